@@ -1,55 +1,28 @@
 //! What became of each key of a batch, in the order of the keys, or best first.
 
 use crate::{
+    answered::{Answered, Values},
+    entry::Entry,
     error,
+    footer::footer,
     keys::Keys,
-    record::{Record, dtype},
+    record::dtype,
     value,
 };
 use kith_client::{BatchAnswer, BatchPiece};
-use kith_ops::{Record as State, RecordError, Records};
+use kith_ops::Record as State;
 use kith_schema::{FieldType, RecordView, Schema, ValueType};
 use kith_types::ErrorCode;
 use pyo3::{
-    IntoPyObjectExt,
     exceptions::{PyIndexError, PyTypeError},
     prelude::*,
-    types::{PyBytes, PyDict, PyList},
+    types::{PyDict, PyList},
 };
 use std::sync::Arc;
 
-/// What the values of an answer are.
-pub enum Values {
-    /// Text, bytes or JSON; or records of which none was found, whose schema cannot be had.
-    Plain(ValueType),
-    /// Records, and the schema that they were written under.
-    Records(Schema),
-}
-
-struct Inner {
-    store: String,
-    keys: Arc<Keys>,
-    values: Arc<Values>,
-    records: Records,
-    /// The key of each record, among the keys; `None`: the first key of the first record, and so on.
-    positions: Option<Vec<u32>>,
-    /// Which records are told of, in this order; `None`: all.
-    order: Option<Vec<u32>>,
-    versions: Vec<u64>,
-    missing: Vec<u32>,
-}
-
 /// A sequence of entries. It shares the nodes' answers with its entries and their records.
 #[pyclass(frozen, sequence, module = "kith")]
-pub struct Batch(Arc<Inner>);
-
-/// What became of one key.
-#[pyclass(frozen, module = "kith")]
-pub struct Entry {
-    batch: Arc<Inner>,
-    /// Among the records.
-    place: usize,
-}
+pub struct Batch(Arc<Answered>);
 
 impl Batch {
     /// The answer to `keys`.
@@ -60,7 +33,7 @@ impl Batch {
         answer: BatchAnswer,
         best: Option<Vec<u32>>,
     ) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(Answered {
             store,
             keys: Arc::new(keys),
             values: Arc::new(values),
@@ -74,7 +47,7 @@ impl Batch {
 
     /// Some of the answer to `keys`.
     pub fn piece(store: &str, keys: &Arc<Keys>, values: &Arc<Values>, piece: BatchPiece) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(Answered {
             store: store.to_owned(),
             keys: Arc::clone(keys),
             values: Arc::clone(values),
@@ -89,51 +62,24 @@ impl Batch {
     fn places(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.__len__()).map(|index| self.0.place(index))
     }
-}
 
-impl Inner {
-    /// The record of the entry at `index`, which is below the number of entries.
-    fn place(&self, index: usize) -> usize {
-        self.order.as_ref().map_or(index, |order| order[index] as usize)
-    }
-
-    fn key<'py>(&self, py: Python<'py>, place: usize) -> PyResult<Bound<'py, PyAny>> {
-        let key = self.positions.as_ref().map_or(place, |positions| positions[place] as usize);
-        self.keys.at(py, key)
-    }
-
-    fn state(&self, place: usize) -> State<'_> {
-        self.records.get(place).unwrap_or(State::Unanswered)
-    }
-
-    fn value<'py>(&self, py: Python<'py>, place: usize) -> PyResult<Bound<'py, PyAny>> {
-        let Some(bytes) = self.records.value(place) else { return Ok(py.None().into_bound(py)) };
-        let text = || std::str::from_utf8(&bytes).map_err(|why| error::damaged(&self.store, why));
-        match self.values.as_ref() {
-            Values::Records(schema) => Record::new(&self.store, schema, bytes)?.into_bound_py_any(py),
-            Values::Plain(ValueType::Text) => text()?.into_bound_py_any(py),
-            Values::Plain(ValueType::Json) => py.import("json")?.call_method1("loads", (text()?,)),
-            Values::Plain(ValueType::Bytes | ValueType::Record) => {
-                PyBytes::new(py, &bytes).into_bound_py_any(py)
+    /// The vectors in a field of all entries, `width` bytes each, and for each entry whether it has one; zeros where it has none.
+    fn vectors(&self, schema: &Schema, field: usize, width: usize) -> PyResult<(Vec<u8>, Vec<u8>)> {
+        let mut rows = Vec::with_capacity(width * self.__len__());
+        let mut there = Vec::with_capacity(self.__len__());
+        for place in self.places() {
+            let start = rows.len();
+            if let State::Found(bytes) = self.0.state(place) {
+                let view = RecordView::new(schema, bytes).and_then(|view| view.at(field));
+                let field = view.map_err(|why| error::damaged(&self.0.store, why))?;
+                rows.extend_from_slice(
+                    field.and_then(|field| field.as_vector()).map_or(&[][..], |vector| vector.bytes()),
+                );
             }
+            there.push(u8::from(start < rows.len()));
+            rows.resize(start + width, 0);
         }
-    }
-
-    fn why(&self, error: RecordError) -> PyErr {
-        let message = match error {
-            RecordError::Damaged => "the record is damaged on every replica that could be asked".to_owned(),
-            RecordError::Disagreeing => "replicas gave different answers about this key".to_owned(),
-            RecordError::Unsuitable => "the record cannot be worked on as asked".to_owned(),
-            RecordError::Dimensions(fault) => {
-                format!("the query has {} numbers, the record's list {}", fault.want, fault.got)
-            }
-        };
-        let help = match error {
-            RecordError::Damaged => "push the version again, or roll back",
-            RecordError::Disagreeing => "kith store verify --deep says which replica is wrong",
-            RecordError::Unsuitable | RecordError::Dimensions(_) => "see docs/queries.md",
-        };
-        error::of(error.code(), &message, help)
+        Ok((rows, there))
     }
 }
 
@@ -147,7 +93,7 @@ impl Batch {
         if self.__len__() <= index {
             return Err(PyIndexError::new_err(format!("there are {} entries", self.__len__())));
         }
-        Ok(Entry { batch: Arc::clone(&self.0), place: self.0.place(index) })
+        Ok(Entry::new(Arc::clone(&self.0), self.0.place(index)))
     }
 
     /// The values in order, `None` where there is none.
@@ -187,21 +133,7 @@ impl Batch {
         let Some((index, FieldType::Vector { element, dimensions })) = found else {
             return Err(PyTypeError::new_err(format!("field {field:?} of these records is no vector")));
         };
-        let width = element.width() * dimensions as usize;
-        let mut rows = Vec::with_capacity(width * self.__len__());
-        let mut there = Vec::with_capacity(self.__len__());
-        for place in self.places() {
-            let start = rows.len();
-            if let State::Found(bytes) = self.0.state(place) {
-                let view = RecordView::new(schema, bytes).and_then(|view| view.at(index));
-                let field = view.map_err(|why| error::damaged(&self.0.store, why))?;
-                rows.extend_from_slice(
-                    field.and_then(|field| field.as_vector()).map_or(&[][..], |vector| vector.bytes()),
-                );
-            }
-            there.push(u8::from(start < rows.len()));
-            rows.resize(start + width, 0);
-        }
+        let (rows, there) = self.vectors(schema, index, element.width() * dimensions as usize)?;
         let numpy = py.import("numpy")?;
         let array = |bytes: Vec<u8>, dtype: &str| {
             numpy.call_method1("frombuffer", (value::numbers(py, bytes.into(), "B")?, dtype))
@@ -223,64 +155,4 @@ impl Batch {
             self.0.store, counts.found, counts.absent, counts.error, counts.unanswered
         )
     }
-}
-
-#[pymethods]
-impl Entry {
-    /// The key as it was given.
-    #[getter]
-    fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.batch.key(py, self.place)
-    }
-
-    /// `FOUND`, `ABSENT`, `ERROR` or `UNANSWERED`.
-    #[getter]
-    fn state(&self) -> &'static str {
-        match self.batch.state(self.place) {
-            State::Found(_) | State::Unsent => "FOUND",
-            State::Absent => "ABSENT",
-            State::Error(_) => "ERROR",
-            State::Unanswered => "UNANSWERED",
-        }
-    }
-
-    /// Whether there is a value.
-    #[getter]
-    fn found(&self) -> bool {
-        matches!(self.batch.state(self.place), State::Found(_))
-    }
-
-    /// The value, made anew each time it is asked for; `None` where there is none.
-    #[getter]
-    fn value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.batch.value(py, self.place)
-    }
-
-    /// Why there is no answer, of a key that failed: a `kith.KithError`, not raised.
-    #[getter]
-    fn error(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        match self.batch.state(self.place) {
-            State::Error(error) => Some(self.batch.why(error).into_value(py).into_any()),
-            _ => None,
-        }
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let key = self.batch.key(py, self.place)?.repr()?;
-        Ok(format!("<kith.Entry {key} {}>", self.state()))
-    }
-}
-
-/// A `kith.Footer`.
-pub fn footer<'py>(
-    py: Python<'py>,
-    records: &Records,
-    versions: &[u64],
-    missing: &[u32],
-) -> PyResult<Bound<'py, PyAny>> {
-    let counts = records.counts();
-    let counts = (counts.found, counts.absent, counts.error, counts.unanswered);
-    let (versions, missing) = (versions.to_vec(), missing.to_vec());
-    let class = py.import("kith.answers")?.getattr("Footer")?;
-    class.call1((counts.0, counts.1, counts.2, counts.3, versions, missing))
 }

@@ -36,6 +36,12 @@ pub type Reply = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 /// What a question ends with.
 pub type Ended = Result<Reply, QueryError>;
 
+/// The end of a question that `make` makes the Python objects of.
+pub fn reply(make: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send + 'static) -> Ended {
+    let make: Reply = Box::new(make);
+    Ok(make)
+}
+
 /// A question that was not asked yet. It is asked once: by `wait` or by `begin`.
 #[pyclass(frozen, module = "kith._kith")]
 pub struct Call {

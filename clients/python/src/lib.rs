@@ -4,11 +4,15 @@
 #[cfg(target_endian = "big")]
 compile_error!("records are little-endian, and vectors are shown to Python as they lie");
 
+mod answered;
+mod ask;
 mod batch;
 mod build;
 mod call;
 mod client;
+mod entry;
 mod error;
+mod footer;
 mod graph;
 mod keys;
 mod options;
@@ -16,6 +20,7 @@ mod plan;
 mod predicate;
 mod record;
 mod security;
+mod shared;
 mod stream;
 mod value;
 
@@ -26,10 +31,11 @@ mod _kith {
 
     #[pymodule_export]
     use crate::{
-        batch::{Batch, Entry},
+        batch::Batch,
         build::{build_graph, build_store},
         call::{Call, leave},
         client::{Client, connect},
+        entry::Entry,
         plan::Plan,
         record::Record,
         stream::Stream,

@@ -98,7 +98,7 @@ impl Plan {
 ///
 /// # Errors
 /// `ValueError` for another word.
-pub fn at(place: &str) -> PyResult<ComputeAt> {
+fn at(place: &str) -> PyResult<ComputeAt> {
     match place {
         "nodes" => Ok(ComputeAt::Nodes),
         "client" => Ok(ComputeAt::Client),
@@ -106,21 +106,17 @@ pub fn at(place: &str) -> PyResult<ComputeAt> {
     }
 }
 
-/// What is counted: by value if `top` is given, else by `buckets`.
+/// Counts the values of a field, and gives the `top` most frequent ones.
+pub fn by_value(field: String, top: u32) -> AggregatePlan {
+    AggregatePlan { field, by: GroupBy::Value { top }, reader: None }
+}
+
+/// Counts how many values of a field are in each of `buckets`.
 ///
 /// # Errors
 /// As [`predicate::buckets`].
-pub fn aggregate(
-    field: String,
-    top: Option<u32>,
-    buckets: Option<&Bound<'_, PyDict>>,
-) -> PyResult<AggregatePlan> {
-    let by = match (top, buckets) {
-        (Some(top), None) => GroupBy::Value { top },
-        (None, Some(buckets)) => GroupBy::Bucket(predicate::buckets(buckets)?),
-        _ => return Err(PyValueError::new_err("give either `top` or `buckets`")),
-    };
-    Ok(AggregatePlan { field, by, reader: None })
+pub fn by_bucket(field: String, buckets: &Bound<'_, PyDict>) -> PyResult<AggregatePlan> {
+    Ok(AggregatePlan { field, by: GroupBy::Bucket(predicate::buckets(buckets)?), reader: None })
 }
 
 fn schema_of(text: &str) -> PyResult<Schema> {

@@ -1,15 +1,17 @@
 //! Records as they arrive: pieces of a batch, then the footer that accounts for every key.
 
 use crate::{
-    batch::{Batch, Values},
-    call::{self, Call},
-    client::{Shared, reply},
+    answered::Values,
+    batch::Batch,
+    call::{self, Call, reply},
+    footer::stream_footer,
     keys::Keys,
+    shared::Shared,
 };
 use futures::StreamExt;
 use kith_client::{ComputeQuery, QueryError, QueryOptions, StreamFooter, StreamItem};
 use kith_schema::{Schema, ValueType};
-use pyo3::{IntoPyObjectExt, exceptions::PyRuntimeError, prelude::*, types::PyList};
+use pyo3::{IntoPyObjectExt, exceptions::PyRuntimeError, prelude::*};
 use std::sync::{
     Arc, OnceLock,
     atomic::{AtomicBool, Ordering},
@@ -119,7 +121,7 @@ impl Stream {
     /// What became of every key: `kith.StreamFooter`; `None` before it is here.
     #[getter]
     fn footer<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.end.footer.get().map(|footer| told(py, footer)).transpose()
+        self.end.footer.get().map(|footer| stream_footer(py, footer)).transpose()
     }
 }
 
@@ -157,33 +159,4 @@ async fn read(
         room.send(Ok(taken));
     }
     Ok(())
-}
-
-fn told<'py>(py: Python<'py>, footer: &StreamFooter) -> PyResult<Bound<'py, PyAny>> {
-    let answers = py.import("kith.answers")?;
-    let class = answers.getattr("StreamFailure")?;
-    let failures = PyList::empty(py);
-    let mut missing: Vec<u32> = Vec::new();
-    for failure in &footer.failures {
-        missing.extend(&failure.partitions);
-        let told = (failure.code.name(), failure.keys, &failure.partitions, &failure.nodes);
-        failures.append(class.call1(told)?)?;
-    }
-    missing.sort_unstable();
-    missing.dedup();
-    let counts = footer.counts;
-    let versions = if footer.version == 0 { vec![] } else { vec![footer.version] };
-    answers.getattr("StreamFooter")?.call1((
-        counts.found,
-        counts.absent,
-        counts.error,
-        counts.unanswered,
-        versions,
-        missing,
-        footer.status.name(),
-        failures,
-        footer.crc32c,
-        footer.total,
-        footer.service,
-    ))
 }

@@ -8,7 +8,7 @@ use crate::{
 };
 use anyhow::Context;
 use clap::Args;
-use kith_load::{LoadOptions, MEMORY_BYTES_DEFAULT, load_graph};
+use kith_build::{LoadOptions, MEMORY_BYTES_DEFAULT, load_graph};
 use kith_types::{PartitionCount, StoreVersion};
 use serde::Serialize;
 use std::{path::PathBuf, time::Instant};

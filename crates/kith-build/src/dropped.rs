@@ -1,6 +1,6 @@
 //! Wrong rows and lines that were dropped, summed up.
 
-use kith_load::LoadedFile;
+use crate::graph::LoadedFile;
 use kith_rows::RowErrors;
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Why nothing was built or published: a stable code, what happened, what to do, and the first wrong rows.
 
-use kith_load::{LoadError, ValuesBuildError, input::InputError};
+use kith_load::ValuesBuildError;
 use kith_rows::{ReadError, RowError, RowErrors, RowFault, RowOptions, RowsError};
 use kith_schema::InferError;
 use kith_types::{ErrorCode, check_store_name};
@@ -38,19 +38,6 @@ pub(crate) fn check_name(what: &str, name: &str) -> Result<(), Failure> {
         let message = format!("{:?} cannot name a {what}: its name is {}", error.name, error.rule);
         Failure::new(ErrorCode::InvalidName, message, "choose another name")
     })
-}
-
-impl From<LoadError> for Failure {
-    fn from(error: LoadError) -> Self {
-        let failure = Self::new(error.code(), chain(&error), error.help());
-        match &error {
-            LoadError::Input(InputError::BadLines { errors, path, .. }) => {
-                let wrong = errors.first.iter().map(|error| format!("{}: {error}", path.display()));
-                Self { wrong: wrong.collect(), ..failure }
-            }
-            _ => failure,
-        }
-    }
 }
 
 /// An error with all its causes. Those that repeat their cause are told once.
@@ -125,7 +112,7 @@ pub(crate) fn build(error: &ValuesBuildError) -> Failure {
 /// A reading that ended early, or rows that a build refused.
 pub(crate) fn read(error: ReadError<ValuesBuildError>, options: &RowOptions) -> Failure {
     match error {
-        ReadError::Rows(error) => refused_rows(&error, options),
+        ReadError::Input(error) => refused_rows(&error, options),
         ReadError::Caller(error) => build(&error),
     }
 }

@@ -32,16 +32,16 @@ mod taken;
 pub use dropped::Dropped;
 pub use failure::Failure;
 pub use graph::{
-    ColumnValue, ComponentRows, GraphBuilder, GraphOptions, load_graph, next_graph_version, publish_graph,
+    ColumnValue, ComponentRows, FileRole, GraphBuilder, GraphOptions, LoadOptions, LoadProgress, LoadReport,
+    LoadedFile, MEMBERS_COMPONENT, load_graph, next_graph_version, publish_graph,
 };
 pub use kith_engine::{Manifest, VALUES_COMPONENT};
 pub use kith_load::{
-    BuildSummary, DeltaSummary, Duplicates, FileRole, LoadOptions, LoadProgress, LoadReport, LoadedFile,
-    MEMORY_BYTES_DEFAULT, PartitionSummary, Stop,
-    input::{ColumnRef, ColumnSpec, EdgeColumns, HeaderMode as TextHeader, TextOptions},
+    BuildProgress, BuildSummary, DeltaSummary, Duplicates, MEMORY_BYTES_DEFAULT, PartitionSummary, Stop,
     version_dir,
 };
 pub use kith_objects::{Location, Objects};
+pub use kith_rows::graph::{ColumnRef, ColumnSpec, EdgeColumns, FileOptions};
 pub use kith_rows::{Format, FormatChoice, HeaderMode, RowKey, RowValue};
 pub use object_store::{LockedStore, ObjectStore, Work, partition_count, remove_folder, unusable};
 pub use place::{Workshop, manifest_at, next_version, now, place, publish_version, refused, version_here};

@@ -1,6 +1,6 @@
 //! How far a build is.
 
-use kith_load::LoadProgress;
+use crate::graph::LoadProgress;
 
 /// How far a build is, as it is told while it runs; often enough for a bar, never more than once in a thousand rows.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,13 @@ pub enum Progress<'a> {
         /// Bytes in all.
         total: u64,
     },
+}
+
+impl Progress<'_> {
+    /// Rows of a store that are being written.
+    pub(crate) fn writing(done: u64, total: u64) -> Self {
+        Progress::Rows { stage: "writing", rows: done, done, total }
+    }
 }
 
 /// Called with how far a build is. The build waits for it. It is called by one thread at a time, which need not be the one that builds.

@@ -8,6 +8,7 @@
 mod adjacency;
 mod chunk;
 mod component;
+mod document;
 mod errors;
 mod fetch;
 mod files;
@@ -18,8 +19,10 @@ mod members;
 mod pack;
 mod patch;
 mod postings;
+mod proof;
 mod residency;
 mod sealed;
+mod source;
 mod values;
 mod verify;
 
@@ -28,9 +31,8 @@ pub use chunk::{ChunkSetReader, ChunkSetSummary, ChunkSetWriter, KEY_BYTES_MAX, 
 pub use component::{ComponentReader, ListReader, PartitionReader};
 pub use errors::{Damage, Fault, OpenError, ReadError, WriteError};
 pub use fetch::{
-    FetchError, FetchOptions, FetchProgress, FolderSource, HeldSource, ObjectError, OnFetch, OnPiece,
-    PackReport, REMOTE_PIECE_BYTES, Source, SplicedSource, fetch, fetch_component, prove_pack, read_manifest,
-    release_partitions, repair, staging_of,
+    FetchError, FetchOptions, FetchProgress, HeldSource, OnFetch, OnPiece, PackReport, SplicedSource, fetch,
+    fetch_component, prove_pack, read_manifest, release_partitions, repair, staging_of,
 };
 pub use files::{FileId, FileKind, MANIFEST_NAME, list_name, lists_of};
 pub use graph::GraphReader;
@@ -42,19 +44,20 @@ pub use members::{MemberTableReader, MemberTableWriter};
 pub use pack::{VersionFolder, seal_version};
 pub use patch::PATCH_NAME;
 pub use postings::{PostingsKeys, PostingsReader, PostingsWriter};
+pub use proof::OnVerify;
 pub use residency::{Mapped, Residency};
 pub use sealed::FORMAT_VERSION;
+pub use source::{FolderSource, ObjectError, REMOTE_PIECE_BYTES, Source};
 pub use values::{RecordLocation, ValueError, ValuesReader};
-pub use verify::{
-    OnVerify, VerifyDepth, VerifyReport, verify_again, verify_component, verify_slowly, verify_version,
-};
+pub use verify::{VerifyDepth, VerifyReport, verify_again, verify_component, verify_slowly, verify_version};
 
 /// What writes the files of a version: for `kith-load`, which builds them.
 pub mod writing {
     pub use crate::chunk::Found;
+    pub use crate::document::{json_text, seal_of};
     pub use crate::pack::{FILE_BYTES_MAX, Piece, pack_name, sync, write_packs};
     pub use crate::patch::{Merging, PatchWriter, merge};
+    pub use crate::proof::prove_at;
     pub use crate::sealed::SealedWriter;
     pub use crate::values::{Compressor, frame_value_bytes, read_dictionary};
-    pub use crate::verify::prove_at;
 }

@@ -1,11 +1,12 @@
-//! Proof of whole files: while they are fetched, and later by a scrubber.
+//! Verification of a version's folder, by a scrubber or an operator.
 
 use crate::errors::{Damage, Fault, OpenError};
-use crate::fetch::FOLDER_NAMES;
-use crate::files::FileId;
+use crate::files::MANIFEST_NAME;
 use crate::manifest::FileEntry;
-use crate::pack::{Layout, VersionFolder};
-use crate::sealed::{BlockTable, FileSeal, HEADER_BYTES, Header};
+use crate::pack::{LAYOUT_NAME, Layout, VersionFolder};
+use crate::patch::PATCH_NAME;
+use crate::proof::{OnVerify, VerifyFault, prove_slowly};
+use crate::sealed::{BlockTable, HEADER_BYTES, Header};
 use kith_types::PartitionId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -14,17 +15,8 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Bytes read at a time: large enough for BLAKE3 to use wide vectors, small enough to stay in cache.
-pub const CHUNK_BYTES: usize = 256 * 1024;
-
-/// Bytes read, proven or hashed before the processor is given away: some 50 us, which is little beside what a read takes.
-pub const TURN_BYTES: usize = 64 * 1024;
-
-/// Lets threads that wait for this processor have it, between two turns of long work. A low priority alone does not: who runs keeps
-/// the processor for its slice, some milliseconds, whoever wakes up meanwhile.
-pub fn give_way() {
-    std::thread::yield_now();
-}
+/// The names that a version's folder holds beside packs.
+const FOLDER_NAMES: [&str; 3] = [MANIFEST_NAME, LAYOUT_NAME, PATCH_NAME];
 
 /// What a verification read, and what does not hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,9 +30,6 @@ pub struct VerifyReport {
     /// [`OnVerify`] ended it: files after that were not looked at.
     pub is_cut: bool,
 }
-
-/// Told of the bytes of each piece. It may wait, to throttle, or `Break`, to end the verification.
-pub type OnVerify<'a> = dyn FnMut(u64) -> ControlFlow<()> + 'a;
 
 /// How much of a version to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,74 +136,6 @@ fn verify_files(
     Ok(report)
 }
 
-/// Why a file is not proven.
-pub enum VerifyFault {
-    Damaged(Damage),
-    Io(io::Error),
-}
-
-impl From<Damage> for VerifyFault {
-    fn from(damage: Damage) -> Self {
-        VerifyFault::Damaged(damage)
-    }
-}
-
-impl VerifyFault {
-    /// As an error of opening.
-    pub fn into_open_error(self, path: &Path) -> OpenError {
-        match self {
-            VerifyFault::Damaged(damage) => damage.into(),
-            VerifyFault::Io(source) => OpenError::Io { path: path.to_owned(), source },
-        }
-    }
-
-    /// A file that is not there, or that the disk cannot give back, is damaged; other errors are not about the file.
-    fn of(error: io::Error, entry: &FileEntry) -> Self {
-        let fault = match (error.kind(), error.raw_os_error()) {
-            (io::ErrorKind::NotFound, _) => Fault::Missing,
-            (_, Some(libc::EIO)) => Fault::Lost,
-            _ => return VerifyFault::Io(error),
-        };
-        VerifyFault::Damaged(Damage { file: entry.name.clone(), fault })
-    }
-}
-
-/// Reads one logical file from start to end and proves it; gives its bytes.
-pub fn prove_at(path: &Path, offset: u64, entry: &FileEntry) -> Result<u64, VerifyFault> {
-    let proven = prove_slowly(path, offset, entry, &mut |_| ControlFlow::Continue(()));
-    proven.map(|bytes| bytes.unwrap_or(0))
-}
-
-/// As [`prove_at`], telling of each piece; `None` if that ended it.
-fn prove_slowly(
-    path: &Path,
-    offset: u64,
-    entry: &FileEntry,
-    told: &mut OnVerify<'_>,
-) -> Result<Option<u64>, VerifyFault> {
-    let file = File::open(path).map_err(|error| VerifyFault::of(error, entry))?;
-    let mut proof = Proof::new(entry)?;
-    let mut buffer = vec![0; CHUNK_BYTES.min(entry.bytes as usize).max(1)];
-    let mut at = 0;
-    while at < entry.bytes {
-        let want = buffer.len().min((entry.bytes - at) as usize);
-        match file.read_at(&mut buffer[..want], offset + at) {
-            Ok(0) => break,
-            Ok(count) => {
-                proof.push(&buffer[..count]);
-                at += count as u64;
-                if told(count as u64).is_break() {
-                    return Ok(None);
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(VerifyFault::of(error, entry)),
-        }
-    }
-    proof.finish()?;
-    Ok(Some(entry.bytes))
-}
-
 /// Reads header, checksum table and trailer of one logical file and proves these; gives the bytes read.
 fn frame_at(path: &Path, offset: u64, entry: &FileEntry) -> Result<u64, VerifyFault> {
     let damage = |fault| VerifyFault::Damaged(Damage { file: entry.name.clone(), fault });
@@ -257,49 +178,3 @@ fn strange(dir: &Path, layout: &Layout) -> Result<Vec<Damage>, OpenError> {
     });
     Ok(damages.collect())
 }
-
-/// Proves a file as its bytes pass by, in order.
-pub struct Proof<'a> {
-    entry: &'a FileEntry,
-    seal: FileSeal,
-    hasher: blake3::Hasher,
-    bytes: u64,
-}
-
-impl<'a> Proof<'a> {
-    pub fn new(entry: &'a FileEntry) -> Result<Self, Damage> {
-        let damage = |fault| Damage { file: entry.name.clone(), fault };
-        let id = FileId::parse(&entry.name).ok_or_else(|| damage(Fault::Unlisted))?;
-        let seal = FileSeal::new(id, entry.bytes)
-            .ok_or_else(|| damage(Fault::Content { what: "file size", offset: 0 }))?;
-        Ok(Self { entry, seal, hasher: blake3::Hasher::new(), bytes: 0 })
-    }
-
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.bytes += bytes.len() as u64;
-        // Beyond the stated size nothing can be right any more, and memory stays bounded.
-        if self.bytes <= self.entry.bytes {
-            // The second checksum reads what the first brought into the cache.
-            for piece in bytes.chunks(TURN_BYTES) {
-                self.hasher.update(piece);
-                self.seal.push(piece);
-                give_way();
-            }
-        }
-    }
-
-    /// Whether everything holds. Names the damaged block if it can.
-    pub fn finish(self) -> Result<(), Damage> {
-        let damage = |fault| Damage { file: self.entry.name.clone(), fault };
-        if self.bytes != self.entry.bytes {
-            return Err(damage(Fault::Size { expected: self.entry.bytes, got: self.bytes }));
-        }
-        self.seal.finish(self.entry).map_err(damage)?;
-        if self.hasher.finalize().to_hex().as_str() != self.entry.blake3 {
-            return Err(damage(Fault::Checksum { what: "file", offset: 0 }));
-        }
-        Ok(())
-    }
-}
-
-const _: () = assert!(HEADER_BYTES < CHUNK_BYTES);

@@ -18,6 +18,7 @@ impl Stop {
     }
 
     /// Whether the build is to end.
+    #[inline]
     pub fn is_stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -26,6 +27,7 @@ impl Stop {
     ///
     /// # Errors
     /// [`BuildError::Stopped`].
+    #[inline]
     pub fn check(&self) -> Result<(), BuildError> {
         if self.is_stopped() { Err(BuildError::Stopped) } else { Ok(()) }
     }

@@ -80,32 +80,55 @@ fn upload_pack(
         return block_on(remote.store.put(&remote.at(&pack.name), all.into())).map(|_| ()).map_err(failed);
     }
     let part_bytes = PART_BYTES.max(pack.bytes.div_ceil(PARTS_MAX)) as usize;
-    let mut upload = block_on(remote.store.put_multipart(&remote.at(&pack.name))).map_err(failed)?;
-    let mut part = Vec::with_capacity(part_bytes);
-    let mut sent = prove(remote, source, manifest, (number, pack), &mut |mut piece| {
+    let upload = block_on(remote.store.put_multipart(&remote.at(&pack.name))).map_err(failed)?;
+    let mut parts = Parts { upload, part: Vec::with_capacity(part_bytes), part_bytes };
+    let sent = prove(remote, source, manifest, (number, pack), &mut |piece| {
         read(piece.len() as u64);
+        parts.push(piece).map_err(failed)
+    });
+    parts.end(sent, failed)
+}
+
+/// An object that is uploaded part by part.
+struct Parts {
+    upload: Box<dyn MultipartUpload>,
+    /// The next part, as far as it is known.
+    part: Vec<u8>,
+    part_bytes: usize,
+}
+
+impl Parts {
+    fn push(&mut self, mut piece: &[u8]) -> object_store::Result<()> {
         while !piece.is_empty() {
-            let (now, later) = piece.split_at(piece.len().min(part_bytes - part.len()));
-            part.extend_from_slice(now);
+            let (now, later) = piece.split_at(piece.len().min(self.part_bytes - self.part.len()));
+            self.part.extend_from_slice(now);
             piece = later;
-            if part.len() == part_bytes {
-                let full = std::mem::replace(&mut part, Vec::with_capacity(part_bytes));
-                block_on(upload.put_part(full.into())).map_err(failed)?;
+            if self.part.len() == self.part_bytes {
+                let full = std::mem::replace(&mut self.part, Vec::with_capacity(self.part_bytes));
+                block_on(self.upload.put_part(full.into()))?;
             }
         }
         Ok(())
-    });
-    if sent.is_ok() && !part.is_empty() {
-        sent = block_on(upload.put_part(part.into())).map_err(failed);
     }
-    if sent.is_ok() {
-        sent = block_on(upload.complete()).map(|_| ()).map_err(failed);
+
+    /// Makes the object of its parts, or gives them up if not all of them were `sent`.
+    fn end(
+        mut self,
+        mut sent: Result<(), ObjectsError>,
+        failed: impl Fn(object_store::Error) -> ObjectsError,
+    ) -> Result<(), ObjectsError> {
+        if sent.is_ok() && !self.part.is_empty() {
+            sent = block_on(self.upload.put_part(std::mem::take(&mut self.part).into())).map_err(&failed);
+        }
+        if sent.is_ok() {
+            sent = block_on(self.upload.complete()).map(|_| ()).map_err(failed);
+        }
+        if sent.is_err() {
+            // Parts that stay cost space, nothing else; the error that ended the upload is the one to tell.
+            let _ = block_on(self.upload.abort());
+        }
+        sent
     }
-    if sent.is_err() {
-        // Parts that stay cost space, nothing else; the error that ended the upload is the one to tell.
-        let _ = block_on(upload.abort());
-    }
-    sent
 }
 
 /// Hands on every piece of a pack; an error if any of it does not hold.

@@ -1,16 +1,10 @@
 //! Whose an object store is. The folder or prefix of a cluster holds one small object that names the cluster; it is written on
 //! the condition that there is none, and looked at before anything is written or removed there.
 
-use crate::remote::block_on;
 use crate::{Objects, ObjectsError};
 use kith_engine::{ObjectError, Source};
 use kith_types::ErrorCode;
-use object_store::PutMode;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 
@@ -192,43 +186,15 @@ impl Objects {
         }
         Ok(())
     }
-
-    /// Writes an object that is not there yet, whole or not at all. The folder of one is made, but none around it.
-    pub(crate) fn put_new(&self, name: &str, bytes: Vec<u8>) -> Result<(), ObjectsError> {
-        if let Some(remote) = &self.remote {
-            let at = remote.at(name);
-            let put = remote.store.put_opts(&at, bytes.into(), PutMode::Create.into());
-            return block_on(put).map(|_| ()).map_err(|error| ObjectsError::of(remote.named(name), error));
-        }
-        let folder = self.folder().unwrap_or(Path::new(""));
-        let path = folder.join(name);
-        put_new_file(folder, &path, &bytes).map_err(|source| match source.kind() {
-            io::ErrorKind::AlreadyExists => ObjectsError::Taken { object: path.display().to_string() },
-            _ => ObjectsError::Local { path, source },
-        })
-    }
-}
-
-/// A folder that is made is for its user alone, and the file is as private as its folder.
-fn put_new_file(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    match fs::DirBuilder::new().mode(0o700).create(folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    let mode = fs::metadata(folder)?.permissions().mode() & 0o666;
-    let staged = path.with_extension(format!("{}.new", std::process::id()));
-    let mut file = File::options().create(true).truncate(true).write(true).mode(mode).open(&staged)?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    // A link is made only where nothing is.
-    let linked = written.and_then(|()| fs::hard_link(&staged, path));
-    let _ = fs::remove_file(&staged);
-    linked.and_then(|()| File::open(folder)?.sync_all())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Access;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
 
     fn place(folder: &Path) -> Objects {
         Objects::open(&crate::Location::Folder(folder.to_owned()), &Access::from_environment()).unwrap()

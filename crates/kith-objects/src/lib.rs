@@ -24,9 +24,11 @@ mod error;
 #[cfg(test)]
 #[path = "../../../testdata/formats/golden.rs"]
 mod golden;
+mod listed;
 mod location;
 mod objects;
 mod partitions;
+mod put_new;
 mod read;
 mod remote;
 mod upload;
@@ -34,7 +36,8 @@ mod upload;
 pub use access::Access;
 pub use claim::{ClaimError, IDENTITY_NAME};
 pub use error::ObjectsError;
+pub use listed::Listed;
 pub use location::{Location, LocationError};
-pub use objects::{Listed, Objects};
+pub use objects::Objects;
 pub use read::ObjectReader;
 pub use upload::{Download, Upload};

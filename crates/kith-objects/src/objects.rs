@@ -1,5 +1,6 @@
 //! A place and what lies in it.
 
+use crate::listed::Listed;
 use crate::remote::{Remote, block_on};
 use crate::{Access, Location, ObjectsError};
 use kith_engine::{FolderSource, ObjectError, REMOTE_PIECE_BYTES, Source};
@@ -7,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// A folder, or a prefix of a bucket, ready to be used. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -15,17 +16,6 @@ pub struct Objects {
     location: Location,
     /// `None`: a folder.
     pub(crate) remote: Option<Remote>,
-}
-
-/// An object below a place.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Listed {
-    /// Its name relative to the place, parts divided by `/`.
-    pub name: String,
-    /// Its length.
-    pub bytes: u64,
-    /// When it was written.
-    pub modified: SystemTime,
 }
 
 impl Objects {

@@ -1,6 +1,6 @@
 //! An object store, asked in a blocking way: the one place that knows the `object_store` crate's clients.
 
-use crate::objects::Listed;
+use crate::listed::Listed;
 use crate::{Access, Location, ObjectsError};
 use futures::{StreamExt, TryStreamExt};
 use kith_engine::MANIFEST_NAME;

@@ -1,10 +1,10 @@
 //! Rows that a program has in memory: to the bytes, and by the rules, of rows in files.
 
 use crate::error::{RowsError, ends_reading};
-use crate::fault::{RowErrors, RowFault, RowLocation};
+use crate::fault::{RowError, RowErrors, RowFault, RowLocation};
 use crate::key::{RawKey, put_key};
 use crate::options::{RowOptions, ValueShape};
-use crate::read::RowReport;
+use crate::sink::RowReport;
 use crate::value::{check_depth, check_size, put_json};
 use kith_schema::RecordWriter;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl RowEncoder {
     pub fn row(&mut self, key: RowKey<'_>, value: RowValue<'_>) -> Result<Option<EncodedRow<'_>>, RowsError> {
         self.number += 1;
         match self.fill(key, value) {
-            Ok(()) if self.errors.too_many(&self.options) => Ok(None),
+            Ok(()) if self.errors.too_many(self.options.errors_max) => Ok(None),
             Ok(()) => {
                 self.good += 1;
                 Ok(Some((&self.key, &self.value)))
@@ -98,7 +98,7 @@ impl RowEncoder {
     /// # Errors
     /// [`RowsError::BadRows`] if more rows are wrong than allowed, [`RowsError::NoGoodRows`] if all are.
     pub fn finish(self) -> Result<RowReport, RowsError> {
-        if self.errors.too_many(&self.options) {
+        if self.errors.too_many(self.options.errors_max) {
             return Err(RowsError::BadRows { max: self.options.errors_max, errors: self.errors });
         }
         if self.good == 0 && 0 < self.errors.total() {
@@ -109,7 +109,7 @@ impl RowEncoder {
 
     fn refuse(&mut self, fault: RowFault) -> Result<(), RowsError> {
         let place = RowLocation { file: Arc::clone(&self.name), row: self.number, unit: "row" };
-        self.errors.record(place, fault);
+        self.errors.record(fault.reason(), || RowError { place, fault });
         let max = self.options.errors_max;
         match ends_reading(self.errors.total(), max) {
             true => Err(RowsError::BadRows { max, errors: std::mem::take(&mut self.errors) }),

@@ -1,22 +1,29 @@
 //! Why files cannot be read.
 
-use crate::fault::{ROW_ERRORS_SHOWN, RowErrors, RowLocation};
+use crate::codec::Codec;
+use crate::fault::{RowErrors, RowLocation};
 use crate::options::Format;
-use crate::unpack::Codec;
+use crate::wrong::ROW_ERRORS_SHOWN;
 use kith_schema::{InferError, SchemaError};
 use std::io;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Why the reading ended early.
+/// Why the reading ended early. `E` is the error of the function that was given the rows, `F` that of the files.
 #[derive(Debug, Error)]
-pub enum ReadError<E> {
+pub enum ReadError<E, F = RowsError> {
     /// The files.
     #[error(transparent)]
-    Rows(RowsError),
+    Input(F),
     /// The function that was given the rows.
     #[error(transparent)]
     Caller(E),
+}
+
+impl<E, F> From<F> for ReadError<E, F> {
+    fn from(error: F) -> Self {
+        ReadError::Input(error)
+    }
 }
 
 /// Why files are refused, or cannot be read.

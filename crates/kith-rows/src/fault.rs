@@ -1,15 +1,11 @@
-//! What can be wrong with one row, where it is, and the tally of wrong rows.
+//! What can be wrong with one row, and where it is.
 
-use crate::options::RowOptions;
-use crate::value::JSON_DEPTH_MAX;
+use crate::limits::JSON_DEPTH_MAX;
+use crate::wrong::WrongRows;
 use kith_schema::{EncodeError, KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
-
-/// How many wrong rows are kept word for word; the others are only counted.
-pub const ROW_ERRORS_SHOWN: usize = 10;
 
 /// Where a row is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -163,33 +159,8 @@ impl fmt::Display for RowError {
     }
 }
 
-/// The wrong rows of all files: the first few in full, all of them by reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RowErrors {
-    /// The first [`ROW_ERRORS_SHOWN`], in the order of the files.
-    pub first: Vec<RowError>,
-    /// How many rows were wrong, by [`RowFault::reason`].
-    pub by_reason: BTreeMap<&'static str, u64>,
-}
-
-impl RowErrors {
-    /// How many rows were wrong.
-    pub fn total(&self) -> u64 {
-        self.by_reason.values().sum()
-    }
-
-    pub(crate) fn record(&mut self, place: RowLocation, fault: RowFault) {
-        *self.by_reason.entry(fault.reason()).or_default() += 1;
-        if self.first.len() < ROW_ERRORS_SHOWN {
-            self.first.push(RowError { place, fault });
-        }
-    }
-
-    /// Whether more rows are wrong than `options` allow.
-    pub(crate) fn too_many(&self, options: &RowOptions) -> bool {
-        options.errors_max < self.total()
-    }
-}
+/// The wrong rows of all files, counted by [`RowFault::reason`].
+pub type RowErrors = WrongRows<RowError>;
 
 /// The beginning of what a user wrote, fit for one line of a message.
 pub(crate) fn excerpt(text: &str) -> String {

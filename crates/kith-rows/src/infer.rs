@@ -2,15 +2,14 @@
 
 use crate::columnar;
 use crate::error::RowsError;
-use crate::fault::RowLocation;
 use crate::options::{Format, RowOptions, VECTOR_FIELD};
 use crate::read::format_of;
+use crate::seen::Seen;
 use crate::source::RowSource;
 use crate::text::{csv, json};
 use crate::unpack::Unpacked;
 use crate::vectors;
-use kith_schema::{Field, Inference, Schema};
-use std::ops::ControlFlow;
+use kith_schema::{Field, Schema};
 
 /// The schema of the rows of `sources`: of all of them, or of the first `limit`. Rows that later do not fit it are
 /// errors of [`read_rows`](crate::read_rows). Of `options`, the value shape does not matter. Parquet and Arrow files
@@ -23,15 +22,15 @@ pub fn infer_schema(
     options: &RowOptions,
     limit: Option<u64>,
 ) -> Result<Schema, RowsError> {
-    let mut seen = Inference::<RowLocation>::new();
+    let mut seen = Seen::new(limit);
     for source in sources.iter().map(AsRef::as_ref) {
-        if limit.is_some_and(|limit| limit <= seen.rows()) {
+        if seen.is_enough() {
             break;
         }
         let unpacked = Unpacked::open(source)?;
         match format_of(&unpacked, options)? {
-            Format::Csv => csv::infer(unpacked, options, limit, &mut seen)?,
-            Format::Json => json::infer(unpacked, options, limit, &mut seen)?,
+            Format::Csv => csv::infer(unpacked, options, &mut seen)?,
+            Format::Json => json::infer(unpacked, options, &mut seen)?,
             Format::Parquet | Format::Arrow => columnar::infer(unpacked, source, options, &mut seen)?,
             Format::F32le => {
                 let field = Field::new(VECTOR_FIELD, vectors::field_type(options)?);
@@ -39,14 +38,5 @@ pub fn infer_schema(
             }
         }
     }
-    Ok(seen.finish()?)
-}
-
-/// Whether `limit` rows were seen.
-pub(crate) fn enough(limit: Option<u64>, seen: &Inference<RowLocation>) -> ControlFlow<()> {
-    if limit.is_some_and(|limit| limit <= seen.rows()) {
-        ControlFlow::Break(())
-    } else {
-        ControlFlow::Continue(())
-    }
+    Ok(seen.inference.finish()?)
 }

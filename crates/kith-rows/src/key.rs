@@ -1,6 +1,7 @@
 //! Keys: what a row says, to bytes.
 
 use crate::fault::{RowFault, excerpt};
+use crate::id::{NotAnId, parse_id};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use kith_schema::{KEY_BYTES_MAX, KeyType};
@@ -81,14 +82,12 @@ fn id(key: RawKey<'_>, name: &str) -> Result<u64, RowFault> {
 const NEGATIVE: &str = "ids are not negative";
 
 fn spelled_id(text: &str) -> Result<u64, &'static str> {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if digits(text) {
-        return text.parse().map_err(|_| "it is above 18446744073709551615");
-    }
-    if text.strip_prefix('-').is_some_and(digits) {
-        return Err(NEGATIVE);
-    }
-    Err(if text.parse::<f64>().is_ok() { "ids are whole numbers" } else { "it is not a number" })
+    parse_id(text.as_bytes()).map_err(|fault| match fault {
+        NotAnId::TooLarge => "it is above 18446744073709551615",
+        NotAnId::Negative => NEGATIVE,
+        NotAnId::Empty | NotAnId::NotANumber if text.parse::<f64>().is_ok() => "ids are whole numbers",
+        NotAnId::Empty | NotAnId::NotANumber => "it is not a number",
+    })
 }
 
 #[cfg(test)]

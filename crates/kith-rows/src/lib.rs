@@ -1,4 +1,5 @@
-//! Rows in: files of many formats to the key and value bytes of a store.
+//! Rows in: files of many formats to the key and value bytes of a store ([`read_rows`]), or to the edges, entities and members of
+//! a graph ([`graph`]).
 //!
 //! CSV and TSV, JSON lines, Parquet, Arrow IPC (file and stream) and raw little-endian `f32` rows; plain, gzip or
 //! Zstandard. What a file is, is told by its first bytes, never by its name. Rows come in the order of the files and,
@@ -28,30 +29,42 @@
 //! assert_eq!(rows[1], (9, r#"{"name":"Bob","age":null}"#.to_owned()));
 //! ```
 
+mod codec;
 mod columnar;
 mod encode;
 mod error;
 mod fault;
-mod fields;
+mod field;
+mod field_table;
+pub mod graph;
+mod id;
 mod infer;
 mod key;
+mod limits;
 mod options;
 mod parquet_out;
 mod read;
+mod seen;
+mod sink;
 mod source;
 mod text;
 mod unpack;
 mod value;
 mod vectors;
+mod wrong;
 
+pub use codec::Codec;
 pub use encode::{EncodedRow, RowEncoder, RowKey, RowValue};
 pub use error::{ReadError, RowsError};
-pub use fault::{ROW_ERRORS_SHOWN, RowError, RowErrors, RowFault, RowLocation};
-pub use fields::{EachRow, Field, FieldTable};
+pub use fault::{RowError, RowErrors, RowFault, RowLocation};
+pub use field::{EachRow, Field};
+pub use field_table::FieldTable;
 pub use infer::infer_schema;
 pub use kith_schema::{KeyType, ValueType};
+pub use limits::ROW_BYTES_MAX;
 pub use options::{Format, FormatChoice, HeaderMode, RowOptions, UnknownFormat, ValueShape};
 pub use parquet_out::{ParquetRows, WriteRowsError};
-pub use read::{RowReport, read_rows};
+pub use read::read_rows;
+pub use sink::RowReport;
 pub use source::{FileSource, InputError, MemorySource, RowSource, find_files};
-pub use text::ROW_BYTES_MAX;
+pub use wrong::{ROW_ERRORS_SHOWN, WrongRows};

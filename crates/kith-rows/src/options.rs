@@ -32,16 +32,16 @@ pub enum FormatChoice {
     Told(Format),
 }
 
-/// Whether the first line of a CSV file names its columns.
+/// Whether the first line of a file of delimited text names its columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeaderMode {
-    /// It does if it has the key column's name. Without, a file of ids is data; a file of other keys is refused,
-    /// because its header would look like a row.
+    /// It does if it looks like it; [`RowOptions::header`] and [`FileOptions::header`](crate::graph::FileOptions::header) say how
+    /// that is told.
     #[default]
     Detect,
     /// It does.
     Present,
-    /// It is data: the key, then the value, or the fields in the order of the schema.
+    /// It is data.
     Absent,
 }
 
@@ -73,7 +73,9 @@ pub struct RowOptions {
     /// The column or member that is a text, bytes or JSON value; `value` if not told. Telling it lets a row have
     /// more columns, which are not read.
     pub value_field: Option<String>,
-    /// Whether CSV files name their columns.
+    /// Whether CSV files name their columns. [`HeaderMode::Detect`]: a file does if its first line has the key column's name.
+    /// Without, a file of ids is data; a file of other keys is refused, because its header would look like a row. Without names,
+    /// the columns are the key, then the value, or the fields in the order of the schema.
     pub header: HeaderMode,
     /// What separates CSV columns; if not told, a tab if the first line has as many tabs as commas, else a comma.
     pub delimiter: Option<u8>,
@@ -86,7 +88,7 @@ pub struct RowOptions {
 }
 
 /// Enough for files of all common writers.
-const MEMORY_BYTES_DEFAULT: usize = 256 << 20;
+pub(crate) const MEMORY_BYTES_DEFAULT: usize = 256 << 20;
 /// The name of the key column if none is told.
 pub(crate) const KEY_FIELD: &str = "key";
 /// The name of the value column if none is told.

@@ -1,10 +1,9 @@
 //! A source's bytes, unpacked, and what they seem to be.
 
+use crate::codec::Codec;
 use crate::error::RowsError;
 use crate::options::Format;
 use crate::source::RowSource;
-use flate2::bufread::MultiGzDecoder;
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 use std::sync::Arc;
@@ -14,27 +13,6 @@ const BUFFER_BYTES: usize = 256 << 10;
 
 /// How much of the beginning is looked at.
 const HEAD_BYTES: usize = 64 << 10;
-
-/// How a file is compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Codec {
-    /// Not at all.
-    Plain,
-    /// gzip, one member or several.
-    Gzip,
-    /// Zstandard, one frame or several.
-    Zstd,
-}
-
-impl fmt::Display for Codec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Codec::Plain => "plain",
-            Codec::Gzip => "gzip",
-            Codec::Zstd => "zstd",
-        })
-    }
-}
 
 /// The bytes of a source, unpacked.
 pub(crate) struct Unpacked {
@@ -51,14 +29,8 @@ impl Unpacked {
         let opened = source.open().map_err(|source| RowsError::Open { file: Arc::clone(&file), source })?;
         let failed = |source| RowsError::Read { file: Arc::clone(&file), source };
         let (head, raw) = peek(opened, 4).map_err(failed)?;
-        let raw = BufReader::with_capacity(BUFFER_BYTES, raw);
-        let (codec, bytes): (_, Box<dyn Read + Send>) = match head.as_slice() {
-            [0x1f, 0x8b, ..] => (Codec::Gzip, Box::new(MultiGzDecoder::new(raw))),
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => {
-                (Codec::Zstd, Box::new(zstd::stream::read::Decoder::with_buffer(raw).map_err(failed)?))
-            }
-            _ => (Codec::Plain, Box::new(raw)),
-        };
+        let codec = Codec::of(&head);
+        let bytes = codec.unpack(BufReader::with_capacity(BUFFER_BYTES, raw)).map_err(failed)?;
         let mut unpacked = Unpacked { file, codec, head: Vec::new(), bytes: Box::new(io::empty()) };
         let (head, bytes) = peek(bytes, HEAD_BYTES).map_err(|error| unpacked.failed(error))?;
         unpacked.head = head;

@@ -1,6 +1,7 @@
 //! Values that are one text or a run of bytes.
 
 use crate::fault::RowFault;
+use crate::limits::JSON_DEPTH_MAX;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use kith_schema::VALUE_BYTES_MAX;
@@ -38,9 +39,6 @@ fn after_string(bytes: &[u8], mut at: usize) -> usize {
     }
     bytes.len()
 }
-
-/// The deepest JSON that is taken in: less than what parsers that bound their stack take, with room for the reply around a value.
-pub const JSON_DEPTH_MAX: usize = 100;
 
 /// Refuses JSON in which lists and objects are nested deeper than [`JSON_DEPTH_MAX`]. What is no JSON passes.
 pub(crate) fn check_depth(text: &str) -> Result<(), RowFault> {

@@ -4,7 +4,7 @@
 use crate::error::RowsError;
 use crate::fault::{RowFault, RowLocation};
 use crate::options::{RowOptions, VECTOR_FIELD, ValueShape};
-use crate::read::{Halt, RowSink};
+use crate::sink::{Halt, RowSink};
 use crate::unpack::Unpacked;
 use kith_schema::{DIMENSIONS_MAX, ElementType, FieldType, KeyType};
 use std::io::{BufRead, Read};

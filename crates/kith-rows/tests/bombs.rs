@@ -49,7 +49,7 @@ fn read(file: Vec<u8>, options: &RowOptions) -> Result<(u64, usize), RowsError> 
     });
     match read {
         Ok(report) => Ok((report.rows, bytes)),
-        Err(ReadError::Rows(error)) => Err(error),
+        Err(ReadError::Input(error)) => Err(error),
         Err(ReadError::Caller(())) => panic!("the caller has no errors"),
     }
 }

@@ -4,69 +4,16 @@
 
 mod support;
 
-use arrow_array::builder::{FixedSizeListBuilder, Float32Builder, ListBuilder, MapBuilder, StringBuilder};
-use arrow_array::types::Int8Type;
+use arrow_array::builder::{FixedSizeListBuilder, Float32Builder, ListBuilder};
 use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch,
-    StringArray, StructArray, TimestampMicrosecondArray, UInt64Array,
+    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, StructArray, UInt64Array,
 };
-use kith_rows::{Field, FieldTable, Format, KeyType, RowOptions, RowsError, ValueShape, infer_schema};
-use parquet::arrow::ArrowWriter;
+use kith_rows::{Format, KeyType, RowOptions, RowsError, ValueShape, infer_schema};
 use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
 use proptest::prelude::*;
 use std::sync::Arc;
+use support::containers::{arrow_file, arrow_stream, batch, parquet};
 use support::{gzip, options, read, read_inferred, refusal, shown, source, told};
-
-fn batch() -> RecordBatch {
-    let mut vectors = FixedSizeListBuilder::new(Float32Builder::new(), 2);
-    let mut tags = ListBuilder::new(StringBuilder::new());
-    let mut counts = MapBuilder::new(None, StringBuilder::new(), arrow_array::builder::Int64Builder::new());
-    for row in 0..3 {
-        vectors.values().append_slice(&[row as f32, -0.5]);
-        vectors.append(true);
-        (0..row).for_each(|tag| tags.values().append_value(format!("t{tag}")));
-        tags.append(true);
-        counts.keys().append_value("k");
-        counts.values().append_value(row);
-        counts.append(true).unwrap();
-    }
-    let kinds: DictionaryArray<Int8Type> = ["x", "y", "x"].into_iter().collect();
-    let columns: [(&str, ArrayRef); 10] = [
-        ("id", Arc::new(UInt64Array::from(vec![0, 7, u64::MAX]))),
-        ("text", Arc::new(StringArray::from(vec![Some("a"), None, Some("é")]))),
-        ("bytes", Arc::new(BinaryArray::from_vec(vec![b"", b"\0\xff", b"z"]))),
-        ("flag", Arc::new(BooleanArray::from(vec![true, false, true]))),
-        ("small", Arc::new(Int32Array::from(vec![1, -2, 3]))),
-        ("at", Arc::new(TimestampMicrosecondArray::from(vec![1_999, -1, 0]))),
-        ("kind", Arc::new(kinds)),
-        ("v", Arc::new(vectors.finish())),
-        ("tags", Arc::new(tags.finish())),
-        ("counts", Arc::new(counts.finish())),
-    ];
-    RecordBatch::try_from_iter(columns).unwrap()
-}
-
-fn parquet(batch: &RecordBatch, compression: Compression) -> Vec<u8> {
-    let mut out = Vec::new();
-    let properties = WriterProperties::builder().set_compression(compression).build();
-    let mut writer = ArrowWriter::try_new(&mut out, batch.schema(), Some(properties)).unwrap();
-    writer.write(batch).unwrap();
-    writer.close().unwrap();
-    out
-}
-
-fn arrow_file(batch: &RecordBatch) -> Vec<u8> {
-    let mut writer = arrow_ipc::writer::FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
-    writer.write(batch).unwrap();
-    writer.into_inner().unwrap()
-}
-
-fn arrow_stream(batch: &RecordBatch) -> Vec<u8> {
-    let mut writer = arrow_ipc::writer::StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
-    writer.write(batch).unwrap();
-    writer.into_inner().unwrap()
-}
 
 fn by_id(value: ValueShape) -> RowOptions {
     RowOptions { key_field: Some("id".to_owned()), ..options(KeyType::Id, value) }
@@ -130,62 +77,6 @@ fn lists_that_only_happen_to_have_one_length_stay_lists() {
             "vectors have no f64: {schema}"
         );
     }
-}
-
-/// The rows of a file as fields, each row's joined by commas.
-fn fields(file: impl AsRef<[u8]>, columns: &[&str]) -> Vec<String> {
-    let sources = source("in", file);
-    let table = FieldTable::open(sources[0].as_ref(), 64 << 20).unwrap().expect("a file of rows");
-    let places: Vec<usize> = columns
-        .iter()
-        .map(|name| table.columns().iter().position(|known| known == name).expect("the column is there"))
-        .collect();
-    let mut rows = Vec::new();
-    let read = table.rows(&places, &mut |number, fields| {
-        let fields = fields.map(|fields| {
-            let text = |field: &Field<'_>| match field {
-                Field::Null => "null".to_owned(),
-                Field::Unsigned(value) => value.to_string(),
-                Field::Text(text) => format!("{text:?}"),
-            };
-            fields.iter().map(text).collect::<Vec<_>>().join(",")
-        });
-        rows.push(format!("{number}: {}", fields.unwrap_or_else(|fault| fault.to_string())));
-        rows.len() < 4
-    });
-    read.unwrap();
-    rows
-}
-
-#[test]
-fn tables_are_read_as_fields() {
-    let batch = batch();
-    for file in [parquet(&batch, Compression::SNAPPY), arrow_file(&batch), arrow_stream(&batch)] {
-        let rows = fields(file, &["at", "id", "text", "small", "flag", "v"]);
-        let want = [
-            r#"1: 1,0,"a",1,"true","a list""#,
-            r#"2: "-1",7,null,"-2","false","a list""#,
-            r#"3: 0,18446744073709551615,"é",3,"true","a list""#,
-        ];
-        assert_eq!(rows, want);
-    }
-}
-
-#[test]
-fn lines_of_json_are_read_as_fields() {
-    let lines =
-        "{\"a\":1,\"b\":\"x\"}\n\n{\"b\":-2,\"a\":null,\"c\":[1]}\n[]\n{\"a\":1,\"a\":2}\n{\"a\":9}\n";
-    let want = [r#"1: "x",1,null"#, r#"3: "-2",null,"[1]""#];
-    let rows = fields(lines, &["b", "a", "c"]);
-    assert_eq!(rows[..2], want);
-    assert!(
-        rows[2].starts_with("4: ") && rows[3].starts_with("5: ") && rows[3].contains("there twice"),
-        "{rows:?}"
-    );
-    let text = source("in", "a,b\n1,2\n");
-    assert!(FieldTable::open(text[0].as_ref(), 1 << 20).unwrap().is_none(), "delimited text is no such file");
-    let cut = source("in", b"PAR1 and not much more");
-    assert!(FieldTable::open(cut[0].as_ref(), 1 << 20).is_err());
 }
 
 #[test]

@@ -3,8 +3,8 @@
 mod support;
 
 use kith_api::{QueryError, QueryOptions, Service};
+use kith_build::{LoadOptions, load_graph};
 use kith_client::{FanOutLimit, Session, SessionSettings};
-use kith_load::{LoadOptions, load_graph};
 use kith_ops::{GraphAnswer, GraphQuery, Operand};
 use kith_types::{ErrorCode, PartitionCount, StoreVersion};
 use kith_wire::{

@@ -23,14 +23,15 @@ class Client:
     def compute_stream(
         self, store: str, plan: Plan, keys: Any, given: Mapping[str, Any] | None = None
     ) -> Stream: ...
-    def aggregate(
+    def count_by_value(
+        self, store: str, field: str, keys: Any, top: int, given: Mapping[str, Any] | None = None
+    ) -> Call: ...
+    def count_by_bucket(
         self,
         store: str,
         field: str,
         keys: Any,
-        top: int | None = None,
-        buckets: Mapping[str, Any] | None = None,
-        at: Literal["nodes", "client"] = "nodes",
+        buckets: Mapping[str, Any],
         given: Mapping[str, Any] | None = None,
     ) -> Call: ...
     def graph(

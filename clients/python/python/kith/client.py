@@ -119,7 +119,7 @@ class Aggregate:
         """How many records have each value of ``field``: the ``top`` most frequent, of equal counts the least first."""
         given = {**self._client._defaults, **options}
         core = self._client._core
-        return Counts(*core.aggregate(self._store, field, keys, top=top, given=given).wait())
+        return Counts(*core.count_by_value(self._store, field, keys, top, given).wait())
 
     def count_by_bucket(
         self, field: str, keys: Keys, buckets: dict[str, Conditions], **options: Unpack[Options]
@@ -127,7 +127,7 @@ class Aggregate:
         """How many values of ``field`` are in each bucket: ``{"young": {"lt": 18}, "other": {"ge": 18}}``."""
         given = {**self._client._defaults, **options}
         core = self._client._core
-        return Counts(*core.aggregate(self._store, field, keys, buckets=buckets, given=given).wait())
+        return Counts(*core.count_by_bucket(self._store, field, keys, buckets, given).wait())
 
 
 class Graph:

@@ -6,7 +6,7 @@ use super::{
 };
 use kith_build::{
     BuildSummary, ColumnRef, ColumnSpec, ComponentRows, Dropped, EdgeColumns, Failure, GraphBuilder,
-    GraphOptions, LoadOptions, LoadReport, Manifest, Objects, Stop, TextHeader, Workshop, load_graph,
+    GraphOptions, HeaderMode, LoadOptions, LoadReport, Manifest, Objects, Stop, Workshop, load_graph,
     next_graph_version, publish_graph,
 };
 use kith_client::topology::{role_by_name, role_name};
@@ -93,12 +93,12 @@ fn of_files(py: Python<'_>, options: &GraphOptions, given: &Given<'_, '_>) -> Py
         columns: columns(&given.get::<Vec<String>>("columns")?.unwrap_or_default())?,
     };
     load.entity_columns = columns(&given.get::<Vec<String>>("entity_columns")?.unwrap_or_default())?;
-    load.text.delimiter = given.delimiter()?;
-    load.text.max_errors = given.get("max_errors")?.unwrap_or_default();
-    load.text.header = match given.get::<bool>("header")? {
-        None => TextHeader::Detect,
-        Some(true) => TextHeader::Present,
-        Some(false) => TextHeader::Absent,
+    load.files.delimiter = given.delimiter()?;
+    load.files.max_errors = given.get("max_errors")?.unwrap_or_default();
+    load.files.header = match given.get::<bool>("header")? {
+        None => HeaderMode::Detect,
+        Some(true) => HeaderMode::Present,
+        Some(false) => HeaderMode::Absent,
     };
     load.allow_empty = options.allow_empty;
     load.memory_bytes = options.memory_bytes;

@@ -1,15 +1,11 @@
 //! A graph from rows that a program has.
 
-use super::{ColumnValue, GraphOptions};
+use super::{ColumnValue, FileRole, GraphOptions, LoadError, LoadProgress, MEMBERS_COMPONENT};
 use crate::{Failure, OnProgress, Progress, failure::check_name};
 use kith_engine::Manifest;
-use kith_load::{
-    BuildError, BuildOptions, BuildSummary, ComponentBuilder, FileRole, LoadError, LoadProgress,
-    MEMBERS_COMPONENT,
-    input::{ColumnSpec, store_text},
-    version_dir,
-};
+use kith_load::{BuildError, BuildOptions, BuildSummary, ComponentBuilder, version_dir};
 use kith_ops::KindRole;
+use kith_rows::graph::{ColumnSpec, store_text};
 use kith_schema::ColumnNumber;
 use kith_types::{ErrorCode, check_component_name};
 use std::fs;

@@ -1,10 +1,12 @@
 //! Graphs: edges, entities and members in, a folder of files for each component out.
 
 mod builder;
+mod load;
 mod options;
-mod typed;
 
 pub use builder::{ComponentRows, GraphBuilder};
+pub use load::{FileRole, LoadOptions, LoadProgress, LoadReport, LoadedFile, MEMBERS_COMPONENT};
+pub(crate) use load::{LoadError, next_version};
 pub use options::{ColumnValue, GraphOptions};
 
 use crate::{
@@ -12,12 +14,12 @@ use crate::{
     place::{now, publish_version, refused, versions_at},
 };
 use kith_engine::Manifest;
-use kith_load::{LoadOptions, LoadReport, input::TypedOptions, version_dir};
+use kith_load::version_dir;
 use kith_objects::Objects;
 use kith_types::StoreVersion;
 use std::path::Path;
 
-/// Builds the components of a graph from files: text, and through `kith-rows` JSON lines, Parquet and Arrow, plain, gzip or Zstandard.
+/// Builds the components of a graph from files: CSV or TSV text, JSON lines, Parquet or Arrow, plain, gzip or Zstandard.
 /// They end up in `<out_dir>/<graph>/<component>/<version>`. With `dry_run`, everything is read and checked and nothing is written.
 /// Cost: each file is read once, from start to end; edges are sorted within the memory of the options.
 ///
@@ -25,10 +27,7 @@ use std::path::Path;
 /// `bad_lines` with the first wrong lines, `bad_input`, `no_edges` (`no_entities`, `no_members`) if nothing good is left, `build_failed`,
 /// `load_running`. No component of this load is left then.
 pub fn load_graph(options: &LoadOptions, told: &mut OnProgress<'_>) -> Result<LoadReport, Failure> {
-    let mut options = options.clone();
-    let typed = TypedOptions { memory_bytes: options.memory_bytes };
-    options.text.typed.get_or_insert((typed::open, typed));
-    Ok(kith_load::load_graph(&options, &mut |progress| told(Progress::Graph(progress)))?)
+    Ok(load::load_graph(options, &mut |progress| told(Progress::Graph(progress)))?)
 }
 
 /// Uploads the components that were built in `built`, the folder of all graphs, to the same names below `to`, a bucket:

@@ -4,6 +4,7 @@ use super::{remove_folder, unusable};
 use crate::{
     OnProgress, Progress,
     failure::Failure,
+    graph::next_version,
     place::{now, place, refused, version_here},
 };
 use kith_objects::Objects;
@@ -98,7 +99,7 @@ impl LockedStore {
         let used = store.map_or(0, |store| store.version_last);
         let newest = component_versions(store).max().unwrap_or_default().max(used);
         let above = StoreVersion(newest.max(now().saturating_sub(1)));
-        let next = kith_load::next_version(&self.objects, &self.name(), above);
+        let next = next_version(&self.objects, &self.name(), above);
         Ok(next.map_err(unusable(&self.folder))?.0)
     }
 

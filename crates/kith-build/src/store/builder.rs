@@ -1,14 +1,13 @@
 //! A version of a store from rows that a program has.
 
-use super::{Built, RowSettings, SchemaFrom, Shape, Target, rows::writing};
+use super::{Built, RowSettings, SchemaFrom, Shape, Target, scratch::Scratch};
 use crate::{
-    Failure, OnProgress,
+    Failure, OnProgress, Progress,
     failure::{build, check_name, refused_rows},
 };
-use kith_load::{ValuesBuilder, ValuesOptions, ZstdOptions};
-use kith_rows::{RowEncoder, RowKey, RowValue, ValueShape, ValueType};
+use kith_load::ValuesBuilder;
+use kith_rows::{RowEncoder, RowKey, RowValue, ValueType};
 use kith_types::ErrorCode;
-use std::{fs, path::PathBuf};
 
 /// A version of a store, built from rows in any order. Rows are sorted within the memory of the settings; what does not fit goes to
 /// scratch files in the folder of the version. A builder that is dropped leaves nothing.
@@ -18,15 +17,6 @@ pub struct StoreBuilder {
     builder: ValuesBuilder,
     rows: RowEncoder,
     _scratch: Scratch,
-}
-
-/// A folder for files without names, which is empty once the build has ended.
-pub(super) struct Scratch(pub(super) PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.0);
-    }
 }
 
 impl StoreBuilder {
@@ -47,7 +37,7 @@ impl StoreBuilder {
             return Err(Failure::new(ErrorCode::BadSchema, "records of a program need a schema", help));
         }
         let (options, _) = shape.row_options(&settings, &[], false)?;
-        let values = values_options(target, shape, &settings, &options.value);
+        let values = target.values_options(shape, &settings, &options.value);
         let scratch = Scratch(values.scratch_dir.clone());
         let builder = ValuesBuilder::new(values).map_err(|error| build(&error))?;
         Ok(Self { builder, rows: RowEncoder::new("rows", options), _scratch: scratch })
@@ -74,30 +64,8 @@ impl StoreBuilder {
         let Self { builder, rows, _scratch } = self;
         let options = rows.options().clone();
         let report = rows.finish().map_err(|error| refused_rows(&error, &options))?;
-        let written = builder.finish(&mut |step| told(writing(step.rows_done, step.rows_total)));
+        let written = builder.finish(&mut |step| told(Progress::writing(step.rows_done, step.rows_total)));
         let (manifest, summary) = written.map_err(|error| build(&error))?;
         Ok(Built { manifest, duplicates: summary.duplicates, report, changes: None })
-    }
-}
-
-/// As the engine has them.
-pub(super) fn values_options(
-    target: &Target<'_>,
-    shape: &Shape,
-    settings: &RowSettings,
-    value: &ValueShape,
-) -> ValuesOptions {
-    ValuesOptions {
-        key: shape.key,
-        value: shape.value,
-        schema: match value {
-            ValueShape::Record(schema) => Some(schema.canonical().to_owned()),
-            ValueShape::Text | ValueShape::Bytes | ValueShape::Json => None,
-        },
-        compression: settings.compress.map(|level| ZstdOptions { level, dictionary: None }),
-        duplicates: settings.duplicates,
-        memory_bytes: settings.memory_bytes,
-        threads: settings.threads,
-        ..ValuesOptions::new(target.store, target.version, shape.partitions, target.out_dir.clone())
     }
 }

@@ -6,6 +6,7 @@ mod delete;
 mod inputs;
 mod partition;
 mod rows;
+mod scratch;
 mod settings;
 mod shape;
 mod sources;

@@ -1,7 +1,7 @@
 //! Rows into a version: the files read, checked, sorted and written.
 
 use super::{
-    Base, Built, Destination, RowSettings, Shape, Target, builder::Scratch, delete::delete, inputs::files,
+    Base, Built, Destination, RowSettings, Shape, Target, delete::delete, inputs::files, scratch::Scratch,
     sources::CountedFile,
 };
 use crate::{
@@ -190,7 +190,7 @@ impl Rows {
         let report = self.each(told, |key, value| builder.put(key, value));
         let report = report.map_err(|error| read(error, &self.options))?;
         let deleted = base.delete.map_or(Ok(0), |path| delete(path, self.shape.key, &mut builder))?;
-        let finished = builder.finish(&mut |step| told(writing(step.rows_done, step.rows_total)));
+        let finished = builder.finish(&mut |step| told(Progress::writing(step.rows_done, step.rows_total)));
         let (manifest, changes) = finished.map_err(|error| build(&error))?;
         let applied = changes.added + changes.replaced + changes.deleted + changes.absent;
         let duplicates = (report.rows + deleted).saturating_sub(applied);
@@ -198,7 +198,7 @@ impl Rows {
     }
 
     fn values_options(&self, target: &Target<'_>) -> ValuesOptions {
-        super::builder::values_options(target, &self.shape, &self.settings, &self.options.value)
+        target.values_options(&self.shape, &self.settings, &self.options.value)
     }
 
     fn try_build(
@@ -208,7 +208,7 @@ impl Rows {
     ) -> Result<Built, ReadError<ValuesBuildError>> {
         let mut builder = ValuesBuilder::new(options).map_err(ReadError::Caller)?;
         let report = self.each(told, |key, value| builder.row(key, value))?;
-        let written = builder.finish(&mut |step| told(writing(step.rows_done, step.rows_total)));
+        let written = builder.finish(&mut |step| told(Progress::writing(step.rows_done, step.rows_total)));
         let (manifest, summary) = written.map_err(ReadError::Caller)?;
         Ok(Built { manifest, duplicates: summary.duplicates, report, changes: None })
     }
@@ -232,9 +232,4 @@ impl Rows {
             Ok(())
         })
     }
-}
-
-/// Rows being written.
-pub(super) fn writing(done: u64, total: u64) -> Progress<'static> {
-    Progress::Rows { stage: "writing", rows: done, done, total }
 }

@@ -1,9 +1,10 @@
 //! Which version is built, where, of what, and what came of it.
 
+use super::{RowSettings, Shape};
 use kith_engine::Manifest;
-use kith_load::DeltaSummary;
+use kith_load::{DeltaSummary, ValuesOptions, ZstdOptions};
 use kith_objects::Objects;
-use kith_rows::RowReport;
+use kith_rows::{RowReport, ValueShape};
 use kith_types::StoreVersion;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,30 @@ pub struct Target<'a> {
     pub version: StoreVersion,
     /// The folder of the store's versions. It is made if it is not there.
     pub out_dir: PathBuf,
+}
+
+impl Target<'_> {
+    /// How the engine builds this version, of values that become what `value` says.
+    pub(super) fn values_options(
+        &self,
+        shape: &Shape,
+        settings: &RowSettings,
+        value: &ValueShape,
+    ) -> ValuesOptions {
+        ValuesOptions {
+            key: shape.key,
+            value: shape.value,
+            schema: match value {
+                ValueShape::Record(schema) => Some(schema.canonical().to_owned()),
+                ValueShape::Text | ValueShape::Bytes | ValueShape::Json => None,
+            },
+            compression: settings.compress.map(|level| ZstdOptions { level, dictionary: None }),
+            duplicates: settings.duplicates,
+            memory_bytes: settings.memory_bytes,
+            threads: settings.threads,
+            ..ValuesOptions::new(self.store, self.version, shape.partitions, self.out_dir.clone())
+        }
+    }
 }
 
 /// As [`Target`], of a version in a folder or a bucket.

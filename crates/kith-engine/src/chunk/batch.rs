@@ -1,12 +1,12 @@
 //! Batch lookup (architecture D16): a group of keys goes through each step
 //! together, so that the cache misses of one step overlap.
 
-use super::one_set::{KeyProbe, OneSet};
+use super::found::Found;
+use super::one_set::OneSet;
+use super::probe::KeyProbe;
 use super::reader::ChunkSetReader;
-use super::record::Record;
 use crate::errors::{Damage, ReadError};
 use crate::files::FileId;
-use kith_types::ValueProof;
 use std::ops::ControlFlow;
 
 /// Keys in flight at a time. A core overlaps 10 to 16 misses; more keys only need more stack.
@@ -14,56 +14,52 @@ const GROUP: usize = u32::BITS as usize;
 /// How many records before a record is used all of it is asked for: two of a kibibyte are as many lines as a core awaits at once.
 const RECORDS_AHEAD: usize = 2;
 
-/// A record that was found by its key and is not proven yet.
-#[derive(Clone, Copy, Debug)]
-pub struct Found<'a> {
-    set: &'a OneSet,
-    record: Record<'a>,
-}
-
-impl<'a> Found<'a> {
-    pub(super) fn new(set: &'a OneSet, record: Record<'a>) -> Self {
-        Self { set, record }
+impl ChunkSetReader {
+    /// The value of a key; `None` proves that there is none.
+    ///
+    /// # Errors
+    /// If what the answer rests on is damaged.
+    pub fn get(&self, key: &[u8]) -> Result<Option<&[u8]>, ReadError> {
+        let mut answer = None;
+        self.get_many(&[key], |_, value| {
+            answer = value;
+            ControlFlow::Continue(())
+        })?;
+        Ok(answer)
     }
 
-    /// The value. To be used first and proven after, so that nothing can change in between.
-    #[inline]
-    pub fn value(&self) -> &'a [u8] {
-        self.record.value
+    /// Calls `each(index, value)` once per key, in order; `Break` ends the reading early. Batch first: positions,
+    /// index lines and records of a group of keys are loaded while others are awaited. No allocation.
+    ///
+    /// # Errors
+    /// If what an answer rests on is damaged. `each` was called for the keys before.
+    pub fn get_many<'a, K: AsRef<[u8]>>(
+        &'a self,
+        keys: &[K],
+        mut each: impl FnMut(usize, Option<&'a [u8]>) -> ControlFlow<()>,
+    ) -> Result<(), ReadError> {
+        find_many(
+            keys.len(),
+            |index| (self, keys[index].as_ref()),
+            |index, found| {
+                if let Some(found) = &found {
+                    found.prove()?;
+                }
+                Ok::<_, ReadError>(each(index, found.map(|found| found.value())))
+            },
+        )
     }
 
-    /// Where the record begins in its data file.
-    pub fn offset(&self) -> u64 {
-        self.record.offset
-    }
-
-    /// The data file.
-    pub fn file(&self) -> FileId {
-        self.set.data().id()
-    }
-
-    /// Proves every byte of the record, hence of the value as it was used.
-    #[inline]
-    pub fn prove(&self) -> Result<(), Damage> {
-        self.set.prove(&self.record)
-    }
-
-    /// What proves the value to a caller that has the key; `None` if it has to be proven here.
-    #[inline]
-    pub fn proof(&self) -> Option<ValueProof> {
-        self.set.proof(&self.record)
-    }
-
-    /// Fails if a page of the data file was missing at some read so far.
-    #[inline]
-    pub fn check(&self) -> Result<(), Damage> {
-        self.set.data().check()
-    }
-
-    /// The damage to report when a proven value is not what it should be: a writer's fault.
-    #[cold]
-    pub fn malformed(&self, what: &'static str) -> Damage {
-        self.set.data().impossible(what, self.record.offset as usize)
+    /// What the index alone says, without reading a record: calls `each(index, place)` once per key, in order, with the data file and
+    /// the offset in it at which the key's record begins, if there is such a key; a place of another key's record, or none,
+    /// if there is not. A hint, unproven: [`ChunkSetReader::get_many`] is what answers. It goes through the index in the same
+    /// groups as that. No allocation.
+    pub fn candidates<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize, Option<(FileId, u64)>)) {
+        candidate_each(
+            keys.len(),
+            |index| (self, keys[index].as_ref()),
+            |index, place| each(index, place.map(|(set, offset)| (set.data().id(), offset))),
+        );
     }
 }
 
@@ -107,13 +103,13 @@ impl<'a> Slot<'a> {
 
     #[inline]
     fn find_first(&self, key: &[u8]) -> Option<Found<'a>> {
-        self.set.find_first(&self.place, key).map(|record| Found { set: self.set, record })
+        self.set.find_first(&self.place, key).map(|record| Found::new(self.set, record))
     }
 
     #[inline(never)]
     fn find(&self, key: &[u8]) -> Result<Option<Found<'a>>, Damage> {
         let found = self.set.find(&self.place, key);
-        found.map(|record| record.map(|record| Found { set: self.set, record }))
+        found.map(|record| record.map(|record| Found::new(self.set, record)))
     }
 }
 

@@ -7,13 +7,16 @@
 
 mod batch;
 mod entries;
+mod found;
 mod index;
 mod one_set;
+mod probe;
 mod reader;
 mod record;
 mod writer;
 
-pub use batch::{Found, find_each, find_many};
+pub use batch::{find_each, find_many};
+pub use found::Found;
 pub use reader::ChunkSetReader;
 pub use writer::{ChunkSetSummary, ChunkSetWriter};
 

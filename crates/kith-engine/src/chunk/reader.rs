@@ -1,7 +1,7 @@
-//! Reads the chunk sets of one list of one partition.
+//! The chunk sets of one list of one partition: opening them, reading them through, and which of them has a key.
 
 use super::Position;
-use super::batch::{Found, candidate_each, find_many};
+use super::found::Found;
 use super::one_set::OneSet;
 use crate::component::populate_within;
 use crate::errors::{Damage, Fault, OpenError, ReadError};
@@ -59,53 +59,6 @@ impl ChunkSetReader {
     /// Number of records.
     pub fn records(&self) -> u64 {
         self.sets.iter().map(|set| u64::from(set.records())).sum()
-    }
-
-    /// The value of a key; `None` proves that there is none.
-    ///
-    /// # Errors
-    /// If what the answer rests on is damaged.
-    pub fn get(&self, key: &[u8]) -> Result<Option<&[u8]>, ReadError> {
-        let mut answer = None;
-        self.get_many(&[key], |_, value| {
-            answer = value;
-            ControlFlow::Continue(())
-        })?;
-        Ok(answer)
-    }
-
-    /// Calls `each(index, value)` once per key, in order; `Break` ends the reading early. Batch first: positions,
-    /// index lines and records of a group of keys are loaded while others are awaited. No allocation.
-    ///
-    /// # Errors
-    /// If what an answer rests on is damaged. `each` was called for the keys before.
-    pub fn get_many<'a, K: AsRef<[u8]>>(
-        &'a self,
-        keys: &[K],
-        mut each: impl FnMut(usize, Option<&'a [u8]>) -> ControlFlow<()>,
-    ) -> Result<(), ReadError> {
-        find_many(
-            keys.len(),
-            |index| (self, keys[index].as_ref()),
-            |index, found| {
-                if let Some(found) = &found {
-                    found.prove()?;
-                }
-                Ok::<_, ReadError>(each(index, found.map(|found| found.value())))
-            },
-        )
-    }
-
-    /// What the index alone says, without reading a record: calls `each(index, place)` once per key, in order, with the data file and
-    /// the offset in it at which the key's record begins, if there is such a key; a place of another key's record, or none,
-    /// if there is not. A hint, unproven: [`ChunkSetReader::get_many`] is what answers. It goes through the index in the same
-    /// groups as that. No allocation.
-    pub fn candidates<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize, Option<(FileId, u64)>)) {
-        candidate_each(
-            keys.len(),
-            |index| (self, keys[index].as_ref()),
-            |index, place| each(index, place.map(|(set, offset)| (set.data().id(), offset))),
-        );
     }
 
     /// Calls `each(key, value)` for every record in the order of the file, each proven. For export and verification.

@@ -1,7 +1,7 @@
 //! Why a version cannot be fetched.
 
-use super::ObjectError;
 use crate::errors::{Damage, OpenError, WriteError};
+use crate::source::ObjectError;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;

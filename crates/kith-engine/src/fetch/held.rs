@@ -4,11 +4,11 @@
 //! are put together from the logical files that are here. What is not here reads as zeros: nobody who fetches takes an
 //! unproven byte.
 
-use super::{ObjectError, Source};
 use crate::errors::OpenError;
 use crate::files::{FileKind, MANIFEST_NAME};
 use crate::manifest::Manifest;
 use crate::pack::{Layout, pack_name};
+use crate::source::{FolderSource, ObjectError, Source};
 use kith_types::PartitionId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -94,7 +94,7 @@ impl HeldSource {
 impl Source for HeldSource {
     fn read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectError> {
         if object == MANIFEST_NAME {
-            return super::FolderSource::new(&self.dir).read(object, offset, into);
+            return FolderSource::new(&self.dir).read(object, offset, into);
         }
         let Some(&(number, bytes)) = self.packs.get(object) else {
             return Err(ObjectError::Missing { object: object.to_owned() });

@@ -15,16 +15,16 @@ mod pull;
 mod rebuild;
 mod release;
 mod reuse;
-mod source;
 mod space;
 mod spliced;
 mod staging;
+mod worker;
 
 use crate::errors::{Damage, Fault, OpenError};
 use crate::files::{FileId, FileKind, MANIFEST_NAME};
 use crate::manifest::{Content, FileEntry, Manifest};
-use crate::pack::{LAYOUT_NAME, Layout};
-use crate::patch::PATCH_NAME;
+use crate::pack::Layout;
+use crate::source::{FolderSource, Source};
 pub use error::FetchError;
 pub use held::HeldSource;
 use kith_types::PartitionId;
@@ -34,7 +34,6 @@ pub use prove::{OnPiece, PackReport, prove_pack};
 use pull::Pull;
 pub use release::{release_partitions, repair};
 use reuse::Held;
-pub use source::{FolderSource, ObjectError, REMOTE_PIECE_BYTES, Source};
 pub use spliced::SplicedSource;
 use staging::Staging;
 pub use staging::staging_of;
@@ -210,6 +209,3 @@ fn wanted_files<'a>(
     let wanted: BTreeSet<&str> = manifest.files_of(partitions).map(|entry| entry.name.as_str()).collect();
     Ok(manifest.files.iter().filter(|entry| wanted.contains(entry.name.as_str())).collect())
 }
-
-/// The names that a version's folder holds beside packs.
-pub(crate) const FOLDER_NAMES: [&str; 3] = [MANIFEST_NAME, LAYOUT_NAME, PATCH_NAME];

@@ -1,10 +1,10 @@
 //! Proof of a built version where it lies: every pack is read once, from its start to its end, and kept nowhere.
 
-use super::{ObjectError, Source};
 use crate::errors::{Damage, Fault};
 use crate::manifest::{FileEntry, Manifest};
 use crate::pack::pack_name;
-use crate::verify::Proof;
+use crate::proof::Proof;
+use crate::source::{ObjectError, Source};
 use std::ops::ControlFlow;
 
 /// Given each piece of a pack, in order, before it is known whether the pack is whole. `Break` ends the reading.

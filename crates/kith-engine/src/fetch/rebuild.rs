@@ -14,7 +14,7 @@ use crate::files::{FileId, FileKind};
 use crate::manifest::{FileEntry, KeyType, Manifest};
 use crate::pack::VersionFolder;
 use crate::patch::{Change, Merging, PatchBytes, SectionReader, Unusable, merge};
-use crate::verify::{TURN_BYTES, give_way, prove_at};
+use crate::proof::{TURN_BYTES, give_way, prove_at};
 use kith_types::PartitionId;
 use std::collections::BTreeSet;
 use std::fs;
@@ -45,27 +45,18 @@ pub(super) fn rebuild(
     let wanted: BTreeSet<PartitionId> =
         left.iter().filter_map(|file| file.entry.id()).map(|id| id.partition).collect();
     let sections = bytes.want(&head, &|partition| wanted.contains(&partition) && is_held(&base, partition));
+    let workbench = Workbench { base: &base, key, staging, space };
     for (section, at) in sections {
         let partition = section.partition;
-        let files: Vec<Wanted<'_>> = left
-            .iter()
-            .filter(|file| file.entry.id().is_some_and(|id| id.partition == partition))
-            .cloned()
-            .collect();
+        let is_of_partition =
+            |file: &&Wanted<'_>| file.entry.id().is_some_and(|id| id.partition == partition);
+        let files: Vec<Wanted<'_>> = left.iter().filter(is_of_partition).cloned().collect();
         let is_staged = pull.resumes && files.iter().all(|file| is_staged(staging, file));
         if !is_staged {
             let changes = SectionReader::open(&mut bytes, section, at);
-            let made = changes
-                .map_err(Stop::from)
-                .and_then(|changes| make(&base, partition, key, staging, changes, &mut || pull.report()));
-            let placed = match made {
-                Ok(made) => place(staging, space, &files, &made),
-                Err(Stop::Unusable) => Ok(false),
-                Err(Stop::Failed(error)) => Err(error),
-            };
-            remove_loose(staging, partition)?;
+            let placed = workbench.stage(partition, changes, &files, &mut || pull.report())?;
             pull.state.bytes_copied += bytes.take_read();
-            if !placed? {
+            if !placed {
                 continue;
             }
         }
@@ -75,6 +66,49 @@ pub(super) fn rebuild(
         }
     }
     pull.report()
+}
+
+/// What partitions are made of, and where.
+struct Workbench<'w> {
+    /// The held version that the patch is about.
+    base: &'w VersionFolder,
+    key: KeyType,
+    staging: &'w Staging<'w>,
+    space: &'w Space,
+}
+
+impl Workbench<'_> {
+    /// Makes a partition and puts its files in their places; `false` if it cannot be made.
+    fn stage(
+        &self,
+        partition: PartitionId,
+        changes: Result<SectionReader<'_, '_>, Unusable>,
+        files: &[Wanted<'_>],
+        report: &mut dyn FnMut() -> Result<(), FetchError>,
+    ) -> Result<bool, FetchError> {
+        let made = changes.map_err(Stop::from).and_then(|changes| self.make(partition, changes, report));
+        let placed = match made {
+            Ok(made) => place(self.staging, self.space, files, &made),
+            Err(Stop::Unusable) => Ok(false),
+            Err(Stop::Failed(error)) => Err(error),
+        };
+        remove_loose(self.staging, partition)?;
+        placed
+    }
+
+    /// Writes the files of a partition beside the staged packs; gives what was written.
+    fn make(
+        &self,
+        partition: PartitionId,
+        changes: SectionReader<'_, '_>,
+        report: &mut dyn FnMut() -> Result<(), FetchError>,
+    ) -> Result<Vec<FileEntry>, Stop> {
+        let records = ChunkSetReader::open(self.base, partition, None)?;
+        let writer = ChunkSetWriter::create(&self.staging.path(""), partition, None, self.key)?;
+        let mut making = Making { writer, changes, turn: 0, unreported: 0, report };
+        merge(&records, &mut making)?;
+        Ok(making.writer.finish()?.files)
+    }
 }
 
 /// Whether a version has data and indexes of a partition here.
@@ -127,22 +161,6 @@ impl From<WriteError> for Stop {
             _ => Stop::Unusable,
         }
     }
-}
-
-/// Writes the files of a partition beside the staged packs; gives what was written.
-fn make(
-    base: &VersionFolder,
-    partition: PartitionId,
-    key: KeyType,
-    staging: &Staging<'_>,
-    changes: SectionReader<'_, '_>,
-    report: &mut dyn FnMut() -> Result<(), FetchError>,
-) -> Result<Vec<FileEntry>, Stop> {
-    let records = ChunkSetReader::open(base, partition, None)?;
-    let writer = ChunkSetWriter::create(&staging.path(""), partition, None, key)?;
-    let mut making = Making { writer, changes, turn: 0, unreported: 0, report };
-    merge(&records, &mut making)?;
-    Ok(making.writer.finish()?.files)
 }
 
 /// A partition being made.

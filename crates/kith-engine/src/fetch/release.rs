@@ -1,12 +1,13 @@
 //! Changes to a version that is here: files pulled anew, partitions given away.
 
 use super::staging::{Staging, replace_layout};
-use super::{FetchError, OnFetch, Source, gather, read_manifest};
+use super::{FetchError, OnFetch, gather, read_manifest};
 use super::{FetchProgress, local, pull::Pull};
 use crate::errors::OpenError;
 use crate::files::{FileId, FileKind};
 use crate::manifest::{FileEntry, Manifest};
 use crate::pack::Layout;
+use crate::source::Source;
 use kith_types::PartitionId;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -5,7 +5,7 @@ use super::plan::{Plan, Wanted};
 use super::staging::Staging;
 use crate::manifest::{FileEntry, Manifest};
 use crate::pack::{Layout, PackPlace};
-use crate::verify::{CHUNK_BYTES, Proof, prove_at};
+use crate::proof::{CHUNK_BYTES, Proof, prove_at};
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;

@@ -1,10 +1,10 @@
 //! One version out of several sources: of some partitions peers have all, the rest comes from where the version was built.
 
-use super::{ObjectError, Source};
 use crate::files::{FileKind, MANIFEST_NAME};
 use crate::manifest::{FileEntry, Manifest};
 use crate::pack::pack_name;
 use crate::patch::PATCH_NAME;
+use crate::source::{ObjectError, Source};
 use kith_types::PartitionId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -7,7 +7,7 @@ use super::space::Space;
 use crate::files::MANIFEST_NAME;
 use crate::manifest::Manifest;
 use crate::pack::{LAYOUT_NAME, Layout, PackPlace, local_pack_number, sync};
-use crate::verify::prove_at;
+use crate::proof::prove_at;
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::MetadataExt;

@@ -4,6 +4,7 @@
 
 use super::content::{Content, Counts, GraphContent, ValuesContent};
 use super::{FileEntry, MANIFEST_FORMAT, Manifest, PackEntry};
+use crate::document::{json_text, seal_of};
 use crate::errors::{Damage, Fault, OpenError};
 use crate::files::{FileKind, MANIFEST_NAME};
 use kith_ops::KindRole;
@@ -70,14 +71,8 @@ pub(super) fn encode(manifest: &Manifest) -> Vec<u8> {
         files: manifest.files.clone(),
         seal: String::new(),
     };
-    document.seal = blake3::hash(&text(&document)).to_hex().to_string();
-    text(&document)
-}
-
-fn text(document: &Document) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec_pretty(document).expect("strings and numbers always serialize");
-    bytes.push(b'\n');
-    bytes
+    document.seal = seal_of(&document);
+    json_text(&document)
 }
 
 pub(super) fn decode(bytes: &[u8]) -> Result<Manifest, OpenError> {

@@ -5,6 +5,7 @@
 //! that file is what makes packs that were added, or repaired, the ones that are read.
 
 use super::{PackPlace, is_pack_name};
+use crate::document::{json_text, seal_of};
 use crate::errors::{Damage, Fault, OpenError};
 use crate::manifest::{FileEntry, Manifest, PackEntry};
 use serde::{Deserialize, Serialize};
@@ -90,8 +91,8 @@ impl Layout {
             files: self.files.iter().map(file).collect(),
             seal: String::new(),
         };
-        document.seal = blake3::hash(&text(&document)).to_hex().to_string();
-        text(&document)
+        document.seal = seal_of(&document);
+        json_text(&document)
     }
 
     /// Reads a layout and checks that every file in it is one of the manifest and lies within its pack.
@@ -134,12 +135,6 @@ impl Layout {
         self.files.values_mut().for_each(|place| place.pack = renumbered[&place.pack]);
         dropped
     }
-}
-
-fn text(document: &Document) -> Vec<u8> {
-    let mut bytes = serde_json::to_vec_pretty(document).expect("strings and numbers always serialize");
-    bytes.push(b'\n');
-    bytes
 }
 
 /// Takes the document for what it says, or names what cannot be.

@@ -3,7 +3,7 @@
 use super::pack_name;
 use crate::errors::{Damage, Fault, WriteError};
 use crate::manifest::{FileEntry, Manifest};
-use crate::verify::{CHUNK_BYTES, Proof};
+use crate::proof::{CHUNK_BYTES, Proof};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};

@@ -2,8 +2,8 @@
 
 use super::head::Section;
 use super::{Head, PATCH_NAME, Unusable};
-use crate::fetch::Source;
 use crate::manifest::Manifest;
+use crate::source::Source;
 use kith_types::PartitionId;
 use std::ops::Range;
 

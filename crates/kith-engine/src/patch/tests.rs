@@ -2,8 +2,8 @@
 
 use super::head::Section;
 use super::*;
-use crate::fetch::{ObjectError, Source};
 use crate::manifest::{Content, KeyType, Manifest, ValueCounts, ValueType, ValuesContent};
+use crate::source::{ObjectError, Source};
 use kith_types::{PartitionCount, PartitionId, StoreVersion, position_of_key};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -1,7 +1,9 @@
 //! Reads a version of a store.
 
-use super::compression::{Decompressor, decompress, read_dictionary};
-use crate::chunk::{ChunkSetReader, Found, find_each};
+use super::ValueError;
+use super::compression::{Decompressor, read_dictionary};
+use super::frames::Frames;
+use crate::chunk::{ChunkSetReader, find_each};
 use crate::component::populate_within;
 use crate::errors::{Damage, Fault, OpenError, ReadError};
 use crate::files::{FileId, FileKind};
@@ -13,61 +15,20 @@ use kith_ops::SourceValue;
 use kith_schema::Schema;
 use kith_types::{PartitionCount, PartitionId};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
-use thiserror::Error;
-use zstd::bulk;
 
 /// A version of a store, open for reading: some of its partitions, mapped.
 pub struct ValuesReader {
-    folder: VersionFolder,
+    pub(super) folder: VersionFolder,
     mapped: Mapped,
     key: KeyType,
     partition_count: PartitionCount,
     /// At the index of each partition held, its chunk sets.
-    partitions: Vec<Option<Box<ChunkSetReader>>>,
+    pub(super) partitions: Vec<Option<Box<ChunkSetReader>>>,
     decompressor: Option<Decompressor>,
     /// What the values are records of, parsed when it is first needed; `None` if they are none, or of a newer release's schema.
     schema: OnceLock<Option<Schema>>,
-}
-
-/// A value cannot be read. It may be there: this is never "not found".
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "fields are named for what they hold")]
-pub enum ValueError {
-    /// What the answer rests on is damaged.
-    #[error(transparent)]
-    Damaged(#[from] Damage),
-    /// The key belongs to a partition that was not opened.
-    #[error("partition {} is not held here", partition.0)]
-    NotHeld { partition: PartitionId },
-    /// The key cannot be one of this store.
-    #[error("a key of {got} bytes cannot be an id, which has 8")]
-    KeyLength { got: usize },
-}
-
-/// Where a key's record lies, or would lie.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordLocation {
-    /// The key's partition.
-    pub partition: PartitionId,
-    /// The logical data file of the chunk set that holds the key; `None` if there is no such key.
-    pub file: Option<FileId>,
-    /// Where the record begins in that file.
-    pub offset: u64,
-    /// The pack that the file lies in, here.
-    pub pack: Option<PathBuf>,
-    /// Where the record begins in the pack.
-    pub pack_offset: u64,
-}
-
-impl From<ReadError> for ValueError {
-    fn from(error: ReadError) -> Self {
-        match error {
-            ReadError::Damaged(damage) => ValueError::Damaged(damage),
-        }
-    }
 }
 
 impl ValuesReader {
@@ -253,36 +214,6 @@ impl ValuesReader {
         self.partitions.iter().flatten().map(|reader| reader.records()).sum()
     }
 
-    /// Where a key's record lies.
-    ///
-    /// # Errors
-    /// If the partition is not held, or what the answer rests on is damaged.
-    pub fn place_of(&self, key: &[u8]) -> Result<RecordLocation, ValueError> {
-        let partition = self.partition_of(key)?;
-        let mut place = RecordLocation { partition, file: None, offset: 0, pack: None, pack_offset: 0 };
-        let mut answer = Ok(None);
-        let reader = self.partitions.get(partition.index()).and_then(Option::as_deref);
-        let reader = reader.ok_or(ValueError::NotHeld { partition })?;
-        find_each(
-            1,
-            |_| Some((reader, key)),
-            |_, found| {
-                answer = found.and_then(|found| match found {
-                    Some(found) => found.prove().map(|()| Some((found.file(), found.offset()))),
-                    None => Ok(None),
-                });
-                ControlFlow::Break(())
-            },
-        );
-        if let Some((file, offset)) = answer? {
-            (place.file, place.offset) = (Some(file), offset);
-            if let Some((pack, start)) = self.folder.place_of(file) {
-                (place.pack, place.pack_offset) = (Some(pack), start + offset);
-            }
-        }
-        Ok(place)
-    }
-
     /// Brings files into memory, indexes before data, until `budget_bytes` are spent.
     /// Returns the bytes brought in, never more. Blocks on the disk: call it off the request path.
     pub fn warm(&self, budget_bytes: u64) -> u64 {
@@ -308,43 +239,5 @@ impl ValuesReader {
 impl std::fmt::Debug for ValuesReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ValuesReader").field("dir", &self.dir()).finish_non_exhaustive()
-    }
-}
-
-/// Turns records into values, for one call.
-struct Frames<'a> {
-    decompressor: Option<&'a Decompressor>,
-    /// Made at the first value.
-    context: Option<bulk::Decompressor<'a>>,
-    buffer: Vec<u8>,
-}
-
-impl<'a> Frames<'a> {
-    fn new(decompressor: Option<&'a Decompressor>) -> Self {
-        Self { decompressor, context: None, buffer: Vec::new() }
-    }
-
-    /// Whether values lie in their records as they are.
-    fn are_plain(&self) -> bool {
-        self.decompressor.is_none()
-    }
-
-    /// The value of a record. Used first and proven after, so that nothing can change in between.
-    fn value<'s>(&'s mut self, found: &Found<'s>) -> Result<&'s [u8], ValueError> {
-        let Some(decompressor) = self.decompressor else {
-            found.prove()?;
-            return Ok(found.value());
-        };
-        let context = match &mut self.context {
-            Some(context) => context,
-            // Only memory can be short, which a smaller batch does not help either.
-            none => none.insert(decompressor.context().map_err(|_| found.malformed("dictionary"))?),
-        };
-        let whole = decompress(context, found.value(), &mut self.buffer);
-        found.prove()?;
-        if !whole {
-            return Err(found.malformed("compressed value").into());
-        }
-        Ok(&self.buffer)
     }
 }

@@ -6,12 +6,16 @@
 mod example;
 mod faults;
 mod fetch;
+mod flaky;
+mod foreign;
 mod formats;
 #[path = "../../../../testdata/formats/golden.rs"]
 mod golden;
 mod graph;
 mod patches;
+mod peers;
 mod prove;
 mod residency;
 mod sources;
 mod stores;
+mod subject;

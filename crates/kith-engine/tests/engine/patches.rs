@@ -1,6 +1,6 @@
 //! Versions made of the one before and what changed: few bytes move, and every one of the outcome is right.
 
-use crate::sources::pull;
+use crate::flaky::pull;
 use kith_engine::{
     FetchError, FetchOptions, FolderSource, KeyType, Manifest, ObjectError, PATCH_NAME, Source, ValuesReader,
     fetch, release_partitions, verify_component,

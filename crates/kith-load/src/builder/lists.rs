@@ -43,31 +43,11 @@ pub(super) fn write<const N: usize>(
             files: Vec::new(),
         },
     };
-    let mut tails = Vec::new();
-    if options.threads < 2 {
-        lists.write_all(progress, &mut |tail| {
-            tails.extend(tail.write(dir)?);
-            Ok(ControlFlow::Continue(()))
-        })?;
+    let mut tails = if options.threads < 2 {
+        lists.write_in_turn(progress)?
     } else {
-        tails = thread::scope(|scope| {
-            // A rendezvous: one partition is read while one is written, and no third one waits.
-            let (send, receive) = sync_channel::<PartitionTail>(0);
-            let worker = scope.spawn(move || {
-                let mut files = Vec::new();
-                for tail in receive {
-                    files.extend(tail.write(dir)?);
-                }
-                Ok::<_, BuildError>(files)
-            });
-            let read = lists.write_all(progress, &mut |tail| {
-                Ok(send.send(tail).map_or(ControlFlow::Break(()), ControlFlow::Continue))
-            });
-            drop(send);
-            let files = worker.join().expect("the thread that writes postings does not panic")?;
-            read.map(|()| files)
-        })?;
-    }
+        lists.write_in_parallel(progress)?
+    };
     lists.written.files.append(&mut tails);
     Ok(lists.written)
 }
@@ -83,6 +63,44 @@ struct Lists<'a, const N: usize> {
 }
 
 impl<const N: usize> Lists<'_, N> {
+    /// Writes every partition whole before the next; gives the files of their tails.
+    fn write_in_turn(
+        &mut self,
+        progress: &mut dyn FnMut(BuildProgress),
+    ) -> Result<Vec<FileEntry>, BuildError> {
+        let (dir, mut files) = (self.dir, Vec::new());
+        self.write_all(progress, &mut |tail| {
+            files.extend(tail.write(dir)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(files)
+    }
+
+    /// As [`Lists::write_in_turn`], with a thread that writes the tail of a partition while the next one is read.
+    fn write_in_parallel(
+        &mut self,
+        progress: &mut dyn FnMut(BuildProgress),
+    ) -> Result<Vec<FileEntry>, BuildError> {
+        let dir = self.dir;
+        thread::scope(|scope| {
+            // A rendezvous: one partition is read while one is written, and no third one waits.
+            let (send, receive) = sync_channel::<PartitionTail>(0);
+            let worker = scope.spawn(move || {
+                let mut files = Vec::new();
+                for tail in receive {
+                    files.extend(tail.write(dir)?);
+                }
+                Ok::<_, BuildError>(files)
+            });
+            let read = self.write_all(progress, &mut |tail| {
+                Ok(send.send(tail).map_or(ControlFlow::Break(()), ControlFlow::Continue))
+            });
+            drop(send);
+            let files = worker.join().expect("the thread that writes postings does not panic")?;
+            read.map(|()| files)
+        })
+    }
+
     fn write_all(
         &mut self,
         progress: &mut dyn FnMut(BuildProgress),

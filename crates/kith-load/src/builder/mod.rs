@@ -21,14 +21,13 @@ mod staging;
 #[cfg(test)]
 mod tests;
 
-use crate::input::{COLUMNS_MAX, is_kind_name};
 use crate::{ExternalSorter, SortOptions};
 use edges::EdgeSink;
 use kith_engine::writing::{Piece, write_packs};
 use kith_engine::{Content, Counts, FileEntry, GraphContent, Manifest};
 use kith_ops::KindRole;
 use kith_schema::Column;
-use kith_types::{PartitionCount, StoreVersion, partition_of_id};
+use kith_types::{PartitionCount, StoreVersion, check_component_name, partition_of_id};
 use lists::Written;
 pub(super) use staging::Staging;
 use std::path::PathBuf;
@@ -40,6 +39,9 @@ pub use staging::version_dir;
 /// Memory of a build unless told otherwise: a graph of a million edges sorts without touching the disk,
 /// and larger ones spill runs long enough to be merged in one pass up to hundreds of millions.
 pub const MEMORY_BYTES_DEFAULT: usize = 256 << 20;
+
+/// The most columns that one edge type or entity kind keeps: each costs eight bytes an edge while it is sorted.
+pub const COLUMNS_MAX: usize = 8;
 
 /// What to build and how.
 #[derive(Clone, Debug)]
@@ -180,7 +182,7 @@ impl ComponentBuilder {
 }
 
 fn check(options: &BuildOptions) -> Result<(), BuildError> {
-    if !is_kind_name(&options.name) {
+    if check_component_name(&options.name).is_err() {
         return Err(BuildError::Name { name: options.name.clone() });
     }
     let columns: Vec<String> = options.columns.iter().map(|column| column.name.clone()).collect();

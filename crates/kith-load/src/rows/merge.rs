@@ -1,8 +1,8 @@
 //! Merges runs of rows, all at once or in passes. Of equal rows those of the earlier run come first.
 
-use super::super::sort::{FAN_IN_MAX, Run, Scratch, SortError, SortOptions};
-use super::arena::RawRow;
-use super::run::{BLOCK_BYTES, BLOCK_BYTES_MAX, RowRunReader, RowRunWriter};
+use super::super::sort::{FAN_IN_MAX, Run, RunWriter, Scratch, SortError, SortOptions};
+use super::raw::RawRow;
+use super::run::{BLOCK_BYTES, BLOCK_BYTES_MAX, RowRunReader};
 use std::sync::Arc;
 
 /// The least row of any run, again and again.
@@ -77,9 +77,9 @@ pub(super) fn merge_down(
         let mut merged = Vec::with_capacity(runs.len().div_ceil(fan_in));
         for group in runs.chunks(fan_in) {
             let mut merge = RowMerge::new(Arc::clone(&scratch), group)?;
-            let mut writer = RowRunWriter::new(&longer);
+            let mut writer = RunWriter::new(&longer);
             while let Some(row) = merge.next()? {
-                writer.push(&mut longer, row.bytes)?;
+                writer.push_coded(&mut longer, row.bytes)?;
             }
             merged.push(writer.finish(&mut longer)?);
         }

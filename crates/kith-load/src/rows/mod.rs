@@ -7,6 +7,7 @@
 
 mod arena;
 mod merge;
+mod raw;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use super::sort::{SortError, SortOptions, Spiller};
 use arena::Arena;
 use kith_types::{PartitionId, position_of_key};
 use merge::{RowMerge, merge_down};
+use raw::RowFields;
 use run::{LargeReader, LargeValues};
 
 /// Values beyond this size are put aside: a merge holds a block of each run, and a block holds at least a row.
@@ -53,31 +55,24 @@ impl RowSorter {
     /// Adds a row.
     pub(crate) fn push(&mut self, partition: PartitionId, key: &[u8], value: &[u8]) -> Result<(), SortError> {
         self.rows += 1;
-        let position = position_of_key(key);
+        let row = RowFields { partition, position: position_of_key(key), key, value, is_aside: false };
         if value.len() <= INLINE_BYTES_MAX {
-            return self.push_inline(partition, position, key, value, false);
+            return self.push_inline(&row);
         }
         if self.large.is_none() {
             self.large = Some(LargeValues::create(&self.options)?);
         }
         let large = self.large.as_mut().expect("it was just made");
         let reference = large.push(value)?;
-        self.push_inline(partition, position, key, &reference, true)
+        self.push_inline(&RowFields { value: &reference, is_aside: true, ..row })
     }
 
-    fn push_inline(
-        &mut self,
-        partition: PartitionId,
-        position: u64,
-        key: &[u8],
-        value: &[u8],
-        is_aside: bool,
-    ) -> Result<(), SortError> {
-        if !self.arena.has_room(self.arena_bytes_max, key, value) {
+    fn push_inline(&mut self, row: &RowFields<'_>) -> Result<(), SortError> {
+        if !self.arena.has_room(self.arena_bytes_max, row) {
             self.spill()?;
         }
         self.arena.reserve(self.arena_bytes_max);
-        self.arena.push(partition, position, key, value, is_aside);
+        self.arena.push(row);
         Ok(())
     }
 
@@ -136,12 +131,12 @@ impl SortedRows {
             }
             Input::Runs(merge) => merge.next()?,
         };
-        let Some(raw) = raw else { return Ok(None) };
-        let value = match (&mut self.large, raw.is_aside) {
-            (Some(large), true) => large.read(raw.value)?,
-            _ => raw.value,
+        let Some(row) = raw.map(|raw| raw.fields) else { return Ok(None) };
+        let value = match (&mut self.large, row.is_aside) {
+            (Some(large), true) => large.read(row.value)?,
+            _ => row.value,
         };
-        Ok(Some(Row { partition: raw.partition, key: raw.key, value }))
+        Ok(Some(Row { partition: row.partition, key: row.key, value }))
     }
 
     /// How many runs were written to scratch; 0 if everything fitted in memory.

@@ -2,7 +2,7 @@
 
 use super::super::sort::{BLOCK_HEAD_BYTES, Run, Scratch, SortError, SortOptions};
 use super::INLINE_BYTES_MAX;
-use super::arena::{HEAD_BYTES, RawRow};
+use super::raw::{HEAD_BYTES, RawRow};
 use kith_engine::KEY_BYTES_MAX;
 use std::sync::Arc;
 
@@ -11,34 +11,6 @@ pub(super) const BLOCK_BYTES: usize = 64 << 10;
 
 /// The longest block: one row short of full, and one of the longest.
 pub(super) const BLOCK_BYTES_MAX: usize = BLOCK_BYTES + HEAD_BYTES + KEY_BYTES_MAX + INLINE_BYTES_MAX;
-
-/// Writes one run, a block of whole rows at a time.
-pub(super) struct RowRunWriter {
-    run: Run,
-    block: Vec<u8>,
-}
-
-impl RowRunWriter {
-    pub(super) fn new(scratch: &Scratch) -> Self {
-        Self { run: Run { offset: scratch.end(), records: 0 }, block: vec![0; BLOCK_HEAD_BYTES] }
-    }
-
-    pub(super) fn push(&mut self, scratch: &mut Scratch, row: &[u8]) -> Result<(), SortError> {
-        self.block.extend_from_slice(row);
-        self.run.records += 1;
-        if self.block.len() >= BLOCK_HEAD_BYTES + BLOCK_BYTES {
-            scratch.write_block(&mut self.block)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn finish(mut self, scratch: &mut Scratch) -> Result<Run, SortError> {
-        if self.block.len() > BLOCK_HEAD_BYTES {
-            scratch.write_block(&mut self.block)?;
-        }
-        Ok(self.run)
-    }
-}
 
 /// Reads one run, a block at a time.
 pub(super) struct RowRunReader {

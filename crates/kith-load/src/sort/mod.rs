@@ -14,13 +14,13 @@ mod tests;
 
 pub(super) use merge::FAN_IN_MAX;
 use merge::{Merge, merge_down};
-pub(super) use scratch::{HEAD_BYTES as BLOCK_HEAD_BYTES, Run, Scratch};
+pub(super) use scratch::{HEAD_BYTES as BLOCK_HEAD_BYTES, Run, RunWriter, Scratch};
 pub(super) use spill::{Spill, Spiller};
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-pub(super) use spool::Spool;
+pub use spool::{Spool, SpoolReader};
 
 /// A fixed-size record with a total order in which records that compare equal are equal in every byte:
 /// then the sorted sequence does not depend on the order of input.

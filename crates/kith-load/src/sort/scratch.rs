@@ -115,14 +115,14 @@ impl Scratch {
     }
 }
 
-/// Writes one run, a block at a time. Runs of one file are written one after another.
-pub(super) struct RunWriter {
+/// Writes one run, a block of whole records at a time. Runs of one file are written one after another.
+pub(crate) struct RunWriter {
     run: Run,
     block: Vec<u8>,
 }
 
 impl RunWriter {
-    pub(super) fn new(scratch: &Scratch) -> Self {
+    pub(crate) fn new(scratch: &Scratch) -> Self {
         let mut block = Vec::with_capacity(HEAD_BYTES + scratch.block_bytes);
         block.extend_from_slice(&[0; HEAD_BYTES]);
         RunWriter { run: Run { offset: scratch.bytes, records: 0 }, block }
@@ -131,6 +131,18 @@ impl RunWriter {
     #[inline]
     pub(super) fn push<R: SortRecord>(&mut self, scratch: &mut Scratch, record: R) -> Result<(), SortError> {
         record.put(&mut self.block);
+        self.count(scratch)
+    }
+
+    /// As [`RunWriter::push`], of a record that is coded already.
+    pub(crate) fn push_coded(&mut self, scratch: &mut Scratch, record: &[u8]) -> Result<(), SortError> {
+        self.block.extend_from_slice(record);
+        self.count(scratch)
+    }
+
+    /// Counts a record, and writes the block if it is full.
+    #[inline]
+    fn count(&mut self, scratch: &mut Scratch) -> Result<(), SortError> {
         self.run.records += 1;
         if self.block.len() >= HEAD_BYTES + scratch.block_bytes {
             scratch.write_block(&mut self.block)?;
@@ -138,7 +150,7 @@ impl RunWriter {
         Ok(())
     }
 
-    pub(super) fn finish(mut self, scratch: &mut Scratch) -> Result<Run, SortError> {
+    pub(crate) fn finish(mut self, scratch: &mut Scratch) -> Result<Run, SortError> {
         if self.block.len() > HEAD_BYTES {
             scratch.write_block(&mut self.block)?;
         }

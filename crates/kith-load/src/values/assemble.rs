@@ -1,7 +1,7 @@
 //! Partitions that were built one by one become a version.
 
 use super::options::ValuesOptions;
-use super::partition::{PartitionSummary, identity};
+use super::summary::{PartitionSummary, identity};
 use super::writer::write_dictionary;
 use super::{ValuesBuildError, manifest};
 use crate::builder::Staging;

@@ -15,6 +15,7 @@ mod error;
 mod options;
 mod partition;
 mod sample;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -29,9 +30,10 @@ use kith_engine::Manifest;
 use kith_engine::writing::{Piece, write_packs};
 use kith_engine::{Content, ValueCounts, ValuesContent};
 pub use options::{Duplicates, ValuesOptions, ValuesProgress, ValuesSummary, ZstdOptions};
-pub use partition::{PartitionBuilder, PartitionSummary, SUMMARY_NAME};
+pub use partition::PartitionBuilder;
 pub use sample::DictionarySample;
 use std::path::Path;
+pub use summary::{PartitionSummary, SUMMARY_NAME};
 use writer::{Coding, ValuesWriter, write_dictionary};
 
 /// A version of a store being built.

@@ -3,11 +3,10 @@
 use super::ValuesBuildError;
 use crate::MEMORY_BYTES_DEFAULT;
 use crate::builder::BuildError;
-use crate::input::is_kind_name;
 use kith_engine::KEY_BYTES_MAX;
 use kith_engine::{Compression, KeyType, ValueCounts, ValueType};
 use kith_schema::VALUE_BYTES_MAX;
-use kith_types::{PartitionCount, PartitionId, StoreVersion};
+use kith_types::{PartitionCount, PartitionId, StoreVersion, check_component_name};
 use std::path::PathBuf;
 
 /// What to do about rows with one key.
@@ -87,7 +86,7 @@ impl ValuesOptions {
 
     pub(super) fn check(&self) -> Result<(), ValuesBuildError> {
         // Dots are for stores and graphs, and not in front: such folders belong to the builder.
-        if self.name.starts_with('.') || !is_kind_name(&self.name.replace('.', "-")) {
+        if self.name.starts_with('.') || check_component_name(&self.name.replace('.', "-")).is_err() {
             return Err(BuildError::Name { name: self.name.clone() }.into());
         }
         match &self.compression {

@@ -11,7 +11,6 @@ use arrow_array::{
     LargeStringArray, PrimitiveArray, StringArray, StringViewArray,
 };
 use arrow_schema::{DataType, TimeUnit};
-use kith_schema::{EncodeError, FieldType, RecordWriter, Scalar, ValueFault};
 
 /// A column, of its type.
 pub(super) enum Cells<'a> {
@@ -86,7 +85,7 @@ pub(super) enum Cell<'a> {
 }
 
 impl Runs<'_> {
-    fn range(&self, row: usize) -> std::ops::Range<usize> {
+    pub(super) fn range(&self, row: usize) -> std::ops::Range<usize> {
         match self {
             Runs::Offsets(ends) => ends[row] as usize..ends[row + 1] as usize,
             Runs::LargeOffsets(ends) => ends[row] as usize..ends[row + 1] as usize,
@@ -98,7 +97,6 @@ impl Runs<'_> {
 impl<'a> Cells<'a> {
     /// Takes a column; tells the name of its type if its values cannot be stored.
     pub(super) fn of(array: &'a ArrayRef) -> Result<Self, String> {
-        let unknown = || Err(array.data_type().to_string());
         Ok(match array.data_type() {
             DataType::Null => Cells::Null,
             DataType::Boolean => Cells::Bool(array.as_boolean()),
@@ -126,6 +124,14 @@ impl<'a> Cells<'a> {
             DataType::LargeBinary => Cells::LargeBytes(array.as_binary()),
             DataType::BinaryView => Cells::BytesView(array.as_binary_view()),
             DataType::FixedSizeBinary(_) => Cells::FixedBytes(array.as_fixed_size_binary()),
+            _ => return Cells::nested(array),
+        })
+    }
+
+    /// As [`Cells::of`], of a column whose values lie in other columns.
+    fn nested(array: &'a ArrayRef) -> Result<Self, String> {
+        let unknown = || Err(array.data_type().to_string());
+        Ok(match array.data_type() {
             DataType::Dictionary(..) => {
                 let dictionary = array.as_any_dictionary();
                 if dictionary.values().is_empty() && dictionary.keys().null_count() < dictionary.len() {
@@ -214,64 +220,6 @@ impl<'a> Cells<'a> {
             Cells::Dictionary { keys, values, .. } => return values.at(keys[row]),
             Cells::List { array, .. } | Cells::Map { array, .. } if array.is_null(row) => return None,
             Cells::List { .. } | Cells::Map { .. } => Cell::Many,
-        })
-    }
-
-    /// Sets a field of the record begun from the value in `row`.
-    pub(super) fn set(&self, row: usize, writer: &mut RecordWriter, index: usize) -> Result<(), EncodeError> {
-        let Some(cell) = self.at(row) else { return writer.set_null(index) };
-        let null_item = |writer: &RecordWriter, item: usize| EncodeError::Value {
-            field: writer.schema().fields()[index].name().to_owned(),
-            item: Some(item as u64 + 1),
-            fault: ValueFault::NullItem,
-        };
-        match self {
-            Cells::List { runs, items, .. } => {
-                let range = runs.range(row);
-                let is_vector =
-                    matches!(writer.schema().fields()[index].field_type(), FieldType::Vector { .. });
-                if let (Cells::F32(array), true) = (&**items, is_vector)
-                    && array.null_count() == 0
-                {
-                    return writer.set_f32s(index, &array.values()[range]);
-                }
-                if let Some(item) = range.clone().position(|item| items.at(item).is_none()) {
-                    return Err(null_item(writer, item));
-                }
-                writer.set_list(index, range.filter_map(|item| items.at(item).and_then(Cell::scalar)))
-            }
-            Cells::Map { runs, keys, values, .. } => {
-                let range = runs.range(row);
-                if let Some(item) = range.clone().position(|item| values.at(item).is_none()) {
-                    return Err(null_item(writer, item));
-                }
-                let entries = range.filter_map(|item| match (keys.at(item)?, values.at(item)?.scalar()?) {
-                    (Cell::Text(key), value) => Some((key, value)),
-                    _ => None,
-                });
-                writer.set_map(index, entries)
-            }
-            _ => match cell.scalar() {
-                Some(scalar) => writer.set(index, scalar),
-                None => writer.set_null(index),
-            },
-        }
-    }
-}
-
-impl<'a> Cell<'a> {
-    /// The value, of one that is not many.
-    fn scalar(self) -> Option<Scalar<'a>> {
-        Some(match self {
-            Cell::Bool(value) => Scalar::Bool(value),
-            Cell::Signed(value) => Scalar::I64(value),
-            Cell::Unsigned(value) => Scalar::U64(value),
-            Cell::Single(value) => Scalar::F32(value),
-            Cell::Double(value) => Scalar::F64(value),
-            Cell::Timestamp(value) => Scalar::Timestamp(value),
-            Cell::Text(text) => Scalar::Text(text),
-            Cell::Bytes(bytes) => Scalar::Bytes(bytes),
-            Cell::Many => return None,
         })
     }
 }

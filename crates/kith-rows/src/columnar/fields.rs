@@ -1,9 +1,9 @@
 //! Typed columns as rows of fields.
 
-use super::Batches;
+use super::batches::Batches;
 use super::cells::{Cell, Cells};
 use crate::error::RowsError;
-use crate::fields::{EachRow, Field};
+use crate::field::{EachRow, Field};
 use crate::source::RowSource;
 use crate::unpack::Unpacked;
 use std::sync::Arc;

@@ -4,16 +4,16 @@ use super::columns::{Columns, ValueColumns, by_name, by_place, check_names, posi
 use super::table::Table;
 use crate::error::RowsError;
 use crate::fault::{RowFault, RowLocation};
-use crate::infer::enough;
 use crate::key::{RawKey, put_key};
 use crate::options::{HeaderMode, RowOptions, ValueShape};
-use crate::read::{Halt, Row, RowSink};
+use crate::seen::Seen;
+use crate::sink::{Halt, Row, RowSink};
 use crate::unpack::Unpacked;
 use crate::value::{put_base64, put_json};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use csv::ByteRecord;
-use kith_schema::{EncodeError, FieldType, Inference, KeyType, RecordWriter, Scalar, ScalarType, ValueFault};
+use kith_schema::{EncodeError, FieldType, KeyType, RecordWriter, Scalar, ScalarType, ValueFault};
 use std::sync::Arc;
 
 /// Reads the rows of one file.
@@ -33,12 +33,7 @@ pub(crate) fn read(unpacked: Unpacked, options: &RowOptions, sink: &mut RowSink<
 }
 
 /// Takes in the rows of one file.
-pub(crate) fn infer(
-    unpacked: Unpacked,
-    options: &RowOptions,
-    limit: Option<u64>,
-    seen: &mut Inference<RowLocation>,
-) -> Result<(), RowsError> {
+pub(crate) fn infer(unpacked: Unpacked, options: &RowOptions, seen: &mut Seen) -> Result<(), RowsError> {
     let mut table = Table::open(unpacked, options.delimiter);
     let file = Arc::clone(table.file());
     let names = match header(&mut table, options)? {
@@ -48,7 +43,7 @@ pub(crate) fn infer(
     };
     check_names(&file, &names)?;
     let key = position(&file, &names, options.key_name())?;
-    while enough(limit, seen).is_continue()
+    while !seen.is_enough()
         && let Some((row, record)) = table.next()?
     {
         // Rows that are wrong in themselves are told when they are read.
@@ -57,7 +52,8 @@ pub(crate) fn infer(
         let Some(cells) = cells.ok().filter(|cells| cells.len() == names.len()) else { continue };
         let place = RowLocation { file: Arc::clone(&file), row, unit: "line" };
         let fields = names.iter().map(String::as_str).zip(cells).enumerate();
-        seen.observe_cells(&place, fields.filter(|(index, _)| *index != key).map(|(_, cell)| cell))?;
+        seen.inference
+            .observe_cells(&place, fields.filter(|(index, _)| *index != key).map(|(_, cell)| cell))?;
     }
     Ok(())
 }

@@ -4,9 +4,9 @@
 //! under it counts the bytes of a record, and adds a line after the end of the file: a record that takes this line
 //! in was inside quotes when the file ended.
 
-use super::ROW_BYTES_MAX;
 use crate::error::RowsError;
 use crate::fault::{RowFault, RowLocation};
+use crate::limits::ROW_BYTES_MAX;
 use crate::unpack::{FileErrors, Unpacked};
 use csv::{ByteRecord, ReaderBuilder};
 use std::cell::Cell;

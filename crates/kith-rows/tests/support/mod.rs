@@ -1,5 +1,9 @@
 //! Rows of sources in memory, with records shown as JSON.
 
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+pub mod containers;
+
 use kith_rows::{
     FormatChoice, KeyType, MemorySource, ReadError, RowOptions, RowReport, RowSource, RowsError, ValueShape,
     infer_schema, read_rows,
@@ -39,7 +43,7 @@ pub fn read(sources: &[Box<dyn RowSource>], options: &RowOptions) -> Result<(Row
     });
     match report {
         Ok(report) => Ok((rows, report)),
-        Err(ReadError::Rows(error)) => Err(error),
+        Err(ReadError::Input(error)) => Err(error),
         Err(ReadError::Caller(never)) => match never {},
     }
 }
@@ -70,4 +74,20 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
 #[allow(dead_code)]
 pub fn told(options: RowOptions, format: kith_rows::Format) -> RowOptions {
     RowOptions { format: FormatChoice::Told(format), ..options }
+}
+
+pub fn record(fields: &str) -> ValueShape {
+    ValueShape::Record(format!("{{\"fields\":[{fields}]}}").parse().unwrap())
+}
+
+pub fn ids() -> RowOptions {
+    options(KeyType::Id, ValueShape::Text)
+}
+
+pub fn named(key: &str, value: ValueShape) -> RowOptions {
+    RowOptions { key_field: Some(key.to_owned()), ..options(KeyType::Id, value) }
+}
+
+pub fn rows(bytes: impl AsRef<[u8]>, options: &RowOptions) -> Vec<String> {
+    shown(&read(&source("in", bytes), options).unwrap().0)
 }

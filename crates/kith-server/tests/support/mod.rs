@@ -3,9 +3,9 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use kith_api::topology;
+use kith_build::{LoadOptions, LoadReport, load_graph};
 use kith_client::RouterClient;
 use kith_engine::Manifest;
-use kith_load::{LoadOptions, LoadReport, load_graph};
 use kith_server::dev::{Dev, DevOptions, ReadyDocument, Shape};
 use kith_types::{PartitionCount, StoreVersion};
 use kith_wire::{documents::ComponentDocument, v1};

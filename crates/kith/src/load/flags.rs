@@ -5,9 +5,9 @@ use crate::{
     names::{delimiter, graph_name, node_wait, size},
 };
 use clap::Args;
-use kith_load::{
-    LoadOptions, MEMBERS_COMPONENT, MEMORY_BYTES_DEFAULT,
-    input::{ColumnRef, ColumnSpec, EdgeColumns, HeaderMode, TextOptions},
+use kith_build::{
+    ColumnRef, ColumnSpec, EdgeColumns, FileOptions, HeaderMode, LoadOptions, MEMBERS_COMPONENT,
+    MEMORY_BYTES_DEFAULT,
 };
 use kith_types::{ErrorCode, PartitionCount, StoreVersion};
 use kith_wire::documents::StoreDocument;
@@ -173,7 +173,7 @@ impl GraphLoadFlags {
         options.entities.clone_from(&self.entities);
         options.entity_columns.clone_from(&self.entity_columns);
         options.members.clone_from(&self.members);
-        options.text = TextOptions {
+        options.files = FileOptions {
             delimiter: self.delimiter,
             header: match (self.header, self.no_header) {
                 (true, _) => HeaderMode::Present,
@@ -181,7 +181,7 @@ impl GraphLoadFlags {
                 _ => HeaderMode::Detect,
             },
             max_errors: self.max_errors,
-            typed: None,
+            ..FileOptions::default()
         };
         options.allow_empty = self.allow_empty;
         options.dry_run = self.dry_run;
@@ -223,7 +223,7 @@ mod tests {
         let options = flags.unwrap().options(7, partitions, "store".into()).unwrap();
         assert_eq!((options.edges.len(), options.edge_type.as_str(), options.directed), (2, "follows", true));
         assert_eq!((options.version.0, options.threads, options.memory_bytes), (7, 3, 64 << 20));
-        assert_eq!((options.text.delimiter, options.text.max_errors), (Some(b'\t'), 5));
+        assert_eq!((options.files.delimiter, options.files.max_errors), (Some(b'\t'), 5));
         let columns: Vec<&str> =
             options.edge_columns.columns.iter().map(|column| column.name.as_str()).collect();
         assert_eq!(columns, ["created_ms", "w"]);

@@ -1,0 +1,67 @@
+//! What became of one key of a batch.
+
+use crate::answered::Answered;
+use kith_ops::Record as State;
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+/// What became of one key.
+#[pyclass(frozen, module = "kith")]
+pub struct Entry {
+    answered: Arc<Answered>,
+    /// Among the records.
+    place: usize,
+}
+
+impl Entry {
+    /// The entry of the record at `place`.
+    pub fn new(answered: Arc<Answered>, place: usize) -> Self {
+        Self { answered, place }
+    }
+}
+
+#[pymethods]
+impl Entry {
+    /// The key as it was given.
+    #[getter]
+    fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.answered.key(py, self.place)
+    }
+
+    /// `FOUND`, `ABSENT`, `ERROR` or `UNANSWERED`.
+    #[getter]
+    fn state(&self) -> &'static str {
+        match self.answered.state(self.place) {
+            State::Found(_) | State::Unsent => "FOUND",
+            State::Absent => "ABSENT",
+            State::Error(_) => "ERROR",
+            State::Unanswered => "UNANSWERED",
+        }
+    }
+
+    /// Whether there is a value.
+    #[getter]
+    fn found(&self) -> bool {
+        matches!(self.answered.state(self.place), State::Found(_))
+    }
+
+    /// The value, made anew each time it is asked for; `None` where there is none.
+    #[getter]
+    fn value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.answered.value(py, self.place)
+    }
+
+    /// Why there is no answer, of a key that failed: a `kith.KithError`, not raised.
+    #[getter]
+    fn error(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        match self.answered.state(self.place) {
+            State::Error(error) => Some(self.answered.why(error).into_value(py).into_any()),
+            _ => None,
+        }
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let key = self.answered.key(py, self.place)?.repr()?;
+        Ok(format!("<kith.Entry {key} {}>", self.state()))
+    }
+}

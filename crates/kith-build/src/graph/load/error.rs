@@ -1,0 +1,117 @@
+//! Why a load fails.
+
+use super::FileRole;
+use crate::failure::{Failure, chain};
+use kith_load::BuildError;
+use kith_rows::graph::FileError;
+use kith_types::ErrorCode;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a load fails. None of its components is left then.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub enum LoadError {
+    /// No file is given.
+    #[error("nothing to load: no file of edges, entities or members")]
+    Nothing,
+    /// The files of one role hold nothing good: most likely not what was meant.
+    #[error("{} in {lines} lines{}", missing(*role, edge_type), dropped(*wrong))]
+    NoRows {
+        /// What the files were read as.
+        role: FileRole,
+        /// The edge type of files of edges.
+        edge_type: String,
+        /// Lines read.
+        lines: u64,
+        /// Lines of them that were dropped because they are wrong.
+        wrong: u64,
+    },
+    /// A name cannot name a folder.
+    #[error("{name:?} cannot name {what} (1 to 64 letters, digits, '_' or '-')")]
+    Name {
+        /// What it should name.
+        what: &'static str,
+        /// As given.
+        name: String,
+    },
+    /// Two components of one name.
+    #[error("{name:?} is the name of {by} already")]
+    NameTaken {
+        name: String,
+        /// What else has it.
+        by: &'static str,
+    },
+    /// An entities file has too many kinds.
+    #[error("{} has more than {max} entity kinds", path.display())]
+    TooManyKinds {
+        path: PathBuf,
+        /// The most that are loaded at once.
+        max: usize,
+    },
+    /// A file cannot be read or is refused.
+    #[error(transparent)]
+    Input(#[from] FileError),
+    /// A component cannot be built.
+    #[error("cannot build {component:?}")]
+    Build { component: String, source: BuildError },
+}
+
+impl LoadError {
+    /// A short, stable name of the fault, for scripts.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            LoadError::Nothing => ErrorCode::NothingToLoad,
+            LoadError::NoRows { role: FileRole::Edges, .. } => ErrorCode::NoEdges,
+            LoadError::NoRows { role: FileRole::Entities, .. } => ErrorCode::NoEntities,
+            LoadError::NoRows { role: FileRole::Members, .. } => ErrorCode::NoMembers,
+            LoadError::Name { .. } => ErrorCode::InvalidName,
+            LoadError::NameTaken { .. } => ErrorCode::NameTaken,
+            LoadError::TooManyKinds { .. } => ErrorCode::TooManyKinds,
+            LoadError::Input(FileError::BadLines { .. }) => ErrorCode::BadLines,
+            LoadError::Input(_) => ErrorCode::BadInput,
+            LoadError::Build { source: BuildError::Busy { .. }, .. } => ErrorCode::LoadRunning,
+            LoadError::Build { .. } => ErrorCode::BuildFailed,
+        }
+    }
+
+    /// What the user can do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            LoadError::Nothing => "name at least one file",
+            LoadError::NoRows { .. } => {
+                "check the file and its line ends; --allow-empty replaces what there is by nothing"
+            }
+            LoadError::Name { .. } | LoadError::NameTaken { .. } => "choose another name",
+            LoadError::TooManyKinds { .. } => "check that its second column is the kind, or split the file",
+            LoadError::Input(error) => error.help(),
+            LoadError::Build { source, .. } => source.help(),
+        }
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        let failure = Self::new(error.code(), chain(&error), error.help());
+        match &error {
+            LoadError::Input(FileError::BadLines { errors, path, .. }) => {
+                let wrong = errors.first.iter().map(|error| format!("{}: {error}", path.display()));
+                Self { wrong: wrong.collect(), ..failure }
+            }
+            _ => failure,
+        }
+    }
+}
+
+fn missing(role: FileRole, edge_type: &str) -> String {
+    match role {
+        FileRole::Edges => format!("no edge of type {edge_type:?}"),
+        FileRole::Entities => "no entity of any member".to_owned(),
+        FileRole::Members => "no member".to_owned(),
+    }
+}
+
+fn dropped(wrong: u64) -> String {
+    if wrong == 0 { String::new() } else { format!(", {wrong} of which are wrong; nothing was changed") }
+}

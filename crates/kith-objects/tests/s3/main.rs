@@ -1,0 +1,105 @@
+//! Versions through a real S3 server, and what happens when it fails.
+
+mod outages;
+#[path = "../support/s3.rs"]
+mod s3;
+mod versions;
+
+use kith_engine::{
+    Damage, Fault, FetchError, FetchOptions, FetchProgress, KeyType, Manifest, ValueType, ValuesReader, fetch,
+};
+use kith_load::{DeltaBuilder, DeltaOptions, ValuesBuilder, ValuesOptions};
+use kith_objects::{Access, Objects, ObjectsError};
+use kith_types::{PartitionCount, PartitionId, StoreVersion};
+use s3::S3;
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Duration;
+
+const PARTITIONS: u32 = 4;
+
+/// Three packs and more of 8 MiB parts.
+const ROWS: u64 = 30_000;
+
+fn access(server: &S3) -> Access {
+    let settings = server.settings().into_iter().map(|(name, value)| (name.to_lowercase(), value));
+    Access { settings: settings.collect(), retry_for: Duration::from_secs(20) }
+}
+
+fn objects(access: &Access, path: &str) -> Objects {
+    let location = format!("s3://{}/{path}", s3::BUCKET).parse().expect("a place");
+    Objects::open(&location, access).expect("settings")
+}
+
+fn value(id: u64) -> Vec<u8> {
+    // Does not compress, differs by key.
+    (0..160_u64)
+        .flat_map(|word| (id * 1_000 + word).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes())
+        .collect()
+}
+
+/// Builds a version into `<folder>/<version>`.
+fn build(folder: &Path, version: u64, rows: u64) -> Manifest {
+    let partitions = PartitionCount::new(PARTITIONS).expect("it is whole");
+    let options = ValuesOptions::new("people", StoreVersion(version), partitions, folder.to_owned());
+    let options = ValuesOptions { key: KeyType::Id, value: ValueType::Bytes, ..options };
+    let mut builder = ValuesBuilder::new(options).expect("it is whole");
+    for id in 0..rows {
+        builder.row(&id.to_le_bytes(), &value(id + version)).expect("it is whole");
+    }
+    builder.finish(&mut |_| {}).expect("it is whole").0
+}
+
+fn all() -> Vec<PartitionId> {
+    (0..PARTITIONS).map(PartitionId).collect()
+}
+
+/// A server with a version in `s3://bucket/people/1`.
+fn uploaded(rows: u64) -> (S3, Access, tempfile::TempDir, Manifest) {
+    let (server, folder) = (S3::start(), tempfile::tempdir().expect("it is whole"));
+    let access = access(&server);
+    let manifest = build(folder.path(), 1, rows);
+    let mut last = (0, 0);
+    objects(&access, "people/1")
+        .upload_version(&folder.path().join("1"), &mut |done, total| last = (done, total))
+        .expect("it is whole");
+    assert_eq!(last.0, last.1);
+    (server, access, folder, manifest)
+}
+
+fn fetched(
+    source: &Objects,
+    target: &Path,
+    progress: &mut dyn FnMut(&FetchProgress) -> ControlFlow<()>,
+) -> Result<Manifest, FetchError> {
+    let options = FetchOptions { threads: 3, ..FetchOptions::default() };
+    fetch(source, target, &all(), &options, &mut |state| progress(state))
+}
+
+fn go_on(_: &FetchProgress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+/// The bytes that the rows are.
+fn assert_right(folder: &Path, version: u64) {
+    let reader = ValuesReader::open(folder, &all()).expect("it is whole");
+    for id in (0..ROWS).step_by(997) {
+        assert_eq!(
+            reader.get(&id.to_le_bytes()).expect("it is whole"),
+            Some(value(id + version)),
+            "key {id}"
+        );
+    }
+    assert_eq!(reader.get(&ROWS.to_le_bytes()).expect("it is whole"), None);
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text += &format!(": {inner}");
+        cause = inner.source();
+    }
+    text
+}

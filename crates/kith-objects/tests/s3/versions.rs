@@ -1,0 +1,93 @@
+//! Versions and rows that go up and come down.
+
+use super::*;
+
+#[test]
+fn a_version_goes_up_and_comes_down_the_same() {
+    let (_server, access, folder, manifest) = uploaded(ROWS);
+    assert!(manifest.packs().iter().any(|pack| 8 << 20 < pack.bytes), "some packs go up in parts");
+    let place = objects(&access, "people/1");
+    assert_eq!(place.manifest().unwrap(), manifest);
+    assert_eq!(objects(&access, "people").children().unwrap(), ["1".to_owned()].into());
+    let names: Vec<String> = place.list().unwrap().into_iter().map(|listed| listed.name).collect();
+    assert_eq!(names.len(), manifest.packs().len() + 1);
+    let target = folder.path().join("fetched/1");
+    fetched(&place, &target, &mut go_on).unwrap();
+    assert_right(&target, 1);
+    // As it is, for the object store of another cluster.
+    place.download_version(&manifest, &folder.path().join("copy"), &mut |_, _| {}).unwrap();
+    for name in names {
+        let [built, copied] =
+            ["1", "copy"].map(|dir| std::fs::read(folder.path().join(dir).join(&name)).unwrap());
+        assert!(built == copied, "{name}");
+    }
+    place.remove_all().unwrap();
+    assert_eq!(place.list().unwrap(), []);
+    place.remove_all().unwrap();
+}
+
+#[test]
+fn a_version_made_of_another_sends_what_changed_and_the_store_copies_the_rest() {
+    let (server, access, folder, base) = uploaded(ROWS);
+    let options = DeltaOptions::new(StoreVersion(2), folder.path().to_owned());
+    let mut delta = DeltaBuilder::new(&folder.path().join("1"), options).unwrap();
+    delta.put(&7u64.to_le_bytes(), b"changed").unwrap();
+    let (manifest, summary) = delta.finish(&mut |_| {}).unwrap();
+    assert_eq!(manifest.packs_in_common(&base).len(), PARTITIONS as usize - 1);
+    let (built, place) = (folder.path().join("2"), objects(&access, "people/2"));
+    let before = (server.bytes_sent(), server.bytes_received());
+    place.upload_version_on(Some(&objects(&access, "people/1")), &built, &mut |_, _| {}).unwrap();
+    let sent = server.bytes_received() - before.1;
+    assert!(sent < summary.bytes_changed + (1 << 20), "{sent} bytes for {summary:?}");
+    assert!(server.bytes_sent() - before.0 < 1 << 20, "a copy by the store does not pass here");
+    // All of it is there, without the version before, and a node that has that one needs the patch alone.
+    let held = folder.path().join("node/1");
+    fetched(&objects(&access, "people/1"), &held, &mut go_on).unwrap();
+    objects(&access, "people/1").remove_all().unwrap();
+    fetched(&place, &folder.path().join("whole/2"), &mut go_on).unwrap();
+    for listed in place.list().unwrap() {
+        let ours = std::fs::read(built.join(&listed.name)).unwrap();
+        assert!(ours == std::fs::read(server.file(&format!("people/2/{}", listed.name))).unwrap());
+    }
+    let before = server.bytes_sent();
+    let options = FetchOptions { held: vec![held], ..FetchOptions::default() };
+    fetch(&place, &folder.path().join("node/2"), &all(), &options, &mut |_| ControlFlow::Continue(()))
+        .unwrap();
+    let sent = server.bytes_sent() - before;
+    assert!(sent < 32 << 10, "{sent} bytes for one key");
+    // Nothing of a version that is gone can be copied: everything is sent.
+    let again = objects(&access, "people/3");
+    again.upload_version_on(Some(&objects(&access, "people/1")), &built, &mut |_, _| {}).unwrap();
+    let names_and_sizes = |place: &Objects| -> Vec<(String, u64)> {
+        place.list().unwrap().into_iter().map(|object| (object.name, object.bytes)).collect()
+    };
+    assert_eq!(names_and_sizes(&again), names_and_sizes(&place));
+}
+
+#[test]
+fn a_place_takes_one_version_and_the_same_one_again() {
+    let (_server, access, folder, _) = uploaded(100);
+    let place = objects(&access, "people/1");
+    place.upload_version(&folder.path().join("1"), &mut |_, _| {}).unwrap();
+    build(folder.path(), 2, 100);
+    let error = place.upload_version(&folder.path().join("2"), &mut |_, _| {}).unwrap_err();
+    assert!(matches!(error, ObjectsError::Taken { .. }), "{error:?}");
+    fetched(&place, &folder.path().join("fetched"), &mut go_on).unwrap();
+}
+
+#[test]
+fn rows_are_read_as_they_were_written() {
+    let (server, access, ..) = uploaded(10);
+    let bytes: Vec<u8> = (0..20_000_000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    std::fs::write(server.file("rows.csv"), &bytes).unwrap();
+    std::fs::write(server.file("empty.csv"), b"").unwrap();
+    let place = objects(&access, "");
+    let read = |name: &str| {
+        let mut got = Vec::new();
+        place.reader(name).read_to_end(&mut got).map(|_| got)
+    };
+    server.cut_after(9_000_000);
+    assert!(read("rows.csv").unwrap() == bytes);
+    assert_eq!(read("empty.csv").unwrap(), b"");
+    assert!(read("no.csv").unwrap_err().to_string().contains("no.csv"));
+}

@@ -1,0 +1,162 @@
+//! Opening a Parquet or Arrow file, and its batches of rows.
+
+use super::budget::batch_rows;
+use super::{messages, pages};
+use crate::error::RowsError;
+use crate::source::RowSource;
+use crate::unpack::Unpacked;
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, SchemaRef};
+use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::parquet_to_arrow_schema;
+use parquet::file::metadata::RowGroupMetaData;
+use std::fs::File;
+use std::io::BufReader;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// Rows of a Parquet batch: few enough that large values do not add up, enough that a batch costs nothing per row.
+const BATCH_ROWS: usize = 1_024;
+
+/// What a decoder can be made of, or how many bytes the file would need.
+type Bounded = Result<Opened, u64>;
+
+/// A file of batches.
+pub(super) struct Batches {
+    pub(super) file: Arc<str>,
+    pub(super) schema: SchemaRef,
+    /// As the writer declared it: Parquet itself knows no lists of a fixed length.
+    pub(super) declared: SchemaRef,
+    next: Next,
+}
+
+impl Batches {
+    pub(super) fn open(
+        unpacked: Unpacked,
+        source: &dyn RowSource,
+        memory_bytes: u64,
+    ) -> Result<Self, RowsError> {
+        let name = Arc::clone(&unpacked.file);
+        let is_parquet = unpacked.head.starts_with(b"PAR1");
+        let has_footer = unpacked.head.starts_with(b"ARROW1");
+        let file = unpacked.into_file(source)?;
+        let opened = guarded(&name, || match (is_parquet, has_footer) {
+            (true, _) => parquet(file, memory_bytes),
+            (false, true) => arrow_file(file, memory_bytes),
+            (false, false) => arrow_stream(file, memory_bytes),
+        });
+        let Opened { schema, declared, next } = opened?.map_err(|needed| {
+            let file = Arc::clone(&name);
+            RowsError::TooLarge { file, needed, memory_bytes }
+        })?;
+        Ok(Batches { file: name, schema, declared, next })
+    }
+
+    /// The next batch; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>, RowsError> {
+        let next = &mut self.next;
+        guarded(&self.file, || next.next().transpose())
+    }
+
+    /// The names of the columns.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+}
+
+type Next = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>>>;
+
+struct Opened {
+    schema: SchemaRef,
+    declared: SchemaRef,
+    next: Next,
+}
+
+impl Opened {
+    /// A file whose columns have the types that they are declared to have.
+    fn plain(schema: SchemaRef, next: Next) -> Self {
+        Opened { declared: Arc::clone(&schema), schema, next }
+    }
+}
+
+fn parquet(file: File, memory_bytes: u64) -> Result<Bounded, ArrowError> {
+    pages::check_footer(&file)?;
+    // Without the writer's Arrow schema every column has its plain type: no dictionaries, no views.
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file.try_clone()?, options)?;
+    let mut rows = BATCH_ROWS;
+    for group in builder.metadata().row_groups() {
+        match group_rows(&file, group, memory_bytes)? {
+            Ok(most) => rows = rows.min(most),
+            Err(needed) => return Ok(Err(needed)),
+        }
+    }
+    let written = builder.metadata().file_metadata().key_value_metadata();
+    let declared = parquet_to_arrow_schema(builder.parquet_schema(), written).ok().map(Arc::new);
+    let reader = builder.with_batch_size(rows).build()?;
+    let schema = arrow_array::RecordBatchReader::schema(&reader);
+    let declared = declared.unwrap_or_else(|| Arc::clone(&schema));
+    Ok(Ok(Opened { schema, declared, next: Box::new(reader) }))
+}
+
+/// How many rows of a group can be decoded at a time, or how many bytes one may need.
+fn group_rows(
+    file: &File,
+    group: &RowGroupMetaData,
+    memory_bytes: u64,
+) -> Result<Result<usize, u64>, ArrowError> {
+    let mut columns = pages::columns(file, group)?;
+    let known = batch_rows(&columns, memory_bytes);
+    // Pages that are larger than that are not looked into.
+    let largest = columns.iter().flat_map(|column| &column.pages).map(|page| page.bytes).max();
+    if known == Ok(BATCH_ROWS) || memory_bytes / 4 < largest.unwrap_or(0) {
+        return Ok(known);
+    }
+    let rows = usize::try_from(group.num_rows()).unwrap_or(usize::MAX);
+    for (chunk, column) in group.columns().iter().zip(&mut columns) {
+        if column.needs_look() {
+            pages::look(file, chunk, rows, column)?;
+        }
+    }
+    Ok(batch_rows(&columns, memory_bytes))
+}
+
+fn arrow_file(file: File, memory_bytes: u64) -> Result<Bounded, ArrowError> {
+    let needed = messages::of_file(&file)?;
+    if memory_bytes < needed {
+        return Ok(Err(needed));
+    }
+    let reader = arrow_ipc::reader::FileReader::try_new(BufReader::new(file), None)?;
+    Ok(Ok(Opened::plain(reader.schema(), Box::new(reader))))
+}
+
+fn arrow_stream(file: File, memory_bytes: u64) -> Result<Bounded, ArrowError> {
+    let needed = messages::of_stream(&file)?;
+    if memory_bytes < needed {
+        return Ok(Err(needed));
+    }
+    let reader = arrow_ipc::reader::StreamReader::try_new(BufReader::new(file), None)?;
+    Ok(Ok(Opened::plain(reader.schema(), Box::new(reader))))
+}
+
+/// Runs a decoder; a panic of its is damage of the file.
+fn guarded<T>(file: &Arc<str>, decode: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, RowsError> {
+    let damaged = |detail: String| RowsError::Damaged { file: Arc::clone(file), detail };
+    // What the decoder leaves behind is dropped with the error, so nobody sees it half done.
+    match catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(decoded) => decoded.map_err(|error| match error.to_string() {
+            detail if is_unsupported(&error, &detail) => {
+                RowsError::Unsupported { file: Arc::clone(file), detail }
+            }
+            detail => damaged(detail),
+        }),
+        Err(_) => Err(damaged("its structure is inconsistent".to_owned())),
+    }
+}
+
+/// Whether a file is whole, but of a kind that is not built in (brotli). Of Parquet errors only the text is left.
+fn is_unsupported(error: &ArrowError, detail: &str) -> bool {
+    matches!(error, ArrowError::NotYetImplemented(_))
+        || detail.contains("Disabled feature")
+        || detail.contains("NYI")
+}

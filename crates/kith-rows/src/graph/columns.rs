@@ -1,0 +1,181 @@
+//! Which columns of a text file are read, and how their texts become stored values.
+
+use chrono::DateTime;
+use kith_schema::{Column, ColumnKind, ColumnNumber};
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// The stored form of `text`, or `None` if it is no value of the kind. Times are milliseconds since 1970-01-01 UTC or, from then on,
+/// RFC 3339; other numbers are decimal.
+pub fn store_text(kind: ColumnKind, text: &str) -> Option<u64> {
+    kind.store(match kind {
+        ColumnKind::Time if text.contains('-') => {
+            ColumnNumber::I64(DateTime::parse_from_rfc3339(text).ok()?.timestamp_millis())
+        }
+        ColumnKind::Time | ColumnKind::U64 => ColumnNumber::U64(digits_only(text)?.parse().ok()?),
+        ColumnKind::I64 => ColumnNumber::I64(text.parse().ok()?),
+        ColumnKind::F64 => ColumnNumber::F64(text.parse().ok()?),
+    })
+}
+
+/// `str::parse` would take a plus sign; ids and columns are decimal digits only.
+fn digits_only(text: &str) -> Option<&str> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then_some(text)
+}
+
+/// A column to keep beside the ids: `name[=position][:kind]`, as in `created_ms:time` or `weight=3:f64`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnSpec {
+    /// Its name in the header line, in queries and in the manifest.
+    pub name: String,
+    /// What its values are.
+    pub kind: ColumnKind,
+    /// Where it is in a line, from 0; `None` finds it by name in the header.
+    pub position: Option<usize>,
+}
+
+/// Why a column specification is refused.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ColumnSpecError {
+    /// No name, or a character other than letters, digits, `_`, `-` and `.`.
+    #[error("column {text:?} has no valid name (letters, digits, '_', '-' and '.')")]
+    Name {
+        /// What was given.
+        text: String,
+    },
+    /// The part after the colon is unknown.
+    #[error("column {text:?} has an unknown kind (time, u64, i64 or f64)")]
+    Kind {
+        /// What was given.
+        text: String,
+    },
+    /// The part after `=` is not a number from 1.
+    #[error("column {text:?} has no valid position (columns count from 1)")]
+    Position {
+        /// What was given.
+        text: String,
+    },
+}
+
+impl ColumnSpec {
+    /// The column as a version keeps it.
+    pub fn column(&self) -> Column {
+        Column { name: self.name.clone(), kind: self.kind }
+    }
+}
+
+impl FromStr for ColumnSpec {
+    type Err = ColumnSpecError;
+
+    fn from_str(text: &str) -> Result<Self, ColumnSpecError> {
+        let owned = || text.to_owned();
+        let (rest, kind) = text.rsplit_once(':').unwrap_or((text, "u64"));
+        let kind = kind.parse().map_err(|_| ColumnSpecError::Kind { text: owned() })?;
+        let (name, position) = match rest.split_once('=') {
+            None => (rest, None),
+            Some((name, position)) => (name, Some(position)),
+        };
+        let valid = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        if name.is_empty() || !name.chars().all(valid) {
+            return Err(ColumnSpecError::Name { text: owned() });
+        }
+        let position = position
+            .map(|p| p.parse::<usize>().ok().and_then(|p| p.checked_sub(1)))
+            .map(|p| p.ok_or_else(|| ColumnSpecError::Position { text: owned() }))
+            .transpose()?;
+        Ok(ColumnSpec { name: name.to_owned(), kind, position })
+    }
+}
+
+/// Where an id column is: by its header name, or by its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ColumnRef {
+    /// By its name in the header line.
+    Name(String),
+    /// By its place in a line, from 0.
+    Position(usize),
+}
+
+impl FromStr for ColumnRef {
+    type Err = std::convert::Infallible;
+
+    /// A number from 1 is a place (as in `cut -f`), everything else a name.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text.parse::<usize>().ok().and_then(|place| place.checked_sub(1)) {
+            Some(position) => ColumnRef::Position(position),
+            None => ColumnRef::Name(text.to_owned()),
+        })
+    }
+}
+
+impl fmt::Display for ColumnRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ColumnRef::Name(name) => write!(f, "{name:?}"),
+            ColumnRef::Position(position) => write!(f, "{}", position + 1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn specifications_are_parsed() {
+        let spec = |text: &str| text.parse::<ColumnSpec>();
+        let of = |name: &str, kind, position| Ok(ColumnSpec { name: name.to_owned(), kind, position });
+        assert_eq!(spec("created_ms:time"), of("created_ms", ColumnKind::Time, None));
+        assert_eq!(spec("weight=3:f64"), of("weight", ColumnKind::F64, Some(2)));
+        assert_eq!(spec("year"), of("year", ColumnKind::U64, None));
+        assert!(matches!(spec("year:date"), Err(ColumnSpecError::Kind { .. })));
+        assert!(matches!(spec(":u64"), Err(ColumnSpecError::Name { .. })));
+        assert!(matches!(spec("a b"), Err(ColumnSpecError::Name { .. })));
+        assert!(matches!(spec("year=0"), Err(ColumnSpecError::Position { .. })));
+        assert_eq!("2".parse(), Ok(ColumnRef::Position(1)));
+        assert_eq!("id_2".parse(), Ok(ColumnRef::Name("id_2".to_owned())));
+    }
+
+    #[test]
+    fn texts_are_stored_as_the_numbers_that_they_are() {
+        for (kind, number) in [
+            (ColumnKind::U64, ColumnNumber::U64(u64::MAX)),
+            (ColumnKind::I64, ColumnNumber::I64(i64::MIN)),
+            (ColumnKind::I64, ColumnNumber::I64(7)),
+            (ColumnKind::F64, ColumnNumber::F64(-1e300)),
+            (ColumnKind::F64, ColumnNumber::F64(0.001)),
+        ] {
+            assert_eq!(store_text(kind, &number.to_string()), kind.store(number), "{kind:?} {number}");
+        }
+        assert_eq!(store_text(ColumnKind::F64, "-0"), store_text(ColumnKind::F64, "0"));
+    }
+
+    #[test]
+    fn times_are_milliseconds_or_rfc_3339() {
+        let time = |text: &str| store_text(ColumnKind::Time, text);
+        assert_eq!(time("1766000000000"), Some(1_766_000_000_000));
+        assert_eq!(time("1970-01-01T00:00:00.0019Z"), Some(1));
+        assert_eq!(time("2025-12-17T19:33:20Z"), Some(1_766_000_000_000));
+        assert_eq!(time("2025-12-17 20:33:20.500+01:00"), Some(1_766_000_000_500));
+        for text in ["1969-12-31T23:59:59Z", "2025-12-17", "2025-12-17T19:33:20", "2025-13-17T19:33:20Z", "-"]
+        {
+            assert_eq!(time(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_of_another_kind_are_refused() {
+        for text in ["", "x", "-1", "+1", "1.5", "18446744073709551616"] {
+            assert_eq!(store_text(ColumnKind::U64, text), None, "{text}");
+            assert_eq!(store_text(ColumnKind::Time, text), None, "{text}");
+        }
+        for text in ["", "1.5", "9223372036854775808"] {
+            assert_eq!(store_text(ColumnKind::I64, text), None, "{text}");
+        }
+        for text in ["", "NaN", "inf", "1e999", "x"] {
+            assert_eq!(store_text(ColumnKind::F64, text), None, "{text}");
+        }
+    }
+}

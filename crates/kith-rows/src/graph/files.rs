@@ -1,0 +1,111 @@
+//! The three kinds of input file.
+
+use super::fault::LineFault;
+use super::header::Wanted;
+use super::row::{ColumnFault, Row};
+use super::table::Table;
+use super::{ColumnRef, ColumnSpec, FileError, FileOptions, FileReport, ReadProgress};
+use crate::error::ReadError;
+use kith_types::check_component_name;
+use std::borrow::Cow;
+use std::path::Path;
+
+/// Which columns of an edge file are read.
+#[derive(Clone, Debug, Default)]
+pub struct EdgeColumns {
+    /// `None`: the column named `src` if the header has `src` and `dst`, else the first.
+    pub src: Option<ColumnRef>,
+    /// `None`: the column named `dst` if the header has `src` and `dst`, else the second.
+    pub dst: Option<ColumnRef>,
+    /// Columns to keep, in this order.
+    pub columns: Vec<ColumnSpec>,
+}
+
+/// Calls `each(src, dst, columns)` for every good line of an edge file.
+///
+/// # Errors
+/// See [`FileError`]; errors of `each` end the reading.
+pub fn read_edges<E>(
+    path: &Path,
+    options: &FileOptions,
+    columns: &EdgeColumns,
+    progress: &mut dyn FnMut(&ReadProgress),
+    mut each: impl FnMut(u64, u64, &[u64]) -> Result<(), E>,
+) -> Result<FileReport, ReadError<E, FileError>> {
+    let mut wanted =
+        vec![Wanted::id("src", columns.src.as_ref(), 0), Wanted::id("dst", columns.dst.as_ref(), 1)];
+    wanted.extend(columns.columns.iter().map(Wanted::kept));
+    let table = Table::open(path, options, wanted)?;
+    if columns.columns.is_empty() {
+        return table.pairs(progress, |src, dst| each(src, dst, &[]));
+    }
+    let mut values = Vec::with_capacity(columns.columns.len());
+    table.rows(progress, |row| {
+        let ids = row.id(0).and_then(|src| Ok((src, row.id(1)?)));
+        match ids.and_then(|ids| take_values(row, 2, &columns.columns, &mut values).map(|()| ids)) {
+            Ok((src, dst)) => each(src, dst, &values).map(Ok),
+            Err(fault) => Ok(Err(fault)),
+        }
+    })
+}
+
+/// Calls `each(member, kind, entity, columns)` for every good line of a file of member-to-entity edges.
+///
+/// # Errors
+/// See [`FileError`]; errors of `each` end the reading.
+pub fn read_entities<E>(
+    path: &Path,
+    options: &FileOptions,
+    columns: &[ColumnSpec],
+    progress: &mut dyn FnMut(&ReadProgress),
+    mut each: impl FnMut(u64, &str, u64, &[u64]) -> Result<(), E>,
+) -> Result<FileReport, ReadError<E, FileError>> {
+    let kind = Wanted { is_id: false, ..Wanted::id("kind", None, 1) };
+    let mut wanted = vec![Wanted::id("member", None, 0), kind, Wanted::id("entity", None, 2)];
+    wanted.extend(columns.iter().map(Wanted::kept));
+    let mut values = Vec::with_capacity(columns.len());
+    Table::open(path, options, wanted)?.rows(progress, |row| {
+        let fields = row.id(0).and_then(|member| Ok((member, kind_name(row)?, row.id(2)?)));
+        match fields.and_then(|fields| take_values(row, 3, columns, &mut values).map(|()| fields)) {
+            Ok((member, kind, entity)) => each(member, &kind, entity, &values).map(Ok),
+            Err(fault) => Ok(Err(fault)),
+        }
+    })
+}
+
+/// Calls `each(id)` for every good line of a list of members. The id is in the column `id`, by default the
+/// one of that name, else the first; all other columns may hold any text.
+///
+/// # Errors
+/// See [`FileError`]; errors of `each` end the reading.
+pub fn read_members<E>(
+    path: &Path,
+    options: &FileOptions,
+    id: Option<&ColumnRef>,
+    progress: &mut dyn FnMut(&ReadProgress),
+    mut each: impl FnMut(u64) -> Result<(), E>,
+) -> Result<FileReport, ReadError<E, FileError>> {
+    let table = Table::open(path, options, vec![Wanted::id("id", id, 0)])?;
+    table.rows(progress, |row| match row.id(0) {
+        Ok(id) => each(id).map(Ok),
+        Err(fault) => Ok(Err(fault)),
+    })
+}
+
+fn kind_name<'a>(row: &'a Row<'_>) -> Result<Cow<'a, str>, ColumnFault> {
+    row.text(1).filter(|name| check_component_name(name).is_ok()).ok_or(ColumnFault(1, LineFault::KindName))
+}
+
+/// Puts the kept columns, which follow the first `from` wanted ones, into `values`.
+fn take_values(
+    row: &Row<'_>,
+    from: usize,
+    columns: &[ColumnSpec],
+    values: &mut Vec<u64>,
+) -> Result<(), ColumnFault> {
+    values.clear();
+    for (index, column) in columns.iter().enumerate() {
+        values.push(row.value(from + index, column.kind)?);
+    }
+    Ok(())
+}

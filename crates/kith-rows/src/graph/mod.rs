@@ -1,0 +1,35 @@
+//! Files of graphs: edges ([`read_edges`]), member-to-entity edges ([`read_entities`]) and lists of members
+//! ([`read_members`]).
+//!
+//! They are CSV or TSV text, JSON lines, Parquet or Arrow, plain, gzip or Zstandard, with or without a header. Each function
+//! calls another one per good line, counts the wrong lines by reason, keeps the first ten word for word, and refuses
+//! the file when there are more than the caller allows. Nothing here knows what becomes of the lines.
+//!
+//! Delimited text is not read by the `csv` crate, as rows of stores are: two numbers a line are most of what a graph has, so
+//! that the reader of lines is written for them (`RecordReader::next_plain_pair`), and a stray quote must cost one line of an
+//! edge list, not the rest of the file.
+
+mod columns;
+mod error;
+mod fault;
+mod files;
+mod header;
+mod options;
+mod quoted;
+mod record;
+mod report;
+mod row;
+mod rows;
+mod source;
+mod table;
+mod tally;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use columns::{ColumnRef, ColumnSpec, ColumnSpecError, store_text};
+pub use error::FileError;
+pub use fault::{LineError, LineErrors, LineFault};
+pub use files::{EdgeColumns, read_edges, read_entities, read_members};
+pub use options::FileOptions;
+pub use report::{FileReport, ReadProgress};

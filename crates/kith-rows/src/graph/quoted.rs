@@ -1,0 +1,66 @@
+//! Records with quotes, as RFC 4180 has them.
+
+use memchr::memchr;
+use std::ops::Range;
+
+/// A line without its end.
+pub(super) fn trim_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// Why a record with quotes cannot be split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Split {
+    /// The bytes end before the record does.
+    More,
+    /// A closing quote is followed by more text.
+    TextAfterQuote,
+}
+
+/// Splits the record at the front of `bytes`; returns its length with the line end. Fields go to `text`.
+pub(super) fn split_quoted(
+    bytes: &[u8],
+    delimiter: u8,
+    at_end: bool,
+    fields: &mut Vec<Range<usize>>,
+    text: &mut Vec<u8>,
+) -> Result<usize, Split> {
+    let mut at = 0;
+    loop {
+        let start = text.len();
+        if bytes.get(at) == Some(&b'"') {
+            at = take_quoted(bytes, at + 1, text)?;
+        } else {
+            let end = bytes[at..].iter().position(|&byte| byte == delimiter || byte == b'\n');
+            let end = end.map_or(bytes.len(), |end| at + end);
+            let is_last = bytes.get(end).is_none_or(|&byte| byte == b'\n');
+            let field = &bytes[at..end];
+            text.extend_from_slice(if is_last { trim_end(field) } else { field });
+            at = end;
+        }
+        fields.push(start..text.len());
+        match &bytes[at..] {
+            [] | [b'\r'] if at_end => return Ok(bytes.len()),
+            [] | [b'\r'] => return Err(Split::More),
+            [b'\n', ..] => return Ok(at + 1),
+            [b'\r', b'\n', ..] => return Ok(at + 2),
+            [next, ..] if *next == delimiter => at += 1,
+            _ => return Err(Split::TextAfterQuote),
+        }
+    }
+}
+
+/// Unescapes the quoted field whose text begins at `at`; returns the place after its closing quote.
+fn take_quoted(bytes: &[u8], mut at: usize, text: &mut Vec<u8>) -> Result<usize, Split> {
+    loop {
+        let quote = memchr(b'"', &bytes[at..]).ok_or(Split::More)?;
+        text.extend_from_slice(&bytes[at..at + quote]);
+        at += quote + 1;
+        if bytes.get(at) != Some(&b'"') {
+            return Ok(at);
+        }
+        text.push(b'"');
+        at += 1;
+    }
+}

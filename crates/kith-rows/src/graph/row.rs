@@ -1,0 +1,93 @@
+//! One line of data: the columns that are wanted of it, as ids, names and stored values.
+
+use super::columns::store_text;
+use super::fault::LineFault;
+use super::record::RecordReader;
+use crate::field::Field;
+use crate::id::parse_id;
+use kith_schema::ColumnKind;
+use std::borrow::Cow;
+
+/// One line of data: the wanted columns.
+pub(super) enum Row<'a> {
+    /// Of delimited text.
+    Text { reader: &'a RecordReader, places: &'a [usize] },
+    /// Of a file of rows.
+    Fields(&'a [Field<'a>]),
+}
+
+/// A fault in the wanted column of this index.
+pub(super) struct ColumnFault(pub(super) usize, pub(super) LineFault);
+
+impl Row<'_> {
+    /// The wanted column of this index, as text; `None` if it is not UTF-8.
+    pub(super) fn text(&self, column: usize) -> Option<Cow<'_, str>> {
+        match self {
+            Row::Text { reader, places } => {
+                let bytes = reader.field(places[column]).trim_ascii();
+                std::str::from_utf8(bytes).ok().map(Cow::Borrowed)
+            }
+            Row::Fields(fields) => Some(fields[column].text()),
+        }
+    }
+
+    /// The wanted column of this index, as an id.
+    #[inline]
+    pub(super) fn id(&self, column: usize) -> Result<u64, ColumnFault> {
+        let id = match self {
+            Row::Text { reader, places } => parse_id(reader.field(places[column]).trim_ascii()),
+            Row::Fields(fields) => match &fields[column] {
+                Field::Unsigned(id) => Ok(*id),
+                field => parse_id(field.text().as_bytes().trim_ascii()),
+            },
+        };
+        id.map_err(|fault| ColumnFault(column, fault.into()))
+    }
+
+    /// The wanted column of this index, as the stored form of a value of `kind`.
+    #[inline]
+    pub(super) fn value(&self, column: usize, kind: ColumnKind) -> Result<u64, ColumnFault> {
+        let value = match self {
+            Row::Text { .. } => self.text(column).and_then(|text| store_text(kind, &text)),
+            Row::Fields(fields) => stored(&fields[column], kind),
+        };
+        value.ok_or(ColumnFault(column, LineFault::ColumnValue(kind)))
+    }
+}
+
+/// Hands on the first two wanted columns, which are ids.
+#[inline]
+pub(super) fn pair<E>(
+    row: &Row<'_>,
+    each: &mut impl FnMut(u64, u64) -> Result<(), E>,
+) -> Result<Result<(), ColumnFault>, E> {
+    let ids = row.id(0).and_then(|src| Ok((src, row.id(1)?)));
+    match ids {
+        Ok((src, dst)) => each(src, dst).map(Ok),
+        Err(fault) => Ok(Err(fault)),
+    }
+}
+
+/// The stored form of a field as a value of `kind`, or `None` if it is none.
+fn stored(field: &Field<'_>, kind: ColumnKind) -> Option<u64> {
+    match (field, kind) {
+        (Field::Unsigned(number), ColumnKind::Time | ColumnKind::U64) => Some(*number),
+        _ => store_text(kind, field.text().trim_ascii()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_values_as_their_texts_are() {
+        let text = |text: &'static str| Field::Text(text.into());
+        for kind in [ColumnKind::Time, ColumnKind::U64, ColumnKind::I64, ColumnKind::F64] {
+            assert_eq!(stored(&Field::Unsigned(7), kind), store_text(kind, "7"), "{kind:?}");
+            assert_eq!(stored(&text("-7"), kind), store_text(kind, "-7"), "{kind:?}");
+            assert_eq!(stored(&Field::Null, kind), None, "{kind:?}");
+        }
+        assert_eq!(stored(&text("1970-01-01T00:00:01Z"), ColumnKind::Time), Some(1_000));
+    }
+}

@@ -1,0 +1,104 @@
+//! Files whose rows are not delimited text: JSON lines, Parquet, Arrow. Columns, faults and reports are the same as for text.
+
+use super::fault::{LineFault, excerpt};
+use super::row::{ColumnFault, Row};
+use super::tally::Tally;
+use super::{FileError, FileReport, ReadProgress};
+use crate::error::{ReadError, RowsError};
+use crate::field::Field;
+use crate::field_table::FieldTable;
+use crate::source::FileSource;
+use std::path::Path;
+
+/// A file of rows, about to be read.
+pub(super) struct RowFile {
+    table: FieldTable,
+    /// Its bytes on disk.
+    bytes: u64,
+}
+
+/// Opens a file of rows; `None` of everything else, about which the reader of text says what is wrong. What is no regular
+/// file is text, for it can be read only once.
+pub(super) fn open(path: &Path, memory_bytes: usize) -> Result<Option<RowFile>, RowsError> {
+    let Some(metadata) = path.metadata().ok().filter(|metadata| metadata.is_file()) else { return Ok(None) };
+    let Ok(source) = FileSource::new(path) else { return Ok(None) };
+    let table = FieldTable::open(&source, memory_bytes)?;
+    Ok(table.map(|table| RowFile { table, bytes: metadata.len() }))
+}
+
+/// How often progress is told, in rows.
+const ROWS_PER_REPORT: u64 = 1 << 16;
+
+/// An open file of rows whose columns are found.
+pub(super) struct RowTable {
+    file: RowFile,
+    /// Where each wanted column is.
+    places: Vec<usize>,
+    tally: Tally,
+}
+
+impl RowTable {
+    /// Finds the columns that are wanted.
+    pub(super) fn new(file: RowFile, tally: Tally) -> Result<Self, FileError> {
+        let names = file.table.columns();
+        let places = tally.find_columns(names, names.len())?;
+        Ok(RowTable { file, places, tally })
+    }
+
+    /// As [`Table::rows`](super::table::Table::rows).
+    pub(super) fn rows<E>(
+        self,
+        progress: &mut dyn FnMut(&ReadProgress),
+        each: &mut impl FnMut(&Row<'_>) -> Result<Result<(), ColumnFault>, E>,
+    ) -> Result<FileReport, ReadError<E, FileError>> {
+        let RowTable { file: RowFile { table, bytes }, places, mut tally } = self;
+        let unit = table.unit();
+        let (mut halted, mut last) = (None, 0);
+        let read = table.rows(&places, &mut |number, fields| {
+            last = number;
+            if number % ROWS_PER_REPORT == 1 {
+                let path = tally.report.path.clone();
+                // How many bytes were read does not say how far it is: columns lie one behind the other.
+                progress(&ReadProgress { path, bytes_read: 0, bytes_total: 0, lines: number - 1 });
+            }
+            let place = (unit, number);
+            let counted = match fields.map(|fields| (fields, each(&Row::Fields(fields)))) {
+                Ok((_, Ok(Ok(())))) => {
+                    tally.report.rows += 1;
+                    Ok(())
+                }
+                Ok((fields, Ok(Err(ColumnFault(column, fault))))) => {
+                    tally.fault(place, Some(column), fault, || excerpt_of(fields)).map_err(ReadError::Input)
+                }
+                Ok((_, Err(error))) => Err(ReadError::Caller(error)),
+                // Only lines of JSON can be without fields.
+                Err(_) => {
+                    tally.fault(place, None, LineFault::NotAnObject, String::new).map_err(ReadError::Input)
+                }
+            };
+            halted = counted.err();
+            halted.is_none()
+        });
+        if let Some(error) = halted {
+            return Err(error);
+        }
+        read.map_err(FileError::Rows)?;
+        Ok(tally.finish(last, bytes)?)
+    }
+}
+
+/// The beginning of a row, as its line would be in a text file.
+fn excerpt_of(fields: &[Field<'_>]) -> String {
+    let texts: Vec<String> = fields.iter().map(Field::to_string).collect();
+    excerpt(texts.join(",").as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_of_a_row_is_its_line() {
+        assert_eq!(excerpt_of(&[Field::Unsigned(7), Field::Null, Field::Text("a\n".into())]), "7,,a\\n");
+    }
+}

@@ -1,0 +1,157 @@
+//! The bytes of one file of text, unpacked by a thread of their own.
+//!
+//! What a file is, is decided by its first bytes, not by its name; a name that promises compression which the
+//! bytes do not keep is an error, because a damaged head must not be read as text. At most
+//! [`BLOCKS_IN_FLIGHT`] blocks of [`BLOCK_BYTES`] wait between the threads.
+
+use super::FileError;
+use crate::codec::Codec;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread;
+
+/// Unpacked bytes handed over at once: large enough that a hand-over costs nothing per line.
+pub(super) const BLOCK_BYTES: usize = 256 << 10;
+
+/// Blocks that may wait for the parser: covers its short stalls, bounds memory to a few MiB.
+const BLOCKS_IN_FLIGHT: usize = 4;
+
+/// An input file being read.
+pub(super) struct Source {
+    pub(super) path: PathBuf,
+    pub(super) codec: Codec,
+    /// Bytes of the file; 0 if it has no length (a pipe).
+    pub(super) bytes_total: u64,
+    /// Bytes of the file read so far; written by the reading thread alone.
+    bytes_read: Arc<AtomicU64>,
+    blocks: Receiver<io::Result<Vec<u8>>>,
+    /// Emptied blocks on their way back to be filled again.
+    emptied: Sender<Vec<u8>>,
+}
+
+impl Source {
+    /// Opens `path`, finds out how it is compressed and starts to unpack it.
+    pub(super) fn open(path: &Path) -> Result<Self, FileError> {
+        let open_error = |source| FileError::Open { path: path.to_owned(), source };
+        let file = File::open(path).map_err(open_error)?;
+        let metadata = file.metadata().map_err(open_error)?;
+        if metadata.is_dir() {
+            return Err(open_error(io::ErrorKind::IsADirectory.into()));
+        }
+        let bytes_read = Arc::new(AtomicU64::new(0));
+        let counted = CountedFile { file, bytes_read: Arc::clone(&bytes_read) };
+        let mut reader = BufReader::with_capacity(BLOCK_BYTES, counted);
+        let head = reader.fill_buf().map_err(|source| FileError::Read {
+            path: path.to_owned(),
+            bytes: 0,
+            line: 1,
+            source,
+        })?;
+        let codec = detect(path, head)?;
+        let (filled, blocks) = sync_channel(BLOCKS_IN_FLIGHT);
+        let (emptied, empty) = channel();
+        thread::Builder::new()
+            .name("kith-rows-read".to_owned())
+            .spawn(move || unpack(codec, reader, &filled, &empty))
+            .map_err(open_error)?;
+        Ok(Source { path: path.to_owned(), codec, bytes_total: metadata.len(), bytes_read, blocks, emptied })
+    }
+
+    /// Appends the next unpacked bytes to `buffer`; `false` at the end of the file. `line` is the line
+    /// being read, for errors.
+    pub(super) fn append_to(&mut self, buffer: &mut Vec<u8>, line: u64) -> Result<bool, FileError> {
+        // A closed channel is the end: the thread sends every error before it ends.
+        let Ok(block) = self.blocks.recv() else { return Ok(false) };
+        let mut block = block.map_err(|source| self.fault(source, line))?;
+        buffer.extend_from_slice(&block);
+        block.clear();
+        // The thread may have ended: then nobody needs the block any more.
+        let _ = self.emptied.send(block);
+        Ok(true)
+    }
+
+    pub(super) fn bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
+    }
+
+    fn fault(&self, source: io::Error, line: u64) -> FileError {
+        let (path, bytes, codec) = (self.path.clone(), self.bytes_read(), self.codec);
+        if codec == Codec::Plain || source.raw_os_error().is_some() {
+            FileError::Read { path, bytes, line, source }
+        } else if source.kind() == io::ErrorKind::UnexpectedEof {
+            FileError::Truncated { path, codec, bytes, line }
+        } else {
+            FileError::Damaged { path, codec, bytes, line, source }
+        }
+    }
+}
+
+struct CountedFile {
+    file: File,
+    bytes_read: Arc<AtomicU64>,
+}
+
+impl Read for CountedFile {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(into)?;
+        self.bytes_read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// Formats that are often handed over by mistake, by their first bytes.
+const REFUSED: [(&[u8], &str); 6] = [
+    (b"PAR1", "a Parquet file"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"BZh", "a bzip2 file"),
+    (b"\xfd7zXZ\x00", "an xz file"),
+    (b"\xff\xfe", "UTF-16 text"),
+    (b"\xfe\xff", "UTF-16 text"),
+];
+
+fn detect(path: &Path, head: &[u8]) -> Result<Codec, FileError> {
+    let named = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("gz") => Codec::Gzip,
+        Some("zst") => Codec::Zstd,
+        _ => Codec::Plain,
+    };
+    let found = Codec::of(head);
+    if let Some((_, found)) = REFUSED.iter().find(|(magic, _)| head.starts_with(magic)) {
+        return Err(FileError::NotText { path: path.to_owned(), found });
+    }
+    if found == Codec::Plain && named != Codec::Plain {
+        return Err(FileError::NotCompressed { path: path.to_owned(), codec: named });
+    }
+    Ok(found)
+}
+
+/// Runs on the reading thread: fills blocks until the end, an error, or a parser that went away.
+fn unpack(
+    codec: Codec,
+    reader: BufReader<CountedFile>,
+    filled: &SyncSender<io::Result<Vec<u8>>>,
+    empty: &Receiver<Vec<u8>>,
+) {
+    let mut reader = match codec.unpack(reader) {
+        Ok(reader) => reader,
+        Err(error) => return drop(filled.send(Err(error))),
+    };
+    loop {
+        let mut block = empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BLOCK_BYTES));
+        let got = reader.by_ref().take(BLOCK_BYTES as u64).read_to_end(&mut block);
+        // Text before the fault still goes out, so that the error names the right line.
+        let at_end = block.is_empty();
+        if !at_end && filled.send(Ok(block)).is_err() {
+            return;
+        }
+        match got {
+            Err(error) => return drop(filled.send(Err(error))),
+            Ok(_) if at_end => return,
+            Ok(_) => {}
+        }
+    }
+}

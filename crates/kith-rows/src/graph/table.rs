@@ -1,0 +1,54 @@
+//! One file as a table: the columns asked for, and its rows.
+
+use super::header::Wanted;
+use super::row::{ColumnFault, Row, pair};
+use super::rows::{self, RowTable};
+use super::tally::Tally;
+use super::text::TextTable;
+use super::{FileError, FileOptions, FileReport, ReadProgress};
+use crate::error::ReadError;
+use std::path::Path;
+
+/// An open file whose columns are found.
+pub(super) enum Table {
+    /// Lines of delimited text.
+    Text(TextTable),
+    /// JSON lines, or rows of a Parquet or Arrow file.
+    Rows(RowTable),
+}
+
+impl Table {
+    /// Opens `path` and finds the columns `wanted`.
+    pub(super) fn open(path: &Path, options: &FileOptions, wanted: Vec<Wanted>) -> Result<Self, FileError> {
+        let tally = Tally::new(path, options.max_errors, wanted);
+        Ok(match rows::open(path, options.memory_bytes)? {
+            Some(file) => Table::Rows(RowTable::new(file, tally)?),
+            None => Table::Text(TextTable::open(path, options, tally)?),
+        })
+    }
+
+    /// Calls `each` for every line of data. `each` answers whether the line is right; its own errors end
+    /// the reading. `progress` is called once per block read.
+    pub(super) fn rows<E>(
+        self,
+        progress: &mut dyn FnMut(&ReadProgress),
+        mut each: impl FnMut(&Row<'_>) -> Result<Result<(), ColumnFault>, E>,
+    ) -> Result<FileReport, ReadError<E, FileError>> {
+        match self {
+            Table::Text(table) => table.rows(progress, each),
+            Table::Rows(table) => table.rows(progress, &mut each),
+        }
+    }
+
+    /// As [`Table::rows`] for two id columns.
+    pub(super) fn pairs<E>(
+        self,
+        progress: &mut dyn FnMut(&ReadProgress),
+        mut each: impl FnMut(u64, u64) -> Result<(), E>,
+    ) -> Result<FileReport, ReadError<E, FileError>> {
+        match self {
+            Table::Text(table) => table.pairs(progress, each),
+            Table::Rows(table) => table.rows(progress, &mut |row| pair(row, &mut each)),
+        }
+    }
+}

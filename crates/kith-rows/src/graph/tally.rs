@@ -1,0 +1,69 @@
+//! What a file has held so far, and when its wrong lines are too many.
+
+use super::fault::{LineError, LineFault};
+use super::header::{self, NoColumn, Wanted};
+use super::{FileError, FileReport};
+use crate::wrong::ROW_ERRORS_SHOWN;
+use std::path::Path;
+
+/// The columns that are wanted of a file, and what the file has held so far.
+pub(super) struct Tally {
+    pub(super) wanted: Vec<Wanted>,
+    max_errors: u64,
+    pub(super) report: FileReport,
+}
+
+impl Tally {
+    pub(super) fn new(path: &Path, max_errors: u64, wanted: Vec<Wanted>) -> Self {
+        let report = FileReport { path: path.to_owned(), ..FileReport::default() };
+        Tally { wanted, max_errors, report }
+    }
+
+    /// Where each wanted column is, in a file with these column names and `width` columns.
+    pub(super) fn find_columns(&self, names: &[String], width: usize) -> Result<Vec<usize>, FileError> {
+        let found = header::find_columns(&self.wanted, names, width);
+        found.map_err(|NoColumn { column, role, header }| {
+            let path = self.report.path.clone();
+            FileError::NoColumn { path, column, role, header }
+        })
+    }
+
+    /// Counts a wrong line, of this number. Gives the file up once too many are wrong *and* the first ten are known.
+    pub(super) fn fault(
+        &mut self,
+        (unit, line): (&'static str, u64),
+        column: Option<usize>,
+        fault: LineFault,
+        excerpt: impl FnOnce() -> String,
+    ) -> Result<(), FileError> {
+        self.report.rows += 1;
+        let wanted = &self.wanted;
+        self.report.errors.record(fault.reason(), || LineError {
+            line,
+            unit,
+            column: column.map(|column| wanted[column].label.clone()),
+            fault,
+            excerpt: excerpt(),
+        });
+        if self.report.errors.total() > self.max_errors.max(ROW_ERRORS_SHOWN as u64 - 1) {
+            return self.check_errors(false);
+        }
+        Ok(())
+    }
+
+    fn check_errors(&self, complete: bool) -> Result<(), FileError> {
+        let (max_errors, errors) = (self.max_errors, &self.report.errors);
+        if !errors.too_many(max_errors) {
+            return Ok(());
+        }
+        let (path, errors) = (self.report.path.clone(), errors.clone());
+        Err(FileError::BadLines { path, max_errors, errors, complete })
+    }
+
+    /// What the whole file held.
+    pub(super) fn finish(mut self, lines: u64, bytes: u64) -> Result<FileReport, FileError> {
+        self.check_errors(true)?;
+        (self.report.lines, self.report.bytes) = (lines, bytes);
+        Ok(self.report)
+    }
+}

@@ -1,0 +1,177 @@
+//! One file of delimited text as a table: its delimiter, its header, its lines.
+
+use super::fault::{LineFault, excerpt};
+use super::header::{self, detect_delimiter};
+use super::record::{Next, RecordReader};
+use super::row::{ColumnFault, Row, pair};
+use super::source::Source;
+use super::tally::Tally;
+use super::{FileError, FileOptions, FileReport, ReadProgress};
+use crate::error::ReadError;
+use crate::options::HeaderMode;
+use crate::unpack::BOM;
+use std::path::Path;
+
+/// An open file of text whose columns are found.
+pub(super) struct TextTable {
+    reader: RecordReader,
+    /// Where each wanted column is in a record.
+    places: Vec<usize>,
+    /// Columns of every record; `None` in a file without lines.
+    width: Option<usize>,
+    tally: Tally,
+}
+
+impl TextTable {
+    /// Opens the file and finds the columns that are wanted.
+    pub(super) fn open(path: &Path, options: &FileOptions, tally: Tally) -> Result<Self, FileError> {
+        let source = Source::open(path)?;
+        let mut table = TextTable {
+            reader: RecordReader::new(source, options.delimiter.unwrap_or(b',')),
+            places: Vec::new(),
+            width: None,
+            tally,
+        };
+        table.skip_preamble()?;
+        if options.delimiter.is_none() {
+            table.reader.delimiter = detect_delimiter(table.reader.peek());
+        }
+        table.read_header(options.header)?;
+        Ok(table)
+    }
+
+    /// Skips a byte order mark and the `#` lines at the top, and leaves a whole line to peek at.
+    fn skip_preamble(&mut self) -> Result<(), FileError> {
+        let mut is_start = true;
+        loop {
+            let bytes = self.reader.peek();
+            if bytes.contains(&b'\n') || self.reader.at_end() {
+                if is_start && bytes.starts_with(BOM) {
+                    self.reader.skip(BOM.len());
+                }
+                is_start = false;
+                if self.reader.peek().first() != Some(&b'#') {
+                    return Ok(());
+                }
+                self.reader.skip_line();
+            } else {
+                self.reader.fill()?;
+            }
+        }
+    }
+
+    fn read_header(&mut self, mode: HeaderMode) -> Result<(), FileError> {
+        let first = loop {
+            match self.reader.next() {
+                Next::More if self.reader.fill()? => {}
+                Next::More => return Ok(()),
+                found => break found,
+            }
+        };
+        let fields: Vec<Vec<u8>> = match first {
+            Next::Record => (0..self.reader.width()).map(|i| self.reader.field(i).to_vec()).collect(),
+            // A first line that is no record is no header: it is counted with the wrong lines.
+            _ => Vec::new(),
+        };
+        let is_header = !fields.is_empty() && header::is_header(mode, &fields, &self.tally.wanted);
+        let names: Vec<String> = if is_header {
+            fields.iter().map(|name| String::from_utf8_lossy(name).trim().to_owned()).collect()
+        } else {
+            self.reader.put_back();
+            Vec::new()
+        };
+        self.width = Some(fields.len()).filter(|&width| 0 < width);
+        self.places = self.tally.find_columns(&names, fields.len())?;
+        Ok(())
+    }
+
+    /// Whether every line is `id delimiter id`, so that [`TextTable::pairs`] can read it.
+    fn is_plain_pairs(&self) -> bool {
+        self.width == Some(2) && self.places == [0, 1]
+    }
+
+    /// As [`Table::rows`](super::table::Table::rows).
+    pub(super) fn rows<E>(
+        mut self,
+        progress: &mut dyn FnMut(&ReadProgress),
+        mut each: impl FnMut(&Row<'_>) -> Result<Result<(), ColumnFault>, E>,
+    ) -> Result<FileReport, ReadError<E, FileError>> {
+        while self.next_block(progress)? {
+            loop {
+                match self.reader.next() {
+                    Next::More => break,
+                    Next::Fault(fault) => self.line_fault(None, fault)?,
+                    Next::Record => self.row(&mut each)?,
+                }
+            }
+        }
+        Ok(self.finish()?)
+    }
+
+    /// As [`TextTable::rows`] for two id columns; lines of two plain ids, nearly all of a large file, take a
+    /// path of their own.
+    pub(super) fn pairs<E>(
+        mut self,
+        progress: &mut dyn FnMut(&ReadProgress),
+        mut each: impl FnMut(u64, u64) -> Result<(), E>,
+    ) -> Result<FileReport, ReadError<E, FileError>> {
+        if !self.is_plain_pairs() {
+            return self.rows(progress, |row| pair(row, &mut each));
+        }
+        while self.next_block(progress)? {
+            loop {
+                while let Some((src, dst)) = self.reader.next_plain_pair() {
+                    self.tally.report.rows += 1;
+                    each(src, dst).map_err(ReadError::Caller)?;
+                }
+                match self.reader.next() {
+                    Next::More => break,
+                    Next::Fault(fault) => self.line_fault(None, fault)?,
+                    Next::Record => self.row(&mut |row: &Row<'_>| pair(row, &mut each))?,
+                }
+            }
+        }
+        Ok(self.finish()?)
+    }
+
+    /// Makes more bytes available. The first call finds those that the header left.
+    fn next_block(&mut self, progress: &mut dyn FnMut(&ReadProgress)) -> Result<bool, FileError> {
+        let is_more = self.reader.fill()?;
+        progress(&ReadProgress {
+            path: self.tally.report.path.clone(),
+            bytes_read: self.reader.source.bytes_read(),
+            bytes_total: self.reader.source.bytes_total,
+            lines: self.reader.next_line() - 1,
+        });
+        Ok(is_more)
+    }
+
+    fn row<E>(
+        &mut self,
+        each: &mut impl FnMut(&Row<'_>) -> Result<Result<(), ColumnFault>, E>,
+    ) -> Result<(), ReadError<E, FileError>> {
+        let got = self.reader.width();
+        let expected =
+            *self.width.get_or_insert(got.max(self.places.iter().max().map_or(0, |last| last + 1)));
+        if expected != got {
+            return Ok(self.line_fault(None, LineFault::ColumnCount { expected, got })?);
+        }
+        let row = Row::Text { reader: &self.reader, places: &self.places };
+        match each(&row).map_err(ReadError::Caller)? {
+            Ok(()) => self.tally.report.rows += 1,
+            Err(ColumnFault(column, fault)) => self.line_fault(Some(column), fault)?,
+        }
+        Ok(())
+    }
+
+    fn line_fault(&mut self, column: Option<usize>, fault: LineFault) -> Result<(), FileError> {
+        let reader = &self.reader;
+        let place = ("line", reader.record_line());
+        self.tally.fault(place, column, fault, || excerpt(reader.record_bytes()))
+    }
+
+    fn finish(self) -> Result<FileReport, FileError> {
+        let (lines, bytes) = (self.reader.next_line() - 1, self.reader.source.bytes_read());
+        self.tally.finish(lines, bytes)
+    }
+}

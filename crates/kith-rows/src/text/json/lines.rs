@@ -1,0 +1,56 @@
+//! The lines of a file, with a bound on their size.
+
+use crate::error::RowsError;
+use crate::fault::{RowFault, RowLocation};
+use crate::limits::ROW_BYTES_MAX;
+use crate::unpack::FileErrors;
+use crate::value::check_depth;
+use std::io::{BufRead, Read};
+use std::sync::Arc;
+
+/// The lines of a file, one at a time.
+pub(super) struct Lines<B> {
+    bytes: B,
+    errors: FileErrors,
+    line: Vec<u8>,
+    /// Of the line at hand, from 1.
+    pub(super) number: u64,
+}
+
+impl<B: BufRead> Lines<B> {
+    pub(super) fn new(bytes: B, errors: FileErrors) -> Self {
+        Lines { bytes, errors, line: Vec::new(), number: 0 }
+    }
+
+    /// Goes to the next line that is not blank.
+    pub(super) fn advance(&mut self) -> Result<bool, RowsError> {
+        loop {
+            self.line.clear();
+            let mut bounded = self.bytes.by_ref().take(ROW_BYTES_MAX + 1);
+            let read = bounded.read_until(b'\n', &mut self.line).map_err(|error| self.errors.of(error))?;
+            if read == 0 {
+                return Ok(false);
+            }
+            self.number += 1;
+            if ROW_BYTES_MAX < read as u64 {
+                return Err(RowsError::RowTooLong { place: self.place(), limit: ROW_BYTES_MAX });
+            }
+            if !self.line.trim_ascii().is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Where the line at hand is.
+    pub(super) fn place(&self) -> RowLocation {
+        RowLocation { file: Arc::clone(&self.errors.file), row: self.number, unit: "line" }
+    }
+
+    /// The line at hand, if it is text and not nested too deeply.
+    pub(super) fn text(&self) -> Result<&str, RowFault> {
+        let text = std::str::from_utf8(&self.line);
+        let text = text.map_err(|_| RowFault::NotText { what: "the line".to_owned() })?;
+        check_depth(text)?;
+        Ok(text)
+    }
+}

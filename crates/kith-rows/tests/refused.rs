@@ -1,0 +1,174 @@
+//! CSV and JSON lines: every way in which files are bad, and how that is told.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use kith_rows::{HeaderMode, KeyType, ROW_ERRORS_SHOWN, RowOptions, RowsError, ValueShape, infer_schema};
+use support::{gzip, ids, named, options, read, record, refusal, rows, source};
+
+#[test]
+fn types_that_do_not_go_together_name_file_and_lines() {
+    let sources: Vec<_> = source("a", "{\"id\":1,\"x\":1}\n")
+        .into_iter()
+        .chain(source("b", "\n{\"id\":2,\"x\":\"y\"}\n"))
+        .collect();
+    let error = infer_schema(&sources, &named("id", ValueShape::Json), None).unwrap_err();
+    assert_eq!(error.to_string(), "field \"x\" is i64 in a line 1 and text in b line 2");
+}
+
+#[test]
+fn wrong_rows_are_told_with_their_place() {
+    let told = |text: &str| refusal(text, &ids());
+    let first = |what: &str| format!("1 row(s) are wrong, 0 allowed; the first: in line 3: {what}");
+    assert_eq!(told("key,value\n1,a\n2,b,c\n"), first("expected 2 columns, got 3"));
+    assert_eq!(told("key,value\n1,a\n-2,b\n"), first("key \"-2\" is no id: ids are not negative"));
+    assert_eq!(told("key,value\n1,a\n,b\n"), first("it has no key: \"key\" is missing, null or empty"));
+    assert_eq!(told("key,value\n1,a\n2,\"b\n3,c\n"), first("a quoted field is not closed"));
+    assert_eq!(told("key,value\n1,a\n2,\"b"), first("a quoted field is not closed"));
+    let not_text =
+        String::from("1 row(s) are wrong, 0 allowed; the first: in line 2: value is not UTF-8 text");
+    assert_eq!(refusal(b"key,value\n1,\xff\n", &ids()), not_text);
+    let line = |row: &str| told(&format!("{{\"key\":1,\"value\":\"\"}}\n\n{row}\n"));
+    assert_eq!(line("{\"key\":1.5,\"value\":\"\"}"), first("key \"1.5\" is no id: ids are whole numbers"));
+    assert_eq!(
+        line("{\"key\":null,\"value\":\"\"}"),
+        first("it has no key: \"key\" is missing, null or empty")
+    );
+    assert_eq!(line("{\"key\":1,\"value\":7}"), first("value is a number, values of this store are text"));
+    assert_eq!(line("{\"key\":1}"), first("it has no value: \"value\" is missing or null"));
+    assert_eq!(line("{\"key\":1,\"key\":2,\"value\":\"\"}"), first("member \"key\" is there twice"));
+    assert!(line("{\"key\":1,\"vlaue\":\"\"}").contains("did you mean \"value\"?"));
+    assert!(line("{\"key\":1,\"value\":\"\"").contains("EOF while parsing"));
+    assert!(line("7").contains("expected an object"));
+}
+
+#[test]
+fn lines_are_counted_as_an_editor_does() {
+    let unix = "key,value\n1,\"a\nb\"\n\n2,\"c\n\nd\"\nx,last";
+    for text in [
+        unix.to_owned(),
+        format!("{unix}\n"),
+        unix.replace('\n', "\r\n"),
+        unix.replace('\n', "\r\n") + "\r\n",
+    ] {
+        assert!(
+            refusal(&text, &ids()).contains("the first: in line 8: key \"x\""),
+            "{}",
+            refusal(&text, &ids())
+        );
+    }
+}
+
+#[test]
+fn records_that_do_not_fit_say_why() {
+    let shape = record(r#"{"name":"v","type":"vector<f32,2>"},{"name":"b","type":"bytes","nullable":true}"#);
+    let told = |text: &str| refusal(text, &named("id", shape.clone()));
+    assert!(told("{\"id\":1,\"v\":[1]}").ends_with("field \"v\": expected a vector of 2 dimensions, got 1"));
+    assert!(told("{\"id\":1,\"v\":[1,2],\"w\":0}").contains("field \"w\" is not in the schema"));
+    assert!(told("id,v,b\n1,\"[1,2]\",?\n").ends_with("field \"b\": it is not base64 text"));
+    assert!(told("id,vv\n1,x\n").contains("column \"vv\" that is not in the schema; did you mean \"v\"?"));
+    let number = record(r#"{"name":"x","type":"f32"}"#);
+    for wrong in ["NaN", "inf"] {
+        assert!(
+            refusal(format!("id,x\n1,{wrong}\n"), &named("id", number.clone()))
+                .ends_with("it is not a finite number")
+        );
+    }
+}
+
+#[test]
+fn headers_are_checked_before_any_row() {
+    assert!(refusal("key,value,key\n", &ids()).contains("more than one column \"key\""));
+    assert!(refusal("id,value\n", &ids()).contains("no column \"key\" (its columns: id, value)"));
+    assert!(refusal("key,val\n", &ids()).contains("no column \"value\""));
+    assert!(refusal("key,value,more\n", &ids()).contains("columns besides key and value"));
+    let strings = options(KeyType::String, ValueShape::Text);
+    assert!(refusal("a,b\n", &strings).contains("may be a header or a row"));
+    let absent = RowOptions { header: HeaderMode::Absent, ..strings };
+    assert_eq!(rows("a,b\n", &absent), ["a b"]);
+    let picked = RowOptions { value_field: Some("more".to_owned()), ..ids() };
+    assert_eq!(rows("key,value,more\n1,a,b\n", &picked), ["1 b"]);
+    assert_eq!(rows("", &ids()), [""; 0]);
+}
+
+#[test]
+fn only_as_many_wrong_rows_as_allowed() {
+    let text: String =
+        (0..40).map(|row| if row % 2 == 0 { format!("{row},x\n") } else { "x,x\n".to_owned() }).collect();
+    let allowed = RowOptions { errors_max: 20, ..ids() };
+    let (good, report) = read(&source("in", &text), &allowed).unwrap();
+    assert_eq!((good.len(), report.rows, report.errors.total()), (20, 20, 20));
+    let refused = read(&source("in", &text), &ids()).unwrap_err();
+    assert!(refused.to_string().starts_with("at least 10 row(s) are wrong, 0 allowed; "), "{refused}");
+    let RowsError::BadRows { errors, .. } = refused else { panic!() };
+    assert_eq!(
+        (errors.first.len(), errors.total()),
+        (ROW_ERRORS_SHOWN, 10),
+        "reading ends when ten can be shown"
+    );
+    assert_eq!(errors.first[9].place.to_string(), "in line 20");
+}
+
+#[test]
+fn json_may_be_nested_so_deeply_and_no_deeper() {
+    let nested = |depth: usize| format!("{}\"[\"{}", "[".repeat(depth), "]".repeat(depth));
+    let json = RowOptions { value: ValueShape::Json, ..ids() };
+    for (depth, reason) in
+        [(98, None), (100, None), (101, Some("nested too deeply")), (1_000_000, Some("nested too deeply"))]
+    {
+        // Of JSON lines, the object around the value counts too.
+        let line = format!("{{\"key\":7,\"value\":{}}}\n{{\"key\":8,\"value\":1}}\n", nested(depth - 1));
+        let quoted = format!("key,value\n7,\"{}\"\n8,1\n", nested(depth).replace('"', "\"\""));
+        for text in [line, quoted] {
+            let lenient = RowOptions { errors_max: 1, ..json.clone() };
+            let (_, report) = read(&source("in", &text), &lenient).unwrap();
+            assert_eq!(report.errors.by_reason.keys().next().copied(), reason, "{depth}");
+        }
+    }
+}
+
+#[test]
+fn rows_that_are_all_wrong_are_refused_however_many_are_allowed() {
+    let lenient = RowOptions { errors_max: 1_000, ..ids() };
+    let refused = read(&source("in", "key,value\nx,a\ny,b\nz,c\n"), &lenient).unwrap_err();
+    let RowsError::NoGoodRows { errors } = refused else { panic!("{refused}") };
+    assert_eq!(errors.total(), 3);
+    assert_eq!(
+        read(&source("in", "key,value\nx,a\n7,b\n"), &lenient).unwrap().0.len(),
+        1,
+        "one good row is enough"
+    );
+    assert_eq!(
+        read(&source("in", ""), &lenient).unwrap().0.len(),
+        0,
+        "a file without rows has no wrong ones"
+    );
+}
+
+#[test]
+fn damaged_compression_is_never_the_end_of_the_rows() {
+    let text: String = (0..5_000).map(|row| format!("{row},value {}\n", row * 7919 % 1_013)).collect();
+    for packed in [gzip(text.as_bytes()), zstd::encode_all(text.as_bytes(), 1).unwrap()] {
+        for cut in [packed.len() - 1, packed.len() / 2, 30] {
+            let error = read(&source("in", &packed[..cut]), &ids()).unwrap_err();
+            assert!(matches!(error, RowsError::Truncated { .. }), "{cut}: {error:?}");
+        }
+        let mut flipped = packed.clone();
+        flipped[packed.len() / 2] ^= 0x55;
+        assert!(read(&source("in", flipped), &ids()).is_err());
+    }
+}
+
+#[test]
+fn other_formats_are_named() {
+    for (bytes, what) in [
+        (&b"PK\x03\x04"[..], "ZIP"),
+        (b"Obj\x01", "Avro"),
+        (b" [{}]", "JSON list"),
+        (b"BZh9", "bzip2"),
+        (&[0, 0, 0x80, 0x3f], "--format f32le"),
+    ] {
+        assert!(refusal(bytes, &ids()).contains(what), "{what}");
+    }
+}
