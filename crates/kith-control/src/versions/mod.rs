@@ -5,11 +5,14 @@
 mod caretaker;
 mod clean;
 mod commands;
+mod definition;
 mod fence;
+mod lifetime;
 mod observe;
 mod offer;
 mod prepare;
 mod push;
+mod run;
 
 pub use caretaker::take_care;
 pub(crate) use caretaker::{is_live, wait_until_live};

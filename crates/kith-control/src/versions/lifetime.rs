@@ -1,0 +1,123 @@
+//! The first and the last write of a store: it is made, and dropped.
+
+use super::{
+    Stores, clean,
+    definition::{check_definition, check_name, decoded},
+};
+use kith_metadata::{
+    Committed, Condition, Write, keys,
+    records::{Asker, ChangeError, Known, conflict, now, policy_of, read},
+};
+use kith_types::{ErrorCode, StoreVersion};
+use kith_versions::{Refusal, Trust, version_last_of_dropped};
+use kith_wire::documents::{
+    DOCUMENT_FORMAT, DefinitionDocument, Document, DroppedDocument, HoldsDocument, StoreDocument,
+};
+use tonic::Status;
+
+impl Stores {
+    /// Makes a store; its record.
+    pub(super) async fn create(&self, store: &str, definition: &[u8]) -> Result<StoreDocument, ChangeError> {
+        check_name(store)?;
+        let definition = decoded(definition)?;
+        check_definition(&definition, self.topology.borrow().cluster.groups.len())?;
+        let document = self.new_store(store, definition).await?;
+        let key = keys::store(store);
+        let only_if_new = Condition { key: key.clone(), revision: 0 };
+        let write = Write::put(key, document.encode());
+        match self.metadata.commit(vec![only_if_new], vec![write]).await? {
+            Committed::At(revision) => {
+                self.wait_until_visible(revision).await;
+                Ok(document)
+            }
+            Committed::Conflict => {
+                let message = format!("there is a store {store:?} already");
+                let help = "choose another name, or drop it first";
+                Err(kith_wire::status(ErrorCode::StoreExists, message, help).into())
+            }
+        }
+    }
+
+    /// The record of a new store, above all numbers that a dropped one of its name used.
+    pub(super) async fn new_store(
+        &self,
+        name: &str,
+        definition: DefinitionDocument,
+    ) -> Result<StoreDocument, ChangeError> {
+        let key = keys::dropped(name);
+        let snapshot = self.metadata.read(&key).await?;
+        let dropped = snapshot.get(&key).map(|entry| DroppedDocument::decode(&entry.value)).transpose()?;
+        Ok(StoreDocument {
+            format: DOCUMENT_FORMAT,
+            name: name.to_owned(),
+            definition,
+            version_last: dropped
+                .map_or(0, |dropped| version_last_of_dropped(StoreVersion(dropped.version_last), now()).0),
+            versions: Vec::new(),
+            running: None,
+            frozen: None,
+            cancelled: Vec::new(),
+            history: Vec::new(),
+        })
+    }
+
+    /// Drops a store, unless it is somebody else's, is pushed to or is not what `may` allows; the revision.
+    pub(super) async fn drop_store(
+        &self,
+        store: &str,
+        asker: Asker<'_>,
+        may: impl Fn(&StoreDocument) -> bool,
+    ) -> Result<u64, ChangeError> {
+        let known = read(&*self.metadata, store).await?.ok_or(ChangeError::Unknown)?;
+        if !may(&known.document) {
+            return Err(ChangeError::Unknown);
+        }
+        let is_keeper = |known: &Known| {
+            policy_of(&known.document.definition).guards.check_keeper(asker.who, asker.standing)
+        };
+        is_keeper(&known)?;
+        if let Some(frozen) = &known.document.frozen {
+            return Err(Refusal::StoreFrozen { who: frozen.who.clone() }.into());
+        }
+        if let Some(running) = &known.document.running
+            && !self.take_back_if_dead(&known.document).await?
+        {
+            let version = StoreVersion(running.version);
+            let (push, who) = (running.push.as_str().into(), running.who.clone());
+            return Err(Refusal::PushRunning { push, version, who }.into());
+        }
+        let known = read(&*self.metadata, store).await?.ok_or(ChangeError::Unknown)?;
+        is_keeper(&known)?;
+        let key = keys::store(store);
+        let dropped = DroppedDocument { format: DOCUMENT_FORMAT, version_last: known.document.version_last };
+        let condition = Condition { key: key.clone(), revision: known.revision };
+        let writes = vec![Write::delete(key), Write::put(keys::dropped(store), dropped.encode())];
+        match self.metadata.commit(vec![condition], writes).await? {
+            Committed::At(revision) => {
+                self.wait_until_visible(revision).await;
+                let (record, orphaned) = (known.document, self.uploads.orphaned());
+                self.with_objects(move |objects| clean::remove_dropped(objects, &record, orphaned)).await;
+                Ok(revision)
+            }
+            Committed::Conflict => Err(conflict(store).into()),
+        }
+    }
+
+    /// Drops a graph; the revision.
+    ///
+    /// # Errors
+    /// As the caller is to be told.
+    pub async fn drop_graph(&self, graph: &str, who: &str, standing: Trust) -> Result<u64, Status> {
+        let cluster = self.cluster();
+        let asker = Asker { who, standing, cluster: &cluster };
+        let dropped =
+            self.drop_store(graph, asker, |store| store.definition.holds == HoldsDocument::Graph).await;
+        dropped.map_err(|error| match error {
+            ChangeError::Unknown => {
+                let known = self.topology.borrow().graphs().map(|graph| graph.name.clone()).collect();
+                kith_api::QueryError::UnknownGraph { name: graph.to_owned(), known }.to_status()
+            }
+            other => other.to_status(graph),
+        })
+    }
+}
