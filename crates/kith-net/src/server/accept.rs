@@ -5,7 +5,7 @@ use crate::server::{
     connections::{Connected, Connections, Watched, farewell},
     framed::{self, FrameService},
     listen::{self, Opening},
-    security::{Caller, Gate, Identity, Need},
+    security::{Caller, Gate, Identity, Need, guard},
 };
 use kith_wire::frame::Preface;
 use std::{
@@ -109,7 +109,7 @@ async fn welcome(
         return Ok(());
     };
     let frames = match (&served.gate, &caller) {
-        (Some(gate), Some(caller)) => served.frames.map(|frames| gate.guard(frames, caller.clone())),
+        (Some(gate), Some(caller)) => served.frames.map(|frames| guard(Arc::clone(gate), frames, caller.clone())),
         _ => served.frames,
     };
     match frames {

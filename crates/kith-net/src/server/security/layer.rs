@@ -2,8 +2,7 @@
 //! does.
 
 use super::{
-    Asker, Caller, Gate, Identity,
-    access::Need,
+    Asker, Caller, Gate, Identity, Need,
     rights::{self, Rule},
 };
 use crate::server::accept::Peer;

@@ -1,7 +1,7 @@
 //! What each method and operation needs: the one table. What is not in it is for the cluster itself, so that a method that somebody adds
 //! is closed until somebody says who may call it.
 
-use super::access::{Need, Right};
+use super::need::{Need, Right};
 use kith_types::ErrorCode;
 use kith_wire::{
     Message,
