@@ -1,9 +1,10 @@
 //! What a node answers at its doors by itself: keys of the partitions that it holds, without a second hop.
 
 use super::{
+    evaluator::Evaluator,
     held::VersionReader,
+    job::KEYS_INLINE_MAX,
     quota::WayIn,
-    service::{KEYS_INLINE_MAX, NodeService},
 };
 use futures::{
     FutureExt, StreamExt,
@@ -36,14 +37,14 @@ const LOOK_EVERY: usize = 1_024;
 
 /// The node behind its doors.
 pub(super) struct OwnReads {
-    service: Arc<NodeService>,
+    evaluator: Arc<Evaluator>,
     /// As the node names itself to those it answers; distinct from all other clients of its own.
     client: u64,
 }
 
 /// One read, ready to run on any thread.
 struct Local {
-    service: Arc<NodeService>,
+    evaluator: Arc<Evaluator>,
     request: Arc<Request>,
     version: u64,
     value: ValueType,
@@ -52,12 +53,12 @@ struct Local {
 }
 
 impl OwnReads {
-    pub fn new(service: Arc<NodeService>) -> Self {
-        Self { service, client: rand::random() }
+    pub fn new(evaluator: Arc<Evaluator>) -> Self {
+        Self { evaluator, client: rand::random() }
     }
 
     fn local(&self, request: Arc<Request>) -> Result<Local, QueryError> {
-        let topology = Arc::clone(&self.service.topology.borrow());
+        let topology = Arc::clone(&self.evaluator.topology.borrow());
         let document = served(&topology, request.question.of())?;
         let StoreShape { value, .. } = shape(document)?;
         let required = document.definition.required_reads;
@@ -65,14 +66,14 @@ impl OwnReads {
             let detail = format!(
                 "answers of store {:?} are those on which {required} replicas agree, and this node is one: {}",
                 document.name,
-                self.service.whom(&topology)
+                self.evaluator.whom(&topology)
             );
             return Err(QueryError::Unsupported { detail });
         }
         let version = document.version;
-        let reader = self.service.values(&document.name, version)?;
-        let service = Arc::clone(&self.service);
-        Ok(Local { service, request, version, value, reader, started: Instant::now() })
+        let reader = self.evaluator.values(&document.name, version)?;
+        let evaluator = Arc::clone(&self.evaluator);
+        Ok(Local { evaluator, request, version, value, reader, started: Instant::now() })
     }
 
     fn read(&self, request: Arc<Request>) -> BoxFuture<'static, Result<Reply, QueryError>> {
@@ -96,7 +97,7 @@ impl OwnReads {
     }
 
     fn schema(&self, store: &str, version: u64, id: SchemaId) -> Result<Schema, QueryError> {
-        let reader = self.service.values(store, version)?;
+        let reader = self.evaluator.values(store, version)?;
         reader.schema().filter(|schema| schema.id() == id).cloned().ok_or_else(|| {
             let reason = format!("this node has no schema {id} of it");
             QueryError::SchemaUnavailable { store: store.to_owned(), version, reason }
@@ -105,7 +106,7 @@ impl OwnReads {
 
     /// The error of a question that a node does not answer by itself.
     fn unsupported(&self, question: &Question) -> QueryError {
-        let whom = self.service.whom(&self.service.topology.borrow());
+        let whom = self.evaluator.whom(&self.evaluator.topology.borrow());
         let detail = format!(
             "a node answers reads of values by itself, not requests of kind {:?}: {whom}",
             question.name()
@@ -131,7 +132,7 @@ impl Service for OwnReads {
     fn stream(&self, request: Arc<Request>) -> BatchStream<'_> {
         let refused = request.question.check_stream().err();
         let refused = refused.unwrap_or_else(|| {
-            let whom = self.service.whom(&self.service.topology.borrow());
+            let whom = self.evaluator.whom(&self.evaluator.topology.borrow());
             QueryError::Unsupported { detail: format!("a node streams nothing at its doors: {whom}") }
         });
         futures::stream::once(future::ready(Err(refused))).boxed()
@@ -144,13 +145,13 @@ impl Backend for OwnReads {
     }
 
     fn stores(&self) -> Vec<(String, u64)> {
-        let topology = self.service.topology.borrow();
+        let topology = self.evaluator.topology.borrow();
         let stores = topology.stores.iter().filter(|store| !store.is_graph());
         stores.map(|store| (store.name.clone(), store.version)).collect()
     }
 
     fn shape_of(&self, store: &str) -> Result<StoreShape, QueryError> {
-        shape(served(&self.service.topology.borrow(), store)?)
+        shape(served(&self.evaluator.topology.borrow(), store)?)
     }
 
     fn fans_out(&self) -> bool {
@@ -160,27 +161,27 @@ impl Backend for OwnReads {
     fn unanswered(&self, _: &[u32]) -> QueryError {
         QueryError::Remote {
             code: ErrorCode::NotOwner,
-            message: format!("node {} does not hold the partition of this key", self.service.node),
-            help: self.service.whom(&self.service.topology.borrow()),
+            message: format!("node {} does not hold the partition of this key", self.evaluator.node),
+            help: self.evaluator.whom(&self.evaluator.topology.borrow()),
         }
     }
 }
 
 impl Local {
     fn run(self, client: u64) -> Result<Reply, QueryError> {
-        let Self { service, request, version, value, reader, started } = self;
+        let Self { evaluator, request, version, value, reader, started } = self;
         let (store, keys) = match &request.question {
             Question::Values { store, keys } => (store, keys),
             other => {
                 return Err(QueryError::Internal { detail: format!("no read: {:?}", other.name()) });
             }
         };
-        let Some(_in_flight) = service.load.start(client, started) else {
+        let Some(_in_flight) = evaluator.load.start(client, started) else {
             metrics::counter!("kith_node_overloaded_total").increment(1);
-            let detail = format!("node {} has too many requests in flight", service.node);
+            let detail = format!("node {} has too many requests in flight", evaluator.node);
             return Err(QueryError::Overloaded { detail });
         };
-        service.quotas.take(store, keys.len(), WayIn::Direct)?;
+        evaluator.quotas.take(store, keys.len(), WayIn::Direct)?;
         let (records, missing_partitions) = match (keys, reader.key_type()) {
             (BatchKeys::Ids(ids), KeyType::Id) => {
                 let keys: Vec<[u8; 8]> = ids.iter().map(|id| id.to_le_bytes()).collect();
@@ -194,21 +195,21 @@ impl Local {
         let served = vec![(store.clone(), version)];
         match records.damaged() {
             0 => {}
-            damaged => service.note_damaged(damaged, &[v1::Served { name: store.clone(), version }]),
+            damaged => evaluator.note_damaged(damaged, &[v1::Served { name: store.clone(), version }]),
         }
-        service.quotas.answered(store, WayIn::Direct, || records.value_bytes());
+        evaluator.quotas.answered(store, WayIn::Direct, || records.value_bytes());
         let schema = reader.schema().filter(|_| value == ValueType::Record).map(Schema::id);
         if value == ValueType::Record && schema.is_none() {
             let reason = "this release cannot read it".to_owned();
             return Err(QueryError::SchemaUnavailable { store: store.clone(), version, reason });
         }
-        service.note_worked(started.elapsed());
+        evaluator.note_worked(started.elapsed());
         let answer = BatchAnswer { records, missing_partitions, served, profile: None, schema };
-        if request.options.partial { Ok(Reply::Values(answer)) } else { service.whole(store, answer) }
+        if request.options.partial { Ok(Reply::Values(answer)) } else { evaluator.whole(store, answer) }
     }
 }
 
-impl NodeService {
+impl Evaluator {
     fn values(&self, store: &str, version: u64) -> Result<Arc<ValuesReader>, QueryError> {
         match self.held.get(store, version) {
             Some(VersionReader::Values(reader)) => Ok(reader),

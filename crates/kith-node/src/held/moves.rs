@@ -56,27 +56,38 @@ pub enum ReleaseError {
     },
 }
 
-/// Where a component of a store is copied from.
+/// Partitions of store versions.
+#[derive(Clone, Debug)]
+pub struct Partitions {
+    /// Versions of any stores.
+    pub versions: Vec<ServedDocument>,
+    /// The partitions of each of them.
+    pub partitions: Vec<PartitionId>,
+}
+
+/// How partitions are copied: from where, who is told, and how fast.
+pub struct Copying<'a> {
+    /// Where a component of a store is copied from.
+    pub source_of: SourceOf<'a>,
+    /// Told how far the copy of a component is.
+    pub progress: Progress<'a>,
+    /// Called after each piece with its bytes. It may wait, and ends the copy by `Break`.
+    pub go_on: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
+}
+
+/// Finds where a component of a store is copied from.
 pub type SourceOf<'a> = &'a dyn Fn(&str, &ComponentDocument) -> Result<Box<dyn Source>, CopyError>;
 
 impl HeldStores {
-    /// Copies partitions of store versions, verifies, syncs and opens them beside those that are here. Idempotent. Blocks.
-    /// `go_on` is asked after each piece, may wait, and ends it by `Break`.
+    /// Copies partitions of store versions, verifies, syncs and opens them beside those that are here. `revision` is the
+    /// metadata's that names the versions. Idempotent. Blocks.
     ///
     /// # Errors
     /// [`CopyError`]. Stores copied before it are open; components copied before it stay, and are proven again before they
     /// are used.
-    pub fn copy(
-        &self,
-        versions: &[ServedDocument],
-        partitions: &[PartitionId],
-        source_of: SourceOf<'_>,
-        revision: u64,
-        progress: Progress<'_>,
-        go_on: &mut dyn FnMut(u64) -> ControlFlow<()>,
-    ) -> Result<(), CopyError> {
-        for versions in by_store(versions).values() {
-            self.copy_store(versions, partitions, source_of, revision, progress, go_on)?;
+    pub fn copy(&self, wanted: &Partitions, revision: u64, copy: &mut Copying<'_>) -> Result<(), CopyError> {
+        for versions in by_store(&wanted.versions).values() {
+            self.copy_store(versions, &wanted.partitions, revision, copy)?;
         }
         Ok(())
     }
@@ -86,36 +97,19 @@ impl HeldStores {
         &self,
         versions: &[&ServedDocument],
         partitions: &[PartitionId],
-        source_of: SourceOf<'_>,
         revision: u64,
-        progress: Progress<'_>,
-        go_on: &mut dyn FnMut(u64) -> ControlFlow<()>,
+        copy: &mut Copying<'_>,
     ) -> Result<(), CopyError> {
         let Some(first) = versions.first() else { return Ok(()) };
         let _one_at_a_time = self.turns.take(&first.name);
         let mut opened: BTreeMap<(&str, u64), Component> = BTreeMap::new();
         for &store in versions {
             for component in &store.components {
-                let (name, version) = (component.name.as_str(), component.version);
-                if opened.contains_key(&(name, version)) {
-                    continue;
+                let key = (component.name.as_str(), component.version);
+                if !opened.contains_key(&key) {
+                    self.copy_component(store, component, partitions, copy)?;
+                    opened.insert(key, self.open(store, component, partitions)?);
                 }
-                let source = source_of(&store.name, component)?;
-                let hash = Some(component.manifest_hash.clone()).filter(|hash| !hash.is_empty());
-                let options = FetchOptions { manifest_hash: hash, ..FetchOptions::default() };
-                let mut copied = 0;
-                let folder = self.folder_of_component(&store.name, component);
-                let fetched = fetch(&self.throttled(&*source), &folder, partitions, &options, &mut |state| {
-                    progress(name, state.bytes_done, state.bytes);
-                    let fresh = state.bytes_copied - copied;
-                    copied = state.bytes_copied;
-                    go_on(fresh)
-                });
-                self.sources().clear();
-                let failed = |source| CopyError::Fetch { component: component.name.clone(), version, source };
-                fetched.map_err(failed)?;
-                let open = self.open(store, component, partitions)?;
-                opened.insert((name, version), open);
             }
         }
         for &store in versions {
@@ -126,6 +120,29 @@ impl HeldStores {
             self.serve(store, revision, components.collect())?;
         }
         Ok(())
+    }
+
+    fn copy_component(
+        &self,
+        store: &ServedDocument,
+        component: &ComponentDocument,
+        partitions: &[PartitionId],
+        copy: &mut Copying<'_>,
+    ) -> Result<(), CopyError> {
+        let source = (copy.source_of)(&store.name, component)?;
+        let hash = Some(component.manifest_hash.clone()).filter(|hash| !hash.is_empty());
+        let options = FetchOptions { manifest_hash: hash, ..FetchOptions::default() };
+        let folder = self.folder_of_component(&store.name, component);
+        let mut copied = 0;
+        let fetched = fetch(&self.throttled(&*source), &folder, partitions, &options, &mut |state| {
+            (copy.progress)(&component.name, state.bytes_done, state.bytes);
+            let fresh = state.bytes_copied - copied;
+            copied = state.bytes_copied;
+            (copy.go_on)(fresh)
+        });
+        self.sources().clear();
+        let (component, version) = (component.name.clone(), component.version);
+        fetched.map(drop).map_err(|source| CopyError::Fetch { component, version, source })
     }
 
     /// Frees partitions of store versions: from then on they are answered with *not owner*. Running queries keep what they

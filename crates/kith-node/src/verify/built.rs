@@ -5,7 +5,7 @@ use kith_engine::{
     Damage, Fault, FetchError, Manifest, OnVerify, Source, VerifyDepth, prove_pack, read_manifest,
 };
 use kith_objects::{ClaimError, Listed, Objects};
-use kith_types::ErrorCode;
+use kith_types::{ErrorCode, with_causes};
 use kith_wire::{documents::ComponentDocument, v1};
 use std::error::Error;
 use tonic::Status;
@@ -148,11 +148,5 @@ fn of_manifest(damage: Damage) -> v1::DamagedFile {
 
 /// The object store cannot be asked; an error with its causes.
 pub(crate) fn unreachable(error: &dyn Error, help: &str) -> Status {
-    let mut message = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        message.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    kith_wire::status(ErrorCode::ObjectStoreUnreachable, message, help)
+    kith_wire::status(ErrorCode::ObjectStoreUnreachable, with_causes(error), help)
 }
