@@ -32,7 +32,8 @@ mod taken;
 pub use dropped::Dropped;
 pub use failure::Failure;
 pub use graph::{
-    ColumnValue, ComponentRows, GraphBuilder, GraphOptions, load_graph, next_graph_version, publish_graph,
+    ColumnValue, ComponentRows, FoundComponent, GraphBuilder, GraphOptions, find_graph, load_graph,
+    next_graph_version, publish_graph,
 };
 pub use kith_engine::{Manifest, VALUES_COMPONENT};
 pub use kith_load::{

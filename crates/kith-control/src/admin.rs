@@ -1,10 +1,10 @@
-//! Administration: status, loads of graphs, and what `versions` does to stores.
+//! Administration: status, and what `versions` does to stores.
 
 use crate::{
     fetch_rates, own_status,
     rebalance::Rebalancer,
     shape,
-    versions::{Push, Size, Stores, last_push, observed},
+    versions::{Push, Stores, last_push, observed},
 };
 use futures::{StreamExt, future::BoxFuture, stream::BoxStream};
 use kith_metadata::records::{
@@ -77,7 +77,7 @@ pub trait RouterView: Send + Sync + 'static {
     fn counters(&self) -> v1::RouterCounters;
 }
 
-type ProgressStream = BoxStream<'static, Result<v1::PublishProgress, Status>>;
+type ProgressStream = BoxStream<'static, Result<v1::PushProgress, Status>>;
 
 impl Admin {
     /// Pushes, and goes on when the caller goes away: a push ends whole or not at all.
@@ -87,7 +87,7 @@ impl Admin {
         tokio::spawn(async move {
             let last = stores.push(&push, &sender).await;
             let last = last.inspect_err(|status| who.note_denied("push", &push.store, status));
-            let last = last.map(|served| v1::PublishProgress {
+            let last = last.map(|served| v1::PushProgress {
                 committed_version: served.version.0,
                 flip_us: served.flip_us,
                 routers: served.routers,
@@ -235,7 +235,6 @@ impl Who {
 #[tonic::async_trait]
 impl v1::cluster_server::Cluster for Admin {
     type WatchTopologyStream = BoxStream<'static, Result<v1::Topology, Status>>;
-    type PublishGraphStream = ProgressStream;
     type PushStoreStream = ProgressStream;
 
     async fn get_topology(&self, _: Request<v1::TopologyRequest>) -> Result<Response<v1::Topology>, Status> {
@@ -290,33 +289,6 @@ impl v1::cluster_server::Cluster for Admin {
         }))
     }
 
-    async fn publish_graph(
-        &self,
-        request: Request<v1::PublishRequest>,
-    ) -> Result<Response<Self::PublishGraphStream>, Status> {
-        let who = Who::of(&request, &request.get_ref().who);
-        let request = request.into_inner();
-        let components = components(&request.components, &who, &request.graph)?;
-        let push = Push {
-            store: request.graph,
-            push: push_id(&match request.push {
-                push if push.is_empty() => format!("load-{:016x}", rand::random::<u64>()),
-                push => push,
-            })?,
-            who: who.name.clone(),
-            standing: who.standing,
-            peer: who.peer,
-            components,
-            version: None,
-            missing_max: 0,
-            force: false,
-            from_peers: false,
-            node_wait: node_wait(request.node_wait_ms)?,
-            size: Size::OfGraph,
-        };
-        Ok(Response::new(self.push(push, who)))
-    }
-
     async fn push_store(
         &self,
         request: Request<v1::PushRequest>,
@@ -326,7 +298,13 @@ impl v1::cluster_server::Cluster for Admin {
         let components = components(&request.components, &who, &request.store)?;
         let push = Push {
             store: request.store,
-            push: push_id(&request.push)?,
+            push: push_id(&match request.push {
+                push if push.is_empty() => {
+                    let kind = if request.graph { "load" } else { "push" };
+                    format!("{kind}-{:016x}", rand::random::<u64>())
+                }
+                push => push,
+            })?,
             who: who.name.clone(),
             standing: who.standing,
             peer: who.peer,
@@ -336,7 +314,7 @@ impl v1::cluster_server::Cluster for Admin {
             force: request.force,
             from_peers: request.from_peers,
             node_wait: node_wait(request.node_wait_ms)?,
-            size: Size::Told { records: request.records, bytes: request.bytes },
+            is_load: request.graph,
         };
         Ok(Response::new(self.push(push, who)))
     }
@@ -365,13 +343,5 @@ impl v1::cluster_server::Cluster for Admin {
     ) -> Result<Response<v1::FetchRatesReply>, Status> {
         let topology = Arc::clone(&self.topology.borrow());
         Ok(Response::new(fetch_rates::fetch_rates(&topology, &self.dialer, request.into_inner()).await?))
-    }
-
-    async fn drop_graph(&self, request: Request<v1::DropRequest>) -> Result<Response<v1::DropReply>, Status> {
-        let (who, graph) = (Who::of(&request, ""), request.into_inner().graph);
-        let dropped = self.stores.drop_graph(&graph, &who.name, who.standing).await;
-        let dropped =
-            dropped.inspect_err(|status| who.note_denied("/kith.v1.Cluster/DropGraph", &graph, status));
-        Ok(Response::new(v1::DropReply { revision: dropped? }))
     }
 }

@@ -12,10 +12,7 @@ use futures::{StreamExt, stream::BoxStream};
 use kith_engine::{OpenError, ValueError, ValuesReader};
 use kith_process::{background, topology::TopologyReceiver};
 use kith_types::{ErrorCode, PartitionId};
-use kith_wire::{
-    documents::ServedDocument,
-    v1,
-};
+use kith_wire::{documents::ServedDocument, v1};
 use std::{ops::ControlFlow, sync::Arc};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;

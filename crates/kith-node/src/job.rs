@@ -6,7 +6,9 @@ use kith_api::{
     convert::{ConvertError, operator_from_wire},
 };
 use kith_engine::KeyType;
-use kith_ops::{EvaluateError, LookupKeys, Operator, Room, Share, Value, evaluate, evaluate_values, sets::Scratch};
+use kith_ops::{
+    EvaluateError, LookupKeys, Operator, Room, Share, Value, evaluate, evaluate_values, sets::Scratch,
+};
 use kith_types::{ByteKeys, ErrorCode, PartitionId};
 use kith_wire::{
     body::{decode_keys, key_count},

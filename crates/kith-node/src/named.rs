@@ -30,7 +30,11 @@ pub(super) async fn seen(
 }
 
 /// A version as the metadata names it. Callers only say which one it is: what they say never becomes a path.
-pub(super) fn version_named(topology: &TopologyDocument, store: &str, version: u64) -> Option<ServedDocument> {
+pub(super) fn version_named(
+    topology: &TopologyDocument,
+    store: &str,
+    version: u64,
+) -> Option<ServedDocument> {
     let kept = topology.kept.iter().map(|kept| &kept.at);
     let mut all = topology.stores.iter().filter(|served| served.version != 0).chain(kept);
     all.find(|at| at.name == store && at.version == version).cloned()

@@ -84,7 +84,10 @@ impl FrameService for NodeService {
             Op::Evaluate => async move {
                 let request: v1::EvaluateRequest = framed::request(body)?;
                 match request.in_slices {
-                    true => Ok(Arc::clone(&self.evaluator).evaluate_in_parts(request, Cut::Parts).await?.into_reply()),
+                    true => Ok(Arc::clone(&self.evaluator)
+                        .evaluate_in_parts(request, Cut::Parts)
+                        .await?
+                        .into_reply()),
                     false => Ok(self.evaluator.evaluate(request).await?.into_reply()),
                 }
             }
@@ -160,7 +163,8 @@ impl v1::node_server::Node for NodeService {
         &self,
         request: Request<v1::EvaluateRequest>,
     ) -> Result<Response<Self::EvaluateStreamStream>, Status> {
-        let parts = Arc::clone(&self.evaluator).evaluate_in_parts(request.into_inner(), Cut::Messages).await?;
+        let parts =
+            Arc::clone(&self.evaluator).evaluate_in_parts(request.into_inner(), Cut::Messages).await?;
         Ok(Response::new(parts.into_stream()))
     }
 

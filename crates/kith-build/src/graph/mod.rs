@@ -1,10 +1,12 @@
 //! Graphs: edges, entities and members in, a folder of files for each component out.
 
 mod builder;
+mod found;
 mod options;
 mod typed;
 
 pub use builder::{ComponentRows, GraphBuilder};
+pub use found::{FoundComponent, find_graph};
 pub use options::{ColumnValue, GraphOptions};
 
 use crate::{

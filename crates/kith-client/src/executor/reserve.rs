@@ -14,7 +14,7 @@ use std::{
 };
 use tonic::Status;
 
-/// How long a node may take to answer. One that takes longer is read from without a reservation, and the execution deals with its failure.
+/// How long a node may take to answer. One that takes longer is read from anyway, and the execution deals with its failure.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// What is being reserved.
@@ -138,13 +138,13 @@ impl Executor {
             Some(Err(status)) => {
                 let detail = kith_wire::detail_of(&status);
                 if kith_wire::code_of(&status) != ErrorCode::QuotaExceeded {
-                    return ReservationReply::Unheld;
+                    return ReservationReply::Unknown;
                 }
                 self.note_quota(store, node, v1::QuotaLeft::QuotaTight);
                 refusals.insert(node, status);
                 ReservationReply::Refused(Duration::from_millis(detail.retry_after_ms))
             }
-            None => ReservationReply::Unheld,
+            None => ReservationReply::Unknown,
         }
     }
 }

@@ -53,8 +53,8 @@ impl Stores {
                 let document = self.create(store, &create.definition).await?;
                 return Ok(reply(&document, 0));
             }
-            Asked::Drop(_) => {
-                self.drop_store(store, asker, |_| true).await?;
+            Asked::Drop(drop) => {
+                self.drop_store(store, drop.graph, asker).await?;
                 return Ok(v1::StoreReply::default());
             }
             Asked::Alter(asked) => return self.alter(store, asker, &asked).await,

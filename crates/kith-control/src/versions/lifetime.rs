@@ -4,12 +4,13 @@ use super::{
     Stores, clean,
     definition::{check_definition, check_name, decoded},
 };
+use kith_api::QueryError;
 use kith_metadata::{
     Committed, Condition, Write, keys,
     records::{Asker, ChangeError, Known, conflict, now, policy_of, read},
 };
 use kith_types::{ErrorCode, StoreVersion};
-use kith_versions::{Refusal, Trust, version_last_of_dropped};
+use kith_versions::{Refusal, version_last_of_dropped};
 use kith_wire::documents::{
     DOCUMENT_FORMAT, DefinitionDocument, Document, DroppedDocument, HoldsDocument, StoreDocument,
 };
@@ -61,17 +62,21 @@ impl Stores {
         })
     }
 
-    /// Drops a store, unless it is somebody else's, is pushed to or is not what `may` allows; the revision.
+    /// Drops a store, or with `is_graph` only a graph.
+    ///
+    /// # Errors
+    /// If there is no such store or graph, if it is frozen or somebody else's, or if a push of it is under way.
     pub(super) async fn drop_store(
         &self,
         store: &str,
+        is_graph: bool,
         asker: Asker<'_>,
-        may: impl Fn(&StoreDocument) -> bool,
-    ) -> Result<u64, ChangeError> {
-        let known = read(&*self.metadata, store).await?.ok_or(ChangeError::Unknown)?;
-        if !may(&known.document) {
-            return Err(ChangeError::Unknown);
-        }
+    ) -> Result<(), ChangeError> {
+        let known = match read(&*self.metadata, store).await? {
+            Some(known) if !is_graph || known.document.definition.holds == HoldsDocument::Graph => known,
+            _ if is_graph => return Err(self.unknown_graph(store).into()),
+            _ => return Err(ChangeError::Unknown),
+        };
         let is_keeper = |known: &Known| {
             policy_of(&known.document.definition).guards.check_keeper(asker.who, asker.standing)
         };
@@ -97,27 +102,14 @@ impl Stores {
                 self.wait_until_visible(revision).await;
                 let (record, orphaned) = (known.document, self.uploads.orphaned());
                 self.with_objects(move |objects| clean::remove_dropped(objects, &record, orphaned)).await;
-                Ok(revision)
+                Ok(())
             }
             Committed::Conflict => Err(conflict(store).into()),
         }
     }
 
-    /// Drops a graph; the revision.
-    ///
-    /// # Errors
-    /// As the caller is to be told.
-    pub async fn drop_graph(&self, graph: &str, who: &str, standing: Trust) -> Result<u64, Status> {
-        let cluster = self.cluster();
-        let asker = Asker { who, standing, cluster: &cluster };
-        let dropped =
-            self.drop_store(graph, asker, |store| store.definition.holds == HoldsDocument::Graph).await;
-        dropped.map_err(|error| match error {
-            ChangeError::Unknown => {
-                let known = self.topology.borrow().graphs().map(|graph| graph.name.clone()).collect();
-                kith_api::QueryError::UnknownGraph { name: graph.to_owned(), known }.to_status()
-            }
-            other => other.to_status(graph),
-        })
+    fn unknown_graph(&self, name: &str) -> Status {
+        let known = self.topology.borrow().graphs().map(|graph| graph.name.clone()).collect();
+        QueryError::UnknownGraph { name: name.to_owned(), known }.to_status()
     }
 }

@@ -113,7 +113,7 @@ impl Stores {
             match self.try_prepare(node, request.clone(), progress).await {
                 Err(status) if is_away(&status) && started.elapsed() < patience => {
                     // No component and no bytes: this node is waited for.
-                    let waiting = v1::PublishProgress { node: node.0, ..Default::default() };
+                    let waiting = v1::PushProgress { node: node.0, ..Default::default() };
                     let _ = progress.try_send(Ok(waiting));
                     tokio::time::sleep(NODE_RETRY).await;
                 }
@@ -148,7 +148,7 @@ impl Stores {
             if step.ready {
                 return Ok(());
             }
-            let report = v1::PublishProgress {
+            let report = v1::PushProgress {
                 node: node.0,
                 component: step.component,
                 bytes_done: step.bytes_done,

@@ -33,20 +33,12 @@ pub(crate) struct Push {
     pub from_peers: bool,
     /// How long nodes that are away are waited for.
     pub node_wait: Duration,
-    pub size: Size,
+    /// It is a load of a graph: it makes the graph if it is new, and waits for another load.
+    pub is_load: bool,
 }
 
 /// Where progress goes; whoever listens may go away.
-pub(crate) type Progress = mpsc::Sender<Result<v1::PublishProgress, Status>>;
-
-/// How the size of a version is known.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Size {
-    /// Told by whoever built it.
-    Told { records: u64, bytes: u64 },
-    /// The sum over a graph's components. Such a push is a load: it makes the graph if it is new, and waits for another load.
-    OfGraph,
-}
+pub(crate) type Progress = mpsc::Sender<Result<v1::PushProgress, Status>>;
 
 impl Push {
     /// On whose behalf it writes.
@@ -57,28 +49,32 @@ impl Push {
     /// What the new version is made of: of a graph also what the load leaves as it is.
     pub fn components_in(&self, store: &StoreDocument) -> Result<Vec<ComponentDocument>, Status> {
         let is_graph = store.definition.holds == HoldsDocument::Graph;
-        match self.size {
-            Size::OfGraph if !is_graph => {
+        match is_graph {
+            false if self.is_load => {
                 let message = format!("store {:?} holds values, not a graph", store.name);
                 let help = "load the graph under another name, or push to the store";
                 Err(kith_wire::status(ErrorCode::NotAGraph, message, help))
             }
-            _ if is_graph => merged(store, &self.components),
-            _ => Ok(self.components.clone()),
+            false => Ok(self.components.clone()),
+            true => merged(store, &self.components),
         }
     }
 
-    /// The commands that it begins with, its version made of `components`.
-    pub fn beginning(&self, components: &[ComponentDocument], coordinator: &str) -> [Command; 2] {
-        let (records, bytes) = match self.size {
-            Size::Told { records, bytes } => (records, bytes),
-            Size::OfGraph => {
-                let sum = |of: fn(&ComponentDocument) -> u64| components.iter().map(of).sum();
-                (sum(|component| component.edges), sum(|component| component.bytes))
-            }
-        };
+    /// The commands that it begins with, its version of `store` made of `components`.
+    pub fn beginning(
+        &self,
+        store: &StoreDocument,
+        components: &[ComponentDocument],
+        coordinator: &str,
+    ) -> [Command; 2] {
         let id = || self.push.clone();
         let (version, missing_max) = (self.version, self.missing_max);
+        let records_of: fn(&ComponentDocument) -> u64 = match store.definition.holds {
+            HoldsDocument::Graph => |component| component.edges,
+            HoldsDocument::Values { .. } => |component| component.members,
+        };
+        let sum = |of: fn(&ComponentDocument) -> u64| components.iter().map(of).fold(0, u64::saturating_add);
+        let (records, bytes) = (sum(records_of), sum(|component| component.bytes));
         [
             Command::Begin { push: id(), coordinator: coordinator.to_owned(), version, missing_max },
             Command::Offer { push: id(), records, bytes, force: self.force },

@@ -4,7 +4,7 @@ use super::{
     Active, Stores,
     definition::check_name,
     fence::flipped,
-    push::{Progress, Push, Size},
+    push::{Progress, Push},
 };
 use futures::StreamExt;
 use kith_metadata::{
@@ -163,15 +163,15 @@ impl Stores {
             if cancelled.is_cancelled() {
                 return Err(is_cancelled(push));
             }
-            let known = match (read(&*self.metadata, &push.store).await?, push.size) {
-                (Some(known), _) => known,
-                (None, Size::OfGraph) => self.new_graph(&push.store).await?,
-                (None, Size::Told { .. }) => return Err(ChangeError::Unknown),
+            let known = match read(&*self.metadata, &push.store).await? {
+                Some(known) => known,
+                None if push.is_load => self.new_graph(&push.store).await?,
+                None => return Err(ChangeError::Unknown),
             };
             bounds::check_components(&push.components)?;
             self.check_folders(&known.document, push)?;
             let components = push.components_in(&known.document)?;
-            let commands = push.beginning(&components, self.coordinator.name());
+            let commands = push.beginning(&known.document, &components, self.coordinator.name());
             let (asker, new) = (push.asker(&cluster), New { components: &components, ..New::default() });
             match change_known(&*self.metadata, &known, asker, &commands, new).await {
                 Ok(Some(changed)) => return Ok(changed),
@@ -180,7 +180,7 @@ impl Stores {
                     if self.take_back_if_dead(&known.document).await? {
                         continue;
                     }
-                    let waits = matches!(push.size, Size::OfGraph) && !progress.is_closed();
+                    let waits = push.is_load && !progress.is_closed();
                     if !waits || LOAD_WAIT < started.elapsed() {
                         return Err(refusal.into());
                     }

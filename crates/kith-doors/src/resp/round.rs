@@ -267,4 +267,3 @@ fn put(slot: KeySlot, answers: &[Result<Answer, QueryError>], out: &mut Replies)
     }
     Ok(())
 }
-

@@ -109,7 +109,9 @@ async fn welcome(
         return Ok(());
     };
     let frames = match (&served.gate, &caller) {
-        (Some(gate), Some(caller)) => served.frames.map(|frames| guard(Arc::clone(gate), frames, caller.clone())),
+        (Some(gate), Some(caller)) => {
+            served.frames.map(|frames| guard(Arc::clone(gate), frames, caller.clone()))
+        }
         _ => served.frames,
     };
     match frames {

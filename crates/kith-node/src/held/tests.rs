@@ -72,8 +72,7 @@ fn files_that_the_topology_names_are_kept_also_if_they_cannot_be_opened() {
     for path in paths {
         fs::create_dir_all(folder.path().join(path)).unwrap();
     }
-    held(folder.path())
-        .retire(&topology(1, vec![village(9, &[7])], vec![village(8, &[6])]), Instant::now());
+    held(folder.path()).retire(&topology(1, vec![village(9, &[7])], vec![village(8, &[6])]), Instant::now());
     let there = paths.map(|path| folder.path().join(path).exists());
     assert_eq!(there, [true, true, false, false]);
 }
@@ -82,8 +81,7 @@ fn files_that_the_topology_names_are_kept_also_if_they_cannot_be_opened() {
 fn what_is_half_fetched_stays_while_it_is_wanted() {
     let folder = tempfile::tempdir().unwrap();
     let held = held(folder.path());
-    let there =
-        |paths: &[&str]| paths.iter().map(|it| folder.path().join(it).exists()).collect::<Vec<_>>();
+    let there = |paths: &[&str]| paths.iter().map(|it| folder.path().join(it).exists()).collect::<Vec<_>>();
     let paths = ["village/connection/.7.fetching", "village/connection/.7.aside"];
     let begin = || paths.map(|path| fs::create_dir_all(folder.path().join(path)).unwrap());
     let pushed = |revision| {

@@ -34,7 +34,7 @@ struct Part {
 enum State {
     Planned,
     Asked,
-    /// Read it: with a reservation or without.
+    /// Read it: with a reservation, which the node may have, or without.
     Settled {
         held: bool,
     },
@@ -59,8 +59,12 @@ pub struct Ask {
 pub enum Reply {
     /// The keys are kept.
     Held,
-    /// They are not, but may be read: nodes bound their reservations, and one that cannot be reached is dealt with as the read goes on.
+    /// They are not, but may be read: nodes bound their reservations.
     Unheld,
+    /// It did not answer in time, or could not be reached, so that nobody knows whether the keys are kept. They are read or given back
+    /// as if they were: what a node keeps for nobody is lost to everybody for as long as a reservation lives. If the node is away, the
+    /// read deals with that.
+    Unknown,
     /// There is no room for them until then.
     Refused(Duration),
 }
@@ -105,7 +109,7 @@ impl Booking {
             return;
         };
         part.state = match reply {
-            Reply::Held => State::Settled { held: true },
+            Reply::Held | Reply::Unknown => State::Settled { held: true },
             Reply::Unheld => State::Settled { held: false },
             Reply::Refused(retry_after) => {
                 self.refusals.insert(part.node, retry_after);

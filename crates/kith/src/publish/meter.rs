@@ -135,7 +135,7 @@ impl Meter {
     }
 
     /// Nodes fetching what was built, or being waited for: those have no component.
-    pub fn on_publish(&mut self, step: &v1::PublishProgress) {
+    pub fn on_publish(&mut self, step: &v1::PushProgress) {
         let now = Instant::now();
         self.enter("publishing".to_owned(), now);
         self.away.retain(|_, said| now - *said < AWAY_FOR);
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn a_node_that_is_away_is_told_at_once_and_until_it_answers() {
         let mut meter = Meter::new();
-        let step = |node: u32, component: &str| v1::PublishProgress {
+        let step = |node: u32, component: &str| v1::PushProgress {
             node,
             component: component.to_owned(),
             ..Default::default()

@@ -285,7 +285,7 @@ async fn frozen(router: &RouterClient, format: Format, store: &str, freezes: boo
 
 async fn drop_store(router: &RouterClient, format: Format, store: String, yes: bool) -> anyhow::Result<()> {
     confirm_drop(&format!("store {store:?} with all its versions"), yes)?;
-    ask(router, &store, Ask::Drop(v1::DropStore {})).await?;
+    ask(router, &store, Ask::Drop(v1::DropStore::default())).await?;
     output::print(format, &DropReply { dropped: store }, |reply| format!("dropped {}\n", reply.dropped))
 }
 

@@ -92,8 +92,7 @@ pub fn calls(store: &str) -> Vec<Call> {
                 calls.push(call(&path, "", Bytes::new(), Needs::Known));
                 continue;
             }
-            "Cluster/PublishGraph" | "Cluster/PushStore" => Needs::Write,
-            "Cluster/DropGraph" => Needs::Admin,
+            "Cluster/PushStore" => Needs::Write,
             "Cluster/Store" => {
                 calls.extend(of_store(&path, store));
                 continue;
@@ -152,7 +151,7 @@ fn of_store(path: &str, store: &str) -> Vec<Call> {
         ("create", Some(Ask::Create(v1::CreateStore::default())), Needs::Admin),
         ("list", Some(Ask::List(v1::ListStores {})), Needs::Known),
         ("describe", Some(Ask::Describe(v1::DescribeStore {})), Needs::Known),
-        ("drop", Some(Ask::Drop(v1::DropStore {})), Needs::Admin),
+        ("drop", Some(Ask::Drop(v1::DropStore::default())), Needs::Admin),
         ("swap", Some(Ask::Swap(v1::SwapStore { to: 1, force: false })), Needs::Write),
         ("rollback", Some(Ask::Rollback(v1::RollbackStore { to: Some(1), force: false })), Needs::Write),
         ("hold", Some(Ask::Hold(v1::HoldStore { version: 1, release: false })), Needs::Write),

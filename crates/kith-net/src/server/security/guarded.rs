@@ -18,7 +18,11 @@ use std::sync::Arc;
 use tonic::Status;
 
 /// The service as a caller may use it.
-pub(crate) fn guard(gate: Arc<Gate>, service: Arc<dyn FrameService>, caller: Caller) -> Arc<dyn FrameService> {
+pub(crate) fn guard(
+    gate: Arc<Gate>,
+    service: Arc<dyn FrameService>,
+    caller: Caller,
+) -> Arc<dyn FrameService> {
     Arc::new(Guarded { gate, service, caller })
 }
 

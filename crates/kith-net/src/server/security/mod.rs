@@ -15,10 +15,10 @@ pub mod testing;
 
 pub use caller::{Caller, Identity};
 pub use gate::Gate;
-pub use need::{Need, Right};
-pub use subject::{Asker, is_pattern, matches};
 pub(crate) use guarded::guard;
 pub(crate) use layer::behind;
+pub use need::{Need, Right};
+pub use subject::{Asker, is_pattern, matches};
 
 use crate::{
     security::{Dialer, SecurityError, SecurityOptions},

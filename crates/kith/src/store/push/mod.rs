@@ -16,7 +16,7 @@ use crate::{
     connect::{self, TargetFlags},
     failure::{Failure, told},
     output::{self, Format},
-    publish::{Meter, Publication, Served, Unpublished, check_thawed, follow, lock, metered},
+    publish::{Served, Unpublished, check_thawed, hand_over, lock, metered},
     store::described,
     table,
     who::who,
@@ -236,7 +236,7 @@ fn take(
         (None, Some(folder)) => {
             locked.mark_unfinished(number)?;
             remove_folder(&locked.component(VALUES_COMPONENT).join(number.to_string()))?;
-            metered(|progress| take_version(folder, &manifest, locked, progress))?;
+            metered(|progress| take_version(folder, &manifest, VALUES_COMPONENT, locked, progress))?;
             (locked.folder_of(number), None)
         }
     };
@@ -288,19 +288,10 @@ async fn serve(
         from_peers: flags.from_peers,
         node_wait_ms: flags.node_wait_ms,
         force: flags.force,
-        records: offer.records,
-        bytes: bytes_of(manifest),
+        graph: false,
     };
-    // Nothing has been asked of the cluster yet.
-    let unasked = |error| Unpublished { error, is_certain: true };
-    let mut publication = Publication::new(router, &flags.store, push).map_err(unasked)?;
-    let mut steps = router.push_store(request).await.map_err(|error| publication.unheard(error))?;
-    let mut meter = Meter::new();
-    meter
-        .note(&format!("{push} is handed over: Ctrl-C cancels it, and it goes on if this command is killed"));
-    let served = follow(&mut steps, &mut publication, &mut meter).await;
-    meter.clear();
-    served
+    let note = format!("{push} is handed over: Ctrl-C cancels it, and it goes on if this command is killed");
+    hand_over(router, request, Some(&note)).await
 }
 
 /// What readers name the schema of records by.
