@@ -75,6 +75,9 @@ pub struct Copying<'a> {
     pub go_on: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
 }
 
+/// By name and version, components that are open, and the partitions that they have.
+type Kept<'a> = BTreeMap<(&'a str, u64), (Component, Vec<PartitionId>)>;
+
 /// Finds where a component of a store is copied from.
 pub type SourceOf<'a> = &'a dyn Fn(&str, &ComponentDocument) -> Result<Box<dyn Source>, CopyError>;
 
@@ -173,24 +176,13 @@ impl HeldStores {
     ) -> Result<(), ReleaseError> {
         let Some(first) = versions.first() else { return Ok(()) };
         let _one_at_a_time = self.turns.take(&first.name);
-        let mut left: BTreeMap<(&str, u64), (Component, Vec<PartitionId>)> = BTreeMap::new();
-        for (store, component) in
-            versions.iter().flat_map(|store| store.components.iter().map(move |it| (store, it)))
-        {
-            let folder = self.folder_of_component(&store.name, component);
-            let here = match HeldSource::open(&folder) {
-                Ok(source) => source.partitions(),
-                Err(OpenError::NoComponent { .. }) => continue,
-                Err(error) => return Err(cannot_open(component, error).into()),
-            };
-            let keep: Vec<PartitionId> =
-                here.into_iter().filter(|partition| !gone.contains(partition)).collect();
-            let open = VersionFolder::open_version(&folder, &component.manifest_hash).and_then(|folder| {
-                let keep = keep.iter().copied().collect();
-                Component::open(folder, &store.definition.holds, self.partition_count, keep)
-            });
-            let open = open.map_err(|error| cannot_open(component, error))?;
-            left.insert((&component.name, component.version), (open, keep));
+        let mut left = Kept::new();
+        for &store in versions {
+            for component in &store.components {
+                if let Some(kept) = self.opened_without(store, component, gone)? {
+                    left.insert((&component.name, component.version), kept);
+                }
+            }
         }
         self.replace_readers(versions, &left)?;
         for ((component, version), (_, keep)) in &left {
@@ -208,6 +200,27 @@ impl HeldStores {
         }
         self.sources().clear();
         Ok(())
+    }
+
+    /// A component opened without these partitions, and the partitions that are left; `None`: nothing of it is here.
+    fn opened_without(
+        &self,
+        store: &ServedDocument,
+        component: &ComponentDocument,
+        gone: &BTreeSet<PartitionId>,
+    ) -> Result<Option<(Component, Vec<PartitionId>)>, PrepareError> {
+        let folder = self.folder_of_component(&store.name, component);
+        let here = match HeldSource::open(&folder) {
+            Ok(source) => source.partitions(),
+            Err(OpenError::NoComponent { .. }) => return Ok(None),
+            Err(error) => return Err(cannot_open(component, error)),
+        };
+        let keep: Vec<PartitionId> = here.into_iter().filter(|partition| !gone.contains(partition)).collect();
+        let open = VersionFolder::open_version(&folder, &component.manifest_hash).and_then(|folder| {
+            let keep = keep.iter().copied().collect();
+            Component::open(folder, &store.definition.holds, self.partition_count, keep)
+        });
+        Ok(Some((open.map_err(|error| cannot_open(component, error))?, keep)))
     }
 
     /// Is no node of a version any more: readers of old tables are told to ask another.
@@ -232,7 +245,7 @@ impl HeldStores {
     fn replace_readers(
         &self,
         versions: &[&ServedDocument],
-        components: &BTreeMap<(&str, u64), (Component, Vec<PartitionId>)>,
+        components: &Kept<'_>,
     ) -> Result<(), PrepareError> {
         for &store in versions.iter().filter(|store| self.get(&store.name, store.version).is_some()) {
             let since = {

@@ -80,17 +80,29 @@ fn look(
         if let Some(fault) = fault {
             found.damages.push(v1::DamagedFile { file: pack.name, fault: fault.to_string(), offset: None });
         } else if depth == VerifyDepth::Deep {
-            let mut each = |piece: &[u8]| told(piece.len() as u64);
-            let proven = prove_pack(place.source, &manifest, number, &mut each);
-            let proven = proven.map_err(|error| unreachable(&error, HELP))?;
-            if proven.is_cut {
-                return Err(Status::cancelled("the caller has gone"));
-            }
-            found.bytes += proven.bytes;
-            found.damages.extend(proven.damages.iter().map(|damage| in_pack(&manifest, &pack.name, damage)));
+            read_pack(place, &manifest, (number, &pack.name), told, found)?;
         }
     }
     Ok(if found.damages.is_empty() { State::Ok } else { State::Damaged })
+}
+
+/// Reads every byte of a pack, which is named by its number and its name.
+fn read_pack(
+    place: &CopyLocation<'_>,
+    manifest: &Manifest,
+    (number, name): (u32, &str),
+    told: &mut OnVerify<'_>,
+    found: &mut v1::ComponentFinding,
+) -> Result<(), Status> {
+    let mut each = |piece: &[u8]| told(piece.len() as u64);
+    let proven = prove_pack(place.source, manifest, number, &mut each);
+    let proven = proven.map_err(|error| unreachable(&error, HELP))?;
+    if proven.is_cut {
+        return Err(Status::cancelled("the caller has gone"));
+    }
+    found.bytes += proven.bytes;
+    found.damages.extend(proven.damages.iter().map(|damage| in_pack(manifest, name, damage)));
+    Ok(())
 }
 
 impl CopyLocation<'_> {
