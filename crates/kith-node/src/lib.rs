@@ -17,6 +17,7 @@ mod load;
 mod moves;
 mod named;
 mod options;
+mod own_read;
 mod pace;
 mod peer;
 mod prepare;
