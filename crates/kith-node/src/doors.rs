@@ -1,6 +1,6 @@
 //! What a node answers at its doors by itself: keys of the partitions that it holds, without a second hop.
 
-use super::{evaluator::Evaluator, held::VersionReader, job::KEYS_INLINE_MAX, quota::WayIn};
+use super::{evaluator::Evaluator, held::VersionReader, job::KEYS_INLINE_MAX, own_read::OwnRead};
 use futures::{
     FutureExt, StreamExt,
     future::{self, BoxFuture},

@@ -46,7 +46,6 @@ use kith_net::server::{
     self, Ports,
     connections::Connections,
     http::{self, Readiness},
-    security::Security,
 };
 use kith_process::{
     ClusterReader, StartError,

@@ -169,7 +169,7 @@ proptest! {
                         match reply {
                             ReservationReply::Refused(_) => drop(refused.insert(ask.node)),
                             ReservationReply::Held | ReservationReply::Unknown => {
-                                drop(held.insert(ask.part, ask));
+                                held.insert(ask.part, ask);
                             }
                             ReservationReply::Unheld => {}
                         }

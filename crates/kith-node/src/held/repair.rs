@@ -3,7 +3,6 @@
 use super::{Held, HeldStores, PrepareError, Replicas, component::Component};
 use crate::verify::{self, Found};
 use kith_engine::{Damage, OpenError};
-use kith_types::PartitionId;
 use kith_wire::documents::{ComponentDocument, ServedDocument};
 use std::collections::BTreeMap;
 

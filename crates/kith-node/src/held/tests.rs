@@ -3,6 +3,7 @@
 use super::*;
 use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT, DefinitionDocument, KeptDocument};
 use std::fs;
+use tokio_util::sync::CancellationToken;
 
 fn topology(revision: u64, stores: Vec<ServedDocument>, kept: Vec<ServedDocument>) -> TopologyDocument {
     let cluster = ClusterDocument {

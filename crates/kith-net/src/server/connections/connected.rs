@@ -16,7 +16,7 @@ use tokio::{
     sync::Notify,
     time::{Instant as TimerInstant, sleep_until},
 };
-use tokio_util::sync::WaitForCancellationFutureOwned;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 
 /// Replies up to this size are not charged.
