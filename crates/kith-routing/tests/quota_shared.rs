@@ -3,8 +3,8 @@
 
 use kith_routing::{
     AdmittedBy, Assignment, Availability, Booking, BookingStep, Execution, FanOutPlan, GroupIndex,
-    QuotaPressure, QuotaRates, ReadQuota, ReservationAsk, ReservationId, ReservationReply, Reserved,
-    RoutingTable,
+    QuotaPressure, QuotaRates, RESERVATION_PATIENCE, ReadQuota, ReservationAsk, ReservationId,
+    ReservationReply, Reserved, RoutingTable,
     execution::{Action, Budgets, Cause, Event, ExecutionOptions, FailureClass, RequestId, Verdict},
     placement,
 };
@@ -25,9 +25,6 @@ const PARTITIONS: u32 = 48;
 /// What the buckets held at first is used up by then.
 const FROM: u64 = 4;
 const UNTIL: u64 = 25;
-
-/// How long a client waits for the answer to a reservation.
-const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Microseconds that messages take where nothing is slow.
 const FAST: (u64, u64) = (200, 1_800);
@@ -300,7 +297,7 @@ impl World {
                 self.reads.get_mut(&read).expect("under way").unanswered = parts;
                 for ask in asks {
                     self.send(Message::Reserve { read, ask });
-                    self.post(PATIENCE, Message::Late { read, ask });
+                    self.post(RESERVATION_PATIENCE, Message::Late { read, ask });
                 }
             }
             BookingStep::Read(plan, held) => self.start(read, &plan, held),
@@ -468,15 +465,15 @@ fn routers_and_direct_reads_share_the_quota_and_neither_starves() {
     }
 }
 
-/// On a machine that is busy, answers to reservations come too late. What nodes have kept for such reads is read with them all the same,
-/// or given back; it was once lost for as long as a reservation lives.
+/// On machines that are busy, answers take long, and some come after nobody waits for them. Reads that give up waiting too soon took
+/// from each other what none of them could use: clients that offered more than the quota got a third of it.
 #[test]
-fn reservations_whose_answers_come_too_late_cost_nothing() {
-    for shape in SHAPES {
-        for direct in [Some(1.5), None] {
-            let offer = Offer { shape, clients: 4, direct, router: 0.0, latency: (20_000, 90_000) };
+fn where_nodes_answer_slowly_the_quota_passes_all_the_same() {
+    for (latency, least) in [((20_000, 90_000), 0.9), ((1_000, 200_000), 0.8)] {
+        for shape in SHAPES {
+            let offer = Offer { shape, clients: 4, direct: Some(1.5), router: 0.0, latency };
             let passed = World::new(offer, 4).run();
-            assert!((0.8..=1.1).contains(&passed.direct), "{offer:?}: {passed:?}");
+            assert!((least..=1.1).contains(&passed.direct), "{offer:?}: {passed:?}");
         }
     }
 }

@@ -3,12 +3,18 @@
 //! First at one node, and when that has granted, at the others at once: of those who want the same nodes only those get on whom the first has
 //! room for, so that they do not take from each other what none of them can use. What one node refuses, another replica is asked for.
 
+use super::RESERVATION_LIFE;
 use crate::{Assignment, Candidates, FanOutPlan, NodeIndex};
 use kith_types::{NodeId, PartitionId};
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
+
+/// How long a node may take to answer, which is read from anyway after that. Half of [`RESERVATION_LIFE`], so that what the first node
+/// keeps is there until the others have answered. Where machines are busy, answers take longer than round trips: with 100 ms, reads that
+/// gave up waiting took from each other what none of them could use, and clients got a third of the quota.
+pub const RESERVATION_PATIENCE: Duration = Duration::from_millis(RESERVATION_LIFE.as_millis() as u64 / 2);
 
 /// One read that is being reserved. Sans I/O: the shell asks what [`Booking::next`] says, and tells of each reply.
 #[derive(Clone, Debug)]
