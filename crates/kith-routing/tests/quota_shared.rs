@@ -469,11 +469,15 @@ fn routers_and_direct_reads_share_the_quota_and_neither_starves() {
 /// from each other what none of them could use: clients that offered more than the quota got a third of it.
 #[test]
 fn where_nodes_answer_slowly_the_quota_passes_all_the_same() {
-    for (latency, least) in [((20_000, 90_000), 0.9), ((1_000, 200_000), 0.8)] {
-        for shape in SHAPES {
-            let offer = Offer { shape, clients: 4, direct: Some(1.5), router: 0.0, latency };
-            let passed = World::new(offer, 4).run();
-            assert!((least..=1.1).contains(&passed.direct), "{offer:?}: {passed:?}");
-        }
+    let passed = |shape, latency| {
+        let offer = Offer { shape, clients: 4, direct: Some(1.5), router: 0.0, latency };
+        World::new(offer, 4).run().direct
+    };
+    for shape in SHAPES {
+        let passed = passed(shape, (20_000, 90_000));
+        assert!((0.9..=1.1).contains(&passed), "{shape:?}: {passed}");
     }
+    // Also where some answers come after nobody waits for them any more.
+    let passed = passed((3, 2), (1_000, 200_000));
+    assert!((0.8..=1.1).contains(&passed), "{passed}");
 }
