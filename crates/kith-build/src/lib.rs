@@ -32,8 +32,9 @@ mod taken;
 pub use dropped::Dropped;
 pub use failure::Failure;
 pub use graph::{
-    ColumnValue, ComponentRows, FileRole, GraphBuilder, GraphOptions, LoadOptions, LoadProgress, LoadReport,
-    LoadedFile, MEMBERS_COMPONENT, load_graph, next_graph_version, publish_graph,
+    ColumnValue, ComponentRows, FileRole, FoundComponent, GraphBuilder, GraphOptions, LoadOptions,
+    LoadProgress, LoadReport, LoadedFile, MEMBERS_COMPONENT, find_graph, load_graph, next_graph_version,
+    publish_graph,
 };
 pub use kith_engine::{Manifest, VALUES_COMPONENT};
 pub use kith_load::{

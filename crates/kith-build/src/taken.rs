@@ -2,7 +2,7 @@
 //! From a URL it is not: nodes pull it from there.
 
 use crate::{
-    LockedStore, OnProgress, Progress, VALUES_COMPONENT,
+    LockedStore, OnProgress, Progress,
     failure::{Failure, chain},
     place::{place, refused, versions_at},
     remove_folder,
@@ -52,26 +52,27 @@ pub fn find_version(inputs: &[String]) -> Result<Option<Objects>, Failure> {
     Ok(None)
 }
 
-/// Takes the version in `folder` into the object store as `values/<its version>`, whole or not at all.
+/// Takes the version in `folder` into the object store as `<component>/<its version>`, whole or not at all.
 ///
 /// # Errors
 /// `version_damaged` if what was copied is not what the manifest names; if files cannot be read or written.
 pub fn take_version(
     folder: &Path,
     manifest: &Manifest,
+    component: &str,
     locked: &LockedStore,
     told: &mut OnProgress<'_>,
 ) -> Result<(), Failure> {
     if locked.is_bucket() {
         prove(folder, folder, manifest)?;
-        return locked.upload(None, VALUES_COMPONENT, manifest.version.0, folder, told);
+        return locked.upload(None, component, manifest.version.0, folder, told);
     }
-    let values = locked.component(VALUES_COMPONENT);
-    let staging = values.join(STAGING_FOLDER);
+    let versions = locked.component(component);
+    let staging = versions.join(STAGING_FOLDER);
     remove_folder(&staging)?;
     let copied = copy_to(folder, manifest, &staging, told).and_then(|()| {
-        let target = values.join(manifest.version.0.to_string());
-        let renamed = fs::rename(&staging, &target).and_then(|()| File::open(values)?.sync_all());
+        let target = versions.join(manifest.version.0.to_string());
+        let renamed = fs::rename(&staging, &target).and_then(|()| File::open(versions)?.sync_all());
         renamed.map_err(unusable(&target))
     });
     if copied.is_err() {
@@ -129,9 +130,5 @@ fn names(folder: &Path) -> Result<Vec<std::ffi::OsString>, Failure> {
 
 fn damaged(folder: &Path, what: &str) -> Failure {
     let message = format!("{} is no whole version: {what}", folder.display());
-    Failure::new(
-        ErrorCode::VersionDamaged,
-        message,
-        "nothing was pushed; build it again with `kith store build`",
-    )
+    Failure::new(ErrorCode::VersionDamaged, message, "nothing was pushed; build it again")
 }

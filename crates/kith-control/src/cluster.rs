@@ -170,19 +170,9 @@ fn create(shape: &Shape, object_store: String) -> Result<ClusterDocument, StartE
         .ok_or_else(|| bad(format!("{partitions} partitions: must be 1 to {}", PartitionCount::MAX)))?;
     let groups: Vec<GroupEntry> =
         (0..groups).map(|id| GroupEntry { id: GroupId(id), role: GroupRole::Serving }).collect();
-    let entry = |group: GroupId, place: u32| entry(shape, group, nodes, place);
     let strategy = shape.placement.unwrap_or_default();
     let ids: Vec<GroupId> = groups.iter().map(|group| group.id).collect();
-    let homes = match strategy {
-        Strategy::ReplicaGroups => &ids[..],
-        // Its groups are ranks.
-        Strategy::Ring => &ids[..1.min(ids.len())],
-    };
-    let nodes: Vec<NodeEntry> = homes
-        .iter()
-        .flat_map(|&group| (0..nodes).map(move |place| (group, place)))
-        .map(|(group, place)| entry(group, place))
-        .collect();
+    let nodes = entries(shape, strategy, &ids, nodes);
     let placement = strategy.placement(&ids);
     let owners = placement.place(count, &nodes, rand::random()).map_err(|error| bad(error.to_string()))?;
     match outage_risk(&owners, &nodes) {
@@ -210,6 +200,17 @@ fn create(shape: &Shape, object_store: String) -> Result<ClusterDocument, StartE
         partition_epochs: Vec::new(),
     };
     Ok(cluster_document(&parts, &bare))
+}
+
+/// The nodes of a new cluster, `nodes` of them in each group.
+fn entries(shape: &Shape, strategy: Strategy, groups: &[GroupId], nodes: u32) -> Vec<NodeEntry> {
+    let homes = match strategy {
+        Strategy::ReplicaGroups => groups,
+        // Its groups are ranks.
+        Strategy::Ring => &groups[..1.min(groups.len())],
+    };
+    let places = homes.iter().flat_map(|&group| (0..nodes).map(move |place| (group, place)));
+    places.map(|(group, place)| entry(shape, group, nodes, place)).collect()
 }
 
 fn entry(shape: &Shape, group: GroupId, nodes: u32, place: u32) -> NodeEntry {

@@ -7,8 +7,10 @@ mod fetch_rates;
 mod own_status;
 mod rebalance;
 pub mod shape;
+mod status;
 mod uploads;
 mod versions;
+mod who;
 
 pub use admin::{Admin, RouterView};
 pub use own_status::own_status;

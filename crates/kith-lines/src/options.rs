@@ -268,6 +268,21 @@ impl GraphOptions {
         self.direction.map(DirectionName::inner)
     }
 
+    fn after_id(&self) -> Option<u64> {
+        match self.after {
+            Some(After::Id(id)) => Some(id),
+            Some(After::Cursor(_)) | None => None,
+        }
+    }
+
+    /// The cursor that the page before ended with.
+    pub(crate) fn cursor(&self) -> Option<EdgeCursor> {
+        match self.after {
+            Some(After::Cursor(cursor)) => Some(cursor),
+            Some(After::Id(_)) | None => None,
+        }
+    }
+
     /// Adds the options to those that any read has.
     pub fn query_options(&self, read: &ReadOptions) -> QueryOptions {
         QueryOptions {
@@ -296,21 +311,6 @@ impl ReadOptions {
     /// Who waits for the answer.
     pub fn workflow(&self) -> Workflow {
         self.workflow.inner()
-    }
-
-    fn after_id(&self) -> Option<u64> {
-        match self.after {
-            Some(After::Id(id)) => Some(id),
-            Some(After::Cursor(_)) | None => None,
-        }
-    }
-
-    /// The cursor that the page before ended with.
-    pub(crate) fn cursor(&self) -> Option<EdgeCursor> {
-        match self.after {
-            Some(After::Cursor(cursor)) => Some(cursor),
-            Some(After::Id(_)) | None => None,
-        }
     }
 
     /// Converts the options to those of the client library.

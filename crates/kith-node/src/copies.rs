@@ -3,7 +3,7 @@
 
 use super::{
     held::HeldStores,
-    inspect::{named, unknown},
+    named::{unknown_version, version_named},
     verify::Depth,
 };
 use kith_process::{background, topology::TopologyReceiver};
@@ -75,8 +75,8 @@ impl Check {
         found: v1::ComponentFinding,
     ) -> Result<v1::ComponentFinding, Status> {
         let ServedDocument { name, version, .. } = &self.store;
-        if found.state != "ok" && named(&self.topology.borrow(), name, *version).is_none() {
-            return Err(unknown(self.node, name, *version));
+        if found.state != "ok" && version_named(&self.topology.borrow(), name, *version).is_none() {
+            return Err(unknown_version(self.node, name, *version));
         }
         if found.state != "ok" {
             let (component, place, state) = (&component.name, &found.place, &found.state);

@@ -1,63 +1,32 @@
 //! What a node answers at its doors by itself: keys of the partitions that it holds, without a second hop.
 
-use super::{
-    held::VersionReader,
-    quota::WayIn,
-    service::{KEYS_INLINE_MAX, NodeService},
-};
+use super::{evaluator::Evaluator, held::VersionReader, job::KEYS_INLINE_MAX, own_read::OwnRead};
 use futures::{
     FutureExt, StreamExt,
     future::{self, BoxFuture},
 };
-use kith_api::{
-    ANSWER_BYTES_MAX, BatchAnswer, BatchKeys, BatchStream, QueryError, Question, Reply, Request, Service,
-    StoreShape,
-};
+use kith_api::{BatchKeys, BatchStream, QueryError, Question, Reply, Request, Service, StoreShape};
 use kith_doors::Backend;
-use kith_engine::{KeyType, ValueError, ValueType, ValuesReader};
-use kith_ops::{RecordError, Records, RecordsBuilder};
+use kith_engine::ValuesReader;
 use kith_schema::{Schema, SchemaId};
 use kith_types::ErrorCode;
-use kith_wire::{
-    documents::{HoldsDocument, ServedDocument, TopologyDocument},
-    v1,
-};
-use std::{
-    collections::BTreeSet,
-    ops::ControlFlow,
-    sync::Arc,
-    time::{Duration, Instant},
-};
-
-/// Reads that nobody waits for any more end at the latest after so long.
-const DEADLINE: Duration = Duration::from_secs(10);
-/// How many values are read between two looks at the time.
-const LOOK_EVERY: usize = 1_024;
+use kith_wire::documents::{HoldsDocument, ServedDocument, TopologyDocument};
+use std::{sync::Arc, time::Instant};
 
 /// The node behind its doors.
 pub(super) struct OwnReads {
-    service: Arc<NodeService>,
+    evaluator: Arc<Evaluator>,
     /// As the node names itself to those it answers; distinct from all other clients of its own.
     client: u64,
 }
 
-/// One read, ready to run on any thread.
-struct Local {
-    service: Arc<NodeService>,
-    request: Arc<Request>,
-    version: u64,
-    value: ValueType,
-    reader: Arc<ValuesReader>,
-    started: Instant,
-}
-
 impl OwnReads {
-    pub fn new(service: Arc<NodeService>) -> Self {
-        Self { service, client: rand::random() }
+    pub fn new(evaluator: Arc<Evaluator>) -> Self {
+        Self { evaluator, client: rand::random() }
     }
 
-    fn local(&self, request: Arc<Request>) -> Result<Local, QueryError> {
-        let topology = Arc::clone(&self.service.topology.borrow());
+    fn local(&self, request: Arc<Request>) -> Result<OwnRead, QueryError> {
+        let topology = Arc::clone(&self.evaluator.topology.borrow());
         let document = served(&topology, request.question.of())?;
         let StoreShape { value, .. } = shape(document)?;
         let required = document.definition.required_reads;
@@ -65,14 +34,14 @@ impl OwnReads {
             let detail = format!(
                 "answers of store {:?} are those on which {required} replicas agree, and this node is one: {}",
                 document.name,
-                self.service.whom(&topology)
+                self.evaluator.whom(&topology)
             );
             return Err(QueryError::Unsupported { detail });
         }
         let version = document.version;
-        let reader = self.service.values(&document.name, version)?;
-        let service = Arc::clone(&self.service);
-        Ok(Local { service, request, version, value, reader, started: Instant::now() })
+        let reader = self.evaluator.values(&document.name, version)?;
+        let evaluator = Arc::clone(&self.evaluator);
+        Ok(OwnRead { evaluator, request, version, value, reader, started: Instant::now() })
     }
 
     fn read(&self, request: Arc<Request>) -> BoxFuture<'static, Result<Reply, QueryError>> {
@@ -96,7 +65,7 @@ impl OwnReads {
     }
 
     fn schema(&self, store: &str, version: u64, id: SchemaId) -> Result<Schema, QueryError> {
-        let reader = self.service.values(store, version)?;
+        let reader = self.evaluator.values(store, version)?;
         reader.schema().filter(|schema| schema.id() == id).cloned().ok_or_else(|| {
             let reason = format!("this node has no schema {id} of it");
             QueryError::SchemaUnavailable { store: store.to_owned(), version, reason }
@@ -105,7 +74,7 @@ impl OwnReads {
 
     /// The error of a question that a node does not answer by itself.
     fn unsupported(&self, question: &Question) -> QueryError {
-        let whom = self.service.whom(&self.service.topology.borrow());
+        let whom = self.evaluator.whom(&self.evaluator.topology.borrow());
         let detail = format!(
             "a node answers reads of values by itself, not requests of kind {:?}: {whom}",
             question.name()
@@ -131,7 +100,7 @@ impl Service for OwnReads {
     fn stream(&self, request: Arc<Request>) -> BatchStream<'_> {
         let refused = request.question.check_stream().err();
         let refused = refused.unwrap_or_else(|| {
-            let whom = self.service.whom(&self.service.topology.borrow());
+            let whom = self.evaluator.whom(&self.evaluator.topology.borrow());
             QueryError::Unsupported { detail: format!("a node streams nothing at its doors: {whom}") }
         });
         futures::stream::once(future::ready(Err(refused))).boxed()
@@ -144,13 +113,13 @@ impl Backend for OwnReads {
     }
 
     fn stores(&self) -> Vec<(String, u64)> {
-        let topology = self.service.topology.borrow();
+        let topology = self.evaluator.topology.borrow();
         let stores = topology.stores.iter().filter(|store| !store.is_graph());
         stores.map(|store| (store.name.clone(), store.version)).collect()
     }
 
     fn shape_of(&self, store: &str) -> Result<StoreShape, QueryError> {
-        shape(served(&self.service.topology.borrow(), store)?)
+        shape(served(&self.evaluator.topology.borrow(), store)?)
     }
 
     fn fans_out(&self) -> bool {
@@ -160,55 +129,13 @@ impl Backend for OwnReads {
     fn unanswered(&self, _: &[u32]) -> QueryError {
         QueryError::Remote {
             code: ErrorCode::NotOwner,
-            message: format!("node {} does not hold the partition of this key", self.service.node),
-            help: self.service.whom(&self.service.topology.borrow()),
+            message: format!("node {} does not hold the partition of this key", self.evaluator.node),
+            help: self.evaluator.whom(&self.evaluator.topology.borrow()),
         }
     }
 }
 
-impl Local {
-    fn run(self, client: u64) -> Result<Reply, QueryError> {
-        let Self { service, request, version, value, reader, started } = self;
-        let (store, keys) = match &request.question {
-            Question::Values { store, keys } => (store, keys),
-            other => {
-                return Err(QueryError::Internal { detail: format!("no read: {:?}", other.name()) });
-            }
-        };
-        let Some(_in_flight) = service.load.start(client, started) else {
-            metrics::counter!("kith_node_overloaded_total").increment(1);
-            let detail = format!("node {} has too many requests in flight", service.node);
-            return Err(QueryError::Overloaded { detail });
-        };
-        service.quotas.take(store, keys.len(), WayIn::Direct)?;
-        let (records, missing_partitions) = match (keys, reader.key_type()) {
-            (BatchKeys::Ids(ids), KeyType::Id) => {
-                let keys: Vec<[u8; 8]> = ids.iter().map(|id| id.to_le_bytes()).collect();
-                read(&reader, &keys, started)
-            }
-            (BatchKeys::Bytes(keys), KeyType::String | KeyType::Bytes) => {
-                read(&reader, &keys.iter().collect::<Vec<_>>(), started)
-            }
-            (_, expected) => Err(QueryError::WrongKeys { store: store.clone(), expected, got: "another" }),
-        }?;
-        let served = vec![(store.clone(), version)];
-        match records.damaged() {
-            0 => {}
-            damaged => service.note_damaged(damaged, &[v1::Served { name: store.clone(), version }]),
-        }
-        service.quotas.answered(store, WayIn::Direct, || records.value_bytes());
-        let schema = reader.schema().filter(|_| value == ValueType::Record).map(Schema::id);
-        if value == ValueType::Record && schema.is_none() {
-            let reason = "this release cannot read it".to_owned();
-            return Err(QueryError::SchemaUnavailable { store: store.clone(), version, reason });
-        }
-        service.note_worked(started.elapsed());
-        let answer = BatchAnswer { records, missing_partitions, served, profile: None, schema };
-        if request.options.partial { Ok(Reply::Values(answer)) } else { service.whole(store, answer) }
-    }
-}
-
-impl NodeService {
+impl Evaluator {
     fn values(&self, store: &str, version: u64) -> Result<Arc<ValuesReader>, QueryError> {
         match self.held.get(store, version) {
             Some(VersionReader::Values(reader)) => Ok(reader),
@@ -216,23 +143,8 @@ impl NodeService {
         }
     }
 
-    /// An answer that has to be complete.
-    fn whole(&self, store: &str, answer: BatchAnswer) -> Result<Reply, QueryError> {
-        if !answer.missing_partitions.is_empty() {
-            let reason = format!("this node does not hold them: {}", self.whom(&self.topology.borrow()));
-            return Err(QueryError::PartitionsUnavailable { partitions: answer.missing_partitions, reason });
-        }
-        match answer.records.damaged() {
-            0 => Ok(Reply::Values(answer)),
-            keys => {
-                let detail = format!("{keys} of the keys asked for");
-                Err(QueryError::Damaged { store: store.to_owned(), detail })
-            }
-        }
-    }
-
     /// Who answers for all keys.
-    fn whom(&self, topology: &TopologyDocument) -> String {
+    pub(super) fn whom(&self, topology: &TopologyDocument) -> String {
         let routers: Vec<&str> = topology
             .routers
             .iter()
@@ -245,48 +157,6 @@ impl NodeService {
             }
             false => format!("ask a router: {}", routers.join(", ")),
         }
-    }
-}
-
-/// What the version has of each key: a value, the proof that there is none, damage, or nothing, where the
-/// partition is not held; and the partitions that are not.
-fn read<K: AsRef<[u8]>>(
-    reader: &ValuesReader,
-    keys: &[K],
-    started: Instant,
-) -> Result<(Records, Vec<u32>), QueryError> {
-    let mut records = RecordsBuilder::with_capacity(keys.len());
-    let mut missing = BTreeSet::new();
-    let mut stopped = None;
-    reader.get_many(keys, |index, value| {
-        if index % LOOK_EVERY == LOOK_EVERY - 1 && DEADLINE <= started.elapsed() {
-            stopped = Some(QueryError::DeadlineExceeded { deadline_ms: DEADLINE.as_millis() as u64 });
-            return ControlFlow::Break(());
-        }
-        match value {
-            Ok(Some(value)) => {
-                let is_small_enough = value.len() <= ANSWER_BYTES_MAX - records.value_bytes();
-                if !(is_small_enough && records.found(value)) {
-                    stopped = Some(QueryError::TooLarge { max: ANSWER_BYTES_MAX as u64 });
-                    return ControlFlow::Break(());
-                }
-            }
-            Ok(None) => records.absent(),
-            Err(ValueError::Damaged(_)) => records.error(RecordError::Damaged),
-            Err(ValueError::NotHeld { partition }) => {
-                missing.insert(partition.0);
-                records.unanswered();
-            }
-            Err(error) => {
-                stopped = Some(QueryError::BadRequest { detail: error.to_string() });
-                return ControlFlow::Break(());
-            }
-        }
-        ControlFlow::Continue(())
-    });
-    match stopped {
-        Some(error) => Err(error),
-        None => Ok((records.finish(), missing.into_iter().collect())),
     }
 }
 

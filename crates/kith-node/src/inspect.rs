@@ -4,7 +4,7 @@ use super::{
     copies,
     export::Pieces,
     held::{HeldStores, VersionReader},
-    moves::seen,
+    named::{seen, unknown_version, version_named},
     quota::NodeQuotas,
     verify::{Depth, verify},
 };
@@ -12,10 +12,7 @@ use futures::{StreamExt, stream::BoxStream};
 use kith_engine::{OpenError, ValueError, ValuesReader};
 use kith_process::{background, topology::TopologyReceiver};
 use kith_types::{ErrorCode, PartitionId};
-use kith_wire::{
-    documents::{ServedDocument, TopologyDocument},
-    v1,
-};
+use kith_wire::{documents::ServedDocument, v1};
 use std::{ops::ControlFlow, sync::Arc};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
@@ -115,7 +112,8 @@ impl v1::inspect_server::Inspect for InspectService {
         let request = request.into_inner();
         let topology = seen(&self.topology, request.revision).await?;
         let v1::VerifyRequest { store, version, .. } = &request;
-        let store = named(&topology, store, *version).ok_or_else(|| unknown(self.node, store, *version))?;
+        let store = version_named(&topology, store, *version)
+            .ok_or_else(|| unknown_version(self.node, store, *version))?;
         let depth = if request.deep { Depth::Deep } else { Depth::Quick };
         let (sender, receiver) = mpsc::channel(PIECE_QUEUE);
         if request.object_store {
@@ -125,31 +123,37 @@ impl v1::inspect_server::Inspect for InspectService {
             return Ok(Response::new(ReceiverStream::new(receiver).boxed()));
         }
         let held = Arc::clone(&self.held);
-        background::spawn(move || {
-            let (mut done, owned) = (0, held.owned(&store));
-            for component in &store.components {
-                let folder = held.folder_of(&store.name, &component.name, component.version);
-                let looked = verify(&folder, component, &owned, depth, &mut |bytes| {
-                    done += bytes;
-                    // A slow reader misses progress, never a finding.
-                    let _ = sender.try_send(Ok(v1::VerifyProgress { bytes_done: done, finding: None }));
-                    if sender.is_closed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-                });
-                let confirmed = looked.and_then(|found| held.confirm(&store, component, found, false));
-                let finding = match confirmed {
-                    Ok(found) => Some(found.to_wire()),
-                    Err(error) => {
-                        // Whoever asked may have left.
-                        let _ = sender.blocking_send(Err(not_looked_at(&error)));
-                        return;
-                    }
-                };
-                if sender.blocking_send(Ok(v1::VerifyProgress { bytes_done: done, finding })).is_err() {
-                    return;
-                }
-            }
-        });
+        background::spawn(move || verify_here(&held, &store, depth, &sender));
         Ok(Response::new(ReceiverStream::new(receiver).boxed()))
+    }
+}
+
+/// Verifies the files that this node has of a version. Ends early if the caller goes away.
+fn verify_here(
+    held: &HeldStores,
+    store: &ServedDocument,
+    depth: Depth,
+    sender: &mpsc::Sender<Result<v1::VerifyProgress, Status>>,
+) {
+    let (mut done, owned) = (0, held.owned(store));
+    for component in &store.components {
+        let folder = held.folder_of(&store.name, &component.name, component.version);
+        let looked = verify(&folder, component, &owned, depth, &mut |bytes| {
+            done += bytes;
+            // A slow reader misses progress, never a finding.
+            let _ = sender.try_send(Ok(v1::VerifyProgress { bytes_done: done, finding: None }));
+            if sender.is_closed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let confirmed = looked.and_then(|found| held.confirm(store, component, found, false));
+        let told = match confirmed {
+            Ok(found) => Ok(v1::VerifyProgress { bytes_done: done, finding: Some(found.to_wire()) }),
+            Err(error) => Err(not_looked_at(&error)),
+        };
+        let is_last = told.is_err();
+        // The caller may have left.
+        if sender.blocking_send(told).is_err() || is_last {
+            return;
+        }
     }
 }
 
@@ -171,20 +175,4 @@ fn refused(node: u32, error: &ValueError) -> Status {
 fn not_looked_at(error: &OpenError) -> Status {
     let message = format!("this node lacks descriptors or memory to look at its files: {error}");
     kith_wire::status(ErrorCode::Overloaded, message, "ask again in a moment")
-}
-
-/// What is told of a version that nothing is known of.
-pub(super) fn unknown(node: u32, store: &str, version: u64) -> Status {
-    kith_wire::status(
-        ErrorCode::VersionNotKept,
-        format!("the metadata that node {node} has seen names no version {version} of {store:?}"),
-        "`kith store versions` lists the versions that are kept",
-    )
-}
-
-/// A version as the metadata names it. Callers say only which one: what they say never becomes a path.
-pub(super) fn named(topology: &TopologyDocument, store: &str, version: u64) -> Option<ServedDocument> {
-    let kept = topology.kept.iter().map(|kept| &kept.at);
-    let mut all = topology.stores.iter().filter(|served| served.version != 0).chain(kept);
-    all.find(|at| at.name == store && at.version == version).cloned()
 }

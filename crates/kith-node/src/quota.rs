@@ -3,7 +3,7 @@
 //! Reads that a router let in are counted here and never refused: what they leave of the share is for those who ask nodes themselves,
 //! and what those leave, for exports.
 
-use super::{answered::Answered, service::NodeService};
+use super::answered::Answered;
 use arc_swap::ArcSwap;
 use kith_api::QueryError;
 use kith_ops::Value;
@@ -42,7 +42,7 @@ impl WayIn {
 }
 
 /// How a client names a reservation.
-pub(super) fn named(request: &v1::EvaluateRequest, reservation: &v1::Reservation) -> ReservationId {
+fn named(request: &v1::EvaluateRequest, reservation: &v1::Reservation) -> ReservationId {
     let client = request.header.as_ref().map_or(0, |header| header.client);
     ReservationId { client, id: reservation.id }
 }
@@ -119,7 +119,7 @@ impl NodeQuotas {
     ///
     /// # Errors
     /// [`QueryError::QuotaExceeded`]; nothing is kept then.
-    pub fn reserve(
+    fn reserve(
         &self,
         store: &str,
         keys: u64,
@@ -132,8 +132,37 @@ impl NodeQuotas {
     }
 
     /// Gives back what was reserved.
-    pub fn give_back(&self, store: &str, id: ReservationId) {
+    fn give_back(&self, store: &str, id: ReservationId) {
         self.quotas.give_back(store, id);
+    }
+
+    /// Answers a request that reserves what is about to be read, or gives it back.
+    ///
+    /// # Errors
+    /// As [`NodeQuotas::reserve`].
+    pub fn reserve_for(
+        &self,
+        request: &v1::EvaluateRequest,
+        reservation: &v1::Reservation,
+    ) -> Result<Answered, Status> {
+        let (store, id) = (&request.name, named(request, reservation));
+        let (is_held, left) = match reservation.step() {
+            v1::ReservationStep::Reserve => {
+                self.reserve(store, reservation.keys, id).map_err(|error| error.to_status())?
+            }
+            v1::ReservationStep::GiveBack | v1::ReservationStep::Redeem => {
+                self.give_back(store, id);
+                (false, v1::QuotaLeft::QuotaUnknown)
+            }
+        };
+        let rest = v1::EvaluateReply { quota_left: left.into(), ..Default::default() };
+        Ok(Answered { value: Value::Exists(is_held), rest })
+    }
+
+    /// Takes the bytes of an answer from the quotas of the stores that it was read from; how much is left of them.
+    pub fn charge_answer(&self, served: &[v1::Served], way: WayIn, bytes: impl Fn() -> u64) -> v1::QuotaLeft {
+        let left = served.iter().map(|served| self.answered(&served.name, way, &bytes));
+        left.fold(v1::QuotaLeft::QuotaUnknown, |_, left| left)
     }
 
     /// Takes the bytes of an answer, which are counted only where they matter; how much is left, for those whom that concerns.
@@ -150,40 +179,6 @@ impl NodeQuotas {
                 left(self.quotas.charge_bytes(store, bytes(), AdmittedBy::Here))
             }
         }
-    }
-}
-
-impl NodeService {
-    /// Reserves what is about to be read, or gives it back.
-    pub(super) fn reserve(
-        &self,
-        request: &v1::EvaluateRequest,
-        reservation: &v1::Reservation,
-    ) -> Result<Answered, Status> {
-        let (store, id) = (&request.name, named(request, reservation));
-        let (is_held, left) = match reservation.step() {
-            v1::ReservationStep::Reserve => {
-                let reserved = self.quotas.reserve(store, reservation.keys, id);
-                reserved.map_err(|error| error.to_status())?
-            }
-            v1::ReservationStep::GiveBack | v1::ReservationStep::Redeem => {
-                self.quotas.give_back(store, id);
-                (false, v1::QuotaLeft::QuotaUnknown)
-            }
-        };
-        let rest = v1::EvaluateReply { quota_left: left.into(), ..Default::default() };
-        Ok(Answered { value: Value::Exists(is_held), rest })
-    }
-
-    /// Takes the bytes of an answer from quotas; how much is left of them.
-    pub(super) fn answered(
-        &self,
-        served: &[v1::Served],
-        way: WayIn,
-        bytes: impl Fn() -> u64,
-    ) -> v1::QuotaLeft {
-        let left = served.iter().map(|served| self.quotas.answered(&served.name, way, &bytes));
-        left.fold(v1::QuotaLeft::QuotaUnknown, |_, left| left)
     }
 }
 

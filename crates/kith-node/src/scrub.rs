@@ -142,9 +142,9 @@ impl Scrubber {
             let components = components(&topology);
             this.doctor.forget_all_but(&components.keys().cloned().collect());
             let throttle = Throttle::new(NonZeroU64::new(rate.max(1)), this.stop.clone());
-            for ((name, ..), (component, versions)) in &components {
-                if store.as_ref().is_none_or(|store| store == name) && !this.stop.is_cancelled() {
-                    this.examine(name, component, versions, &throttle);
+            for held in components.values() {
+                if store.as_ref().is_none_or(|store| store == held.store) && !this.stop.is_cancelled() {
+                    this.examine(held, &throttle);
                 }
             }
         });
@@ -153,13 +153,8 @@ impl Scrubber {
         }
     }
 
-    fn examine(
-        &self,
-        store: &str,
-        component: &ComponentDocument,
-        versions: &[&ServedDocument],
-        throttle: &Throttle,
-    ) {
+    fn examine(&self, wanted: &WantedComponent<'_>, throttle: &Throttle) {
+        let WantedComponent { store, component, versions } = wanted;
         let Some(first) = versions.first() else { return };
         // What was never opened here is the preparation's business: it may be on its way.
         if !versions.iter().any(|version| self.held.get(store, version.version).is_some()) {
@@ -185,23 +180,16 @@ impl Scrubber {
         if found.is_cut {
             return;
         }
-        let key = (store.to_owned(), component.name.clone(), component.version);
         let files = found.damages.len().max(usize::from(found.state != State::Ok)) as u64;
-        self.doctor.found(key.clone(), files);
+        self.doctor.found(wanted.key(), files);
         if found.state != State::Ok {
-            self.repair(store, component, versions, &found, key, files);
+            self.repair(wanted, &found, files);
         }
     }
 
-    fn repair(
-        &self,
-        store: &str,
-        component: &ComponentDocument,
-        versions: &[&ServedDocument],
-        found: &Found,
-        key: Key,
-        files: u64,
-    ) {
+    /// Repairs the files of a component that were found damaged; there are `files` of them.
+    fn repair(&self, wanted: &WantedComponent<'_>, found: &Found, files: u64) {
+        let WantedComponent { store, component, versions } = wanted;
         let (node, name, version) = (self.node, &component.name, component.version);
         let first = found.damages.first().map(ToString::to_string);
         tracing::error!(node, store, component = name, version, state = ?found.state, files, first, "damage found");
@@ -210,7 +198,7 @@ impl Scrubber {
         match self.held.heal(component, versions, &found.damages, &replicas.unwrap_or_default()) {
             Ok(()) => {
                 tracing::warn!(node, store, component = name, version, files, "damage repaired");
-                self.doctor.repaired(key, files);
+                self.doctor.repaired(wanted.key(), files);
             }
             Err(error) => {
                 let source = std::error::Error::source(&error).map(ToString::to_string);
@@ -220,14 +208,28 @@ impl Scrubber {
     }
 }
 
-/// Every component that the cluster wants here, with the versions that are made of it.
-fn components(topology: &TopologyDocument) -> BTreeMap<Key, (&ComponentDocument, Vec<&ServedDocument>)> {
+/// A component that the cluster wants here.
+struct WantedComponent<'a> {
+    store: &'a str,
+    component: &'a ComponentDocument,
+    /// The versions of the store that are made of it.
+    versions: Vec<&'a ServedDocument>,
+}
+
+impl WantedComponent<'_> {
+    fn key(&self) -> Key {
+        (self.store.to_owned(), self.component.name.clone(), self.component.version)
+    }
+}
+
+/// Every component that the cluster wants here.
+fn components(topology: &TopologyDocument) -> BTreeMap<Key, WantedComponent<'_>> {
     let kept = topology.kept.iter().filter(|kept| kept.is_whole).map(|kept| &kept.at);
-    let mut components: BTreeMap<Key, (&ComponentDocument, Vec<&ServedDocument>)> = BTreeMap::new();
+    let mut components: BTreeMap<Key, WantedComponent<'_>> = BTreeMap::new();
     for version in topology.stores.iter().chain(kept) {
         for component in &version.components {
-            let key = (version.name.clone(), component.name.clone(), component.version);
-            components.entry(key).or_insert((component, Vec::new())).1.push(version);
+            let wanted = WantedComponent { store: &version.name, component, versions: Vec::new() };
+            components.entry(wanted.key()).or_insert(wanted).versions.push(version);
         }
     }
     components

@@ -3,9 +3,10 @@
 
 use super::{
     answered::Answered,
-    service::{AbandonOnDrop, Job, KEYS_INLINE_MAX, NodeService, keys_of, status_of},
+    evaluator::Evaluator,
+    job::{AbandonOnDrop, Job, KEYS_INLINE_MAX, keys_of},
+    load::InFlight,
 };
-use crate::load::InFlight;
 use futures::{
     StreamExt,
     future::ready,
@@ -13,7 +14,7 @@ use futures::{
 };
 use kith_api::ANSWER_BYTES_MAX;
 use kith_net::server::framed::{Piece, Reply};
-use kith_ops::{EvaluateError, Records, Room, SliceSizes, SourceError, Value};
+use kith_ops::{EvaluateError, Records, Room, SliceSizes, Value};
 use kith_wire::v1;
 use std::{
     ops::Range,
@@ -40,7 +41,7 @@ pub(super) struct Parts {
 
 /// A read that is under way.
 struct Slices {
-    service: Arc<NodeService>,
+    evaluator: Arc<Evaluator>,
     job: Arc<Job>,
     sizes: SliceSizes,
     served: Vec<v1::Served>,
@@ -62,7 +63,7 @@ struct Sliced {
     damaged: u64,
 }
 
-impl NodeService {
+impl Evaluator {
     /// As `evaluate`; a read of many values is cut, and its first slice answered here.
     ///
     /// # Errors
@@ -108,7 +109,7 @@ impl NodeService {
             },
             _abandon: job.abandon_on_drop(),
             job: Arc::new(job),
-            service: self,
+            evaluator: self,
             served,
             bytes_left: ANSWER_BYTES_MAX,
             worked: Duration::ZERO,
@@ -162,7 +163,7 @@ impl Slices {
         let part = self.next().await?;
         if part.is_err() || self.sizes.is_over() {
             let took = part.is_ok().then_some(self.worked);
-            self.service.load.note(self.job.key_count(), took);
+            self.evaluator.load.note(self.job.key_count(), took);
         }
         Some(part)
     }
@@ -189,27 +190,21 @@ impl Slices {
             let joined = tokio::task::spawn_blocking(move || sliced(&job, slice, room)).await;
             joined.map_err(|error| Status::internal(format!("evaluation ended unexpectedly: {error}")))?
         };
-        let sliced = sliced.map_err(|error| {
-            if let EvaluateError::Source(SourceError::Damaged { .. }) = error {
-                self.service.suspect(&self.served);
-            }
-            let epoch = self.service.topology.borrow().cluster.epoch;
-            status_of(self.service.node, epoch, &error)
-        })?;
-        self.service.note_damaged(sliced.damaged, &self.served);
+        let sliced = sliced.map_err(|error| self.evaluator.failed(&error, &self.served))?;
+        self.evaluator.note_damaged(sliced.damaged, &self.served);
         let bytes = || sliced.value_bytes as u64;
-        let left = self.service.answered(&self.served, self.job.way, bytes);
+        let left = self.evaluator.quotas.charge_answer(&self.served, self.job.way, bytes);
         let took = started.elapsed();
         self.worked += took;
         self.bytes_left = self.bytes_left.saturating_sub(sliced.value_bytes);
         self.sizes.read(sliced.keys, sliced.value_bytes, took);
         let is_last = self.sizes.is_over();
         if is_last {
-            self.service.note_worked(self.worked);
+            self.evaluator.note_worked(self.worked);
         }
         let rest = v1::EvaluateReply {
             value: None,
-            load: is_last.then(|| self.service.load.load(Instant::now())),
+            load: is_last.then(|| self.evaluator.load.load(Instant::now())),
             served: if is_last || self.cut == Cut::Messages { self.served.clone() } else { Vec::new() },
             service_us: if is_last { u64::try_from(self.worked.as_micros()).unwrap_or(u64::MAX) } else { 0 },
             slices: Vec::new(),

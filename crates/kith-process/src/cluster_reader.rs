@@ -48,8 +48,7 @@ fn only_routers(what: &str) -> Status {
 #[tonic::async_trait]
 impl v1::cluster_server::Cluster for ClusterReader {
     type WatchTopologyStream = BoxStream<'static, Result<v1::Topology, Status>>;
-    type PublishGraphStream = BoxStream<'static, Result<v1::PublishProgress, Status>>;
-    type PushStoreStream = BoxStream<'static, Result<v1::PublishProgress, Status>>;
+    type PushStoreStream = BoxStream<'static, Result<v1::PushProgress, Status>>;
 
     async fn get_topology(&self, _: Request<v1::TopologyRequest>) -> Result<Response<v1::Topology>, Status> {
         Ok(Response::new(self.now()))
@@ -64,17 +63,6 @@ impl v1::cluster_server::Cluster for ClusterReader {
 
     async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::ClusterStatus>, Status> {
         Err(only_routers("cluster status"))
-    }
-
-    async fn publish_graph(
-        &self,
-        _: Request<v1::PublishRequest>,
-    ) -> Result<Response<Self::PublishGraphStream>, Status> {
-        Err(only_routers("publishing"))
-    }
-
-    async fn drop_graph(&self, _: Request<v1::DropRequest>) -> Result<Response<v1::DropReply>, Status> {
-        Err(only_routers("dropping a graph"))
     }
 
     async fn store(&self, _: Request<v1::StoreRequest>) -> Result<Response<v1::StoreReply>, Status> {

@@ -163,11 +163,14 @@ proptest! {
                         let reply = match replies.next() {
                             Some(0) => ReservationReply::Refused(Duration::from_millis(ask.node.0.into())),
                             Some(1) => ReservationReply::Unheld,
+                            Some(2) => ReservationReply::Unknown,
                             _ => ReservationReply::Held,
                         };
                         match reply {
                             ReservationReply::Refused(_) => drop(refused.insert(ask.node)),
-                            ReservationReply::Held => drop(held.insert(ask.part, ask)),
+                            ReservationReply::Held | ReservationReply::Unknown => {
+                                held.insert(ask.part, ask);
+                            }
                             ReservationReply::Unheld => {}
                         }
                         booking.on(ask.part, reply);

@@ -50,8 +50,6 @@ async fn push(
         who: "tests".to_owned(),
         components: serde_json::to_vec(components).expect("documents are JSON").into(),
         missing_max,
-        records: 1,
-        bytes: 1,
         ..Default::default()
     };
     let mut progress = cluster.router.push_store(request).await?;

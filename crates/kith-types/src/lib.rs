@@ -12,6 +12,7 @@
 //! assert_eq!(partition_of_id(1005, partitions).0, 17);
 //! ```
 
+mod causes;
 mod checksum;
 pub mod delta;
 mod error_code;
@@ -23,6 +24,7 @@ mod proof;
 mod query;
 mod time;
 
+pub use causes::with_causes;
 pub use checksum::{crc32c, crc32c_append};
 pub use error_code::{ErrorClass, ErrorCode};
 pub use hash::{

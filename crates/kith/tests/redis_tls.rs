@@ -146,7 +146,7 @@ fn a_token_is_shown_as_a_password_and_opens_what_its_subject_may_read() {
     let failed = cluster.metric("kith_resp_auth_failures_total{role=\"router\"}");
     assert!(failed.is_some_and(|failed| 3.0 <= failed), "{failed:?}");
     let log = cluster.router_log();
-    assert!(log.contains("a Redis client shows a token that nobody has, or of another user"), "{log}");
+    assert!(log.contains("a Redis client presented an unknown token, or the token of another user"), "{log}");
 
     // A certificate says who asks; one that nobody listed may still show a token.
     let ops = cluster.redis(Some(&cluster.authority.papers("ops")));

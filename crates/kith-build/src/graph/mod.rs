@@ -1,10 +1,12 @@
 //! Graphs: edges, entities and members in, a folder of files for each component out.
 
 mod builder;
+mod found;
 mod load;
 mod options;
 
 pub use builder::{ComponentRows, GraphBuilder};
+pub use found::{FoundComponent, find_graph};
 pub use load::{FileRole, LoadOptions, LoadProgress, LoadReport, LoadedFile, MEMBERS_COMPONENT};
 pub(crate) use load::{LoadError, next_version};
 pub use options::{ColumnValue, GraphOptions};

@@ -5,7 +5,7 @@ use super::{Asking, Executor, Planned};
 use crate::topology::Topology;
 use futures::future::join_all;
 use kith_api::QueryError;
-use kith_routing::{Booking, BookingStep, ReservationAsk, ReservationReply};
+use kith_routing::{Booking, BookingStep, RESERVATION_PATIENCE, ReservationAsk, ReservationReply};
 use kith_types::{ErrorCode, NodeId};
 use kith_wire::v1;
 use std::{
@@ -13,9 +13,6 @@ use std::{
     time::{Duration, Instant},
 };
 use tonic::Status;
-
-/// How long a node may take to answer. One that takes longer is read from without a reservation, and the execution deals with its failure.
-const PATIENCE: Duration = Duration::from_millis(100);
 
 const RESERVE: v1::ReservationStep = v1::ReservationStep::Reserve;
 const GIVE_BACK: v1::ReservationStep = v1::ReservationStep::GiveBack;
@@ -106,7 +103,7 @@ impl Executor {
     ) -> Option<Result<v1::EvaluateReply, Status>> {
         let table = &reserving.topology.table;
         let addr = &table.node_at(table.node_index(ask.node)?).address;
-        let patience = PATIENCE.min(reserving.deadline.saturating_duration_since(Instant::now()));
+        let patience = RESERVATION_PATIENCE.min(reserving.deadline.saturating_duration_since(Instant::now()));
         let header = v1::RequestHeader {
             epoch: table.epoch().0,
             deadline_us: u64::try_from(patience.as_micros()).unwrap_or(u64::MAX).max(1),
@@ -142,13 +139,13 @@ impl Executor {
             Some(Err(status)) => {
                 let detail = kith_wire::detail_of(&status);
                 if kith_wire::code_of(&status) != ErrorCode::QuotaExceeded {
-                    return ReservationReply::Unheld;
+                    return ReservationReply::Unknown;
                 }
                 self.note_quota(store, node, v1::QuotaLeft::QuotaTight);
                 refusals.insert(node, status);
                 ReservationReply::Refused(Duration::from_millis(detail.retry_after_ms))
             }
-            None => ReservationReply::Unheld,
+            None => ReservationReply::Unknown,
         }
     }
 }

@@ -85,38 +85,15 @@ impl RouterClient {
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 
-    /// Makes a built version what a store serves: prepared on every node, then one conditional commit.
+    /// Makes built components the next version of a store or graph: prepared on every node, then one conditional commit.
     ///
     /// # Errors
     /// If the router does not answer; errors of the push itself come in the stream.
     pub async fn push_store(
         &self,
         request: v1::PushRequest,
-    ) -> Result<Streaming<v1::PublishProgress>, QueryError> {
+    ) -> Result<Streaming<v1::PushProgress>, QueryError> {
         let reply = self.cluster.clone().push_store(request).await;
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
-    }
-
-    /// Makes built components part of a graph: prepared on every node, then one conditional commit.
-    ///
-    /// # Errors
-    /// If the router does not answer; errors of the publication itself come in the stream.
-    pub async fn publish(
-        &self,
-        request: v1::PublishRequest,
-    ) -> Result<Streaming<v1::PublishProgress>, QueryError> {
-        let reply = self.cluster.clone().publish_graph(request).await;
-        Ok(reply.map_err(|status| self.error(&status))?.into_inner())
-    }
-
-    /// Removes a graph; queries that have started still end.
-    ///
-    /// # Errors
-    /// If there is no such graph or the router does not answer.
-    pub async fn drop_graph(&self, graph: &str) -> Result<(), QueryError> {
-        let request = v1::DropRequest { graph: graph.to_owned() };
-        let mut cluster = self.cluster.clone();
-        let reply = within(CALL_PATIENCE, cluster.drop_graph(request)).await;
-        reply.map(|_| ()).map_err(|status| self.error(&status))
     }
 }

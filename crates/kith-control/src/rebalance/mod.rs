@@ -59,6 +59,16 @@ pub struct Rebalancer {
     driving: Arc<Mutex<Option<String>>>,
 }
 
+/// How a rebalance is to be carried out.
+struct Terms<'a> {
+    /// Who asks for it.
+    who: &'a str,
+    /// How long what was given up is kept.
+    grace: Duration,
+    /// The rate of all copies to one node; 0: no limit.
+    bytes_per_second: u64,
+}
+
 /// The records as read at once.
 struct Records {
     running: Option<Entry>,
@@ -141,8 +151,12 @@ impl Rebalancer {
                 None => 0,
             };
             let begin = Conditions { push_running: None, reclaims_left, dead };
-            let grace = asked.grace_ms.map_or(GRACE_DEFAULT, Duration::from_millis);
-            let (document, state) = self.first_record(plan, &cluster, asked, who, grace, &begin)?;
+            let terms = Terms {
+                who,
+                grace: asked.grace_ms.map_or(GRACE_DEFAULT, Duration::from_millis),
+                bytes_per_second: asked.bytes_per_second,
+            };
+            let (document, state) = self.first_record(plan, &cluster, terms, &begin)?;
             let revision_of = |entry: Option<&Entry>| entry.map_or(0, |entry| entry.revision);
             for (key, revision) in [
                 (keys::REBALANCE, 0),
@@ -193,11 +207,10 @@ impl Rebalancer {
         &self,
         plan: RebalancePlan,
         cluster: &ClusterDocument,
-        asked: &v1::ShapeRequest,
-        who: &str,
-        grace: Duration,
+        terms: Terms<'_>,
         conditions: &Conditions,
     ) -> Result<(RebalanceDocument, RebalanceState), Status> {
+        let Terms { who, grace, bytes_per_second } = terms;
         let table = RoutingTable::new(plan.before.clone())
             .map_err(|error| records::other_release(error.to_string()))?;
         let state = RebalanceState::begin(plan, grace, &table, conditions)
@@ -210,7 +223,7 @@ impl Rebalancer {
             driver: self.coordinator.name().to_owned(),
             fence: 1,
             grace_ms: u64::try_from(grace.as_millis()).unwrap_or(u64::MAX),
-            bytes_per_second: asked.bytes_per_second,
+            bytes_per_second,
             plan: document::plan_document(&state.parts().plan, cluster),
             steps_done: 0,
             first_uncommitted: 0,

@@ -46,8 +46,37 @@ impl Rebalancer {
         store: &ServedDocument,
         component: &ComponentDocument,
     ) -> Result<Manifest, Status> {
+        let sources = self.sources_of(topology, dead, store, component)?;
+        let hash = Some(component.manifest_hash.clone()).filter(|hash| !hash.is_empty());
+        let read = tokio::task::spawn_blocking(move || {
+            let mut last = None;
+            for source in &sources {
+                match read_manifest(&**source, hash.as_deref()) {
+                    Ok(manifest) => return Ok(manifest),
+                    Err(error) => last = Some(error.to_string()),
+                }
+            }
+            Err(last.unwrap_or_default())
+        });
+        let read = read.await.map_err(|error| Status::internal(error.to_string()))?;
+        read.map_err(|detail| {
+            let (store, name, version) = (&store.name, &component.name, component.version);
+            let message =
+                format!("the manifest of {store}/{name} version {version} cannot be read: {detail}");
+            let help = "start the nodes that hold it (see `kith cluster status`)";
+            kith_wire::status(ErrorCode::ManifestUnreadable, message, help)
+        })
+    }
+
+    /// Where the manifest of a component may be read: in the object store, and without it from the nodes that hold it.
+    fn sources_of(
+        &self,
+        topology: &TopologyDocument,
+        dead: &Dead,
+        store: &ServedDocument,
+        component: &ComponentDocument,
+    ) -> Result<Vec<Box<dyn Source>>, Status> {
         let (name, version) = (&component.name, component.version);
-        // Without the object store, nodes that hold it tell.
         let objects = place::objects(&topology.cluster.object_store);
         let built = objects.and_then(|objects| place::of(&objects, &store.name, component));
         let mut sources: Vec<Box<dyn Source>> = Vec::new();
@@ -66,25 +95,7 @@ impl Rebalancer {
                 sources.push(Box::new(PeerSource::new(&self.dialer, &addr, &store.name, name, version)?));
             }
         }
-        let hash = Some(component.manifest_hash.clone()).filter(|hash| !hash.is_empty());
-        let read = tokio::task::spawn_blocking(move || {
-            let read = |source: &dyn Source| read_manifest(source, hash.as_deref());
-            let mut last = None;
-            for source in &sources {
-                match read(&**source) {
-                    Ok(manifest) => return Ok(manifest),
-                    Err(error) => last = Some(error.to_string()),
-                }
-            }
-            Err(last.unwrap_or_default())
-        });
-        let read = read.await.map_err(|error| Status::internal(error.to_string()))?;
-        read.map_err(|detail| {
-            let message =
-                format!("the manifest of {}/{name} version {version} cannot be read: {detail}", store.name);
-            let help = "start the nodes that hold it (see `kith cluster status`)";
-            kith_wire::status(ErrorCode::ManifestUnreadable, message, help)
-        })
+        Ok(sources)
     }
 }
 

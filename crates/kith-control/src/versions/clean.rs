@@ -4,13 +4,39 @@
 //! handed over. A folder of this kind is removed only if its version was dropped by the change at hand, or if nothing was written to
 //! it for [`UploadSettings::orphan_age`](crate::UploadSettings::orphan_age); a push is refused long before that.
 
+use super::Stores;
 use kith_objects::{Objects, ObjectsError};
+use kith_process::place;
 use kith_types::{check_component_name, check_store_name};
-use kith_wire::documents::StoreDocument;
+use kith_wire::documents::{ClusterDocument, StoreDocument};
 use std::{collections::BTreeSet, time::SystemTime};
 
 /// Components and their folders in the cluster's object store.
 type Named = BTreeSet<(String, String)>;
+
+impl Stores {
+    /// Removes built files that no version needs.
+    pub(super) async fn clean(&self, before: StoreDocument, store: StoreDocument) {
+        let orphaned = self.uploads.orphaned();
+        self.with_objects(move |objects| remove_unnamed(objects, &before, &store, orphaned)).await;
+    }
+
+    /// Does something to the object store, if it is this cluster's, on a thread that may wait. What fails is told in the log, and
+    /// done again by whoever comes next.
+    pub(super) async fn with_objects(&self, work: impl FnOnce(&Objects) + Send + 'static) {
+        let ClusterDocument { object_store: location, cluster_id, .. } = self.cluster();
+        let done = tokio::task::spawn_blocking(move || match place::objects(&location) {
+            Ok(objects) => match objects.claim(&cluster_id) {
+                Ok(()) => work(&objects),
+                Err(error) => tracing::error!(%error, location, "nothing is removed from the object store"),
+            },
+            Err(error) => tracing::warn!(%error, location, "the object store cannot be cleaned up"),
+        });
+        if let Err(error) = done.await {
+            tracing::error!(%error, "a clean-up ended unexpectedly");
+        }
+    }
+}
 
 /// What a store's versions name there. What lies elsewhere is somebody else's.
 fn named(store: &StoreDocument) -> Named {

@@ -1,4 +1,4 @@
-//! After a flip: waits until every router that lives serves it, or its lease has ended.
+//! After a flip: it is counted, and every router that lives is waited for until it serves the version or its lease has ended.
 
 use super::Stores;
 use crate::own_status;
@@ -6,7 +6,7 @@ use futures::future::join_all;
 use kith_metadata::keys;
 use kith_process::freshness::LEASE_TTL;
 use kith_versions::{Fence, Followed};
-use kith_wire::v1;
+use kith_wire::{documents::StoreDocument, v1};
 use std::{
     collections::BTreeSet,
     time::{Duration, Instant},
@@ -18,6 +18,15 @@ const FENCE_WAIT: Duration = LEASE_TTL.saturating_add(Duration::from_secs(4));
 const FENCE_RETRY: Duration = Duration::from_millis(50);
 /// A router that does not answer within this time is asked again.
 const ROUTER_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Counts the one write that changed what a store serves, and tells it in the log; its microseconds.
+pub(super) fn flipped(store: &StoreDocument, took: Duration) -> u64 {
+    metrics::histogram!("kith_router_flip_seconds").record(took.as_secs_f64());
+    let version = store.current().map_or(0, |current| current.version);
+    let flip_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+    tracing::info!(store = store.name, version, flip_us, "a version serves");
+    flip_us
+}
 
 impl Stores {
     /// Waits until nobody begins anything older than a change that was just written; what became of each router.

@@ -5,16 +5,19 @@
 mod caretaker;
 mod clean;
 mod commands;
+mod definition;
 mod fence;
+mod lifetime;
 mod observe;
 mod offer;
 mod prepare;
 mod push;
+mod run;
 
 pub use caretaker::take_care;
 pub(crate) use caretaker::{is_live, wait_until_live};
 pub(crate) use observe::{last_push, observed};
-pub(crate) use push::{Push, Size};
+pub(crate) use push::Push;
 
 use crate::UploadSettings;
 use kith_metadata::MetadataStore;

@@ -6,7 +6,7 @@ use kith_engine::{FetchError, MANIFEST_NAME, Manifest, ObjectError, OpenError};
 use kith_net::server::security::audit::{self, Refused};
 use kith_objects::{Location, Objects};
 use kith_process::place::{self, PlaceError, UrlRefused};
-use kith_types::ErrorCode;
+use kith_types::{ErrorCode, with_causes};
 use kith_wire::documents::{ComponentDocument, StoreDocument};
 use std::time::{Duration, SystemTime};
 use tonic::Status;
@@ -160,11 +160,11 @@ fn url_not_allowed(refused: &UrlRefused) -> Status {
 
 fn unusable(error: &PlaceError) -> Status {
     let help = "see docs/operating/object-stores.md for the settings of object stores";
-    kith_wire::status(ErrorCode::ObjectStoreUnreachable, chain(error), help)
+    kith_wire::status(ErrorCode::ObjectStoreUnreachable, with_causes(error), help)
 }
 
 fn unreadable(place: &Objects, error: &FetchError) -> Status {
-    let message = format!("{}: {}", place.location(), chain(error));
+    let message = format!("{}: {}", place.location(), with_causes(error));
     match error {
         FetchError::Manifest(OpenError::NoComponent { .. }) => damaged(
             format!("{} holds no built version: it has no {MANIFEST_NAME}", place.location()),
@@ -183,15 +183,4 @@ fn unreadable(place: &Objects, error: &FetchError) -> Status {
 
 fn damaged(message: String, help: &str) -> Status {
     kith_wire::status(ErrorCode::VersionDamaged, message, help)
-}
-
-/// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
 }

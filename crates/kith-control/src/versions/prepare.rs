@@ -64,20 +64,7 @@ impl Stores {
                 Ok(()) => {}
                 Err(_) => supply.failed(pull.node),
             }
-            let (push, node) = (push.push.clone(), pull.node);
-            let command = match &result {
-                Ok(()) => Command::Ready { push, node },
-                Err(status) => {
-                    let error = status.message();
-                    tracing::warn!(
-                        store = store.name,
-                        node = node.0,
-                        error,
-                        "a node does not have the version"
-                    );
-                    Command::NodeFailed { push, node, reason: error.to_owned() }
-                }
-            };
+            let command = outcome_of(push, pull.node, &result);
             let (who, standing) = ("", Trust::default());
             let context = Context { now: now(), who, standing, holders: &holders, rebalance: None };
             state = state.apply(&command, &context)?.state;
@@ -113,7 +100,7 @@ impl Stores {
             match self.try_prepare(node, request.clone(), progress).await {
                 Err(status) if is_away(&status) && started.elapsed() < patience => {
                     // No component and no bytes: this node is waited for.
-                    let waiting = v1::PublishProgress { node: node.0, ..Default::default() };
+                    let waiting = v1::PushProgress { node: node.0, ..Default::default() };
                     let _ = progress.try_send(Ok(waiting));
                     tokio::time::sleep(NODE_RETRY).await;
                 }
@@ -148,7 +135,7 @@ impl Stores {
             if step.ready {
                 return Ok(());
             }
-            let report = v1::PublishProgress {
+            let report = v1::PushProgress {
                 node: node.0,
                 component: step.component,
                 bytes_done: step.bytes_done,
@@ -160,6 +147,19 @@ impl Stores {
             let _ = progress.try_send(Ok(report));
         }
         Err(Status::unavailable("it ended before it was ready"))
+    }
+}
+
+/// What a node's answer changes in the store's record.
+fn outcome_of(push: &Push, node: NodeId, result: &Result<(), Status>) -> Command {
+    let id = push.push.clone();
+    match result {
+        Ok(()) => Command::Ready { push: id, node },
+        Err(status) => {
+            let error = status.message();
+            tracing::warn!(store = push.store, node = node.0, error, "a node does not have the version");
+            Command::NodeFailed { push: id, node, reason: error.to_owned() }
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the keys of a store came to, and how errors are told.
+//! The values that a read found, and errors as replies.
 
 use kith_api::QueryError;
 use kith_ops::{Record, RecordError, Records};
@@ -6,34 +6,33 @@ use kith_schema::{RecordView, Schema};
 use kith_wire::resp::error_prefix;
 use std::{borrow::Cow, ops::Range, sync::Arc};
 
-/// What one read came to; those that were read together share it.
+/// The answer to one read. Reads that went together share the values.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     values: Arc<Values>,
-    /// This read's keys.
+    /// Which of the values are this read's.
     keys: Range<usize>,
 }
 
 /// The values of keys of one store, all of one version.
 #[derive(Debug)]
 pub(super) struct Values {
-    /// The store.
     pub store: String,
-    /// What came of each key.
+    /// The outcome of each key.
     pub records: Records,
-    /// What values are records of, where they are.
+    /// The schema of the values, if they are records.
     pub schema: Option<Schema>,
-    /// The error of keys that nobody answered for.
+    /// The error reply for keys that no replica answered for.
     pub unanswered: String,
 }
 
 impl Answer {
-    /// To these of the keys.
+    /// The answer for `keys`, a range of the values' keys.
     pub fn new(values: Arc<Values>, keys: Range<usize>) -> Self {
         Self { values, keys }
     }
 
-    /// Bytes of this read's values. `O(keys)`.
+    /// The total length of this read's values in bytes. `O(keys)`.
     pub fn bytes(&self) -> usize {
         let records = &self.values.records;
         let length = |key| match records.get(key) {
@@ -43,10 +42,10 @@ impl Answer {
         self.keys.clone().map(length).sum()
     }
 
-    /// The value of a key; `None` proves that there is none.
+    /// The value of a key; `None` if the key does not exist.
     ///
     /// # Errors
-    /// The reply, if it cannot be had.
+    /// The error reply, if the value cannot be read.
     pub fn value(&self, key: usize) -> Result<Option<Cow<'_, [u8]>>, String> {
         let values = &*self.values;
         match values.records.get(self.keys.start + key) {
@@ -63,11 +62,11 @@ impl Answer {
 }
 
 impl Values {
-    /// A record as JSON, anything else as it is.
+    /// A record as JSON; any other value as it is.
     fn text<'a>(&self, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, String> {
         let Some(schema) = &self.schema else { return Ok(Cow::Borrowed(bytes)) };
         let json = RecordView::new(schema, bytes).and_then(|record| record.to_json());
-        // Its checksum holds, so that it was built so: no replica has it better.
+        // The checksum holds, so the version was built with this record: other replicas have the same bytes.
         json.map(|json| Cow::Owned(json.into_bytes())).map_err(|fault| self.damaged(fault.to_string()))
     }
 
@@ -89,7 +88,7 @@ impl Values {
     }
 }
 
-/// An error as a reply: code, message, what to do.
+/// An error as a reply: its code, its message, and what to do.
 pub(super) fn refusal(error: &QueryError) -> String {
     format!("{} {}: {error} ({})", error_prefix(error.code()), error.code(), error.help())
 }

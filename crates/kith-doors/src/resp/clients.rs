@@ -1,4 +1,4 @@
-//! Who is connected.
+//! The clients that are connected, for `CLIENT LIST`.
 
 use super::visitor::Visitor;
 use parking_lot::{Mutex, MutexGuard};
@@ -21,31 +21,31 @@ pub(super) struct Clients {
     connected: Mutex<BTreeMap<u64, Arc<Client>>>,
 }
 
-/// One connection, as the others see it.
+/// One connection, as `CLIENT LIST` shows it.
 #[derive(Debug)]
 pub(crate) struct Client {
     pub id: u64,
     peer: SocketAddr,
     local: SocketAddr,
     since: Duration,
-    /// When it last asked, in milliseconds since the endpoint started.
+    /// When it last sent something, in milliseconds since the endpoint started.
     asked: AtomicU64,
     said: Mutex<Said>,
-    /// Who they are; written when they show it.
+    /// The client's identity; written when the client authenticates.
     visitor: Mutex<Visitor>,
 }
 
-/// What a client says of itself.
+/// What a client says about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Said {
     pub name: String,
     pub library: String,
     pub library_version: String,
-    /// Of RESP.
+    /// The version of RESP: 2 or 3.
     pub protocol: i64,
 }
 
-/// A connection, as long as it is there.
+/// Keeps a connection in the list until it is dropped.
 #[derive(Debug)]
 pub(super) struct Connected {
     clients: Arc<Clients>,
@@ -53,12 +53,12 @@ pub(super) struct Connected {
 }
 
 impl Clients {
-    /// Nobody yet.
+    /// An empty list.
     pub fn new(now: Instant) -> Self {
         Self { started: now, connections: AtomicU64::new(0), connected: Mutex::default() }
     }
 
-    /// One more.
+    /// Adds a connection.
     pub fn connect(self: &Arc<Self>, peer: SocketAddr, local: SocketAddr) -> Connected {
         let id = self.connections.fetch_add(1, Ordering::Relaxed) + 1;
         let since = self.started.elapsed();
@@ -70,28 +70,28 @@ impl Clients {
         Connected { clients: Arc::clone(self), client }
     }
 
-    /// How many there are.
+    /// The number of connections now.
     pub fn count(&self) -> usize {
         self.lock().len()
     }
 
-    /// How many there have been.
+    /// The number of connections since the endpoint started.
     pub fn connections(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// Since the endpoint started.
+    /// The time since the endpoint started.
     pub fn uptime(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// A line for each, as Redis has them.
+    /// One line for each connection, in the format of Redis.
     pub fn list(&self) -> String {
         let now = self.uptime();
         self.lock().values().map(|client| client.line(now) + "\n").collect()
     }
 
-    /// The line of one.
+    /// The line of one connection.
     pub fn line(&self, client: &Client) -> String {
         client.line(self.uptime())
     }
@@ -102,7 +102,7 @@ impl Clients {
 }
 
 impl Connected {
-    /// It asks something.
+    /// Notes that the client has sent something.
     pub fn asks(&self) {
         let now = self.clients.uptime().as_millis() as u64;
         self.client.asked.store(now, Ordering::Relaxed);
@@ -116,22 +116,22 @@ impl Drop for Connected {
 }
 
 impl Client {
-    /// Where it is.
+    /// The client's address.
     pub(super) fn peer(&self) -> SocketAddr {
         self.peer
     }
 
-    /// What it says of itself, to be changed.
+    /// What the client says about itself, locked for reading or changing.
     pub(super) fn said(&self) -> MutexGuard<'_, Said> {
         self.said.lock()
     }
 
-    /// From now on they are this visitor.
+    /// Sets the client's identity.
     pub(super) fn is(&self, visitor: Visitor) {
         *self.visitor.lock() = visitor;
     }
 
-    /// What they are called now; in one word, as lines are read by words.
+    /// The client's name in the access file, as one word: programs split the lines at spaces.
     fn user(&self) -> Option<String> {
         let name = self.visitor.lock().name()?;
         let word = |letter: char| if letter.is_whitespace() || letter.is_control() { '_' } else { letter };

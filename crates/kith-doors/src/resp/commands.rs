@@ -1,6 +1,6 @@
-//! The commands there are, as `COMMAND` describes them, and those of Redis that write.
+//! The commands that this door answers, as `COMMAND` describes them, and the commands of Redis that write.
 
-/// What answers a command.
+/// What a command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     Auth,
@@ -21,67 +21,90 @@ pub(super) enum Verb {
     Strlen,
 }
 
-/// One command.
+/// The description of one command.
 #[derive(Debug)]
 pub(super) struct Spec {
     pub verb: Verb,
-    /// In small letters.
+    /// In lower case.
     pub name: &'static str,
-    /// Arguments with the name; below zero: at least so many.
+    /// The number of arguments, the name included. A negative number is a minimum: `-2` is two or more.
     pub arity: i64,
-    pub flags: &'static [&'static str],
-    /// The first and last key among the arguments, and the step between them; zeros: none.
-    pub keys: (i64, i64, i64),
+    pub kind: Kind,
     pub group: &'static str,
     pub summary: &'static str,
 }
 
-const READ: &[&str] = &["readonly", "fast"];
-const PLAIN: &[&str] = &["fast"];
-const NO_AUTH: &str = "no_auth";
-const GREETING: &[&str] = &["noscript", "loading", "stale", "fast", NO_AUTH];
-const NONE: (i64, i64, i64) = (0, 0, 0);
-
-const fn spec(
-    verb: Verb,
-    name: &'static str,
-    arity: i64,
-    flags: &'static [&'static str],
-    keys: (i64, i64, i64),
-    group: &'static str,
-    summary: &'static str,
-) -> Spec {
-    Spec { verb, name, arity, flags, keys, group, summary }
+/// What a client has to know to route a command: when it may be sent, and which of its arguments are keys.
+#[derive(Debug)]
+pub(super) struct Kind {
+    pub flags: &'static [&'static str],
+    /// The indexes of the first and the last key among the arguments, and the step between keys; zeros if there are none.
+    pub keys: (i64, i64, i64),
 }
 
+const NO_AUTH: &str = "no_auth";
+
+/// Reads one key.
+const READ: Kind = Kind { flags: &["readonly", "fast"], keys: (1, 1, 1) };
+/// Reads any number of keys.
+const READ_MANY: Kind = Kind { keys: (1, -1, 1), ..READ };
+/// Reads no key.
+const PLAIN: Kind = Kind { flags: &["fast"], keys: (0, 0, 0) };
+/// Reads no key, and may be sent before authentication.
+const GREETING: Kind = Kind { flags: &["noscript", "loading", "stale", "fast", NO_AUTH], ..PLAIN };
+
 impl Spec {
-    /// Whether it is answered before anybody has said who they are.
+    const fn new(
+        verb: Verb,
+        name: &'static str,
+        arity: i64,
+        kind: Kind,
+        group: &'static str,
+        summary: &'static str,
+    ) -> Self {
+        Self { verb, name, arity, kind, group, summary }
+    }
+
+    /// Whether a client may send it before it has authenticated.
     pub fn is_greeting(&self) -> bool {
-        self.flags.contains(&NO_AUTH)
+        self.kind.flags.contains(&NO_AUTH)
+    }
+
+    /// Whether the command may have this number of arguments, the name included.
+    pub fn takes(&self, arguments: usize) -> bool {
+        let got = arguments as i64;
+        if self.arity < 0 { -self.arity <= got } else { got == self.arity }
     }
 }
 
-/// All of them, by name.
-pub(super) const ALL: [Spec; 16] = [
-    spec(Verb::Auth, "auth", -2, GREETING, NONE, "connection", "Shows a token: who asks from then on"),
-    spec(Verb::Client, "client", -2, PLAIN, NONE, "connection", "Names connections, and lists them"),
-    spec(Verb::Cluster, "cluster", -2, PLAIN, NONE, "cluster", "Refused: any server answers for all keys"),
-    spec(Verb::Command, "command", -1, PLAIN, NONE, "server", "Describes the commands there are"),
-    spec(Verb::Config, "config", -2, PLAIN, NONE, "server", "Tells the settings that Redis has too"),
-    spec(Verb::Echo, "echo", 2, PLAIN, NONE, "connection", "Returns its argument"),
-    spec(Verb::Exists, "exists", -2, READ, (1, -1, 1), "generic", "Counts the keys that are there"),
-    spec(Verb::Get, "get", 2, READ, (1, 1, 1), "string", "The value of a key, as store:key"),
-    spec(Verb::Hello, "hello", -1, GREETING, NONE, "connection", "Chooses the protocol, and shows a token"),
-    spec(Verb::Info, "info", -1, PLAIN, NONE, "server", "Tells about the server"),
-    spec(Verb::MultiGet, "mget", -2, READ, (1, -1, 1), "string", "The values of keys of any stores"),
-    spec(Verb::Ping, "ping", -1, PLAIN, NONE, "connection", "Answers"),
-    spec(Verb::Quit, "quit", -1, GREETING, NONE, "connection", "Closes the connection"),
-    spec(Verb::Reset, "reset", 1, GREETING, NONE, "connection", "Makes the connection as new"),
-    spec(Verb::Select, "select", 2, PLAIN, NONE, "connection", "Takes database 0, the only one"),
-    spec(Verb::Strlen, "strlen", 2, READ, (1, 1, 1), "string", "The length of a value in bytes"),
+/// All commands, sorted by name.
+pub(super) static ALL: [Spec; 16] = [
+    Spec::new(Verb::Auth, "auth", -2, GREETING, "connection", "Authenticates the connection with a token"),
+    Spec::new(Verb::Client, "client", -2, PLAIN, "connection", "Names and lists connections"),
+    Spec::new(Verb::Cluster, "cluster", -2, PLAIN, "cluster", "Refused: any server answers for all keys"),
+    Spec::new(Verb::Command, "command", -1, PLAIN, "server", "Describes the commands"),
+    Spec::new(Verb::Config, "config", -2, PLAIN, "server", "Returns the settings that Redis has too"),
+    Spec::new(Verb::Echo, "echo", 2, PLAIN, "connection", "Returns its argument"),
+    Spec::new(Verb::Exists, "exists", -2, READ_MANY, "generic", "Counts the keys that exist"),
+    Spec::new(Verb::Get, "get", 2, READ, "string", "Returns the value of a key, given as store:key"),
+    Spec::new(
+        Verb::Hello,
+        "hello",
+        -1,
+        GREETING,
+        "connection",
+        "Selects the protocol version, and authenticates",
+    ),
+    Spec::new(Verb::Info, "info", -1, PLAIN, "server", "Describes the server"),
+    Spec::new(Verb::MultiGet, "mget", -2, READ_MANY, "string", "Returns the values of keys of any stores"),
+    Spec::new(Verb::Ping, "ping", -1, PLAIN, "connection", "Returns PONG, or its argument"),
+    Spec::new(Verb::Quit, "quit", -1, GREETING, "connection", "Closes the connection"),
+    Spec::new(Verb::Reset, "reset", 1, GREETING, "connection", "Resets the connection"),
+    Spec::new(Verb::Select, "select", 2, PLAIN, "connection", "Accepts database 0, the only one"),
+    Spec::new(Verb::Strlen, "strlen", 2, READ, "string", "Returns the length of a value in bytes"),
 ];
 
-/// Commands of Redis that write. They are told that stores are read-only, rather than that they are unknown.
+/// Commands of Redis that write. Their error says that stores are read-only, rather than that the command is unknown.
 const WRITES: [&str; 70] = [
     "append",
     "bitfield",
@@ -155,12 +178,12 @@ const WRITES: [&str; 70] = [
     "zrem",
 ];
 
-/// The longest name of any: longer ones need not be looked for.
+/// No command has a longer name.
 const NAME_BYTES_MAX: usize = 16;
 
-/// The index in [`ALL`] of the command of that name, in whatever letters.
+/// The index in [`ALL`] of the command with this name, in any case.
 pub(super) fn index_of(name: &[u8]) -> Option<usize> {
-    // Nearly all that are asked.
+    // Nearly all commands are one of these.
     match name {
         b"GET" | b"get" => return Some(GET),
         b"MGET" | b"mget" => return Some(MULTI_GET),
@@ -173,12 +196,12 @@ pub(super) fn index_of(name: &[u8]) -> Option<usize> {
 const GET: usize = 7;
 const MULTI_GET: usize = 10;
 
-/// Whether Redis has a command of that name that writes.
+/// Whether this is the name of a Redis command that writes.
 pub(super) fn writes(name: &[u8]) -> bool {
     small(name).is_some_and(|name| WRITES.binary_search(&name.as_str()).is_ok())
 }
 
-/// A name in small letters; `None` if no command has it.
+/// A name in lower case; `None` if it is too long for a command, or not ASCII.
 pub(super) fn small(name: &[u8]) -> Option<String> {
     if NAME_BYTES_MAX < name.len() || !name.is_ascii() {
         return None;

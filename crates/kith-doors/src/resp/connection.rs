@@ -1,4 +1,4 @@
-//! One connection: reads, has commands interpreted, writes. One task, a round at a time.
+//! One connection: a task that reads commands, has them interpreted, and writes their replies, one round at a time.
 
 use super::{
     answer::Answer,
@@ -6,6 +6,7 @@ use super::{
     dialogue::{Dialogue, Flow},
     endpoint::Endpoint,
     round::Round,
+    unfinished::Unfinished,
     visitor::Visitor,
 };
 use crate::parting::{LINGER, LINGER_BYTES, STRANGER_LINGER_BYTES, part};
@@ -13,28 +14,30 @@ use bytes::{Buf, BytesMut};
 use kith_api::QueryError;
 use kith_net::{
     Charge,
-    server::connections::{self, Reason, STRANGER_MESSAGES_MAX, Seen, UNCHARGED_BYTES, Watch, closed},
+    server::connections::{self, STRANGER_MESSAGES_MAX, UNCHARGED_BYTES},
 };
 use kith_wire::resp::{Decoder, Limits, Malformed, Replies};
 use std::{io, pin::pin, sync::Arc, task::Poll, time::Duration};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
-    time::{Instant, Interval, MissedTickBehavior, timeout},
+    time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 
-/// Commands of one round of a client that nobody knows: each is refused, and that is a line of the audit log.
+/// The most commands of one round before the client has authenticated: each of them is refused with a line in the audit log.
 const STRANGER_ROUND: u64 = 4;
-/// What a client is told that nobody knows after so many commands.
+/// The reply to a client that sends too many commands before it authenticates.
 const UNKNOWN_FOR_LONG: &str = "NOAUTH too many commands before AUTH: closing the connection";
-/// What one read takes at the least.
+/// The least room that a read has.
 const READ_BYTES: usize = 16 << 10;
-/// Emptied buffers above this size are given back.
+/// Empty buffers larger than this are freed.
 const KEPT_BYTES: usize = 1 << 20;
-/// Who takes no byte of its replies for so long is hung up on: its round is held in memory. Sooner where memory is short, as all are.
+/// A client that takes no byte of its replies for this long is disconnected, because its round is held in memory. Where memory is
+/// short, it is disconnected sooner, like every slow client.
 const STALLED: Duration = Duration::from_secs(60);
 
-/// Speaks RESP with `visitor` on `stream` until its peer closes it or breaks the protocol, or `stop`: the round under way is answered then.
+/// Speaks RESP with `visitor` on `stream` until the peer closes it or breaks the protocol, or until `stop` is cancelled; the round
+/// under way is answered first.
 ///
 /// # Errors
 /// The stream's.
@@ -50,7 +53,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     let connection = Connection {
         stream,
         connected,
-        begun: Begun::new(&place),
+        unfinished: Unfinished::new(&place),
         place: Arc::clone(&place),
         endpoint,
         dialogue,
@@ -67,28 +70,30 @@ struct Connection<S> {
     stream: S,
     connected: Connected,
     place: Arc<connections::Connected>,
-    begun: Begun,
+    unfinished: Unfinished,
     endpoint: Arc<Endpoint>,
     dialogue: Dialogue,
     decoder: Decoder,
     inbox: BytesMut,
     out: Replies,
-    /// Commands that came since nobody knows the client.
+    /// The number of commands that came before the client authenticated.
     unknown: u64,
-    /// Bytes that were sent so far.
+    /// The number of bytes sent so far.
     sent: u64,
 }
 
-/// What follows a round.
+/// What the connection does after a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Next {
-    /// More has to come.
+    /// Reads more from the socket.
     Read,
-    /// Another round, of what is here already.
+    /// Starts another round with what has been read already.
     Again,
+    /// Closes the connection.
     Close,
-    /// After too many commands of a client that nobody knows.
+    /// Closes the connection of a client that has sent too many commands without authenticating.
     Unknown,
+    /// Closes the connection of a client that broke the protocol.
     Malformed(Malformed),
 }
 
@@ -108,17 +113,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             if !self.make_room() {
                 return self
-                    .hang_up_on("ERR overloaded: requests that are under way take all the memory there is")
+                    .hang_up_on("ERR overloaded: requests under way use all the memory that this process has for them")
                     .await;
             }
             let read = tokio::select! {
                 read = self.stream.read_buf(&mut self.inbox) => read?,
-                () = self.begun.is_too_slow(), if !self.inbox.is_empty() => {
-                    return self.hang_up_on("ERR the command did not come in time").await;
+                () = self.unfinished.is_too_slow(), if !self.inbox.is_empty() => {
+                    return self.hang_up_on("ERR the command did not arrive in time").await;
                 }
                 () = &mut stopped => return self.close().await,
             };
-            self.begun.received += read as u64;
+            self.unfinished.received(read);
             if read == 0 {
                 return Ok(());
             }
@@ -126,7 +131,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// The commands that are here, interpreted.
+    /// Interprets the commands that have been read, up to the end of the round.
     fn take_in(&mut self) -> (Round, Next) {
         let mut round = Round::new(self.dialogue.version());
         self.out.speak(self.dialogue.version());
@@ -163,7 +168,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
         };
         self.inbox.advance(taken);
-        self.begun.taken += u64::from(0 < taken);
+        if 0 < taken {
+            self.unfinished.finished();
+        }
         if self.dialogue.limits() == Limits::USUAL {
             self.place.is_known_now();
         }
@@ -180,7 +187,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         drop(answers);
         self.endpoint.note_errors(round.errors());
-        // Which commands arrive together is not their sender's choice: each has all the room for itself.
+        // A client does not choose which of its commands arrive together, so each may have an answer of the full size.
         for mut alone in round.one_by_one() {
             let answers = self.endpoint.read(alone.reads()).await;
             self.reply(alone, answers).await?;
@@ -204,7 +211,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Charges answers, which are kept until the last of them is sent. They become errors if there is no memory for them.
+    /// Charges the memory of answers until the last of them is sent. If there is none left, they become errors.
     fn charge(&self, answers: &mut [Result<Answer, QueryError>]) -> Charge {
         let bytes = answers.iter().flatten().map(Answer::bytes).sum();
         self.place.charge_reply(bytes).unwrap_or_else(|refused| {
@@ -217,7 +224,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         })
     }
 
-    /// Sends what is written.
+    /// Sends the encoded replies.
     async fn send(&mut self) -> io::Result<()> {
         let mut left = self.out.bytes();
         while !left.is_empty() {
@@ -229,13 +236,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.sent += written as u64;
             self.place.has_taken(self.sent);
         }
-        // TLS keeps what the socket did not take: a little.
+        // TLS buffers the little that the socket did not take.
         in_time(&self.endpoint, self.stream.flush()).await?;
         self.out.clear(KEPT_BYTES);
         Ok(())
     }
 
-    /// Says what is wrong, and closes: nothing after it can be understood.
+    /// Replies with what is wrong, and closes the connection: nothing after it can be decoded.
     async fn hang_up(&mut self, malformed: &Malformed) -> io::Result<()> {
         self.endpoint.note_malformed(malformed);
         self.hang_up_on(&format!("ERR {malformed}")).await
@@ -248,17 +255,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         part(&mut self.stream, most).await
     }
 
-    /// The end, in order: over TLS that is said, and nobody waits for somebody who does not hear it.
+    /// Closes the connection in order. TLS tells the peer so, but does not wait for long until the peer hears it.
     async fn close(mut self) -> io::Result<()> {
         timeout(LINGER, self.stream.shutdown()).await.unwrap_or(Ok(()))
     }
 
-    /// Room for a read: more for a command that is long already, so that it is not read in thousands of pieces. `false`: there is no
-    /// memory for it.
+    /// Makes room for a read. A command that is long already gets more, so that it is not read in thousands of pieces. Returns `false` if
+    /// there is no memory for it.
     #[must_use]
     fn make_room(&mut self) -> bool {
         if self.inbox.is_empty() {
-            self.begun.charge = None;
+            self.unfinished.refund();
             if KEPT_BYTES < self.inbox.capacity() {
                 self.inbox = BytesMut::new();
             }
@@ -267,46 +274,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.inbox.reserve(READ_BYTES.max(self.inbox.len().min(KEPT_BYTES)));
         }
         let is_large = UNCHARGED_BYTES < self.inbox.len();
-        !is_large || self.begun.pay(&self.place, self.inbox.capacity())
+        !is_large || self.unfinished.pay(&self.place, self.inbox.capacity())
     }
 }
 
-/// The command that has begun, and is not whole.
-struct Begun {
-    charge: Option<Charge>,
-    watch: Watch,
-    look: Interval,
-    received: u64,
-    taken: u64,
-}
-
-impl Begun {
-    fn new(place: &connections::Connected) -> Self {
-        let (watch, every) = place.watch();
-        let mut look = tokio::time::interval_at(Instant::now() + every, every);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { charge: None, watch, look, received: 0, taken: 0 }
-    }
-
-    #[must_use]
-    fn pay(&mut self, place: &connections::Connected, bytes: usize) -> bool {
-        self.charge.get_or_insert_with(|| place.charge()).grow_to(bytes)
-    }
-
-    /// Ready if it should have come by now.
-    async fn is_too_slow(&mut self) {
-        loop {
-            self.look.tick().await;
-            let (messages, received) = (self.taken, self.received);
-            let seen = Seen { messages, received, has_begun: true, ..Seen::default() };
-            if self.watch.look(seen) == Some(Reason::SlowRequest) {
-                return closed(Reason::SlowRequest.code().name());
-            }
-        }
-    }
-}
-
-/// A step of writing, for which nobody waits for ever. Nearly always it is done at once, and needs no timer.
+/// Waits for a write, but not for longer than [`STALLED`]. Nearly every write is done at once, and needs no timer.
 async fn in_time<T>(endpoint: &Endpoint, step: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     let mut step = pin!(step);
     if let Poll::Ready(done) = futures::poll!(step.as_mut()) {

@@ -2,15 +2,17 @@
 
 use super::{
     commands::{self, Spec},
-    dialogue::{Host, unknown_subcommand, wrong_number_of},
-    round::{Round, shown},
+    host::Host,
+    refused::{Refused, shown, unknown_subcommand, wrong_number_of},
+    round::Round,
 };
 use kith_wire::resp::{Command, Replies, Version};
 
-/// Who answers, in `HELLO`.
+/// The name and release of this server in the reply to `HELLO`.
 const SERVER: &str = "kith";
 const RELEASE: &str = env!("CARGO_PKG_VERSION");
 
+/// The reply to `HELLO`.
 pub(super) fn hello(version: Version, client: u64, replies: &mut Replies) {
     replies.map(7);
     let texts = [("server", SERVER), ("version", RELEASE), ("mode", "standalone"), ("role", "master")];
@@ -26,7 +28,7 @@ pub(super) fn hello(version: Version, client: u64, replies: &mut Replies) {
     replies.array(0);
 }
 
-/// `INFO [section…]`; all of them unless some are named. A section that is not there is empty, as in Redis.
+/// `INFO [section…]`: the named sections, or all of them. An unknown section is empty, as in Redis.
 pub(super) fn info(command: &Command<'_>, round: &mut Round, host: &dyn Host) {
     let named = |wanted: &str| command.rest().any(|asked| asked.eq_ignore_ascii_case(wanted.as_bytes()));
     let is_all = command.len() == 1 || ["all", "default", "everything"].into_iter().any(named);
@@ -36,14 +38,14 @@ pub(super) fn info(command: &Command<'_>, round: &mut Round, host: &dyn Host) {
     round.reply(|replies| replies.bulk(text.as_bytes()));
 }
 
-/// `CONFIG GET pattern…`: names and values of the settings that match.
-pub(super) fn config(command: &Command<'_>, round: &mut Round, host: &dyn Host) -> Result<(), String> {
+/// `CONFIG GET pattern…`: the names and values of the settings that match a pattern.
+pub(super) fn config(command: &Command<'_>, round: &mut Round, host: &dyn Host) -> Result<(), Refused> {
     let asked = command.get(1).unwrap_or_default();
     match (commands::small(asked).as_deref(), command.len()) {
         (Some("get"), 2) => return Err(wrong_number_of("config|get")),
         (Some("get"), _) => {}
         (Some("set" | "rewrite" | "resetstat"), _) => {
-            let help = "set in the settings file of the process: docs/operating/settings.md";
+            let help = "change the settings file of the process: docs/operating/settings.md";
             return Err(format!("ERR CONFIG {} is not possible here ({help})", shown(asked)));
         }
         _ => return Err(unknown_subcommand(asked)),
@@ -68,7 +70,7 @@ pub(super) fn config(command: &Command<'_>, round: &mut Round, host: &dyn Host) 
 }
 
 /// `COMMAND [COUNT|DOCS|INFO|LIST]`.
-pub(super) fn command(command: &Command<'_>, round: &mut Round) -> Result<(), String> {
+pub(super) fn command(command: &Command<'_>, round: &mut Round) -> Result<(), Refused> {
     let named =
         || command.rest().skip(1).map(|name| commands::index_of(name).map(|index| &commands::ALL[index]));
     let all = command.len() <= 2;
@@ -108,16 +110,18 @@ pub(super) fn command(command: &Command<'_>, round: &mut Round) -> Result<(), St
     Ok(())
 }
 
+/// One entry of `COMMAND` and `COMMAND INFO`.
 fn describe(spec: &Spec, replies: &mut Replies) {
     replies.array(6);
     replies.bulk(spec.name.as_bytes());
     replies.integer(spec.arity);
-    replies.array(spec.flags.len());
-    spec.flags.iter().for_each(|flag| replies.simple(flag));
-    let (first, last, step) = spec.keys;
+    replies.array(spec.kind.flags.len());
+    spec.kind.flags.iter().for_each(|flag| replies.simple(flag));
+    let (first, last, step) = spec.kind.keys;
     [first, last, step].into_iter().for_each(|number| replies.integer(number));
 }
 
+/// One entry of `COMMAND DOCS`.
 fn document(spec: &Spec, replies: &mut Replies) {
     replies.bulk(spec.name.as_bytes());
     replies.map(3);

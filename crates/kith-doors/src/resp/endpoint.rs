@@ -1,12 +1,12 @@
-//! What all connections of Redis clients share.
+//! What all connections of Redis clients share: the backend, the list of clients, and metrics.
 
 use super::{
     answer::Answer,
     clients::{Client, Clients, Connected},
     commands,
-    dialogue::Host,
+    host::Host,
+    keys::Group,
     reads::Reads,
-    round::Group,
 };
 use crate::{Backend, CONNECTIONS_MAX};
 use futures::future::join_all;
@@ -23,7 +23,7 @@ use std::{
     time::Instant,
 };
 
-/// What the connections of one listener share.
+/// The state that the connections of one listener share.
 pub(super) struct Endpoint {
     backend: Arc<dyn Backend>,
     reads: Arc<Reads>,
@@ -34,7 +34,7 @@ pub(super) struct Endpoint {
 }
 
 struct Metrics {
-    /// By index in [`commands::ALL`]; the last is of those that are unknown.
+    /// By index in [`commands::ALL`]; the last one counts unknown commands.
     commands: Vec<Counter>,
     auth_failures: Counter,
     errors: Counter,
@@ -64,7 +64,7 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// One that listens at `addr`, and has no connections yet.
+    /// An endpoint that listens at `addr`, without connections.
     pub fn new(backend: Arc<dyn Backend>, addr: SocketAddr) -> Arc<Self> {
         Arc::new(Self {
             metrics: Metrics::new(backend.role()),
@@ -76,12 +76,12 @@ impl Endpoint {
         })
     }
 
-    /// One more connection.
+    /// Adds a connection.
     pub fn connect(&self, peer: SocketAddr) -> Connected {
         self.clients.connect(peer, self.addr)
     }
 
-    /// Reads all groups at once; answers in their order.
+    /// Reads all groups concurrently, and returns their answers in the same order.
     pub async fn read(&self, groups: Vec<Group>) -> Vec<Result<Answer, QueryError>> {
         let mut reads = groups.into_iter().map(|group| self.reads.read(group));
         match (reads.len(), reads.next()) {
@@ -90,20 +90,20 @@ impl Endpoint {
         }
     }
 
-    /// Commands were answered with errors.
+    /// Counts commands that were answered with an error.
     pub fn note_errors(&self, count: u64) {
         if 0 < count {
             self.metrics.errors.increment(count);
         }
     }
 
-    /// A connection is closed because of what it sent.
+    /// Counts a connection that is closed because it broke the protocol.
     pub fn note_malformed(&self, malformed: &Malformed) {
         self.metrics.malformed.increment(1);
-        tracing::debug!(%malformed, "a Redis client breaks the protocol: closing its connection");
+        tracing::debug!(%malformed, "a Redis client broke the protocol: closing its connection");
     }
 
-    /// A connection is closed because it does not read.
+    /// Counts a connection that is closed because it does not read its replies.
     pub fn note_stalled(&self) {
         self.metrics.stalled.increment(1);
     }
@@ -159,11 +159,12 @@ impl Host for Endpoint {
         self.commands.fetch_add(1, Ordering::Relaxed);
         self.metrics.commands[command.unwrap_or(commands::ALL.len())].increment(1);
     }
+
     fn note_unproven(&self, client: &Client, is_first: bool) {
         self.metrics.auth_failures.increment(1);
-        // Once a connection: whoever guesses does not fill the log as well.
+        // Once per connection, so that a client that guesses tokens cannot fill the log.
         if is_first {
-            tracing::warn!(peer = %client.peer(), "a Redis client shows a token that nobody has, or of another user");
+            tracing::warn!(peer = %client.peer(), "a Redis client presented an unknown token, or the token of another user");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reads of one store that go together.
+//! Reads of one store that are sent as one.
 
 use super::answer::Answer;
 use kith_api::{BatchKeys, QueryError};
@@ -6,35 +6,35 @@ use kith_schema::ValueType;
 use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 
-/// Keys of one fan-out that are read together.
+/// The most keys that are read together in one fan-out.
 const KEYS_OF_ALL_MAX: usize = 1_024;
 
-/// Where one read's answer goes.
+/// Where the answer to one read goes.
 type Sender = oneshot::Sender<Result<Answer, QueryError>>;
 
-/// By store, what goes together.
+/// The reads that are being gathered, by store.
 pub(super) type Gathered = BTreeMap<String, Together>;
 
-/// Reads of one store that go together.
+/// Reads of one store that are sent as one.
 #[derive(Debug)]
 pub(super) struct Together {
     pub keys: BatchKeys,
-    /// What the store's values are.
+    /// The type of the store's values.
     pub value: ValueType,
     pub asks: Vec<Ask>,
 }
 
-/// One of them.
+/// One of the reads.
 #[derive(Debug)]
 pub(super) struct Ask {
-    /// Where its keys begin, and how many they are.
+    /// The range of its keys: the index of the first, and their number.
     pub from: usize,
     pub count: usize,
     pub answer: Sender,
 }
 
 impl Together {
-    /// The first.
+    /// The first read.
     pub fn of(keys: BatchKeys, value: ValueType, answer: Sender) -> Self {
         let ask = Ask { from: 0, count: keys.len(), answer };
         Self { keys, value, asks: vec![ask] }
@@ -43,7 +43,7 @@ impl Together {
     /// Adds a read.
     ///
     /// # Errors
-    /// The read, if there are too many already, or its keys are of another type: a store of that name was made anew.
+    /// The read is given back if there are too many keys, or if its keys are of another type: the store was dropped and created again.
     pub fn add(&mut self, keys: BatchKeys, answer: Sender) -> Result<(), (BatchKeys, Sender)> {
         let (from, count) = (self.keys.len(), keys.len());
         if KEYS_OF_ALL_MAX < from + count {

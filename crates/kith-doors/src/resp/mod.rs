@@ -1,4 +1,4 @@
-//! Redis clients: RESP on a port of its own, in front of a router's session or of what a node holds
+//! The door for Redis clients: RESP on a port of its own, in front of a router or of the partitions of a node
 //! (`docs/design/0011-resp.md`, `docs/redis.md`).
 
 mod answer;
@@ -9,10 +9,15 @@ mod describe;
 mod dialogue;
 mod endpoint;
 mod gather;
+mod host;
+mod introduction;
+mod keys;
 mod reads;
+mod refused;
 mod round;
 #[cfg(test)]
 mod tests;
+mod unfinished;
 mod visitor;
 
 use crate::{Backend, Door, Guest, Stream, Words};
@@ -20,7 +25,7 @@ use endpoint::Endpoint;
 use futures::{FutureExt, future::BoxFuture};
 use std::{io, net::SocketAddr, sync::Arc};
 
-/// How Redis clients are told why they are turned away.
+/// What Redis clients are told when they are turned away.
 const WORDS: Words = Words {
     name: "resp",
     protocol: "redis",
@@ -29,7 +34,7 @@ const WORDS: Words = Words {
     tls_required: b"-ERR tls_required: this port takes TLS only (redis-cli --tls --cacert FILE; redis-py ssl=True, ssl_ca_certs=FILE)\r\n",
 };
 
-/// The door for Redis clients at `addr`. It reads keys of several connections together, so that it asks `backend` itself.
+/// The door for Redis clients at `addr`. It asks `backend` itself, because it reads the keys of several connections together.
 pub fn door(backend: Arc<dyn Backend>, addr: SocketAddr) -> Arc<dyn Door> {
     Arc::new(Resp(Endpoint::new(backend, addr)))
 }
@@ -49,7 +54,7 @@ impl Door for Resp {
         connection::serve(stream, connected, place, endpoint, visitor, stop).boxed()
     }
 
-    /// Slow peers, strangers and the end are told so in words of Redis.
+    /// The connection enforces its own limits, because it says why in error replies of Redis.
     fn bounds_itself(&self) -> bool {
         true
     }

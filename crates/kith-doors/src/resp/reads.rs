@@ -1,9 +1,9 @@
-//! What Redis clients read: questions to the backend, those of one moment together where each costs a fan-out.
+//! Reads for Redis clients. Where each read costs a fan-out, reads of the same store that arrive together are sent as one.
 
 use super::{
     answer::{Answer, Values, refusal},
     gather::{Ask, Gathered, Together},
-    round::Group,
+    keys::Group,
 };
 use crate::Backend;
 use futures::future::join_all;
@@ -13,27 +13,27 @@ use parking_lot::Mutex;
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::sync::oneshot;
 
-/// Reads of more keys go by themselves: they gain nothing, and would delay the others.
+/// A read of more keys is sent alone: it would gain nothing from others, and would delay them.
 const KEYS_TOGETHER_MAX: usize = 64;
 
-/// Reads for Redis clients.
+/// Sends reads to the backend.
 pub(super) struct Reads {
     backend: Arc<dyn Backend>,
     is_gathering: bool,
-    /// Reads that go together at the next turn of the scheduler. Locked for the time of adding a few keys.
+    /// Reads that will be sent together at the next turn of the scheduler. Locked while a few keys are added.
     waiting: Mutex<Gathered>,
-    /// The schema that was used last, by store. Locked for the time of a lookup.
+    /// The schema that each store used last. Locked for a lookup.
     schemas: Mutex<BTreeMap<String, Schema>>,
 }
 
 impl Reads {
-    /// Nobody waits yet.
+    /// No read is waiting.
     pub fn new(backend: Arc<dyn Backend>) -> Self {
         let is_gathering = backend.fans_out();
         Self { backend, is_gathering, waiting: Mutex::default(), schemas: Mutex::default() }
     }
 
-    /// Reads keys of one store, all of one version.
+    /// Reads keys of one store, all from the same version.
     pub async fn read(self: &Arc<Self>, group: Group) -> Result<Answer, QueryError> {
         if !self.is_gathering || KEYS_TOGETHER_MAX < group.keys.len() {
             return self.alone(group).await;
@@ -42,7 +42,7 @@ impl Reads {
         self.join(group).await.map_err(lost)?
     }
 
-    /// Has keys read with those of others.
+    /// Has keys read together with those of other connections.
     fn join(self: &Arc<Self>, group: Group) -> oneshot::Receiver<Result<Answer, QueryError>> {
         let Group { store, keys, value } = group;
         let (answer, answered) = oneshot::channel();
@@ -64,7 +64,7 @@ impl Reads {
         answered
     }
 
-    /// Lets all tasks run that can run, which may have reads too; then reads what has come together.
+    /// Lets every task run that is ready, because it may have reads too, and then sends what was gathered.
     async fn next_turn(self: Arc<Self>, store: String) {
         tokio::task::yield_now().await;
         let together = self.waiting.lock().remove(&store);
@@ -79,11 +79,11 @@ impl Reads {
         match self.values(Arc::clone(&request), value).await {
             Ok(values) => {
                 for Ask { from, count, answer } in asks {
-                    // Its connection may be gone meanwhile.
+                    // The connection may have been closed meanwhile.
                     let _ = answer.send(Ok(Answer::new(Arc::clone(&values), from..from + count)));
                 }
             }
-            // Too large together: each may be small enough.
+            // The answers are too large together; each alone may be small enough.
             Err(QueryError::TooLarge { .. }) if 1 < asks.len() => {
                 let Some(keys) = request.question.keys() else { return };
                 let alone = asks.into_iter().map(async |ask| {
@@ -107,7 +107,7 @@ impl Reads {
         Ok(Answer::new(self.values(read_of(store, keys), value).await?, 0..count))
     }
 
-    /// One read. Keys fail by themselves, so that those that were read with them do not.
+    /// Sends one read. A key that fails does not fail the other keys of the read.
     async fn values(&self, request: Arc<Request>, value: ValueType) -> Result<Arc<Values>, QueryError> {
         match self.backend.call(Arc::clone(&request)).await? {
             Reply::Values(answer) => self.readable(request.question.of(), value, answer).await,
@@ -115,7 +115,7 @@ impl Reads {
         }
     }
 
-    /// An answer with what is needed to make text of its records.
+    /// An answer with the schema that turns its records into JSON.
     async fn readable(
         &self,
         store: &str,
@@ -124,7 +124,7 @@ impl Reads {
     ) -> Result<Arc<Values>, QueryError> {
         let version = answer.served.first().map_or(0, |(_, version)| *version);
         let schema = match (value, answer.schema) {
-            // Whatever was known of the store: the answer is of records.
+            // The answer has records, whatever type the store had before.
             (_, Some(id)) => Some(self.schema(store, version, id).await?),
             (ValueType::Record, None) => {
                 let reason = "the answer names none".to_owned();
@@ -139,7 +139,7 @@ impl Reads {
         Ok(Arc::new(Values { store: store.to_owned(), unanswered, records: answer.records, schema }))
     }
 
-    /// The schema of this id. The backend is asked when a store has another than it had before.
+    /// The schema with this id. The backend is asked only if the store had another schema before.
     async fn schema(&self, store: &str, version: u64, id: SchemaId) -> Result<Schema, QueryError> {
         if let Some(known) = self.schemas.lock().get(store).filter(|known| known.id() == id) {
             return Ok(known.clone());
@@ -150,7 +150,7 @@ impl Reads {
     }
 }
 
-/// A read of keys that fail by themselves.
+/// A read in which each key succeeds or fails on its own.
 fn read_of(store: String, keys: BatchKeys) -> Arc<Request> {
     let options = QueryOptions { partial: true, door: Some(super::WORDS.name), ..QueryOptions::default() };
     Arc::new(Request { question: Question::Values { store, keys }, options })

@@ -1,4 +1,4 @@
-//! Who asks on a connection, and what they may, in the words of Redis.
+//! Who a Redis client is and what it may do, with refusals in the words of Redis.
 
 use crate::{self as doors, AuthError};
 use kith_net::server::security::Need;
@@ -7,7 +7,7 @@ use kith_wire::resp::error_prefix;
 use std::sync::Arc;
 use tonic::Status;
 
-/// A [`doors::Visitor`] whose refusals are replies of Redis.
+/// A [`doors::Visitor`] whose refusals are error replies of Redis.
 #[derive(Clone, Debug)]
 pub(super) struct Visitor(doors::Visitor);
 
@@ -18,20 +18,20 @@ impl From<doors::Visitor> for Visitor {
 }
 
 impl Visitor {
-    /// One who may do everything, whoever they are.
+    /// A visitor who may do everything.
     pub fn anybody() -> Self {
         Self(doors::Visitor::anybody())
     }
 
-    /// Lets them do something now.
+    /// Checks that the visitor may do something now.
     ///
     /// # Errors
-    /// The reply: `NOAUTH` if nobody knows them, `NOPERM` if they lack the right.
+    /// The error reply: `NOAUTH` if the visitor has not authenticated, `NOPERM` if it lacks the right.
     pub fn check(&self, need: &Need) -> Result<(), String> {
         self.0.check(need).map_err(|status| reply(&status))
     }
 
-    /// Lets them read a store now.
+    /// Checks that the visitor may read a store now.
     ///
     /// # Errors
     /// As [`Visitor::check`].
@@ -39,31 +39,31 @@ impl Visitor {
         self.0.check_read(store).map_err(|status| reply(&status))
     }
 
-    /// What they are called, where that is written down and they are known.
+    /// The visitor's name in the access file, if there is one and the visitor is in it.
     pub fn name(&self) -> Option<Arc<str>> {
         self.0.name()
     }
 
-    /// Whether they are somebody, as far as that matters.
+    /// Whether the visitor has authenticated, or need not.
     pub fn is_known(&self) -> bool {
         self.0.is_known()
     }
 
-    /// Takes them for whoever has this token, who is called `user`.
+    /// Authenticates the visitor as the subject with this token, whose name is `user`.
     ///
     /// # Errors
-    /// [`AuthError`]: they stay who they were.
+    /// [`AuthError`]. The visitor keeps its previous identity then.
     pub fn authenticate(&mut self, user: &[u8], token: &[u8]) -> Result<(), AuthError> {
         self.0.authenticate(user, token)
     }
 
-    /// Takes them for whoever they came as.
+    /// Gives the visitor the identity back with which it connected.
     pub fn reset(&mut self) {
         self.0.reset();
     }
 }
 
-/// The reply to a token that makes nobody known.
+/// The error reply to a token that identifies nobody.
 pub(super) fn auth_reply(error: AuthError) -> String {
     match error {
         AuthError::NothingToProve => "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?",
@@ -72,7 +72,7 @@ pub(super) fn auth_reply(error: AuthError) -> String {
     .to_owned()
 }
 
-/// What the gate says, as Redis does: the kind in front tells clients what to do.
+/// A refusal of the gate as an error reply. Clients tell from its first word what to do.
 fn reply(status: &Status) -> String {
     let help = kith_wire::detail_of(status).help;
     let code = kith_wire::code_of(status);

@@ -136,21 +136,25 @@ pub fn document_of(
         definition: before.definition.clone(),
         version_last: state.version_last.0,
         versions: versions.collect(),
-        running: state.running.as_ref().map(|running| RunningDocument {
-            push: running.push.0.clone(),
-            version: running.version.0,
-            who: running.who.clone(),
-            coordinator: running.coordinator.clone(),
-            since: running.since.0,
-            missing_max: running.missing_max,
-            offered: running.offered,
-        }),
+        running: state.running.as_ref().map(running_document),
         frozen: state
             .frozen
             .as_ref()
             .map(|frozen| FrozenDocument { who: frozen.who.clone(), since: frozen.since.0 }),
         cancelled: state.cancelled.iter().map(cancelled_document).collect(),
         history: state.history.iter().map(history_of).collect(),
+    }
+}
+
+fn running_document(running: &Running) -> RunningDocument {
+    RunningDocument {
+        push: running.push.0.clone(),
+        version: running.version.0,
+        who: running.who.clone(),
+        coordinator: running.coordinator.clone(),
+        since: running.since.0,
+        missing_max: running.missing_max,
+        offered: running.offered,
     }
 }
 

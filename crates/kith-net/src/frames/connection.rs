@@ -1,44 +1,33 @@
-//! One framed connection: senders write for themselves, one task reads for all.
+//! One framed connection: senders write for themselves, and one task reads for all of them.
 
 use super::{
     Lost,
     cipher::Cipher,
-    parts::{PartMessage, Parts},
-    reader::Reader,
+    reply::{Replying, Untaken, Waiting, no_memory},
     shared::SharedReplies,
     silence::{Look, Silence},
-    socket::{self, Sink, Socket},
+    socket::Sink,
 };
-use crate::{Budget, Charge};
-use bytes::{Buf, Bytes, BytesMut};
+use crate::Budget;
+use bytes::{Buf, BytesMut};
 use kith_types::ErrorCode;
 use kith_wire::{
-    MESSAGE_BYTES_MAX, Message, Rope,
+    Message,
     frame::{Begun, Flags, Frame, FrameError, Header, Op, SlotPlace, encode_slots},
 };
 use parking_lot::{Mutex, MutexGuard};
 use std::{
     collections::HashMap,
     io,
-    pin::Pin,
     sync::Arc,
     task::{Context, Poll, Waker},
 };
-use tokio::sync::{mpsc, oneshot};
 use tonic::Status;
 
 /// Unsent bytes above which more requests are refused: the peer does not read.
 const UNSENT_BYTES_MAX: usize = 64 << 20;
-/// So much room is made when the first part of a whole reply comes: what a node's share of a large read takes.
-/// Not of a stream's: its messages are shorter, and many lie here where nobody reads them.
-const WHOLE_BYTES_EXPECTED: usize = 2 << 20;
-/// Replies up to this size are not charged.
-const UNCHARGED_BYTES: usize = 16 << 10;
 /// An emptied buffer above this size is given back.
 const SPARE_BYTES: usize = 1 << 20;
-
-/// The pieces of a reply, first to last.
-pub(super) type Pieces = Vec<Rope>;
 
 /// An open connection. Ends when the peer closes it, falls silent while it owes an answer, or sends what is no frame.
 #[derive(Debug)]
@@ -67,62 +56,16 @@ struct State {
     lost: Option<Lost>,
 }
 
-#[derive(Debug)]
-struct Waiting {
-    /// What has come of a message that goes on, before what lies in `part`.
-    before: Rope,
-    /// What has come of it last, where that follows its header.
-    part: BytesMut,
-    /// For `part`, and what came before it through the socket.
-    charge: Option<Charge>,
-    reply: Replying,
-}
-
-/// Why a frame of a reply is not taken in.
-enum Untaken {
-    /// The connection cannot go on.
-    Lost(Lost),
-    /// There is no memory for the reply.
-    NoMemory,
-}
-
-impl From<Lost> for Untaken {
-    fn from(lost: Lost) -> Self {
-        Untaken::Lost(lost)
-    }
-}
-
-/// Who waits for a reply.
-#[derive(Debug)]
-enum Replying {
-    /// For all of it.
-    Whole { pieces: Pieces, told: oneshot::Sender<Result<Pieces, Status>> },
-    /// For each message of it. Bounded by the credit that was given.
-    Parts(mpsc::UnboundedSender<PartMessage>),
-}
-
 impl Connection {
-    /// Starts the task that reads; it ends with the connection. With a cipher it is TLS that is spoken on the stream.
-    pub fn start(
-        stream: Socket,
+    /// A connection that writes to `socket`. With a cipher, it speaks TLS.
+    pub fn new(
+        socket: Sink,
         cipher: Option<Cipher>,
         shared: Option<Arc<SharedReplies>>,
         replies: Option<Arc<Budget>>,
-    ) -> Arc<Self> {
-        let (source, socket) = socket::split(stream);
-        let mut reader = Reader::new(source, cipher.is_some());
+    ) -> Self {
         let state = State { cipher: cipher.map(Box::new), ..State::default() };
-        let connection = Arc::new(Self { socket, shared, replies, state: Mutex::new(state) });
-        // Not an owner: a connection that nobody can use any more is closed.
-        let owner = Arc::downgrade(&connection);
-        tokio::spawn(std::future::poll_fn(move |cx| {
-            let Some(connection) = owner.upgrade() else { return Poll::Ready(()) };
-            connection.wake_at_need(cx);
-            let lost = std::task::ready!(reader.poll(&connection, cx));
-            connection.end(&lost);
-            Poll::Ready(())
-        }));
-        connection
+        Self { socket, shared, replies, state: Mutex::new(state) }
     }
 
     /// Why it is over, if it is.
@@ -130,35 +73,16 @@ impl Connection {
         self.lock().lost.clone()
     }
 
-    /// Sends a request: encoded and written here, without another task. Dropping the call cancels it.
+    /// Registers and writes a request.
     ///
     /// # Errors
     /// If the connection is over, too much is unsent or the message is too long.
-    pub fn send(self: &Arc<Self>, op: Op, deadline_us: u32, body: &impl Message) -> Result<Call, Status> {
-        let (told, receiver) = oneshot::channel();
-        let header = Header { deadline_us, ..Header::request(0, op) };
-        let id = self.request(header, body, Replying::Whole { pieces: Pieces::new(), told })?;
-        Ok(Call { connection: Arc::clone(self), id, receiver, is_over: false })
-    }
-
-    /// The same for a reply that may come in parts, as they are taken.
-    ///
-    /// # Errors
-    /// As [`Connection::send`].
-    pub fn send_credited(
+    pub(super) fn request(
         self: &Arc<Self>,
-        op: Op,
-        deadline_us: u32,
+        header: Header,
         body: &impl Message,
-    ) -> Result<Parts, Status> {
-        let (told, receiver) = mpsc::unbounded_channel();
-        let header = Header { deadline_us, ..Header::request(0, op) }.credited();
-        let id = self.request(header, body, Replying::Parts(told))?;
-        Ok(Parts::new(Arc::clone(self), id, receiver))
-    }
-
-    /// Registers and writes a request; its id.
-    fn request(&self, header: Header, body: &impl Message, reply: Replying) -> Result<u64, Status> {
+        reply: Replying,
+    ) -> Result<Sent, Status> {
         let mut state = self.lock();
         if let Some(lost) = &state.lost {
             return Err(lost.to_status());
@@ -175,14 +99,13 @@ impl Connection {
             kith_wire::status(ErrorCode::BadRequest, error.to_string(), "ask for less at once")
         })?;
         state.last_id = id;
-        let charge = self.replies.as_ref().map(Budget::charge);
-        state.waiting.insert(id, Waiting { before: Rope::default(), part: BytesMut::new(), charge, reply });
+        state.waiting.insert(id, Waiting::new(reply, self.replies.as_ref()));
         self.flush(&mut state);
-        Ok(id)
+        Ok(Sent { connection: Arc::clone(self), id, is_over: false })
     }
 
     /// Lets so many bytes more of a reply come.
-    pub(super) fn credit(&self, id: u64, bytes: u32) {
+    fn credit(&self, id: u64, bytes: u32) {
         let mut state = self.lock();
         if state.waiting.contains_key(&id) && state.lost.is_none() {
             self.give_back(&mut state);
@@ -225,7 +148,8 @@ impl Connection {
         }
     }
 
-    fn wake_at_need(&self, cx: &Context<'_>) {
+    /// Has the reading task woken when bytes are left unsent.
+    pub(super) fn wake_at_need(&self, cx: &Context<'_>) {
         let mut state = self.lock();
         // Left in place if it would wake the same task: this runs for every reply.
         if !state.reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker())) {
@@ -233,7 +157,7 @@ impl Connection {
         }
     }
 
-    pub(super) fn give_up(&self, id: u64) {
+    fn give_up(&self, id: u64) {
         let given_up = self.cancel(&mut self.lock(), id);
         drop(given_up);
     }
@@ -253,7 +177,7 @@ impl Connection {
         let waiting = self.cancel(&mut state, id);
         drop(state);
         if let Some(waiting) = waiting {
-            waiting.reply.end(Err(no_memory()));
+            waiting.end(Err(no_memory()));
         }
     }
 
@@ -304,8 +228,8 @@ impl Connection {
         let flags = begun.header.flags;
         let waiting = state.waiting.get_mut(&begun.header.id).filter(|_| !flags.has(Flags::ERROR));
         let Some(waiting) = waiting else { return Ok(None) };
-        match waiting.make_room(begun.body_bytes, flags) {
-            Ok(()) => Ok(Some(std::mem::take(&mut waiting.part))),
+        match waiting.lend(begun.body_bytes, flags) {
+            Ok(message) => Ok(Some(message)),
             Err(Untaken::Lost(lost)) => Err(lost),
             Err(Untaken::NoMemory) => {
                 self.refuse(state, begun.header.id);
@@ -319,8 +243,7 @@ impl Connection {
         let mut state = self.lock();
         // Given up meanwhile.
         let Some(waiting) = state.waiting.get_mut(&header.id) else { return };
-        waiting.part = message;
-        waiting.grown(header.flags);
+        waiting.take_back(message, header.flags);
         end_if_last(state, header, Ok(()));
     }
 
@@ -362,14 +285,15 @@ impl Connection {
         }
     }
 
-    fn end(&self, lost: &Lost) {
+    /// Ends all requests, because the connection is over.
+    pub(super) fn end(&self, lost: &Lost) {
         let mut state = self.lock();
         state.lost = Some(lost.clone());
         state.unsent = BytesMut::new();
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         for waiting in waiting.into_values() {
-            waiting.reply.end(Err(lost.to_status()));
+            waiting.end(Err(lost.to_status()));
         }
     }
 
@@ -384,7 +308,7 @@ fn end_if_last(mut state: MutexGuard<'_, State>, header: &Header, ended: Result<
         && let Some(waiting) = state.waiting.remove(&header.id)
     {
         drop(state);
-        waiting.reply.end(ended);
+        waiting.end(ended);
     }
 }
 
@@ -402,99 +326,6 @@ impl State {
     }
 }
 
-impl Waiting {
-    /// Takes in a frame of the reply: a message, or a part of one.
-    fn take(&mut self, frame: Frame) -> Result<(), Untaken> {
-        let flags = frame.header.flags;
-        if self.before.is_empty() && self.part.is_empty() && !flags.has(Flags::PART) {
-            self.pay(frame.body.len())?;
-            let body = self.paid(frame.body);
-            self.reply.message(body.into(), flags.has(Flags::LAST));
-            return Ok(());
-        }
-        self.make_room(frame.body.len(), flags)?;
-        self.part.extend_from_slice(&frame.body);
-        self.grown(flags);
-        Ok(())
-    }
-
-    /// Takes in a body of the reply that lies in shared memory.
-    fn take_shared(&mut self, body: Bytes, flags: Flags) -> Result<(), Lost> {
-        self.check_length(body.len())?;
-        let part = self.end_part();
-        self.before.push(part);
-        self.before.push(body);
-        self.grown(flags);
-        Ok(())
-    }
-
-    fn check_length(&self, more: usize) -> Result<(), Lost> {
-        match self.before.len() + self.part.len() + more {
-            0..=MESSAGE_BYTES_MAX => Ok(()),
-            _ => Err(Lost::new("the peer sent a message longer than any may be")),
-        }
-    }
-
-    /// For a message, or a part of one, of so many bytes.
-    fn make_room(&mut self, bytes: usize, flags: Flags) -> Result<(), Untaken> {
-        self.check_length(bytes)?;
-        self.pay(bytes)?;
-        let is_first = self.before.is_empty() && self.part.is_empty() && flags.has(Flags::PART);
-        let is_of_whole = matches!(self.reply, Replying::Whole { .. });
-        self.part.reserve(if is_first && is_of_whole { bytes.max(WHOLE_BYTES_EXPECTED) } else { bytes });
-        Ok(())
-    }
-
-    /// Charges what came last and so many bytes more.
-    fn pay(&mut self, more: usize) -> Result<(), Untaken> {
-        let bytes = self.part.len() + more;
-        let is_paid = |charge: &mut Charge| bytes <= UNCHARGED_BYTES || charge.grow_to(bytes);
-        if self.charge.as_mut().is_none_or(is_paid) { Ok(()) } else { Err(Untaken::NoMemory) }
-    }
-
-    /// Bytes that keep what was charged for them.
-    fn paid(&mut self, bytes: Bytes) -> Bytes {
-        match &mut self.charge {
-            Some(charge) if !charge.is_empty() => charge.take().pay_for(bytes),
-            _ => bytes,
-        }
-    }
-
-    fn end_part(&mut self) -> Bytes {
-        let part = std::mem::take(&mut self.part).freeze();
-        self.paid(part)
-    }
-
-    /// After a part has come to the message, which may be whole now.
-    fn grown(&mut self, flags: Flags) {
-        if !flags.has(Flags::PART) {
-            let part = self.end_part();
-            self.before.push(part);
-            self.reply.message(std::mem::take(&mut self.before), flags.has(Flags::LAST));
-        }
-    }
-}
-
-impl Replying {
-    fn message(&mut self, body: Rope, is_last: bool) {
-        match self {
-            Replying::Whole { pieces, .. } => pieces.push(body),
-            // Nobody listening is fine, here as below.
-            Replying::Parts(told) => drop(told.send(Ok((body, is_last)))),
-        }
-    }
-
-    /// No more of it comes.
-    fn end(self, ended: Result<(), Status>) {
-        match (self, ended) {
-            (Replying::Whole { pieces, told }, ended) => drop(told.send(ended.map(|()| pieces))),
-            (Replying::Parts(told), Err(status)) => drop(told.send(Err(status))),
-            // The last message has told so.
-            (Replying::Parts(_), Ok(())) => {}
-        }
-    }
-}
-
 impl Drop for Connection {
     fn drop(&mut self) {
         let state = self.state.get_mut();
@@ -504,34 +335,32 @@ impl Drop for Connection {
     }
 }
 
-/// What a caller is told whose reply does not fit into the memory for replies.
-fn no_memory() -> Status {
-    let message = "replies that are being gathered take all the memory that this process has for them";
-    let help = "try again in a moment, ask for less at once, or raise `reply-memory`";
-    kith_wire::status(ErrorCode::Overloaded, message, help)
-}
-
-/// A request under way.
+/// A request that was sent. Dropping it before its reply has ended cancels the request.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct Sent {
     connection: Arc<Connection>,
     id: u64,
-    receiver: oneshot::Receiver<Result<Pieces, Status>>,
     is_over: bool,
 }
 
-impl Future for Call {
-    type Output = Result<Pieces, Status>;
+impl Sent {
+    /// Lets so many bytes more of the reply come.
+    pub fn credit(&self, bytes: u32) {
+        self.connection.credit(self.id, bytes);
+    }
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let told = std::task::ready!(Pin::new(&mut self.receiver).poll(cx));
+    /// The reply has ended.
+    pub fn end(&mut self) {
         self.is_over = true;
-        // The sender lives as long as the connection keeps the request.
-        Poll::Ready(told.unwrap_or_else(|_| Err(Status::internal("a request was forgotten"))))
+    }
+
+    /// Whether the reply has ended.
+    pub fn is_over(&self) -> bool {
+        self.is_over
     }
 }
 
-impl Drop for Call {
+impl Drop for Sent {
     fn drop(&mut self) {
         if !self.is_over {
             self.connection.give_up(self.id);

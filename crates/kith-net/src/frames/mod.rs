@@ -1,11 +1,14 @@
 //! The framed protocol, client side: one connection per address, opened when it is first needed. How it behaves:
 //! `docs/design/0004-framed-path.md`.
 
+mod call;
 mod cipher;
 mod connection;
+mod greeting;
 mod local;
 mod parts;
 mod reader;
+mod reply;
 mod shared;
 mod silence;
 mod socket;
@@ -16,25 +19,18 @@ pub use local::{listen as listen_locally, prepare as prepare_local};
 pub use parts::Parts;
 pub use shared::{ReplyMemory, SLOT_BYTES as REPLY_SLOT_BYTES};
 
-use crate::security::{Dialer, TlsFailure};
-use bytes::BytesMut;
-use cipher::Cipher;
+use crate::security::Dialer;
+use call::Call;
 use connection::Connection;
+use greeting::{ConnectError, Greeted, greet};
 use kith_types::ErrorCode;
-use kith_wire::{
-    Message, Rope,
-    frame::{self, Flags, Frame, Header, Offer, Op, PREFACE_BYTES, Preface},
-};
+use kith_wire::{Message, Rope, frame::Op};
 use parking_lot::{Mutex, MutexGuard};
-use shared::SharedReplies;
-use socket::Socket;
 use std::{
     collections::{HashMap, HashSet},
-    io,
     sync::Arc,
     time::{Duration, Instant},
 };
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tonic::Status;
 
 /// Time to open a connection, its preface answered, before the peer counts as unreachable.
@@ -90,18 +86,6 @@ impl Lost {
     }
 }
 
-enum ConnectError {
-    Lost(Lost),
-    /// The peer does not take this process for anybody.
-    Refused(Box<Status>),
-}
-
-impl From<io::Error> for ConnectError {
-    fn from(error: io::Error) -> Self {
-        ConnectError::Lost(Lost::new(error.to_string()))
-    }
-}
-
 impl Frames {
     /// No connection yet.
     pub fn new(dialer: Dialer, locally: bool) -> Self {
@@ -120,12 +104,12 @@ impl Frames {
         body: &impl Message,
     ) -> Result<Vec<Rope>, Status> {
         let connection = self.connection(addr, op).await?;
-        let answered = async { connection.send(op, micros_of(deadline), body)?.await }.await;
+        let answered = async { Call::send(&connection, op, micros_of(deadline), body)?.await }.await;
         match answered {
             // The request crossed the peer's goodbye: nobody has seen it.
             Err(_) if connection.lost().is_some_and(|lost| lost.is_idle) => {
                 let connection = self.connection(addr, op).await?;
-                connection.send(op, micros_of(deadline), body)?.await
+                Call::send(&connection, op, micros_of(deadline), body)?.await
             }
             answered => answered,
         }
@@ -161,7 +145,7 @@ impl Frames {
         body: &impl Message,
     ) -> Result<Parts, Status> {
         let connection = self.connection(addr, op).await?;
-        connection.send_credited(op, micros_of(deadline), body)
+        Parts::send(&connection, op, micros_of(deadline), body)
     }
 
     /// The addresses whose connections were lost since this was asked last, and that nobody has opened again.
@@ -249,7 +233,7 @@ impl PeerSlot {
         });
         match connected {
             Ok(Greeted { stream, cipher, shared }) => {
-                let connection = Connection::start(stream, cipher, shared, frames.dialer.replies().cloned());
+                let connection = reader::start(stream, cipher, shared, frames.dialer.replies().cloned());
                 metrics::counter!("kith_client_connections_opened_total", "op" => op.name()).increment(1);
                 *self.lock() = ConnectionState::Connected(Arc::clone(&connection));
                 Ok(connection)
@@ -270,95 +254,6 @@ impl PeerSlot {
 /// A deadline as frames have it.
 fn micros_of(deadline: Option<Duration>) -> u32 {
     deadline.map_or(0, |left| u32::try_from(left.as_micros()).unwrap_or(u32::MAX).max(1))
-}
-
-/// A peer that speaks frames.
-struct Greeted {
-    stream: Socket,
-    cipher: Option<Cipher>,
-    shared: Option<Arc<SharedReplies>>,
-}
-
-/// Connects, over TLS where that is spoken, exchanges prefaces, and shows the token or asks for shared memory.
-async fn greet(addr: &str, dialer: &Dialer, locally: bool) -> Result<Greeted, ConnectError> {
-    let Some(secured) = dialer.secured() else {
-        let mut stream = socket::connect(addr, locally).await?;
-        exchange(&mut stream).await?;
-        let shared = share(&mut stream).await?;
-        return Ok(Greeted { stream, cipher: None, shared });
-    };
-    let told = |error: io::Error| match TlsFailure::of_handshake(&error) {
-        Some(failure) => ConnectError::Lost(Lost::new(failure.reason)),
-        None => error.into(),
-    };
-    let mut stream = secured.for_frames(addr).await.map_err(told)?;
-    if let Err(error) = exchange(&mut stream).await {
-        let Some(failure) = TlsFailure::of(&error) else { return Err(error.into()) };
-        secured.note(addr, failure.clone());
-        return Err(ConnectError::Lost(Lost::new(failure.reason)));
-    }
-    if let Some(token) = secured.token() {
-        identify(&mut stream, &token).await?;
-    }
-    secured.forget(addr);
-    let (stream, tls) = stream.into_inner();
-    Ok(Greeted { stream: Socket::Left(stream), cipher: Some(Cipher::new(tls)), shared: None })
-}
-
-/// Greets the peer and waits for its greeting. Whatever version it announces, both speak the lower of the two.
-async fn exchange(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result<()> {
-    let mut answer = [0; PREFACE_BYTES];
-    stream.write_all(&Preface::OWN.encode()).await?;
-    stream.flush().await?;
-    stream.read_exact(&mut answer).await?;
-    let foreign = |error| io::Error::other(format!("the peer does not speak frames: {error}"));
-    Preface::decode(answer).map(drop).map_err(foreign)
-}
-
-/// Shows the token, and waits for what the peer says to it.
-async fn identify(
-    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
-    token: &str,
-) -> Result<(), ConnectError> {
-    let answer = first_answer(stream, Op::Identify, token.as_bytes()).await?;
-    match answer.header.flags.has(Flags::ERROR) {
-        true => Err(ConnectError::Refused(Box::new(answer.status()))),
-        false => Ok(()),
-    }
-}
-
-/// Asks a peer on this machine for memory that its long replies may lie in; `None`: there is none, or not for this process.
-async fn share(stream: &mut Socket) -> Result<Option<Arc<SharedReplies>>, ConnectError> {
-    let Some(pid) = socket::local_pid(stream) else { return Ok(None) };
-    let answer = first_answer(stream, Op::Share, &[]).await?;
-    // There is no memory left, or the peer has none to offer.
-    let is_refused = answer.header.flags.has(Flags::ERROR);
-    let Some(offer) = Offer::decode(&answer.body).filter(|_| !is_refused) else { return Ok(None) };
-    let opened = SharedReplies::open(pid, offer);
-    Ok(opened.inspect_err(|error| tracing::debug!(%error, pid, "long replies come over the socket")).ok())
-}
-
-/// What the peer says to the first frame of a connection.
-async fn first_answer(
-    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
-    op: Op,
-    body: &[u8],
-) -> Result<Frame, ConnectError> {
-    let mut bytes = BytesMut::new();
-    let unreadable = |error: frame::FrameError| ConnectError::Lost(Lost::new(error.to_string()));
-    Header::request(1, op).encode_bytes(body, &mut bytes).map_err(unreadable)?;
-    stream.write_all(&bytes).await?;
-    stream.flush().await?;
-    bytes.clear();
-    loop {
-        match frame::decode(&mut bytes).map_err(unreadable)? {
-            Some(frame) => return Ok(frame),
-            None if stream.read_buf(&mut bytes).await? == 0 => {
-                return Err(ConnectError::Lost(Lost::new("the peer closed the connection")));
-            }
-            None => {}
-        }
-    }
 }
 
 /// A body as the message that it should be.

@@ -1,11 +1,20 @@
 //! What comes over a framed connection: read, decrypted where it is encrypted, and handed out frame by frame.
 
-use super::{Lost, connection::Connection, silence::Silence, socket::Source};
+use super::{
+    Lost,
+    cipher::Cipher,
+    connection::Connection,
+    shared::SharedReplies,
+    silence::Silence,
+    socket::{self, Socket, Source},
+};
+use crate::Budget;
 use bytes::{BufMut, BytesMut};
 use kith_wire::frame::{self, Flags, FrameError, HEADER_BYTES, Header};
 use std::{
     io,
     pin::pin,
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -24,7 +33,7 @@ const DIRECT_BYTES_MIN: usize = 16 << 10;
 const NEXT_BYTES: usize = 2 << 10;
 
 /// What a connection's task owns.
-pub(super) struct Reader {
+struct Reader {
     source: Source,
     /// What came of a connection over TLS and is not decrypted yet.
     sealed: Option<BytesMut>,
@@ -46,8 +55,30 @@ struct Direct {
     left: usize,
 }
 
+/// Starts the task that reads from a connection; it ends with the connection. With a cipher, the stream carries TLS.
+pub(super) fn start(
+    stream: Socket,
+    cipher: Option<Cipher>,
+    shared: Option<Arc<SharedReplies>>,
+    replies: Option<Arc<Budget>>,
+) -> Arc<Connection> {
+    let (source, sink) = socket::split(stream);
+    let mut reader = Reader::new(source, cipher.is_some());
+    let connection = Arc::new(Connection::new(sink, cipher, shared, replies));
+    // Not an owner: a connection that nobody can use any more is closed.
+    let owner = Arc::downgrade(&connection);
+    tokio::spawn(std::future::poll_fn(move |cx| {
+        let Some(connection) = owner.upgrade() else { return Poll::Ready(()) };
+        connection.wake_at_need(cx);
+        let lost = ready!(reader.poll(&connection, cx));
+        connection.end(&lost);
+        Poll::Ready(())
+    }));
+    connection
+}
+
 impl Reader {
-    pub fn new(source: Source, is_encrypted: bool) -> Self {
+    fn new(source: Source, is_encrypted: bool) -> Self {
         let mut look = tokio::time::interval(LOOK_INTERVAL);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
@@ -62,7 +93,7 @@ impl Reader {
     }
 
     /// Ends with the reason why the connection is over.
-    pub fn poll(&mut self, connection: &Connection, cx: &mut Context<'_>) -> Poll<Lost> {
+    fn poll(&mut self, connection: &Connection, cx: &mut Context<'_>) -> Poll<Lost> {
         loop {
             match self.poll_read(cx) {
                 Poll::Ready(Ok(0)) => return Poll::Ready(Lost::new("the peer closed the connection")),

@@ -1,8 +1,10 @@
 //! What a connection makes of what comes, however it comes.
 
 use super::{
-    connection::{Call, Connection},
+    call::Call,
+    connection::Connection,
     parts::Parts,
+    reader,
     shared::{ReplyMemory, SharedReplies},
     socket::Socket,
 };
@@ -104,11 +106,11 @@ fn connected_within(
     replies: Option<Arc<Budget>>,
 ) -> (Arc<Connection>, UnixStream) {
     let (near, far) = UnixStream::pair().unwrap();
-    (Connection::start(Socket::Right(near), None, shared.cloned(), replies), far)
+    (reader::start(Socket::Right(near), None, shared.cloned(), replies), far)
 }
 
 fn asked(connection: &Arc<Connection>) -> Call {
-    connection.send(Op::Evaluate, 0, &v1::PingRequest::default()).unwrap()
+    Call::send(connection, Op::Evaluate, 0, &v1::PingRequest::default()).unwrap()
 }
 
 /// Who waits for a reply.
@@ -145,7 +147,7 @@ async fn replies_are_whole_however_their_bytes_come_and_whoever_gives_up() {
             .iter()
             .map(|_| match rng.random_range(0..3) {
                 0 => {
-                    let sent = connection.send_credited(Op::Evaluate, 0, &v1::PingRequest::default());
+                    let sent = Parts::send(&connection, Op::Evaluate, 0, &v1::PingRequest::default());
                     Some(Asked::InParts(sent.unwrap()))
                 }
                 _ => Some(Asked::Whole(asked(&connection))),

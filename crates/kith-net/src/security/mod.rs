@@ -2,9 +2,12 @@
 //! (docs/design/0012-protection.md).
 
 mod channel;
+mod connector;
+mod credentials;
 mod dialer;
 mod failure;
 pub mod pem;
+mod secured;
 
 pub use channel::GrpcChannel;
 pub use dialer::Dialer;

@@ -1,28 +1,21 @@
 //! One port for two protocols, in the clear or over TLS: a connection's first byte says which it speaks.
 
-use crate::server::{
+use super::{
     Bound,
-    connections::{Connected, Connections, Watched, farewell},
+    connections::{Connected, Connections, farewell},
     framed::{self, FrameService},
     listen::{self, Opening},
-    security::{Caller, Gate, Identity, Need},
+    security::{Caller, Gate, Identity, Need, guard},
+    stream::{Accepted, Opened, Peer, Stream},
 };
 use kith_wire::frame::Preface;
-use std::{
-    io,
-    net::SocketAddr,
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{io, net::SocketAddr, sync::Arc};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf},
+    io::AsyncReadExt,
     net::{TcpStream, UnixListener, UnixStream},
     sync::mpsc,
 };
-use tokio_rustls::server::TlsStream;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use tonic::transport::server::Connected as ConnectInfo;
 
 /// gRPC connections that may wait for tonic to take them over.
 const HANDED_OVER_MAX: usize = 64;
@@ -109,33 +102,36 @@ async fn welcome(
         return Ok(());
     };
     let frames = match (&served.gate, &caller) {
-        (Some(gate), Some(caller)) => served.frames.map(|frames| gate.guard(frames, caller.clone())),
+        (Some(gate), Some(caller)) => {
+            served.frames.map(|frames| guard(Arc::clone(gate), frames, caller.clone()))
+        }
         _ => served.frames,
     };
     match frames {
         Some(frames) if Preface::may_begin(&[first]) => {
             connected.speaks("framed");
+            // Apart, so that a connection in the clear need not look at every step which of both it is.
             match stream {
-                Stream::Plain(stream) => framed::serve(stream, frames, false, connected, stop).await,
-                Stream::Tls(stream) => framed::serve(stream, frames, false, connected, stop).await,
+                Stream::Left(stream) => framed::serve(stream, frames, false, connected, stop).await,
+                Stream::Right(stream) => framed::serve(stream, frames, false, connected, stop).await,
             }
         }
         _ if first == HTTP2_FIRST => {
             connected.speaks("grpc");
             let peer = Peer { addr: Some(addr), caller, connected: Arc::clone(&connected) };
-            // Nobody takes it if the server has stopped meanwhile: it is closed then.
-            let accepted = Accepted { stream: Watched::new(stream, Arc::clone(&connected)), peer };
-            let handed_over = async {
-                let _ = http2.send(accepted).await;
-                Ok(())
-            };
-            connected.unless_strange(handed_over).await
+            connected.unless_strange(hand_over(Accepted::new(stream, peer), http2)).await
         }
         _ => {
             connected.speaks("other");
             Ok(())
         }
     }
+}
+
+/// Has tonic take a connection over. If the server has stopped meanwhile, nobody takes it, and it is closed.
+async fn hand_over(accepted: Accepted, http2: mpsc::Sender<Accepted>) -> io::Result<()> {
+    let _ = http2.send(accepted).await;
+    Ok(())
 }
 
 /// A connection that has begun.
@@ -158,13 +154,13 @@ async fn open(
     let Some(gate) = &served.gate else {
         let Some(first) = listen::first_byte(&stream, stop).await? else { return Ok(None) };
         connected.is_known_now();
-        return Ok(Some(Begun { stream: Stream::Plain(stream), first, caller: None }));
+        return Ok(Some(Begun { stream: Stream::Left(stream), first, caller: None }));
     };
     let (first, stream, caller) = match listen::open(gate, stream, Some(addr), stop).await? {
         Opening::Closed => return Ok(None),
         // Answered in their own protocol: that they should have spoken TLS.
         Opening::Clear(stream, first) => {
-            (first, Stream::Plain(stream), Caller::new(Identity::Plain).at(Some(addr)))
+            (first, Stream::Left(stream), Caller::new(Identity::Plain).at(Some(addr)))
         }
         Opening::Tls(mut stream, caller) => {
             if gate.check(&caller, &Need::Known).is_ok() {
@@ -174,165 +170,8 @@ async fn open(
             if listen::within(stop, stream.read(&mut first)).await? == 0 {
                 return Ok(None);
             }
-            (first[0], Stream::Tls(Box::new(Opened { first: Some(first[0]), stream: *stream })), caller)
+            (first[0], Stream::Right(Box::new(Opened::new(first[0], *stream))), caller)
         }
     };
     Ok(Some(Begun { stream, first, caller: Some(caller) }))
-}
-
-/// Who is at the other end of a gRPC connection: in the extensions of each of its requests.
-#[derive(Clone, Debug)]
-pub struct Peer {
-    /// Where they are.
-    pub addr: Option<SocketAddr>,
-    /// Who they are; `None` where nobody asks.
-    pub caller: Option<Caller>,
-    /// Their connection.
-    pub connected: Arc<Connected>,
-}
-
-/// A connection that speaks HTTP/2.
-pub(crate) struct Accepted {
-    stream: Watched<Stream>,
-    peer: Peer,
-}
-
-enum Stream {
-    Plain(TcpStream),
-    Tls(Box<Opened>),
-}
-
-/// A connection over TLS, of which one byte was read already.
-struct Opened {
-    first: Option<u8>,
-    stream: TlsStream<TcpStream>,
-}
-
-impl ConnectInfo for Accepted {
-    type ConnectInfo = Peer;
-
-    fn connect_info(&self) -> Peer {
-        self.peer.clone()
-    }
-}
-
-impl AsyncRead for Opened {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        if let Some(first) = self.first
-            && 0 < buffer.remaining()
-        {
-            buffer.put_slice(&[first]);
-            self.first = None;
-            return Poll::Ready(Ok(()));
-        }
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
-    }
-}
-
-impl AsyncWrite for Opened {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-}
-
-impl AsyncRead for Stream {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        match &mut *self {
-            Stream::Plain(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Stream::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
-        }
-    }
-}
-
-impl AsyncWrite for Stream {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match &mut *self {
-            Stream::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Stream::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
-        }
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        match &mut *self {
-            Stream::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
-            Stream::Tls(stream) => Pin::new(&mut stream.stream).poll_write_vectored(cx, slices),
-        }
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        match self {
-            Stream::Plain(stream) => stream.is_write_vectored(),
-            Stream::Tls(stream) => stream.stream.is_write_vectored(),
-        }
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut *self {
-            Stream::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            Stream::Tls(stream) => Pin::new(stream).poll_flush(cx),
-        }
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut *self {
-            Stream::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
-    }
-}
-
-impl AsyncRead for Accepted {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
-    }
-}
-
-impl AsyncWrite for Accepted {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
 }

@@ -9,11 +9,12 @@ mod front_page;
 pub mod http;
 pub mod listen;
 pub mod security;
+mod stream;
 mod undecoded;
 
-pub use accept::Peer;
 pub use error::ListenError;
 pub use front_page::FrontPage;
+pub use stream::Peer;
 
 use crate::server::{
     accept::Served,

@@ -7,27 +7,29 @@ mod error;
 mod moves;
 mod origins;
 mod owned;
+mod prepare;
 mod pull;
+mod repair;
 mod retire;
+#[cfg(test)]
+mod tests;
 mod turns;
 
 pub use error::PrepareError;
-pub use moves::{CopyError, ReleaseError};
+pub use moves::{CopyError, Copying, Partitions, ReleaseError};
 pub use origins::Replicas;
 pub use owned::Owned;
+pub use prepare::{PrepareOptions, Progress, Supplier};
 
 use super::{
     residency,
     throttle::{Throttle, Throttled},
-    verify::{self, Found},
-    warm,
 };
 use component::Component;
-use kith_engine::{Damage, GraphReader, HeldSource, OpenError, Source, ValuesReader};
+use kith_engine::{GraphReader, HeldSource, OpenError, Source, ValuesReader};
 use kith_net::security::Dialer;
 use kith_objects::Objects;
 use kith_process::{
-    FailPoint,
     data_dir::{DataDir, DataDirError},
     place,
 };
@@ -35,12 +37,11 @@ use kith_types::{PartitionCount, PartitionId};
 use kith_wire::documents::{ComponentDocument, HoldsDocument, ServedDocument, TopologyDocument};
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::{Arc, Weak},
     time::{Duration, Instant},
 };
-use tokio_util::sync::CancellationToken;
 use turns::Turns;
 
 /// How long a version stays after the cluster gave it up: longer than any query's deadline,
@@ -94,36 +95,6 @@ struct Held {
     /// When the cluster gave it up.
     retired: Option<Instant>,
 }
-
-/// What a push asks of a preparation.
-#[derive(Clone, Debug, Default)]
-pub struct PrepareOptions {
-    /// Of a larger component, nothing is pulled.
-    pub bytes_max: Option<u64>,
-    /// So much of what was not open yet is brought into memory, indexes first, as far as there is room beside what is served.
-    pub warm_bytes: u64,
-    /// Only these partitions, which are fetched and not opened: another preparation brings the rest. Empty: all that this
-    /// node owns.
-    pub only: Vec<PartitionId>,
-    /// Who has which partitions already. What they cannot give comes from the object store.
-    pub suppliers: Vec<Supplier>,
-    /// Cancelled once nobody waits for it any more.
-    pub given_up: CancellationToken,
-    /// Who gives what the object store does not: of a version that a push brings, nobody has it yet.
-    pub replicas: Replicas,
-}
-
-/// A node that has partitions of a version.
-#[derive(Clone, Debug)]
-pub struct Supplier {
-    /// Its address.
-    pub addr: String,
-    /// What it has.
-    pub partitions: BTreeSet<PartitionId>,
-}
-
-/// How far a preparation is: component name, bytes done, bytes in all.
-pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);
 
 impl HeldStores {
     /// Where pulled components lie.
@@ -238,69 +209,6 @@ impl HeldStores {
         self.owned.read().of_store(store)
     }
 
-    /// Pulls, verifies and opens what a store needs at one version; nothing changes for running queries. `revision`
-    /// is the metadata's that names the version. Blocks.
-    ///
-    /// # Errors
-    /// [`PrepareError`]; nothing is half-prepared.
-    pub fn prepare(
-        &self,
-        store: &ServedDocument,
-        revision: u64,
-        options: &PrepareOptions,
-        progress: Progress<'_>,
-    ) -> Result<(), PrepareError> {
-        let owned = self.owned(store);
-        // What is here need not wait for a fetch of another version of its store.
-        if self.is_here(store, revision, &owned) {
-            return Ok(());
-        }
-        let _one_at_a_time = self.turns.take(&store.name);
-        if options.given_up.is_cancelled() {
-            return Err(PrepareError::GivenUp { store: store.name.clone(), version: store.version });
-        }
-        let owned = self.owned(store);
-        if self.is_here(store, revision, &owned) {
-            return Ok(());
-        }
-        if !options.only.is_empty() {
-            let mut components = store.components.iter();
-            return components.try_for_each(|it| self.fetch(store, it, &options.only, options, progress));
-        }
-        let mut components = BTreeMap::new();
-        let mut cold = options.warm_bytes;
-        for component in &store.components {
-            let key = (component.name.clone(), component.version);
-            let open = self.open_already(&store.name, &key).filter(|open| open.covers(&owned));
-            let open = match open {
-                Some(open) => open,
-                // A node without partitions of it has no use for files, but goes on answering from those it has.
-                None if owned.is_empty() && !self.folder_of_component(&store.name, component).exists() => {
-                    return Ok(());
-                }
-                None => {
-                    let open = self.pull(store, component, &owned, options, progress)?;
-                    cold = cold.saturating_sub(self.warm(&open, cold));
-                    open
-                }
-            };
-            components.insert(key, open);
-        }
-        FailPoint::NodeOpened.reach();
-        self.serve(store, revision, components)
-    }
-
-    /// Brings at most so much of a component into memory; gives the bytes.
-    fn warm(&self, component: &Component, bytes_max: u64) -> u64 {
-        if bytes_max == 0 {
-            return 0;
-        }
-        let _one_at_a_time = self.warming.lock();
-        let warmed = component.warm(warm::budget(bytes_max));
-        metrics::counter!("kith_node_warmed_bytes_total").increment(warmed);
-        warmed
-    }
-
     /// Makes a version one that is answered from.
     fn serve(
         &self,
@@ -334,18 +242,6 @@ impl HeldStores {
         })
     }
 
-    /// Whether a version is held with these partitions; if it was about to be forgotten, it stays.
-    fn is_here(&self, store: &ServedDocument, revision: u64, owned: &[PartitionId]) -> bool {
-        let mut stores = self.stores.write();
-        let held = stores.get_mut(&store.name).and_then(|versions| versions.get_mut(&store.version));
-        let held = held.filter(|held| held.components.values().all(|component| component.covers(owned)));
-        held.map(|held| {
-            held.since_revision = held.since_revision.max(revision);
-            held.retired = None;
-        })
-        .is_some()
-    }
-
     fn reader(
         &self,
         store: &ServedDocument,
@@ -369,218 +265,8 @@ impl HeldStores {
         });
         Ok(VersionReader::Graph(Arc::new(opened?)))
     }
-
-    fn open_already(&self, store: &str, component: &(String, u64)) -> Option<Component> {
-        let stores = self.stores.read();
-        stores.get(store)?.values().find_map(|held| held.components.get(component).cloned())
-    }
-
-    /// Looks again at what a verification found, now that nobody changes the files: of what came or went meanwhile, only what is
-    /// damaged or missing still counts. Without `waits`, files that are being changed are looked at as they are. Blocks.
-    ///
-    /// # Errors
-    /// As [`verify::verify`].
-    pub(super) fn confirm(
-        &self,
-        store: &ServedDocument,
-        component: &ComponentDocument,
-        found: Found,
-        waits: bool,
-    ) -> Result<Found, OpenError> {
-        let _one_at_a_time =
-            if waits { Some(self.turns.take(&store.name)) } else { self.turns.try_take(&store.name) };
-        let folder = self.folder_of_component(&store.name, component);
-        verify::confirm(&folder, component, &self.owned(store), found)
-    }
-
-    /// Pulls damaged files of a component anew, from the object store or else from `replicas`, and has every version that is
-    /// made of it read the new ones. Queries that run keep what they read from. Blocks.
-    ///
-    /// # Errors
-    /// If nobody has them whole; what is held is as before then.
-    pub(super) fn heal(
-        &self,
-        component: &ComponentDocument,
-        versions: &[&ServedDocument],
-        damages: &[Damage],
-        replicas: &Replicas,
-    ) -> Result<(), PrepareError> {
-        let Some(first) = versions.first() else { return Ok(()) };
-        let _one_at_a_time = self.turns.take(&first.name);
-        let owned = self.owned(first);
-        self.make_whole(first, component, &owned, Some(damages), replicas)?;
-        let opened = self.open(first, component, &owned)?;
-        for store in versions {
-            self.reopen(store, component, &opened)?;
-        }
-        Ok(())
-    }
-
-    /// Has a version that is held read a component from files opened anew.
-    fn reopen(
-        &self,
-        store: &ServedDocument,
-        component: &ComponentDocument,
-        opened: &Component,
-    ) -> Result<(), PrepareError> {
-        let of = |stores: &BTreeMap<String, BTreeMap<u64, Held>>| {
-            Some(stores.get(&store.name)?.get(&store.version)?.components.clone())
-        };
-        let known = of(&self.stores.read());
-        let Some(mut components) = known else { return Ok(()) };
-        components.insert((component.name.clone(), component.version), opened.clone());
-        let reader = self.reader(store, &components)?;
-        let mut stores = self.stores.write();
-        let held = stores.get_mut(&store.name).and_then(|versions| versions.get_mut(&store.version));
-        if let Some(held) = held {
-            (held.reader, held.components) = (reader, components);
-        }
-        Ok(())
-    }
 }
 
 fn cannot_open(component: &ComponentDocument, source: OpenError) -> PrepareError {
     PrepareError::Open { component: component.name.clone(), version: component.version, source }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT, DefinitionDocument, KeptDocument};
-    use std::fs;
-
-    fn topology(revision: u64, stores: Vec<ServedDocument>, kept: Vec<ServedDocument>) -> TopologyDocument {
-        let cluster = ClusterDocument {
-            format: DOCUMENT_FORMAT,
-            cluster_id: String::new(),
-            epoch: 1,
-            partitions: 24,
-            groups: vec![],
-            object_store: String::new(),
-            strategy: String::new(),
-            listed: vec![],
-            partition_epochs: vec![],
-        };
-        TopologyDocument {
-            format: DOCUMENT_FORMAT,
-            revision,
-            cluster,
-            nodes: vec![],
-            routers: vec![],
-            stores,
-            kept: kept.into_iter().map(|at| KeptDocument { is_whole: true, at }).collect(),
-            rebalance: None,
-        }
-    }
-
-    fn village(version: u64, components: &[u64]) -> ServedDocument {
-        let component = |version: &u64| ComponentDocument {
-            name: "connection".into(),
-            role: "undirected".into(),
-            version: *version,
-            manifest_hash: String::new(),
-            columns: vec![],
-            members: 0,
-            edges: 0,
-            bytes: 0,
-            loaded_at: 0,
-            schema: None,
-            folder: None,
-            url: None,
-        };
-        ServedDocument {
-            format: DOCUMENT_FORMAT,
-            name: "village".into(),
-            definition: DefinitionDocument::new(HoldsDocument::Graph),
-            version,
-            components: components.iter().map(component).collect(),
-            excluded: vec![],
-        }
-    }
-
-    fn held(folder: &Path) -> HeldStores {
-        HeldStores::new(
-            folder.to_owned(),
-            place::objects("nowhere").unwrap(),
-            PartitionCount::new(24).unwrap(),
-            Owned::of(&topology(1, vec![], vec![]).cluster, 0),
-            Throttle::new(None, CancellationToken::new()),
-            Dialer::default(),
-        )
-    }
-
-    #[test]
-    fn files_that_the_topology_names_are_kept_also_if_they_cannot_be_opened() {
-        let folder = tempfile::tempdir().unwrap();
-        let paths =
-            ["village/connection/7", "village/connection/6", "village/connection/5", "hamlet/connection/1"];
-        for path in paths {
-            fs::create_dir_all(folder.path().join(path)).unwrap();
-        }
-        held(folder.path())
-            .retire(&topology(1, vec![village(9, &[7])], vec![village(8, &[6])]), Instant::now());
-        let there = paths.map(|path| folder.path().join(path).exists());
-        assert_eq!(there, [true, true, false, false]);
-    }
-
-    #[test]
-    fn what_is_half_fetched_stays_while_it_is_wanted() {
-        let folder = tempfile::tempdir().unwrap();
-        let held = held(folder.path());
-        let there =
-            |paths: &[&str]| paths.iter().map(|it| folder.path().join(it).exists()).collect::<Vec<_>>();
-        let paths = ["village/connection/.7.fetching", "village/connection/.7.aside"];
-        let begin = || paths.map(|path| fs::create_dir_all(folder.path().join(path)).unwrap());
-        let pushed = |revision| {
-            let mut topology = topology(revision, vec![], vec![village(8, &[7])]);
-            topology.kept[0].is_whole = false;
-            topology
-        };
-        begin();
-        held.retire(&pushed(5), Instant::now());
-        assert_eq!(there(&paths), [true, true], "the push will ask for the version again");
-        held.retire(&topology(6, vec![], vec![]), Instant::now());
-        assert_eq!(there(&paths), [false, false], "the push has ended");
-        // The version is open, so nothing of it is missing unless a rebalance copies partitions.
-        held.prepare(&village(8, &[]), 7, &PrepareOptions::default(), &mut |_, _, _| {}).unwrap();
-        begin();
-        let mut rebalanced = topology(8, vec![village(8, &[7])], vec![]);
-        rebalanced.rebalance = Some("r".to_owned());
-        held.retire(&rebalanced, Instant::now());
-        assert_eq!(there(&paths), [true, true]);
-        held.retire(&topology(9, vec![village(8, &[7])], vec![]), Instant::now());
-        assert_eq!(there(&paths), [false, false]);
-    }
-
-    #[test]
-    fn a_version_is_held_while_it_is_named_and_for_a_grace_after() {
-        let folder = tempfile::tempdir().unwrap();
-        let (held, start) = (held(folder.path()), Instant::now());
-        for version in [1, 2, 3] {
-            held.prepare(&village(version, &[]), 5, &PrepareOptions::default(), &mut |_, _, _| {}).unwrap();
-        }
-        let here = || [1, 2, 3].map(|version| held.get("village", version).is_some());
-        let late = start + VERSION_GRACE;
-        // Rolled back from 3 to 2, which is served; 3 is kept, 1 is not.
-        let rolled_back = topology(9, vec![village(2, &[])], vec![village(3, &[])]);
-        held.retire(&rolled_back, start);
-        assert_eq!(here(), [true, true, true]);
-        assert_eq!(held.served(&rolled_back), [("village".to_owned(), 2)]);
-        held.retire(&rolled_back, late);
-        assert_eq!(here(), [false, true, true]);
-    }
-
-    #[test]
-    fn a_version_that_the_topology_cannot_know_yet_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let (held, start) = (held(folder.path()), Instant::now());
-        held.prepare(&village(4, &[]), 8, &PrepareOptions::default(), &mut |_, _, _| {}).unwrap();
-        for now in [start, start + VERSION_GRACE * 2] {
-            held.retire(&topology(7, vec![], vec![]), now);
-            assert!(held.get("village", 4).is_some());
-        }
-        held.retire(&topology(8, vec![], vec![]), start);
-        held.retire(&topology(8, vec![], vec![]), start + VERSION_GRACE);
-        assert!(held.get("village", 4).is_none());
-    }
 }

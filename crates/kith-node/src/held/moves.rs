@@ -56,27 +56,41 @@ pub enum ReleaseError {
     },
 }
 
-/// Where a component of a store is copied from.
+/// Partitions of store versions.
+#[derive(Clone, Debug)]
+pub struct Partitions {
+    /// Versions of any stores.
+    pub versions: Vec<ServedDocument>,
+    /// The partitions of each of them.
+    pub partitions: Vec<PartitionId>,
+}
+
+/// How partitions are copied: from where, who is told, and how fast.
+pub struct Copying<'a> {
+    /// Where a component of a store is copied from.
+    pub source_of: SourceOf<'a>,
+    /// Told how far the copy of a component is.
+    pub progress: Progress<'a>,
+    /// Called after each piece with its bytes. It may wait, and ends the copy by `Break`.
+    pub go_on: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
+}
+
+/// By name and version, components that are open, and the partitions that they have.
+type Kept<'a> = BTreeMap<(&'a str, u64), (Component, Vec<PartitionId>)>;
+
+/// Finds where a component of a store is copied from.
 pub type SourceOf<'a> = &'a dyn Fn(&str, &ComponentDocument) -> Result<Box<dyn Source>, CopyError>;
 
 impl HeldStores {
-    /// Copies partitions of store versions, verifies, syncs and opens them beside those that are here. Idempotent. Blocks.
-    /// `go_on` is asked after each piece, may wait, and ends it by `Break`.
+    /// Copies partitions of store versions, verifies, syncs and opens them beside those that are here. `revision` is the
+    /// metadata's that names the versions. Idempotent. Blocks.
     ///
     /// # Errors
     /// [`CopyError`]. Stores copied before it are open; components copied before it stay, and are proven again before they
     /// are used.
-    pub fn copy(
-        &self,
-        versions: &[ServedDocument],
-        partitions: &[PartitionId],
-        source_of: SourceOf<'_>,
-        revision: u64,
-        progress: Progress<'_>,
-        go_on: &mut dyn FnMut(u64) -> ControlFlow<()>,
-    ) -> Result<(), CopyError> {
-        for versions in by_store(versions).values() {
-            self.copy_store(versions, partitions, source_of, revision, progress, go_on)?;
+    pub fn copy(&self, wanted: &Partitions, revision: u64, copy: &mut Copying<'_>) -> Result<(), CopyError> {
+        for versions in by_store(&wanted.versions).values() {
+            self.copy_store(versions, &wanted.partitions, revision, copy)?;
         }
         Ok(())
     }
@@ -86,36 +100,19 @@ impl HeldStores {
         &self,
         versions: &[&ServedDocument],
         partitions: &[PartitionId],
-        source_of: SourceOf<'_>,
         revision: u64,
-        progress: Progress<'_>,
-        go_on: &mut dyn FnMut(u64) -> ControlFlow<()>,
+        copy: &mut Copying<'_>,
     ) -> Result<(), CopyError> {
         let Some(first) = versions.first() else { return Ok(()) };
         let _one_at_a_time = self.turns.take(&first.name);
         let mut opened: BTreeMap<(&str, u64), Component> = BTreeMap::new();
         for &store in versions {
             for component in &store.components {
-                let (name, version) = (component.name.as_str(), component.version);
-                if opened.contains_key(&(name, version)) {
-                    continue;
+                let key = (component.name.as_str(), component.version);
+                if !opened.contains_key(&key) {
+                    self.copy_component(store, component, partitions, copy)?;
+                    opened.insert(key, self.open(store, component, partitions)?);
                 }
-                let source = source_of(&store.name, component)?;
-                let hash = Some(component.manifest_hash.clone()).filter(|hash| !hash.is_empty());
-                let options = FetchOptions { manifest_hash: hash, ..FetchOptions::default() };
-                let mut copied = 0;
-                let folder = self.folder_of_component(&store.name, component);
-                let fetched = fetch(&self.throttled(&*source), &folder, partitions, &options, &mut |state| {
-                    progress(name, state.bytes_done, state.bytes);
-                    let fresh = state.bytes_copied - copied;
-                    copied = state.bytes_copied;
-                    go_on(fresh)
-                });
-                self.sources().clear();
-                let failed = |source| CopyError::Fetch { component: component.name.clone(), version, source };
-                fetched.map_err(failed)?;
-                let open = self.open(store, component, partitions)?;
-                opened.insert((name, version), open);
             }
         }
         for &store in versions {
@@ -126,6 +123,29 @@ impl HeldStores {
             self.serve(store, revision, components.collect())?;
         }
         Ok(())
+    }
+
+    fn copy_component(
+        &self,
+        store: &ServedDocument,
+        component: &ComponentDocument,
+        partitions: &[PartitionId],
+        copy: &mut Copying<'_>,
+    ) -> Result<(), CopyError> {
+        let source = (copy.source_of)(&store.name, component)?;
+        let hash = Some(component.manifest_hash.clone()).filter(|hash| !hash.is_empty());
+        let options = FetchOptions { manifest_hash: hash, ..FetchOptions::default() };
+        let folder = self.folder_of_component(&store.name, component);
+        let mut copied = 0;
+        let fetched = fetch(&self.throttled(&*source), &folder, partitions, &options, &mut |state| {
+            (copy.progress)(&component.name, state.bytes_done, state.bytes);
+            let fresh = state.bytes_copied - copied;
+            copied = state.bytes_copied;
+            (copy.go_on)(fresh)
+        });
+        self.sources().clear();
+        let (component, version) = (component.name.clone(), component.version);
+        fetched.map(drop).map_err(|source| CopyError::Fetch { component, version, source })
     }
 
     /// Frees partitions of store versions: from then on they are answered with *not owner*. Running queries keep what they
@@ -156,24 +176,13 @@ impl HeldStores {
     ) -> Result<(), ReleaseError> {
         let Some(first) = versions.first() else { return Ok(()) };
         let _one_at_a_time = self.turns.take(&first.name);
-        let mut left: BTreeMap<(&str, u64), (Component, Vec<PartitionId>)> = BTreeMap::new();
-        for (store, component) in
-            versions.iter().flat_map(|store| store.components.iter().map(move |it| (store, it)))
-        {
-            let folder = self.folder_of_component(&store.name, component);
-            let here = match HeldSource::open(&folder) {
-                Ok(source) => source.partitions(),
-                Err(OpenError::NoComponent { .. }) => continue,
-                Err(error) => return Err(cannot_open(component, error).into()),
-            };
-            let keep: Vec<PartitionId> =
-                here.into_iter().filter(|partition| !gone.contains(partition)).collect();
-            let open = VersionFolder::open_version(&folder, &component.manifest_hash).and_then(|folder| {
-                let keep = keep.iter().copied().collect();
-                Component::open(folder, &store.definition.holds, self.partition_count, keep)
-            });
-            let open = open.map_err(|error| cannot_open(component, error))?;
-            left.insert((&component.name, component.version), (open, keep));
+        let mut left = Kept::new();
+        for &store in versions {
+            for component in &store.components {
+                if let Some(kept) = self.opened_without(store, component, gone)? {
+                    left.insert((&component.name, component.version), kept);
+                }
+            }
         }
         self.replace_readers(versions, &left)?;
         for ((component, version), (_, keep)) in &left {
@@ -191,6 +200,27 @@ impl HeldStores {
         }
         self.sources().clear();
         Ok(())
+    }
+
+    /// A component opened without these partitions, and the partitions that are left; `None`: nothing of it is here.
+    fn opened_without(
+        &self,
+        store: &ServedDocument,
+        component: &ComponentDocument,
+        gone: &BTreeSet<PartitionId>,
+    ) -> Result<Option<(Component, Vec<PartitionId>)>, PrepareError> {
+        let folder = self.folder_of_component(&store.name, component);
+        let here = match HeldSource::open(&folder) {
+            Ok(source) => source.partitions(),
+            Err(OpenError::NoComponent { .. }) => return Ok(None),
+            Err(error) => return Err(cannot_open(component, error)),
+        };
+        let keep: Vec<PartitionId> = here.into_iter().filter(|partition| !gone.contains(partition)).collect();
+        let open = VersionFolder::open_version(&folder, &component.manifest_hash).and_then(|folder| {
+            let keep = keep.iter().copied().collect();
+            Component::open(folder, &store.definition.holds, self.partition_count, keep)
+        });
+        Ok(Some((open.map_err(|error| cannot_open(component, error))?, keep)))
     }
 
     /// Is no node of a version any more: readers of old tables are told to ask another.
@@ -215,7 +245,7 @@ impl HeldStores {
     fn replace_readers(
         &self,
         versions: &[&ServedDocument],
-        components: &BTreeMap<(&str, u64), (Component, Vec<PartitionId>)>,
+        components: &Kept<'_>,
     ) -> Result<(), PrepareError> {
         for &store in versions.iter().filter(|store| self.get(&store.name, store.version).is_some()) {
             let since = {

@@ -65,10 +65,9 @@ impl HeldStores {
         self.check_home().map_err(PrepareError::Directory)?;
         let target = self.folder_of_component(&store.name, component);
         let objects = self.source_of(&store.name, component)?;
-        let manifest_hash = Some(component.manifest_hash.clone());
         let fetch_options = FetchOptions {
             threads: REQUESTS_AT_A_TIME,
-            manifest_hash,
+            manifest_hash: Some(component.manifest_hash.clone()),
             quota_bytes: options.bytes_max,
             held: other_versions(&target),
         };
@@ -83,13 +82,11 @@ impl HeldStores {
             if options.given_up.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let peers = peers(&self.dialer, store, component, &options.suppliers);
-        let peers: Vec<(Throttled<'_>, &BTreeSet<PartitionId>)> = peers
-            .iter()
-            .map(|(peer, partitions)| (self.throttled(peer).until(&options.given_up), *partitions))
-            .collect();
-        let rest = self.throttled(&objects).until(&options.given_up);
-        let copied = copy(&target, &peers, &rest, partitions, &fetch_options, &mut on_fetch);
-        let fetched = match copied {
+        let throttle = |source| self.throttled(source).until(&options.given_up);
+        let peers: Vec<_> =
+            peers.iter().map(|(peer, partitions)| (throttle(peer as &dyn Source), *partitions)).collect();
+        let rest = throttle(&objects);
+        let fetched = match copy(&target, &peers, &rest, partitions, &fetch_options, &mut on_fetch) {
             Some(copied) => copied.map_err(|source| cannot_fetch(component, source)),
             None => {
                 let (objects, replicas, given_up) = (&objects, &options.replicas, &options.given_up);

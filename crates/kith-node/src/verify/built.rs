@@ -5,7 +5,7 @@ use kith_engine::{
     Damage, Fault, FetchError, Manifest, OnVerify, Source, VerifyDepth, prove_pack, read_manifest,
 };
 use kith_objects::{ClaimError, Listed, Objects};
-use kith_types::ErrorCode;
+use kith_types::{ErrorCode, with_causes};
 use kith_wire::{documents::ComponentDocument, v1};
 use std::error::Error;
 use tonic::Status;
@@ -80,17 +80,29 @@ fn look(
         if let Some(fault) = fault {
             found.damages.push(v1::DamagedFile { file: pack.name, fault: fault.to_string(), offset: None });
         } else if depth == VerifyDepth::Deep {
-            let mut each = |piece: &[u8]| told(piece.len() as u64);
-            let proven = prove_pack(place.source, &manifest, number, &mut each);
-            let proven = proven.map_err(|error| unreachable(&error, HELP))?;
-            if proven.is_cut {
-                return Err(Status::cancelled("the caller has gone"));
-            }
-            found.bytes += proven.bytes;
-            found.damages.extend(proven.damages.iter().map(|damage| in_pack(&manifest, &pack.name, damage)));
+            read_pack(place, &manifest, (number, &pack.name), told, found)?;
         }
     }
     Ok(if found.damages.is_empty() { State::Ok } else { State::Damaged })
+}
+
+/// Reads every byte of a pack, which is named by its number and its name.
+fn read_pack(
+    place: &CopyLocation<'_>,
+    manifest: &Manifest,
+    (number, name): (u32, &str),
+    told: &mut OnVerify<'_>,
+    found: &mut v1::ComponentFinding,
+) -> Result<(), Status> {
+    let mut each = |piece: &[u8]| told(piece.len() as u64);
+    let proven = prove_pack(place.source, manifest, number, &mut each);
+    let proven = proven.map_err(|error| unreachable(&error, HELP))?;
+    if proven.is_cut {
+        return Err(Status::cancelled("the caller has gone"));
+    }
+    found.bytes += proven.bytes;
+    found.damages.extend(proven.damages.iter().map(|damage| in_pack(manifest, name, damage)));
+    Ok(())
 }
 
 impl CopyLocation<'_> {
@@ -148,11 +160,5 @@ fn of_manifest(damage: Damage) -> v1::DamagedFile {
 
 /// The object store cannot be asked; an error with its causes.
 pub(crate) fn unreachable(error: &dyn Error, help: &str) -> Status {
-    let mut message = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        message.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    kith_wire::status(ErrorCode::ObjectStoreUnreachable, message, help)
+    kith_wire::status(ErrorCode::ObjectStoreUnreachable, with_causes(error), help)
 }

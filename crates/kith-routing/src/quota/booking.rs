@@ -3,12 +3,18 @@
 //! First at one node, and when that has granted, at the others at once: of those who want the same nodes only those get on whom the first has
 //! room for, so that they do not take from each other what none of them can use. What one node refuses, another replica is asked for.
 
+use super::RESERVATION_LIFE;
 use crate::{Assignment, Candidates, FanOutPlan, NodeIndex};
 use kith_types::{NodeId, PartitionId};
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
+
+/// How long a node may take to answer, which is read from anyway after that. Half of [`RESERVATION_LIFE`], so that what the first node
+/// keeps is there until the others have answered. Where machines are busy, answers take longer than round trips: with 100 ms, reads that
+/// gave up waiting took from each other what none of them could use, and clients got a third of the quota.
+pub const RESERVATION_PATIENCE: Duration = Duration::from_millis(RESERVATION_LIFE.as_millis() as u64 / 2);
 
 /// One read that is being reserved. Sans I/O: the shell asks what [`Booking::next`] says, and tells of each reply.
 #[derive(Clone, Debug)]
@@ -34,7 +40,7 @@ struct Part {
 enum State {
     Planned,
     Asked,
-    /// Read it: with a reservation or without.
+    /// Read it: with a reservation, which the node may have, or without.
     Settled {
         held: bool,
     },
@@ -59,8 +65,12 @@ pub struct Ask {
 pub enum Reply {
     /// The keys are kept.
     Held,
-    /// They are not, but may be read: nodes bound their reservations, and one that cannot be reached is dealt with as the read goes on.
+    /// They are not, but may be read: nodes bound their reservations.
     Unheld,
+    /// It did not answer in time, or could not be reached, so that nobody knows whether the keys are kept. They are read or given back
+    /// as if they were: what a node keeps for nobody is lost to everybody for as long as a reservation lives. If the node is away, the
+    /// read deals with that.
+    Unknown,
     /// There is no room for them until then.
     Refused(Duration),
 }
@@ -105,7 +115,7 @@ impl Booking {
             return;
         };
         part.state = match reply {
-            Reply::Held => State::Settled { held: true },
+            Reply::Held | Reply::Unknown => State::Settled { held: true },
             Reply::Unheld => State::Settled { held: false },
             Reply::Refused(retry_after) => {
                 self.refusals.insert(part.node, retry_after);

@@ -9,7 +9,7 @@ mod pressure;
 mod read;
 mod reservations;
 
-pub use booking::{Ask, Booking, BookingStep, Reply};
+pub use booking::{Ask, Booking, BookingStep, RESERVATION_PATIENCE, Reply};
 pub use pressure::Pressure;
 pub use read::{AdmittedBy, ReadQuota};
 pub use reservations::{RESERVATION_LIFE, ReservationId, Reserved};

@@ -1,9 +1,11 @@
 //! `kith dev`: a whole cluster on one machine, in one process or with one process per
 //! node and router. Whatever it starts ends with it.
 
+mod plan;
 mod ports;
 mod processes;
 mod ready;
+mod roles;
 mod stop;
 mod temporary;
 
@@ -20,14 +22,14 @@ use kith_net::server::{
     connections::{ConnectionSettings, Connections},
     security::Security,
 };
-use kith_node::{Node, NodeOptions};
+use kith_node::Node;
 use kith_process::{
-    Labels, StartError,
+    StartError,
     data_dir::{DataDir, Identity, write_atomically},
     topology::{self, TopologyReceiver},
 };
-use kith_router::{Router, RouterOptions, RouterSettings};
-use kith_wire::documents::TopologyDocument;
+use kith_router::{Router, RouterSettings};
+use plan::Plan;
 use ports::Reserved;
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -92,6 +94,22 @@ struct Held {
     temporary: Option<tempfile::TempDir>,
 }
 
+impl Held {
+    /// Locks the data directory, or makes a temporary one.
+    fn lock(&mut self, data: Option<&Path>) -> Result<(PathBuf, DataDir), StartError> {
+        let Some(folder) = data else {
+            let parent = std::env::temp_dir();
+            temporary::remove_stale(&parent);
+            let (folder, lock) = temporary::create(&parent)?;
+            return Ok((self.temporary.insert(folder).path().to_owned(), lock));
+        };
+        // Absolute: clients elsewhere on this machine are told where the object store is.
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        let lock = DataDir::lock(&folder)?;
+        Ok((folder, lock))
+    }
+}
+
 /// In the data directory: where the metadata is, for nodes that are started by hand to join.
 const METADATA_FILE: &str = "metadata-address";
 
@@ -117,20 +135,7 @@ impl Dev {
     async fn try_start(options: DevOptions, stop: CancellationToken) -> Result<Self, StartError> {
         ReadyDocument::check_free(&options.ready_file).await?;
         let mut held = Held::default();
-        let (folder, data) = match &options.data {
-            // Clients elsewhere on this machine are told where the object store is.
-            Some(folder) => {
-                let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
-                let lock = DataDir::lock(&folder)?;
-                (folder, lock)
-            }
-            None => {
-                let parent = std::env::temp_dir();
-                temporary::remove_stale(&parent);
-                let (folder, lock) = temporary::create(&parent)?;
-                (held.temporary.insert(folder).path().to_owned(), lock)
-            }
-        };
+        let (folder, data) = held.lock(options.data.as_deref())?;
         let metadata = Arc::new(EmbeddedMetadata::open(&folder.join("metadata.json"))?);
         let store: Arc<dyn MetadataStore> = metadata;
         let made = cluster::create_or_check(
@@ -144,7 +149,7 @@ impl Dev {
         held.data = Some(data);
         cluster::remove_stale(&*store, options.routers).await?;
         let topology = topology::follow(Arc::clone(&store), None, stop.clone()).await?.topology;
-        let (plan, reserved) = Plan::new(&options, folder.clone(), &topology.borrow());
+        let (plan, reserved) = Plan::new(&options, &folder, &topology.borrow());
         let tasks = TaskTracker::new();
         let metadata = serve_metadata(&store).await?;
         write_atomically(&folder.join(METADATA_FILE), format!("{metadata}\n").as_bytes())?;
@@ -182,71 +187,6 @@ impl Dev {
         if let Some(folder) = self.held.temporary {
             temporary::remove(folder).await;
         }
-    }
-}
-
-/// Which nodes and routers to start, and where.
-#[derive(Clone, Debug)]
-struct Plan {
-    /// The data directory.
-    data: PathBuf,
-    nodes: Vec<NodeOptions>,
-    routers: Vec<RouterOptions>,
-    threads: Option<NonZeroU16>,
-}
-
-impl Plan {
-    /// With the usual ports kept from others until the routers start.
-    fn new(options: &DevOptions, folder: PathBuf, topology: &TopologyDocument) -> (Self, Reserved) {
-        let node_ids = topology.cluster.groups.iter().flat_map(|group| group.nodes.iter().copied());
-        let nodes = node_ids.map(|node| {
-            let known = topology.nodes.iter().find(|document| document.node == node);
-            let listed = topology.cluster.listed.iter().find(|listed| listed.node == node);
-            let place = listed.map(|listed| Labels {
-                zone: listed.zone.clone(),
-                rack: listed.rack.clone(),
-                region: listed.region.clone(),
-            });
-            NodeOptions {
-                node,
-                place: place.unwrap_or_default(),
-                listen: ports::before(known.map(|document| document.addr.as_str())),
-                http: ports::before(known.map(|document| document.http.as_str())),
-                resp: Some(ports::before(known.map(|document| document.resp.as_str()))),
-                doors: Vec::new(),
-                data: folder.join(format!("node-{node:03}")),
-                scrub_rate: options.scrub_rate,
-                fetch_rate: options.fetch_rate,
-                fetch_p99: options.fetch_p99,
-                warm_bytes: NodeOptions::WARM_BYTES_DEFAULT,
-                connections: options.connections,
-                security: Security::default(),
-            }
-        });
-        let mut reserved = Reserved::default();
-        let routers = (0..options.routers).map(|router| {
-            let known = topology.routers.iter().find(|document| document.router == router);
-            // The others are told by the first one, and need no port that a person knows.
-            let asked = |port: Option<u16>| if router == 0 { port } else { Some(0) };
-            let mut choose = |port, usual, before| reserved.choose(asked(port), usual, before);
-            RouterOptions {
-                router,
-                listen: choose(options.port, PORT, known.map(|document| document.addr.as_str())),
-                http: choose(options.http_port, PORT_HTTP, known.map(|document| document.http.as_str())),
-                resp: Some(choose(
-                    options.resp_port,
-                    PORT_RESP,
-                    known.map(|document| document.resp.as_str()),
-                )),
-                doors: Vec::new(),
-                data: folder.join(format!("router-{router:03}")),
-                settings: options.router.clone(),
-                connections: options.connections,
-                security: Security::default(),
-            }
-        });
-        let (nodes, routers) = (nodes.collect(), routers.collect());
-        (Self { data: folder.clone(), nodes, routers, threads: options.threads }, reserved)
     }
 }
 

@@ -3,16 +3,15 @@
 //! A child ends when its standard input does: the pipe closes with this process,
 //! however it ends, so no child outlives it.
 
-use super::{Plan, log_file, ports::Reserved};
-use kith_net::server::connections::ConnectionSettings;
-use kith_node::NodeOptions;
-use kith_process::{Labels, StartError, topology::TopologyReceiver};
-use kith_router::RouterOptions;
-use kith_wire::documents::TopologyDocument;
+use super::{
+    plan::Plan,
+    ports::Reserved,
+    roles::{Addresses, Role, node_role, router_role},
+};
+use kith_process::{StartError, topology::TopologyReceiver};
 use std::{
     net::SocketAddr,
     num::NonZeroU16,
-    path::PathBuf,
     process::{ExitStatus, Stdio},
     time::{Duration, Instant},
 };
@@ -31,45 +30,11 @@ const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
 /// A child that ends so often before it first registers will not come up.
 const FIRST_STARTS_MAX: u32 = 3;
 
-/// What a child listens on: `--listen`, `--http` and `--resp`.
-type Addresses = [String; 3];
-
 /// A child, and the input whose end tells it to end. Kept apart: waiting for a child closes an input that is still in it.
 #[derive(Debug)]
 struct Running {
     child: Child,
     input: Option<ChildStdin>,
-}
-
-/// Who a child is, and with which arguments it is run.
-#[derive(Clone, Debug)]
-struct Role {
-    name: String,
-    log: PathBuf,
-    arguments: Vec<String>,
-    id: RoleId,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum RoleId {
-    Node(u32),
-    Router(u32),
-}
-
-impl RoleId {
-    /// Process and addresses under which it is registered, by whomever.
-    fn registered(self, topology: &TopologyDocument) -> Option<(u32, Addresses)> {
-        match self {
-            RoleId::Node(id) => {
-                let document = topology.nodes.iter().find(|document| document.node == id)?;
-                Some((document.pid, [document.addr.clone(), document.http.clone(), document.resp.clone()]))
-            }
-            RoleId::Router(id) => {
-                let document = topology.routers.iter().find(|document| document.router == id)?;
-                Some((document.pid, [document.addr.clone(), document.http.clone(), document.resp.clone()]))
-            }
-        }
-    }
 }
 
 /// Starts every node, then every router, with the metadata at `addr`; returns once all have registered.
@@ -106,82 +71,6 @@ fn share_of_processors(processes: usize) -> NonZeroU16 {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let share = u16::try_from(processors / processes.max(1)).unwrap_or(u16::MAX);
     NonZeroU16::new(share).unwrap_or(NonZeroU16::MIN)
-}
-
-fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {
-    let arguments = ["node", "--node", &options.node.to_string(), "--metadata", &metadata.to_string()];
-    let mut arguments: Vec<String> = arguments.map(str::to_owned).to_vec();
-    arguments.extend(common_arguments(
-        options.listen,
-        options.http,
-        options.resp,
-        &options.data,
-        options.connections,
-    ));
-    let scrub_rate = options.scrub_rate.map_or("off".to_owned(), |rate| rate.to_string());
-    arguments.extend(["--scrub-rate".to_owned(), scrub_rate]);
-    if let Some(rate) = options.fetch_rate {
-        arguments.extend(["--fetch-rate".to_owned(), rate.to_string()]);
-    }
-    let fetch_p99 = options.fetch_p99.map_or("off".to_owned(), |ratio| ratio.to_string());
-    arguments.extend(["--fetch-p99".to_owned(), fetch_p99]);
-    let Labels { zone, rack, region } = &options.place;
-    for (flag, label) in [("--zone", zone), ("--rack", rack), ("--region", region)] {
-        if !label.is_empty() {
-            arguments.extend([flag.to_owned(), label.clone()]);
-        }
-    }
-    Role {
-        name: format!("node {}", options.node),
-        log: log_file(&options.data),
-        arguments,
-        id: RoleId::Node(options.node),
-    }
-}
-
-fn router_role(options: &RouterOptions, metadata: SocketAddr) -> Result<Role, StartError> {
-    if !options.settings.session.own_controllers.is_empty() {
-        let detail = "controllers that a program brings stay in its process: run the cluster in one process";
-        return Err(StartError::Settings { detail: detail.to_owned() });
-    }
-    let config = options.data.with_extension("toml");
-    options.settings.write(&config).map_err(|error| StartError::Settings { detail: error.to_string() })?;
-    let arguments = ["router", "--id", &options.router.to_string(), "--metadata", &metadata.to_string()];
-    let mut arguments: Vec<String> = arguments.map(str::to_owned).to_vec();
-    arguments.extend(common_arguments(
-        options.listen,
-        options.http,
-        options.resp,
-        &options.data,
-        options.connections,
-    ));
-    arguments.extend(["--config".to_owned(), config.display().to_string()]);
-    Ok(Role {
-        name: format!("router {}", options.router),
-        log: log_file(&options.data),
-        arguments,
-        id: RoleId::Router(options.router),
-    })
-}
-
-fn common_arguments(
-    listen: SocketAddr,
-    http: SocketAddr,
-    resp: Option<SocketAddr>,
-    data: &std::path::Path,
-    connections: ConnectionSettings,
-) -> Vec<String> {
-    let data = data.display().to_string();
-    let arguments =
-        ["--listen", &listen.to_string(), "--http", &http.to_string(), "--data", &data, "--end-with-stdin"];
-    let mut arguments = arguments.map(str::to_owned).to_vec();
-    if let Some(resp) = resp {
-        arguments.extend(["--resp".to_owned(), resp.to_string()]);
-    }
-    if let Some(bytes) = connections.reply_bytes {
-        arguments.extend(["--reply-memory".to_owned(), bytes.to_string()]);
-    }
-    arguments
 }
 
 /// Runs this same binary. `at` replaces the addresses, so that a child comes back where it was.

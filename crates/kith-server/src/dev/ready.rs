@@ -1,6 +1,6 @@
 //! The ready file: what listens where, as JSON, replaced whole at every change.
 
-use super::Plan;
+use super::plan::Plan;
 use kith_process::{
     StartError,
     data_dir::{DataDirError, write_atomically},

@@ -97,14 +97,14 @@ impl Cluster {
         let components: Vec<ComponentDocument> =
             report.components.iter().map(|(manifest, _)| component_document(manifest, 0)).collect();
         let json = serde_json::to_vec(&components).expect("documents are JSON");
-        let request = v1::PublishRequest {
-            graph: name.to_owned(),
+        let request = v1::PushRequest {
+            store: name.to_owned(),
             components: json.into(),
             who: "tests".to_owned(),
-            push: String::new(),
-            node_wait_ms: None,
+            graph: true,
+            ..Default::default()
         };
-        let mut progress = self.router.publish(request).await.expect("publication starts");
+        let mut progress = self.router.push_store(request).await.expect("publication starts");
         let mut version = 0;
         while let Some(step) = progress.message().await.expect("publication succeeds") {
             version = version.max(step.committed_version);

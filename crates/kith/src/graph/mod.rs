@@ -8,11 +8,13 @@ use crate::{
     failure::Exit,
     output::{self, Format},
     table::graphs,
+    who::who,
 };
 use anyhow::Context;
 use clap::Subcommand;
 use kith_client::{QueryError, RouterClient};
 use kith_lines::GraphLine;
+use kith_wire::v1::{self, store_request::Command};
 use reply::GraphReply;
 use serde::Serialize;
 
@@ -68,7 +70,9 @@ pub async fn run(target: &TargetFlags, format: Format, command: GraphCommand) ->
         GraphCommand::Drop { graph, yes } => {
             confirm_drop(&format!("graph {graph:?}"), yes)?;
             let router = connect::router(target).await?;
-            router.drop_graph(&graph).await.with_context(|| format!("drop graph {graph}"))?;
+            let drop = Some(Command::Drop(v1::DropStore { graph: true }));
+            let request = v1::StoreRequest { store: graph.clone(), who: who(), command: drop };
+            router.store(request).await.with_context(|| format!("drop graph {graph}"))?;
             print_dropped(format, graph)?;
             Ok(Exit::Done)
         }

@@ -21,11 +21,17 @@ const MEMORY_BYTES_MIN: usize = 16 << 20;
 #[derive(Debug, Args)]
 pub struct GraphLoadFlags {
     /// Files of edges, one edge per line or row
-    #[arg(value_name = "EDGES", required_unless_present_any = ["entities", "members"])]
+    #[arg(value_name = "EDGES", required_unless_present_any = ["entities", "members", "built"])]
     edges: Vec<PathBuf>,
     /// The graph to load into; it is created if it does not exist
     #[arg(short, long, value_name = "NAME", value_parser = graph_name)]
     pub graph: String,
+    /// A folder or URL that a program built the graph into: its newest version is loaded. Of a URL, nodes pull it from there
+    #[arg(long, value_name = "PLACE", conflicts_with_all = [
+        "edges", "edge_type", "directed", "entities", "members", "src", "dst", "columns", "entity_columns", "delimiter",
+        "header", "no_header", "max_errors", "allow_empty", "dry_run", "memory", "threads",
+    ])]
+    pub built: Option<String>,
     /// Name of the edge type [default: connection]
     #[arg(long, value_name = "NAME")]
     edge_type: Option<String>,
@@ -231,6 +237,10 @@ mod tests {
 
     #[test]
     fn contradictions_are_refused() {
+        for line in ["--built out a.csv", "--built out --directed", "--built out --dry-run"] {
+            assert!(flags(line).is_err(), "{line}");
+        }
+        assert!(flags("--built out").unwrap().check().is_ok());
         for line in ["", "a.csv --header --no-header", "a.csv --columns x:date", "a.csv --threads 0"] {
             assert!(flags(line).is_err(), "{line}");
         }

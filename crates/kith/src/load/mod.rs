@@ -1,11 +1,12 @@
-//! `kith load graph`: files in, a new version of a graph's components out.
+//! `kith load graph`: files or built components in, a new version of a graph's components out.
 //!
-//! Built into the cluster's object store, then published: every node fetches and opens the new version before one
-//! commit makes it the graph's. Until then, and whenever something fails, the old version serves.
+//! Built into the cluster's object store, or taken from where they were built, then published: every node fetches and opens the
+//! new version before one commit makes it the graph's. Until then, and whenever something fails, the old version serves.
 
 mod flags;
 mod publish;
 mod summary;
+mod taken;
 
 pub use flags::GraphLoadFlags;
 pub use summary::LoadReply;
@@ -16,7 +17,7 @@ use crate::{
     connect::{self, TargetFlags},
     failure::{Exit, Failure, told},
     output::{self, Format},
-    publish::{Meter, Unpublished, check_thawed, lock, metered},
+    publish::{check_thawed, lock, metered},
     store, table,
 };
 use anyhow::Context;
@@ -25,7 +26,7 @@ use kith_build::{LoadOptions, LoadReport, LockedStore, Work, load_graph, partiti
 use kith_client::{QueryError, RouterClient};
 use kith_types::{ErrorCode, PartitionCount};
 use kith_wire::documents::StoreDocument;
-use publish::Load;
+use publish::{Load, Offered, publish};
 use std::time::Instant;
 
 #[derive(Debug, Subcommand)]
@@ -33,7 +34,8 @@ pub enum LoadCommand {
     /// Load an edge type, entities and members of a graph
     ///
     /// Files are CSV or TSV, JSON lines, Parquet or Arrow IPC: plain, .gz or .zst. A load replaces the edge type and
-    /// the entity kinds that it contains as a whole; all others stay.
+    /// the entity kinds that it contains as a whole; all others stay. A graph that a program
+    /// has built is loaded with --built.
     Graph(Box<GraphLoadFlags>),
 }
 
@@ -67,21 +69,17 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
     let graph = known(&router, &flags.graph).await?;
     graph.as_ref().map_or(Ok(()), check_thawed)?;
     store.clear_unfinished(graph.as_ref())?;
-    let version = store.next_version(graph.as_ref())?;
-    flags.check_against(graph.as_ref())?;
-    store.mark_unfinished(version)?;
-    let options = flags.options(version, partition_count(&topology)?, store.objects().to_owned())?;
-    let built = tokio::task::block_in_place(|| build(&options));
-    if built.is_err() {
-        store.mark_finished();
-    }
-    let report = built?;
-    tokio::task::block_in_place(|| upload(&store, &report)).inspect_err(|_| {
+    let partitions = partition_count(&topology)?;
+    let made = tokio::task::block_in_place(|| match &flags.built {
+        Some(built) => taken::take(&store, &flags.graph, graph.as_ref(), built, partitions),
+        None => build_here(&store, graph.as_ref(), flags, partitions),
+    });
+    let (report, offered) = made.inspect_err(|_| {
         // What cannot be removed is no version: it has no manifest.
         let _ = store.clear_unfinished(graph.as_ref());
     })?;
     let load = Load { graph: &flags.graph, push: &push, node_wait_ms: flags.node_wait_ms };
-    match publish(&router, load, &store, &report).await {
+    match publish(&router, load, &report, offered).await {
         Ok(committed) => {
             store.mark_finished();
             Ok((report, Some(committed)))
@@ -93,6 +91,24 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
             Err(unpublished.named(&flags.graph, || format!("publish graph {}", flags.graph)))
         }
     }
+}
+
+/// Builds the files into the object store.
+fn build_here(
+    store: &LockedStore,
+    graph: Option<&StoreDocument>,
+    flags: &GraphLoadFlags,
+    partitions: PartitionCount,
+) -> Result<(LoadReport, Vec<Offered>), Failure> {
+    let version = store.next_version(graph)?;
+    flags.check_against(graph)?;
+    store.mark_unfinished(version)?;
+    let options = flags.options(version, partitions, store.objects().to_owned())?;
+    let report = build(&options)?;
+    upload(store, &report)?;
+    let offered = Offered { folder: store.folder_of(version), url: None };
+    let offered = vec![offered; report.components.len()];
+    Ok((report, offered))
 }
 
 /// Removes what a failed load built. What cannot be removed now, the next load removes: the marker stays.
@@ -116,18 +132,6 @@ fn upload(store: &LockedStore, report: &LoadReport) -> Result<(), Failure> {
         })
     });
     Ok(sent?)
-}
-
-async fn publish(
-    router: &RouterClient,
-    load: Load<'_>,
-    store: &LockedStore,
-    report: &LoadReport,
-) -> Result<u64, Unpublished> {
-    let mut meter = Meter::default();
-    let committed = publish::publish(router, load, store, report, &mut meter).await;
-    meter.clear();
-    committed
 }
 
 /// The graph's record with all its versions; `None` if there is no such graph.

@@ -1,17 +1,16 @@
 //! Makes built components part of the graph.
 
 use crate::{
-    publish::{Meter, Publication, Unpublished, follow},
+    publish::{Unpublished, hand_over},
     who::who,
 };
-use kith_build::{BuildSummary, LoadReport, LockedStore};
+use kith_build::{BuildSummary, LoadReport, now};
 use kith_client::{
     RouterClient,
     topology::{column_documents, role_name},
 };
 use kith_engine::Manifest;
 use kith_wire::{documents::ComponentDocument, v1};
-use std::time::SystemTime;
 
 /// What is loaded, for whoever is asked to serve it.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +22,16 @@ pub struct Load<'a> {
     pub node_wait_ms: Option<u64>,
 }
 
-/// Publishes all components of a load at once; the graph's new version.
+/// Where nodes find a component.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Offered {
+    /// Its folder in the cluster's object store; `None`: that of its number.
+    pub folder: Option<String>,
+    /// Where it lies; `None`: in the cluster's object store.
+    pub url: Option<String>,
+}
+
+/// Publishes all components of a load at once, each from its place in `offered`; the graph's new version.
 ///
 /// # Errors
 /// If the graph cannot be published: the old version serves on. If the router went away meanwhile, it may still
@@ -31,33 +39,30 @@ pub struct Load<'a> {
 pub async fn publish(
     router: &RouterClient,
     load: Load<'_>,
-    store: &LockedStore,
     report: &LoadReport,
-    meter: &mut Meter,
+    offered: Vec<Offered>,
 ) -> Result<u64, Unpublished> {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+    let now = now() / 1_000;
+    let components = report.components.iter().zip(offered);
     let components: Vec<_> =
-        report.components.iter().map(|(manifest, summary)| document(store, manifest, summary, now)).collect();
+        components.map(|((manifest, summary), offered)| document(manifest, summary, offered, now)).collect();
     let document = serde_json::to_vec(&components).expect("documents hold only strings, numbers and lists");
-    // Nothing has been asked of the cluster yet.
-    let unasked = |error| Unpublished { error, is_certain: true };
-    let Load { graph, push, node_wait_ms } = load;
-    let mut publication = Publication::new(router, graph, push).map_err(unasked)?;
-    let request = v1::PublishRequest {
-        graph: graph.to_owned(),
-        components: document.into(),
+    let request = v1::PushRequest {
+        store: load.graph.to_owned(),
+        push: load.push.to_owned(),
         who: who(),
-        push: push.to_owned(),
-        node_wait_ms,
+        components: document.into(),
+        node_wait_ms: load.node_wait_ms,
+        graph: true,
+        ..Default::default()
     };
-    let mut steps = router.publish(request).await.map_err(|error| publication.unheard(error))?;
-    Ok(follow(&mut steps, &mut publication, meter).await?.version)
+    Ok(hand_over(router, request, None).await?.version)
 }
 
 fn document(
-    store: &LockedStore,
     manifest: &Manifest,
     summary: &BuildSummary,
+    offered: Offered,
     loaded_at: u64,
 ) -> ComponentDocument {
     let graph = manifest.graph().expect("a load builds graph components");
@@ -72,7 +77,7 @@ fn document(
         bytes: summary.bytes,
         loaded_at,
         schema: None,
-        folder: store.folder_of(manifest.version.0),
-        url: None,
+        folder: offered.folder,
+        url: offered.url,
     }
 }

@@ -93,7 +93,7 @@ impl Meter {
     }
 
     /// Nodes fetching what was built, or being waited for: those have no component.
-    pub fn on_publish(&mut self, step: &v1::PublishProgress) {
+    pub fn on_publish(&mut self, step: &v1::PushProgress) {
         let now = Instant::now();
         let elapsed = self.line.enter("publishing");
         self.away.retain(|_, said| now - *said < AWAY_FOR);
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_node_is_away_until_it_answers() {
         let mut meter = Meter::default();
-        let step = |node: u32, component: &str| v1::PublishProgress {
+        let step = |node: u32, component: &str| v1::PushProgress {
             node,
             component: component.to_owned(),
             ..Default::default()

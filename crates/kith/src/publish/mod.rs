@@ -6,13 +6,12 @@ mod interrupt;
 mod meter;
 
 pub use dropped::Dropped;
-pub use interrupt::Publication;
 pub use meter::{Meter, metered};
 
 use crate::{failure::Failure, store::reply::FollowedReply};
-use interrupt::Beside;
+use interrupt::{Beside, Publication};
 use kith_build::{LockedStore, ObjectStore, Work};
-use kith_client::QueryError;
+use kith_client::{QueryError, RouterClient};
 use kith_objects::Location;
 use kith_process::private::keep_as_private_as;
 use kith_types::ErrorCode;
@@ -55,11 +54,33 @@ pub struct Served {
 }
 
 /// From the last step, which says what was committed.
-impl From<v1::PublishProgress> for Served {
-    fn from(step: v1::PublishProgress) -> Self {
+impl From<v1::PushProgress> for Served {
+    fn from(step: v1::PushProgress) -> Self {
         let routers = step.routers.into_iter().map(FollowedReply::from).collect();
         Self { version: step.committed_version, flip_us: step.flip_us, routers }
     }
+}
+
+/// Hands a push or load over to a router, and follows it while a meter runs. The meter shows `note` first.
+///
+/// # Errors
+/// As [`follow`].
+pub async fn hand_over(
+    router: &RouterClient,
+    request: v1::PushRequest,
+    note: Option<&str>,
+) -> Result<Served, Unpublished> {
+    // Nothing has been asked of the cluster yet.
+    let unasked = |error| Unpublished { error, is_certain: true };
+    let mut publication = Publication::new(router, &request.store, &request.push).map_err(unasked)?;
+    let mut steps = router.push_store(request).await.map_err(|error| publication.unheard(error))?;
+    let mut meter = Meter::default();
+    if let Some(note) = note {
+        meter.note(note);
+    }
+    let served = follow(&mut steps, &mut publication, &mut meter).await;
+    meter.clear();
+    served
 }
 
 /// Follows the nodes while they fetch, until the version serves. Ctrl-C and SIGTERM ask the cluster to cancel; a second one
@@ -67,8 +88,8 @@ impl From<v1::PublishProgress> for Served {
 ///
 /// # Errors
 /// If it was not published: the old version serves on. If the router went away meanwhile, it may still have been.
-pub async fn follow(
-    steps: &mut Streaming<v1::PublishProgress>,
+async fn follow(
+    steps: &mut Streaming<v1::PushProgress>,
     publication: &mut Publication,
     meter: &mut Meter,
 ) -> Result<Served, Unpublished> {

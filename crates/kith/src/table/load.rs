@@ -15,7 +15,10 @@ pub fn summary(reply: &LoadReply) -> String {
         text += "\n";
     }
     let rows = reply.files.iter().map(|file| file.rows).sum();
-    let read = format!("{} in {}", plural(rows, "line"), plural(reply.files.len() as u64, "file"));
+    let read = match reply.files.len() as u64 {
+        0 => format!("{} built before", plural(reply.components.len() as u64, "component")),
+        files => format!("{} in {}", plural(rows, "line"), plural(files, "file")),
+    };
     text += &match reply.version {
         Some(version) => {
             format!("graph {} now serves version {version}: {read}, {:.1} s\n", reply.graph, reply.seconds)

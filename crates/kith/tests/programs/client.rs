@@ -186,7 +186,7 @@ impl Client {
             Op::Block { which, unblock } => Ask::Block(v1::BlockStore { version: chosen(which)?, unblock }),
             Op::Retain(retain) => Ask::Alter(v1::AlterStore { retain: Some(retain), ..Default::default() }),
             Op::Cancel => Ask::Cancel(v1::CancelPush { push: String::new() }),
-            _ => Ask::Drop(v1::DropStore {}),
+            _ => Ask::Drop(v1::DropStore::default()),
         };
         done(site.ask(router, store, command).await)
     }

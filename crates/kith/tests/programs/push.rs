@@ -148,7 +148,7 @@ impl Client {
             uploaded.await.expect("it does not panic").map_err(|_| "object_store_unreachable".to_owned())?;
         let bytes = manifest.files.iter().map(|file| file.bytes).sum();
         let records = manifest.values().expect("values").counts.records;
-        let component = component(number, manifest.hash(), records, folder.clone());
+        let component = component(number, manifest.hash(), (records, bytes), folder.clone());
         let request = v1::PushRequest {
             store: store.to_owned(),
             push: id.to_owned(),
@@ -156,8 +156,6 @@ impl Client {
             components: serde_json::to_vec(&[component]).expect("documents are JSON").into(),
             version: number,
             from_peers: push.from_peers,
-            records,
-            bytes,
             ..Default::default()
         };
         Ok(Offer { place, folder, request })
@@ -304,7 +302,12 @@ fn build(scratch: &Path, store: &str, number: u64, rows: &Content) -> Manifest {
     builder.finish(&mut |_| {}).expect("built").0
 }
 
-fn component(version: u64, manifest_hash: String, records: u64, folder: String) -> ComponentDocument {
+fn component(
+    version: u64,
+    manifest_hash: String,
+    (records, bytes): (u64, u64),
+    folder: String,
+) -> ComponentDocument {
     ComponentDocument {
         name: "values".to_owned(),
         role: "values".to_owned(),
@@ -313,7 +316,7 @@ fn component(version: u64, manifest_hash: String, records: u64, folder: String) 
         columns: Vec::new(),
         members: records,
         edges: 0,
-        bytes: 0,
+        bytes,
         loaded_at: 0,
         schema: None,
         folder: Some(folder),

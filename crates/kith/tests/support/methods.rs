@@ -96,8 +96,7 @@ fn needs(method: &str) -> Needs {
         "Store/MultiGet" | "Store/MultiGetStream" | "Store/Schema" => Needs::Read,
         "Store/Compute" | "Store/ComputeStream" | "Store/Aggregate" => Needs::Read,
         "Inspect/Schema" | "Inspect/Place" | "Inspect/Records" | "Inspect/Verify" => Needs::Read,
-        "Cluster/PublishGraph" | "Cluster/PushStore" => Needs::Write,
-        "Cluster/DropGraph" => Needs::Admin,
+        "Cluster/PushStore" => Needs::Write,
         "Node/Prepare" | "Node/ReadObject" | "Node/Copy" | "Node/Release" | "Node/FetchRate" => {
             Needs::Cluster
         }
@@ -139,7 +138,7 @@ fn of_store(path: &str, store: &str) -> Vec<Call> {
         ("create", Some(Ask::Create(v1::CreateStore::default())), Needs::Admin),
         ("list", Some(Ask::List(v1::ListStores {})), Needs::Known),
         ("describe", Some(Ask::Describe(v1::DescribeStore {})), Needs::Known),
-        ("drop", Some(Ask::Drop(v1::DropStore {})), Needs::Admin),
+        ("drop", Some(Ask::Drop(v1::DropStore::default())), Needs::Admin),
         ("swap", Some(Ask::Swap(v1::SwapStore { to: 1, force: false })), Needs::Write),
         ("rollback", Some(Ask::Rollback(v1::RollbackStore { to: Some(1), force: false })), Needs::Write),
         ("hold", Some(Ask::Hold(v1::HoldStore { version: 1, release: false })), Needs::Write),

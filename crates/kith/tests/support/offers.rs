@@ -60,8 +60,6 @@ impl Attacker {
             push: push.to_owned(),
             who: "somebody else".to_owned(),
             components: serde_json::to_vec(&[component]).expect("JSON").into(),
-            records: 1,
-            bytes: 1,
             ..Default::default()
         };
         self.runtime.block_on(async {

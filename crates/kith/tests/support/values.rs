@@ -40,7 +40,6 @@ pub fn try_push(
 /// A version in the cluster's object store, as its push names it.
 pub struct Built {
     component: ComponentDocument,
-    records: u64,
 }
 
 /// Builds rows into the cluster's object store.
@@ -58,8 +57,7 @@ pub fn built(
     });
     let out = PathBuf::from(&topology.object_store).join(store).join("values");
     let partitions = PartitionCount::new(topology.partitions).expect("a valid count");
-    let (component, records) = build(out, store, types, version, partitions, rows);
-    Built { component, records }
+    Built { component: build(out, store, types, version, partitions, rows) }
 }
 
 /// Has a built version served. Asked again it is the same push.
@@ -71,8 +69,6 @@ pub fn push_built(cluster: &Cluster, store: &str, built: &Built) -> Result<(), Q
         who: "tests".to_owned(),
         components: serde_json::to_vec(&[&built.component]).expect("documents are JSON").into(),
         version,
-        records: built.records,
-        bytes: 1,
         ..Default::default()
     };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
@@ -102,7 +98,7 @@ fn build(
     version: u64,
     partitions: PartitionCount,
     rows: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
-) -> (ComponentDocument, u64) {
+) -> ComponentDocument {
     let options =
         ValuesOptions { key, value, ..ValuesOptions::new(store, StoreVersion(version), partitions, out) };
     let mut builder = ValuesBuilder::new(options).expect("a build");
@@ -110,7 +106,7 @@ fn build(
         builder.row(&key, &value).expect("a row of the store");
     }
     let (manifest, summary) = builder.finish(&mut |_| {}).expect("built");
-    let component = ComponentDocument {
+    ComponentDocument {
         name: "values".to_owned(),
         role: "values".to_owned(),
         version,
@@ -118,11 +114,10 @@ fn build(
         columns: Vec::new(),
         members: summary.counts.records,
         edges: 0,
-        bytes: summary.bytes,
+        bytes: 1,
         loaded_at: 0,
         schema: None,
         folder: None,
         url: None,
-    };
-    (component, summary.counts.records)
+    }
 }

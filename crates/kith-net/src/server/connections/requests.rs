@@ -1,7 +1,7 @@
 //! Requests over HTTP: each is under way until its answer has ended, its body is charged as it comes, and its answer until it is sent.
 
 use super::{Connected, Reason, Seen, UNCHARGED_BYTES, UNCHARGED_REPLY_BYTES, UnderWay, closed, no_memory};
-use crate::server::accept::Peer;
+use crate::server::stream::Peer;
 use axum::{
     body::{Body, HttpBody},
     extract::Request,

@@ -4,6 +4,7 @@ use super::{
     FrameService, Reply, expands,
     inbox::{Inbox, Next},
     outbox::Outbox,
+    refusals::{status_of, too_long_for_a_stranger, too_many_of_a_stranger},
     running::{Answer, Running},
     streams::Streams,
     unsupported_frame,
@@ -11,8 +12,7 @@ use super::{
 use crate::{
     Charge,
     server::connections::{
-        Connected, Reason, STRANGER_FRAME_BYTES_MAX, STRANGER_MESSAGES_MAX, Seen, Watch, closed, farewell,
-        no_memory,
+        Connected, Reason, STRANGER_MESSAGES_MAX, Seen, Watch, closed, farewell, no_memory,
     },
 };
 use kith_types::ErrorCode;
@@ -57,14 +57,7 @@ pub(crate) async fn serve(
     connected: Arc<Connected>,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let greeted = async {
-        let mut preface = [0; PREFACE_BYTES];
-        tokio::time::timeout(PREFACE_PATIENCE, stream.read_exact(&mut preface)).await??;
-        Preface::decode(preface).map_err(io::Error::other)?;
-        stream.write_all(&Preface::OWN.encode()).await?;
-        stream.flush().await
-    };
-    connected.unless_strange(greeted).await?;
+    connected.unless_strange(greet(&mut stream)).await?;
     if is_local {
         // Whoever may connect here may connect to the port, where nobody is asked.
         connected.is_known_now();
@@ -100,6 +93,15 @@ pub(crate) async fn serve(
     Ok(())
 }
 
+/// Reads the peer's preface, and answers it.
+async fn greet(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result<()> {
+    let mut preface = [0; PREFACE_BYTES];
+    tokio::time::timeout(PREFACE_PATIENCE, stream.read_exact(&mut preface)).await??;
+    Preface::decode(preface).map_err(io::Error::other)?;
+    stream.write_all(&Preface::OWN.encode()).await?;
+    stream.flush().await
+}
+
 struct Connection<S> {
     stream: S,
     service: Arc<dyn FrameService>,
@@ -120,6 +122,17 @@ struct Connection<S> {
     /// Frames that came, so far.
     taken: u64,
     frames: Counter,
+}
+
+/// What came of a read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Read {
+    /// Bytes came; there may be more.
+    Some,
+    /// None came, or none are wanted now.
+    Nothing,
+    /// The peer is gone: nobody waits for the answers.
+    Eof,
 }
 
 /// Whether it still reads.
@@ -182,16 +195,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Says why, and closes.
     fn part(&mut self, reason: Reason) {
         closed(reason.code().name());
-        let (message, help) = match reason {
-            Reason::Idle => ("nothing was asked for long", "connect again"),
-            Reason::SlowRequest => (
-                "the request did not come in time: it stood still, or came more slowly than 128 KiB/s",
-                "ask for less at once",
-            ),
-            Reason::Stalled => ("replies were not read for a minute", "read them"),
-        };
-        let status = kith_wire::status(reason.code(), message, help);
-        self.close(&status);
+        self.close(&status_of(reason));
     }
 
     /// `is_sent` says whether the socket has all that was taken from the outbox.
@@ -273,20 +277,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 self.outbox.cancel(header.id);
             }
             Some(Op::Alive) => self.outbox.acknowledge(&header),
-            Some(Op::Identify) => match Arc::clone(&self.service).identify(&frame.body) {
-                Ok(service) => {
-                    self.connected.is_known_now();
-                    self.service = service.unwrap_or_else(|| Arc::clone(&self.service));
-                    self.outbox.acknowledge(&header);
-                }
-                Err(status) => {
-                    // Whoever shows what nobody knows is nobody from then on, whatever they were before.
-                    if let Some(nobody) = Arc::clone(&self.service).of_nobody() {
-                        self.service = nobody;
-                    }
-                    self.outbox.error(&header, &status);
-                }
-            },
+            Some(Op::Identify) => self.identify(&header, &frame.body),
             Some(Op::Credit) => match frame.credit() {
                 Some(bytes) => self.streams.credit(header.id, bytes),
                 None => self.malformed("credit that is no number"),
@@ -307,20 +298,42 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Some(_) if !header.flags.has(Flags::LAST) => {
                 self.malformed("a request in pieces");
             }
-            Some(op) => {
-                if let Err(status) = expands::check(op, &frame.body) {
-                    return self.outbox.error(&header, &status);
-                }
-                let service = Arc::clone(&self.service);
-                let call = match (header.flags.has(Flags::CREDITED), self.under_way()) {
-                    (true, _) => service.call_credited(op, frame.body),
-                    (false, 0) => service.call_alone(op, frame.body),
-                    (false, _) => service.call(op, frame.body),
-                };
-                if let Some(answer) = self.running.start(header, call, cx) {
-                    self.answer(&header, answer);
-                }
+            Some(op) => self.start(op, frame, cx),
+        }
+    }
+
+    /// Takes the peer for whoever has the token that it shows.
+    fn identify(&mut self, header: &Header, token: &[u8]) {
+        match Arc::clone(&self.service).identify(token) {
+            Ok(service) => {
+                self.connected.is_known_now();
+                self.service = service.unwrap_or_else(|| Arc::clone(&self.service));
+                self.outbox.acknowledge(header);
             }
+            Err(status) => {
+                // Whoever shows what nobody knows is nobody from then on, whatever they were before.
+                if let Some(nobody) = Arc::clone(&self.service).of_nobody() {
+                    self.service = nobody;
+                }
+                self.outbox.error(header, &status);
+            }
+        }
+    }
+
+    /// Begins to answer a request.
+    fn start(&mut self, op: Op, frame: Frame, cx: &mut Context<'_>) {
+        let header = frame.header;
+        if let Err(status) = expands::check(op, &frame.body) {
+            return self.outbox.error(&header, &status);
+        }
+        let service = Arc::clone(&self.service);
+        let call = match (header.flags.has(Flags::CREDITED), self.under_way()) {
+            (true, _) => service.call_credited(op, frame.body),
+            (false, 0) => service.call_alone(op, frame.body),
+            (false, _) => service.call(op, frame.body),
+        };
+        if let Some(answer) = self.running.start(header, call, cx) {
+            self.answer(&header, answer);
         }
     }
 
@@ -378,33 +391,4 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
         false
     }
-}
-
-fn too_long_for_a_stranger(bytes: u64) -> Status {
-    let message = format!(
-        "a frame of {bytes} bytes, from a peer that has not shown who it is: at most {STRANGER_FRAME_BYTES_MAX} are taken"
-    );
-    unauthenticated(message)
-}
-
-fn too_many_of_a_stranger() -> Status {
-    let message = format!(
-        "{STRANGER_MESSAGES_MAX} frames came from a peer that has not shown who it is: no more are taken"
-    );
-    unauthenticated(message)
-}
-
-fn unauthenticated(message: String) -> Status {
-    let help = "show a certificate or a token that the access file names";
-    kith_wire::status(ErrorCode::Unauthenticated, message, help)
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Read {
-    /// Bytes came; there may be more.
-    Some,
-    /// None came, or none are wanted now.
-    Nothing,
-    /// The peer is gone: nobody waits for the answers.
-    Eof,
 }

@@ -5,6 +5,7 @@ mod connection;
 mod expands;
 mod inbox;
 mod outbox;
+mod refusals;
 mod running;
 mod streams;
 

@@ -1,12 +1,14 @@
 //! Who may do what: the file of `--access`, and decisions by it. Text in, decisions out.
 
-use super::caller::Identity;
+use super::{
+    caller::Identity,
+    subject::{Subject, is_pattern},
+};
 use kith_types::ErrorCode;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::{
     collections::{HashMap, HashSet},
-    fmt,
     sync::Arc,
 };
 use tonic::Status;
@@ -15,61 +17,6 @@ use tonic::Status;
 const NAME_BYTES_MAX: usize = 128;
 /// Whose hash is in a file by mistake: no token at all, as where a variable was not set, and the token of countless examples.
 const NO_TOKENS: [&str; 3] = ["", "\n", "test"];
-
-/// What can be done to a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Right {
-    /// Read it.
-    Read,
-    /// Push to it, swap its versions.
-    Write,
-    /// Make it, define it, drop it.
-    Admin,
-}
-
-impl Right {
-    fn name(self) -> &'static str {
-        match self {
-            Right::Read => "read",
-            Right::Write => "write",
-            Right::Admin => "admin",
-        }
-    }
-}
-
-/// What it takes to be answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Need {
-    /// To be one of those who are listed.
-    Known,
-    /// A right to a store or graph.
-    Store(Right, String),
-    /// To look after the whole cluster: `admin` of all stores.
-    Administrator,
-    /// To be part of the cluster.
-    Cluster,
-}
-
-impl Need {
-    /// The store that it is about; empty if it is about none.
-    pub fn store(&self) -> &str {
-        if let Need::Store(_, store) = self { store } else { "" }
-    }
-}
-
-impl fmt::Display for Need {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Need::Known => f.write_str("ask this"),
-            Need::Store(right, store) if store.is_empty() => {
-                write!(f, "{} a store that the request does not name", right.name())
-            }
-            Need::Store(right, store) => write!(f, "{} store {store:?}", right.name()),
-            Need::Administrator => f.write_str("administer the cluster"),
-            Need::Cluster => f.write_str("do what nodes and routers ask of each other"),
-        }
-    }
-}
 
 /// The file, as written.
 #[derive(Debug, Deserialize)]
@@ -95,28 +42,6 @@ struct SubjectEntry {
     admin: Vec<String>,
     #[serde(default)]
     cluster: bool,
-}
-
-/// One of those who may do something.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Subject {
-    /// What they are called, in logs and histories.
-    pub name: Arc<str>,
-    /// Stores by right: names, or beginnings of names with `*` after them.
-    read: Vec<String>,
-    write: Vec<String>,
-    admin: Vec<String>,
-    /// A node or router.
-    cluster: bool,
-}
-
-/// Who asks, as the file of rights says: in the extensions of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asker {
-    /// What they are called.
-    pub name: Arc<str>,
-    /// Whether they look after all stores.
-    pub is_administrator: bool,
 }
 
 /// Who may do what.
@@ -220,60 +145,11 @@ impl Access {
     }
 }
 
-impl Subject {
-    /// Lets them, or says what they lack.
-    ///
-    /// # Errors
-    /// `permission_denied`.
-    pub fn check(&self, need: &Need) -> Result<(), Status> {
-        if self.may(need) {
-            return Ok(());
-        }
-        let message = format!("{} may not {need}", self.name);
-        let help = "ask the administrator of the cluster: rights are in the file of --access";
-        Err(kith_wire::status(ErrorCode::PermissionDenied, message, help))
-    }
-
-    /// As whoever is asked something knows them.
-    pub fn asker(&self) -> Asker {
-        Asker { name: Arc::clone(&self.name), is_administrator: self.may(&Need::Administrator) }
-    }
-
-    fn may(&self, need: &Need) -> bool {
-        let any = |patterns: &[String], store: &str| patterns.iter().any(|pattern| matches(pattern, store));
-        match need {
-            _ if self.cluster => true,
-            Need::Known => true,
-            Need::Cluster => false,
-            Need::Administrator => self.admin.iter().any(|pattern| pattern == "*"),
-            Need::Store(right, store) => {
-                any(&self.admin, store)
-                    || (*right == Right::Read && any(&self.read, store))
-                    || (*right == Right::Write && any(&self.write, store))
-            }
-        }
-    }
-}
-
 /// What somebody is told who speaks in the clear where TLS is asked for.
 pub(super) fn tls_required() -> Status {
     let message = "this port takes TLS only";
     let help = "name the authority of its certificate: --tls-ca";
     kith_wire::status(ErrorCode::TlsRequired, message, help)
-}
-
-/// Whether a text is the name of a store, or the beginning of one and `*`.
-pub fn is_pattern(text: &str) -> bool {
-    let name = text.strip_suffix('*').unwrap_or(text);
-    !text.is_empty() && !name.contains('*')
-}
-
-/// Whether a pattern is the name of this store, or its beginning.
-pub fn matches(pattern: &str, store: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(beginning) => store.starts_with(beginning),
-        None => pattern == store,
-    }
 }
 
 fn hash_of(text: &str) -> Option<[u8; 32]> {
@@ -291,6 +167,7 @@ fn hash_of(text: &str) -> Option<[u8; 32]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::security::need::{Need, Right};
 
     const FILE: &str = r#"
         [[subject]]

@@ -1,16 +1,14 @@
 //! The way into a process: handshakes, and who comes in. What was read of the files is one snapshot, swapped whole when they change.
 
 use super::{
-    access::{Access, Asker, Need, Subject, tls_required},
+    access::{Access, tls_required},
     audit::{self, Refused},
     caller::{Caller, Identity},
-    guarded::Guarded,
     names::names_of,
+    need::Need,
+    subject::{Asker, Subject},
 };
-use crate::{
-    security::{SecurityError, pem},
-    server::framed::FrameService,
-};
+use crate::security::{SecurityError, pem};
 use arc_swap::ArcSwap;
 use rustls::{ServerConfig, crypto::ring, server::WebPkiClientVerifier};
 use sha2::{Digest, Sha256};
@@ -146,11 +144,6 @@ impl Gate {
                 Ok(Some(subject.asker()))
             }
         }
-    }
-
-    /// The service as a caller may use it.
-    pub fn guard(self: &Arc<Self>, service: Arc<dyn FrameService>, caller: Caller) -> Arc<dyn FrameService> {
-        Arc::new(Guarded { gate: Arc::clone(self), service, caller })
     }
 }
 

@@ -1,6 +1,12 @@
 //! A framed service as one caller may use it.
 
-use super::{caller::Caller, gate::Gate, rights};
+use super::{
+    access::tls_required,
+    caller::{Caller, Identity},
+    gate::Gate,
+    need::Need,
+    rights,
+};
 use crate::server::framed::{FrameService, Reply};
 use bytes::Bytes;
 use futures::{
@@ -11,14 +17,28 @@ use kith_wire::frame::Op;
 use std::sync::Arc;
 use tonic::Status;
 
+/// The service as a caller may use it.
+pub(crate) fn guard(
+    gate: Arc<Gate>,
+    service: Arc<dyn FrameService>,
+    caller: Caller,
+) -> Arc<dyn FrameService> {
+    Arc::new(Guarded { gate, service, caller })
+}
+
 /// Asks the gate before each request.
-pub(super) struct Guarded {
-    pub gate: Arc<Gate>,
-    pub service: Arc<dyn FrameService>,
-    pub caller: Caller,
+struct Guarded {
+    gate: Arc<Gate>,
+    service: Arc<dyn FrameService>,
+    caller: Caller,
 }
 
 impl Guarded {
+    /// The same service as somebody else may use it.
+    fn of(&self, caller: Caller) -> Arc<dyn FrameService> {
+        guard(Arc::clone(&self.gate), Arc::clone(&self.service), caller)
+    }
+
     /// Answers by `call` whoever may ask this.
     fn checked(
         &self,
@@ -48,17 +68,17 @@ impl FrameService for Guarded {
     }
 
     fn identify(self: Arc<Self>, token: &[u8]) -> Result<Option<Arc<dyn FrameService>>, Status> {
-        if self.caller.identity == super::Identity::Plain {
-            return Err(super::access::tls_required());
+        if self.caller.identity == Identity::Plain {
+            return Err(tls_required());
         }
         let caller = self.gate.bearer(token, &self.caller);
-        self.gate.admit(&caller, &super::access::Need::Known, Op::Identify.name())?;
-        Ok(Some(self.gate.guard(Arc::clone(&self.service), caller)))
+        self.gate.admit(&caller, &Need::Known, Op::Identify.name())?;
+        Ok(Some(self.of(caller)))
     }
 
     fn of_nobody(self: Arc<Self>) -> Option<Arc<dyn FrameService>> {
-        let nobody = Caller::new(super::Identity::Nobody).at(self.caller.peer);
-        let is_plain = self.caller.identity == super::Identity::Plain;
-        (!is_plain).then(|| self.gate.guard(Arc::clone(&self.service), nobody))
+        let nobody = Caller::new(Identity::Nobody).at(self.caller.peer);
+        let is_plain = self.caller.identity == Identity::Plain;
+        (!is_plain).then(|| self.of(nobody))
     }
 }

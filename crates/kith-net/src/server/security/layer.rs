@@ -2,11 +2,10 @@
 //! does.
 
 use super::{
-    Asker, Caller, Gate, Identity,
-    access::Need,
+    Asker, Caller, Gate, Identity, Need,
     rights::{self, Rule},
 };
-use crate::server::accept::Peer;
+use crate::server::stream::Peer;
 use axum::{
     body::{Body, to_bytes},
     extract::{Request, State},

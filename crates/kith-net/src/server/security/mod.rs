@@ -7,14 +7,18 @@ mod gate;
 mod guarded;
 mod layer;
 mod names;
+mod need;
 mod rights;
+mod subject;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use access::{Asker, Need, Right, is_pattern, matches};
 pub use caller::{Caller, Identity};
 pub use gate::Gate;
+pub(crate) use guarded::guard;
 pub(crate) use layer::behind;
+pub use need::{Need, Right};
+pub use subject::{Asker, is_pattern, matches};
 
 use crate::{
     security::{Dialer, SecurityError, SecurityOptions},

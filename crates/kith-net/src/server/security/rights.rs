@@ -1,7 +1,7 @@
 //! What each method and operation needs: the one table. What is not in it is for the cluster itself, so that a method that somebody adds
 //! is closed until somebody says who may call it.
 
-use super::access::{Need, Right};
+use super::need::{Need, Right};
 use kith_types::ErrorCode;
 use kith_wire::{
     Message,
@@ -43,10 +43,7 @@ pub(super) fn rule(path: &str) -> Rule {
         | "/kith.v1.Inspect/Records"
         | "/kith.v1.Inspect/Verify" => Rule::OfMessage(|message| named(Right::Read, message)),
         "/kith.v1.Node/Evaluate" | "/kith.v1.Node/EvaluateStream" => Rule::OfMessage(evaluate),
-        "/kith.v1.Cluster/PublishGraph" | "/kith.v1.Cluster/PushStore" => {
-            Rule::OfMessage(|message| named(Right::Write, message))
-        }
-        "/kith.v1.Cluster/DropGraph" => Rule::OfMessage(|message| named(Right::Admin, message)),
+        "/kith.v1.Cluster/PushStore" => Rule::OfMessage(|message| named(Right::Write, message)),
         "/kith.v1.Cluster/Store" => Rule::OfMessage(store),
         "/kith.v1.Cluster/Rebalance" => Rule::OfMessage(rebalance),
         "/kith.v1.Cluster/FetchRates" => Rule::OfMessage(fetch_rates),
@@ -206,7 +203,7 @@ mod tests {
             (Some(Ask::Alter(v1::AlterStore::default())), "admin store \"s\""),
             (Some(Ask::Cancel(v1::CancelPush::default())), "write store \"s\""),
             (Some(Ask::Freeze(v1::FreezeStore::default())), "admin store \"s\""),
-            (Some(Ask::Drop(v1::DropStore {})), "admin store \"s\""),
+            (Some(Ask::Drop(v1::DropStore::default())), "admin store \"s\""),
             (None, "admin store \"s\""),
         ] {
             assert_eq!(need("/kith.v1.Cluster/Store", &ask(command)), told);

@@ -155,7 +155,7 @@ fn found_at(
         (None, Some(folder)) => {
             locked.mark_unfinished(number)?;
             remove_folder(&locked.component(VALUES_COMPONENT).join(number.to_string()))?;
-            metered(|progress| take_version(folder, manifest, locked, progress))?;
+            metered(|progress| take_version(folder, manifest, VALUES_COMPONENT, locked, progress))?;
             Ok((locked.folder_of(number), None))
         }
     }

@@ -1,20 +1,17 @@
 //! Drives one rebalance: takes in what happened, stores what is decided, then does it.
 
+mod look;
+mod transfers;
+
 use super::{
     Rebalancer,
     document::{record, settled},
-    nodes::{addr_of, dead},
 };
-use futures::{StreamExt, stream::FuturesUnordered};
-use kith_metadata::{Committed, Condition, Entry, MetadataError, Write, keys};
-use kith_net::security::{Dialer, GrpcChannel};
-use kith_rebalance::{CopyFault, Phase, RebalanceAction, RebalanceEvent, RebalanceState, Reclaim};
+use kith_metadata::{Committed, Condition, MetadataError, Write, keys};
+use kith_rebalance::{CopyFault, Phase, RebalanceAction, RebalanceEvent, RebalanceState};
 use kith_routing::{RoutingTable, TableParts};
-use kith_types::{Epoch, ErrorCode, NodeId, PartitionId, Timestamp};
-use kith_wire::{
-    documents::{ClusterDocument, Document, RebalanceDocument, TopologyDocument},
-    v1::{self, cluster_client::ClusterClient, node_client::NodeClient},
-};
+use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
+use kith_wire::documents::{ClusterDocument, Document, RebalanceDocument};
 use std::{
     collections::{BTreeMap, BTreeSet},
     time::{Duration, Instant},
@@ -24,14 +21,11 @@ use tokio::{
     sync::mpsc,
     task::{AbortHandle, JoinSet},
 };
-use tonic::Status;
 
 /// How often liveness, tables in use and a person's word are looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 /// Pause after a copy or a release that failed by nobody's fault, and between tries to reach the metadata.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
-/// A router that does not say within this time which table it has may have an old one.
-const ROUTER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// This router drives no more.
 #[derive(Debug, Error)]
@@ -325,207 +319,5 @@ impl Driver {
                 Ok(())
             }
         }
-    }
-
-    fn store_names(&self, stores: &[u32]) -> Vec<String> {
-        let known = &self.state.parts().plan.stores;
-        stores.iter().filter_map(|store| Some(known.get(*store as usize)?.name.clone())).collect()
-    }
-
-    /// One request for all that one stealer gets from one donor.
-    fn copy(&mut self, donor: NodeId, stealer: NodeId, stores: &[u32], indexes: Vec<usize>) {
-        let transfers = &self.state.parts().transfers;
-        let request = v1::CopyRequest {
-            from: String::new(),
-            stores: self.store_names(stores),
-            partitions: indexes.iter().map(|index| transfers[*index].copy.partition.0).collect(),
-            revision: self.revision,
-            bytes_per_second: self.document.bytes_per_second,
-        };
-        let (sender, topology) = (self.sender.clone(), self.rebalancer.topology.clone());
-        let (id, of_task) = (self.document.id.clone(), indexes.clone());
-        let dialer = self.rebalancer.dialer.clone();
-        let task = self.work.spawn(async move {
-            let topology = topology.borrow().clone();
-            let outcome = copy_to(&dialer, &topology, donor, stealer, request).await.map_err(|status| {
-                let error = status.message();
-                tracing::warn!(rebalance = id, %donor, %stealer, error, "a copy failed");
-                FailedCopy { fault: fault_of(&status), detail: format!("from {donor} to {stealer}: {error}") }
-            });
-            if outcome.as_ref().is_err_and(|failed| failed.fault == CopyFault::Transient) {
-                tokio::time::sleep(RETRY_PAUSE).await;
-            }
-            let _ = sender.send(Happened::Copied(of_task, outcome));
-        });
-        // Aborting one aborts all that came with it: the others are told of as failed.
-        for index in indexes {
-            self.copies.insert(index, task.clone());
-        }
-    }
-
-    fn release(&mut self, node: NodeId, stores: Vec<u32>, partitions: Vec<PartitionId>) {
-        let request = v1::ReleaseRequest {
-            stores: self.store_names(&stores),
-            partitions: partitions.iter().map(|partition| partition.0).collect(),
-            revision: self.revision,
-        };
-        let (sender, topology) = (self.sender.clone(), self.rebalancer.topology.clone());
-        let (id, dialer) = (self.document.id.clone(), self.rebalancer.dialer.clone());
-        self.work.spawn(async move {
-            loop {
-                let known = topology.borrow().clone();
-                let released = async {
-                    let channel = connect(&dialer, &known, node).await?;
-                    NodeClient::new(channel).release(request.clone()).await
-                };
-                let Err(status) = released.await else { break };
-                tracing::warn!(rebalance = id, %node, error = status.message(), "files could not be freed yet");
-                tokio::time::sleep(RETRY_PAUSE).await;
-            }
-            let freed = partitions.into_iter().map(|partition| (partition, stores.clone())).collect();
-            let _ = sender.send(Happened::Released(node, freed));
-        });
-    }
-
-    /// Looks whether this router still drives, who is down, which tables are in use, and what a person asks.
-    async fn look(&mut self) -> Result<(), DriveError> {
-        let records = self.rebalancer.metadata.read(keys::REBALANCE).await;
-        let Ok(records) = records.inspect_err(|error| tracing::debug!(%error, "nothing is seen now")) else {
-            return Ok(());
-        };
-        if records.get(self.key).is_none_or(|entry| entry.revision != self.revision) {
-            return Err(DriveError::Fenced);
-        }
-        while self.work.try_join_next().is_some() {}
-        self.restart_lost_copies();
-        let topology = self.rebalancer.topology.borrow().clone();
-        let plan = &self.state.parts().plan;
-        let nodes = plan.announced.nodes.iter().chain(&plan.before.nodes).map(|node| node.id).collect();
-        if let Ok(dead) = dead(&*self.rebalancer.metadata, &self.rebalancer.dialer, &topology, &nodes).await {
-            let (came, went): (Vec<_>, Vec<_>) = (
-                self.down.difference(&dead).copied().collect(),
-                dead.difference(&self.down).copied().collect(),
-            );
-            came.into_iter().for_each(|node| self.on(RebalanceEvent::NodeUp(node)));
-            went.into_iter().for_each(|node| self.on(RebalanceEvent::NodeDown(node)));
-            self.down = dead;
-            self.give_up_on_the_dead();
-        }
-        let awaited = |reclaim: &Reclaim| self.in_use < reclaim.gone_since;
-        if self.state.parts().reclaims.iter().any(awaited)
-            && let Some(epoch) = self.oldest_in_use(&topology).await
-        {
-            self.in_use = epoch;
-            self.on(RebalanceEvent::InUse(epoch));
-        }
-        match records.get(keys::REBALANCE_ASKED) {
-            Some(asked) => self.hear(asked).await,
-            None => Ok(()),
-        }
-    }
-
-    /// When all else is over, a node that is down is not waited for: it frees by itself what no table gives it, once it is
-    /// back. Else the node that died could not be replaced before it lived again.
-    fn give_up_on_the_dead(&mut self) {
-        if !matches!(self.state.phase(), Phase::Ended(_)) {
-            return;
-        }
-        let now = self.now();
-        let due = |reclaim: &&Reclaim| reclaim.ready_at <= now && self.down.contains(&reclaim.node);
-        let gone: BTreeSet<NodeId> =
-            self.state.parts().reclaims.iter().filter(due).map(|reclaim| reclaim.node).collect();
-        for node in gone {
-            tracing::warn!(rebalance = self.id(), %node, "it is down: it frees what it gave up when it is back");
-            self.on(RebalanceEvent::Emptied(node));
-        }
-    }
-
-    /// A copy that went down with another that was cancelled is one that failed.
-    fn restart_lost_copies(&mut self) {
-        let lost: Vec<usize> =
-            self.copies.iter().filter(|(_, task)| task.is_finished()).map(|(index, _)| *index).collect();
-        if self.happened.is_empty() {
-            for index in lost {
-                self.copies.remove(&index);
-                self.on(RebalanceEvent::CopyFailed(index, CopyFault::Transient));
-            }
-        }
-    }
-
-    /// What a person asked for at whichever router. Stored before it is taken off, so that no crash loses it.
-    async fn hear(&mut self, asked: &Entry) -> Result<(), DriveError> {
-        let text = String::from_utf8_lossy(&asked.value).into_owned();
-        match text.split_once(' ') {
-            Some(("abort", id)) if id == self.id() => self.on(RebalanceEvent::Abort),
-            Some(("resume", id)) if id == self.id() => self.on(RebalanceEvent::Continue),
-            _ => {}
-        }
-        self.save().await?;
-        let condition = Condition { key: asked.key.clone(), revision: asked.revision };
-        let write = Write::delete(asked.key.clone());
-        if let Err(error) = self.rebalancer.metadata.commit(vec![condition], vec![write]).await {
-            tracing::debug!(%error, "what was asked is heard again");
-        }
-        Ok(())
-    }
-
-    /// The oldest table of the routers that live; `None` if one of them does not say.
-    async fn oldest_in_use(&self, topology: &TopologyDocument) -> Option<Epoch> {
-        let live = self.rebalancer.metadata.read(keys::LIVE).await.ok()?;
-        let routers =
-            topology.routers.iter().filter(|router| live.get(&keys::live_router(router.router)).is_some());
-        let mut asked: FuturesUnordered<_> =
-            routers.map(|router| epoch_at(&self.rebalancer.dialer, &router.addr)).collect();
-        let mut oldest = Epoch(topology.cluster.epoch);
-        while let Some(epoch) = asked.next().await {
-            oldest = oldest.min(epoch?);
-        }
-        Some(oldest)
-    }
-}
-
-async fn epoch_at(dialer: &Dialer, addr: &str) -> Option<Epoch> {
-    let asked = async {
-        let channel = dialer.connect(addr).await.ok()?;
-        let reply = ClusterClient::new(channel)
-            .max_decoding_message_size(kith_wire::MESSAGE_BYTES_MAX)
-            .get_topology(v1::TopologyRequest {})
-            .await
-            .ok()?;
-        let document = TopologyDocument::decode(&reply.get_ref().document).ok()?;
-        Some(Epoch(document.cluster.epoch))
-    };
-    tokio::time::timeout(ROUTER_PATIENCE, asked).await.ok().flatten()
-}
-
-async fn connect(dialer: &Dialer, topology: &TopologyDocument, node: NodeId) -> Result<GrpcChannel, Status> {
-    let addr = addr_of(topology, node).ok_or_else(|| Status::unavailable("it has not registered"))?;
-    dialer.connect(&addr).await
-}
-
-async fn copy_to(
-    dialer: &Dialer,
-    topology: &TopologyDocument,
-    donor: NodeId,
-    stealer: NodeId,
-    mut request: v1::CopyRequest,
-) -> Result<(), Status> {
-    request.from =
-        addr_of(topology, donor).ok_or_else(|| Status::unavailable("the donor has not registered"))?;
-    let mut steps =
-        NodeClient::new(connect(dialer, topology, stealer).await?).copy(request).await?.into_inner();
-    while let Some(step) = steps.message().await? {
-        if step.ready {
-            return Ok(());
-        }
-    }
-    Err(Status::unavailable("it ended before it was there"))
-}
-
-fn fault_of(status: &Status) -> CopyFault {
-    match kith_wire::code_of(status) {
-        ErrorCode::DonorUnfit => CopyFault::Donor,
-        ErrorCode::StealerUnfit => CopyFault::Stealer,
-        _ => CopyFault::Transient,
     }
 }

@@ -1,10 +1,11 @@
 //! What a connection has still to send: encoded bytes, and replies in pieces that wait for room.
 
+mod long;
+#[cfg(test)]
+mod tests;
+
 use super::{Encoded, End, Piece, Reply, running::Answer};
-use crate::{
-    Charge,
-    frames::{REPLY_SLOT_BYTES, ReplyMemory},
-};
+use crate::{Charge, frames::ReplyMemory};
 use bytes::{Buf, Bytes, BytesMut};
 use kith_types::ErrorCode;
 use kith_wire::{
@@ -12,6 +13,7 @@ use kith_wire::{
     frame::{Flags, FrameError, Header, SlotPlace, decode_slots},
     v1,
 };
+use long::{Long, PART_BYTES};
 use std::{
     collections::VecDeque,
     io::{self, IoSlice},
@@ -26,9 +28,6 @@ use tonic::Status;
 const UNSENT_BYTES_MAX: usize = 1 << 20;
 /// Bytes of long replies that may wait besides the longest of them, for which small ones must not wait: as above.
 const LONG_BYTES_MAX: usize = 8 << 20;
-/// A longer message goes in parts of this size, which take turns with those of other replies. What a link of 10 Gbit/s
-/// carries in 0.1 ms; the cost of a frame's header and of a turn is nothing beside it.
-const PART_BYTES: usize = REPLY_SLOT_BYTES;
 /// A shorter message that lies in slices is put together: that costs less than to send each from where it lies. And a shorter
 /// part is sent where there is shared memory, too.
 const COPIED_BYTES_MAX: usize = 32 << 10;
@@ -54,77 +53,6 @@ pub(super) struct Outbox {
     sent: u64,
     /// Bytes of bodies that were put into shared memory so far.
     shared: u64,
-}
-
-/// A reply that goes in several frames, or in one that is not copied.
-#[derive(Debug)]
-struct Long {
-    request: Header,
-    /// Messages of a reply in pieces that are not encoded yet.
-    pieces: vec::IntoIter<v1::QueryReply>,
-    /// Pieces that came while one before them was on its way.
-    behind: VecDeque<Piece>,
-    /// What is left of the message that is on its way, in slices that follow each other.
-    message: VecDeque<Bytes>,
-    /// What ends with it.
-    end: End,
-    /// Bytes that are left, encoded or not.
-    bytes: usize,
-    /// What is charged for the whole reply.
-    charge: Charge,
-}
-
-impl Long {
-    /// A message that is in the way of no other.
-    fn of(request: &Header, message: impl Into<VecDeque<Bytes>>, end: End, charge: Charge) -> Self {
-        let mut message = message.into();
-        message.retain(|slice| !slice.is_empty());
-        let bytes = message.iter().map(Bytes::len).sum();
-        let (pieces, behind) = (Vec::new().into_iter(), VecDeque::new());
-        Self { request: *request, pieces, behind, message, end, bytes, charge }
-    }
-
-    /// The next frame's flags and body; the last one is flagged so.
-    fn next(&mut self) -> (Flags, Vec<Bytes>) {
-        if self.message.is_empty() {
-            if let Some(piece) = self.pieces.next() {
-                self.message = [piece.encode_to_vec().into()].into();
-                self.end = End::of_message(self.pieces.as_slice().is_empty());
-            } else if let Some(piece) = self.behind.pop_front() {
-                self.message = piece.body.into_iter().filter(|slice| !slice.is_empty()).collect();
-                self.end = piece.end;
-            }
-        }
-        let body = self.part();
-        self.bytes -= body.iter().map(Bytes::len).sum::<usize>();
-        let flags = if self.message.is_empty() { self.end.flags() } else { Flags::PART };
-        (flags, body)
-    }
-
-    /// The next bytes of the message, a part's at the most.
-    fn part(&mut self) -> Vec<Bytes> {
-        let (mut body, mut room) = (Vec::new(), PART_BYTES);
-        while 0 < room
-            && let Some(slice) = self.message.front_mut()
-        {
-            let taken = slice.split_to(slice.len().min(room));
-            room -= taken.len();
-            body.push(taken);
-            if slice.is_empty() {
-                self.message.pop_front();
-            }
-        }
-        // An empty slice would be taken for bytes that are left.
-        while self.message.front().is_some_and(Bytes::is_empty) {
-            self.message.pop_front();
-        }
-        body
-    }
-
-    /// Whether all of it that is here is on its way.
-    fn is_spent(&self) -> bool {
-        self.message.is_empty() && self.pieces.as_slice().is_empty() && self.behind.is_empty()
-    }
 }
 
 impl Outbox {
@@ -183,9 +111,7 @@ impl Outbox {
             }
         };
         if let Some(before) = self.long.iter_mut().find(|long| long.request.id == request.id) {
-            before.bytes += piece.bytes();
-            before.charge.absorb(charge);
-            return before.behind.push_back(piece);
+            return before.push(piece, charge);
         }
         self.slices(request, piece.body, piece.end, charge);
     }
@@ -272,17 +198,7 @@ impl Outbox {
         {
             return self.message(request, &only, charge);
         }
-        let bytes = pieces.as_slice().iter().map(Message::encoded_len).sum();
-        let behind = VecDeque::new();
-        self.long.push_back(Long {
-            request: *request,
-            pieces,
-            behind,
-            message: VecDeque::new(),
-            end: End::Message,
-            bytes,
-            charge,
-        });
+        self.long.push_back(Long::of_pieces(request, pieces, charge));
     }
 
     /// Where the next frame goes, behind those that were held for it.
@@ -388,65 +304,5 @@ impl Outbox {
             self.first.pop_front();
         }
         self.bytes.advance(written);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::server::connections::testing::known;
-    use kith_wire::frame::{self, Op};
-    use std::collections::BTreeMap;
-    use tokio::io::AsyncReadExt;
-
-    /// All that is sent, through a socket that takes little at a time.
-    async fn sent(mut outbox: Outbox) -> BytesMut {
-        let (mut ours, mut theirs) = tokio::io::duplex(5_000);
-        let send = async move {
-            while !outbox.is_empty() {
-                std::future::poll_fn(|cx| outbox.poll_send(&mut ours, cx)).await.unwrap();
-            }
-        };
-        let mut bytes = BytesMut::new();
-        let read = async { while theirs.read_buf(&mut bytes).await.unwrap() > 0 {} };
-        tokio::join!(send, read);
-        bytes
-    }
-
-    #[tokio::test]
-    async fn a_reply_in_slices_comes_as_if_it_lay_in_one_place() {
-        for bytes in [
-            0,
-            10,
-            COPIED_BYTES_MAX - 1,
-            COPIED_BYTES_MAX,
-            PART_BYTES - 1,
-            PART_BYTES,
-            2 * PART_BYTES,
-            1_000_000,
-        ] {
-            let message: Bytes = (0..bytes).map(|at| (at * 7 / 3) as u8).collect();
-            let (head, tail) = (message.len().min(7), message.len().saturating_sub(3));
-            let slices =
-                [message.slice(..head), message.slice(head..tail.max(head)), message.slice(tail.max(head)..)];
-            let mut outbox = Outbox::default();
-            outbox.acknowledge(&Header::request(1, Op::Alive));
-            let connected = known();
-            let charge = connected.charge_reply(bytes).unwrap();
-            outbox.answer(&Header::request(2, Op::Evaluate), Ok((Reply::Encoded(slices), charge)));
-            assert!(connected.reply_bytes() == if COPIED_BYTES_MAX <= bytes { bytes } else { 0 }, "{bytes}");
-            outbox.acknowledge(&Header::request(3, Op::Alive));
-            let mut sent = sent(outbox).await;
-            let mut replies: BTreeMap<u64, (Vec<u8>, Flags)> = BTreeMap::new();
-            while let Some(frame) = frame::decode(&mut sent).unwrap() {
-                let (body, flags) = replies.entry(frame.header.id).or_default();
-                assert!(frame.body.len() <= PART_BYTES && !flags.has(Flags::LAST));
-                body.extend_from_slice(&frame.body);
-                *flags = frame.header.flags;
-            }
-            assert!(sent.is_empty() && replies.values().all(|(_, flags)| *flags == Flags::LAST));
-            assert!(replies[&2].0 == message && replies.len() == 3, "{bytes}");
-            assert_eq!(connected.reply_bytes(), 0, "{bytes}");
-        }
     }
 }

@@ -1,7 +1,10 @@
 //! The data directory of a process: its owner, its format, and the lock by which only one process uses it.
 
+mod error;
+
+pub use error::DataDirError;
+
 use crate::private;
-use kith_types::ErrorCode;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -11,7 +14,6 @@ use std::{
     path::{Path, PathBuf},
     sync::OnceLock,
 };
-use thiserror::Error;
 
 /// The layout that this release reads and writes.
 const DIRECTORY_FORMAT: u32 = 1;
@@ -56,71 +58,6 @@ struct IdentityFile {
 #[derive(Deserialize)]
 struct AnyFormat {
     format: u32,
-}
-
-/// A data directory cannot be used.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "fields are named for what they hold")]
-pub enum DataDirError {
-    /// Another process has it open.
-    #[error("data directory {path} is in use by another process")]
-    InUse { path: PathBuf },
-    /// It was written by another release.
-    #[error("data directory {path} has format {got}, this release reads format {DIRECTORY_FORMAT}")]
-    OtherFormat { path: PathBuf, got: u32 },
-    /// It belongs to another cluster or process.
-    #[error("data directory {path} belongs to {} of cluster {}, not to {} of cluster {}", got.owner, got.cluster_id, expected.owner, expected.cluster_id)]
-    OtherOwner {
-        path: PathBuf,
-        /// The process that wants to use it.
-        expected: Identity,
-        /// The owner that the directory names.
-        got: Identity,
-    },
-    /// Its identity file is damaged.
-    #[error("{path} is damaged: {detail}")]
-    Damaged {
-        path: PathBuf,
-        /// What is wrong with it.
-        detail: String,
-    },
-    /// It cannot be read or written.
-    #[error("use data directory {path}")]
-    Io {
-        /// The file or folder that cannot be read or written.
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-}
-
-impl DataDirError {
-    /// What to do about it.
-    pub fn help(&self) -> &'static str {
-        match self {
-            DataDirError::InUse { .. } => "stop the other process, or name another directory with --data",
-            DataDirError::OtherFormat { .. } => {
-                "use the release that wrote it, or start with an empty directory and load again"
-            }
-            DataDirError::OtherOwner { .. } => "name the right directory with --data",
-            DataDirError::Damaged { .. } => {
-                "restore the file, or start with an empty directory and load again"
-            }
-            DataDirError::Io { .. } => "check that the directory exists, its permissions and the free space",
-        }
-    }
-
-    /// The stable code.
-    pub fn code(&self) -> ErrorCode {
-        match self {
-            DataDirError::InUse { .. } => ErrorCode::DataDirectoryInUse,
-            DataDirError::OtherFormat { .. } => ErrorCode::DataDirectoryFormat,
-            DataDirError::OtherOwner { .. } => ErrorCode::DataDirectoryOwner,
-            DataDirError::Damaged { .. } => ErrorCode::DataDirectoryDamaged,
-            DataDirError::Io { .. } => ErrorCode::DataDirectoryUnusable,
-        }
-    }
 }
 
 impl DataDir {

@@ -1,0 +1,115 @@
+//! The first and the last write of a store: it is made, and dropped.
+
+use super::{
+    Stores, clean,
+    definition::{check_definition, check_name, decoded},
+};
+use kith_api::QueryError;
+use kith_metadata::{
+    Committed, Condition, Write, keys,
+    records::{Asker, ChangeError, Known, conflict, now, policy_of, read},
+};
+use kith_types::{ErrorCode, StoreVersion};
+use kith_versions::{Refusal, version_last_of_dropped};
+use kith_wire::documents::{
+    DOCUMENT_FORMAT, DefinitionDocument, Document, DroppedDocument, HoldsDocument, StoreDocument,
+};
+use tonic::Status;
+
+impl Stores {
+    /// Makes a store; its record.
+    pub(super) async fn create(&self, store: &str, definition: &[u8]) -> Result<StoreDocument, ChangeError> {
+        check_name(store)?;
+        let definition = decoded(definition)?;
+        check_definition(&definition, self.topology.borrow().cluster.groups.len())?;
+        let document = self.new_store(store, definition).await?;
+        let key = keys::store(store);
+        let only_if_new = Condition { key: key.clone(), revision: 0 };
+        let write = Write::put(key, document.encode());
+        match self.metadata.commit(vec![only_if_new], vec![write]).await? {
+            Committed::At(revision) => {
+                self.wait_until_visible(revision).await;
+                Ok(document)
+            }
+            Committed::Conflict => {
+                let message = format!("there is a store {store:?} already");
+                let help = "choose another name, or drop it first";
+                Err(kith_wire::status(ErrorCode::StoreExists, message, help).into())
+            }
+        }
+    }
+
+    /// The record of a new store, above all numbers that a dropped one of its name used.
+    pub(super) async fn new_store(
+        &self,
+        name: &str,
+        definition: DefinitionDocument,
+    ) -> Result<StoreDocument, ChangeError> {
+        let key = keys::dropped(name);
+        let snapshot = self.metadata.read(&key).await?;
+        let dropped = snapshot.get(&key).map(|entry| DroppedDocument::decode(&entry.value)).transpose()?;
+        Ok(StoreDocument {
+            format: DOCUMENT_FORMAT,
+            name: name.to_owned(),
+            definition,
+            version_last: dropped
+                .map_or(0, |dropped| version_last_of_dropped(StoreVersion(dropped.version_last), now()).0),
+            versions: Vec::new(),
+            running: None,
+            frozen: None,
+            cancelled: Vec::new(),
+            history: Vec::new(),
+        })
+    }
+
+    /// Drops a store, or with `is_graph` only a graph.
+    ///
+    /// # Errors
+    /// If there is no such store or graph, if it is frozen or somebody else's, or if a push of it is under way.
+    pub(super) async fn drop_store(
+        &self,
+        store: &str,
+        is_graph: bool,
+        asker: Asker<'_>,
+    ) -> Result<(), ChangeError> {
+        let known = match read(&*self.metadata, store).await? {
+            Some(known) if !is_graph || known.document.definition.holds == HoldsDocument::Graph => known,
+            _ if is_graph => return Err(self.unknown_graph(store).into()),
+            _ => return Err(ChangeError::Unknown),
+        };
+        let is_keeper = |known: &Known| {
+            policy_of(&known.document.definition).guards.check_keeper(asker.who, asker.standing)
+        };
+        is_keeper(&known)?;
+        if let Some(frozen) = &known.document.frozen {
+            return Err(Refusal::StoreFrozen { who: frozen.who.clone() }.into());
+        }
+        if let Some(running) = &known.document.running
+            && !self.take_back_if_dead(&known.document).await?
+        {
+            let version = StoreVersion(running.version);
+            let (push, who) = (running.push.as_str().into(), running.who.clone());
+            return Err(Refusal::PushRunning { push, version, who }.into());
+        }
+        let known = read(&*self.metadata, store).await?.ok_or(ChangeError::Unknown)?;
+        is_keeper(&known)?;
+        let key = keys::store(store);
+        let dropped = DroppedDocument { format: DOCUMENT_FORMAT, version_last: known.document.version_last };
+        let condition = Condition { key: key.clone(), revision: known.revision };
+        let writes = vec![Write::delete(key), Write::put(keys::dropped(store), dropped.encode())];
+        match self.metadata.commit(vec![condition], writes).await? {
+            Committed::At(revision) => {
+                self.wait_until_visible(revision).await;
+                let (record, orphaned) = (known.document, self.uploads.orphaned());
+                self.with_objects(move |objects| clean::remove_dropped(objects, &record, orphaned)).await;
+                Ok(())
+            }
+            Committed::Conflict => Err(conflict(store).into()),
+        }
+    }
+
+    fn unknown_graph(&self, name: &str) -> Status {
+        let known = self.topology.borrow().graphs().map(|graph| graph.name.clone()).collect();
+        QueryError::UnknownGraph { name: name.to_owned(), known }.to_status()
+    }
+}

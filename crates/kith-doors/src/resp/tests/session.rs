@@ -1,0 +1,157 @@
+//! A connection from its beginning to its end, and what the server says about itself.
+
+use super::*;
+
+#[tokio::test]
+async fn a_conversation_begins_as_clients_begin_it() {
+    let two = said("HELLO\r\nPING\r\n").await;
+    assert!(two.starts_with("*14\r\n$6\r\nserver\r\n$4\r\nkith\r\n") && two.ends_with("+PONG\r\n"), "{two}");
+    let three = said(
+        "GET ids:10\r\nHELLO 3 SETNAME feeds\r\nGET ids:10\r\nCLIENT GETNAME\r\nRESET\r\nGET ids:10\r\n",
+    );
+    let three = three.await;
+    assert!(three.starts_with("$-1\r\n%7\r\n") && three.contains("$5\r\nproto\r\n:3\r\n"), "{three}");
+    assert!(three.ends_with("_\r\n$5\r\nfeeds\r\n+RESET\r\n$-1\r\n"), "{three}");
+    let refused =
+        said("HELLO 4\r\nHELLO x\r\nHELLO 3 AUTH default secret\r\nHELLO 3 LOUD\r\nAUTH secret\r\n").await;
+    let lines: Vec<&str> = refused.lines().collect();
+    assert_eq!(lines[0], "-NOPROTO unsupported protocol version");
+    assert_eq!(lines[1], "-ERR Protocol version is not an integer or out of range");
+    assert!(lines[2].starts_with("-ERR AUTH <password> called without any password configured"));
+    assert_eq!(lines[3], "-ERR Syntax error in HELLO option 'LOUD'");
+    assert_eq!(lines[2], lines[4]);
+    let client = said(
+        "CLIENT ID\r\nCLIENT GETNAME\r\nCLIENT SETNAME a\r\nCLIENT SETINFO lib-name redis-py\r\nCLIENT LIST\r\nCLIENT KILL x\r\n",
+    );
+    let client = client.await;
+    assert!(client.starts_with(":1\r\n$-1\r\n+OK\r\n+OK\r\n$"), "{client}");
+    assert!(client.contains(
+        "id=1 addr=127.0.0.1:7 laddr=127.0.0.1:7 name=a age=0 idle=0 db=0 resp=2 lib-name=redis-py lib-ver=\n"
+    ));
+    assert!(client.ends_with("-ERR unknown subcommand 'KILL'.\r\n"), "{client}");
+}
+
+/// A file of rights: `ads`, whose token is "ads-token", may read the store `ids`.
+#[tokio::test]
+async fn what_is_not_there_is_refused_in_the_words_of_redis() {
+    let told = said("FOO a b\r\nGET\r\nGET a:1 b:2\r\nPING a b\r\nSELECT 0\r\nSELECT 1\r\nSELECT x\r\nCLUSTER INFO\r\nSET ids:1 x\r\n").await;
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(
+        lines[..8],
+        [
+            "-ERR unknown command 'FOO', with args beginning with: 'a' 'b' ",
+            "-ERR wrong number of arguments for 'get' command",
+            "-ERR wrong number of arguments for 'get' command",
+            "-ERR wrong number of arguments for 'ping' command",
+            "+OK",
+            "-ERR DB index is out of range",
+            "-ERR value is not an integer or out of range",
+            "-ERR This instance has cluster support disabled",
+        ]
+    );
+    assert!(lines[8].starts_with("-ERR stores are read-only: 'SET'") && lines[8].contains("kith store push"));
+    assert_eq!(said("ECHO a\r\nPING b\r\nQUIT\r\nPING\r\n").await, "$1\r\na\r\n$1\r\nb\r\n+OK\r\n");
+    assert_eq!(said("PING\r\nPOST / HTTP/1.1\r\nPING\r\n").await, "+PONG\r\n");
+}
+
+#[tokio::test]
+async fn the_server_describes_itself() {
+    assert_eq!(said("COMMAND COUNT\r\n").await, ":16\r\n");
+    let some = said("COMMAND INFO get nothing\r\nCOMMAND DOCS mget nothing\r\n").await;
+    assert!(
+        some.starts_with(
+            "*2\r\n*6\r\n$3\r\nget\r\n:2\r\n*2\r\n+readonly\r\n+fast\r\n:1\r\n:1\r\n:1\r\n$-1\r\n"
+        )
+    );
+    assert!(some.contains("*2\r\n$4\r\nmget\r\n*6\r\n$7\r\nsummary\r\n"), "{some}");
+    assert!(said("COMMAND\r\n").await.starts_with("*16\r\n*6\r\n$4\r\nauth\r\n:-2\r\n"));
+    assert_eq!(
+        said("CONFIG GET save data*\r\n").await,
+        "*4\r\n$9\r\ndatabases\r\n$1\r\n1\r\n$4\r\nsave\r\n$0\r\n\r\n"
+    );
+    assert_eq!(said("CONFIG GET nothing\r\n").await, "*0\r\n");
+    assert!(said("CONFIG SET save x\r\n").await.starts_with("-ERR CONFIG SET is not possible here"));
+    let info = said("INFO\r\n").await;
+    assert!(
+        info.contains("# Server\r\nkith_version:") && info.contains("# Stores\r\nids:version=3\r\n"),
+        "{info}"
+    );
+    let stats = said("PING\r\nINFO stats\r\n").await;
+    assert!(stats.contains("total_commands_processed:2\r\n") && !stats.contains("# Server"), "{stats}");
+    assert_eq!(said("INFO nothing\r\n").await, "$0\r\n\r\n");
+}
+
+#[tokio::test]
+async fn what_breaks_the_protocol_is_answered_after_what_came_before() {
+    let bytes = b"*2\r\n$3\r\nGET\r\n$5\r\nids:7\r\n*1\r\n:1\r\nPING\r\n";
+    let replies = Conversation::start().exchange(&[bytes]).await;
+    let expected = b"$2\r\nv7\r\n-ERR Protocol error: expected '$', got ':'\r\n";
+    assert_eq!(replies, expected, "{}", replies.escape_ascii());
+    let huge = b"*1\r\n$999999999\r\n";
+    assert_eq!(
+        Conversation::start().exchange(&[huge]).await,
+        b"-ERR Protocol error: invalid bulk length\r\n"
+    );
+}
+
+#[tokio::test]
+async fn a_thousand_commands_in_a_row_are_one_read() {
+    let stores = Stores::open();
+    let keys: Vec<u64> =
+        (0..1_000).map(|key| key * 7 % 1_009).filter(|key| ![DAMAGED, UNANSWERED].contains(key)).collect();
+    let bytes: Vec<u8> = keys.iter().flat_map(|key| get(&format!("ids:{key}"))).collect();
+    let replies = Conversation::with(&stores, 1 << 20).exchange(&[&bytes]).await;
+    let expected: String = keys
+        .iter()
+        .map(|key| match key % 10 {
+            0 => "$-1\r\n".to_owned(),
+            _ => format!("${}\r\nv{key}\r\n", format!("v{key}").len()),
+        })
+        .collect();
+    assert_eq!(String::from_utf8(replies).unwrap(), expected);
+    // What one read of the socket brings: at least 16 KiB.
+    let reads = stores.reads.load(Ordering::Relaxed);
+    assert!(reads <= 4, "{reads} reads");
+}
+
+#[tokio::test]
+async fn one_who_does_not_read_is_not_worked_for() {
+    let stores = Stores::open();
+    let mut slow = Conversation::with(&stores, 8 << 10);
+    let command = get("large:1");
+    let mut sent = 0;
+    // Each reply is longer than what the stream holds: it stops taking commands.
+    while let Ok(written) = tokio::time::timeout(Duration::from_millis(200), slow.peer.write(&command)).await
+    {
+        sent += written.expect("it is there");
+        assert!(sent < 1 << 20, "it goes on taking commands");
+    }
+    let started = stores.reads.load(Ordering::Relaxed);
+    assert!(started < 10, "{started} reads for one who does not read");
+    let whole = sent / command.len();
+    let mut reply = vec![0; whole * (b"$20000\r\n".len() + 20_000 + 2)];
+    slow.peer.read_exact(&mut reply).await.expect("all replies");
+    assert!(reply.starts_with(b"$20000\r\nxxx") && reply.ends_with(b"xxx\r\n"));
+    slow.stop.cancel();
+    slow.served.await.expect("no panic").expect("it ends");
+}
+
+#[tokio::test]
+async fn stopping_answers_the_round_that_is_under_way() {
+    let stores = Stores::new(0);
+    let mut conversation = Conversation::with(&stores, 1 << 20);
+    conversation.peer.write_all(&get("ids:7")).await.expect("it reads");
+    while stores.reads.load(Ordering::Relaxed) == 0 {
+        tokio::task::yield_now().await;
+    }
+    conversation.stop.cancel();
+    stores.gate.add_permits(1);
+    let mut reply = Vec::new();
+    conversation.peer.read_to_end(&mut reply).await.expect("it closes");
+    assert_eq!(reply, b"$2\r\nv7\r\n");
+    conversation.served.await.expect("no panic").expect("it ends");
+
+    let idle = Conversation::start();
+    idle.stop.cancel();
+    idle.served.await.expect("no panic").expect("it ends at once");
+}

@@ -1,0 +1,53 @@
+//! A request whose caller waits for the whole reply.
+
+use super::{
+    connection::{Connection, Sent},
+    reply::{Pieces, Replying},
+};
+use kith_wire::{
+    Message,
+    frame::{Header, Op},
+};
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+use tokio::sync::oneshot;
+use tonic::Status;
+
+/// A request under way. Dropping it cancels the request.
+#[derive(Debug)]
+pub(super) struct Call {
+    sent: Sent,
+    receiver: oneshot::Receiver<Result<Pieces, Status>>,
+}
+
+impl Call {
+    /// Sends a request: it is encoded and written here, without another task.
+    ///
+    /// # Errors
+    /// If the connection is over, too much is unsent or the message is too long.
+    pub fn send(
+        connection: &Arc<Connection>,
+        op: Op,
+        deadline_us: u32,
+        body: &impl Message,
+    ) -> Result<Self, Status> {
+        let (told, receiver) = oneshot::channel();
+        let header = Header { deadline_us, ..Header::request(0, op) };
+        let sent = connection.request(header, body, Replying::Whole { pieces: Pieces::new(), told })?;
+        Ok(Self { sent, receiver })
+    }
+}
+
+impl Future for Call {
+    type Output = Result<Pieces, Status>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let told = ready!(Pin::new(&mut self.receiver).poll(cx));
+        self.sent.end();
+        // The sender lives as long as the connection keeps the request.
+        Poll::Ready(told.unwrap_or_else(|_| Err(Status::internal("a request was forgotten"))))
+    }
+}

@@ -1,0 +1,140 @@
+//! The connections of a gRPC channel over TLS, which note why they ended.
+
+use super::{TlsFailure, secured::Secured};
+use futures::{FutureExt, future::BoxFuture};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::ServerName;
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
+use tokio_rustls::client::TlsStream;
+use tonic::codegen::{Service, http::Uri};
+
+/// Makes the connections of one channel.
+#[derive(Clone)]
+pub(super) struct Connector {
+    secured: Arc<Secured>,
+    addr: String,
+    name: ServerName<'static>,
+}
+
+impl Connector {
+    /// To `addr`; `name` is the peer's, as its certificate has it.
+    pub fn new(secured: Arc<Secured>, addr: &str, name: ServerName<'static>) -> Self {
+        Self { secured, addr: addr.to_owned(), name }
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<Noted>;
+    type Error = io::Error;
+    type Future = BoxFuture<'static, io::Result<TokioIo<Noted>>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let Self { secured, addr, name } = self.clone();
+        async move {
+            let stream = secured.for_grpc(&addr, name).await?;
+            Ok(TokioIo::new(Noted { stream, secured, addr, is_open: false, broken: None }))
+        }
+        .boxed()
+    }
+}
+
+/// A connection that notes why it ended: a peer that refuses a certificate says so only after the handshake (TLS 1.3), where HTTP/2
+/// makes "broken" of it.
+pub(super) struct Noted {
+    stream: TlsStream<TcpStream>,
+    secured: Arc<Secured>,
+    addr: String,
+    /// Whether a byte came: then both sides are content.
+    is_open: bool,
+    /// What a write failed with, while it is heard why.
+    broken: Option<io::Error>,
+}
+
+impl AsyncRead for Noted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = ready!(Pin::new(&mut self.stream).poll_read(cx, buffer));
+        match &read {
+            Err(error) => {
+                if let Some(failure) = TlsFailure::of(error) {
+                    self.secured.note(&self.addr, failure);
+                }
+            }
+            Ok(()) if !self.is_open && before < buffer.filled().len() => {
+                self.is_open = true;
+                self.secured.forget(&self.addr);
+            }
+            Ok(()) => {}
+        }
+        Poll::Ready(read)
+    }
+}
+
+impl AsyncWrite for Noted {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = match self.broken.take() {
+            Some(error) => Err(error),
+            None => ready!(Pin::new(&mut self.stream).poll_write(cx, bytes)),
+        };
+        self.hear_out(cx, written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = match self.broken.take() {
+            Some(error) => Err(error),
+            None => ready!(Pin::new(&mut self.stream).poll_flush(cx)),
+        };
+        self.hear_out(cx, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+impl Noted {
+    /// A peer that refuses says why and closes: a write may fail on that before the reason was read, and nobody reads after a write
+    /// that failed. So the failure is told when what came has been read, which a connection that is closed does not keep waiting for.
+    fn hear_out<T>(&mut self, cx: &mut Context<'_>, done: io::Result<T>) -> Poll<io::Result<T>> {
+        let error = match done {
+            Err(error) if !self.is_open && is_closed(&error) => error,
+            done => return Poll::Ready(done),
+        };
+        let mut byte = [0];
+        match Pin::new(&mut self.stream).poll_read(cx, &mut ReadBuf::new(&mut byte)) {
+            Poll::Pending => {
+                self.broken = Some(error);
+                return Poll::Pending;
+            }
+            Poll::Ready(Err(why)) => {
+                if let Some(failure) = TlsFailure::of(&why) {
+                    self.secured.note(&self.addr, failure);
+                }
+            }
+            Poll::Ready(Ok(())) => {}
+        }
+        Poll::Ready(Err(error))
+    }
+}
+
+fn is_closed(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset)
+}

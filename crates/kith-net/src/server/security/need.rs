@@ -1,0 +1,58 @@
+//! What a request needs: the right to a store, or a place in the cluster.
+
+use std::fmt;
+
+/// What can be done to a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Right {
+    /// Read it.
+    Read,
+    /// Push to it, swap its versions.
+    Write,
+    /// Make it, define it, drop it.
+    Admin,
+}
+
+impl Right {
+    fn name(self) -> &'static str {
+        match self {
+            Right::Read => "read",
+            Right::Write => "write",
+            Right::Admin => "admin",
+        }
+    }
+}
+
+/// What it takes to be answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// To be one of those who are listed.
+    Known,
+    /// A right to a store or graph.
+    Store(Right, String),
+    /// To look after the whole cluster: `admin` of all stores.
+    Administrator,
+    /// To be part of the cluster.
+    Cluster,
+}
+
+impl Need {
+    /// The store that it is about; empty if it is about none.
+    pub fn store(&self) -> &str {
+        if let Need::Store(_, store) = self { store } else { "" }
+    }
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Need::Known => f.write_str("ask this"),
+            Need::Store(right, store) if store.is_empty() => {
+                write!(f, "{} a store that the request does not name", right.name())
+            }
+            Need::Store(right, store) => write!(f, "{} store {store:?}", right.name()),
+            Need::Administrator => f.write_str("administer the cluster"),
+            Need::Cluster => f.write_str("do what nodes and routers ask of each other"),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Makes versions ready before they serve.
+
+use super::{HeldStores, PrepareError, Replicas, component::Component};
+use crate::warm;
+use kith_process::FailPoint;
+use kith_types::PartitionId;
+use kith_wire::documents::ServedDocument;
+use std::collections::{BTreeMap, BTreeSet};
+use tokio_util::sync::CancellationToken;
+
+/// What a push asks of a preparation.
+#[derive(Clone, Debug, Default)]
+pub struct PrepareOptions {
+    /// Of a larger component, nothing is pulled.
+    pub bytes_max: Option<u64>,
+    /// So much of what was not open yet is brought into memory, indexes first, as far as there is room beside what is served.
+    pub warm_bytes: u64,
+    /// Only these partitions, which are fetched and not opened: another preparation brings the rest. Empty: all that this
+    /// node owns.
+    pub only: Vec<PartitionId>,
+    /// Who has which partitions already. What they cannot give comes from the object store.
+    pub suppliers: Vec<Supplier>,
+    /// Cancelled once nobody waits for it any more.
+    pub given_up: CancellationToken,
+    /// Who gives what the object store does not: of a version that a push brings, nobody has it yet.
+    pub replicas: Replicas,
+}
+
+/// A node that has partitions of a version.
+#[derive(Clone, Debug)]
+pub struct Supplier {
+    /// Its address.
+    pub addr: String,
+    /// What it has.
+    pub partitions: BTreeSet<PartitionId>,
+}
+
+/// How far a preparation is: component name, bytes done, bytes in all.
+pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);
+
+impl HeldStores {
+    /// Pulls, verifies and opens what a store needs at one version; nothing changes for running queries. `revision`
+    /// is the metadata's that names the version. Blocks.
+    ///
+    /// # Errors
+    /// [`PrepareError`]; nothing is half-prepared.
+    pub fn prepare(
+        &self,
+        store: &ServedDocument,
+        revision: u64,
+        options: &PrepareOptions,
+        progress: Progress<'_>,
+    ) -> Result<(), PrepareError> {
+        let owned = self.owned(store);
+        // What is here need not wait for a fetch of another version of its store.
+        if self.is_here(store, revision, &owned) {
+            return Ok(());
+        }
+        let _one_at_a_time = self.turns.take(&store.name);
+        if options.given_up.is_cancelled() {
+            return Err(PrepareError::GivenUp { store: store.name.clone(), version: store.version });
+        }
+        let owned = self.owned(store);
+        if self.is_here(store, revision, &owned) {
+            return Ok(());
+        }
+        if !options.only.is_empty() {
+            let mut components = store.components.iter();
+            return components.try_for_each(|it| self.fetch(store, it, &options.only, options, progress));
+        }
+        let Some(components) = self.open_all(store, &owned, options, progress)? else { return Ok(()) };
+        FailPoint::NodeOpened.reach();
+        self.serve(store, revision, components)
+    }
+
+    /// The components of a version, opened, and pulled where they are not here. `None`: this node has no use for them.
+    fn open_all(
+        &self,
+        store: &ServedDocument,
+        owned: &[PartitionId],
+        options: &PrepareOptions,
+        progress: Progress<'_>,
+    ) -> Result<Option<BTreeMap<(String, u64), Component>>, PrepareError> {
+        let mut components = BTreeMap::new();
+        let mut cold = options.warm_bytes;
+        for component in &store.components {
+            let key = (component.name.clone(), component.version);
+            let open = self.open_already(&store.name, &key).filter(|open| open.covers(owned));
+            let open = match open {
+                Some(open) => open,
+                // A node without partitions of it has no use for files, but goes on answering from those it has.
+                None if owned.is_empty() && !self.folder_of_component(&store.name, component).exists() => {
+                    return Ok(None);
+                }
+                None => {
+                    let open = self.pull(store, component, owned, options, progress)?;
+                    cold = cold.saturating_sub(self.warm(&open, cold));
+                    open
+                }
+            };
+            components.insert(key, open);
+        }
+        Ok(Some(components))
+    }
+
+    /// Brings at most so much of a component into memory; gives the bytes.
+    fn warm(&self, component: &Component, bytes_max: u64) -> u64 {
+        if bytes_max == 0 {
+            return 0;
+        }
+        let _one_at_a_time = self.warming.lock();
+        let warmed = component.warm(warm::budget(bytes_max));
+        metrics::counter!("kith_node_warmed_bytes_total").increment(warmed);
+        warmed
+    }
+
+    /// Whether a version is held with these partitions; if it was about to be forgotten, it stays.
+    fn is_here(&self, store: &ServedDocument, revision: u64, owned: &[PartitionId]) -> bool {
+        let mut stores = self.stores.write();
+        let held = stores.get_mut(&store.name).and_then(|versions| versions.get_mut(&store.version));
+        let held = held.filter(|held| held.components.values().all(|component| component.covers(owned)));
+        held.map(|held| {
+            held.since_revision = held.since_revision.max(revision);
+            held.retired = None;
+        })
+        .is_some()
+    }
+
+    fn open_already(&self, store: &str, component: &(String, u64)) -> Option<Component> {
+        let stores = self.stores.read();
+        stores.get(store)?.values().find_map(|held| held.components.get(component).cloned())
+    }
+}

@@ -1,0 +1,72 @@
+//! Confirms and repairs damage of files that versions are read from.
+
+use super::{Held, HeldStores, PrepareError, Replicas, component::Component};
+use crate::verify::{self, Found};
+use kith_engine::{Damage, OpenError};
+use kith_wire::documents::{ComponentDocument, ServedDocument};
+use std::collections::BTreeMap;
+
+impl HeldStores {
+    /// Looks again at what a verification found, now that nobody changes the files: of what came or went meanwhile, only what is
+    /// damaged or missing still counts. Without `waits`, files that are being changed are looked at as they are. Blocks.
+    ///
+    /// # Errors
+    /// As [`verify::verify`].
+    pub(crate) fn confirm(
+        &self,
+        store: &ServedDocument,
+        component: &ComponentDocument,
+        found: Found,
+        waits: bool,
+    ) -> Result<Found, OpenError> {
+        let _one_at_a_time =
+            if waits { Some(self.turns.take(&store.name)) } else { self.turns.try_take(&store.name) };
+        let folder = self.folder_of_component(&store.name, component);
+        verify::confirm(&folder, component, &self.owned(store), found)
+    }
+
+    /// Pulls damaged files of a component anew, from the object store or else from `replicas`, and has every version that is
+    /// made of it read the new ones. Queries that run keep what they read from. Blocks.
+    ///
+    /// # Errors
+    /// If nobody has them whole; what is held is as before then.
+    pub(crate) fn heal(
+        &self,
+        component: &ComponentDocument,
+        versions: &[&ServedDocument],
+        damages: &[Damage],
+        replicas: &Replicas,
+    ) -> Result<(), PrepareError> {
+        let Some(first) = versions.first() else { return Ok(()) };
+        let _one_at_a_time = self.turns.take(&first.name);
+        let owned = self.owned(first);
+        self.make_whole(first, component, &owned, Some(damages), replicas)?;
+        let opened = self.open(first, component, &owned)?;
+        for store in versions {
+            self.reopen(store, component, &opened)?;
+        }
+        Ok(())
+    }
+
+    /// Has a version that is held read a component from files opened anew.
+    fn reopen(
+        &self,
+        store: &ServedDocument,
+        component: &ComponentDocument,
+        opened: &Component,
+    ) -> Result<(), PrepareError> {
+        let of = |stores: &BTreeMap<String, BTreeMap<u64, Held>>| {
+            Some(stores.get(&store.name)?.get(&store.version)?.components.clone())
+        };
+        let known = of(&self.stores.read());
+        let Some(mut components) = known else { return Ok(()) };
+        components.insert((component.name.clone(), component.version), opened.clone());
+        let reader = self.reader(store, &components)?;
+        let mut stores = self.stores.write();
+        let held = stores.get_mut(&store.name).and_then(|versions| versions.get_mut(&store.version));
+        if let Some(held) = held {
+            (held.reader, held.components) = (reader, components);
+        }
+        Ok(())
+    }
+}

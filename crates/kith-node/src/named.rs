@@ -1,0 +1,68 @@
+//! What requests name, looked up in the topology that this node follows.
+
+use kith_api::topology::wanted;
+use kith_process::topology::TopologyReceiver;
+use kith_types::{ErrorCode, PartitionId};
+use kith_wire::documents::{ServedDocument, TopologyDocument};
+use std::{sync::Arc, time::Duration};
+use tonic::Status;
+
+/// How long a node waits for metadata that the caller has seen already.
+const SEEN_WAIT: Duration = Duration::from_secs(5);
+
+/// The topology, once it is at least as new as what the caller has seen.
+///
+/// # Errors
+/// `metadata_unavailable` if that takes too long.
+pub(super) async fn seen(
+    topology: &TopologyReceiver,
+    revision: u64,
+) -> Result<Arc<TopologyDocument>, Status> {
+    let mut topology = topology.clone();
+    let newer = topology.wait_for(|topology| revision <= topology.revision);
+    match tokio::time::timeout(SEEN_WAIT, newer).await {
+        Ok(Ok(topology)) => Ok(Arc::clone(&topology)),
+        _ => {
+            let message = format!("this node has not seen revision {revision} of the metadata yet");
+            Err(kith_wire::status(ErrorCode::MetadataUnavailable, message, "it is asked again"))
+        }
+    }
+}
+
+/// A version as the metadata names it. Callers only say which one it is: what they say never becomes a path.
+pub(super) fn version_named(
+    topology: &TopologyDocument,
+    store: &str,
+    version: u64,
+) -> Option<ServedDocument> {
+    let kept = topology.kept.iter().map(|kept| &kept.at);
+    let mut all = topology.stores.iter().filter(|served| served.version != 0).chain(kept);
+    all.find(|at| at.name == store && at.version == version).cloned()
+}
+
+/// The error of a version that the metadata does not name.
+pub(super) fn unknown_version(node: u32, store: &str, version: u64) -> Status {
+    kith_wire::status(
+        ErrorCode::VersionNotKept,
+        format!("the metadata that node {node} has seen names no version {version} of {store:?}"),
+        "`kith store versions` lists the versions that are kept",
+    )
+}
+
+/// All kept versions of these stores. A store that was dropped meanwhile has none.
+pub(super) fn versions_of(topology: &TopologyDocument, stores: &[String]) -> Vec<ServedDocument> {
+    wanted(topology).into_iter().filter(|version| stores.contains(&version.name)).collect()
+}
+
+/// Partitions by number.
+///
+/// # Errors
+/// `bad_request` if the cluster has no such partition.
+pub(super) fn partitions_of(topology: &TopologyDocument, asked: &[u32]) -> Result<Vec<PartitionId>, Status> {
+    let count = topology.cluster.partitions;
+    if let Some(partition) = asked.iter().find(|partition| count <= **partition) {
+        let message = format!("there is no partition {partition}, the cluster has {count}");
+        return Err(kith_wire::status(ErrorCode::BadRequest, message, "use a router of this release"));
+    }
+    Ok(asked.iter().copied().map(PartitionId).collect())
+}

@@ -1,0 +1,79 @@
+//! How a node is run.
+
+use kith_doors::DoorAt;
+use kith_net::server::{Addresses, FrontPage, connections::ConnectionSettings, security::Security};
+use kith_process::{Labels, StartError};
+use kith_wire::documents::{DOCUMENT_FORMAT, NodeDocument};
+use std::{net::SocketAddr, num::NonZeroU64, path::PathBuf};
+
+/// How a node is run.
+#[derive(Clone, Debug)]
+pub struct NodeOptions {
+    /// Its id; the cluster's shape says its group and partitions. One that it does not list is a spare: it owns nothing until
+    /// it is added.
+    pub node: u32,
+    /// Its labels.
+    pub place: Labels,
+    /// Where it listens for gRPC and frames; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Where it serves `/metrics` and friends.
+    pub http: SocketAddr,
+    /// Where it listens for Redis clients; `None`: nowhere.
+    pub resp: Option<SocketAddr>,
+    /// Further doors, which speak protocols of their own: to the partitions that are here.
+    pub doors: Vec<DoorAt>,
+    /// Its data directory.
+    pub data: PathBuf,
+    /// Bytes a second of the rounds in which it reads all that it holds again; `None`: no rounds.
+    pub scrub_rate: Option<u64>,
+    /// Bytes a second that all fetches, copies and repairs together pull, until it is changed; `None`: no limit.
+    pub fetch_rate: Option<NonZeroU64>,
+    /// Fetches are held back while the p99 of reads is above so many times what it is without them; `None`: never.
+    pub fetch_p99: Option<f64>,
+    /// Bytes of a new version that are brought into memory before it serves, if there is room.
+    pub warm_bytes: u64,
+    /// How its connections are bounded.
+    pub connections: ConnectionSettings,
+    /// Who may speak to it, and who it is to others.
+    pub security: Security,
+}
+
+impl NodeOptions {
+    /// Slow enough to be in nobody's way, fast enough for a terabyte in a day.
+    pub const SCRUB_RATE_DEFAULT: u64 = 10 << 20;
+    /// All indexes of most versions, and read in well under a second.
+    pub const WARM_BYTES_DEFAULT: u64 = 256 << 20;
+
+    /// Refuses listeners that would give what they serve to everybody.
+    pub(super) fn check(&self) -> Result<(), StartError> {
+        self.security.check_listen(self.listen)?;
+        self.security.check_http(self.http)?;
+        let doors = self.resp.iter().chain(self.doors.iter().map(|(addr, _)| addr));
+        Ok(doors.copied().try_for_each(|addr| self.security.check_listen(addr))?)
+    }
+
+    /// Where it asks to listen.
+    pub(super) fn addresses(&self) -> Addresses {
+        Addresses { grpc: self.listen, http: self.http, resp: self.resp }
+    }
+
+    /// What its HTTP port says about it.
+    pub(super) fn front_page(&self, at: Addresses) -> FrontPage {
+        FrontPage { name: format!("node {}", self.node), does: "serves the partitions of one node", at }
+    }
+
+    /// What it says about itself in the metadata, once it listens `at` these addresses.
+    pub(super) fn document(&self, at: &Addresses) -> NodeDocument {
+        NodeDocument {
+            format: DOCUMENT_FORMAT,
+            node: self.node,
+            addr: at.grpc.to_string(),
+            http: at.http.to_string(),
+            resp: at.resp_text(),
+            pid: std::process::id(),
+            zone: self.place.zone.clone(),
+            rack: self.place.rack.clone(),
+            region: self.place.region.clone(),
+        }
+    }
+}

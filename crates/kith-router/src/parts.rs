@@ -1,0 +1,106 @@
+//! The parts of a router: what answers queries, and what coordinates changes of the cluster.
+
+use super::{
+    RouterOptions, admission::Admission, counters::RouterCounters, forward::Forwarder, lists::CachedLists,
+    networks::CachedNetworks, pipeline::Pipeline, record::Recorder, service::GraphServer, slow_log::SlowLog,
+    view::View,
+};
+use kith_client::{Caches, ListStore, Session, topology::Topology};
+use kith_control::{Admin, Coordinator, Rebalancer, Stores, take_care, take_over};
+use kith_metadata::MetadataStore;
+use kith_net::security::Dialer;
+use kith_process::{StartError, freshness::Freshness, topology::TopologyReceiver};
+use std::sync::Arc;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// What the parts of a router have in common.
+#[derive(Clone)]
+pub(super) struct Surroundings {
+    pub metadata: Arc<dyn MetadataStore>,
+    /// The cluster, as documents.
+    pub documents: TopologyReceiver,
+    /// How old the documents may be.
+    pub freshness: Freshness,
+    /// Connects to nodes and other routers.
+    pub dialer: Dialer,
+    pub stop: CancellationToken,
+}
+
+/// What coordinates changes of the cluster. From now on, this router takes back pushes and takes over rebalances of routers
+/// that are gone.
+pub(super) fn admin(
+    options: &RouterOptions,
+    around: &Surroundings,
+    coordinator: Coordinator,
+    graph: &GraphServer,
+) -> Admin {
+    let Surroundings { metadata, documents, freshness, dialer, stop } = around.clone();
+    let rebalancer =
+        Rebalancer::new(Arc::clone(&metadata), documents.clone(), coordinator.clone(), dialer.clone());
+    take_over(rebalancer.clone(), stop.clone());
+    let (read_from, uploads) = (options.settings.read_from.clone(), options.settings.uploads.clone());
+    let stores = Stores::new(metadata, documents.clone(), coordinator, dialer.clone(), read_from, uploads);
+    take_care(stores.clone(), stop.clone());
+    let (session, counters) = (graph.session.clone(), Arc::clone(&graph.pipeline.counters));
+    let view = Arc::new(View { session, counters });
+    Admin { stores, rebalancer, topology: documents, freshness, dialer, stop, view }
+}
+
+/// What answers queries.
+///
+/// # Errors
+/// [`StartError`]: the topology or the settings.
+pub(super) fn graph_server(
+    options: &RouterOptions,
+    around: &Surroundings,
+) -> Result<GraphServer, StartError> {
+    let Surroundings { documents, freshness, dialer, stop, .. } = around;
+    let settings = &options.settings;
+    let bad = |detail: String| StartError::Settings { detail };
+    let mut session_settings = settings.session.clone();
+    session_settings.trace_all = true;
+    session_settings.admits = true;
+    session_settings.tells_waits = true;
+    session_settings.dialer = dialer.clone();
+    let networks = Arc::new(CachedNetworks::new(&settings.cache, documents.clone()));
+    let lists = CachedLists::start(&settings.cache, documents.clone());
+    let caches = Caches { networks, lists: Some(Arc::clone(&lists) as Arc<dyn ListStore>) };
+    let session = Session::new(decoded(documents)?, session_settings, caches)
+        .map_err(|error| bad(error.to_string()))?;
+    lists.fill_ahead(session.clone(), documents.clone(), stop.clone());
+    let recorder = settings.record.as_deref().map(Recorder::open).transpose();
+    let recorder = recorder
+        .map_err(|source| StartError::Write { path: settings.record.clone().unwrap_or_default(), source })?;
+    Ok(GraphServer {
+        session,
+        forwarder: Arc::new(Forwarder::new(documents.clone(), options.router, dialer.clone())),
+        pipeline: Arc::new(Pipeline {
+            admission: Admission::new(settings.admission.queries_max),
+            recorder,
+            slow_log: SlowLog::new(settings.slow_log.clone()),
+            counters: Arc::new(RouterCounters::new()),
+            freshness: freshness.clone(),
+        }),
+    })
+}
+
+/// The topology as clients know it, kept fresh from the documents.
+fn decoded(documents: &TopologyReceiver) -> Result<watch::Receiver<Arc<Topology>>, StartError> {
+    let mut documents = documents.clone();
+    let first = Topology::from_document(Arc::clone(&documents.borrow_and_update()));
+    let first = first.map_err(|error| StartError::Topology { detail: error.to_string() })?;
+    let (sender, receiver) = watch::channel(Arc::new(first));
+    tokio::spawn(async move {
+        while documents.changed().await.is_ok() {
+            let document = Arc::clone(&documents.borrow_and_update());
+            match Topology::from_document(document) {
+                Ok(topology) => drop(sender.send_replace(Arc::new(topology))),
+                Err(error) => {
+                    tracing::error!(%error, "a topology makes no sense: staying with the one before")
+                }
+            }
+        }
+    });
+    Ok(receiver)
+}

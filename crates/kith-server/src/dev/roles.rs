@@ -1,0 +1,121 @@
+//! The children of `kith dev`: who each is, and the arguments that it is run with.
+
+use super::log_file;
+use kith_net::server::{self, connections::ConnectionSettings};
+use kith_node::NodeOptions;
+use kith_process::{Labels, StartError};
+use kith_router::RouterOptions;
+use kith_wire::documents::TopologyDocument;
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+/// What a child listens on: `--listen`, `--http` and `--resp`.
+pub(super) type Addresses = [String; 3];
+
+/// Who a child is, and with which arguments it is run.
+#[derive(Clone, Debug)]
+pub(super) struct Role {
+    pub name: String,
+    pub log: PathBuf,
+    pub arguments: Vec<String>,
+    pub id: RoleId,
+}
+
+/// Which node or router a child is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum RoleId {
+    Node(u32),
+    Router(u32),
+}
+
+impl RoleId {
+    /// Process and addresses under which it is registered, by whomever.
+    pub fn registered(self, topology: &TopologyDocument) -> Option<(u32, Addresses)> {
+        match self {
+            RoleId::Node(id) => {
+                let document = topology.nodes.iter().find(|document| document.node == id)?;
+                Some((document.pid, [document.addr.clone(), document.http.clone(), document.resp.clone()]))
+            }
+            RoleId::Router(id) => {
+                let document = topology.routers.iter().find(|document| document.router == id)?;
+                Some((document.pid, [document.addr.clone(), document.http.clone(), document.resp.clone()]))
+            }
+        }
+    }
+}
+
+/// A node that finds the metadata at this address.
+pub(super) fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {
+    let at = server::Addresses { grpc: options.listen, http: options.http, resp: options.resp };
+    let command = ["node", "--node", &options.node.to_string()];
+    let mut arguments = arguments(command, metadata, at, &options.data, options.connections);
+    let scrub_rate = options.scrub_rate.map_or("off".to_owned(), |rate| rate.to_string());
+    arguments.extend(["--scrub-rate".to_owned(), scrub_rate]);
+    if let Some(rate) = options.fetch_rate {
+        arguments.extend(["--fetch-rate".to_owned(), rate.to_string()]);
+    }
+    let fetch_p99 = options.fetch_p99.map_or("off".to_owned(), |ratio| ratio.to_string());
+    arguments.extend(["--fetch-p99".to_owned(), fetch_p99]);
+    let Labels { zone, rack, region } = &options.place;
+    for (flag, label) in [("--zone", zone), ("--rack", rack), ("--region", region)] {
+        if !label.is_empty() {
+            arguments.extend([flag.to_owned(), label.clone()]);
+        }
+    }
+    Role {
+        name: format!("node {}", options.node),
+        log: log_file(&options.data),
+        arguments,
+        id: RoleId::Node(options.node),
+    }
+}
+
+/// A router that finds the metadata at this address. Its settings are written to a file beside its data.
+///
+/// # Errors
+/// [`StartError::Settings`].
+pub(super) fn router_role(options: &RouterOptions, metadata: SocketAddr) -> Result<Role, StartError> {
+    if !options.settings.session.own_controllers.is_empty() {
+        let detail = "controllers that a program brings stay in its process: run the cluster in one process";
+        return Err(StartError::Settings { detail: detail.to_owned() });
+    }
+    let config = options.data.with_extension("toml");
+    options.settings.write(&config).map_err(|error| StartError::Settings { detail: error.to_string() })?;
+    let at = server::Addresses { grpc: options.listen, http: options.http, resp: options.resp };
+    let command = ["router", "--id", &options.router.to_string()];
+    let mut arguments = arguments(command, metadata, at, &options.data, options.connections);
+    arguments.extend(["--config".to_owned(), config.display().to_string()]);
+    Ok(Role {
+        name: format!("router {}", options.router),
+        log: log_file(&options.data),
+        arguments,
+        id: RoleId::Router(options.router),
+    })
+}
+
+/// The arguments that nodes and routers have in common.
+fn arguments(
+    command: [&str; 3],
+    metadata: SocketAddr,
+    at: server::Addresses,
+    data: &Path,
+    connections: ConnectionSettings,
+) -> Vec<String> {
+    let (metadata, grpc, http) = (metadata.to_string(), at.grpc.to_string(), at.http.to_string());
+    let data = data.display().to_string();
+    let flags = [("--metadata", &metadata), ("--listen", &grpc), ("--http", &http), ("--data", &data)];
+    let mut arguments = command.map(str::to_owned).to_vec();
+    for (flag, value) in flags {
+        arguments.extend([flag.to_owned(), value.clone()]);
+    }
+    arguments.push("--end-with-stdin".to_owned());
+    if let Some(resp) = at.resp {
+        arguments.extend(["--resp".to_owned(), resp.to_string()]);
+    }
+    if let Some(bytes) = connections.reply_bytes {
+        arguments.extend(["--reply-memory".to_owned(), bytes.to_string()]);
+    }
+    arguments
+}
