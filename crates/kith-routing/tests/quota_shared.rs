@@ -265,18 +265,6 @@ impl World {
         self.send(Message::Reserved { read, ask, reply, tight });
     }
 
-    fn hear_reserved(&mut self, read: usize, ask: ReservationAsk, reply: ReservationReply) {
-        if let ReservationReply::Refused(wait) = reply {
-            self.passed.told = self.passed.told.max(wait);
-        }
-        let under_way = self.reads.get_mut(&read).expect("under way");
-        under_way.booking.on(ask.part, reply);
-        under_way.unanswered -= 1;
-        if under_way.unanswered == 0 {
-            self.book(read);
-        }
-    }
-
     fn hear_evaluated(&mut self, read: usize, request: RequestId, is_answer: bool) {
         let under_way = self.reads.get_mut(&read).and_then(|read| read.execution.as_mut());
         let Some(execution) = under_way else { return };

@@ -102,7 +102,65 @@ async fn replied(
     let Served { version, flip_us, routers } = served;
     let store = before.name.clone();
     let before = before.current().map(|current| current.version);
-    PushReply { excluded: excluded_groups(router, &store, version).await, version, graph: false };
+    PushReply {
+        excluded: excluded_groups(router, &store, version).await,
+        version,
+        records: offer.records,
+        bytes: bytes_of(&offer.manifest),
+        swapped: true,
+        push: attempt.push,
+        before,
+        undo: before.map(|_| format!("kith store rollback {store}")),
+        duplicates: offer.duplicates,
+        dropped: dropped(&offer.errors),
+        schema_changes: offer.schema_changes,
+        changes: offer.changes,
+        flip_us,
+        routers,
+        seconds: seconds(attempt.started.elapsed()),
+        store,
+    }
+}
+
+/// The replica groups that were left out of a version; `None` if the router no longer answers, which changes nothing about
+/// the version.
+async fn excluded_groups(router: &RouterClient, store: &str, version: u64) -> Option<Vec<u32>> {
+    let document = described(router, store).await.ok()?;
+    document.versions.into_iter().find(|entry| entry.version == version).map(|entry| entry.excluded)
+}
+
+/// The router looks too; here nothing has been built yet. Whoever shows a certificate or token is known to the router by that alone.
+fn check_owner(document: &StoreDocument, target: &TargetFlags) -> Result<(), Failure> {
+    match &document.definition.owner {
+        Some(owner) if *owner != who() && !target.security.shows_who() => {
+            let message = format!("only {owner} may push to store {:?}, not {}", document.name, who());
+            Err(Failure::new(ErrorCode::StoreOwner, message, format!("ask {owner}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn serve(
+    router: &RouterClient,
+    push: &str,
+    offer: &Offer,
+    schema: Option<String>,
+    flags: &PushFlags,
+) -> Result<Served, Unpublished> {
+    let components =
+        serde_json::to_vec(&[component(offer, schema)]).expect("documents hold only strings and numbers");
+    let request = v1::PushRequest {
+        store: flags.store.clone(),
+        push: push.to_owned(),
+        who: who(),
+        components: components.into(),
+        version: offer.version,
+        missing_max: flags.allow_missing,
+        from_peers: flags.from_peers,
+        node_wait_ms: flags.node_wait_ms,
+        force: flags.force,
+        graph: false,
+    };
     let note =
         format!("the cluster carries out {push}: Ctrl-C cancels it; if this command is killed, it continues");
     hand_over(router, request, Some(&note)).await
