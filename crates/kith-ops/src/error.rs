@@ -69,7 +69,8 @@ pub enum OperationError {
     OtherCursor,
     /// The version that a cursor belongs to is served no more.
     #[error(
-        "the cursor belongs to version {version} of edge type {name:?}, which is no longer kept: version {current} is served"
+        "the cursor belongs to version {} of edge type {name:?}, which is no longer kept: version {} is served",
+        version.0, current.0
     )]
     CursorExpired {
         /// The edge type.
