@@ -181,20 +181,9 @@ fn a_load_replaces_its_edge_type_and_leaves_the_others() {
     let follows = folder.path().join("follows.tsv");
     fs::write(&follows, "src\tdst\tsince\n9043\t1007\t5\n9043\t42\t9\n42\t42\t1\n9043\t1007\t7\n")
         .expect("written");
-    let load = [
-        "load",
-        "graph",
-        follows.to_str().expect("UTF-8"),
-        "--graph",
-        "kith-village",
-        "--edge-type",
-        "follows",
-        "--directed",
-        "--columns",
-        "since:time",
-        "-o",
-        "json",
-    ];
+    let follows = follows.to_str().expect("UTF-8");
+    let load = ["load", "graph", follows, "--graph", "kith-village", "--edge-type", "follows"];
+    let load = [&load[..], &["--directed", "--columns", "since:time", "-o", "json"]].concat();
     let summary: Value = serde_json::from_str(&cluster.must(&load)).expect("JSON");
     let component = &summary["components"][0];
     assert_eq!(
@@ -314,51 +303,33 @@ fn reloading_under_load_never_fails_or_mixes_versions() {
     });
 }
 
+/// Starts a cluster that must not start, with arguments of `kith dev`; what it says on standard error.
+fn refused_to_start(arguments: &[&str]) -> String {
+    let output =
+        support::cluster::dev(arguments).stdin(std::process::Stdio::null()).output().expect("kith runs");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    String::from_utf8(output.stderr).expect("UTF-8")
+}
+
 #[test]
 fn data_is_kept_across_restarts_and_the_directory_has_one_owner() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let data = folder.path().join("data").display().to_string();
     let first = village(&["--data", &data]);
-    let second = support::cluster::dev(&[
-        "--data",
-        &data,
-        "--ready-file",
-        folder.path().join("r.json").to_str().expect("UTF-8"),
-    ])
-    .stdin(std::process::Stdio::null())
-    .output()
-    .expect("kith runs");
-    assert_eq!(second.status.code(), Some(1));
-    assert!(
-        String::from_utf8_lossy(&second.stderr).contains("error[data_directory_in_use]"),
-        "{}",
-        text(&second)
-    );
+    let ready = folder.path().join("r.json").display().to_string();
+    let second = refused_to_start(&["--data", &data, "--ready-file", &ready]);
+    assert!(second.contains("error[data_directory_in_use]"), "{second}");
     drop(first);
     let again = Cluster::start(&["--data", &data, "--processes"]);
     let size = one(&again, json!({"op": "network", "graph": "kith-village", "id": 9043, "return": "size"}));
     assert_eq!(size["net"], 4842, "{size}");
     drop(again);
-    let other_shape = support::cluster::dev(&["--data", &data, "--groups", "5"])
-        .stdin(std::process::Stdio::null())
-        .output()
-        .expect("kith runs");
-    assert!(
-        String::from_utf8_lossy(&other_shape.stderr).contains("error[topology_mismatch]"),
-        "{}",
-        text(&other_shape)
-    );
+    let other_shape = refused_to_start(&["--data", &data, "--groups", "5"]);
+    assert!(other_shape.contains("error[topology_mismatch]"), "{other_shape}");
     fs::write(folder.path().join("data/kith.json"), r#"{"format":9,"cluster_id":"x","owner":"supervisor"}"#)
         .expect("written");
-    let newer = support::cluster::dev(&["--data", &data])
-        .stdin(std::process::Stdio::null())
-        .output()
-        .expect("kith runs");
-    assert!(
-        String::from_utf8_lossy(&newer.stderr).contains("error[data_directory_format]"),
-        "{}",
-        text(&newer)
-    );
+    let newer = refused_to_start(&["--data", &data]);
+    assert!(newer.contains("error[data_directory_format]"), "{newer}");
 }
 
 #[test]

@@ -229,6 +229,20 @@ fn refusal(output: &Output) -> String {
     told["error"]["code"].as_str().expect("a code").to_owned()
 }
 
+/// A node of each group and a router start again from what they keep.
+fn some_start_again(machines: &mut Machines) {
+    let log = machines.log_file();
+    for node in [0, 3] {
+        machines.nodes[node].kill();
+        machines.nodes[node].start(&log);
+    }
+    machines.routers[1].kill();
+    machines.routers[1].start(&log);
+    machines.wait_until("all nodes are up at both routers again", |all| {
+        (0..ROUTERS as usize).all(|router| all.nodes_up(router) == NODES as usize)
+    });
+}
+
 #[test]
 fn a_cluster_of_machines_outlives_its_etcd() {
     let mut machines = Machines::start();
@@ -252,18 +266,7 @@ fn a_cluster_of_machines_outlives_its_etcd() {
     machines.assert_answers("first");
     assert_eq!(refusal(&machines.push(0, "lost")), "metadata_unavailable");
     assert_eq!(refusal(&machines.at(1, &["store", "rollback", "people"])), "metadata_unavailable");
-    // A node of each group and a router start again from what they keep.
-    let log = machines.log_file();
-    for machine in [0, 3].map(|node| machines.nodes[node].addr.clone()) {
-        let node = machines.nodes.iter_mut().find(|node| node.addr == machine).expect("it is one of them");
-        node.kill();
-        node.start(&log);
-    }
-    machines.routers[1].kill();
-    machines.routers[1].start(&log);
-    machines.wait_until("all nodes are up at both routers again", |all| {
-        (0..ROUTERS as usize).all(|router| all.nodes_up(router) == NODES as usize)
-    });
+    some_start_again(&mut machines);
     machines.assert_answers("first");
 
     // Back, with its data: watches and leases go on.
@@ -290,6 +293,43 @@ fn is_ready(machines: &Machines, router: usize) -> bool {
     http_get(http, "/readyz").starts_with("HTTP/1.1 200")
 }
 
+/// What a router reads of the key that is pushed.
+fn value(machines: &Machines, router: usize) -> Value {
+    machines.must(router, &["get", "people", "a"])["value"].clone()
+}
+
+/// The second router alone has lost etcd: its profiles, the status of the cluster and its log say so, once.
+fn the_second_says_that_it_is_behind(machines: &Machines) {
+    let keys = machines.folder.path().join("keys");
+    fs::write(&keys, "a\n").expect("written");
+    let read = ["mget", "people", "--keys-from", keys.to_str().expect("UTF-8"), "--profile"];
+    let told = text(&machines.at(1, &read));
+    assert!(told.contains("metadata_age_ms"), "{told}");
+    assert!(!text(&machines.at(0, &read)).contains("metadata_age_ms"));
+    machines.wait_until("it is not ready", |all| !is_ready(all, 1));
+    assert!(is_ready(machines, 0));
+    let status = machines.must(0, &["cluster", "status"]);
+    assert!(3_000 < status["routers"][1]["metadata_age_ms"].as_u64().expect("a number"), "{status}");
+    assert_eq!(machines.log().matches("the metadata store is out of reach").count(), 1, "{}", machines.log());
+}
+
+/// What the second router starts from on its disk, while the line to etcd is cut, is no newer than before.
+fn the_second_starts_from_what_it_knew(machines: &mut Machines) {
+    let cut = Instant::now();
+    let log = machines.log_file();
+    machines.routers[1].kill();
+    machines.routers[1].start(&log);
+    let (mut age, mut at_least) = (None, Duration::ZERO);
+    machines.wait_until("it serves what it knew", |all| {
+        at_least = cut.elapsed();
+        let status = all.must(0, &["cluster", "status"]);
+        age = status["routers"][1]["metadata_age_ms"].as_u64().map(Duration::from_millis);
+        age.is_some()
+    });
+    assert!(at_least < age.expect("it is told") + CLOCKS_APART, "{age:?} after {at_least:?}");
+    assert_eq!(value(machines, 1), "second");
+}
+
 #[test]
 fn a_router_that_alone_loses_etcd_says_so_and_no_swap_ends_before_it_does() {
     let mut machines = Machines::start();
@@ -305,7 +345,6 @@ fn a_router_that_alone_loses_etcd_says_so_and_no_swap_ends_before_it_does() {
     machines.wait_until("all are alive in etcd", |all| all.alive() == (NODES + ROUTERS) as usize);
     machines
         .wait_until("the other router is ready", |all| all.nodes_up(1) == NODES as usize && is_ready(all, 1));
-    let value = |all: &Machines, router| all.must(router, &["get", "people", "a"])["value"].clone();
 
     // Whoever rolls back is told when everybody serves it.
     let told = machines.must(0, &["store", "rollback", "people"]);
@@ -318,16 +357,7 @@ fn a_router_that_alone_loses_etcd_says_so_and_no_swap_ends_before_it_does() {
     let told = machines.must(0, &["store", "swap", "people", &newest, "--force"]);
     assert_eq!(told["routers"], serde_json::json!([{"router": 1, "state": "expired"}]), "{}", machines.log());
     assert_eq!((value(&machines, 0), value(&machines, 1)), ("second".into(), "first".into()));
-    let keys = machines.folder.path().join("keys");
-    fs::write(&keys, "a\n").expect("written");
-    let read = ["mget", "people", "--keys-from", keys.to_str().expect("UTF-8"), "--profile"];
-    assert!(text(&machines.at(1, &read)).contains("metadata_age_ms"), "{}", text(&machines.at(1, &read)));
-    assert!(!text(&machines.at(0, &read)).contains("metadata_age_ms"));
-    machines.wait_until("it is not ready", |all| !is_ready(all, 1));
-    assert!(is_ready(&machines, 0));
-    let status = machines.must(0, &["cluster", "status"]);
-    assert!(3_000 < status["routers"][1]["metadata_age_ms"].as_u64().expect("a number"), "{status}");
-    assert_eq!(machines.log().matches("the metadata store is out of reach").count(), 1, "{}", machines.log());
+    the_second_says_that_it_is_behind(&machines);
 
     // If nobody knows better, all are asked.
     machines.etcd[0].kill();
@@ -338,20 +368,8 @@ fn a_router_that_alone_loses_etcd_says_so_and_no_swap_ends_before_it_does() {
     line.mend();
     machines.wait_until("it follows again", |all| value(all, 1) == "second" && is_ready(all, 1));
 
-    // What it starts from on its disk is no newer than before.
     line.cut();
-    let cut = Instant::now();
-    machines.routers[1].kill();
-    machines.routers[1].start(&log);
-    let (mut age, mut at_least) = (None, Duration::ZERO);
-    machines.wait_until("it serves what it knew", |all| {
-        at_least = cut.elapsed();
-        let status = all.must(0, &["cluster", "status"]);
-        age = status["routers"][1]["metadata_age_ms"].as_u64().map(Duration::from_millis);
-        age.is_some()
-    });
-    assert!(at_least < age.expect("it is told") + CLOCKS_APART, "{age:?} after {at_least:?}");
-    assert_eq!(value(&machines, 1), "second");
+    the_second_starts_from_what_it_knew(&mut machines);
 }
 
 #[test]

@@ -112,35 +112,58 @@ fn pushes_pass_over_a_group_that_is_taken_out_and_down() {
     push_version(&cluster, STORE, PEOPLE, 3);
     all_whole(&cluster, 3);
 
-    // Taken out and down: no push waits for it, and none fails.
     spares.iter_mut().for_each(Spare::kill);
+    is_pushed_past(&mut cluster, folder.path(), &readers);
+    stays_out_while_behind(&mut cluster, &mut spares);
+    spares[1].restart(&mut cluster);
+    catches_up_and_takes_reads(&mut cluster, &readers);
+    let answers = readers.map(Stream::end);
+    eprintln!("{} single reads, {} of 500 keys", answers[0], answers[1]);
+}
+
+/// Group 1, which is taken out and down: no push waits for it, and none fails.
+fn is_pushed_past(cluster: &mut Cluster, folder: &Path, readers: &[Stream; 2]) {
     for version in [4, 5] {
-        push_version(&cluster, STORE, PEOPLE, version);
-        read_on(&mut cluster, &readers);
-        assert_eq!(current(&cluster, STORE), version);
-        assert_reads(&cluster, STORE, PEOPLE, version);
+        push_version(cluster, STORE, PEOPLE, version);
+        read_on(cluster, readers);
+        assert_eq!(current(cluster, STORE), version);
+        assert_reads(cluster, STORE, PEOPLE, version);
     }
     // The command names the nodes that it went past.
-    assert_eq!(pushed_by_command(&cluster, folder.path(), 6)["excluded"], json!([100, 101]));
-    assert_reads(&cluster, STORE, PEOPLE, 6);
-    stays_out_while_behind(&mut cluster, &mut spares);
+    assert_eq!(pushed_by_command(cluster, folder, 6)["excluded"], json!([100, 101]));
+    assert_reads(cluster, STORE, PEOPLE, 6);
+}
 
-    // Back: it fetches what it owes, then takes reads again.
-    spares[1].restart(&mut cluster);
-    reshape(&cluster, &["restore-group", "1"]);
-    all_whole(&cluster, 6);
-    reshape(&cluster, &["drain-group", "0"]);
-    read_on(&mut cluster, &readers);
-    assert_reads(&cluster, STORE, PEOPLE, 6);
-    let place = told(&cluster, &["store", "where", STORE, "17"]);
+/// Group 1, which is back: it fetches what it owes, then takes reads again.
+fn catches_up_and_takes_reads(cluster: &mut Cluster, readers: &[Stream; 2]) {
+    reshape(cluster, &["restore-group", "1"]);
+    all_whole(cluster, 6);
+    reshape(cluster, &["drain-group", "0"]);
+    read_on(cluster, readers);
+    assert_reads(cluster, STORE, PEOPLE, 6);
+    let place = told(cluster, &["store", "where", STORE, "17"]);
     assert!([json!(100), json!(101)].contains(&place["answers"]), "{place}");
     // Also what is kept for a rollback comes by itself.
     cluster.wait_until("the version before can be rolled back to", |cluster| {
         cluster.kith(&["store", "rollback", STORE]).output().expect("kith runs").status.success()
     });
-    assert_reads(&cluster, STORE, PEOPLE, 5);
-    let answers = readers.map(Stream::end);
-    eprintln!("{} single reads, {} of 500 keys", answers[0], answers[1]);
+    assert_reads(cluster, STORE, PEOPLE, 5);
+}
+
+/// What a command prints, whether or not it fails.
+fn answer(mut command: Command) -> Value {
+    let output = command.output().expect("kith runs");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)))
+}
+
+/// A load of a graph gives a dead node up as well.
+fn a_load_waits_as_long(cluster: &Cluster, folder: &Path) {
+    let edges = folder.join("edges.csv");
+    fs::write(&edges, "src,dst\n1,2\n").expect("written");
+    let edges = edges.to_str().expect("UTF-8");
+    let load = ["load", "graph", edges, "--graph", "village", "--node-wait", "100ms", "-o", "json"];
+    let error = answer(cluster.kith(&load))["error"].clone();
+    assert!(error["message"].as_str().is_some_and(|told| told.contains("after 0.1 s")), "{error}");
 }
 
 #[test]
@@ -154,11 +177,6 @@ fn a_push_waits_for_a_dead_node_as_long_as_it_is_told_to() {
     let file = rows(folder.path(), 2);
     let push =
         |flags: &[&str]| cluster.kith(&[&["store", "push", STORE, &file, "-o", "json"], flags].concat());
-    let answer = |mut command: Command| {
-        let output = command.output().expect("kith runs");
-        serde_json::from_slice::<Value>(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output)))
-    };
-
     let error = &answer(push(&["--node-wait", "0"]))["error"];
     assert_eq!(error["code"], "node_unreachable", "{error}");
     let (message, help) = (error["message"].as_str().expect("text"), error["help"].as_str().expect("text"));
@@ -166,12 +184,7 @@ fn a_push_waits_for_a_dead_node_as_long_as_it_is_told_to() {
     assert!(help.contains("--node-wait"), "{help}");
     let pushed = answer(push(&["--node-wait", "0", "--allow-missing", "1"]));
     assert_eq!(pushed["excluded"], json!([100]), "{pushed}");
-    let edges = folder.path().join("edges.csv");
-    fs::write(&edges, "src,dst\n1,2\n").expect("written");
-    let edges = edges.to_str().expect("UTF-8");
-    let load = ["load", "graph", edges, "--graph", "village", "--node-wait", "100ms", "-o", "json"];
-    let error = answer(cluster.kith(&load))["error"].clone();
-    assert!(error["message"].as_str().is_some_and(|told| told.contains("after 0.1 s")), "{error}");
+    a_load_waits_as_long(&cluster, folder.path());
     for (flags, expected) in [
         (&["--node-wait", "61m"][..], "an hour at most"),
         (&["--node-wait", "soon"], "a whole number with ms, s, m or h"),
@@ -244,21 +257,27 @@ fn a_dead_node_is_replaced_and_dead_donors_are_stood_in_for() {
     let answers = readers.map(Stream::end);
     eprintln!("{} single reads, {} of 500 keys", answers[0], answers[1]);
 
-    // No replica is left to give: it stops, says why, and goes on when one is back. Reads of what nobody has fail meanwhile.
-    let fifth = Spare::start(&mut cluster, 104, folder.path());
+    let _fifth = waits_for_the_last_donor(&mut cluster, &mut second, folder.path());
+    cannot_write(&mut cluster, folder.path());
+}
+
+/// No replica is left to give but that of `last`, which dies: the rebalance stops, says why, and goes on when it is back. Reads of what
+/// nobody has fail meanwhile. Returns the node that took what was given, which has to live on.
+fn waits_for_the_last_donor(cluster: &mut Cluster, last: &mut Spare, folder: &Path) -> Spare {
+    let fifth = Spare::start(cluster, 104, folder);
     signal(fifth.pid(), "STOP");
-    told(&cluster, &["cluster", "add-node", "104", "--replace", "102", "--grace", "0", "--detach"]);
-    second.kill();
+    told(cluster, &["cluster", "add-node", "104", "--replace", "102", "--grace", "0", "--detach"]);
+    last.kill();
     signal(fifth.pid(), "CONT");
-    follow(&mut cluster, |status| {
+    follow(cluster, |status| {
         let reason = status["reason"].as_str().unwrap_or_default();
         status["state"] == "stopped" && reason.contains("no live node can give partition")
     });
-    assert_eq!(refused(&cluster, &["cluster", "drain", "0"]).0, "rebalance_running");
-    second.restart(&mut cluster);
-    follow(&mut cluster, is_settled);
-    assert_eq!(owned(&cluster, 0), [(0, 8), (103, 8), (104, 8)]);
-    cannot_write(&mut cluster, folder.path());
+    assert_eq!(refused(cluster, &["cluster", "drain", "0"]).0, "rebalance_running");
+    last.restart(cluster);
+    follow(cluster, is_settled);
+    assert_eq!(owned(cluster, 0), [(0, 8), (103, 8), (104, 8)]);
+    fifth
 }
 
 /// A node that cannot write what it is to get: the rebalance stops, tells what the node said, and goes on when it is mended.
