@@ -1,6 +1,9 @@
 //! Replica groups and nodes that come, go and die on a live cluster, under readers that do not pause: a group is filled
 //! from a live one; pushes pass over a group that is taken out and down; a dead node is replaced; donors die.
 
+mod ids;
+mod replaced;
+#[path = "../support/mod.rs"]
 mod support;
 
 use serde_json::{Value, json};
@@ -10,8 +13,8 @@ use std::{
     process::{Command, Stdio},
 };
 use support::{
-    cluster::{Cluster, kith, signal, text},
-    spare::{Spare, metadata_address, refused, told},
+    cluster::{Cluster, text},
+    spare::{Spare, refused, told},
     stream::Stream,
     values::create,
     words::{WORDS, assert_reads, current, judge, mget, push_version, read_on, value},
@@ -218,159 +221,4 @@ fn stays_out_while_behind(cluster: &mut Cluster, spares: &mut [Spare; 2]) {
         assert_eq!(code, "group_behind", "{message}");
         message.contains("node 101 does not answer")
     });
-}
-
-#[test]
-fn a_dead_node_is_replaced_and_dead_donors_are_stood_in_for() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut cluster = start(folder.path(), 1);
-    for version in [1, 2] {
-        push_version(&cluster, STORE, PEOPLE, version);
-    }
-    let [mut first, mut second, mut third] =
-        [100, 101, 102].map(|node| Spare::start(&mut cluster, node, folder.path()));
-    reshape(&cluster, &["add-group", "101"]);
-    reshape(&cluster, &["add-node", "100", "--group", "0", "--grace", "0"]);
-    follow(&mut cluster, is_settled);
-    assert_eq!(owned(&cluster, 0), [(0, 12), (100, 12)]);
-    let readers = readers(&cluster);
-
-    // Nobody of its group has what a dead node had: the other group gives.
-    first.kill();
-    read_on(&mut cluster, &readers);
-    reshape(&cluster, &["add-node", "102", "--replace", "100", "--grace", "0"]);
-    follow(&mut cluster, is_settled);
-    assert_eq!(owned(&cluster, 0), [(0, 12), (102, 12)]);
-    [1, 2].into_iter().for_each(|version| all_whole(&cluster, version));
-    read_on(&mut cluster, &readers);
-
-    // A donor dies before it gives: the other group's replica does.
-    let fourth = Spare::start(&mut cluster, 103, folder.path());
-    signal(fourth.pid(), "STOP");
-    let begun = told(&cluster, &["cluster", "add-node", "103", "--group", "0", "--grace", "0", "--detach"]);
-    assert_eq!(begun["progress"]["moves"], 8, "{begun}");
-    third.kill();
-    signal(fourth.pid(), "CONT");
-    follow(&mut cluster, is_settled);
-    assert_eq!(owned(&cluster, 0), [(0, 8), (102, 8), (103, 8)]);
-    read_on(&mut cluster, &readers);
-    let answers = readers.map(Stream::end);
-    eprintln!("{} single reads, {} of 500 keys", answers[0], answers[1]);
-
-    let _fifth = waits_for_the_last_donor(&mut cluster, &mut second, folder.path());
-    cannot_write(&mut cluster, folder.path());
-}
-
-/// No replica is left to give but that of `last`, which dies: the rebalance stops, says why, and goes on when it is back. Reads of what
-/// nobody has fail meanwhile. Returns the node that took what was given, which has to live on.
-fn waits_for_the_last_donor(cluster: &mut Cluster, last: &mut Spare, folder: &Path) -> Spare {
-    let fifth = Spare::start(cluster, 104, folder);
-    signal(fifth.pid(), "STOP");
-    told(cluster, &["cluster", "add-node", "104", "--replace", "102", "--grace", "0", "--detach"]);
-    last.kill();
-    signal(fifth.pid(), "CONT");
-    follow(cluster, |status| {
-        let reason = status["reason"].as_str().unwrap_or_default();
-        status["state"] == "stopped" && reason.contains("no live node can give partition")
-    });
-    assert_eq!(refused(cluster, &["cluster", "drain", "0"]).0, "rebalance_running");
-    last.restart(cluster);
-    follow(cluster, is_settled);
-    assert_eq!(owned(cluster, 0), [(0, 8), (103, 8), (104, 8)]);
-    fifth
-}
-
-/// A node that cannot write what it is to get: the rebalance stops, tells what the node said, and goes on when it is mended.
-fn cannot_write(cluster: &mut Cluster, folder: &Path) {
-    let sixth = Spare::start(cluster, 105, folder);
-    let components = sixth.data.join("components");
-    fs::write(&components, "in the way").expect("a file");
-    let (code, reason) = refused(cluster, &["cluster", "add-node", "105", "--group", "0", "--grace", "0"]);
-    assert_eq!(code, "rebalance_stopped", "{reason}");
-    assert!(reason.contains("stealer n105 cannot take partition"), "{reason}");
-    assert!(reason.contains("the last copy that failed, from n"), "{reason}");
-    assert!(reason.contains("Not a directory"), "{reason}");
-    fs::remove_file(&components).expect("the file");
-    told(cluster, &["cluster", "rebalance", "--continue"]);
-    follow(cluster, is_settled);
-    assert_eq!(owned(cluster, 0).len(), 4);
-    [1, 2].into_iter().for_each(|version| all_whole(cluster, version));
-    assert_reads(cluster, STORE, PEOPLE, 2);
-}
-
-/// Waits until the rebalance under way is there; one that stopped for another reason goes on.
-fn follow(cluster: &mut Cluster, is_there: impl Fn(&Value) -> bool) {
-    cluster.wait_until("the rebalance gets there", |cluster| {
-        let status = told(cluster, &["cluster", "rebalance", "--status"]);
-        let is_there = is_there(&status);
-        if !is_there && status["state"] == "stopped" {
-            told(cluster, &["cluster", "rebalance", "--continue"]);
-        }
-        is_there
-    });
-}
-
-fn is_settled(status: &Value) -> bool {
-    status["state"] == "finished" && status["progress"]["reclaims_left"] == 0
-}
-
-/// Starts a process that must be refused; what it says.
-fn refused_to_start(arguments: &[&str]) -> String {
-    let output = kith(arguments).stdin(Stdio::null()).output().expect("kith runs");
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
-    text(&output)
-}
-
-#[test]
-fn an_id_belongs_to_the_process_that_has_it_and_lives() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let mut cluster = start(folder.path(), 1);
-    push_version(&cluster, STORE, PEOPLE, 1);
-    let mut first = Spare::start(&mut cluster, 100, folder.path());
-    let metadata = metadata_address(&folder.path().join("data"));
-    let other = folder.path().join("other").display().to_string();
-    let at = ["--metadata", &metadata, "--data", &other];
-
-    let said = refused_to_start(&[&["node", "--node", "100"], &at[..]].concat());
-    assert!(said.contains("error[id_taken]: node 100 runs already") && said.contains(&first.addr), "{said}");
-    let router = cluster.ready()["router"].as_str().expect("text").to_owned();
-    // Without --id it is router 0.
-    let said = refused_to_start(&[&["router"], &at[..]].concat());
-    assert!(said.contains("error[id_taken]: router 0 runs already") && said.contains(&router), "{said}");
-    assert_reads(&cluster, STORE, PEOPLE, 1);
-
-    // One that does not move for long can be replaced, and does not take its id back.
-    signal(first.pid(), "STOP");
-    let mut second = first.start_beside(&mut cluster);
-    signal(first.pid(), "CONT");
-    let log = first.data.with_extension("log");
-    cluster.wait_until("the first has noticed", |_| {
-        fs::read_to_string(&log).expect("a log").contains("another process is node 100")
-    });
-    second.wait_until_up(&mut cluster);
-    // It steps in when the other is gone.
-    second.kill();
-    first.wait_until_up(&mut cluster);
-
-    the_supervised_come_back_where_they_were(&mut cluster, folder.path());
-}
-
-/// A supervised node whose id another has taken while it was frozen is told so in its log, and comes back on its own port.
-fn the_supervised_come_back_where_they_were(cluster: &mut Cluster, folder: &Path) {
-    let at = |cluster: &Cluster| told(cluster, &["cluster", "status"])["nodes"][0].clone();
-    let (pid, before) = (cluster.node_pids(0)[0], at(cluster));
-    assert_eq!((&before["node"], &before["pid"]), (&json!(0), &json!(pid)));
-    signal(pid, "STOP");
-    let mut outsider = Spare::start(cluster, 0, folder);
-    signal(pid, "KILL");
-    let log = folder.join("data/node-000.log");
-    let times = |what: &str| fs::read_to_string(&log).expect("a log").matches(what).count();
-    cluster.wait_until("it is told", |_| 2 <= times("error[id_taken]: node 0 runs already"));
-    assert_eq!(times("port_in_use"), 0);
-    outsider.kill();
-    cluster.wait_until("it is back", |cluster| {
-        let now = at(cluster);
-        now["state"] == "up" && now["addr"] == before["addr"] && now["pid"] != before["pid"]
-    });
-    assert_reads(cluster, STORE, PEOPLE, 1);
 }
