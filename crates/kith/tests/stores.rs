@@ -296,7 +296,7 @@ fn a_push_whose_router_is_killed_is_taken_back_and_one_version_serves() {
     let load = load.wait_with_output().expect("it ends");
     assert!(!load.status.success(), "nobody told it that its version serves");
     let told = String::from_utf8_lossy(&load.stderr).into_owned();
-    assert!(told.contains("error[publication_lost]: the router went away"), "{told}");
+    assert!(told.contains("error[publication_lost]: the connection to the router was lost"), "{told}");
     assert!(told.contains("look at `kith store versions star`") && told.contains("repeat it"), "{told}");
     stars.assert_states(&[(first, "current"), (running, "failed")]);
     assert_eq!(stars.rays(), 10);
