@@ -5,6 +5,7 @@ mod create;
 mod detach;
 mod dev;
 mod metadata;
+mod own;
 mod process;
 
 pub use create::{CreateFlags, CreateReply};
