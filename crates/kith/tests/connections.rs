@@ -56,18 +56,8 @@ fn kill_and_wait(cluster: &mut Cluster, what: &str, index: usize) {
 fn no_query_opens_a_connection_to_a_node() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let data = folder.path().join("data");
-    let data = data.to_str().expect("UTF-8");
-    let mut cluster = Cluster::start(&[
-        "--processes",
-        "--groups",
-        "2",
-        "--nodes",
-        "2",
-        "--partitions",
-        "24",
-        "--data",
-        data,
-    ]);
+    let shape = ["--processes", "--groups", "2", "--nodes", "2", "--partitions", "24"];
+    let mut cluster = Cluster::start(&[&shape[..], &["--data", data.to_str().expect("UTF-8")]].concat());
     create(&cluster, "texts", TYPES.0, TYPES.1);
     let rows = (0..KEYS).map(|key| (key.to_le_bytes().to_vec(), format!("text of {key}").into_bytes()));
     push(&cluster, "texts", TYPES, 1, rows);
@@ -92,19 +82,23 @@ fn no_query_opens_a_connection_to_a_node() {
         assert_opened(&cluster, before + 1);
     }
 
-    // Nodes that join.
-    let before = opened(&cluster)[0];
-    let spares = [100, 101].map(|node| Spare::start(&mut cluster, node, folder.path()));
+    nodes_that_join_are_connected_to(&mut cluster, folder.path());
+}
+
+/// Two nodes join while everything is read.
+fn nodes_that_join_are_connected_to(cluster: &mut Cluster, folder: &Path) {
+    let before = opened(cluster)[0];
+    let spares = [100, 101].map(|node| Spare::start(cluster, node, folder));
     cluster.must(&["cluster", "add-node", &spares[0].addr, "101", "--batch", "4", "--grace", "1"]);
     let mut state = String::new();
     while state != "finished" {
-        read(&cluster, folder.path());
-        let status = told(&cluster, &["cluster", "rebalance", "--status"]);
+        read(cluster, folder);
+        let status = told(cluster, &["cluster", "rebalance", "--status"]);
         state = status["state"].as_str().expect("text").to_owned();
         assert!(["planned", "running", "finished"].contains(&state.as_str()), "{status}");
     }
-    read(&cluster, folder.path());
-    assert_opened(&cluster, before + 2);
+    read(cluster, folder);
+    assert_opened(cluster, before + 2);
 }
 
 /// Asks the first router for networks, of which the second owns about a half; how many it has passed on so far.

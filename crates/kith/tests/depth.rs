@@ -4,12 +4,41 @@ mod support;
 
 use kith_wire::v1;
 use serde_json::Value;
-use std::fs;
+use std::{fs, path::Path};
 use support::cluster::Cluster;
 use tonic::transport::Channel;
 
 const WAYS: [&[&str]; 4] =
     [&[], &["--transport", "grpc"], &["--direct"], &["--direct", "--transport", "grpc"]];
+
+/// Commands refuse a line whose condition is nested so deeply, on every way in.
+fn commands_refuse(cluster: &Cluster, folder: &Path, depth: usize) {
+    let condition = format!("{}{{\"lt\":18}}{}", "{\"and\":[".repeat(depth - 1), "]}".repeat(depth - 1));
+    let request = format!(
+        "{{\"op\":\"aggregate\",\"store\":\"people\",\"keys\":[1],\"count_by_bucket\":{{\"field\":\"age\",\"buckets\":[{{\"name\":\"x\",\"or\":[{condition}]}}]}}}}\n"
+    );
+    let lines = folder.join("lines");
+    fs::write(&lines, request).expect("written");
+    for way in WAYS {
+        let mut command = cluster.kith(&["run", "--input", lines.to_str().expect("UTF-8")]);
+        let told = command.args(way).output().expect("kith runs");
+        let told = String::from_utf8_lossy(&told.stdout).into_owned();
+        assert!(told.contains("\"bad_request\""), "{depth} {way:?}: {told}");
+    }
+}
+
+/// A plan whose condition is nested so deeply.
+fn nested(depth: usize) -> v1::AggregatePlan {
+    let mut predicate =
+        v1::Predicate { predicate: Some(v1::predicate::Predicate::Eq(v1::Operand::default())) };
+    for _ in 1..depth {
+        let inner = v1::Predicates { predicates: vec![predicate] };
+        predicate = v1::Predicate { predicate: Some(v1::predicate::Predicate::And(inner)) };
+    }
+    let bucket = v1::Bucket { name: "x".to_owned(), predicate: Some(predicate) };
+    let by = v1::aggregate_plan::By::Buckets(v1::Buckets { buckets: vec![bucket] });
+    v1::AggregatePlan { field: "age".to_owned(), by: Some(by), ..Default::default() }
+}
 
 /// Conditions are nested so deeply and no deeper, whatever takes them in: commands, routers and nodes, in frames and over gRPC.
 #[test]
@@ -21,18 +50,7 @@ fn conditions_that_are_nested_too_deeply_are_bad_requests_on_every_way_in() {
     cluster.must(&["store", "create", "people", "--key", "id", "--value", "record", "--key-field", "id"]);
     cluster.must(&["store", "push", "people", rows.to_str().expect("UTF-8"), "--version", "1"]);
     for depth in [17, 40, 60, 120, 1_000_000] {
-        let condition = format!("{}{{\"lt\":18}}{}", "{\"and\":[".repeat(depth - 1), "]}".repeat(depth - 1));
-        let request = format!(
-            "{{\"op\":\"aggregate\",\"store\":\"people\",\"keys\":[1],\"count_by_bucket\":{{\"field\":\"age\",\"buckets\":[{{\"name\":\"x\",\"or\":[{condition}]}}]}}}}\n"
-        );
-        let lines = folder.path().join("lines");
-        fs::write(&lines, request).expect("written");
-        for way in WAYS {
-            let mut command = cluster.kith(&["run", "--input", lines.to_str().expect("UTF-8")]);
-            let told = command.args(way).output().expect("kith runs");
-            let told = String::from_utf8_lossy(&told.stdout).into_owned();
-            assert!(told.contains("\"bad_request\""), "{depth} {way:?}: {told}");
-        }
+        commands_refuse(&cluster, folder.path(), depth);
     }
     let ready = cluster.ready();
     let addr = |value: &Value| format!("http://{}", value.as_str().expect("an address"));
@@ -40,15 +58,7 @@ fn conditions_that_are_nested_too_deeply_are_bad_requests_on_every_way_in() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let code = |status: tonic::Status| kith_wire::detail_of(&status).code;
     for depth in [17, 40, 60, 1_000] {
-        let mut predicate =
-            v1::Predicate { predicate: Some(v1::predicate::Predicate::Eq(v1::Operand::default())) };
-        for _ in 1..depth {
-            let inner = v1::Predicates { predicates: vec![predicate] };
-            predicate = v1::Predicate { predicate: Some(v1::predicate::Predicate::And(inner)) };
-        }
-        let bucket = v1::Bucket { name: "x".to_owned(), predicate: Some(predicate) };
-        let by = v1::aggregate_plan::By::Buckets(v1::Buckets { buckets: vec![bucket] });
-        let plan = v1::AggregatePlan { field: "age".to_owned(), by: Some(by), ..Default::default() };
+        let plan = nested(depth);
         let asked = v1::AggregateRequest {
             store: "people".to_owned(),
             ids: vec![1],

@@ -119,14 +119,21 @@ struct Seen {
     bytes: u64,
 }
 
-/// Requests of all operations by line, with their names in metrics and the keys that they read.
-fn lines() -> Vec<(&'static str, Value, Option<u64>, bool)> {
+/// A request by line: its name in metrics, the line, how many keys of a store it reads, and whether its answer has values of them.
+type Line = (&'static str, Value, Option<u64>, bool);
+
+/// Requests of all operations.
+fn lines() -> Vec<Line> {
+    [of_a_graph(), of_a_store()].concat()
+}
+
+fn of_a_graph() -> Vec<Line> {
     let graph = |op: &'static str, fields: Value| {
         let mut line = json!({"op": op, "graph": GRAPH, "id": 9043});
         line.as_object_mut().expect("an object").extend(fields.as_object().expect("an object").clone());
         (op, line, None, false)
     };
-    let mut lines = vec![
+    vec![
         graph("connections", json!({})),
         ("degree", json!({"op": "degree", "graph": GRAPH, "ids": [9043, 1]}), None, false),
         graph("edges", json!({"limit": 2, "descending": true})),
@@ -137,10 +144,13 @@ fn lines() -> Vec<(&'static str, Value, Option<u64>, bool)> {
         graph("entities", json!({"kind": "region"})),
         graph("suggest", json!({"k": 3})),
         ("members", json!({"op": "members", "graph": GRAPH, "kind": "region", "entity": 1}), None, false),
-    ];
+    ]
+}
+
+fn of_a_store() -> Vec<Line> {
     let store = "people";
     let any = json!([{"eq": 0}, {"and": [{"ge": 1}, {"lt": 2}]}, {"any_of": [2, 7]}]);
-    lines.extend([
+    vec![
         ("mget", json!({"op": "mget", "store": store, "keys": [1, 2, 77]}), Some(3), true),
         (
             "compute",
@@ -164,8 +174,7 @@ fn lines() -> Vec<(&'static str, Value, Option<u64>, bool)> {
             Some(5),
             false,
         ),
-    ]);
-    lines
+    ]
 }
 
 /// Every operation through every door.

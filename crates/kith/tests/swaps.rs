@@ -23,6 +23,25 @@ fn readers(cluster: &Cluster, store: &str) -> [Stream; 2] {
     [Stream::start(cluster, single, 4, judge), Stream::start(cluster, many, 2, judge)]
 }
 
+/// The versions of `words` that can be swapped to.
+fn kept_versions(cluster: &Cluster) -> Vec<u64> {
+    let told = cluster.must(&["store", "versions", "words", "-o", "json"]);
+    let versions: Vec<Value> = serde_json::from_str(&told).expect("JSON");
+    versions.iter().map(|version| version["version"].as_u64().expect("a number")).collect()
+}
+
+/// Rolls `words` back from its newest version, which it swaps to first unless that is served.
+fn roll_back(cluster: &mut Cluster, newest: u64, readers: &[Stream]) {
+    // The last swap may have been a push; a swap to what is served is refused.
+    if current(cluster, "words") != newest {
+        cluster.must(&["store", "swap", "words", &newest.to_string(), "--force"]);
+        read_on(cluster, readers);
+    }
+    cluster.must(&["store", "rollback", "words"]);
+    assert_ne!(current(cluster, "words"), newest);
+    read_on(cluster, readers);
+}
+
 #[test]
 fn no_read_sees_a_swap_a_rollback_or_a_node_that_dies() {
     let (swaps, rollbacks) = if is_full() { (100, 20) } else { (14, 4) };
@@ -39,9 +58,7 @@ fn no_read_sees_a_swap_a_rollback_or_a_node_that_dies() {
         if swap % 5 == 4 {
             newest += 1;
             push_version(&cluster, "words", PEOPLE, newest);
-            let told = cluster.must(&["store", "versions", "words", "-o", "json"]);
-            let versions: Vec<Value> = serde_json::from_str(&told).expect("JSON");
-            kept = versions.iter().map(|version| version["version"].as_u64().expect("a number")).collect();
+            kept = kept_versions(&cluster);
         } else {
             let serves = current(&cluster, "words");
             let next = *kept.iter().cycle().skip_while(|it| **it != serves).nth(1).expect("some are kept");
@@ -53,16 +70,9 @@ fn no_read_sees_a_swap_a_rollback_or_a_node_that_dies() {
         }
         read_on(&mut cluster, &readers);
     }
+    let newest = *kept.iter().max().expect("some are kept");
     for _ in 0..rollbacks {
-        let newest = *kept.iter().max().expect("some are kept");
-        // The last swap may have been a push; a swap to what is served is refused.
-        if current(&cluster, "words") != newest {
-            cluster.must(&["store", "swap", "words", &newest.to_string(), "--force"]);
-            read_on(&mut cluster, &readers);
-        }
-        cluster.must(&["store", "rollback", "words"]);
-        assert_ne!(current(&cluster, "words"), newest);
-        read_on(&mut cluster, &readers);
+        roll_back(&mut cluster, newest, &readers);
     }
     let answers = readers.map(Stream::end);
     eprintln!(

@@ -1,6 +1,7 @@
 //! `kith cluster …`: what each node and router says of itself; making a cluster, and changes of its shape.
 
 mod fetch_rate;
+mod follow;
 mod reshape;
 
 use crate::{

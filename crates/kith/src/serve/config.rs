@@ -1,7 +1,11 @@
 //! The one file of a cluster's machines: every flag of `kith node`, `kith router` and `kith cluster create` is a key of
 //! the same name. Flags beat the file; keys that nobody knows are errors (docs/design/0007-etcd.md).
 
-use super::{FetchP99, FetchRate, PlacementFlag, ReplyMemory, ScrubRate, WarmBytes, metadata::MetadataFlags};
+use super::{
+    FetchP99, FetchRate, PlacementFlag, ReplyMemory, ScrubRate, WarmBytes,
+    metadata::MetadataFlags,
+    own::{NodeEntry, Own, RouterEntry, choose},
+};
 use crate::failure::Failure;
 use kith_client::SessionSettings;
 use kith_net::server::{connections::ConnectionSettings, security::ServerSecurity};
@@ -13,7 +17,6 @@ use serde::Deserialize;
 use std::{
     collections::BTreeMap,
     fs,
-    net::SocketAddr,
     num::NonZeroU16,
     path::{Path, PathBuf},
     time::Duration,
@@ -71,69 +74,6 @@ pub struct ConfigFile {
     uploads: UploadSettings,
     read_from: Vec<ReadFrom>,
     record: Option<PathBuf>,
-}
-
-/// What a process has of its own.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Own {
-    pub id: u32,
-    pub listen: Option<SocketAddr>,
-    pub http: Option<SocketAddr>,
-    pub resp: Option<SocketAddr>,
-    pub threads: Option<NonZeroU16>,
-    pub data: Option<PathBuf>,
-    pub end_with_stdin: bool,
-    /// Of a router.
-    pub record: Option<PathBuf>,
-    /// Of a node.
-    pub scrub_rate: Option<ScrubRate>,
-    pub fetch_rate: Option<FetchRate>,
-    pub fetch_p99: Option<FetchP99>,
-    pub warm_bytes: Option<WarmBytes>,
-    pub place: Labels,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct NodeEntry {
-    node: u32,
-    listen: Option<SocketAddr>,
-    http: Option<SocketAddr>,
-    resp: Option<SocketAddr>,
-    threads: Option<NonZeroU16>,
-    data: Option<PathBuf>,
-    scrub_rate: Option<ScrubRate>,
-    fetch_rate: Option<FetchRate>,
-    fetch_p99: Option<FetchP99>,
-    warm_bytes: Option<WarmBytes>,
-    #[serde(default)]
-    zone: String,
-    #[serde(default)]
-    rack: String,
-    #[serde(default)]
-    region: String,
-    #[serde(default)]
-    end_with_stdin: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct RouterEntry {
-    id: u32,
-    listen: Option<SocketAddr>,
-    http: Option<SocketAddr>,
-    resp: Option<SocketAddr>,
-    threads: Option<NonZeroU16>,
-    data: Option<PathBuf>,
-    record: Option<PathBuf>,
-    #[serde(default)]
-    end_with_stdin: bool,
-}
-
-impl NodeEntry {
-    fn place(&self) -> Labels {
-        Labels { zone: self.zone.clone(), rack: self.rack.clone(), region: self.region.clone() }
-    }
 }
 
 impl ConfigFile {
@@ -212,7 +152,7 @@ impl ConfigFile {
 
     /// Where the nodes of the file are, by id.
     pub fn labels(&self) -> BTreeMap<u32, Labels> {
-        self.node.iter().map(|entry| (entry.node, entry.place())).collect()
+        self.node.iter().map(NodeEntry::labels).collect()
     }
 
     /// What the node of this id has of its own; without an id, the only node there is.
@@ -220,22 +160,9 @@ impl ConfigFile {
     /// # Errors
     /// If the file does not say which node is meant, or does not have it.
     pub fn node(&self, id: Option<u32>) -> Result<Own, Failure> {
-        let owns = self.node.iter().cloned().map(|entry| Own {
-            place: entry.place(),
-            id: entry.node,
-            listen: entry.listen,
-            http: entry.http,
-            resp: entry.resp,
-            threads: entry.threads.or(self.threads),
-            data: entry.data,
-            end_with_stdin: entry.end_with_stdin,
-            record: None,
-            scrub_rate: entry.scrub_rate,
-            fetch_rate: entry.fetch_rate,
-            fetch_p99: entry.fetch_p99,
-            warm_bytes: entry.warm_bytes,
-        });
-        let mut own = choose(owns.collect(), id, "--node", "[[node]]")?;
+        let owns = self.node.iter().cloned().map(Own::from).collect();
+        let mut own = choose(owns, id, "--node", "[[node]]")?;
+        own.threads = own.threads.or(self.threads);
         own.scrub_rate = own.scrub_rate.or(self.scrub_rate);
         own.fetch_rate = own.fetch_rate.or(self.fetch_rate);
         own.fetch_p99 = own.fetch_p99.or(self.fetch_p99);
@@ -248,47 +175,12 @@ impl ConfigFile {
     /// # Errors
     /// If the file does not say which router is meant, or does not have it.
     pub fn router(&self, id: Option<u32>) -> Result<Own, Failure> {
-        let owns = self.router.iter().cloned().map(|entry| Own {
-            id: entry.id,
-            listen: entry.listen,
-            http: entry.http,
-            resp: entry.resp,
-            threads: entry.threads.or(self.threads),
-            data: entry.data,
-            end_with_stdin: entry.end_with_stdin,
-            record: entry.record,
-            scrub_rate: None,
-            fetch_rate: None,
-            fetch_p99: None,
-            warm_bytes: None,
-            place: Labels::default(),
-        });
-        let owns: Vec<Own> = owns.collect();
+        let owns: Vec<Own> = self.router.iter().cloned().map(Own::from).collect();
         // Without a file, or one that names no routers, there is one, as ever.
         let id = if owns.is_empty() { id.or(Some(0)) } else { id };
-        choose(owns, id, "--id", "[[router]]")
-    }
-}
-
-fn choose(owns: Vec<Own>, id: Option<u32>, flag: &str, section: &str) -> Result<Own, Failure> {
-    let there: Vec<String> = owns.iter().map(|own| own.id.to_string()).collect();
-    let there = there.join(", ");
-    let mut meant = owns.iter().filter(|own| id.is_none_or(|id| own.id == id));
-    match (meant.next(), meant.next(), id) {
-        (Some(own), None, _) => Ok(own.clone()),
-        (None, _, Some(id)) if owns.is_empty() => Ok(Own { id, ..Own::default() }),
-        (None, _, None) => Err(Failure::usage(format!("{flag} is missing"), "it identifies this process")),
-        (None, _, Some(id)) => {
-            let help = format!("it has {there}; add one, or check {flag}");
-            Err(Failure::usage(format!("the --config file has no {section} {id}"), help))
-        }
-        (Some(_), Some(_), Some(id)) => {
-            let message = format!("the --config file has more than one {section} {id}");
-            Err(Failure::new(ErrorCode::BadSettings, message, "give each process an id of its own"))
-        }
-        (Some(_), Some(_), None) => {
-            Err(Failure::usage(format!("{flag} is missing"), format!("the file has {section} {there}")))
-        }
+        let mut own = choose(owns, id, "--id", "[[router]]")?;
+        own.threads = own.threads.or(self.threads);
+        Ok(own)
     }
 }
 
@@ -316,8 +208,10 @@ mod tests {
         let slow =
             file("scrub-rate = \"off\"\n[[node]]\nnode = 1\n[[node]]\nnode = 2\nscrub-rate = \"1MiB/s\"\n");
         let slow = slow.unwrap();
-        let alone = file("scrub-rate = \"off\"\n").unwrap().node(Some(7)).unwrap();
-        assert_eq!(alone.scrub_rate, Some(ScrubRate(None)));
+        let alone = file("scrub-rate = \"off\"\nthreads = 3\n").unwrap();
+        let (node, router) = (alone.node(Some(7)).unwrap(), alone.router(None).unwrap());
+        assert_eq!(node.scrub_rate, Some(ScrubRate(None)));
+        assert_eq!([node, router].map(|own| own.threads.map(u16::from)), [Some(3), Some(3)]);
         let rates = [1, 2].map(|id| slow.node(Some(id)).unwrap().scrub_rate);
         assert_eq!(rates, [Some(ScrubRate(None)), Some(ScrubRate(Some(1 << 20)))]);
         let fetches =

@@ -2,9 +2,10 @@
 
 use super::{
     Ending, FetchP99, FetchRate, ReplyMemory, ScrubRate, WarmBytes, begin,
-    config::{ConfigFile, Own},
+    config::ConfigFile,
     fetch_p99, fetch_rate,
     metadata::{MetadataFlags, missing},
+    own::Own,
     reply_memory, scrub_rate, start_failure, warm_bytes,
 };
 use crate::{

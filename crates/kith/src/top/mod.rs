@@ -1,11 +1,13 @@
 //! `kith top`: who is asked how much, how long it takes, what is owed, hedged, partial or failing: now, and again every
 //! second (`docs/design/0014-live-view.md`).
 
+mod rates;
 mod sample;
 mod screen;
 mod view;
 
-pub use view::{NodeView, Rates, RouterView, View};
+pub use rates::Rates;
+pub use view::{NodeView, RouterView, View};
 
 use crate::{
     connect::TargetFlags,

@@ -1,6 +1,7 @@
 //! Two samples, and what is made of them.
 
 use super::*;
+use kith_routing::ReportedLatencies;
 use serde_json::{Value, json};
 use std::time::Duration;
 

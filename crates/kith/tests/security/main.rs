@@ -1,16 +1,15 @@
 //! Clusters of processes over TLS: who shows a certificate or a token is served as far as their rights go, and whoever is not is told why.
 
-mod support;
-
-#[path = "support/offers.rs"]
+#[path = "../support/offers.rs"]
 mod offers;
-#[path = "support/secured.rs"]
+mod owners;
+#[path = "../support/secured.rs"]
 mod secured;
+#[path = "../support/mod.rs"]
+mod support;
+mod writers;
 
-use kith_types::ErrorCode;
-use offers::Attacker;
 use secured::{Authority, Papers, Secured, access, fill, must, refused, with};
-use serde_json::json;
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -214,134 +213,6 @@ fn tokens_and_certificates_have_the_rights_that_the_file_gives_them() {
     assert_eq!(code, "unauthenticated");
 }
 
-/// Every file below a folder.
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if entry.path().is_dir() {
-            found.extend(files_below(&entry.path()))
-        } else {
-            found.push(entry.path())
-        }
-    }
-    found.sort();
-    found
-}
-
-/// Copies the files of a version to another folder.
-fn copy_files(version: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("made");
-    for file in files_below(version) {
-        fs::copy(&file, to.join(file.file_name().expect("a name"))).expect("copied");
-    }
-}
-
-/// The folder of the version in a store's part of an object store.
-fn version_of(objects: &Path, store: &str) -> PathBuf {
-    let files = files_below(&objects.join(store));
-    let manifest = files.iter().find(|path| path.ends_with("manifest.json")).expect("a version");
-    manifest.parent().expect("a folder").to_owned()
-}
-
-/// Pushes that would have nodes fetch a version of another store, or write outside their folder: by which field, and the code
-/// that refuses it. The places are another store's version, that of the store itself, and a copy elsewhere.
-fn ways_to_another_store(
-    folder: &Path,
-    [secret, own, elsewhere]: [&Path; 3],
-) -> Vec<(&'static str, &'static str, serde_json::Value, ErrorCode)> {
-    let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
-    let detour = format!("{}/../../../secrets", text(own));
-    vec![
-        ("a1", "url", json!(text(secret)), ErrorCode::UrlNotAllowed),
-        ("a2", "url", json!(format!("file://{}", text(secret))), ErrorCode::UrlNotAllowed),
-        ("a3", "url", json!(detour), ErrorCode::UrlNotAllowed),
-        ("a4", "url", json!(text(elsewhere)), ErrorCode::UrlNotAllowed),
-        ("a5", "url", json!("s3://bucket/secrets/values/7"), ErrorCode::UrlNotAllowed),
-        ("a6", "url", json!("/proc/self/fd"), ErrorCode::UrlNotAllowed),
-        ("a7", "name", json!(text(&folder.join("deep"))), ErrorCode::BadRequest),
-        ("a8", "name", json!("../secrets/values"), ErrorCode::BadRequest),
-        ("a9", "name", json!(".."), ErrorCode::BadRequest),
-        ("a10", "name", json!(""), ErrorCode::BadRequest),
-    ]
-}
-
-#[test]
-fn the_right_to_write_one_store_reaches_no_other() {
-    let mut builds = PathBuf::new();
-    let cluster = Secured::start(|folder| {
-        builds = folder.join("builds");
-        rights(folder, &[("ads", "ads", "read = [\"pages\", \"scores\"]\nwrite = [\"scores\"]")])
-    });
-    let ops = cluster.authority.papers("ops");
-    for store in ["pages", "scores", "secrets"] {
-        fill(&cluster, store, 10, &ops);
-    }
-    let token = token_file(&cluster, "ads", "ads");
-    let ads = Attacker::new(&cluster, None, Some(&token));
-    let objects = cluster.folder.path().join("objects");
-    let (secret, own) = (version_of(&objects, "secrets"), version_of(&objects, "scores"));
-    let elsewhere = builds.join("secrets");
-    copy_files(&secret, &elsewhere);
-    let before = files_below(cluster.folder.path());
-    let secrets = ads.component("secrets");
-    for (push, field, value, code) in
-        ways_to_another_store(cluster.folder.path(), [&secret, &own, &elsewhere])
-    {
-        let refused = ads.push("scores", push, &secrets, &[(field, value.clone())]).expect_err("refused");
-        assert_eq!(refused.code(), code, "{field} {value}: {refused}");
-    }
-    let refused = ads.push("secrets", "a11", &secrets, &[]).expect_err("it may not write it");
-    assert_eq!(refused.code(), ErrorCode::PermissionDenied);
-
-    assert_eq!(files_below(cluster.folder.path()), before, "nothing came and nothing went");
-    assert!(must(bearing(cluster.kith(&["get", "scores", "3"]), &token)).contains("value 3 of scores"));
-    assert!(must(with(cluster.kith(&["get", "secrets", "3"]), &ops)).contains("value 3 of secrets"));
-    assert_audited(
-        &cluster,
-        &["object store of this cluster", "are not read from s3://bucket", "../secrets/values"],
-    );
-}
-
-/// The audit log says why pushes of `scores` by `ads` were refused.
-fn assert_audited(cluster: &Secured, reasons: &[&str]) {
-    let log = cluster.router_log();
-    for reason in reasons {
-        let told = log.lines().any(|line| {
-            line.contains("audit") && line.contains("ads") && line.contains("scores") && line.contains(reason)
-        });
-        assert!(told, "{reason}: {log}");
-    }
-}
-
-#[test]
-fn a_version_of_another_store_is_refused_also_in_a_place_that_is_listed() {
-    let cluster = Secured::start(|folder| {
-        let builds = folder.join("builds");
-        fs::write(folder.join("listed"), format!("scores,pages={}", builds.display())).expect("written");
-        rights(folder, &[])
-    });
-    let ops = cluster.authority.papers("ops");
-    for store in ["scores", "secrets"] {
-        fill(&cluster, store, 10, &ops);
-    }
-    let objects = cluster.folder.path().join("objects");
-    let place = cluster.folder.path().join("builds/7");
-    copy_files(&version_of(&objects, "secrets"), &place);
-    let mut cluster = cluster;
-    let listed = fs::read_to_string(cluster.folder.path().join("listed")).expect("read");
-    let papers = cluster.papers.clone();
-    cluster.spawn(&["router", "--id", "1", "--read-from", &listed], &papers);
-    let writer = Attacker::at(&cluster, 1, Some(&ops), None);
-    let secrets = writer.component("secrets");
-    let url = json!(place.to_str().expect("UTF-8"));
-    let refused = writer.push("scores", "b1", &secrets, &[("url", url.clone())]).expect_err("another store");
-    assert_eq!(refused.code(), ErrorCode::OtherStore, "{refused}");
-    assert!(refused.to_string().contains("secrets"), "{refused}");
-    let refused = writer.push("secrets", "b2", &secrets, &[("url", url)]).expect_err("not for this store");
-    assert_eq!(refused.code(), ErrorCode::UrlNotAllowed, "{refused}");
-    assert!(must(with(cluster.kith(&["get", "scores", "3"]), &ops)).contains("value 3 of scores"));
-}
-
 /// What a router with these flags says before it ends without having started.
 fn refusal_of_a_router(folder: &Path, flags: &[&str]) -> String {
     let mut command = support::cluster::kith(&["router", "--metadata", "127.0.0.1:1", "--data"]);
@@ -420,91 +291,4 @@ fn a_client_that_speaks_tls_to_a_plain_port_is_told_so() {
     let (code, message, help) = refused(command);
     assert_eq!(code, "tls_failed", "{message}");
     assert!(help.contains("does the port speak TLS?"), "{help}");
-}
-
-/// Refuses each command of `bob` on a store of `ada`, and audits that.
-fn assert_for_ada_alone(cluster: &Secured, bob: &Path, commands: &[&[&str]]) {
-    for arguments in commands {
-        let mut command = bearing(cluster.kith(arguments), bob);
-        // A name that somebody gives is not theirs.
-        command.env("KITH_WHO", "ada");
-        let (code, message, help) = refused(command);
-        assert_eq!(code, "permission_denied", "{arguments:?}: {message}");
-        assert!(
-            message.contains("the store is ada's") && message.contains("bob"),
-            "{arguments:?}: {message}"
-        );
-        assert!(help.contains("ask ada, or an administrator"), "{arguments:?}: {help}");
-    }
-    let log = cluster.router_log();
-    let lines = log.lines().filter(|line| line.contains("refused") && line.contains("the store is ada's"));
-    let lines: Vec<&str> = lines.filter(|line| line.contains("\"bob\"")).collect();
-    assert_eq!(lines.len(), commands.len(), "{log}");
-    let first = lines[0];
-    assert!(first.contains("audit=true") && first.contains("\"/kith.v1.Cluster/Store\""), "{first}");
-}
-
-/// The number of the oldest version of a store.
-fn oldest_version(cluster: &Secured, store: &str, token: &Path) -> String {
-    let versions = must(bearing(cluster.kith(&["store", "versions", store, "-o", "json"]), token));
-    let versions: serde_json::Value = serde_json::from_str(&versions).expect("JSON");
-    let numbers = versions.as_array().expect("a list").iter().map(|entry| entry["version"].as_u64());
-    numbers.min().flatten().expect("a version").to_string()
-}
-
-#[test]
-fn what_a_store_is_is_for_its_owner_and_administrators_to_change() {
-    let admin = "admin = [\"pages\"]";
-    let cluster =
-        Secured::start(|folder| rights(folder, &[("ada", "ada's", admin), ("bob", "bob's", admin)]));
-    let ops = cluster.authority.papers("ops");
-    fill(&cluster, "pages", 100, &ops);
-    let rows = cluster.folder.path().join("pages.csv");
-    let rows = rows.to_str().expect("UTF-8");
-    let [ada, bob] = ["ada", "bob"].map(|name| token_file(&cluster, name, &format!("{name}'s")));
-    must(bearing(cluster.kith(&["store", "push", "pages", rows]), &ada));
-    let first = oldest_version(&cluster, "pages", &ada);
-    must(bearing(cluster.kith(&["store", "alter", "pages", "--owner", "ada"]), &bob));
-    let for_owners = [
-        &["store", "drop", "pages", "--yes"][..],
-        &["store", "alter", "pages", "--owner", "bob"],
-        &["store", "alter", "pages", "--owner", "off"],
-        &["store", "alter", "pages", "--read-quota-keys", "1"],
-        &["store", "alter", "pages", "--retain", "2"],
-        &["store", "freeze", "pages"],
-        &["store", "thaw", "pages"],
-        &["store", "block", "pages", &first],
-        &["store", "push", "pages", rows],
-    ];
-    assert_for_ada_alone(&cluster, &bob, &for_owners);
-    // What is served is for everybody with the right to write.
-    must(bearing(cluster.kith(&["store", "hold", "pages", &first]), &bob));
-    must(bearing(cluster.kith(&["store", "rollback", "pages"]), &bob));
-}
-
-#[test]
-fn owners_and_administrators_change_a_store_and_give_it_away() {
-    let admin = "admin = [\"pages\"]";
-    let cluster =
-        Secured::start(|folder| rights(folder, &[("ada", "ada's", admin), ("bob", "bob's", admin)]));
-    let ops = cluster.authority.papers("ops");
-    fill(&cluster, "pages", 100, &ops);
-    let rows = cluster.folder.path().join("pages.csv");
-    let rows = rows.to_str().expect("UTF-8");
-    let ada = token_file(&cluster, "ada", "ada's");
-    must(bearing(cluster.kith(&["store", "alter", "pages", "--owner", "ada"]), &ada));
-    for arguments in [
-        &["store", "alter", "pages", "--retain", "3"][..],
-        &["store", "freeze", "pages"],
-        &["store", "thaw", "pages"],
-        &["store", "push", "pages", rows],
-        &["store", "alter", "pages", "--owner", "bob"],
-    ] {
-        must(bearing(cluster.kith(arguments), &ada));
-    }
-    let (code, message, _) = refused(bearing(cluster.kith(&["store", "drop", "pages", "--yes"]), &ada));
-    assert!(code == "permission_denied" && message.contains("the store is bob's"), "{code}: {message}");
-    must(with(cluster.kith(&["store", "push", "pages", rows]), &ops));
-    must(with(cluster.kith(&["store", "alter", "pages", "--owner", "ada"]), &ops));
-    must(with(cluster.kith(&["store", "drop", "pages", "--yes"]), &ops));
 }

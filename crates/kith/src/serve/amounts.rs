@@ -1,0 +1,166 @@
+//! How flags and keys of those that serve spell rates, ratios, sizes and places, and what they are without them.
+
+use crate::names::{rate, size};
+use clap::ValueEnum;
+use kith_node::NodeOptions;
+use kith_routing::{PaceOptions, Strategy};
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroU64;
+
+/// How replicas are placed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlacementFlag {
+    /// Replica groups that each hold every partition once
+    #[default]
+    Groups,
+    /// One ring of all nodes: replicas are on the next nodes clockwise
+    Ring,
+}
+
+impl PlacementFlag {
+    /// The same, as clusters know it.
+    pub fn strategy(self) -> Strategy {
+        match self {
+            PlacementFlag::Groups => Strategy::ReplicaGroups,
+            PlacementFlag::Ring => Strategy::Ring,
+        }
+    }
+}
+
+/// How fast a node scrubs, in bytes a second; `None`: not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct ScrubRate(pub(super) Option<u64>);
+
+impl Default for ScrubRate {
+    fn default() -> Self {
+        Self(Some(NodeOptions::SCRUB_RATE_DEFAULT))
+    }
+}
+
+impl TryFrom<String> for ScrubRate {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        scrub_rate(&text)
+    }
+}
+
+/// `off`, or a rate.
+pub fn scrub_rate(text: &str) -> Result<ScrubRate, String> {
+    match text {
+        "off" => Ok(ScrubRate(None)),
+        text => rate(text).map(|rate| ScrubRate(Some(rate))).map_err(|error| format!("{error}, or `off`")),
+    }
+}
+
+/// How fast a node fetches, in bytes a second; `None`: no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct FetchRate(pub(super) Option<NonZeroU64>);
+
+impl FetchRate {
+    /// Bytes a second; 0: no limit.
+    pub fn or_zero(self) -> u64 {
+        self.0.map_or(0, NonZeroU64::get)
+    }
+}
+
+impl TryFrom<String> for FetchRate {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        fetch_rate(&text)
+    }
+}
+
+/// `off`, or a rate.
+pub fn fetch_rate(text: &str) -> Result<FetchRate, String> {
+    scrub_rate(text).map(|ScrubRate(rate)| FetchRate(rate.and_then(NonZeroU64::new)))
+}
+
+/// How far the fetches of a node may raise the p99 of its reads, in hundredths; `None`: as far as they do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct FetchP99(Option<u32>);
+
+impl Default for FetchP99 {
+    fn default() -> Self {
+        Self(Some((PaceOptions::P99_RATIO_MAX * 100.0) as u32))
+    }
+}
+
+impl FetchP99 {
+    /// The ratio.
+    pub fn ratio(self) -> Option<f64> {
+        self.0.map(|hundredths| f64::from(hundredths) / 100.0)
+    }
+}
+
+impl TryFrom<String> for FetchP99 {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        fetch_p99(&text)
+    }
+}
+
+/// `off`, or a ratio.
+pub fn fetch_p99(text: &str) -> Result<FetchP99, String> {
+    if text == "off" {
+        return Ok(FetchP99(None));
+    }
+    match text.parse::<f64>() {
+        Ok(ratio) if (1.01..=100.0).contains(&ratio) => Ok(FetchP99(Some((ratio * 100.0).round() as u32))),
+        _ => Err("expected a ratio from 1.01 to 100, such as 1.2, or `off`".to_owned()),
+    }
+}
+
+/// How much of a new version a node brings into memory, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct WarmBytes(pub(super) u64);
+
+impl Default for WarmBytes {
+    fn default() -> Self {
+        Self(NodeOptions::WARM_BYTES_DEFAULT)
+    }
+}
+
+impl TryFrom<String> for WarmBytes {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        warm_bytes(&text)
+    }
+}
+
+/// A size.
+pub fn warm_bytes(text: &str) -> Result<WarmBytes, String> {
+    size(text).map(|bytes| WarmBytes(bytes as u64))
+}
+
+/// Memory for replies, as the command line and the configuration file write it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct ReplyMemory(pub(super) usize);
+
+/// Less than this would refuse what clients usually ask for.
+const REPLY_MEMORY_MIN: usize = 16 << 20;
+
+impl TryFrom<String> for ReplyMemory {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        reply_memory(&text)
+    }
+}
+
+/// A size, of 16 MiB at least.
+pub fn reply_memory(text: &str) -> Result<ReplyMemory, String> {
+    match size(text)? {
+        bytes if bytes < REPLY_MEMORY_MIN => Err(format!("{text} is less than the minimum of 16MiB")),
+        bytes => Ok(ReplyMemory(bytes)),
+    }
+}

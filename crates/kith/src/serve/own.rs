@@ -1,0 +1,140 @@
+//! What each process of a `--config` file has of its own.
+
+use super::{FetchP99, FetchRate, ScrubRate, WarmBytes};
+use crate::failure::Failure;
+use kith_node::Labels;
+use kith_types::ErrorCode;
+use serde::Deserialize;
+use std::{net::SocketAddr, num::NonZeroU16, path::PathBuf};
+
+/// What a process has of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    pub id: u32,
+    pub listen: Option<SocketAddr>,
+    pub http: Option<SocketAddr>,
+    pub resp: Option<SocketAddr>,
+    pub threads: Option<NonZeroU16>,
+    pub data: Option<PathBuf>,
+    pub end_with_stdin: bool,
+    /// Of a router.
+    pub record: Option<PathBuf>,
+    /// Of a node.
+    pub scrub_rate: Option<ScrubRate>,
+    pub fetch_rate: Option<FetchRate>,
+    pub fetch_p99: Option<FetchP99>,
+    pub warm_bytes: Option<WarmBytes>,
+    pub place: Labels,
+}
+
+/// An entry `[[node]]` of the file.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct NodeEntry {
+    node: u32,
+    listen: Option<SocketAddr>,
+    http: Option<SocketAddr>,
+    resp: Option<SocketAddr>,
+    threads: Option<NonZeroU16>,
+    data: Option<PathBuf>,
+    scrub_rate: Option<ScrubRate>,
+    fetch_rate: Option<FetchRate>,
+    fetch_p99: Option<FetchP99>,
+    warm_bytes: Option<WarmBytes>,
+    #[serde(default)]
+    zone: String,
+    #[serde(default)]
+    rack: String,
+    #[serde(default)]
+    region: String,
+    #[serde(default)]
+    end_with_stdin: bool,
+}
+
+/// An entry `[[router]]` of the file.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RouterEntry {
+    id: u32,
+    listen: Option<SocketAddr>,
+    http: Option<SocketAddr>,
+    resp: Option<SocketAddr>,
+    threads: Option<NonZeroU16>,
+    data: Option<PathBuf>,
+    record: Option<PathBuf>,
+    #[serde(default)]
+    end_with_stdin: bool,
+}
+
+impl NodeEntry {
+    /// The node, and where it is.
+    pub fn labels(&self) -> (u32, Labels) {
+        (self.node, self.place())
+    }
+
+    fn place(&self) -> Labels {
+        Labels { zone: self.zone.clone(), rack: self.rack.clone(), region: self.region.clone() }
+    }
+}
+
+impl From<NodeEntry> for Own {
+    fn from(entry: NodeEntry) -> Self {
+        Self {
+            place: entry.place(),
+            id: entry.node,
+            listen: entry.listen,
+            http: entry.http,
+            resp: entry.resp,
+            threads: entry.threads,
+            data: entry.data,
+            end_with_stdin: entry.end_with_stdin,
+            scrub_rate: entry.scrub_rate,
+            fetch_rate: entry.fetch_rate,
+            fetch_p99: entry.fetch_p99,
+            warm_bytes: entry.warm_bytes,
+            record: None,
+        }
+    }
+}
+
+impl From<RouterEntry> for Own {
+    fn from(entry: RouterEntry) -> Self {
+        Self {
+            id: entry.id,
+            listen: entry.listen,
+            http: entry.http,
+            resp: entry.resp,
+            threads: entry.threads,
+            data: entry.data,
+            end_with_stdin: entry.end_with_stdin,
+            record: entry.record,
+            ..Self::default()
+        }
+    }
+}
+
+/// The one that is meant: that of `id`, or without an id the only one there is. Where there is none at all, whoever has an id is that.
+///
+/// # Errors
+/// If none is meant, or more than one; `flag` and `section` say how to name one.
+pub fn choose(owns: Vec<Own>, id: Option<u32>, flag: &str, section: &str) -> Result<Own, Failure> {
+    let there: Vec<String> = owns.iter().map(|own| own.id.to_string()).collect();
+    let there = there.join(", ");
+    let mut meant = owns.iter().filter(|own| id.is_none_or(|id| own.id == id));
+    match (meant.next(), meant.next(), id) {
+        (Some(own), None, _) => Ok(own.clone()),
+        (None, _, Some(id)) if owns.is_empty() => Ok(Own { id, ..Own::default() }),
+        (None, _, None) => Err(Failure::usage(format!("{flag} is missing"), "it identifies this process")),
+        (None, _, Some(id)) => {
+            let help = format!("it has {there}; add one, or check {flag}");
+            Err(Failure::usage(format!("the --config file has no {section} {id}"), help))
+        }
+        (Some(_), Some(_), Some(id)) => {
+            let message = format!("the --config file has more than one {section} {id}");
+            Err(Failure::new(ErrorCode::BadSettings, message, "give each process an id of its own"))
+        }
+        (Some(_), Some(_), None) => {
+            Err(Failure::usage(format!("{flag} is missing"), format!("the file has {section} {there}")))
+        }
+    }
+}
