@@ -7,6 +7,19 @@
 //! Neither copies a byte, and neither reads a clock.
 //!
 //! See `docs/design/0006-rebalance.md`.
+//!
+//! ```
+//! use kith_rebalance::{PlanOptions, TargetShape, plan};
+//! use kith_routing::{NodeEntry, placement};
+//! use kith_types::{GroupId, NodeId, PartitionCount};
+//!
+//! let partitions = PartitionCount::new(24).expect("24 is a valid count");
+//! let table = placement::uniform_table(2, 3, partitions, 1).expect("six nodes can hold 24 partitions");
+//! let node = NodeEntry { id: NodeId(6), group: GroupId(0), ..NodeEntry::default() };
+//! let plan = plan(&table, &TargetShape::AddNodes(vec![node]), &[], &PlanOptions::default());
+//! let plan = plan.expect("the shape fits the table");
+//! assert_eq!(plan.moves().count(), 6, "the fourth node of a group takes a quarter of its partitions");
+//! ```
 
 mod batches;
 mod commit;

@@ -14,8 +14,11 @@ use support::cluster::{Cluster, text};
 
 const PARTITIONS: u32 = 8;
 
+/// A component's name, role and edges.
+type Built<'a> = (&'a str, KindRole, &'a [(u64, u64)]);
+
 /// Builds components of the graph `village` in the folder `out`.
-fn build(out: &Path, version: u64, partitions: u32, components: &[(&str, KindRole, &[(u64, u64)])]) {
+fn build(out: &Path, version: u64, partitions: u32, components: &[Built<'_>]) {
     let partitions = PartitionCount::new(partitions).expect("it is not 0");
     let options = GraphOptions::new("village", StoreVersion(version), partitions, out.to_owned());
     let mut graph = GraphBuilder::new(options).expect("a name");
@@ -99,8 +102,8 @@ fn a_folder_with_a_built_graph_is_loaded_like_files_and_replaces_what_it_has() {
     assert_refused(&cluster, other_place, "village", "other_store");
     build(&other, 8, PARTITIONS, &[("connection", connection, &[(2, 4)])]);
     let built = other.join("village/connection/8");
-    let pack = fs::read_dir(&built).expect("a folder").map(|entry| entry.expect("an entry").path());
-    let pack = pack.filter(|path| path.extension().is_some_and(|end| end != "json")).next().expect("a pack");
+    let mut files = fs::read_dir(&built).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let pack = files.find(|path| path.extension().is_some_and(|end| end != "json")).expect("a pack");
     let mut bytes = fs::read(&pack).expect("a file");
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;

@@ -104,7 +104,7 @@ fn redis_cli_is_answered_as_by_redis() {
     let hello = redis.cli(&["-3", "hello"]);
     assert!(hello.starts_with("server kith\nversion "), "{hello}");
     assert!(redis.cli(&["info", "stores"]).contains("key:version=1"));
-    assert!(redis.cli(&["command", "docs", "mget"]).contains("The values of keys of any stores"));
+    assert!(redis.cli(&["command", "docs", "mget"]).contains("the values of keys of any stores"));
     let refused = redis.cli(&["set", "key:1", "x"]);
     assert!(refused.contains("stores are read-only") && refused.contains("kith store push"), "{refused}");
     let unknown = redis.cli(&["get", "nowhere:1"]);

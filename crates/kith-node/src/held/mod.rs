@@ -87,9 +87,12 @@ pub struct HeldStores {
     home: Weak<DataDir>,
 }
 
+/// Components that are open, by name and version.
+type Components = BTreeMap<(String, u64), Component>;
+
 struct Held {
     reader: VersionReader,
-    components: BTreeMap<(String, u64), Component>,
+    components: Components,
     /// The metadata revision that named it: an older topology does not know of it yet.
     since_revision: u64,
     /// When the cluster gave it up.
@@ -214,7 +217,7 @@ impl HeldStores {
         &self,
         store: &ServedDocument,
         revision: u64,
-        components: BTreeMap<(String, u64), Component>,
+        components: Components,
     ) -> Result<(), PrepareError> {
         let reader = self.reader(store, &components)?;
         residency::begin(&reader);
@@ -242,11 +245,7 @@ impl HeldStores {
         })
     }
 
-    fn reader(
-        &self,
-        store: &ServedDocument,
-        components: &BTreeMap<(String, u64), Component>,
-    ) -> Result<VersionReader, PrepareError> {
+    fn reader(&self, store: &ServedDocument, components: &Components) -> Result<VersionReader, PrepareError> {
         let odd = || PrepareError::Unsupported { store: store.name.clone() };
         let mut in_order =
             store.components.iter().filter_map(|it| components.get(&(it.name.clone(), it.version)));

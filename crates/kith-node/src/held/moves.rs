@@ -8,7 +8,7 @@ use kith_engine::{
 use kith_types::PartitionId;
 use kith_wire::documents::{ComponentDocument, ServedDocument};
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     fs,
     ops::ControlFlow,
     time::Instant,
@@ -109,9 +109,9 @@ impl HeldStores {
         for &store in versions {
             for component in &store.components {
                 let key = (component.name.as_str(), component.version);
-                if !opened.contains_key(&key) {
+                if let Entry::Vacant(place) = opened.entry(key) {
                     self.copy_component(store, component, partitions, copy)?;
-                    opened.insert(key, self.open(store, component, partitions)?);
+                    place.insert(self.open(store, component, partitions)?);
                 }
             }
         }

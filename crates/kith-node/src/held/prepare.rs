@@ -1,11 +1,11 @@
 //! Makes versions ready before they serve.
 
-use super::{HeldStores, PrepareError, Replicas, component::Component};
+use super::{Components, HeldStores, PrepareError, Replicas, component::Component};
 use crate::warm;
 use kith_process::FailPoint;
 use kith_types::PartitionId;
 use kith_wire::documents::ServedDocument;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use tokio_util::sync::CancellationToken;
 
 /// What a push asks of a preparation.
@@ -80,8 +80,8 @@ impl HeldStores {
         owned: &[PartitionId],
         options: &PrepareOptions,
         progress: Progress<'_>,
-    ) -> Result<Option<BTreeMap<(String, u64), Component>>, PrepareError> {
-        let mut components = BTreeMap::new();
+    ) -> Result<Option<Components>, PrepareError> {
+        let mut components = Components::new();
         let mut cold = options.warm_bytes;
         for component in &store.components {
             let key = (component.name.clone(), component.version);
