@@ -46,7 +46,6 @@ pub trait NeighbourSource {
     /// # Errors
     /// As [`NeighbourSource::lists`]; [`SourceError::UnknownColumn`]; [`SourceError::TwoLists`] for both directions of a directed
     /// edge type.
-    #[expect(clippy::type_complexity, reason = "spelled out for implementors")]
     fn edges(
         &self,
         edge: &EdgeSelector,

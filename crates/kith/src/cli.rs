@@ -12,7 +12,7 @@ use crate::{
     read::{self, GetFlags, MultiGetFlags},
     run,
     serve::{DevArgs, NodeArgs, RouterArgs},
-    sim, store, top,
+    sim, store,
 };
 use anyhow::Context;
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -77,7 +77,7 @@ pub enum Command {
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
     /// Watch nodes, groups and routers: rates, latencies, pending keys, hedges and failures
-    Top(top::TopFlags),
+    Top(kith_top::TopFlags),
     /// Benchmark a cluster, or the build of a graph
     #[command(subcommand)]
     Bench(kith_bench::BenchCommand),
@@ -118,7 +118,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Load(command) => block_on(load::run(&target, output, command)),
         Command::Store(command) => block_on(store::run(&target, output, *command)),
         Command::Cluster(command) => block_on(cluster::run(&target, output, command)),
-        Command::Top(flags) => block_on(top::run(&target, output, &flags)),
+        Command::Top(flags) => block_on(kith_top::run(&target, output, &flags)),
         Command::Bench(command) => block_on(kith_bench::run(&target, output, command)),
         Command::Sim(command) => sim::run(output, command),
         Command::Dev(args) => args.run(output, target.ready_file),

@@ -20,7 +20,6 @@ mod sim;
 mod store;
 mod stream;
 mod table;
-mod top;
 mod who;
 
 use clap::Parser;

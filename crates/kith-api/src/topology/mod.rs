@@ -171,11 +171,11 @@ impl Topology {
             return Ok(Arc::clone(served));
         }
         let kept = self.document.kept.iter().filter(|kept| kept.is_whole && kept.at.name == name);
-        let kept = kept.filter_map(|kept| {
+        let mut kept = kept.filter_map(|kept| {
             let (pinned, schema) = (pinned(&kept.at, "graph", &self.table), schema_of(&kept.at).ok()?);
             Some(Graph { pinned, schema })
         });
-        Ok(kept.filter(has).next().map_or_else(|| Arc::clone(served), Arc::new))
+        Ok(kept.find(has).map_or_else(|| Arc::clone(served), Arc::new))
     }
 
     /// The store of values of this name, once it serves a version.

@@ -12,7 +12,6 @@ pub mod reshape;
 pub mod stores;
 #[cfg(test)]
 mod tests;
-pub mod top;
 pub mod values;
 
 pub use kith_terminal::table::{Side, bytes, count, date, micros, plural, table};

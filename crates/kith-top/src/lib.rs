@@ -4,19 +4,19 @@
 mod rates;
 mod sample;
 mod screen;
+mod table;
 mod view;
 
 pub use rates::Rates;
 pub use view::{NodeView, RouterView, View};
 
-use crate::{
+use anyhow::Context;
+use clap::Args;
+use kith_terminal::{
     connect::TargetFlags,
     failure::Exit,
     output::{self, Format},
-    table,
 };
-use anyhow::Context;
-use clap::Args;
 use sample::Sampler;
 use screen::Screen;
 use std::{
@@ -85,8 +85,8 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &TopFlags) -> anyh
         };
         let view = view::view(&before, &after);
         match &mut screen {
-            Some(screen) => screen.show(&table::top::view(&view))?,
-            None => output::print(format, &view, table::top::view)?,
+            Some(screen) => screen.show(&table::render(&view))?,
+            None => output::print(format, &view, table::render)?,
         }
         if flags.once {
             return Ok(Exit::Done);

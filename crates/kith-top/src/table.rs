@@ -1,7 +1,7 @@
 //! What a cluster does, for people.
 
-use super::{Side, count, micros, plural, table};
-use crate::top::{NodeView, Rates, RouterView, View};
+use crate::{NodeView, Rates, RouterView, View};
+use kith_terminal::table::{Side, count, micros, plural, table};
 
 const RATES: [(&str, Side); 11] = [
     ("requests/s", Side::Right),
@@ -18,7 +18,7 @@ const RATES: [(&str, Side); 11] = [
 ];
 
 /// The cluster and its groups, then nodes, then routers.
-pub fn view(view: &View) -> String {
+pub fn render(view: &View) -> String {
     let all = view.nodes.iter().filter(|node| node.group.is_some());
     let up = all.clone().filter(|node| node.state == "up").count();
     let head = format!(

@@ -1,9 +1,9 @@
 //! What all processes tell of themselves at one moment.
 
-use crate::connect::{self, TargetFlags};
 use anyhow::Context;
 use futures::future::join_all;
 use kith_client::{RouterClient, security::Dialer};
+use kith_terminal::connect::{self, TargetFlags};
 use kith_wire::v1;
 use std::{
     collections::BTreeMap,
