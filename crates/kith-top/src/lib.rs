@@ -7,8 +7,8 @@ mod screen;
 mod table;
 mod view;
 
-pub use rates::Rates;
-pub use view::{NodeView, RouterView, View};
+use rates::Rates;
+use view::{NodeView, RouterView, View};
 
 use anyhow::Context;
 use clap::Args;
