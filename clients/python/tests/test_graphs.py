@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +33,34 @@ def test_answers_are_those_of_the_command_line(client: kith.Client, cluster: Clu
     assert graph.common(1005, 1488) == told("common", "1005", "1488")["ids"]
     assert graph.has_common(1005, 1488, kind="school") is True
     assert [list(pair) for pair in graph.suggest(1005, k=3)] == told("suggest", "1005", "-k", "3")["suggestions"]
+
+
+def test_edges_come_with_their_columns_page_by_page(client: kith.Client, cluster: Cluster, tmp_path: Path) -> None:
+    lines = [f"7,{id},{2015 + id % 3},{id / 4 - 10},{5 - id}" for id in range(20, 50)]
+    (tmp_path / "dated.csv").write_text("\n".join(["src,dst,since,weight,balance", *lines]))
+    columns = "since:u64,weight:f64,balance:i64"
+    cluster.kith("load", "graph", str(tmp_path / "dated.csv"), "--graph", "dated", "--directed", "--columns", columns)
+    graph = client.graph("dated")
+    edges = [{"id": id, "since": 2015 + id % 3, "weight": id / 4 - 10, "balance": 5 - id} for id in range(20, 50)]
+    assert graph.edges(7) == {"edges": edges, "after": None}
+
+    newest, after = [], None
+    while not newest or after:
+        page = graph.edges(7, ["since"], order_by="since", descending=True, limit=7, after=after)
+        newest += page["edges"]
+        after = page["after"]
+    expected = sorted(edges, key=lambda edge: (-edge["since"], edge["id"]))
+    assert newest == [{"id": edge["id"], "since": edge["since"]} for edge in expected]
+
+    some = graph.edges(7, [], filter=("weight", None, -4.5))["edges"]
+    assert [edge["id"] for edge in some] == [20, 21, 22]
+    assert graph.degree([7], filter=("balance", -44, -40)) == [5]
+    for wrong in ["AQ", "no cursor"]:
+        with pytest.raises(ValueError, match="cursor"):
+            graph.edges(7, after=wrong)
+    with pytest.raises(kith.KithError) as refused:
+        graph.edges(7, order_by="name")
+    assert refused.value.code == "unknown_column"
 
 
 def test_what_is_not_there_has_its_own_error(client: kith.Client, village: str) -> None:
