@@ -26,7 +26,7 @@ impl Field {
         self
     }
 
-    /// The same field, with a value for records that do not have it. Checked by [`Schema::new`].
+    /// The same field, with a value for records that do not have it. Checked by [`crate::Schema::new`].
     pub fn with_default(mut self, default: serde_json::Value) -> Self {
         self.default = Some(default);
         self
