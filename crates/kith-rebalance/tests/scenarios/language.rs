@@ -6,7 +6,7 @@ pub const REBALANCE: &[(&str, &str)] = &[
     ("zone NAME: NODES", "the failure domain of nodes, new ones among them"),
     (
         "ring of NODES, replicas N",
-        "the owner of each partition clockwise; replicas lie on the next distinct nodes",
+        "the owner of each partition, clockwise; its replicas lie on the next distinct nodes",
     ),
     (
         "store NAME, bytes N, copies N, agree N, without NODES",
@@ -24,7 +24,7 @@ pub const REBALANCE: &[(&str, &str)] = &[
     ("all is copied", "every copy under way has succeeded"),
     (
         "COPY fails: REASON",
-        "the copy fails; the reason is `connection`, `donor` or `stealer`: where the fault lies",
+        "the copy fails; the reason says where the fault lies: `connection`, `donor` or `stealer`",
     ),
     ("the table is written", "the write of the routing table has succeeded"),
     ("the table is written, unheard", "the write has succeeded, but the driver does not learn of it"),
@@ -40,7 +40,7 @@ pub const REBALANCE: &[(&str, &str)] = &[
     ("at TIME", "time passes"),
     ("the driver restarts", "another router takes over, with what was stored and the table in force"),
     ("continue", "an operator says that the reason for the stop is gone"),
-    ("abort", "an operator wants the rebalance undone, except for the batches that are finished"),
+    ("abort", "an operator asks to undo the rebalance, except for its finished batches"),
     ("owners", "prints the table in force"),
-    ("progress", "prints how far the rebalance is"),
+    ("progress", "prints how far the rebalance has come"),
 ];
