@@ -45,7 +45,7 @@ impl Answered {
         self.records.get(place).unwrap_or(State::Unanswered)
     }
 
-    /// The value of a record, made anew; `None` where there is none.
+    /// The value of a record, converted on each call; `None` if the key has no record.
     pub fn value<'py>(&self, py: Python<'py>, place: usize) -> PyResult<Bound<'py, PyAny>> {
         let Some(bytes) = self.records.value(place) else { return Ok(py.None().into_bound(py)) };
         let text = || std::str::from_utf8(&bytes).map_err(|why| error::damaged(&self.store, why));

@@ -45,7 +45,7 @@ impl Entry {
         matches!(self.answered.state(self.place), State::Found(_))
     }
 
-    /// The value, made anew each time it is asked for; `None` where there is none.
+    /// The value, converted on each access; `None` if the key has no value.
     #[getter]
     fn value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.answered.value(py, self.place)

@@ -7,9 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long what a router said of a store's types holds: they change only if the store is dropped and made anew.
+/// How long the types of a store are cached: they change only if the store is dropped and created again.
 const SHAPE_AGE_MAX: Duration = Duration::from_secs(10);
-/// More stores than a program reads; beyond, all are asked about anew.
+/// How many stores' types are cached, more than a program reads. Beyond this, the cache is emptied.
 const SHAPES_MAX: usize = 1_024;
 
 /// What all questions of a client go through, also those that outlive it.

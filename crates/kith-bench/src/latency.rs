@@ -46,7 +46,7 @@ impl Latencies {
     }
 }
 
-/// What so many in a thousand do not exceed; 0 if nothing was counted.
+/// Upper bound of the given quantile, in thousandths (990 = p99), in microseconds; 0 if nothing was counted.
 fn micros(histogram: &Histogram, share: u64) -> u64 {
     let reached = histogram.per_mille(share).unwrap_or_default();
     u64::try_from(reached.as_micros()).unwrap_or(u64::MAX)

@@ -63,7 +63,7 @@ pub fn manifest_at(place: &Objects) -> Result<Manifest, Failure> {
         }
         error => {
             let message = format!("{} is no whole version: {}", place.location(), chain(&error));
-            Failure::new(ErrorCode::VersionDamaged, message, "build it again with `kith store build`")
+            Failure::new(ErrorCode::VersionDamaged, message, "build it again")
         }
     })
 }
@@ -87,7 +87,7 @@ pub fn version_here(
     copied.map_err(|error| refused(&error))?;
     let damaged = |what: &str| {
         let message = format!("{} is no whole version: {what}", place.location());
-        Failure::new(ErrorCode::VersionDamaged, message, "build it again with `kith store build`")
+        Failure::new(ErrorCode::VersionDamaged, message, "build it again")
     };
     let report = verify_version(folder, None, VerifyDepth::Deep);
     let report = report.map_err(|error| damaged(&chain(&error)))?;
@@ -164,7 +164,7 @@ pub fn publish_version(
     }
     let manifest = Manifest::read(folder).map_err(|error| {
         let message = format!("{} is no whole version: {}", folder.display(), chain(&error));
-        Failure::new(ErrorCode::VersionDamaged, message, "build it again with `kith store build`")
+        Failure::new(ErrorCode::VersionDamaged, message, "build it again")
     })?;
     let sent = to.reserve_version(&manifest).and_then(|()| {
         let mut told = |done, total| told(Progress::Bytes { stage: "uploading", done, total });

@@ -47,7 +47,7 @@ impl<const STEPS: u64> Latencies<STEPS> {
         self.count += other.count;
     }
 
-    /// What so many reads in a thousand do not exceed, rounded up to the end of a bucket; `None` without reads. O(buckets).
+    /// Upper bound of the given quantile, in thousandths (990 = p99): the end of the bucket that it lies in. `None` without reads. O(buckets).
     ///
     /// # Panics
     /// Beyond 1,000 in a thousand.

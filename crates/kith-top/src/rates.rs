@@ -187,7 +187,7 @@ pub fn latencies(before: &[u64], after: &[u64]) -> ReportedLatencies {
     ReportedLatencies::of_counts(after).since(&ReportedLatencies::of_counts(before))
 }
 
-/// What so many of 1,000 took at most, in microseconds; `None` if there were none.
+/// Upper bound of the given quantile, in thousandths (990 = p99), in microseconds; `None` if nothing was counted.
 pub fn micros(latencies: &ReportedLatencies, share: u64) -> Option<u64> {
     latencies.per_mille(share).map(|took| u64::try_from(took.as_micros()).unwrap_or(u64::MAX))
 }

@@ -157,7 +157,7 @@ impl Shapes {
         asked: &StoreLine<ComputeFields>,
     ) -> anyhow::Result<ComputeReply> {
         match self.try_compute(service, asked).await {
-            // A store of that name may have been dropped and made anew with other keys.
+            // A store of that name may have been dropped and created again with other keys.
             Err(error) if is_wrong_keys(&error) && self.forget(&asked.keys.store) => {
                 self.try_compute(service, asked).await
             }

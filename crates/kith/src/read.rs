@@ -72,7 +72,7 @@ impl Shapes {
         batch: &StoreLine<BatchFields>,
     ) -> anyhow::Result<BatchReply> {
         match self.try_read(service, batch).await {
-            // A store of that name may have been dropped and made anew with other keys.
+            // A store of that name may have been dropped and created again with other keys.
             Err(error) if is_wrong_keys(&error) && self.forget(&batch.keys.store) => {
                 self.try_read(service, batch).await
             }

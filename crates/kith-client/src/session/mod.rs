@@ -66,7 +66,7 @@ pub trait NetworkSource: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<Arc<Network>, QueryError>>;
 }
 
-/// Fetches every network anew: Moolle's Algorithm 2 without its cache.
+/// Fetches every network from the nodes: Moolle's Algorithm 2 without its cache.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Uncached;
 

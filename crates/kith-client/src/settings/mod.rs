@@ -58,9 +58,10 @@ pub struct SessionSettings {
     pub keys_max: usize,
     /// The most bytes of the values of one answer.
     pub answer_bytes_max: u64,
-    /// Networks are asked of all nodes in one exchange where one group, of at most so many nodes, holds everything. 0: never.
+    /// If a single group holds everything and has at most this many nodes, a network query asks all of them in one exchange.
+    /// 0: never.
     pub networks_at_once: u32,
-    /// How it connects to others. Set by whoever has the files.
+    /// How it connects to routers and nodes. Set by the program, which reads the certificates and tokens.
     #[serde(skip)]
     pub dialer: Dialer,
     /// Profile every query: the slow log needs plans. Set by routers.

@@ -21,8 +21,8 @@ impl Stores {
         self.with_objects(move |objects| remove_unnamed(objects, &before, &store, orphaned)).await;
     }
 
-    /// Does something to the object store, if it is this cluster's, on a thread that may wait. What fails is told in the log, and
-    /// done again by whoever comes next.
+    /// Runs `work` on the object store, if it is this cluster's, on a thread that may block. A failure is logged; the next
+    /// clean-up tries again.
     pub(super) async fn with_objects(&self, work: impl FnOnce(&Objects) + Send + 'static) {
         let ClusterDocument { object_store: location, cluster_id, .. } = self.cluster();
         let done = tokio::task::spawn_blocking(move || match place::objects(&location) {

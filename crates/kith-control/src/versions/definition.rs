@@ -37,7 +37,7 @@ fn unreadable_definition(error: &serde_json::Error) -> Status {
     kith_wire::status(ErrorCode::BadRequest, message, help)
 }
 
-/// Refuses what a cluster of so many groups cannot keep.
+/// Refuses a definition that a cluster with `groups` replica groups cannot hold to.
 pub(super) fn check_definition(definition: &DefinitionDocument, groups: usize) -> Result<(), Status> {
     let bad = |message: String, help: &str| Err(kith_wire::status(ErrorCode::BadDefinition, message, help));
     if let HoldsDocument::Values { key, value, .. } = &definition.holds {

@@ -48,7 +48,7 @@ impl Durations {
         self.windows().map(|window| window.latencies.count()).sum()
     }
 
-    /// What so many of a thousand do not exceed, at most a quarter too high; `None` before the first.
+    /// Upper bound of the given quantile, in thousandths (990 = p99), at most a quarter too high; `None` before the first latency.
     pub fn per_mille(&self, share: u64) -> Option<Duration> {
         let windows: Vec<&Latencies<4>> = self.windows().map(|window| &window.latencies).collect();
         Latencies::per_mille_of(&windows, share)

@@ -25,7 +25,7 @@ impl Refusal {
                 "wait until it ends, or end it with `kith cluster rebalance --abort`".to_owned()
             }
             Refusal::VersionTooGreat { .. } => {
-                "build it under a smaller number; a store whose numbers are used up is dropped and made anew".to_owned()
+                "build it under a smaller number; if the numbers are used up, drop the store and create it again".to_owned()
             }
             Refusal::VersionAhead { .. } => {
                 "give a smaller number, or none: then it is the time in milliseconds".to_owned()

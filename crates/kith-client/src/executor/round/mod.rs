@@ -137,7 +137,7 @@ impl<'a> Round<'a> {
         (std::mem::take(&mut self.parts), outcome)
     }
 
-    /// Whoever is handed the answers took them only now.
+    /// Notes that the receiver of the answers has only now taken them, so that nodes are not blamed for the wait.
     pub(super) fn was_held_up(&mut self) {
         self.held_up = self.executor.fleet.now();
     }
