@@ -42,6 +42,47 @@ newtype!(
     "v"
 );
 
+newtype!(
+    /// A period in which one node leads a partition of a live graph. The metadata assign terms; none is used twice.
+    Term(u64),
+    "t"
+);
+newtype!(
+    /// The number of a change in the log of one partition of a live graph: 1, 2, 3 and so on. 0 is the empty log.
+    Position(u64),
+    "@"
+);
+
+/// A place in the log of one partition: a position, and the term in which it was written. The order is the order of the log,
+/// also if a database was replaced by an older copy of itself: positions are then used again, but with greater terms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LogPoint {
+    /// The term in which the change was written.
+    pub term: Term,
+    /// The number of the change.
+    pub position: Position,
+}
+
+impl LogPoint {
+    /// The place of change `position`, written in `term`.
+    pub fn new(term: u64, position: u64) -> Self {
+        Self { term: Term(term), position: Position(position) }
+    }
+}
+
+impl fmt::Display for LogPoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.term, self.position)
+    }
+}
+
+impl Position {
+    /// The position after this one.
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
 impl StoreVersion {
     /// The greatest there may be, 2⁵³ − 1: every reader of JSON keeps it exactly, and as milliseconds since 1970 it is 285,000 years
     /// away.

@@ -30,7 +30,7 @@ pub use error_code::{ErrorClass, ErrorCode};
 pub use hash::{
     fmix64, fmix64_inverse, partition_of_hash, partition_of_id, partition_of_key, position_of_key,
 };
-pub use ids::{Epoch, GroupId, NodeId, PartitionCount, PartitionId, StoreVersion};
+pub use ids::{Epoch, GroupId, LogPoint, NodeId, PartitionCount, PartitionId, Position, StoreVersion, Term};
 pub use keys::{ByteKeys, KeyRef};
 pub use names::{
     COMPONENT_NAME_CHARS_MAX, InvalidName, STORE_NAME_CHARS_MAX, check_component_name, check_folder_name,

@@ -1,0 +1,455 @@
+//! The bytes of changes, intents and outcomes in a database (`docs/formats/change.md`): varints, and byte strings with their
+//! lengths. Each begins with the number of its format. The database proves its bytes; lengths are checked all the same.
+
+use crate::{
+    Association, AssociationKey, Change, Data, Done, Edge, EdgeContent, Effect, Intent, ListKey, Object,
+    Outcome, Pair, RecordedOutcome, Refusal, TypeId, WriteId,
+};
+use kith_types::{
+    LogPoint, PartitionId,
+    delta::{put_varint, take_varint},
+};
+use thiserror::Error;
+
+/// The number that all formats of this release begin with.
+const FORMAT: u64 = 1;
+
+/// Bytes from a database that are not what they should be.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("the bytes of {what} are damaged, or of a later release")]
+pub struct Garbled {
+    /// What they should be: `a change`, `an intent` …
+    pub what: &'static str,
+}
+
+type Taken<T> = Result<T, Unreadable>;
+
+/// Bytes end too soon, or a number means nothing.
+struct Unreadable;
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_varint(out, bytes.len() as u64);
+    out.extend(bytes);
+}
+
+fn put_data(out: &mut Vec<u8>, data: &Data) {
+    put_varint(out, u64::from(data.schema));
+    put_bytes(out, &data.bytes);
+}
+
+fn put_point(out: &mut Vec<u8>, point: LogPoint) {
+    put_varint(out, point.term.0);
+    put_varint(out, point.position.0);
+}
+
+fn put_list(out: &mut Vec<u8>, list: ListKey) {
+    put_varint(out, list.id1);
+    put_varint(out, u64::from(list.kind.0));
+}
+
+fn put_key(out: &mut Vec<u8>, key: AssociationKey) {
+    put_list(out, key.list);
+    put_varint(out, key.id2);
+}
+
+/// The bytes that are left to read.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn number(&mut self) -> Taken<u64> {
+        take_varint(&mut self.0).map_err(|_| Unreadable)
+    }
+
+    fn small<T: TryFrom<u64>>(&mut self) -> Taken<T> {
+        T::try_from(self.number()?).map_err(|_| Unreadable)
+    }
+
+    fn bytes(&mut self) -> Taken<&'a [u8]> {
+        let length = self.small()?;
+        let (bytes, rest) = self.0.split_at_checked(length).ok_or(Unreadable)?;
+        self.0 = rest;
+        Ok(bytes)
+    }
+
+    fn data(&mut self) -> Taken<Data> {
+        Ok(Data { schema: self.small()?, bytes: self.bytes()?.into() })
+    }
+
+    fn point(&mut self) -> Taken<LogPoint> {
+        Ok(LogPoint::new(self.number()?, self.number()?))
+    }
+
+    fn list(&mut self) -> Taken<ListKey> {
+        Ok(ListKey { id1: self.number()?, kind: TypeId(self.small()?) })
+    }
+
+    fn key(&mut self) -> Taken<AssociationKey> {
+        Ok(self.list()?.to(self.number()?))
+    }
+
+    fn flag(&mut self) -> Taken<bool> {
+        match self.number()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Unreadable),
+        }
+    }
+
+    /// 0, or 1 and what follows it.
+    fn optional<T>(&mut self, take: impl FnOnce(&mut Self) -> Taken<T>) -> Taken<Option<T>> {
+        if self.flag()? { take(self).map(Some) } else { Ok(None) }
+    }
+
+    /// A number of items, which must have a byte each at least.
+    fn many<T>(&mut self, take: impl Fn(&mut Self) -> Taken<T>) -> Taken<Vec<T>> {
+        let count: usize = self.small()?;
+        if self.0.len() < count {
+            return Err(Unreadable);
+        }
+        (0..count).map(|_| take(self)).collect()
+    }
+}
+
+/// Reads all of `bytes` behind the number of their format.
+fn whole<'a, T>(
+    what: &'static str,
+    bytes: &'a [u8],
+    take: impl FnOnce(&mut Rest<'a>) -> Taken<T>,
+) -> Result<T, Garbled> {
+    let mut rest = Rest(bytes);
+    let value = match rest.number() {
+        Ok(FORMAT) => take(&mut rest),
+        _ => Err(Unreadable),
+    };
+    match value {
+        Ok(value) if rest.0.is_empty() => Ok(value),
+        _ => Err(Garbled { what }),
+    }
+}
+
+fn put_optional<T>(out: &mut Vec<u8>, value: Option<T>, put: impl FnOnce(&mut Vec<u8>, T)) {
+    put_varint(out, u64::from(value.is_some()));
+    if let Some(value) = value {
+        put(out, value);
+    }
+}
+
+impl Change {
+    /// Its bytes in the table of changes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_varint(&mut out, FORMAT);
+        put_varint(&mut out, self.effects.len() as u64);
+        for effect in &self.effects {
+            effect.put(&mut out);
+        }
+        out
+    }
+
+    /// The change that [`Change::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// [`Garbled`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Garbled> {
+        whole("a change", bytes, |rest| Ok(Self { effects: rest.many(Effect::take)? }))
+    }
+}
+
+impl Effect {
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Effect::Object(object) => {
+                put_varint(out, 0);
+                put_varint(out, object.id);
+                put_varint(out, u64::from(object.kind.0));
+                put_point(out, object.stamp);
+                put_data(out, &object.data);
+            }
+            Effect::LargeObject(id) => {
+                put_varint(out, 1);
+                put_varint(out, *id);
+            }
+            Effect::NoObject(id) => {
+                put_varint(out, 2);
+                put_varint(out, *id);
+            }
+            Effect::Association { list, now, was, count } => {
+                put_varint(out, 3);
+                put_list(out, *list);
+                put_varint(out, now.id2);
+                put_varint(out, now.time);
+                put_point(out, now.stamp);
+                put_data(out, &now.data);
+                put_optional(out, *was, put_varint);
+                put_varint(out, *count);
+            }
+            Effect::NoAssociation { list, id2, was, count } => {
+                put_varint(out, 4);
+                put_list(out, *list);
+                put_varint(out, *id2);
+                put_varint(out, *was);
+                put_varint(out, *count);
+            }
+        }
+    }
+
+    fn take(rest: &mut Rest<'_>) -> Taken<Self> {
+        Ok(match rest.number()? {
+            0 => Effect::Object(Object {
+                id: rest.number()?,
+                kind: TypeId(rest.small()?),
+                stamp: rest.point()?,
+                data: rest.data()?,
+            }),
+            1 => Effect::LargeObject(rest.number()?),
+            2 => Effect::NoObject(rest.number()?),
+            3 => Effect::Association {
+                list: rest.list()?,
+                now: Association {
+                    id2: rest.number()?,
+                    time: rest.number()?,
+                    stamp: rest.point()?,
+                    data: rest.data()?,
+                },
+                was: rest.optional(Rest::number)?,
+                count: rest.number()?,
+            },
+            4 => Effect::NoAssociation {
+                list: rest.list()?,
+                id2: rest.number()?,
+                was: rest.number()?,
+                count: rest.number()?,
+            },
+            _ => return Err(Unreadable),
+        })
+    }
+}
+
+impl Intent {
+    /// Its bytes in the table of intents, and in the request that delivers it.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_varint(&mut out, FORMAT);
+        put_varint(&mut out, self.pair.low());
+        put_varint(&mut out, self.pair.high());
+        put_point(&mut out, self.stamp);
+        put_done(&mut out, self.done);
+        put_optional(&mut out, self.write_id.as_ref(), |out, id| put_bytes(out, id.as_str().as_bytes()));
+        put_varint(&mut out, self.edges.len() as u64);
+        for edge in &self.edges {
+            put_key(&mut out, edge.forward);
+            put_key(&mut out, edge.inverse);
+            put_optional(&mut out, edge.content.as_ref(), |out, content| {
+                put_varint(out, content.time);
+                put_data(out, &content.data);
+            });
+        }
+        out
+    }
+
+    /// The intent that [`Intent::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// [`Garbled`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Garbled> {
+        whole("an intent", bytes, |rest| {
+            Ok(Self {
+                pair: Pair::of(rest.number()?, rest.number()?).ok_or(Unreadable)?,
+                stamp: rest.point()?,
+                done: take_done(rest)?,
+                write_id: rest.optional(take_write_id)?,
+                edges: rest.many(take_edge)?,
+            })
+        })
+    }
+}
+
+fn take_edge(rest: &mut Rest<'_>) -> Taken<Edge> {
+    let content = |rest: &mut Rest<'_>| Ok(EdgeContent { time: rest.number()?, data: rest.data()? });
+    Ok(Edge { forward: rest.key()?, inverse: rest.key()?, content: rest.optional(content)? })
+}
+
+fn take_write_id(rest: &mut Rest<'_>) -> Taken<WriteId> {
+    let text = std::str::from_utf8(rest.bytes()?).map_err(|_| Unreadable)?;
+    text.parse().map_err(|_| Unreadable)
+}
+
+fn put_done(out: &mut Vec<u8>, done: Done) {
+    put_varint(out, done.id);
+    put_varint(out, done.version);
+    put_varint(out, u64::from(done.existed));
+}
+
+fn take_done(rest: &mut Rest<'_>) -> Taken<Done> {
+    Ok(Done { id: rest.number()?, version: rest.number()?, existed: rest.flag()? })
+}
+
+impl RecordedOutcome {
+    /// Its bytes in the table of outcomes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_varint(&mut out, FORMAT);
+        put_varint(&mut out, self.write);
+        put_varint(&mut out, self.at);
+        match self.outcome {
+            Outcome::Done(done) => {
+                put_varint(&mut out, 0);
+                put_done(&mut out, done);
+            }
+            Outcome::Refused(Refusal::OtherVersion { found, wanted }) => {
+                put_varint(&mut out, 1);
+                put_varint(&mut out, found);
+                put_varint(&mut out, wanted);
+            }
+            Outcome::Refused(Refusal::Absent) => put_varint(&mut out, 2),
+            Outcome::Refused(Refusal::Present { version }) => {
+                put_varint(&mut out, 3);
+                put_varint(&mut out, version);
+            }
+            Outcome::Refused(Refusal::ObjectExists { id }) => {
+                put_varint(&mut out, 4);
+                put_varint(&mut out, id);
+            }
+        }
+        put_optional(&mut out, self.elsewhere, |out, (partition, point)| {
+            put_varint(out, u64::from(partition.0));
+            put_point(out, point);
+        });
+        out
+    }
+
+    /// The outcome that [`RecordedOutcome::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// [`Garbled`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Garbled> {
+        whole("an outcome", bytes, |rest| {
+            Ok(Self {
+                write: rest.number()?,
+                at: rest.number()?,
+                outcome: match rest.number()? {
+                    0 => Outcome::Done(take_done(rest)?),
+                    1 => Outcome::Refused(Refusal::OtherVersion {
+                        found: rest.number()?,
+                        wanted: rest.number()?,
+                    }),
+                    2 => Outcome::Refused(Refusal::Absent),
+                    3 => Outcome::Refused(Refusal::Present { version: rest.number()? }),
+                    4 => Outcome::Refused(Refusal::ObjectExists { id: rest.number()? }),
+                    _ => return Err(Unreadable),
+                },
+                elsewhere: rest.optional(|rest| Ok((PartitionId(rest.small()?), rest.point()?)))?,
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn data() -> impl Strategy<Value = Data> {
+        (any::<u16>(), proptest::collection::vec(any::<u8>(), 0..9))
+            .prop_map(|(schema, bytes)| Data { schema, bytes: bytes.into() })
+    }
+
+    fn point() -> impl Strategy<Value = LogPoint> {
+        (any::<u64>(), any::<u64>()).prop_map(|(term, position)| LogPoint::new(term, position))
+    }
+
+    fn list() -> impl Strategy<Value = ListKey> {
+        (any::<u64>(), any::<u16>()).prop_map(|(id1, kind)| ListKey { id1, kind: TypeId(kind) })
+    }
+
+    fn effect() -> impl Strategy<Value = Effect> {
+        prop_oneof![
+            (any::<u64>(), any::<u16>(), point(), data()).prop_map(|(id, kind, stamp, data)| {
+                Effect::Object(Object { id, kind: TypeId(kind), stamp, data })
+            }),
+            any::<u64>().prop_map(Effect::LargeObject),
+            any::<u64>().prop_map(Effect::NoObject),
+            (list(), any::<u64>(), any::<u64>(), point(), data(), any::<Option<u64>>(), any::<u64>())
+                .prop_map(|(list, id2, time, stamp, data, was, count)| Effect::Association {
+                    list,
+                    now: Association { id2, time, stamp, data },
+                    was,
+                    count,
+                }),
+            (list(), any::<u64>(), any::<u64>(), any::<u64>())
+                .prop_map(|(list, id2, was, count)| Effect::NoAssociation { list, id2, was, count }),
+        ]
+    }
+
+    fn done() -> impl Strategy<Value = Done> {
+        (any::<u64>(), any::<u64>(), any::<bool>()).prop_map(|(id, version, existed)| Done {
+            id,
+            version,
+            existed,
+        })
+    }
+
+    fn intent() -> impl Strategy<Value = Intent> {
+        let edge = (list(), list(), any::<u64>(), proptest::option::of((any::<u64>(), data()))).prop_map(
+            |(forward, inverse, id2, content)| Edge {
+                forward: forward.to(id2),
+                inverse: inverse.to(forward.id1),
+                content: content.map(|(time, data)| EdgeContent { time, data }),
+            },
+        );
+        let write_id = proptest::option::of("[!-~]{1,64}".prop_map(|text| text.parse().expect("it is one")));
+        (any::<u64>(), 1u64.., point(), done(), write_id, proptest::collection::vec(edge, 0..3)).prop_map(
+            |(low, gap, stamp, done, write_id, edges)| Intent {
+                pair: Pair::of(low, low ^ gap).expect("they differ"),
+                stamp,
+                edges,
+                done,
+                write_id,
+            },
+        )
+    }
+
+    fn outcome() -> impl Strategy<Value = RecordedOutcome> {
+        let refusal = prop_oneof![
+            (any::<u64>(), any::<u64>()).prop_map(|(found, wanted)| Refusal::OtherVersion { found, wanted }),
+            Just(Refusal::Absent),
+            any::<u64>().prop_map(|version| Refusal::Present { version }),
+            any::<u64>().prop_map(|id| Refusal::ObjectExists { id }),
+        ];
+        let outcome = prop_oneof![done().prop_map(Outcome::Done), refusal.prop_map(Outcome::Refused)];
+        let elsewhere = proptest::option::of((any::<u32>().prop_map(PartitionId), point()));
+        (any::<u64>(), any::<u64>(), outcome, elsewhere)
+            .prop_map(|(write, at, outcome, elsewhere)| RecordedOutcome { write, at, outcome, elsewhere })
+    }
+
+    proptest! {
+        #[test]
+        fn a_change_is_read_as_it_was_written(effects in proptest::collection::vec(effect(), 0..4), cut: proptest::sample::Index) {
+            let change = Change { effects };
+            let bytes = change.to_bytes();
+            prop_assert_eq!(Change::from_bytes(&bytes), Ok(change));
+            prop_assert!(Change::from_bytes(&bytes[..cut.index(bytes.len())]).is_err());
+        }
+
+        #[test]
+        fn an_intent_is_read_as_it_was_written(intent in intent(), cut: proptest::sample::Index) {
+            let bytes = intent.to_bytes();
+            prop_assert_eq!(Intent::from_bytes(&bytes), Ok(intent));
+            prop_assert!(Intent::from_bytes(&bytes[..cut.index(bytes.len())]).is_err());
+        }
+
+        #[test]
+        fn an_outcome_is_read_as_it_was_written(outcome in outcome(), cut: proptest::sample::Index) {
+            let bytes = outcome.to_bytes();
+            prop_assert_eq!(RecordedOutcome::from_bytes(&bytes), Ok(outcome));
+            prop_assert!(RecordedOutcome::from_bytes(&bytes[..cut.index(bytes.len())]).is_err());
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            let _ = Change::from_bytes(&bytes);
+            let _ = Intent::from_bytes(&bytes);
+            let _ = RecordedOutcome::from_bytes(&bytes);
+        }
+    }
+}

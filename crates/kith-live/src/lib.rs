@@ -1,0 +1,26 @@
+//! The live graph: objects and associations that are written while they are read (TAO; `docs/design/0019-live-graph.md`).
+//!
+//! Here are its words and its decisions: types and their evolution, writes and their outcomes, rows, the change records of
+//! the log, tickets, what a write does to rows, and the state machines of leaders. Nothing here does I/O, reads a clock or
+//! makes up random numbers.
+
+mod batch;
+mod change;
+mod coding;
+mod intent;
+mod rows;
+mod ticket;
+mod types;
+mod write;
+
+pub use batch::{Batch, BatchPart, LoggedChange, RecordedOutcome, RowAnswer, RowQuery, RowWrite, RowsAt};
+pub use change::{CHANGE_OBJECT_BYTES_MAX, Change, Effect};
+pub use coding::Garbled;
+pub use intent::{Edge, EdgeContent, Intent};
+pub use rows::{Association, AssociationKey, Data, ListKey, ListPlace, Object, Pair};
+pub use ticket::{NotATicket, Ticket};
+pub use types::{AssociationType, GraphTypes, Inverse, ObjectType, TypeId};
+pub use write::{
+    ASSOCIATION_BYTES_MAX, Conditions, Done, Mutation, NotAWriteId, OBJECT_BYTES_MAX, Outcome, Refusal,
+    WRITE_ID_BYTES_MAX, Write, WriteId,
+};

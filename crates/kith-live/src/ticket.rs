@@ -1,0 +1,156 @@
+//! Tickets: what a read must have seen (FlightTracker, OSDI 2020, §3; here by partition).
+
+use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
+use kith_types::{
+    LogPoint, PartitionId, crc32c,
+    delta::{put_varint, take_varint},
+};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// The places in the logs of a live graph that a read must have reached. As text it is URL-safe base64
+/// (`docs/formats/ticket.md`); callers hand it back unread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// The identity of the graph ([`crate::GraphTypes::identity`]).
+    pub graph: u64,
+    /// By partition, the place that must have been reached.
+    pub points: BTreeMap<PartitionId, LogPoint>,
+}
+
+const FORMAT: u8 = 1;
+/// The most partitions of a ticket: all that a cluster may have.
+const POINTS_MAX: u64 = kith_types::PartitionCount::MAX as u64;
+
+/// A text is no ticket.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("the ticket is not one that a write returned")]
+pub struct NotATicket;
+
+impl Ticket {
+    /// A ticket of a graph that asks for nothing yet.
+    pub fn new(graph: u64) -> Self {
+        Self { graph, points: BTreeMap::new() }
+    }
+
+    /// Asks for `point` in the log of `partition`, unless a later place is asked for already.
+    pub fn require(&mut self, partition: PartitionId, point: LogPoint) {
+        let required = self.points.entry(partition).or_default();
+        *required = point.max(*required);
+    }
+
+    /// Asks for all that `other` asks for, which is a ticket of the same graph.
+    pub fn merge(&mut self, other: &Ticket) {
+        debug_assert_eq!(self.graph, other.graph, "positions of different graphs cannot be compared");
+        for (&partition, &point) in &other.points {
+            self.require(partition, point);
+        }
+    }
+
+    /// The place that a read of `partition` must have reached: the start of the log if the ticket does not name it.
+    pub fn point(&self, partition: PartitionId) -> LogPoint {
+        self.points.get(&partition).copied().unwrap_or_default()
+    }
+
+    /// Its bytes: format, identity, number of points, and for each the gap to the partition before, term and position;
+    /// then a CRC-32C of all that.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = vec![FORMAT];
+        bytes.extend(self.graph.to_le_bytes());
+        put_varint(&mut bytes, self.points.len() as u64);
+        let mut next = 0;
+        for (partition, point) in &self.points {
+            put_varint(&mut bytes, u64::from(partition.0 - next));
+            put_varint(&mut bytes, point.term.0);
+            put_varint(&mut bytes, point.position.0);
+            next = partition.0 + 1;
+        }
+        let checksum = crc32c(&bytes);
+        bytes.extend(checksum.to_le_bytes());
+        bytes
+    }
+
+    /// The ticket that [`Ticket::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// [`NotATicket`] if a byte was changed, is missing or is too much.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, NotATicket> {
+        let (body, checksum) = bytes.split_last_chunk().ok_or(NotATicket)?;
+        if crc32c(body) != u32::from_le_bytes(*checksum) {
+            return Err(NotATicket);
+        }
+        let (&[FORMAT], rest) = body.split_first_chunk().ok_or(NotATicket)? else { return Err(NotATicket) };
+        let (graph, mut rest) = rest.split_first_chunk().ok_or(NotATicket)?;
+        let mut ticket = Self::new(u64::from_le_bytes(*graph));
+        let mut take = || take_varint(&mut rest).map_err(|_| NotATicket);
+        let count = take()?;
+        if POINTS_MAX < count {
+            return Err(NotATicket);
+        }
+        let mut next = 0u64;
+        for _ in 0..count {
+            let partition =
+                take()?.checked_add(next).and_then(|it| u32::try_from(it).ok()).ok_or(NotATicket)?;
+            let point = LogPoint::new(take()?, take()?);
+            ticket.points.insert(PartitionId(partition), point);
+            next = u64::from(partition) + 1;
+        }
+        if rest.is_empty() { Ok(ticket) } else { Err(NotATicket) }
+    }
+}
+
+impl fmt::Display for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&BASE64_URL_SAFE_NO_PAD.encode(self.to_bytes()))
+    }
+}
+
+impl FromStr for Ticket {
+    type Err = NotATicket;
+
+    fn from_str(text: &str) -> Result<Self, NotATicket> {
+        Self::from_bytes(&BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| NotATicket)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn merging_keeps_the_later_place_of_each_partition() {
+        let mut one = Ticket::new(7);
+        one.require(PartitionId(3), LogPoint::new(2, 10));
+        let mut other = Ticket::new(7);
+        other.require(PartitionId(3), LogPoint::new(1, 99));
+        other.require(PartitionId(4), LogPoint::new(1, 5));
+        one.merge(&other);
+        assert_eq!(one.point(PartitionId(3)), LogPoint::new(2, 10));
+        assert_eq!(one.point(PartitionId(4)), LogPoint::new(1, 5));
+        assert_eq!(one.point(PartitionId(5)), LogPoint::default());
+    }
+
+    proptest! {
+        #[test]
+        fn a_ticket_survives_its_text_and_no_other_text_is_one(
+            graph: u64,
+            points in proptest::collection::btree_map(0u32..=65_535, (0u64.., 0u64..), 0..6),
+            at: proptest::sample::Index,
+            flip in 1u8..,
+        ) {
+            let points = points.into_iter()
+                .map(|(partition, (term, position))| (PartitionId(partition), LogPoint::new(term, position)))
+                .collect();
+            let ticket = Ticket { graph, points };
+            prop_assert_eq!(ticket.to_string().parse::<Ticket>(), Ok(ticket.clone()));
+            let mut bytes = ticket.to_bytes();
+            let at = at.index(bytes.len());
+            prop_assert_eq!(Ticket::from_bytes(&bytes[..at]), Err(NotATicket));
+            bytes[at] ^= flip;
+            prop_assert_eq!(Ticket::from_bytes(&bytes), Err(NotATicket));
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The types of a live graph: what objects and associations there are, and what fields they have.
+
+use kith_schema::Schema;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The number of an object type or association type. It is unique over both in its graph, and is never used again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeId(pub u16);
+
+impl fmt::Display for TypeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The types of one live graph.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GraphTypes {
+    /// Made up when the graph is created; tickets carry it, and so does the database.
+    pub identity: u64,
+    /// How often the types have changed: 1 for a new graph.
+    pub revision: u64,
+    /// Object types by number.
+    pub objects: BTreeMap<TypeId, ObjectType>,
+    /// Association types by number.
+    pub associations: BTreeMap<TypeId, AssociationType>,
+}
+
+/// A type of objects.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ObjectType {
+    /// Its name.
+    pub name: String,
+    /// The schemas of its fields, oldest first, at least one. Records are written under the last one, and those of older ones
+    /// are read as if they had been.
+    pub schemas: Vec<Schema>,
+}
+
+/// A type of associations.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AssociationType {
+    /// Its name.
+    pub name: String,
+    /// As [`ObjectType::schemas`].
+    pub schemas: Vec<Schema>,
+    /// What the other direction of each association is.
+    pub inverse: Inverse,
+    /// The most associations that one read returns (TAO §3.4).
+    pub cap: u32,
+    /// Whether graph queries follow its associations.
+    pub adjacency: bool,
+}
+
+/// The other direction of a type's associations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inverse {
+    /// There is none.
+    None,
+    /// An association of the same type.
+    Symmetric,
+    /// An association of another type, whose inverse is this one. The type that was declared with `inverse` is the forward one.
+    Named {
+        /// The other type.
+        kind: TypeId,
+        /// Whether this is the type that was declared with `inverse`.
+        forward: bool,
+    },
+}
+
+impl AssociationType {
+    /// The cap of a type that names none.
+    pub const CAP_DEFAULT: u32 = 6_000;
+
+    /// The type of the other direction of an association of this type, which is `own`.
+    pub fn inverse_of(&self, own: TypeId) -> Option<TypeId> {
+        match self.inverse {
+            Inverse::None => None,
+            Inverse::Symmetric => Some(own),
+            Inverse::Named { kind, .. } => Some(kind),
+        }
+    }
+
+    /// Whether a write changes both directions.
+    pub fn is_two_sided(&self) -> bool {
+        self.inverse != Inverse::None
+    }
+}
+
+impl GraphTypes {
+    /// The object type of this name.
+    pub fn object(&self, name: &str) -> Option<(TypeId, &ObjectType)> {
+        self.objects.iter().find(|(_, kind)| kind.name == name).map(|(id, kind)| (*id, kind))
+    }
+
+    /// The association type of this name.
+    pub fn association(&self, name: &str) -> Option<(TypeId, &AssociationType)> {
+        self.associations.iter().find(|(_, kind)| kind.name == name).map(|(id, kind)| (*id, kind))
+    }
+}
