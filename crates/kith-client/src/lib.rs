@@ -18,7 +18,6 @@ mod settings;
 mod steering;
 mod stream;
 pub mod topology;
-mod transport;
 
 pub use at_hand::ListStore;
 pub use compute::{AggregateBuilder, ComputeBuilder};
@@ -32,6 +31,7 @@ pub use kith_api::{
     StreamStatus, parse_hedging,
 };
 pub use kith_net::security;
+pub use kith_net::transport::{EvaluateParts, FramedTransport, GrpcTransport, Transport, TransportKind};
 pub use kith_routing::{
     FanOutController, FanOutLimit, FanOutLimits, LoadSnapshot, QueryShape, Selector,
     fan_out::{ControllerState, LimitError, SelectorError},
@@ -42,4 +42,3 @@ pub use router_client::RouterClient;
 pub use session::{Caches, NetworkSource, Run, Session, Uncached};
 pub use settings::{OwnControllers, SessionSettings, SettingsError};
 pub use steering::Steering;
-pub use transport::{EvaluateParts, FramedTransport, GrpcTransport, Transport, TransportKind};

@@ -7,6 +7,7 @@ pub mod frames;
 mod in_flight;
 pub mod security;
 pub mod server;
+pub mod transport;
 
 pub use budget::{Budget, Charge};
 pub use endpoint::endpoint;

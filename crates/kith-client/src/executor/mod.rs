@@ -17,9 +17,9 @@ use crate::{
     settings::{SessionSettings, SettingsError},
     stream::Handing,
     topology::{Pinned, Topology},
-    transport::Transport,
 };
 use kith_api::{QueryError, QueryOptions};
+use kith_net::transport::Transport;
 use kith_ops::{FanOut, Value};
 use kith_routing::{
     Controllers, LoadSnapshot, PolicyState, QuotaPressure, ReplicaPolicy,

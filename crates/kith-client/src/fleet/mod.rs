@@ -2,8 +2,9 @@
 
 mod tasks;
 
-use crate::{topology::Topology, transport::Transport};
+use crate::topology::Topology;
 use arc_swap::ArcSwap;
+use kith_net::transport::Transport;
 use kith_routing::{
     Availability, Health, HealthChange, HealthEvent, HealthOptions, LoadMeter, RoutingTable, StoreReach,
 };

@@ -7,9 +7,10 @@ mod service;
 
 pub(crate) use patience::{overdue, patience};
 
-use crate::{schemas::Schemas, transport::TransportKind};
+use crate::schemas::Schemas;
 use futures::{StreamExt, stream::BoxStream};
 use kith_api::{QueryError, QueryOptions};
+use kith_net::transport::TransportKind;
 use kith_net::{
     frames::{Frames, decoded},
     security::{Dialer, GrpcChannel, TlsFailure},

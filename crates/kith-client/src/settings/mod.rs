@@ -6,9 +6,10 @@ mod tests;
 
 pub use controllers::OwnControllers;
 
-use crate::{steering::Steering, transport::TransportKind};
+use crate::steering::Steering;
 use kith_api::{ANSWER_BYTES_MAX, BATCH_KEYS_MAX};
 use kith_net::security::Dialer;
+use kith_net::transport::TransportKind;
 use kith_routing::{ReplicaPolicy, fan_out::SelectorError, load::Hedging, policy};
 use kith_wire::millis;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Requests under way: each a future that says what came of it, or of its next part.
 
-use crate::transport::{EvaluateParts, Transport};
 use futures::StreamExt;
+use kith_net::transport::{EvaluateParts, Transport};
 use kith_routing::execution::RequestId;
 use kith_wire::v1;
 use std::sync::Arc;

@@ -1,14 +1,14 @@
 //! How a request reaches a node: one trait, over frames or gRPC. The bodies are the same on
 //! both, so frames can only be faster, never able to do more.
 
+use crate::{
+    frames::{Frames, decoded},
+    security::{Dialer, GrpcChannel},
+};
 use futures::{
     FutureExt, StreamExt,
     future::BoxFuture,
     stream::{self, BoxStream},
-};
-use kith_net::{
-    frames::{Frames, decoded},
-    security::{Dialer, GrpcChannel},
 };
 use kith_wire::{
     MESSAGE_BYTES_MAX,
@@ -91,7 +91,7 @@ impl TransportKind {
     }
 
     /// Whether peers on this machine are asked past TCP.
-    pub(crate) fn is_local(self) -> bool {
+    pub fn is_local(self) -> bool {
         self == TransportKind::Framed
     }
 }
