@@ -16,7 +16,7 @@ pub mod topology;
 
 pub use compute::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery};
 pub use error::QueryError;
-pub use graph::Answered;
+pub use graph::{Answered, Served, ServedState};
 pub use kith_wire::{BATCH_KEYS_MAX, too_slow};
 pub use options::{CacheMode, Page, Proofs, QueryOptions, parse_hedging};
 pub use request::{Question, Reply, Request};

@@ -11,7 +11,7 @@ const LISTS_AT_A_TIME: usize = 512;
 
 /// Keeps whole neighbour lists in front of the nodes.
 ///
-/// Contract: a list that is read is the one that was kept for the same graph, at the same version, under the same edges.
+/// Contract: a list that is read is the one that was kept for the same graph, in the same state, under the same edges.
 pub trait ListStore: Send + Sync + 'static {
     /// The lists of `keys` that are kept, in the order of the keys.
     fn read(&self, graph: &Pinned, edge: &EdgeSelector, keys: &[u64]) -> Vec<Option<Arc<[u64]>>>;
@@ -43,7 +43,7 @@ impl Session {
 
     /// One fan-out in the background; `None` if the graph is at another version.
     async fn ask_at(&self, graph: &Pinned, fan_out: &FanOut) -> Result<Option<Value>, QueryError> {
-        let work = async |run: &mut Run<'_>| match run.pinned().version == graph.version {
+        let work = async |run: &mut Run<'_>| match run.pinned().pin == graph.pin {
             true => run.round(fan_out).await.map(Some),
             false => Ok(None),
         };

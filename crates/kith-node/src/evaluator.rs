@@ -54,7 +54,7 @@ impl Evaluator {
 
     async fn evaluated(&self, request: v1::EvaluateRequest, started: Instant) -> Result<Answered, Status> {
         let _in_flight = self.admit(&request, started)?;
-        let served = vec![v1::Served { name: request.name.clone(), version: request.version }];
+        let served = vec![v1::Served::of_version(request.name.clone(), request.version)];
         let job = self.let_in(request, &served, started)?;
         self.answer(job, served, started).await
     }

@@ -60,7 +60,7 @@ impl OwnRead {
         let served = vec![(store.clone(), version)];
         match records.damaged() {
             0 => {}
-            damaged => evaluator.note_damaged(damaged, &[v1::Served { name: store.clone(), version }]),
+            damaged => evaluator.note_damaged(damaged, &[v1::Served::of_version(store.clone(), version)]),
         }
         evaluator.quotas.answered(store, WayIn::Direct, || records.value_bytes());
         let schema = reader.schema().filter(|_| value == ValueType::Record).map(Schema::id);

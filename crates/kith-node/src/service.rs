@@ -38,7 +38,7 @@ impl NodeService {
             reads.told(&request.waits);
         }
         let served = held.served(&topology.borrow()).into_iter();
-        let served = served.map(|(name, version)| v1::Served { name, version }).collect();
+        let served = served.map(|(name, version)| v1::Served::of_version(name, version)).collect();
         let (files_damaged, files_repaired) = doctor.counts();
         Ok(v1::PingReply {
             node: *node,

@@ -92,7 +92,7 @@ impl Evaluator {
         cut: Cut,
     ) -> Result<Parts, Status> {
         let in_flight = self.admit(&request, started)?;
-        let served = vec![v1::Served { name: request.name.clone(), version: request.version }];
+        let served = vec![v1::Served::of_version(request.name.clone(), request.version)];
         let job = self.let_in(request, &served, started)?;
         let is_cut = match cut {
             Cut::Messages => job.plan.is_key_by_key(),

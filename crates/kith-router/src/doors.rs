@@ -12,7 +12,7 @@ impl Backend for GraphServer {
     fn stores(&self) -> Vec<(String, u64)> {
         let topology = self.session.topology();
         let stores = topology.stores.iter();
-        stores.map(|(name, store)| (name.clone(), store.pinned.version)).collect()
+        stores.map(|(name, store)| (name.clone(), store.pinned.version())).collect()
     }
 
     fn shape_of(&self, store: &str) -> Result<StoreShape, QueryError> {

@@ -5,7 +5,7 @@ use kith_api::QueryError;
 use kith_cache::ListCache;
 use kith_client::{
     ListStore, Session,
-    topology::{Graph, Pinned},
+    topology::{Graph, Pin, Pinned},
 };
 use kith_ops::{EdgeSelector, KindRole};
 use kith_process::topology::TopologyReceiver;
@@ -125,7 +125,7 @@ async fn fill_graph(
 ) -> Result<bool, QueryError> {
     let topology = session.topology();
     let graph: &Graph = topology.graph(&served.name)?;
-    if graph.pinned.version != served.version {
+    if graph.pinned.pin != Pin::Version(served.version) {
         return Ok(false);
     }
     // Every member has a list, if an empty one.

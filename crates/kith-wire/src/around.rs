@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn messages_in_slices_are_those_in_one_place() {
-        let served = v1::Served { name: "pages".to_owned(), version: 7 };
+        let served = v1::Served::of_version("pages".to_owned(), 7);
         for records in [Bytes::new(), Bytes::from_static(b"v"), vec![b'v'; 70_000].into()] {
             check(&v1::MultiGetReply { records: records.clone(), ..Default::default() });
             let (missing_partitions, profile) = (vec![1, 2], Some(v1::Profile::default()));
@@ -132,7 +132,7 @@ mod tests {
         let rest = v1::EvaluateReply {
             value: None,
             load: Some(v1::NodeLoad { requests_per_second: 7.5, clients: 3, in_flight: 1, leaving: false }),
-            served: vec![v1::Served { name: "pages".to_owned(), version: 7 }],
+            served: vec![v1::Served::of_version("pages".to_owned(), 7)],
             service_us: 300,
             slices: Vec::new(),
             quota_left: v1::QuotaLeft::QuotaTight.into(),

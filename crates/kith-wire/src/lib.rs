@@ -29,6 +29,13 @@ pub use error::{code_of, detail_of, status, too_slow, with_detail};
 pub use prost::Message;
 pub use rope::Rope;
 
+impl v1::Served {
+    /// A store or graph at one version.
+    pub fn of_version(name: String, version: u64) -> Self {
+        Self { name, version, ..Self::default() }
+    }
+}
+
 /// The encoded descriptors of the contract, for gRPC reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kith_descriptors.bin"));
 

@@ -156,7 +156,7 @@ mod tests {
             name in "[a-z]{0,9}",
             mut cuts in prop::collection::vec(0_usize..250, 0..6),
         ) {
-            let served = vec![v1::Served { name, version: u64::MAX }];
+            let served = vec![v1::Served::of_version(name, u64::MAX)];
             let slices = slices.into_iter().map(Bytes::from).collect();
             let message = v1::EvaluateReply { slices, served, service_us: 300, ..Default::default() };
             let bytes = Bytes::from(message.encode_to_vec());

@@ -55,7 +55,7 @@ fn message<M: Message + Default>(input: &[u8], cuts: &[usize]) {
 
 pub fn seeds() -> Vec<Seed> {
     let of = |kind: u8, message: Vec<u8>| [&[kind, 3, 20][..], &message].concat();
-    let served = vec![v1::Served { name: "village".to_owned(), version: u64::MAX }];
+    let served = vec![v1::Served::of_version("village".to_owned(), u64::MAX)];
     let slices = vec![Bytes::from_static(b"one slice"), Bytes::from_static(b""), Bytes::from_static(b"two")];
     let reply = v1::EvaluateReply { slices, served, service_us: 300, ..Default::default() };
     let network = v1::NetworkOperand { id: 9_043, want: 1 };

@@ -60,7 +60,11 @@ pub fn batch_answer_to_wire(answer: BatchAnswer) -> v1::MultiGetReply {
         complete: answer.is_complete(),
         missing_partitions: answer.missing_partitions,
         profile: answer.profile,
-        served: answer.served.into_iter().map(|(name, version)| v1::Served { name, version }).collect(),
+        served: answer
+            .served
+            .into_iter()
+            .map(|(name, version)| v1::Served::of_version(name, version))
+            .collect(),
         schema: answer.schema.map(|id| id.to_string()).unwrap_or_default(),
     }
 }

@@ -318,7 +318,7 @@ pub fn aggregate_answer_from_wire(
 }
 
 fn served_to_wire(served: Vec<(String, u64)>) -> Vec<v1::Served> {
-    served.into_iter().map(|(name, version)| v1::Served { name, version }).collect()
+    served.into_iter().map(|(name, version)| v1::Served::of_version(name, version)).collect()
 }
 
 fn served_from_wire(served: Vec<v1::Served>) -> Vec<(String, u64)> {

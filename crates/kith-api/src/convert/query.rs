@@ -3,7 +3,11 @@
 use super::{
     ConvertError, direction_from_wire, direction_to_wire, edges, workflow_from_wire, workflow_to_wire,
 };
-use crate::{Answered, CacheMode, Page, Proofs, QueryError, QueryOptions, Question, Request, parse_hedging};
+use crate::{
+    Answered, CacheMode, Page, Proofs, QueryError, QueryOptions, Question, Request, Served, ServedState,
+    parse_hedging,
+};
+use kith_live::Ticket;
 use kith_ops::{
     CommonAnswer, CommonPlan, GraphAnswer, GraphQuery, Network, NetworkAnswer, NetworkSizes, Operand,
     PathAnswer, Want, sets,
@@ -221,7 +225,7 @@ pub fn answered_to_wire(answered: Answered) -> v1::QueryReply {
         complete: answered.complete,
         missing_partitions: answered.missing_partitions,
         profile: answered.profile,
-        served: answered.served.into_iter().map(|(name, version)| v1::Served { name, version }).collect(),
+        served: answered.served.into_iter().map(state_to_wire).collect(),
     }
 }
 
@@ -236,9 +240,28 @@ pub fn answered_from_wire(reply: v1::QueryReply, ids_wanted: bool) -> Result<Ans
         answer: answer_from_wire(answer, ids_wanted).map_err(|error| malformed(error.to_string()))?,
         complete: reply.complete,
         missing_partitions: reply.missing_partitions,
-        served: reply.served.into_iter().map(|served| (served.name, served.version)).collect(),
+        served: reply.served.into_iter().map(state_from_wire).collect::<Result<_, _>>()?,
         profile: reply.profile,
     })
+}
+
+fn state_to_wire(served: Served) -> v1::Served {
+    let (version, ticket) = match served.state {
+        ServedState::Version(version) => (version, Vec::new()),
+        ServedState::Live(ticket) => (0, ticket.to_bytes()),
+    };
+    v1::Served { name: served.name, version, ticket: ticket.into() }
+}
+
+fn state_from_wire(served: v1::Served) -> Result<Served, QueryError> {
+    let state = match served.ticket.is_empty() {
+        true => ServedState::Version(served.version),
+        false => ServedState::Live(
+            Ticket::from_bytes(&served.ticket)
+                .map_err(|error| QueryError::Internal { detail: error.to_string() })?,
+        ),
+    };
+    Ok(Served { name: served.name, state })
 }
 
 /// An answer as the wire has it, whole.

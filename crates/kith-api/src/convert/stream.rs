@@ -54,7 +54,7 @@ impl StreamWriter {
             return v1::MultiGetPiece::default();
         }
         v1::MultiGetPiece {
-            served: Some(v1::Served { name: self.store.clone(), version }),
+            served: Some(v1::Served::of_version(self.store.clone(), version)),
             schema: schema.map(|id| id.to_string()).unwrap_or_default(),
             result_schema: result.map(|schema| schema.canonical().to_owned()).unwrap_or_default(),
             ..Default::default()

@@ -33,13 +33,13 @@ pub struct Topology {
     pub document: Arc<TopologyDocument>,
 }
 
-/// One version of a graph or store: what a query pins, from start to end.
+/// What a query reads of a graph or store, from start to end.
 #[derive(Debug)]
 pub struct Pinned {
     /// The name of the graph or store.
     pub name: String,
-    /// Its version; 0: none is served yet.
-    pub version: u64,
+    /// Its state.
+    pub pin: Pin,
     /// The version of each of its components: a load replaces those that it brings.
     pub components: Arc<BTreeMap<String, StoreVersion>>,
     /// `graph` or `store`, for messages.
@@ -48,10 +48,39 @@ pub struct Pinned {
     pub reach: StoreReach,
 }
 
-/// One graph at the version that queries pin.
+/// Which state of a graph or store a query reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pin {
+    /// One version, which never changes; 0: none is served yet.
+    Version(u64),
+    /// The state of a live graph: each partition at the position at which the query first reads it.
+    Live {
+        /// The identity of the graph ([`kith_live::GraphTypes::identity`]).
+        identity: u64,
+    },
+}
+
+impl Pin {
+    /// The version; `None` of a live graph.
+    pub fn version(self) -> Option<u64> {
+        match self {
+            Pin::Version(version) => Some(version),
+            Pin::Live { .. } => None,
+        }
+    }
+}
+
+impl Pinned {
+    /// The version as requests to nodes, schemas and messages name it; 0 of a live graph, and of a store without versions.
+    pub fn version(&self) -> u64 {
+        self.pin.version().unwrap_or_default()
+    }
+}
+
+/// One graph in the state that queries pin.
 #[derive(Debug)]
 pub struct Graph {
-    /// Its name and version.
+    /// Its name and state.
     pub pinned: Arc<Pinned>,
     /// Its kinds.
     pub schema: GraphSchema,
@@ -184,7 +213,9 @@ impl Topology {
     /// [`QueryError::UnknownStore`], [`QueryError::NotValues`] of a graph, [`QueryError::NoVersion`].
     pub fn store(&self, name: &str) -> Result<&Arc<ValueStore>, QueryError> {
         match self.stores.get(name) {
-            Some(store) if store.pinned.version == 0 => Err(QueryError::NoVersion { store: name.to_owned() }),
+            Some(store) if store.pinned.version() == 0 => {
+                Err(QueryError::NoVersion { store: name.to_owned() })
+            }
             Some(store) => Ok(store),
             None if self.document.stores.iter().any(|store| store.name == name) => {
                 Err(QueryError::NotValues { name: name.to_owned() })
@@ -223,7 +254,7 @@ fn pinned(store: &ServedDocument, what: &'static str, table: &RoutingTable) -> A
     let components = components.map(|component| (component.name.clone(), StoreVersion(component.version)));
     Arc::new(Pinned {
         name: store.name.clone(),
-        version: store.version,
+        pin: Pin::Version(store.version),
         components: Arc::new(components.collect()),
         what,
         reach,

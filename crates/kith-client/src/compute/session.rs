@@ -179,7 +179,7 @@ impl Session {
         let Some(id) = known.schema else {
             return Err(QueryError::NotRecords { store: store.to_owned(), value: known.value });
         };
-        let schema = self.schema(store, known.pinned.version, id).await?;
+        let schema = self.schema(store, known.pinned.version(), id).await?;
         Ok(match wanted {
             Wanted::Values => Checked::Values,
             Wanted::Compute(query) => Checked::Compute(computation(&query.plan, &schema)?, schema),

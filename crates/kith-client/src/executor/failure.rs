@@ -29,11 +29,11 @@ pub(super) fn query_error(
         return late_error(outcome, deadline_ms, is_lost);
     }
     // The query then begins again, on the version that the nodes have and at the nodes that own the partitions.
-    if any(&|reason| is_stale(reason, pinned.version)) {
+    if any(&|reason| is_stale(reason, pinned.version())) {
         return QueryError::VersionUnavailable {
             what: pinned.what,
             name: pinned.name.clone(),
-            version: pinned.version,
+            version: pinned.version(),
         };
     }
     let detail = said.last().cloned().unwrap_or_else(|| first.reason.to_string());

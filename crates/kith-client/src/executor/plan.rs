@@ -56,7 +56,7 @@ impl Executor {
         let shares = pinned.reach.shares(table, &availability, &partitions, required as usize, turn);
         let pin = |reach| Pinned {
             name: pinned.name.clone(),
-            version: pinned.version,
+            pin: pinned.pin,
             components: Arc::clone(&pinned.components),
             what: pinned.what,
             reach,

@@ -5,16 +5,21 @@ mod ask;
 use super::Session;
 use crate::{
     profile::Trace,
-    topology::{Graph, Pinned, Topology},
+    topology::{Graph, Pin, Pinned, Topology},
 };
-use kith_api::{Answered, BatchAnswer, CacheMode, QueryError, QueryOptions};
+use kith_api::{Answered, BatchAnswer, CacheMode, QueryError, QueryOptions, Served, ServedState};
+use kith_live::Ticket;
 use kith_ops::{
     CommonAnswer, GraphAnswer, GraphQuery, Input, Network, NetworkKey, NetworkPlan, Operation, Records, Step,
 };
 use kith_routing::execution::Failure;
 use kith_schema::SchemaId;
-use kith_types::OperationName;
-use std::{collections::BTreeSet, sync::Arc, time::Instant};
+use kith_types::{LogPoint, OperationName, PartitionId};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Instant,
+};
 
 /// One query on its way: what it pinned, how long it may take, what it did so far.
 pub struct Run<'a> {
@@ -27,6 +32,8 @@ pub struct Run<'a> {
     deadline: Instant,
     trace: Trace,
     missing: BTreeSet<u32>,
+    /// Of a live graph, the places in the logs at which partitions were read: further reads of them are at the same places.
+    reached: BTreeMap<PartitionId, LogPoint>,
     /// What went wrong with them.
     failures: Vec<Failure>,
 }
@@ -49,6 +56,7 @@ impl<'a> Run<'a> {
             deadline: started + session.patience(options),
             trace: Trace::new(started, options.profile || session.settings().trace_all),
             missing: BTreeSet::new(),
+            reached: BTreeMap::new(),
             failures: Vec::new(),
         }
     }
@@ -169,15 +177,27 @@ impl Run<'_> {
         self.trace
     }
 
+    /// What answered.
+    fn served(&self) -> Served {
+        let state = match self.pinned.pin {
+            Pin::Version(version) => ServedState::Version(version),
+            Pin::Live { identity } => {
+                ServedState::Live(Ticket { graph: identity, points: self.reached.clone() })
+            }
+        };
+        Served { name: self.pinned.name.clone(), state }
+    }
+
     pub(super) fn finish(self, mut answer: GraphAnswer) -> Answered {
         if let GraphAnswer::Ids(ids) | GraphAnswer::Common(CommonAnswer::Ids(ids)) = &mut answer {
             self.options.page.cut(ids);
         }
+        let served = vec![self.served()];
         Answered {
             answer,
             complete: self.missing.is_empty(),
             missing_partitions: self.missing.into_iter().collect(),
-            served: vec![(self.pinned.name.clone(), self.pinned.version)],
+            served,
             profile: self.trace.finish(),
         }
     }
@@ -186,7 +206,7 @@ impl Run<'_> {
         BatchAnswer {
             records,
             missing_partitions: self.missing.into_iter().collect(),
-            served: vec![(self.pinned.name.clone(), self.pinned.version)],
+            served: vec![(self.pinned.name.clone(), self.pinned.version())],
             profile: self.trace.finish(),
             schema,
         }

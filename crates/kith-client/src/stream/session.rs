@@ -41,7 +41,7 @@ impl Handing {
         if self.bytes_max < self.books.value_bytes() {
             return Err(QueryError::TooLarge { max: self.bytes_max });
         }
-        let (version, schema, result) = (self.known.pinned.version, self.schema(), self.result.clone());
+        let (version, schema, result) = (self.known.pinned.version(), self.schema(), self.result.clone());
         self.outlet.put(StreamItem::Piece(BatchPiece { positions, records, version, schema, result })).await;
         Ok(())
     }
@@ -160,7 +160,7 @@ fn footer(handing: &Handing, handed: Handed, run: Run<'_>, total: Duration) -> S
         status: StreamStatus::of(&counts),
         counts,
         failures: handed.failures.into_iter().map(StreamFailure::from).collect(),
-        version: handing.known.pinned.version,
+        version: handing.known.pinned.version(),
         schema: handing.schema(),
         crc32c: None,
         total,

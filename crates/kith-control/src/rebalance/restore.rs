@@ -66,7 +66,7 @@ mod tests {
             components: vec![],
             excluded: excluded.to_vec(),
         };
-        let served = vec![Served { name: "people".to_owned(), version: 7 }];
+        let served = vec![Served::of_version("people".to_owned(), 7)];
         let reply = PingReply { node: 3, served, ..Default::default() };
         assert!(!lacks(3, &reply, &store(7, &[4])));
         assert!(lacks(3, &reply, &store(7, &[3])));

@@ -57,7 +57,7 @@ fn options() -> v1::QueryOptions {
 }
 
 fn served() -> Vec<v1::Served> {
-    vec![v1::Served { name: "people".to_owned(), version: 7 }]
+    vec![v1::Served::of_version("people".to_owned(), 7)]
 }
 
 fn plan() -> v1::ComputePlan {

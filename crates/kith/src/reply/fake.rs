@@ -1,7 +1,7 @@
 //! A service that answers every question with something fixed, and can tell what it was asked.
 
 use futures::{FutureExt, future::BoxFuture};
-use kith_api::{Outlet, driven};
+use kith_api::{Outlet, Served, ServedState, driven};
 use kith_client::{
     Answered, BatchAnswer, BatchKeys, BatchPiece, BatchStream, QueryError, QueryOptions, Question, Reply,
     Request, Service, StoreShape, StreamFailure, StreamFooter, StreamItem, StreamStatus,
@@ -36,7 +36,7 @@ impl Fake {
             answer,
             complete: missing.is_empty(),
             missing_partitions: missing,
-            served: vec![(graph.to_owned(), 1)],
+            served: vec![Served { name: graph.to_owned(), state: ServedState::Version(1) }],
             profile: options.profile.then(profile),
         })
     }

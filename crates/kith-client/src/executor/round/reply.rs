@@ -34,7 +34,7 @@ impl Round<'_> {
 
     fn on_failure(&mut self, request: RequestId, node: NodeId, status: &Status) {
         let fleet = &self.executor.fleet;
-        let class = class_of(status, self.pinned.version);
+        let class = class_of(status, self.pinned.version());
         let is_late = matches!(class, FailureClass::DeadlineExceeded | FailureClass::Timeout);
         fleet.on(
             node,
@@ -125,7 +125,7 @@ impl Round<'_> {
         reply: &mut v1::EvaluateReply,
         more: bool,
     ) -> Option<(Part, bool)> {
-        let is_wrong_version = reply.served.iter().any(|served| served.version != self.pinned.version);
+        let is_wrong_version = reply.served.iter().any(|served| served.version != self.pinned.version());
         let open = self.open.get_mut(&request)?;
         let owed = &open.keys[open.heard..];
         let value = value_of_reply(reply, owed.len()).ok()?;

@@ -57,7 +57,7 @@ impl Round<'_> {
         let mut request = v1::EvaluateRequest {
             header: Some(header),
             name: self.pinned.name.clone(),
-            version: self.pinned.version,
+            version: self.pinned.version(),
             plan: Some(self.plan.clone()),
             in_slices: !self.in_parts,
             proofs: self.proofs,

@@ -117,7 +117,7 @@ fn drawn_stream(batch: &v1::MultiGetRequest, records: Bytes) -> Vec<(&'static st
     let first = v1::MultiGetPiece {
         positions: crate::body::encode_set(&[0, 2]),
         records,
-        served: Some(v1::Served { name: "s".to_owned(), version: 7 }),
+        served: Some(v1::Served::of_version("s".to_owned(), 7)),
         ..Default::default()
     };
     let footer = v1::StreamFooter {
