@@ -107,6 +107,9 @@ fn topology(served: &ServedDocument) -> TopologyDocument {
         routers: Vec::new(),
         stores: vec![served.clone()],
         kept: vec![KeptDocument { is_whole: true, at: served.clone() }],
+        live: vec![],
+        leaders: vec![],
+        databases: vec![],
         rebalance: None,
     }
 }

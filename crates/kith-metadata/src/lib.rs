@@ -33,6 +33,12 @@ pub mod keys {
     pub const STORES: &str = "stores/";
     /// Prefix of `DroppedDocument`s.
     pub const DROPPED: &str = "dropped/";
+    /// Prefix of `LiveGraphDocument`s.
+    pub const LIVE_GRAPHS: &str = "live-graphs/";
+    /// Prefix of `LeadersDocument`s.
+    pub const LEADERS: &str = "leaders/";
+    /// Prefix of `DatabaseDocument`s.
+    pub const DATABASES: &str = "databases/";
     /// The `RebalanceDocument` under way: absent if there is none. Pushes begin only while it is.
     pub const REBALANCE: &str = "rebalance";
     /// The `RebalanceDocument` that ended last: what it gave up waits here for its grace.
@@ -57,6 +63,26 @@ pub mod keys {
     /// The key of one store's document.
     pub fn store(name: &str) -> String {
         format!("{STORES}{name}")
+    }
+
+    /// The key of one live graph's document.
+    pub fn live_graph(name: &str) -> String {
+        format!("{LIVE_GRAPHS}{name}")
+    }
+
+    /// The key of the leaders of one live graph.
+    pub fn leaders(graph: &str) -> String {
+        format!("{LEADERS}{graph}")
+    }
+
+    /// The key of one database's document.
+    pub fn database(database: u32) -> String {
+        format!("{DATABASES}{database:06}")
+    }
+
+    /// The leased key of one database.
+    pub fn live_database(database: u32) -> String {
+        format!("{LIVE}databases/{database:06}")
     }
 
     /// The key of what is left of a dropped store.

@@ -8,8 +8,8 @@ use crate::{
 use futures::StreamExt;
 use kith_metadata::{MetadataError, MetadataStore, Snapshot, keys};
 use kith_wire::documents::{
-    ClusterDocument, DOCUMENT_FORMAT, Document, DocumentError, NodeDocument, RebalanceDocument,
-    RouterDocument, StoreDocument, TopologyDocument,
+    ClusterDocument, DOCUMENT_FORMAT, DatabaseDocument, Document, DocumentError, LeadersDocument,
+    LiveGraphDocument, NodeDocument, RebalanceDocument, RouterDocument, StoreDocument, TopologyDocument,
 };
 use std::{
     fs, io,
@@ -60,6 +60,9 @@ pub fn document_of(snapshot: &Snapshot) -> Result<TopologyDocument, TopologyErro
         routers: decode_under::<RouterDocument>(snapshot, keys::ROUTERS)?,
         stores: stores.iter().map(StoreDocument::served).collect(),
         kept: stores.iter().flat_map(StoreDocument::kept).collect(),
+        live: decode_under::<LiveGraphDocument>(snapshot, keys::LIVE_GRAPHS)?,
+        leaders: decode_under::<LeadersDocument>(snapshot, keys::LEADERS)?,
+        databases: decode_under::<DatabaseDocument>(snapshot, keys::DATABASES)?,
         rebalance: rebalance_of(snapshot)?,
     })
 }

@@ -4,6 +4,7 @@
 //! some; a document of another `format` is refused by its number.
 
 mod cluster;
+mod live;
 mod names;
 mod plan;
 mod rebalance;
@@ -11,6 +12,7 @@ mod served;
 mod stores;
 
 pub use cluster::{ClusterDocument, GroupDocument, ListedNodeDocument, NodeDocument, RouterDocument};
+pub use live::{DatabaseDocument, LeadersDocument, LiveGraphDocument};
 pub use plan::{
     AddedGroupDocument, BatchDocument, MoveDocument, NodeTotalsDocument, PairTotalsDocument, PlanDocument,
     RosterDocument, ShapeDocument, SizedStoreDocument,
@@ -152,6 +154,15 @@ pub struct TopologyDocument {
     /// Further versions that nodes keep. Only nodes and routers know them: clients have no use for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<KeptDocument>,
+    /// Live graphs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub live: Vec<LiveGraphDocument>,
+    /// Who leads their partitions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leaders: Vec<LeadersDocument>,
+    /// Processes with embedded databases.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub databases: Vec<DatabaseDocument>,
     /// The rebalance whose copies and given-up files still lie about: nodes free nothing by themselves while there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebalance: Option<String>,
@@ -180,6 +191,9 @@ impl TopologyDocument {
             nodes: self.nodes.clone(),
             routers: self.routers.clone(),
             stores: self.stores.clone(),
+            live: self.live.clone(),
+            leaders: self.leaders.clone(),
+            databases: Vec::new(),
             kept: Vec::new(),
             rebalance: None,
         }

@@ -226,6 +226,9 @@ mod tests {
             routers: vec![],
             stores: vec![],
             kept: vec![],
+            live: vec![],
+            leaders: vec![],
+            databases: vec![],
             rebalance: None,
         }
     }

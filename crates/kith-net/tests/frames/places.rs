@@ -38,6 +38,9 @@ fn topology(revision: u64, addrs: &[&str]) -> Arc<Topology> {
         routers: vec![],
         stores: vec![],
         kept: vec![],
+        live: vec![],
+        leaders: vec![],
+        databases: vec![],
         rebalance: None,
     };
     Arc::new(Topology::from_document(Arc::new(document)).expect("it makes sense"))

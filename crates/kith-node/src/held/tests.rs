@@ -25,6 +25,9 @@ fn topology(revision: u64, stores: Vec<ServedDocument>, kept: Vec<ServedDocument
         routers: vec![],
         stores,
         kept: kept.into_iter().map(|at| KeptDocument { is_whole: true, at }).collect(),
+        live: vec![],
+        leaders: vec![],
+        databases: vec![],
         rebalance: None,
     }
 }

@@ -3,11 +3,12 @@
 use super::golden;
 use kith_wire::documents::{
     AddedGroupDocument, BatchDocument, CancelledDocument, ClusterDocument, ColumnDocument, ComponentDocument,
-    DOCUMENT_FORMAT, DefinitionDocument, Document, DroppedDocument, FrozenDocument, GroupDocument,
-    HistoryDocument, HoldsDocument, KeptDocument, ListedNodeDocument, MoveDocument, NodeDocument,
-    NodeTotalsDocument, PairTotalsDocument, PhaseDocument, PlanDocument, RebalanceDocument, ReclaimDocument,
-    RosterDocument, RouterDocument, RunningDocument, ServedDocument, ShapeDocument, SizedStoreDocument,
-    StopDocument, StoreDocument, TopologyDocument, TransferDocument, VersionDocument,
+    DOCUMENT_FORMAT, DatabaseDocument, DefinitionDocument, Document, DroppedDocument, FrozenDocument,
+    GroupDocument, HistoryDocument, HoldsDocument, KeptDocument, LeadersDocument, ListedNodeDocument,
+    LiveGraphDocument, MoveDocument, NodeDocument, NodeTotalsDocument, PairTotalsDocument, PhaseDocument,
+    PlanDocument, RebalanceDocument, ReclaimDocument, RosterDocument, RouterDocument, RunningDocument,
+    ServedDocument, ShapeDocument, SizedStoreDocument, StopDocument, StoreDocument, TopologyDocument,
+    TransferDocument, VersionDocument,
 };
 use std::fmt::Debug;
 use std::num::NonZeroU64;
@@ -171,6 +172,9 @@ fn topology() -> TopologyDocument {
         routers: vec![router()],
         stores: vec![graph(), store().served()],
         kept: store().kept().map(|kept| KeptDocument { is_whole: true, ..kept }).collect(),
+        live: vec![],
+        leaders: vec![],
+        databases: vec![],
         rebalance: Some("rebalance-1".to_owned()),
     }
 }
@@ -237,6 +241,37 @@ fn rebalance() -> RebalanceDocument {
     }
 }
 
+fn live_graph() -> LiveGraphDocument {
+    LiveGraphDocument {
+        format: FORMAT,
+        name: "social".to_owned(),
+        identity: u64::MAX,
+        types: r#"{"objects":[]}"#.to_owned(),
+        storage: "database:0".to_owned(),
+        who: "anna".to_owned(),
+    }
+}
+
+fn leaders() -> LeadersDocument {
+    LeadersDocument {
+        format: FORMAT,
+        graph: "social".to_owned(),
+        term_last: 9,
+        nodes: vec![3, 0, 1],
+        terms: vec![9, 0, 4],
+    }
+}
+
+fn database() -> DatabaseDocument {
+    DatabaseDocument {
+        format: FORMAT,
+        database: 0,
+        addr: "127.0.0.1:7005".to_owned(),
+        http: "127.0.0.1:7085".to_owned(),
+        pid: 4_711,
+    }
+}
+
 /// The file has these bytes, they are read as this, and the rules for newer documents hold.
 fn check<D: Document + PartialEq + Debug>(name: &str, document: &D) {
     let golden = golden::file(&format!("documents/{name}.json"), &document.encode());
@@ -264,4 +299,7 @@ fn documents_of_the_metadata() {
     check("store-version", &store().served());
     check("topology", &topology());
     check("rebalance", &rebalance());
+    check("live-graph", &live_graph());
+    check("leaders", &leaders());
+    check("database", &database());
 }
