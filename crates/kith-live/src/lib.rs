@@ -19,7 +19,11 @@ pub use coding::Garbled;
 pub use intent::{Edge, EdgeContent, Intent};
 pub use rows::{Association, AssociationKey, Data, ListKey, ListPlace, Object, Pair};
 pub use ticket::{NotATicket, Ticket};
-pub use types::{AssociationType, GraphTypes, Inverse, ObjectType, TypeId};
+pub use types::{
+    AssociationDocument, AssociationType, CAP_MAX, DeclaredAssociation, DeclaredInverse, DeclaredObject,
+    DeclaredTypes, GraphTypes, Inverse, ObjectDocument, ObjectType, Subject, TEXT_BYTES_MAX, TYPES_MAX,
+    TypeChange, TypeId, TypeKind, TypesDocument, TypesError, TypesFault,
+};
 pub use write::{
     ASSOCIATION_BYTES_MAX, Conditions, Done, Mutation, NotAWriteId, OBJECT_BYTES_MAX, Outcome, Refusal,
     WRITE_ID_BYTES_MAX, Write, WriteId,

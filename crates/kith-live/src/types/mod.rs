@@ -1,8 +1,26 @@
 //! The types of a live graph: what objects and associations there are, and what fields they have.
 
+mod declared;
+mod document;
+mod evolve;
+mod fault;
+mod parse;
+
+pub use declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
+pub use document::{AssociationDocument, ObjectDocument, TypesDocument};
+pub use evolve::TypeChange;
+pub use fault::{Subject, TypeKind, TypesError, TypesFault};
+
 use kith_schema::Schema;
 use std::collections::BTreeMap;
 use std::fmt;
+
+/// The most types of a graph: their numbers have 16 bits, and 0 is not used.
+pub const TYPES_MAX: usize = 65_535;
+/// The greatest [`AssociationType::cap`]: a bound on what one read returns.
+pub const CAP_MAX: u32 = 100_000;
+/// The longest text or document of types: metadata stores refuse values of more than 1.5 MiB.
+pub const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// The number of an object type or association type. It is unique over both in its graph, and is never used again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,8 +50,9 @@ pub struct GraphTypes {
 pub struct ObjectType {
     /// Its name.
     pub name: String,
-    /// The schemas of its fields, oldest first, at least one. Records are written under the last one, and those of older ones
-    /// are read as if they had been.
+    /// The schemas of its fields, oldest first; none as long as the type has no fields. Records are written under the last one,
+    /// and those of older ones are read as if they had been. Rows without a record, from before the type had fields, are read
+    /// as records in which every field is null or has its default.
     pub schemas: Vec<Schema>,
 }
 
@@ -98,3 +117,6 @@ impl GraphTypes {
         self.associations.iter().find(|(_, kind)| kind.name == name).map(|(id, kind)| (*id, kind))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,214 @@
+//! Types as a person declares them in TOML (`docs/formats/graph-types.md`), and their canonical text.
+
+use super::{AssociationType, GraphTypes, Inverse};
+use kith_schema::Schema;
+use serde_json::Value;
+use std::fmt::{self, Write as _};
+
+/// The types that a text declares, in its order. [`str::parse`] reads the text, and [`fmt::Display`] writes its canonical form,
+/// which parses to an equal value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeclaredTypes {
+    /// The object types.
+    pub objects: Vec<DeclaredObject>,
+    /// The association types, without those that are the inverse of another.
+    pub associations: Vec<DeclaredAssociation>,
+}
+
+/// A declared type of objects.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeclaredObject {
+    /// Its name.
+    pub name: String,
+    /// Its fields; `None` if it has none.
+    pub fields: Option<Schema>,
+}
+
+/// A declared type of associations, together with its inverse.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeclaredAssociation {
+    /// Its name.
+    pub name: String,
+    /// Its fields, which are also those of its inverse; `None` if it has none.
+    pub fields: Option<Schema>,
+    /// The most associations that one read returns.
+    pub cap: u32,
+    /// Whether graph queries follow its associations.
+    pub adjacency: bool,
+    /// The other direction.
+    pub inverse: DeclaredInverse,
+}
+
+/// The other direction of a declared type.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "fields are named as those of DeclaredAssociation")]
+pub enum DeclaredInverse {
+    /// There is none.
+    None,
+    /// The type is its own inverse.
+    Symmetric,
+    /// A type of its own, which has the same fields.
+    Named { name: String, cap: u32, adjacency: bool },
+}
+
+/// A table of fields is written on one line if that line is no longer than this.
+const LINE_CHARS_MAX: usize = 100;
+
+impl GraphTypes {
+    /// The types as a text would declare them now, in the order of their numbers.
+    pub fn declared(&self) -> DeclaredTypes {
+        let objects = self
+            .objects
+            .values()
+            .map(|kind| DeclaredObject { name: kind.name.clone(), fields: kind.schemas.last().cloned() });
+        let forward = self.associations.values().filter_map(|kind| self.declared_association(kind));
+        DeclaredTypes { objects: objects.collect(), associations: forward.collect() }
+    }
+
+    /// `None` if the type is the inverse of another.
+    fn declared_association(&self, kind: &AssociationType) -> Option<DeclaredAssociation> {
+        let inverse = match kind.inverse {
+            Inverse::None => DeclaredInverse::None,
+            Inverse::Symmetric => DeclaredInverse::Symmetric,
+            Inverse::Named { forward: false, .. } => return None,
+            Inverse::Named { kind, .. } => {
+                let inverse = self.associations.get(&kind)?;
+                DeclaredInverse::Named {
+                    name: inverse.name.clone(),
+                    cap: inverse.cap,
+                    adjacency: inverse.adjacency,
+                }
+            }
+        };
+        Some(DeclaredAssociation {
+            name: kind.name.clone(),
+            fields: kind.schemas.last().cloned(),
+            cap: kind.cap,
+            adjacency: kind.adjacency,
+            inverse,
+        })
+    }
+}
+
+impl fmt::Display for DeclaredTypes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let objects = self.objects.iter().map(DeclaredObject::to_toml);
+        let associations = self.associations.iter().map(DeclaredAssociation::to_toml);
+        f.write_str(&objects.chain(associations).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+impl DeclaredObject {
+    fn to_toml(&self) -> String {
+        let header = format!("object.{}", self.name);
+        format!("[{header}]\n{}", fields_to_toml(&header, self.fields.as_ref()))
+    }
+}
+
+impl DeclaredAssociation {
+    fn to_toml(&self) -> String {
+        let header = format!("association.{}", self.name);
+        let mut text = format!("[{header}]\n");
+        match &self.inverse {
+            DeclaredInverse::None => {}
+            DeclaredInverse::Symmetric => text.push_str("symmetric = true\n"),
+            DeclaredInverse::Named { name, .. } => text.push_str(&format!("inverse = \"{name}\"\n")),
+        }
+        text.push_str(&limits_to_toml(self.cap, self.adjacency, AssociationType::CAP_DEFAULT, true));
+        text.push_str(&fields_to_toml(&header, self.fields.as_ref()));
+        if let DeclaredInverse::Named { name, cap, adjacency } = &self.inverse {
+            let limits = limits_to_toml(*cap, *adjacency, self.cap, self.adjacency);
+            if !limits.is_empty() {
+                text.push_str(&format!("\n[association.{name}]\n{limits}"));
+            }
+        }
+        text
+    }
+}
+
+/// What differs from the given defaults.
+fn limits_to_toml(cap: u32, adjacency: bool, cap_default: u32, adjacency_default: bool) -> String {
+    let mut text = String::new();
+    if cap != cap_default {
+        text.push_str(&format!("cap = {cap}\n"));
+    }
+    if adjacency != adjacency_default {
+        text.push_str(&format!("adjacency = {adjacency}\n"));
+    }
+    text
+}
+
+/// The fields on one line if they fit there, and otherwise as a table below the type's own.
+fn fields_to_toml(header: &str, schema: Option<&Schema>) -> String {
+    let Some(schema) = schema else { return String::new() };
+    let fields = field_lines(schema);
+    let line = format!("fields = {{ {} }}\n", fields.join(", "));
+    if line.len() <= LINE_CHARS_MAX {
+        return line;
+    }
+    format!("[{header}.fields]\n{}\n", fields.join("\n"))
+}
+
+fn field_lines(schema: &Schema) -> Vec<String> {
+    // The canonical text is the only place where a schema spells its defaults.
+    let canonical: Value = serde_json::from_str(schema.canonical()).unwrap_or_default();
+    let spelled = |index: usize| canonical["fields"][index].get("default");
+    let fields = schema.fields().iter().enumerate();
+    fields
+        .map(|(index, field)| {
+            let kind = format!("\"{}\"", field.field_type());
+            let mut line = format!("{} = ", key_to_toml(field.name()));
+            match (field.is_nullable(), spelled(index)) {
+                (false, None) => line.push_str(&kind),
+                (nullable, default) => {
+                    line.push_str(&format!("{{ type = {kind}"));
+                    line.push_str(if nullable { ", nullable = true" } else { "" });
+                    if let Some(default) = default {
+                        line.push_str(&format!(", default = {}", value_to_toml(default)));
+                    }
+                    line.push_str(" }");
+                }
+            }
+            line
+        })
+        .collect()
+}
+
+fn key_to_toml(key: &str) -> String {
+    let bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if !key.is_empty() && key.bytes().all(bare) { key.to_owned() } else { text_to_toml(key) }
+}
+
+fn value_to_toml(value: &Value) -> String {
+    match value {
+        Value::String(text) => text_to_toml(text),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(value_to_toml).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(members) => {
+            let members =
+                members.iter().map(|(key, it)| format!("{} = {}", key_to_toml(key), value_to_toml(it)));
+            format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
+        }
+        // Numbers and truth values are spelled as in JSON. There is no null: a default is a value.
+        other => other.to_string(),
+    }
+}
+
+/// A basic string of TOML.
+fn text_to_toml(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            // Writing to a string cannot fail.
+            control if control.is_control() => {
+                let _ = write!(quoted, "\\u{:04X}", u32::from(control));
+            }
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

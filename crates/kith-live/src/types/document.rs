@@ -1,0 +1,181 @@
+//! Types as the metadata keep them: a part of the document of a graph (`docs/formats/graph-types.md`).
+
+use super::fault::{Subject, TypeKind, TypesError, TypesFault};
+use super::{AssociationType, CAP_MAX, GraphTypes, Inverse, ObjectType, TypeId};
+use kith_schema::Schema;
+use kith_types::check_component_name;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The types of a graph in JSON.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TypesDocument {
+    /// [`GraphTypes::identity`], in 16 hexadecimal digits.
+    pub identity: String,
+    /// [`GraphTypes::revision`].
+    pub revision: u64,
+    /// Ascending by number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<ObjectDocument>,
+    /// Ascending by number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub associations: Vec<AssociationDocument>,
+}
+
+/// An object type in JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ObjectDocument {
+    /// Its number.
+    pub number: u16,
+    /// Its name.
+    pub name: String,
+    /// The canonical forms of its schemas, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schemas: Vec<String>,
+}
+
+/// An association type in JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AssociationDocument {
+    /// Its number.
+    pub number: u16,
+    /// Its name.
+    pub name: String,
+    /// As [`ObjectDocument::schemas`]. Of an inverse: none, as they are those of its forward type.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub schemas: Vec<String>,
+    /// Whether the type is its own inverse.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub symmetric: bool,
+    /// The number of its inverse.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inverse: Option<u16>,
+    /// The number of the type that this one is the inverse of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inverse_of: Option<u16>,
+    /// [`AssociationType::cap`].
+    pub cap: u32,
+    /// [`AssociationType::adjacency`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adjacency: bool,
+}
+
+impl From<&GraphTypes> for TypesDocument {
+    fn from(types: &GraphTypes) -> Self {
+        let object = |(number, kind): (&TypeId, &ObjectType)| ObjectDocument {
+            number: number.0,
+            name: kind.name.clone(),
+            schemas: canonical(&kind.schemas),
+        };
+        let association = |(number, kind): (&TypeId, &AssociationType)| {
+            let (inverse, inverse_of) = match kind.inverse {
+                Inverse::Named { kind, forward: true } => (Some(kind.0), None),
+                Inverse::Named { kind, forward: false } => (None, Some(kind.0)),
+                Inverse::None | Inverse::Symmetric => (None, None),
+            };
+            AssociationDocument {
+                number: number.0,
+                name: kind.name.clone(),
+                schemas: if inverse_of.is_some() { Vec::new() } else { canonical(&kind.schemas) },
+                symmetric: kind.inverse == Inverse::Symmetric,
+                inverse,
+                inverse_of,
+                cap: kind.cap,
+                adjacency: kind.adjacency,
+            }
+        };
+        TypesDocument {
+            identity: format!("{:016x}", types.identity),
+            revision: types.revision,
+            objects: types.objects.iter().map(object).collect(),
+            associations: types.associations.iter().map(association).collect(),
+        }
+    }
+}
+
+impl TryFrom<TypesDocument> for GraphTypes {
+    type Error = TypesError;
+
+    fn try_from(document: TypesDocument) -> Result<Self, TypesError> {
+        let identity = u64::from_str_radix(&document.identity, 16);
+        let identity = identity.map_err(|_| damaged("the identity is not a hexadecimal number"))?;
+        let mut types = GraphTypes { identity, revision: document.revision, ..Self::default() };
+        let mut numbers = BTreeSet::from([0]);
+        let mut names = BTreeSet::new();
+        for it in document.objects {
+            check(TypeKind::Object, it.number, &it.name, (&mut numbers, &mut names))?;
+            let schemas = parsed(TypeKind::Object, &it.name, &it.schemas)?;
+            types.objects.insert(TypeId(it.number), ObjectType { name: it.name, schemas });
+        }
+        for it in document.associations {
+            check(TypeKind::Association, it.number, &it.name, (&mut numbers, &mut names))?;
+            types.associations.insert(TypeId(it.number), association(it)?);
+        }
+        share_schemas(&mut types.associations)?;
+        Ok(types)
+    }
+}
+
+fn association(it: AssociationDocument) -> Result<AssociationType, TypesError> {
+    let inverse = match (it.symmetric, it.inverse, it.inverse_of) {
+        (false, None, None) => Inverse::None,
+        (true, None, None) => Inverse::Symmetric,
+        (false, Some(kind), None) => Inverse::Named { kind: TypeId(kind), forward: true },
+        (false, None, Some(kind)) => Inverse::Named { kind: TypeId(kind), forward: false },
+        _ => return Err(damaged("a type has more than one inverse")),
+    };
+    if !(1..=CAP_MAX).contains(&it.cap) {
+        return Err(damaged("a cap is 0 or too large"));
+    }
+    let schemas = parsed(TypeKind::Association, &it.name, &it.schemas)?;
+    Ok(AssociationType { name: it.name, schemas, inverse, cap: it.cap, adjacency: it.adjacency })
+}
+
+/// Gives each inverse the schemas of its forward type, and checks that the two name each other.
+fn share_schemas(associations: &mut BTreeMap<TypeId, AssociationType>) -> Result<(), TypesError> {
+    let mut shared = Vec::new();
+    for (number, kind) in &*associations {
+        let Inverse::Named { kind: other, forward } = kind.inverse else { continue };
+        let found = associations.get(&other).ok_or_else(|| damaged("an inverse does not exist"))?;
+        if found.inverse != (Inverse::Named { kind: *number, forward: !forward }) || other == *number {
+            return Err(damaged("two types are not the inverse of each other"));
+        }
+        if forward {
+            shared.push((other, kind.schemas.clone()));
+        }
+    }
+    for (number, schemas) in shared {
+        if let Some(kind) = associations.get_mut(&number) {
+            kind.schemas = schemas;
+        }
+    }
+    Ok(())
+}
+
+fn check(
+    kind: TypeKind,
+    number: u16,
+    name: &str,
+    (numbers, names): (&mut BTreeSet<u16>, &mut BTreeSet<(TypeKind, String)>),
+) -> Result<(), TypesError> {
+    if !numbers.insert(number) {
+        return Err(damaged("a number is 0 or used twice"));
+    }
+    if check_component_name(name).is_err() || !names.insert((kind, name.to_owned())) {
+        return Err(damaged("a name is not allowed or used twice"));
+    }
+    Ok(())
+}
+
+fn parsed(kind: TypeKind, name: &str, schemas: &[String]) -> Result<Vec<Schema>, TypesError> {
+    let wrong = |_| Subject::new(kind, name).is(TypesFault::Document { detail: "a schema cannot be read" });
+    schemas.iter().map(|text| text.parse::<Schema>().map_err(wrong)).collect()
+}
+
+fn canonical(schemas: &[Schema]) -> Vec<String> {
+    schemas.iter().map(|schema| schema.canonical().to_owned()).collect()
+}
+
+fn damaged(detail: &'static str) -> TypesError {
+    TypesError::whole(TypesFault::Document { detail })
+}

@@ -1,0 +1,302 @@
+//! How the types of a graph change while its data exist. Nothing is rewritten: old records are read under their own schemas.
+
+use super::declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
+use super::fault::{Subject, TypeKind, TypesError, TypesFault};
+use super::{
+    AssociationType, GraphTypes, Inverse, ObjectType, TEXT_BYTES_MAX, TYPES_MAX, TypeId, TypesDocument,
+};
+use kith_schema::{Change, Changes, Schema, compatible, nearest};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// The most schemas of a type: [`crate::Data::schema`] has 16 bits.
+const SCHEMAS_MAX: usize = 65_535;
+
+/// One difference between the types of a graph and those that a text declares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub enum TypeChange {
+    /// A new type.
+    Added { kind: TypeKind, name: String, number: TypeId },
+    /// The fields of a type, and of its inverse if it has one, change.
+    Fields { kind: TypeKind, name: String, change: Change },
+    /// An association type has another cap.
+    Cap { name: String, was: u32, now: u32 },
+    /// Graph queries follow the associations of a type from now on, or no longer.
+    Adjacency { name: String, now: bool },
+}
+
+impl fmt::Display for TypeChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TypeChange::Added { kind, name, number } => {
+                write!(f, "{kind} type {name:?} is new and gets number {number}")
+            }
+            TypeChange::Fields { kind, name, change } => write!(f, "{kind} type {name:?}: {change}"),
+            TypeChange::Cap { name, was, now } => {
+                write!(f, "association type {name:?}: the cap was {was} and is now {now}")
+            }
+            TypeChange::Adjacency { name, now: true } => {
+                write!(f, "association type {name:?}: graph queries can now follow it")
+            }
+            TypeChange::Adjacency { name, now: false } => {
+                write!(f, "association type {name:?}: graph queries can no longer follow it")
+            }
+        }
+    }
+}
+
+impl GraphTypes {
+    /// The types of a new graph.
+    ///
+    /// # Errors
+    /// [`TypesError`] if there are too many.
+    pub fn new(identity: u64, declared: &DeclaredTypes) -> Result<Self, TypesError> {
+        let (types, _) = Self { identity, ..Self::default() }.evolve(declared)?;
+        Ok(Self { revision: 1, ..types })
+    }
+
+    /// The types after a text was applied to these, and what changes. If nothing changes, neither does the revision.
+    ///
+    /// New types, new caps and changes of `adjacency` are allowed, and changes of fields within the rules of
+    /// [`kith_schema::compatible`], which must hold for every earlier schema of the type. Types cannot be removed, so their
+    /// numbers are never used again. The other direction of a type cannot change.
+    ///
+    /// # Errors
+    /// [`TypesError`]: the first thing that is not allowed.
+    pub fn evolve(&self, declared: &DeclaredTypes) -> Result<(GraphTypes, Vec<TypeChange>), TypesError> {
+        let mut evolution = Evolution { types: self.clone(), changes: Vec::new() };
+        for object in &declared.objects {
+            evolution.object(object)?;
+        }
+        for association in &declared.associations {
+            evolution.association(association)?;
+        }
+        self.check_none_missing(declared)?;
+        let Evolution { mut types, changes } = evolution;
+        if !changes.is_empty() {
+            types.revision += 1;
+            let document = serde_json::to_vec(&TypesDocument::from(&types)).unwrap_or_default();
+            if TEXT_BYTES_MAX < document.len() {
+                return Err(TypesError::whole(TypesFault::TooLong { bytes: document.len() }));
+            }
+        }
+        Ok((types, changes))
+    }
+
+    fn check_none_missing(&self, declared: &DeclaredTypes) -> Result<(), TypesError> {
+        let objects: BTreeSet<&str> = declared.objects.iter().map(|it| it.name.as_str()).collect();
+        let associations: BTreeSet<&str> = declared
+            .associations
+            .iter()
+            .flat_map(|it| [Some(it.name.as_str()), it.inverse.name()])
+            .flatten()
+            .collect();
+        let missing = |kind, name: &str, known: &BTreeSet<&str>| {
+            let near = nearest(name, known.iter().copied());
+            Err(Subject::new(kind, name).is(TypesFault::Missing { near }))
+        };
+        if let Some(kind) = self.objects.values().find(|kind| !objects.contains(kind.name.as_str())) {
+            return missing(TypeKind::Object, &kind.name, &objects);
+        }
+        match self.associations.values().find(|kind| !associations.contains(kind.name.as_str())) {
+            Some(kind) => missing(TypeKind::Association, &kind.name, &associations),
+            None => Ok(()),
+        }
+    }
+
+    /// The other direction of an association type, for messages.
+    fn direction_of(&self, kind: &AssociationType) -> String {
+        let name = |id: &TypeId| self.associations.get(id).map(|kind| kind.name.as_str()).unwrap_or_default();
+        match &kind.inverse {
+            Inverse::None => "has no inverse".to_owned(),
+            Inverse::Symmetric => "is symmetric".to_owned(),
+            Inverse::Named { kind, forward: true } => format!("has the inverse {:?}", name(kind)),
+            Inverse::Named { kind, forward: false } => format!("is the inverse of {:?}", name(kind)),
+        }
+    }
+}
+
+impl DeclaredInverse {
+    fn name(&self) -> Option<&str> {
+        match self {
+            DeclaredInverse::Named { name, .. } => Some(name),
+            DeclaredInverse::None | DeclaredInverse::Symmetric => None,
+        }
+    }
+
+    /// As [`GraphTypes::direction_of`].
+    fn direction(&self) -> String {
+        match self {
+            DeclaredInverse::None => "has no inverse".to_owned(),
+            DeclaredInverse::Symmetric => "is symmetric".to_owned(),
+            DeclaredInverse::Named { name, .. } => format!("has the inverse {name:?}"),
+        }
+    }
+}
+
+/// The types so far, and what has changed so far.
+struct Evolution {
+    types: GraphTypes,
+    changes: Vec<TypeChange>,
+}
+
+impl Evolution {
+    fn object(&mut self, declared: &DeclaredObject) -> Result<(), TypesError> {
+        let subject = Subject::new(TypeKind::Object, declared.name.as_str());
+        let found = self.types.objects.iter_mut().find(|(_, kind)| kind.name == declared.name);
+        if let Some((_, kind)) = found {
+            let changes = evolve_fields(&subject, &mut kind.schemas, declared.fields.as_ref())?;
+            self.note_fields(&subject, changes);
+            return Ok(());
+        }
+        let number = self.number()?;
+        let schemas = declared.fields.iter().cloned().collect();
+        self.types.objects.insert(number, ObjectType { name: declared.name.clone(), schemas });
+        self.note_added(&subject, number);
+        Ok(())
+    }
+
+    fn association(&mut self, declared: &DeclaredAssociation) -> Result<(), TypesError> {
+        let subject = Subject::new(TypeKind::Association, declared.name.as_str());
+        let Some((number, kind)) = self.types.association(&declared.name) else {
+            return self.add_association(&subject, declared);
+        };
+        let was = self.types.direction_of(kind);
+        let now = declared.inverse.direction();
+        if was != now {
+            return Err(subject.is(TypesFault::InverseChanged { was, now }));
+        }
+        let inverse = kind.inverse_of(number).filter(|inverse| *inverse != number);
+        if let Some(kind) = self.types.associations.get_mut(&number) {
+            let changes = evolve_fields(&subject, &mut kind.schemas, declared.fields.as_ref())?;
+            let schemas = kind.schemas.clone();
+            self.note_fields(&subject, changes);
+            if let Some(kind) = inverse.and_then(|inverse| self.types.associations.get_mut(&inverse)) {
+                kind.schemas = schemas;
+            }
+        }
+        self.set_limits(number, declared.cap, declared.adjacency);
+        if let (Some(inverse), DeclaredInverse::Named { cap, adjacency, .. }) = (inverse, &declared.inverse) {
+            self.set_limits(inverse, *cap, *adjacency);
+        }
+        Ok(())
+    }
+
+    fn add_association(
+        &mut self,
+        subject: &Subject,
+        declared: &DeclaredAssociation,
+    ) -> Result<(), TypesError> {
+        let schemas: Vec<Schema> = declared.fields.iter().cloned().collect();
+        let (name, cap, adjacency) = (declared.name.clone(), declared.cap, declared.adjacency);
+        let mut kind =
+            AssociationType { name, schemas: schemas.clone(), inverse: Inverse::None, cap, adjacency };
+        let number = self.number()?;
+        match &declared.inverse {
+            DeclaredInverse::None => {}
+            DeclaredInverse::Symmetric => kind.inverse = Inverse::Symmetric,
+            DeclaredInverse::Named { name, cap, adjacency } => {
+                let other = Subject::new(TypeKind::Association, name.as_str());
+                if let Some((_, found)) = self.types.association(name) {
+                    let was = self.types.direction_of(found);
+                    let now = format!("is the inverse of {:?}", declared.name);
+                    return Err(other.is(TypesFault::InverseChanged { was, now }));
+                }
+                // The inverse gets the number after that of its forward type, which must be taken first.
+                self.insert(subject, number, kind.clone());
+                let inverse_number = self.number()?;
+                kind.inverse = Inverse::Named { kind: inverse_number, forward: true };
+                self.types.associations.insert(number, kind);
+                let inverse = Inverse::Named { kind: number, forward: false };
+                let (name, cap, adjacency) = (name.clone(), *cap, *adjacency);
+                self.insert(
+                    &other,
+                    inverse_number,
+                    AssociationType { name, schemas, inverse, cap, adjacency },
+                );
+                return Ok(());
+            }
+        }
+        self.insert(subject, number, kind);
+        Ok(())
+    }
+
+    fn insert(&mut self, subject: &Subject, number: TypeId, kind: AssociationType) {
+        self.types.associations.insert(number, kind);
+        self.note_added(subject, number);
+    }
+
+    fn set_limits(&mut self, number: TypeId, cap: u32, adjacency: bool) {
+        let Some(kind) = self.types.associations.get_mut(&number) else { return };
+        let was = std::mem::replace(&mut kind.cap, cap);
+        if was != cap {
+            self.changes.push(TypeChange::Cap { name: kind.name.clone(), was, now: cap });
+        }
+        if std::mem::replace(&mut kind.adjacency, adjacency) != adjacency {
+            self.changes.push(TypeChange::Adjacency { name: kind.name.clone(), now: adjacency });
+        }
+    }
+
+    /// The number after the greatest: no type is ever removed, so it was never used.
+    fn number(&self) -> Result<TypeId, TypesError> {
+        let last = self.types.objects.keys().chain(self.types.associations.keys()).max();
+        let next = last.copied().unwrap_or_default().0.checked_add(1).map(TypeId);
+        next.ok_or_else(|| TypesError::whole(TypesFault::TooMany { got: TYPES_MAX + 1 }))
+    }
+
+    fn note_added(&mut self, subject: &Subject, number: TypeId) {
+        self.changes.push(TypeChange::Added { kind: subject.kind, name: subject.name.clone(), number });
+    }
+
+    fn note_fields(&mut self, subject: &Subject, changes: Changes) {
+        let (kind, name) = (subject.kind, &subject.name);
+        self.changes.extend(changes.into_iter().map(|change| TypeChange::Fields {
+            kind,
+            name: name.clone(),
+            change,
+        }));
+    }
+}
+
+/// Adds `declared` to the schemas of a type if it differs from the last one, and says how.
+fn evolve_fields(
+    subject: &Subject,
+    schemas: &mut Vec<Schema>,
+    declared: Option<&Schema>,
+) -> Result<Changes, TypesError> {
+    let refuse = |fault| Err(subject.clone().is(fault));
+    let changes = match (schemas.as_slice(), declared) {
+        ([], None) => return Ok(Changes::new()),
+        ([], Some(new)) => match first_fields(new) {
+            Ok(changes) => changes,
+            Err(field) => return refuse(TypesFault::FirstFields { field }),
+        },
+        (_, None) => return refuse(TypesFault::NoFieldsLeft),
+        ([.., last], Some(new)) if last == new => return Ok(Changes::new()),
+        ([earlier @ .., last], Some(new)) => {
+            let changes = match compatible(last, new) {
+                Ok(changes) => changes,
+                Err(incompatible) => return refuse(TypesFault::Incompatible(incompatible)),
+            };
+            if let Some(incompatible) = earlier.iter().find_map(|old| compatible(old, new).err()) {
+                return refuse(TypesFault::IncompatibleEarlier(incompatible));
+            }
+            changes
+        }
+    };
+    if SCHEMAS_MAX <= schemas.len() {
+        return refuse(TypesFault::SchemasUsedUp);
+    }
+    schemas.extend(declared.cloned());
+    Ok(changes)
+}
+
+/// What the first fields of a type change; or a field that rows without a record have no value for.
+fn first_fields(schema: &Schema) -> Result<Changes, String> {
+    let added = |field: &kith_schema::Field| match field.is_nullable() || field.has_default() {
+        true => Ok(Change::Added { field: field.name().to_owned(), field_type: field.field_type() }),
+        false => Err(field.name().to_owned()),
+    };
+    schema.fields().iter().map(added).collect()
+}

@@ -1,0 +1,163 @@
+//! What is wrong with declared types, or with a change to the types of a graph.
+
+use super::{CAP_MAX, TEXT_BYTES_MAX, TYPES_MAX};
+use kith_schema::{Incompatible, SchemaError, TypeError};
+use std::fmt;
+use thiserror::Error;
+
+/// Declared types are wrong, or a graph cannot take them over.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{}{fault}", self.place())]
+pub struct TypesError {
+    /// The line of the text, from 1, if the fault has one.
+    pub line: Option<usize>,
+    /// The type that is wrong; `None` if it is the whole.
+    pub subject: Option<Box<Subject>>,
+    /// What is wrong.
+    pub fault: Box<TypesFault>,
+}
+
+/// A type, or one of its fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// What the type describes.
+    pub kind: TypeKind,
+    /// The name of the type.
+    pub name: String,
+    /// The name of the field.
+    pub field: Option<String>,
+}
+
+/// What a type describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TypeKind {
+    /// Objects.
+    Object,
+    /// Associations.
+    Association,
+}
+
+/// What is wrong with declared types.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub enum TypesFault {
+    /// The text is longer than [`TEXT_BYTES_MAX`].
+    #[error("the types take {bytes} bytes, and at most {TEXT_BYTES_MAX} are allowed")]
+    TooLong { bytes: usize },
+    /// The text is not TOML.
+    #[error("the text is not valid TOML: {detail}")]
+    Syntax { detail: String },
+    /// A key has no meaning at its place.
+    #[error("key {key:?} is unknown (known: {}){}", known.join(", "), did_you_mean(near.as_ref()))]
+    UnknownKey { key: String, known: &'static [&'static str], near: Option<String> },
+    /// A key has a value of the wrong type.
+    #[error("{key:?} must be {expected}, not {found}")]
+    Kind { key: String, expected: &'static str, found: &'static str },
+    /// A text cannot be the name of a type.
+    #[error("the name is not 1 to 64 letters, digits, '_' or '-'")]
+    Name,
+    /// A field without a type.
+    #[error("the field has no \"type\"")]
+    NoFieldType,
+    /// The type of a field cannot be read.
+    #[error(transparent)]
+    FieldType(TypeError),
+    /// The fields make no schema.
+    #[error(transparent)]
+    Schema(SchemaError),
+    /// A default that JSON cannot hold.
+    #[error("the default contains {found}, which no field can hold")]
+    Default { found: &'static str },
+    /// A cap of 0, or above [`CAP_MAX`].
+    #[error("\"cap\" must be a whole number from 1 to {CAP_MAX}")]
+    Cap,
+    /// Both `inverse` and `symmetric` are given.
+    #[error("a symmetric type is its own inverse: remove \"inverse\" or \"symmetric\"")]
+    SymmetricWithInverse,
+    /// `inverse` names its own type.
+    #[error("a type that is its own inverse is declared with \"symmetric = true\"")]
+    OwnInverse,
+    /// Two types name the same inverse.
+    #[error("{inverse:?} is already the inverse of {forward:?}")]
+    InverseTaken { inverse: String, forward: String },
+    /// The table of an inverse declares what its forward type decides.
+    #[error("the type is the inverse of {forward:?}, which decides {key:?}: remove the key here")]
+    InverseDeclares { forward: String, key: &'static str },
+    /// More than [`TYPES_MAX`] types.
+    #[error("a graph has at most {TYPES_MAX} types, not {got}")]
+    TooMany { got: usize },
+    /// A type of the graph is not declared any more.
+    #[error(
+        "the type is missing from the new text, and a type cannot be removed: keep its table, and delete its data \
+         instead{}",
+        did_you_mean(near.as_ref())
+    )]
+    Missing { near: Option<String> },
+    /// The other direction of a type would change.
+    #[error("the type {was}, and the new text says that it {now}: this cannot change, so declare a new type")]
+    InverseChanged { was: String, now: String },
+    /// Records that were written before could not be read.
+    #[error(transparent)]
+    Incompatible(Incompatible),
+    /// Records that were written under a schema before the last could not be read.
+    #[error("an earlier schema of the type does not allow it: {0}")]
+    IncompatibleEarlier(Incompatible),
+    /// A type without fields gets fields that its rows have no values for.
+    #[error("field {field:?} is new to a type without fields: make it nullable or give it a default")]
+    FirstFields { field: String },
+    /// All fields of a type are removed.
+    #[error("the type has fields, so at least one must remain")]
+    NoFieldsLeft,
+    /// The fields of a type changed more often than numbers of schemas allow.
+    #[error("the fields of the type have changed 65,535 times, so they cannot change again")]
+    SchemasUsedUp,
+    /// A document of the metadata contradicts itself.
+    #[error("the document of types is damaged: {detail}")]
+    Document { detail: &'static str },
+}
+
+impl TypesError {
+    pub(super) fn whole(fault: TypesFault) -> Self {
+        Self { line: None, subject: None, fault: Box::new(fault) }
+    }
+
+    fn place(&self) -> String {
+        let line = self.line.map(|line| format!("line {line}: ")).unwrap_or_default();
+        let subject = self.subject.as_ref().map(|subject| format!("{subject}: ")).unwrap_or_default();
+        line + &subject
+    }
+}
+
+impl Subject {
+    pub(super) fn new(kind: TypeKind, name: impl Into<String>) -> Self {
+        Self { kind, name: name.into(), field: None }
+    }
+
+    pub(super) fn is(self, fault: TypesFault) -> TypesError {
+        TypesError { line: None, subject: Some(Box::new(self)), fault: Box::new(fault) }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} type {:?}", self.kind, self.name)?;
+        match &self.field {
+            Some(field) => write!(f, ", field {field:?}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for TypeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TypeKind::Object => "object",
+            TypeKind::Association => "association",
+        })
+    }
+}
+
+fn did_you_mean(near: Option<&String>) -> String {
+    near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default()
+}

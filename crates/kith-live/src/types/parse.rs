@@ -1,0 +1,340 @@
+//! From TOML to declared types. The walk is by hand, over values that know their places, so that each error names its line.
+
+use super::declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
+use super::fault::{Subject, TypeKind, TypesError, TypesFault};
+use super::{AssociationType, CAP_MAX, TEXT_BYTES_MAX, TYPES_MAX};
+use kith_schema::{Field, FieldType, Schema, nearest};
+use kith_types::check_component_name;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::str::FromStr;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+const TOP_KEYS: &[&str] = &["object", "association"];
+const OBJECT_KEYS: &[&str] = &["fields"];
+const ASSOCIATION_KEYS: &[&str] = &["fields", "inverse", "symmetric", "cap", "adjacency"];
+const FIELD_KEYS: &[&str] = &["type", "nullable", "default"];
+
+impl FromStr for DeclaredTypes {
+    type Err = TypesError;
+
+    /// Reads the text that `kith schema apply` takes (`docs/formats/graph-types.md`).
+    fn from_str(text: &str) -> Result<Self, TypesError> {
+        if TEXT_BYTES_MAX < text.len() {
+            return Err(TypesError::whole(TypesFault::TooLong { bytes: text.len() }));
+        }
+        let table = DeTable::parse(text).map_err(|error| TypesError {
+            line: error.span().map(|span| line_of(text, span)),
+            subject: None,
+            fault: Box::new(TypesFault::Syntax { detail: error.message().to_owned() }),
+        })?;
+        Reader { text }.types(table.get_ref())
+    }
+}
+
+/// One key of a table, with its place in the text.
+struct Entry<'a> {
+    key: &'a str,
+    place: Range<usize>,
+    value: &'a DeValue<'a>,
+}
+
+/// An association table as it stands in the text, before inverses are joined with their forward types.
+struct Table {
+    name: String,
+    fields: Option<Schema>,
+    inverse: Option<(String, Range<usize>)>,
+    symmetric: bool,
+    cap: Option<u32>,
+    adjacency: Option<bool>,
+    /// Keys that only a forward type may have, and where they are.
+    decides: Vec<(&'static str, Range<usize>)>,
+}
+
+struct Reader<'a> {
+    text: &'a str,
+}
+
+fn line_of(text: &str, place: Range<usize>) -> usize {
+    text.as_bytes().iter().take(place.start).filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// The entries of a table in the order of the text.
+fn entries<'a>(table: &'a DeTable<'a>) -> Vec<Entry<'a>> {
+    let entry = |(key, value): (&'a Spanned<_>, &'a Spanned<DeValue<'a>>)| {
+        let name: &'a std::borrow::Cow<'a, str> = key.get_ref();
+        Entry { key: name, place: key.span(), value: value.get_ref() }
+    };
+    let mut entries: Vec<Entry<'a>> = table.iter().map(entry).collect();
+    entries.sort_by_key(|entry| entry.place.start);
+    entries
+}
+
+impl Reader<'_> {
+    fn types(&self, table: &DeTable<'_>) -> Result<DeclaredTypes, TypesError> {
+        let mut declared = DeclaredTypes::default();
+        let mut tables = Vec::new();
+        for top in entries(table) {
+            self.check_key(None, &top, TOP_KEYS)?;
+            for entry in entries(self.table(None, &top)?) {
+                if top.key == "object" {
+                    declared.objects.push(self.object(&entry)?);
+                } else {
+                    tables.push(self.association(&entry)?);
+                }
+            }
+        }
+        declared.associations = self.joined(tables)?;
+        let inverses =
+            declared.associations.iter().filter(|it| matches!(it.inverse, DeclaredInverse::Named { .. }));
+        let got = declared.objects.len() + declared.associations.len() + inverses.count();
+        if TYPES_MAX < got {
+            return Err(TypesError::whole(TypesFault::TooMany { got }));
+        }
+        Ok(declared)
+    }
+
+    fn object(&self, entry: &Entry<'_>) -> Result<DeclaredObject, TypesError> {
+        let subject = self.subject(TypeKind::Object, entry)?;
+        let mut fields = None;
+        for part in entries(self.table(Some(&subject), entry)?) {
+            self.check_key(Some(&subject), &part, OBJECT_KEYS)?;
+            fields = self.schema(&subject, &part)?;
+        }
+        Ok(DeclaredObject { name: subject.name, fields })
+    }
+
+    fn association(&self, entry: &Entry<'_>) -> Result<Table, TypesError> {
+        let subject = self.subject(TypeKind::Association, entry)?;
+        let mut table = Table {
+            name: subject.name.clone(),
+            fields: None,
+            inverse: None,
+            symmetric: false,
+            cap: None,
+            adjacency: None,
+            decides: Vec::new(),
+        };
+        for part in entries(self.table(Some(&subject), entry)?) {
+            self.check_key(Some(&subject), &part, ASSOCIATION_KEYS)?;
+            let mut decides = |key| table.decides.push((key, part.place.clone()));
+            match part.key {
+                "fields" => {
+                    decides("fields");
+                    table.fields = self.schema(&subject, &part)?;
+                }
+                "inverse" => {
+                    decides("inverse");
+                    let name = self.text(&subject, &part)?;
+                    let named = Entry { key: name, place: part.place.clone(), value: part.value };
+                    self.subject(TypeKind::Association, &named)?;
+                    table.inverse = Some((name.to_owned(), part.place));
+                }
+                "symmetric" => {
+                    decides("symmetric");
+                    table.symmetric = self.truth(&subject, &part)?;
+                }
+                "cap" => table.cap = Some(self.cap(&subject, &part)?),
+                _ => table.adjacency = Some(self.truth(&subject, &part)?),
+            }
+        }
+        Ok(table)
+    }
+
+    /// Joins the tables of inverses with those of their forward types.
+    fn joined(&self, tables: Vec<Table>) -> Result<Vec<DeclaredAssociation>, TypesError> {
+        let mut forward_of: BTreeMap<&str, &Table> = BTreeMap::new();
+        for table in &tables {
+            let Some((inverse, place)) = &table.inverse else { continue };
+            let wrong = |fault| {
+                let subject = Subject::new(TypeKind::Association, table.name.as_str());
+                Err(self.at(place.clone(), Some(&subject), fault))
+            };
+            if table.symmetric {
+                return wrong(TypesFault::SymmetricWithInverse);
+            }
+            if *inverse == table.name {
+                return wrong(TypesFault::OwnInverse);
+            }
+            if let Some(forward) = forward_of.insert(inverse, table) {
+                let (inverse, forward) = (inverse.clone(), forward.name.clone());
+                return wrong(TypesFault::InverseTaken { inverse, forward });
+            }
+        }
+        let of_inverse: BTreeMap<&str, &Table> =
+            tables.iter().map(|table| (table.name.as_str(), table)).collect();
+        let mut declared = Vec::new();
+        for table in &tables {
+            if let Some(forward) = forward_of.get(table.name.as_str()) {
+                self.check_inverse(table, &forward.name)?;
+                continue;
+            }
+            let cap = table.cap.unwrap_or(AssociationType::CAP_DEFAULT);
+            let adjacency = table.adjacency.unwrap_or(true);
+            let inverse = match &table.inverse {
+                Some((name, _)) => {
+                    let own = of_inverse.get(name.as_str());
+                    DeclaredInverse::Named {
+                        name: name.clone(),
+                        cap: own.and_then(|own| own.cap).unwrap_or(cap),
+                        adjacency: own.and_then(|own| own.adjacency).unwrap_or(adjacency),
+                    }
+                }
+                None if table.symmetric => DeclaredInverse::Symmetric,
+                None => DeclaredInverse::None,
+            };
+            let (name, fields) = (table.name.clone(), table.fields.clone());
+            declared.push(DeclaredAssociation { name, fields, cap, adjacency, inverse });
+        }
+        Ok(declared)
+    }
+
+    /// The table of an inverse sets only what may differ from the forward type.
+    fn check_inverse(&self, table: &Table, forward: &str) -> Result<(), TypesError> {
+        let Some((key, place)) = table.decides.first() else { return Ok(()) };
+        let subject = Subject::new(TypeKind::Association, table.name.as_str());
+        let fault = TypesFault::InverseDeclares { forward: forward.to_owned(), key };
+        Err(self.at(place.clone(), Some(&subject), fault))
+    }
+
+    fn schema(&self, subject: &Subject, entry: &Entry<'_>) -> Result<Option<Schema>, TypesError> {
+        let fields = entries(self.table(Some(subject), entry)?);
+        if fields.is_empty() {
+            return Ok(None);
+        }
+        let fields = fields.iter().map(|field| self.field(subject, field)).collect::<Result<_, _>>()?;
+        let wrong = |source| self.at(entry.place.clone(), Some(subject), TypesFault::Schema(source));
+        Schema::new(fields).map(Some).map_err(wrong)
+    }
+
+    fn field(&self, owner: &Subject, entry: &Entry<'_>) -> Result<Field, TypesError> {
+        let subject = Subject { field: Some(entry.key.to_owned()), ..owner.clone() };
+        let DeValue::Table(table) = entry.value else {
+            return Ok(Field::new(entry.key, self.field_type(&subject, entry)?));
+        };
+        let (mut field_type, mut nullable, mut default) = (None, false, None);
+        for part in entries(table) {
+            self.check_key(Some(&subject), &part, FIELD_KEYS)?;
+            match part.key {
+                "type" => field_type = Some(self.field_type(&subject, &part)?),
+                "nullable" => nullable = self.truth(&subject, &part)?,
+                _ => {
+                    let wrong =
+                        |found| self.at(part.place.clone(), Some(&subject), TypesFault::Default { found });
+                    default = Some(json(part.value).map_err(wrong)?);
+                }
+            }
+        }
+        let missing = || self.at(entry.place.clone(), Some(&subject), TypesFault::NoFieldType);
+        let mut field = Field::new(entry.key, field_type.ok_or_else(missing)?);
+        if nullable {
+            field = field.nullable();
+        }
+        Ok(match default {
+            Some(default) => field.with_default(default),
+            None => field,
+        })
+    }
+
+    fn field_type(&self, subject: &Subject, entry: &Entry<'_>) -> Result<FieldType, TypesError> {
+        let wrong = |source| self.at(entry.place.clone(), Some(subject), TypesFault::FieldType(source));
+        self.text(subject, entry)?.parse().map_err(wrong)
+    }
+
+    fn text<'a>(&self, subject: &Subject, entry: &Entry<'a>) -> Result<&'a str, TypesError> {
+        entry.value.as_str().ok_or_else(|| self.kind(Some(subject), entry, "a text"))
+    }
+
+    fn truth(&self, subject: &Subject, entry: &Entry<'_>) -> Result<bool, TypesError> {
+        entry.value.as_bool().ok_or_else(|| self.kind(Some(subject), entry, "true or false"))
+    }
+
+    fn cap(&self, subject: &Subject, entry: &Entry<'_>) -> Result<u32, TypesError> {
+        let number = entry.value.as_integer();
+        let cap = number.and_then(|it| u32::from_str_radix(it.as_str(), it.radix()).ok());
+        let wrong = || self.at(entry.place.clone(), Some(subject), TypesFault::Cap);
+        cap.filter(|cap| (1..=CAP_MAX).contains(cap)).ok_or_else(wrong)
+    }
+
+    fn table<'a>(&self, subject: Option<&Subject>, entry: &Entry<'a>) -> Result<&'a DeTable<'a>, TypesError> {
+        match entry.value {
+            DeValue::Table(table) => Ok(table),
+            _ => Err(self.kind(subject, entry, "a table")),
+        }
+    }
+
+    fn subject(&self, kind: TypeKind, entry: &Entry<'_>) -> Result<Subject, TypesError> {
+        if check_component_name(entry.key).is_ok() {
+            return Ok(Subject::new(kind, entry.key));
+        }
+        // Enough of a wrong name to recognise it.
+        let name: String = entry.key.chars().take(128).collect();
+        Err(self.at(entry.place.clone(), Some(&Subject::new(kind, name)), TypesFault::Name))
+    }
+
+    fn check_key(
+        &self,
+        subject: Option<&Subject>,
+        entry: &Entry<'_>,
+        known: &'static [&'static str],
+    ) -> Result<(), TypesError> {
+        if known.contains(&entry.key) {
+            return Ok(());
+        }
+        let near = nearest(entry.key, known.iter().copied());
+        let key = entry.key.chars().take(128).collect();
+        Err(self.at(entry.place.clone(), subject, TypesFault::UnknownKey { key, known, near }))
+    }
+
+    fn kind(&self, subject: Option<&Subject>, entry: &Entry<'_>, expected: &'static str) -> TypesError {
+        let fault = TypesFault::Kind { key: entry.key.to_owned(), expected, found: found(entry.value) };
+        self.at(entry.place.clone(), subject, fault)
+    }
+
+    fn at(&self, place: Range<usize>, subject: Option<&Subject>, fault: TypesFault) -> TypesError {
+        let subject = subject.cloned().map(Box::new);
+        TypesError { line: Some(line_of(self.text, place)), subject, fault: Box::new(fault) }
+    }
+}
+
+/// What a value is, for messages.
+fn found(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a fraction",
+        DeValue::Boolean(_) => "a truth value",
+        DeValue::Datetime(_) => "a date or time",
+        DeValue::Array(_) => "an array",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// A default as JSON; or what it contains that JSON cannot hold.
+fn json(value: &DeValue<'_>) -> Result<Value, &'static str> {
+    Ok(match value {
+        DeValue::String(text) => Value::from(text.as_ref()),
+        DeValue::Boolean(truth) => Value::from(*truth),
+        DeValue::Integer(digits) => {
+            let (text, radix) = (digits.as_str(), digits.radix());
+            let signed = i64::from_str_radix(text, radix).map(Value::from);
+            signed
+                .or_else(|_| u64::from_str_radix(text, radix).map(Value::from))
+                .map_err(|_| "a number above 2^64")?
+        }
+        DeValue::Float(digits) => {
+            let number = digits.as_str().parse().ok().and_then(serde_json::Number::from_f64);
+            Value::Number(number.ok_or("a number that is not finite")?)
+        }
+        DeValue::Array(items) => {
+            Value::Array(items.iter().map(|item| json(item.get_ref())).collect::<Result<_, _>>()?)
+        }
+        DeValue::Table(table) => {
+            let member = |entry: Entry<'_>| Ok((entry.key.to_owned(), json(entry.value)?));
+            Value::Object(entries(table).into_iter().map(member).collect::<Result<_, &'static str>>()?)
+        }
+        DeValue::Datetime(_) => return Err("a date (write milliseconds since 1970 instead)"),
+    })
+}
