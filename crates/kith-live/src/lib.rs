@@ -21,8 +21,8 @@ pub use rows::{Association, AssociationKey, Data, ListKey, ListPlace, Object, Pa
 pub use ticket::{NotATicket, Ticket};
 pub use types::{
     AssociationDocument, AssociationType, CAP_MAX, DeclaredAssociation, DeclaredInverse, DeclaredObject,
-    DeclaredTypes, GraphTypes, Inverse, ObjectDocument, ObjectType, Subject, TEXT_BYTES_MAX, TYPES_MAX,
-    TypeChange, TypeId, TypeKind, TypesDocument, TypesError, TypesFault,
+    DeclaredTypes, FieldsFault, GraphTypes, Inverse, ObjectDocument, ObjectType, Subject, TEXT_BYTES_MAX,
+    TYPES_MAX, TypeChange, TypeId, TypeKind, TypesDocument, TypesError, TypesFault, UnknownType,
 };
 pub use write::{
     ASSOCIATION_BYTES_MAX, Conditions, Done, Mutation, NotAWriteId, OBJECT_BYTES_MAX, Outcome, Refusal,

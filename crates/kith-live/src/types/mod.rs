@@ -4,12 +4,14 @@ mod declared;
 mod document;
 mod evolve;
 mod fault;
+mod fields;
 mod parse;
 
 pub use declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
 pub use document::{AssociationDocument, ObjectDocument, TypesDocument};
 pub use evolve::TypeChange;
 pub use fault::{Subject, TypeKind, TypesError, TypesFault};
+pub use fields::{FieldsFault, UnknownType};
 
 use kith_schema::Schema;
 use std::collections::BTreeMap;

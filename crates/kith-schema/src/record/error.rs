@@ -89,6 +89,9 @@ pub enum EncodeError {
     /// The record as a whole is too large.
     #[error(transparent)]
     Record(#[from] ValueFault),
+    /// The record whose fields are to be kept cannot be read.
+    #[error(transparent)]
+    Base(#[from] RecordError),
 }
 
 /// Why bytes cannot be read as a record of the schema. Never the reader's fault: the bytes were damaged, or belong

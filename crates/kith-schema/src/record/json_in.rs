@@ -5,7 +5,7 @@
 use super::items::{Entries, Items, put_text};
 use super::json_value::{ItemTaker, Taker, To, Value};
 use super::{EncodeError, RecordWriter, Scalar, ValueFault};
-use crate::FieldType;
+use crate::{FieldType, ProjectedView};
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
@@ -34,6 +34,22 @@ impl RecordWriter {
         let but = but.filter(|name| self.schema().index_of(name).is_none());
         self.run(object, |sink, json| json.deserialize_map(ObjectVisitor { sink, but }))?;
         self.finish(out)
+    }
+
+    /// Like [`RecordWriter::write_json`]; fields that the object does not have are those of `base`, a record seen under the
+    /// writer's schema. They are copied, not decoded.
+    ///
+    /// # Errors
+    /// [`EncodeError`]; `out` is then as it was.
+    pub fn write_json_over(
+        &mut self,
+        object: &str,
+        base: &ProjectedView<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        self.clear();
+        self.run(object, |sink, json| json.deserialize_map(ObjectVisitor { sink, but: None }))?;
+        self.finish_over(Some(base), out)
     }
 
     /// Sets a field from the text of one JSON value.

@@ -4,7 +4,7 @@ use super::items::{Entries, Items};
 use super::layout::{Piece, assemble};
 use super::number::put_scalar;
 use super::{EncodeError, Scalar, ValueFault};
-use crate::{ElementType, FieldType, Schema};
+use crate::{ElementType, FieldType, ProjectedView, Schema};
 
 /// Writes records of one schema, one after the other; its buffers are used again. Fields may be set in any order,
 /// each once; [`RecordWriter::finish`] fills in defaults and nulls.
@@ -143,11 +143,21 @@ impl RecordWriter {
     /// [`EncodeError::Missing`], or a record beyond [`VALUE_BYTES_MAX`](crate::VALUE_BYTES_MAX); `out` is then as
     /// it was, and the record begun is dropped.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
+        self.finish_over(None, out)
+    }
+
+    /// As [`RecordWriter::finish`], but fields not set are those of `base`, if there is one.
+    pub(super) fn finish_over(
+        &mut self,
+        base: Option<&ProjectedView<'_>>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
         let start = out.len();
-        let done = assemble(self.schema.layout(), out, |index| match self.states[index] {
-            State::Set => Ok(Some(Piece::Slice(&self.values[index]))),
-            State::Null => Ok(None),
-            State::Absent => self.absent(index),
+        let done = assemble(self.schema.layout(), out, |index| match (self.states[index], base) {
+            (State::Set, _) => Ok(Some(Piece::Slice(&self.values[index]))),
+            (State::Null, _) => Ok(None),
+            (State::Absent, Some(base)) => Ok(base.piece(index)?),
+            (State::Absent, None) => self.absent(index),
         });
         if done.is_err() {
             out.truncate(start);

@@ -1,0 +1,295 @@
+//! Fields of objects and associations: from JSON to records and back, across the schemas of a type.
+
+use crate::{ASSOCIATION_BYTES_MAX, AssociationType, Data, GraphTypes, OBJECT_BYTES_MAX, ObjectType, TypeId};
+use kith_schema::{
+    EncodeError, Incompatible, Projection, RecordError, RecordView, RecordWriter, Schema, nearest,
+};
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+/// A write names a type that the graph does not have.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("the graph has no {what} type {name:?}{}", near.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default())]
+pub struct UnknownType {
+    /// `object` or `association`.
+    pub what: &'static str,
+    /// The name.
+    pub name: String,
+    /// The type that was probably meant.
+    pub near: Option<String>,
+}
+
+/// Fields cannot be stored, or what is stored cannot be read.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FieldsFault {
+    /// The graph's types do not have this number.
+    #[error("the graph has no type with the number {0}")]
+    NoType(TypeId),
+    /// The fields do not fit the schema of their type.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// The record is larger than an object or association may be.
+    #[error("the fields take {bytes} bytes, and at most {max} are allowed")]
+    TooLarge {
+        /// The size of the record.
+        bytes: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// The record names a schema that its type does not have.
+    #[error("a record of type {kind} was written under its schema {schema}, which these types do not have")]
+    NoSchema {
+        /// The type.
+        kind: TypeId,
+        /// The index of the schema.
+        schema: u16,
+    },
+    /// An association cannot get another type, because that type lacks a field which the association has.
+    #[error("field {field:?} would be lost: the new type does not have it")]
+    FieldLost {
+        /// The field.
+        field: String,
+    },
+    /// The fields of one schema cannot be read under another.
+    #[error(transparent)]
+    Incompatible(#[from] Incompatible),
+    /// A stored record is damaged.
+    #[error(transparent)]
+    Damaged(#[from] RecordError),
+}
+
+impl GraphTypes {
+    /// The object type of this name.
+    ///
+    /// # Errors
+    /// [`UnknownType`].
+    pub fn object_named(&self, name: &str) -> Result<(TypeId, &ObjectType), UnknownType> {
+        self.object(name).ok_or_else(|| {
+            let near = nearest(name, self.objects.values().map(|kind| kind.name.as_str()));
+            UnknownType { what: "object", name: name.to_owned(), near }
+        })
+    }
+
+    /// The association type of this name.
+    ///
+    /// # Errors
+    /// [`UnknownType`].
+    pub fn association_named(&self, name: &str) -> Result<(TypeId, &AssociationType), UnknownType> {
+        self.association(name).ok_or_else(|| {
+            let near = nearest(name, self.associations.values().map(|kind| kind.name.as_str()));
+            UnknownType { what: "association", name: name.to_owned(), near }
+        })
+    }
+
+    /// The record of a JSON object under the latest schema of a type; `None` stands for an object without members.
+    ///
+    /// # Errors
+    /// [`FieldsFault`].
+    pub fn encode(&self, kind: TypeId, fields: Option<&str>) -> Result<Data, FieldsFault> {
+        let fields = fields.unwrap_or("{}");
+        let (schemas, max) = self.schemas(kind)?;
+        let Some((schema, latest)) = last(schemas) else { return no_fields(fields) };
+        let mut bytes = Vec::new();
+        RecordWriter::new(latest).write_json(fields, &mut bytes)?;
+        limited(schema, bytes, max)
+    }
+
+    /// The record of `base` with the fields that a JSON object has, under the latest schema of a type.
+    ///
+    /// # Errors
+    /// [`FieldsFault`].
+    pub fn encode_over(&self, kind: TypeId, base: &Data, fields: &str) -> Result<Data, FieldsFault> {
+        let (schemas, max) = self.schemas(kind)?;
+        let Some((schema, latest)) = last(schemas) else { return no_fields(fields) };
+        if base.bytes.is_empty() {
+            return self.encode(kind, Some(fields));
+        }
+        let projection = Projection::resolve(written_under(kind, schemas, base)?, latest)?;
+        let mut bytes = Vec::new();
+        RecordWriter::new(latest).write_json_over(fields, &projection.view(&base.bytes)?, &mut bytes)?;
+        limited(schema, bytes, max)
+    }
+
+    /// The fields of a record as a JSON object, seen under the latest schema of their type.
+    ///
+    /// # Errors
+    /// [`FieldsFault`].
+    pub fn decode(&self, kind: TypeId, data: &Data) -> Result<String, FieldsFault> {
+        let (schemas, _) = self.schemas(kind)?;
+        let Some((_, latest)) = last(schemas) else { return Ok("{}".to_owned()) };
+        let latest_bytes = under_latest(kind, schemas, latest, data)?;
+        Ok(RecordView::new(latest, latest_bytes.as_deref().unwrap_or(&data.bytes))?.to_json()?)
+    }
+
+    /// The fields of a record of type `from` as a record of type `to`, field by field of the same name.
+    ///
+    /// # Errors
+    /// [`FieldsFault`]; a field with a value that `to` does not have is never dropped.
+    pub fn convert(&self, from: TypeId, data: &Data, to: TypeId) -> Result<Data, FieldsFault> {
+        let (schemas, _) = self.schemas(from)?;
+        let (new_schemas, max) = self.schemas(to)?;
+        if data.bytes.is_empty() {
+            return self.encode(to, None);
+        }
+        let old = written_under(from, schemas, data)?;
+        let view = RecordView::new(old, &data.bytes)?;
+        let new = last(new_schemas);
+        for (index, field) in old.fields().iter().enumerate() {
+            let is_kept = new.is_some_and(|(_, new)| new.index_of(field.name()).is_some());
+            if !is_kept && view.at(index)?.is_some() {
+                return Err(FieldsFault::FieldLost { field: field.name().to_owned() });
+            }
+        }
+        let Some((schema, new)) = new else { return Ok(Data::default()) };
+        let mut bytes = Vec::new();
+        Projection::resolve(old, new)?.write(&data.bytes, &mut bytes)?;
+        limited(schema, bytes, max)
+    }
+
+    /// The schemas of a type, oldest first, and how large its records may be.
+    fn schemas(&self, kind: TypeId) -> Result<(&[Schema], usize), FieldsFault> {
+        let object = self.objects.get(&kind).map(|kind| (&*kind.schemas, OBJECT_BYTES_MAX));
+        let association = || self.associations.get(&kind).map(|kind| (&*kind.schemas, ASSOCIATION_BYTES_MAX));
+        object.or_else(association).ok_or(FieldsFault::NoType(kind))
+    }
+}
+
+/// The latest schema and its index; `None` for a type without fields.
+fn last(schemas: &[Schema]) -> Option<(u16, &Schema)> {
+    let latest = schemas.last()?;
+    Some((u16::try_from(schemas.len() - 1).ok()?, latest))
+}
+
+fn written_under<'a>(kind: TypeId, schemas: &'a [Schema], data: &Data) -> Result<&'a Schema, FieldsFault> {
+    schemas.get(usize::from(data.schema)).ok_or(FieldsFault::NoSchema { kind, schema: data.schema })
+}
+
+/// The record under the latest schema; `None` if that is how it lies already.
+fn under_latest(
+    kind: TypeId,
+    schemas: &[Schema],
+    latest: &Schema,
+    data: &Data,
+) -> Result<Option<Vec<u8>>, FieldsFault> {
+    let mut bytes = Vec::new();
+    if data.bytes.is_empty() {
+        RecordWriter::new(latest).write_json("{}", &mut bytes)?;
+        return Ok(Some(bytes));
+    }
+    let old = written_under(kind, schemas, data)?;
+    if old == latest {
+        return Ok(None);
+    }
+    Projection::resolve(old, latest)?.write(&data.bytes, &mut bytes)?;
+    Ok(Some(bytes))
+}
+
+fn limited(schema: u16, bytes: Vec<u8>, max: usize) -> Result<Data, FieldsFault> {
+    if max < bytes.len() {
+        return Err(FieldsFault::TooLarge { bytes: bytes.len(), max });
+    }
+    Ok(Data { schema, bytes: bytes.into() })
+}
+
+/// A type without fields takes an object without members.
+fn no_fields(fields: &str) -> Result<Data, FieldsFault> {
+    let members: Map<String, Value> = serde_json::from_str(fields).map_err(|error| EncodeError::Json {
+        detail: "expected an object".to_owned(),
+        column: error.column(),
+    })?;
+    match members.into_iter().next() {
+        None => Ok(Data::default()),
+        Some((field, _)) => Err(EncodeError::UnknownField { field, near: None }.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Inverse;
+
+    const USER: TypeId = TypeId(1);
+    const TAG: TypeId = TypeId(2);
+    const LIKES: TypeId = TypeId(3);
+    const LOVES: TypeId = TypeId(4);
+
+    fn schema(fields: &str) -> Schema {
+        format!("{{\"fields\":[{fields}]}}").parse().unwrap()
+    }
+
+    fn association(name: &str, fields: &str) -> AssociationType {
+        AssociationType {
+            name: name.to_owned(),
+            schemas: vec![schema(fields)],
+            inverse: Inverse::None,
+            cap: AssociationType::CAP_DEFAULT,
+            adjacency: false,
+        }
+    }
+
+    fn types() -> GraphTypes {
+        let mut types = GraphTypes { identity: 1, revision: 1, ..GraphTypes::default() };
+        let name = r#"{"name":"name","type":"text"}"#;
+        let score = r#"{"name":"score","type":"f64","nullable":true}"#;
+        let schemas = vec![schema(name), schema(&format!("{name},{score}"))];
+        types.objects.insert(USER, ObjectType { name: "user".to_owned(), schemas });
+        types.objects.insert(TAG, ObjectType { name: "tag".to_owned(), schemas: Vec::new() });
+        types.associations.insert(LIKES, association("likes", score));
+        types.associations.insert(LOVES, association("loves", name));
+        types
+    }
+
+    #[test]
+    fn fields_come_back_as_they_were_given_also_from_older_schemas() {
+        let types = types();
+        let new = types.encode(USER, Some(r#"{"name":"Ann","score":0.1}"#)).unwrap();
+        assert_eq!(types.decode(USER, &new).unwrap(), r#"{"name":"Ann","score":0.1}"#);
+        let mut bytes = Vec::new();
+        RecordWriter::new(&types.objects[&USER].schemas[0])
+            .write_json(r#"{"name":"Bo"}"#, &mut bytes)
+            .unwrap();
+        let old = Data { schema: 0, bytes: bytes.into() };
+        assert_eq!(types.decode(USER, &old).unwrap(), r#"{"name":"Bo","score":null}"#);
+        let over = types.encode_over(USER, &old, r#"{"score":2}"#).unwrap();
+        assert_eq!(types.decode(USER, &over).unwrap(), r#"{"name":"Bo","score":2.0}"#);
+        let nulled = types.encode_over(USER, &over, r#"{"score":null}"#).unwrap();
+        assert_eq!(types.decode(USER, &nulled).unwrap(), r#"{"name":"Bo","score":null}"#);
+    }
+
+    #[test]
+    fn a_type_without_fields_has_records_without_bytes() {
+        let types = types();
+        assert_eq!(types.encode(TAG, None), Ok(Data::default()));
+        assert_eq!(types.decode(TAG, &Data::default()).unwrap(), "{}");
+        let error = types.encode(TAG, Some(r#"{"a":1}"#)).unwrap_err();
+        assert_eq!(error.to_string(), "field \"a\" is not in the schema");
+        assert!(types.encode(TAG, Some("[]")).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_stored_is_named() {
+        let types = types();
+        let why = |kind, fields: &str| types.encode(kind, Some(fields)).unwrap_err().to_string();
+        assert_eq!(why(USER, r#"{"nam":"x"}"#), "field \"nam\" is not in the schema; did you mean \"name\"?");
+        assert_eq!(why(USER, "{}"), "field \"name\" is missing");
+        assert_eq!(why(USER, r#"{"name":7}"#), "field \"name\": expected text, got number 7");
+        let long = format!(r#"{{"name":"{}"}}"#, "x".repeat(70_000));
+        assert!(types.encode(USER, Some(&long)).is_ok());
+        let why = why(LOVES, &long);
+        assert!(why.ends_with("bytes, and at most 65536 are allowed"), "{why}");
+        let unknown = types.object_named("usr").unwrap_err().to_string();
+        assert_eq!(unknown, "the graph has no object type \"usr\"; did you mean \"user\"?");
+    }
+
+    #[test]
+    fn another_type_takes_over_fields_of_the_same_name_and_loses_none() {
+        let types = types();
+        let scored = types.encode(LIKES, Some(r#"{"score":1}"#)).unwrap();
+        let lost = types.convert(LIKES, &scored, LOVES).unwrap_err();
+        assert_eq!(lost, FieldsFault::FieldLost { field: "score".to_owned() });
+        let unscored = types.encode(LIKES, None).unwrap();
+        assert!(matches!(types.convert(LIKES, &unscored, LOVES), Err(FieldsFault::Incompatible(_))));
+        assert_eq!(types.convert(LIKES, &scored, LIKES), Ok(scored));
+    }
+}
