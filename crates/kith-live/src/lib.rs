@@ -8,6 +8,7 @@ mod batch;
 mod change;
 mod coding;
 mod intent;
+mod read;
 mod rows;
 mod ticket;
 mod types;
@@ -17,6 +18,7 @@ pub use batch::{Batch, BatchPart, LoggedChange, RecordedOutcome, RowAnswer, RowQ
 pub use change::{CHANGE_OBJECT_BYTES_MAX, Change, Effect};
 pub use coding::Garbled;
 pub use intent::{Edge, EdgeContent, Intent};
+pub use read::{AssociationAnswer, AssociationRead, ListedAssociation, ObjectAnswer, Select, Start};
 pub use rows::{Association, AssociationKey, Data, ListKey, ListPlace, Object, Pair};
 pub use ticket::{NotATicket, Ticket};
 pub use types::{

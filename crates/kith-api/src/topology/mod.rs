@@ -2,9 +2,11 @@
 //! the conversions between it and the documents of the metadata.
 
 mod holding;
+mod live;
 mod table;
 
 pub use holding::{groups_of, placed, strategy_of, wanted};
+pub use live::{LiveGraph, leaders_document, leaders_of};
 pub use table::{cluster_document, listed_document, listed_entry, role_of_group, role_text, table_parts};
 
 use crate::QueryError;
@@ -84,6 +86,8 @@ pub struct Graph {
     pub pinned: Arc<Pinned>,
     /// Its kinds.
     pub schema: GraphSchema,
+    /// Of a live graph, its types and leaders.
+    pub live: Option<LiveGraph>,
 }
 
 /// One store of values at the version that reads pin.
@@ -138,6 +142,14 @@ pub enum BadTopology {
         #[source]
         source: SchemaIdError,
     },
+    /// The types of a live graph are damaged, or of a newer release.
+    #[error("types of graph {graph:?}")]
+    Types {
+        graph: String,
+        /// What is wrong with them.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The owners do not make a table.
     #[error("routing table")]
     Table(#[from] TableError),
@@ -152,13 +164,17 @@ impl Topology {
         let table = table_of(&document)?;
         let graphs = document.graphs().map(|graph| {
             let (pinned, schema) = (pinned(graph, "graph", &table), schema_of(graph)?);
-            Ok((graph.name.clone(), Arc::new(Graph { pinned, schema })))
+            Ok((graph.name.clone(), Arc::new(Graph { pinned, schema, live: None })))
         });
+        let live = document
+            .live
+            .iter()
+            .map(|graph| Ok((graph.name.clone(), Arc::new(live::graph(graph, &document.leaders, &table)?))));
         let stores = document.stores.iter().filter_map(|store| value_store(store, &table).transpose());
         let stores = stores.map(|store| store.map(|store| (store.pinned.name.clone(), Arc::new(store))));
         Ok(Self {
             revision: document.revision,
-            graphs: graphs.collect::<Result<_, BadTopology>>()?,
+            graphs: graphs.chain(live).collect::<Result<_, BadTopology>>()?,
             stores: stores.collect::<Result<_, BadTopology>>()?,
             table: Arc::new(table),
             routers: document.routers.iter().map(|router| router.addr.clone()).collect(),
@@ -202,7 +218,7 @@ impl Topology {
         let kept = self.document.kept.iter().filter(|kept| kept.is_whole && kept.at.name == name);
         let mut kept = kept.filter_map(|kept| {
             let (pinned, schema) = (pinned(&kept.at, "graph", &self.table), schema_of(&kept.at).ok()?);
-            Some(Graph { pinned, schema })
+            Some(Graph { pinned, schema, live: None })
         });
         Ok(kept.find(has).map_or_else(|| Arc::clone(served), Arc::new))
     }

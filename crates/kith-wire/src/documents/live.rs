@@ -11,9 +11,7 @@ pub struct LiveGraphDocument {
     /// The graph: a file name of embedded databases, hence checked when it is read.
     #[serde(deserialize_with = "names::store")]
     pub name: String,
-    /// Made up when the graph was created; tickets and the database carry it.
-    pub identity: u64,
-    /// Its types: a JSON document of their own (`docs/formats/graph-types.md`).
+    /// Its identity and types: a JSON document of their own (`docs/formats/graph-types.md`).
     pub types: String,
     /// Where its rows are: `database:<id>`, a process of the cluster, or `mysql://…`, without a password.
     pub storage: String,

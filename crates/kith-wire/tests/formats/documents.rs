@@ -245,7 +245,6 @@ fn live_graph() -> LiveGraphDocument {
     LiveGraphDocument {
         format: FORMAT,
         name: "social".to_owned(),
-        identity: u64::MAX,
         types: r#"{"objects":[]}"#.to_owned(),
         storage: "database:0".to_owned(),
         who: "anna".to_owned(),

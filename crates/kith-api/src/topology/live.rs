@@ -1,0 +1,115 @@
+//! Live graphs in a topology.
+
+use super::{BadTopology, Graph, Pin, Pinned};
+use kith_live::{AssociationType, GraphTypes, Inverse, TypesDocument};
+use kith_ops::{GraphSchema, KindRole, KindSchema};
+use kith_routing::{Leader, Leaders, RoutingTable, StoreReach};
+use kith_types::{NodeId, StoreVersion, Term};
+use kith_wire::documents::{DOCUMENT_FORMAT, LeadersDocument, LiveGraphDocument};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// What only a live graph has.
+#[derive(Debug)]
+pub struct LiveGraph {
+    /// Its types.
+    pub types: Arc<GraphTypes>,
+    /// Who leads its partitions.
+    pub leaders: Leaders,
+}
+
+/// The leaders that a document describes.
+pub fn leaders_of(document: &LeadersDocument) -> Leaders {
+    let leaders = document.nodes.iter().zip(&document.terms);
+    let leader = |(&node, &term)| (term != 0).then_some(Leader { node: NodeId(node), term: Term(term) });
+    Leaders { term_last: Term(document.term_last), by_partition: leaders.map(leader).collect() }
+}
+
+/// The document that describes leaders.
+pub fn leaders_document(graph: &str, leaders: &Leaders) -> LeadersDocument {
+    let each = || leaders.by_partition.iter();
+    LeadersDocument {
+        format: DOCUMENT_FORMAT,
+        graph: graph.to_owned(),
+        term_last: leaders.term_last.0,
+        nodes: each().map(|leader| leader.map_or(0, |leader| leader.node.0)).collect(),
+        terms: each().map(|leader| leader.map_or(0, |leader| leader.term.0)).collect(),
+    }
+}
+
+/// The live graph that documents describe.
+pub(super) fn graph(
+    document: &LiveGraphDocument,
+    leaders: &[LeadersDocument],
+    table: &RoutingTable,
+) -> Result<Graph, BadTopology> {
+    let types = types_of(&document.types)
+        .map_err(|source| BadTopology::Types { graph: document.name.clone(), source })?;
+    let leaders = leaders.iter().find(|leaders| leaders.graph == document.name);
+    let pinned = Pinned {
+        name: document.name.clone(),
+        pin: Pin::Live { identity: types.identity },
+        components: Arc::new(BTreeMap::new()),
+        what: "graph",
+        reach: StoreReach::new(table, &document.name, None, &[]),
+    };
+    Ok(Graph {
+        pinned: Arc::new(pinned),
+        schema: schema_of(&types),
+        live: Some(LiveGraph {
+            types: Arc::new(types),
+            leaders: leaders.map(leaders_of).unwrap_or_default(),
+        }),
+    })
+}
+
+fn types_of(text: &str) -> Result<GraphTypes, Box<dyn std::error::Error + Send + Sync>> {
+    Ok(serde_json::from_str::<TypesDocument>(text)?.try_into()?)
+}
+
+/// The edge types that queries see: association types with adjacency, in the order of their numbers.
+fn schema_of(types: &GraphTypes) -> GraphSchema {
+    let kind = |kind: &AssociationType| KindSchema {
+        name: kind.name.clone(),
+        role: match kind.inverse {
+            Inverse::Symmetric => KindRole::Undirected,
+            Inverse::None | Inverse::Named { .. } => KindRole::Directed,
+        },
+        version: StoreVersion(0),
+        columns: Vec::new(),
+    };
+    GraphSchema { kinds: types.associations.values().filter(|it| it.adjacency).map(kind).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_live::DeclaredTypes;
+
+    #[test]
+    fn queries_see_the_association_types_that_have_adjacency() {
+        let text = r#"
+            [object.person]
+            [association.friend]
+            symmetric = true
+            [association.likes]
+            inverse = "liked_by"
+            [association.liked_by]
+            [association.seen]
+            adjacency = false
+        "#;
+        let declared: DeclaredTypes = text.parse().expect("the text is valid");
+        let types = GraphTypes::new(7, &declared).expect("it declares a graph");
+        let seen: Vec<_> = schema_of(&types).kinds.into_iter().map(|kind| (kind.name, kind.role)).collect();
+        let directed = |name: &str| (name.to_owned(), KindRole::Directed);
+        assert!(seen.contains(&("friend".to_owned(), KindRole::Undirected)), "{seen:?}");
+        assert!(seen.contains(&directed("likes")) && seen.contains(&directed("liked_by")), "{seen:?}");
+        assert_eq!(seen.len(), 3);
+    }
+
+    #[test]
+    fn leaders_survive_their_document() {
+        let leader = |node, term| Some(Leader { node: NodeId(node), term: Term(term) });
+        let leaders = Leaders { term_last: Term(9), by_partition: vec![leader(3, 9), None, leader(0, 1)] };
+        assert_eq!(leaders_of(&leaders_document("social", &leaders)), leaders);
+    }
+}
