@@ -40,8 +40,8 @@ pub const ROUTING: Language = &[
 /// What becomes of a query.
 pub const EXECUTION: Language = &[
     ("group GROUP: NODE[PARTITIONS] …", "a replica group, and which of its nodes owns what"),
-    ("no budget for hedges", "no key may be asked twice because its request is late"),
-    ("no budget for retries", "no key may be asked twice because its request failed"),
+    ("no budget for hedges", "late requests are not hedged"),
+    ("no budget for retries", "failed requests are not retried"),
     (
         "ask PARTITIONS, partial, early, sum, once, retries N, deadline TIME, hedge after TIME",
         "a fan-out with one key in each partition, over the first group; all clauses may be left out",
