@@ -3,7 +3,7 @@
 
 use crate::{
     Association, AssociationKey, Change, Data, Done, Edge, EdgeContent, Effect, Intent, ListKey, Object,
-    Outcome, Pair, RecordedOutcome, Refusal, TypeId, WriteId,
+    Outcome, Pair, RecordedOutcome, Refusal, TypeId, WriteName,
 };
 use kith_types::{
     LogPoint, PartitionId,
@@ -234,7 +234,10 @@ impl Intent {
         put_varint(&mut out, self.pair.high());
         put_point(&mut out, self.stamp);
         put_done(&mut out, self.done);
-        put_optional(&mut out, self.write_id.as_ref(), |out, id| put_bytes(out, id.as_str().as_bytes()));
+        put_optional(&mut out, self.name.as_ref(), |out, name| {
+            put_bytes(out, name.id.as_str().as_bytes());
+            put_varint(out, name.checksum);
+        });
         put_varint(&mut out, self.edges.len() as u64);
         for edge in &self.edges {
             put_key(&mut out, edge.forward);
@@ -257,7 +260,7 @@ impl Intent {
                 pair: Pair::of(rest.number()?, rest.number()?).ok_or(Unreadable)?,
                 stamp: rest.point()?,
                 done: take_done(rest)?,
-                write_id: rest.optional(take_write_id)?,
+                name: rest.optional(take_name)?,
                 edges: rest.many(take_edge)?,
             })
         })
@@ -269,9 +272,9 @@ fn take_edge(rest: &mut Rest<'_>) -> Taken<Edge> {
     Ok(Edge { forward: rest.key()?, inverse: rest.key()?, content: rest.optional(content)? })
 }
 
-fn take_write_id(rest: &mut Rest<'_>) -> Taken<WriteId> {
+fn take_name(rest: &mut Rest<'_>) -> Taken<WriteName> {
     let text = std::str::from_utf8(rest.bytes()?).map_err(|_| Unreadable)?;
-    text.parse().map_err(|_| Unreadable)
+    Ok(WriteName { id: text.parse().map_err(|_| Unreadable)?, checksum: rest.number()? })
 }
 
 fn put_done(out: &mut Vec<u8>, done: Done) {
@@ -397,14 +400,16 @@ mod tests {
                 content: content.map(|(time, data)| EdgeContent { time, data }),
             },
         );
-        let write_id = proptest::option::of("[!-~]{1,64}".prop_map(|text| text.parse().expect("it is one")));
-        (any::<u64>(), 1u64.., point(), done(), write_id, proptest::collection::vec(edge, 0..3)).prop_map(
-            |(low, gap, stamp, done, write_id, edges)| Intent {
+        let name = ("[!-~]{1,64}", any::<u64>())
+            .prop_map(|(text, checksum)| WriteName { id: text.parse().expect("it is one"), checksum });
+        let name = proptest::option::of(name);
+        (any::<u64>(), 1u64.., point(), done(), name, proptest::collection::vec(edge, 0..3)).prop_map(
+            |(low, gap, stamp, done, name, edges)| Intent {
                 pair: Pair::of(low, low ^ gap).expect("they differ"),
                 stamp,
                 edges,
                 done,
-                write_id,
+                name,
             },
         )
     }

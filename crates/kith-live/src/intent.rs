@@ -1,6 +1,6 @@
 //! What the leader of a pair has decided and must bring to both ends.
 
-use crate::{AssociationKey, Data, Done, Pair, WriteId};
+use crate::{AssociationKey, Data, Done, Pair, WriteName};
 use kith_types::LogPoint;
 
 /// The new state of one direction of an association. Both of its rows, at its two ends, are to show it.
@@ -36,5 +36,5 @@ pub struct Intent {
     /// What the caller is told when it is complete.
     pub done: Done,
     /// The name of the write, under which the outcome is recorded.
-    pub write_id: Option<WriteId>,
+    pub name: Option<WriteName>,
 }

@@ -7,18 +7,30 @@
 mod batch;
 mod change;
 mod coding;
+mod decide;
+#[cfg(test)]
+mod fixture;
+mod guards;
 mod intent;
 mod read;
+mod resolve;
 mod rows;
 mod ticket;
+#[cfg(test)]
+mod twin;
 mod types;
 mod write;
 
 pub use batch::{Batch, BatchPart, LoggedChange, RecordedOutcome, RowAnswer, RowQuery, RowWrite, RowsAt};
 pub use change::{CHANGE_OBJECT_BYTES_MAX, Change, Effect};
 pub use coding::Garbled;
+pub use decide::{
+    Decision, NotLoaded, Place, Rows, complete, completion_queries, decide, deliver, delivery_queries,
+};
+pub use guards::Guards;
 pub use intent::{Edge, EdgeContent, Intent};
 pub use read::{AssociationAnswer, AssociationRead, ListedAssociation, ObjectAnswer, Select, Start};
+pub use resolve::{EdgeKeys, ResolvedWrite, Step, WriteFault, WriteName, new_object_id, ordering_partition};
 pub use rows::{Association, AssociationKey, Data, ListKey, ListPlace, Object, Pair};
 pub use ticket::{NotATicket, Ticket};
 pub use types::{

@@ -102,6 +102,16 @@ impl AssociationType {
         }
     }
 
+    /// Whether an association of this type from `id1` to `id2` is the forward direction of its edge. In a symmetric type that
+    /// is the direction from the smaller id.
+    pub fn is_forward(&self, id1: u64, id2: u64) -> bool {
+        match self.inverse {
+            Inverse::None => true,
+            Inverse::Symmetric => id1 <= id2,
+            Inverse::Named { forward, .. } => forward,
+        }
+    }
+
     /// Whether a write changes both directions.
     pub fn is_two_sided(&self) -> bool {
         self.inverse != Inverse::None

@@ -1,0 +1,102 @@
+//! Writes to associations: one row, an edge in one partition, or the first transaction of a pair in two partitions.
+
+use super::changes::Changes;
+use super::{Decision, NotLoaded, Place, Rows, done, nothing_to_do, pair, refusal};
+use crate::{
+    Association, AssociationKey, Done, Edge, EdgeContent, EdgeKeys, FieldsFault, Intent, Outcome,
+    ResolvedWrite, RowWrite, Step,
+};
+use std::collections::BTreeMap;
+
+pub(super) fn decide(write: &ResolvedWrite, rows: &Rows, place: Place<'_>) -> Result<Decision, NotLoaded> {
+    let (Step::AddAssociation { edge, .. }
+    | Step::DeleteAssociation { edge }
+    | Step::ChangeType { old: edge, .. }) = &write.step
+    else {
+        return Err(NotLoaded);
+    };
+    let found = found(edge, write, rows, place)?;
+    if let Some(refusal) = refusal(write.conditions, found.map(|association| association.stamp)) {
+        return Ok(Decision::Nothing(Outcome::Refused(refusal)));
+    }
+    let id1 = edge.named.list.id1;
+    let states = match states(&write.step, found, place) {
+        Ok(states) if states.is_empty() => return Ok(Decision::Nothing(nothing_to_do(id1))),
+        Ok(states) => states,
+        Err(fault) => return Ok(Decision::Invalid(fault.into())),
+    };
+    let outcome = done(id1, place.point, found.is_some());
+    match (write.split, outcome) {
+        (Some(pair), Outcome::Done(done)) => begin(write, pair, (states, done), (rows, place)),
+        _ => {
+            let mut changes = Changes::new(rows);
+            for (key, content) in net(&states) {
+                changes.set_association(key, content, place.point)?;
+            }
+            Ok(Decision::Changed(outcome, changes.finish()))
+        }
+    }
+}
+
+/// The association that the write names, read from the row that lies in the ordering partition.
+fn found<'a>(
+    edge: &EdgeKeys,
+    write: &ResolvedWrite,
+    rows: &'a Rows,
+    place: Place<'_>,
+) -> Result<Option<&'a Association>, NotLoaded> {
+    let key = edge.rows_in(write.partition, place.count).next().ok_or(NotLoaded)?;
+    rows.association(key)
+}
+
+/// The new states of the edges that a write changes; none if there is nothing to do.
+fn states(
+    step: &Step,
+    found: Option<&Association>,
+    place: Place<'_>,
+) -> Result<Vec<(EdgeKeys, Option<EdgeContent>)>, FieldsFault> {
+    Ok(match (step, found) {
+        (Step::AddAssociation { edge, time, data }, _) => {
+            let content = EdgeContent { time: time.unwrap_or(place.now), data: data.clone() };
+            vec![(*edge, Some(content))]
+        }
+        (Step::DeleteAssociation { edge }, Some(_)) => vec![(*edge, None)],
+        (Step::ChangeType { old, new }, Some(found)) => {
+            let data = place.types.convert(old.named.list.kind, &found.data, new.named.list.kind)?;
+            vec![(*old, None), (*new, Some(EdgeContent { time: found.time, data }))]
+        }
+        _ => Vec::new(),
+    })
+}
+
+/// The new state of each row. A row that one edge loses and the other gains stays: an object's association with itself that
+/// becomes its own inverse.
+fn net(states: &[(EdgeKeys, Option<EdgeContent>)]) -> BTreeMap<AssociationKey, Option<&EdgeContent>> {
+    let mut net = BTreeMap::new();
+    for (edge, content) in states {
+        net.extend(edge.rows().map(|key| (key, content.as_ref())));
+    }
+    net
+}
+
+/// The first transaction of a pair in two partitions: the intent, and the rows here that may change before the other end does.
+fn begin(
+    write: &ResolvedWrite,
+    pair: crate::Pair,
+    (states, done): (Vec<(EdgeKeys, Option<EdgeContent>)>, Done),
+    (rows, place): (&Rows, Place<'_>),
+) -> Result<Decision, NotLoaded> {
+    let edge = |(keys, content): (EdgeKeys, Option<EdgeContent>)| {
+        Some(Edge { forward: keys.forward, inverse: keys.inverse?, content })
+    };
+    let edges = states.into_iter().filter_map(edge).collect();
+    let intent = Intent { pair, stamp: place.point, edges, done, name: write.name.clone() };
+    let mut changes = Changes::new(rows);
+    for row in pair::rows_here(&intent, write.partition, place.count) {
+        if row.is_early() || !place.guards.forward_last {
+            changes.set_association(row.key, row.content, place.point)?;
+        }
+    }
+    changes.row(RowWrite::PutIntent(intent.clone()));
+    Ok(Decision::Begun(intent, changes.finish()))
+}

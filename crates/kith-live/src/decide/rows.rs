@@ -1,0 +1,112 @@
+//! The rows that a decision looks at: as they were read, and as earlier decisions of the same batch leave them.
+
+use crate::{
+    Association, AssociationKey, ListKey, Object, Pair, RecordedOutcome, RowAnswer, RowQuery, RowWrite,
+    WriteId,
+};
+use kith_types::{LogPoint, PartitionCount, PartitionId};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// A decision needs a row that was not read.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("a row that decides the write was not read")]
+pub struct NotLoaded;
+
+/// Rows of one partition by their queries.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    answers: BTreeMap<RowQuery, RowAnswer>,
+}
+
+impl Rows {
+    /// The rows that answer these queries, one each.
+    pub fn new(queries: Vec<RowQuery>, answers: Vec<RowAnswer>) -> Self {
+        Self { answers: queries.into_iter().zip(answers).collect() }
+    }
+
+    pub(super) fn object(&self, id: u64) -> Result<Option<&Object>, NotLoaded> {
+        match self.answers.get(&RowQuery::Object(id)) {
+            Some(RowAnswer::Object(object)) => Ok(object.as_ref()),
+            _ => Err(NotLoaded),
+        }
+    }
+
+    pub(super) fn association(&self, key: AssociationKey) -> Result<Option<&Association>, NotLoaded> {
+        match self.answers.get(&RowQuery::Association(key)) {
+            Some(RowAnswer::Association(association)) => Ok(association.as_ref()),
+            _ => Err(NotLoaded),
+        }
+    }
+
+    pub(super) fn count(&self, list: ListKey) -> Result<u64, NotLoaded> {
+        match self.answers.get(&RowQuery::Count(list)) {
+            Some(RowAnswer::Count(count)) => Ok(*count),
+            _ => Err(NotLoaded),
+        }
+    }
+
+    pub(super) fn pair_stamp(&self, pair: Pair) -> Result<LogPoint, NotLoaded> {
+        self.point(&RowQuery::PairStamp(pair))
+    }
+
+    pub(super) fn floor(&self, from: PartitionId) -> Result<LogPoint, NotLoaded> {
+        self.point(&RowQuery::Floor(from))
+    }
+
+    pub(super) fn outcome(&self, id: &WriteId) -> Result<Option<&RecordedOutcome>, NotLoaded> {
+        match self.answers.get(&RowQuery::Outcome(id.clone())) {
+            Some(RowAnswer::Outcome(outcome)) => Ok(outcome.as_ref()),
+            _ => Err(NotLoaded),
+        }
+    }
+
+    fn point(&self, query: &RowQuery) -> Result<LogPoint, NotLoaded> {
+        match self.answers.get(query) {
+            Some(RowAnswer::Point(point)) => Ok(*point),
+            _ => Err(NotLoaded),
+        }
+    }
+
+    /// Takes over what a change writes, for the decisions after it.
+    pub fn apply(&mut self, writes: &[RowWrite], count: PartitionCount) {
+        for write in writes {
+            self.apply_one(write, count);
+        }
+    }
+
+    fn apply_one(&mut self, write: &RowWrite, count: PartitionCount) {
+        let (query, answer) = match write {
+            RowWrite::PutObject(object) => {
+                (RowQuery::Object(object.id), RowAnswer::Object(Some(object.clone())))
+            }
+            RowWrite::DeleteObject(id) => (RowQuery::Object(*id), RowAnswer::Object(None)),
+            RowWrite::PutAssociation(list, association) => {
+                let query = RowQuery::Association(list.to(association.id2));
+                (query, RowAnswer::Association(Some(association.clone())))
+            }
+            RowWrite::DeleteAssociation(key) => (RowQuery::Association(*key), RowAnswer::Association(None)),
+            RowWrite::SetCount(list, count) => (RowQuery::Count(*list), RowAnswer::Count(*count)),
+            RowWrite::PutPairStamp(pair, stamp) => (RowQuery::PairStamp(*pair), RowAnswer::Point(*stamp)),
+            RowWrite::SetFloor { from, before } => (RowQuery::Floor(*from), RowAnswer::Point(*before)),
+            RowWrite::PutOutcome(id, outcome) => {
+                (RowQuery::Outcome(id.clone()), RowAnswer::Outcome(Some(*outcome)))
+            }
+            RowWrite::DropPairStamps { from, before } => return self.drop_stamps(*from, *before, count),
+            // Leaders hold the open intents themselves.
+            RowWrite::PutIntent(_) | RowWrite::DeleteIntent(_) => return,
+        };
+        self.answers.insert(query, answer);
+    }
+
+    fn drop_stamps(&mut self, from: PartitionId, before: LogPoint, count: PartitionCount) {
+        for (query, answer) in &mut self.answers {
+            if let (RowQuery::PairStamp(pair), RowAnswer::Point(stamp)) = (query, answer)
+                && pair.partitions(count).0 == from
+                && *stamp < before
+            {
+                *stamp = LogPoint::default();
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The types that tests use: objects `user`; `likes` and `blocks` are one-sided, `friend` and `rival` symmetric, `follows` and
+//! `followed_by` as well as `hires` and `hired_by` each other's inverse.
+
+use crate::{AssociationType, GraphTypes, Inverse, ObjectType, TypeId};
+use kith_schema::Schema;
+
+pub(crate) const USER: TypeId = TypeId(1);
+pub(crate) const LIKES: TypeId = TypeId(2);
+pub(crate) const BLOCKS: TypeId = TypeId(3);
+pub(crate) const FRIEND: TypeId = TypeId(4);
+pub(crate) const RIVAL: TypeId = TypeId(5);
+pub(crate) const FOLLOWS: TypeId = TypeId(6);
+pub(crate) const FOLLOWED_BY: TypeId = TypeId(7);
+pub(crate) const HIRES: TypeId = TypeId(8);
+pub(crate) const HIRED_BY: TypeId = TypeId(9);
+
+/// The names of the association types.
+pub(crate) const NAMES: [&str; 8] =
+    ["likes", "blocks", "friend", "rival", "follows", "followed_by", "hires", "hired_by"];
+
+pub(crate) fn types() -> GraphTypes {
+    let named = |kind, forward| Inverse::Named { kind, forward };
+    let inverses = [
+        (LIKES, Inverse::None),
+        (BLOCKS, Inverse::None),
+        (FRIEND, Inverse::Symmetric),
+        (RIVAL, Inverse::Symmetric),
+        (FOLLOWS, named(FOLLOWED_BY, true)),
+        (FOLLOWED_BY, named(FOLLOWS, false)),
+        (HIRES, named(HIRED_BY, true)),
+        (HIRED_BY, named(HIRES, false)),
+    ];
+    let schema = |fields: &str| -> Schema { format!("{{\"fields\":[{fields}]}}").parse().unwrap() };
+    let number = |name| format!(r#"{{"name":"{name}","type":"i64","nullable":true}}"#);
+    let mut types = GraphTypes { identity: 7, revision: 1, ..GraphTypes::default() };
+    let fields = schema(&format!("{},{}", number("a"), number("b")));
+    types.objects.insert(USER, ObjectType { name: "user".to_owned(), schemas: vec![fields] });
+    for ((kind, inverse), name) in inverses.into_iter().zip(NAMES) {
+        let kind_of = AssociationType {
+            name: name.to_owned(),
+            schemas: vec![schema(&number("n"))],
+            inverse,
+            cap: AssociationType::CAP_DEFAULT,
+            adjacency: false,
+        };
+        types.associations.insert(kind, kind_of);
+    }
+    types
+}

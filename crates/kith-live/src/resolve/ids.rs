@@ -1,0 +1,54 @@
+//! Ids of new objects, derived from the id of the write that creates them.
+
+use crate::WriteId;
+use kith_types::{PartitionCount, PartitionId, fmix64_inverse, partition_of_hash};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// Two independent hashes of a write id: which partition, and which id in that partition.
+const PARTITION_SEED: u64 = 0x6b69_7468_0001;
+const ID_SEED: u64 = 0x6b69_7468_0002;
+
+/// The id of the object that the write named `write_id` creates in the partition `near`, or in that of the hash of the write
+/// id. A repeat of the write meets the same id.
+pub fn new_object_id(write_id: &WriteId, near: Option<PartitionId>, count: PartitionCount) -> u64 {
+    let bytes = write_id.as_str().as_bytes();
+    let partition =
+        near.unwrap_or_else(|| partition_of_hash(xxh3_64_with_seed(bytes, PARTITION_SEED), count));
+    let (first, after) = (hashes_from(partition.0, count), hashes_from(partition.0 + 1, count));
+    let inside = (u128::from(xxh3_64_with_seed(bytes, ID_SEED)) * (after - first)) >> 64;
+    // Below 2⁶⁴, because `inside` is less than the width of the partition.
+    fmix64_inverse((first + inside) as u64)
+}
+
+/// The smallest hash of a partition: the smallest `h` with `h × count >> 64` equal to its number.
+fn hashes_from(partition: u32, count: PartitionCount) -> u128 {
+    (u128::from(partition) << 64).div_ceil(u128::from(count.get()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_types::partition_of_id;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn ids_lie_in_their_partition_and_differ() {
+        for count in [1, 3, 64, 1_536, 65_536].map(|count| PartitionCount::new(count).unwrap()) {
+            let mut ids = BTreeSet::new();
+            let mut partitions = BTreeSet::new();
+            for number in 0..500 {
+                let write_id: WriteId = format!("write-{number}").parse().unwrap();
+                let id = new_object_id(&write_id, None, count);
+                assert_eq!(id, new_object_id(&write_id, None, count), "a repeat meets the same id");
+                partitions.insert(partition_of_id(id, count));
+                ids.insert(id);
+                let near = PartitionId(number % count.get());
+                let id = new_object_id(&write_id, Some(near), count);
+                assert_eq!(partition_of_id(id, count), near);
+                ids.insert(id);
+            }
+            assert!(500 <= ids.len(), "{} ids of 500 writes", ids.len());
+            assert!(count.get().min(60) as usize <= partitions.len());
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! A database in memory, for tests: applies batches as a real one must, and checks after each of them what must always hold.
+
+use crate::{
+    Association, AssociationKey, Batch, BatchPart, Effect, GraphTypes, Intent, ListKey, LoggedChange, Object,
+    Outcome, Pair, RecordedOutcome, RowAnswer, RowQuery, RowWrite, RowsAt, WriteId, fixture,
+};
+use kith_types::{LogPoint, PartitionCount, PartitionId, Term, partition_of_id};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a commit or a new term met.
+pub(crate) type Elsewhere = Vec<(PartitionId, LogPoint)>;
+
+pub(crate) struct Twin {
+    pub(crate) count: PartitionCount,
+    pub(crate) types: GraphTypes,
+    logs: BTreeMap<PartitionId, Log>,
+    /// Ids of writes that took effect, to find one that does so twice.
+    executed: BTreeSet<WriteId>,
+    /// What is wrong, for the test to report.
+    pub(crate) faults: Vec<String>,
+}
+
+#[derive(Clone, Default)]
+struct Log {
+    end: LogPoint,
+    rows: Tables,
+    /// What a replica makes of the changes alone.
+    replica: Tables,
+}
+
+#[derive(Clone, Default, PartialEq, Debug)]
+struct Tables {
+    objects: BTreeMap<u64, Object>,
+    associations: BTreeMap<AssociationKey, Association>,
+    counts: BTreeMap<ListKey, u64>,
+    intents: BTreeMap<LogPoint, Intent>,
+    stamps: BTreeMap<Pair, LogPoint>,
+    floors: BTreeMap<PartitionId, LogPoint>,
+    outcomes: BTreeMap<WriteId, RecordedOutcome>,
+}
+
+impl Twin {
+    pub(crate) fn new(count: u32) -> Self {
+        let count = PartitionCount::new(count).unwrap();
+        let logs = count.iter().map(|partition| (partition, Log::default())).collect();
+        let (executed, faults) = (BTreeSet::new(), Vec::new());
+        Self { count, types: fixture::types(), logs, executed, faults }
+    }
+
+    pub(crate) fn begin_term(&mut self, partition: PartitionId, term: Term) -> Result<LogPoint, LogPoint> {
+        let log = self.logs.get_mut(&partition).unwrap();
+        if term < log.end.term {
+            return Err(log.end);
+        }
+        log.end.term = term;
+        Ok(log.end)
+    }
+
+    pub(crate) fn end(&self, partition: PartitionId) -> LogPoint {
+        self.logs[&partition].end
+    }
+
+    pub(crate) fn commit(&mut self, batch: &Batch) -> Result<(), Elsewhere> {
+        let elsewhere: Elsewhere = batch
+            .parts
+            .iter()
+            .map(|part| (part, self.end(part.partition)))
+            .filter(|(part, end)| part.expected != *end)
+            .map(|(part, end)| (part.partition, end))
+            .collect();
+        if !elsewhere.is_empty() {
+            return Err(elsewhere);
+        }
+        for part in &batch.parts {
+            self.apply(part);
+        }
+        self.check();
+        Ok(())
+    }
+
+    fn apply(&mut self, part: &BatchPart) {
+        let mut executed = Vec::new();
+        let log = self.logs.get_mut(&part.partition).unwrap();
+        for LoggedChange { change, rows } in &part.changes {
+            for row in rows {
+                log.rows.write(row, self.count);
+                executed.extend(match row {
+                    RowWrite::PutIntent(intent) => intent.name.clone().map(|name| name.id),
+                    // Outcomes with another place complete an intent, which was counted.
+                    RowWrite::PutOutcome(
+                        id,
+                        RecordedOutcome { outcome: Outcome::Done(done), elsewhere: None, .. },
+                    ) if done.version != 0 => Some(id.clone()),
+                    _ => None,
+                });
+            }
+            for effect in &change.effects {
+                log.replica.learn(effect, &log.rows);
+            }
+        }
+        log.end = part.end();
+        for id in executed {
+            if !self.executed.insert(id.clone()) {
+                self.faults.push(format!("write {id} took effect twice"));
+            }
+        }
+    }
+
+    pub(crate) fn read(&self, partition: PartitionId, queries: &[RowQuery]) -> RowsAt {
+        let log = &self.logs[&partition];
+        RowsAt { at: log.end, answers: queries.iter().map(|query| log.rows.answer(query)).collect() }
+    }
+
+    /// All associations by their rows.
+    pub(crate) fn associations(&self) -> BTreeMap<AssociationKey, Association> {
+        self.logs.values().flat_map(|log| log.rows.associations.clone()).collect()
+    }
+
+    pub(crate) fn objects(&self) -> BTreeMap<u64, Object> {
+        self.logs.values().flat_map(|log| log.rows.objects.clone()).collect()
+    }
+
+    pub(crate) fn open_intents(&self) -> usize {
+        self.logs.values().map(|log| log.rows.intents.len()).sum()
+    }
+
+    pub(crate) fn pair_stamps(&self) -> usize {
+        self.logs.values().map(|log| log.rows.stamps.len()).sum()
+    }
+
+    /// What must hold after every transaction.
+    fn check(&mut self) {
+        let mut faults = Vec::new();
+        for log in self.logs.values() {
+            if (&log.rows.objects, &log.rows.associations, &log.rows.counts)
+                != (&log.replica.objects, &log.replica.associations, &log.replica.counts)
+            {
+                faults.push("the changes do not say what the rows are".to_owned());
+            }
+            let mut lengths: BTreeMap<ListKey, u64> = BTreeMap::new();
+            for key in log.rows.associations.keys() {
+                *lengths.entry(key.list).or_default() += 1;
+            }
+            if lengths != log.rows.counts {
+                faults.push(format!("counts {:?} of lists {lengths:?}", log.rows.counts));
+            }
+        }
+        let open: BTreeSet<Pair> =
+            self.logs.values().flat_map(|log| log.rows.intents.values()).map(|it| it.pair).collect();
+        let rows = self.associations();
+        for (key, row) in &rows {
+            let kind = &self.types.associations[&key.list.kind];
+            let Some(inverse) = kind.inverse_of(key.list.kind) else { continue };
+            let mirror = rows.get(&ListKey { id1: key.id2, kind: inverse }.to(key.list.id1));
+            if mirror.is_none() && kind.is_forward(key.list.id1, key.id2) {
+                faults.push(format!("{key:?} is forward and has no inverse"));
+            }
+            let is_open = Pair::of(key.list.id1, key.id2).is_some_and(|pair| open.contains(&pair));
+            let content = |row: &Association| (row.time, row.stamp, row.data.clone());
+            if !is_open && mirror.map(content) != Some(content(row)) {
+                faults.push(format!(
+                    "{key:?} is {row:?}, its other direction {mirror:?}, and no intent is open"
+                ));
+            }
+        }
+        self.faults.extend(faults);
+    }
+}
+
+impl Tables {
+    fn write(&mut self, row: &RowWrite, count: PartitionCount) {
+        match row.clone() {
+            RowWrite::PutObject(object) => drop(self.objects.insert(object.id, object)),
+            RowWrite::DeleteObject(id) => drop(self.objects.remove(&id)),
+            RowWrite::PutAssociation(list, it) => drop(self.associations.insert(list.to(it.id2), it)),
+            RowWrite::DeleteAssociation(key) => drop(self.associations.remove(&key)),
+            RowWrite::SetCount(list, 0) => drop(self.counts.remove(&list)),
+            RowWrite::SetCount(list, length) => drop(self.counts.insert(list, length)),
+            RowWrite::PutIntent(intent) => drop(self.intents.insert(intent.stamp, intent)),
+            RowWrite::DeleteIntent(stamp) => drop(self.intents.remove(&stamp)),
+            RowWrite::PutPairStamp(pair, stamp) => drop(self.stamps.insert(pair, stamp)),
+            RowWrite::DropPairStamps { from, before } => {
+                self.stamps.retain(|pair, stamp| pair.partitions(count).0 != from || before <= *stamp);
+            }
+            RowWrite::SetFloor { from, before } => drop(self.floors.insert(from, before)),
+            RowWrite::PutOutcome(id, outcome) => drop(self.outcomes.insert(id, outcome)),
+        }
+    }
+
+    fn learn(&mut self, effect: &Effect, rows: &Tables) {
+        match effect.clone() {
+            Effect::Object(object) => drop(self.objects.insert(object.id, object)),
+            Effect::LargeObject(id) => drop(self.objects.insert(id, rows.objects[&id].clone())),
+            Effect::NoObject(id) => drop(self.objects.remove(&id)),
+            Effect::Association { list, now, was, count } => {
+                let before = self.associations.insert(list.to(now.id2), now);
+                assert_eq!(before.map(|before| before.time), was, "the time before");
+                self.counts.insert(list, count);
+            }
+            Effect::NoAssociation { list, id2, was, count } => {
+                let before = self.associations.remove(&list.to(id2));
+                assert_eq!(before.map(|before| before.time), Some(was), "the time before");
+                self.counts.insert(list, count);
+                self.counts.retain(|_, count| *count != 0);
+            }
+        }
+    }
+
+    fn answer(&self, query: &RowQuery) -> RowAnswer {
+        match query {
+            RowQuery::Object(id) => RowAnswer::Object(self.objects.get(id).cloned()),
+            RowQuery::Association(key) => RowAnswer::Association(self.associations.get(key).cloned()),
+            RowQuery::Count(list) => RowAnswer::Count(self.counts.get(list).copied().unwrap_or_default()),
+            RowQuery::Intents => RowAnswer::Intents(self.intents.values().cloned().collect()),
+            RowQuery::PairStamp(pair) => RowAnswer::Point(self.stamps.get(pair).copied().unwrap_or_default()),
+            RowQuery::Floor(from) => RowAnswer::Point(self.floors.get(from).copied().unwrap_or_default()),
+            RowQuery::Outcome(id) => RowAnswer::Outcome(self.outcomes.get(id).copied()),
+            RowQuery::List { .. } => panic!("no decision reads lists"),
+        }
+    }
+}
+
+/// Ids that lie in a partition, the smallest first.
+pub(crate) fn ids_in(partition: PartitionId, count: PartitionCount) -> impl Iterator<Item = u64> {
+    (1..).filter(move |id| partition_of_id(*id, count) == partition)
+}
