@@ -1,5 +1,6 @@
 //! Why a query has no answer: a stable code, what happened and why, what to do.
 
+use kith_live::{FieldsFault, Refusal, WriteFault};
 use kith_ops::OperationError;
 use kith_routing::QuotaKind;
 use kith_schema::{KeyType, ValueType, compute::ComputeError};
@@ -163,6 +164,26 @@ pub enum QueryError {
         message: String,
         help: String,
     },
+    /// A write makes no sense, whatever is stored.
+    #[error(transparent)]
+    Write(#[from] WriteFault),
+    /// A write was refused because of what is stored.
+    #[error("nothing was written: {0}")]
+    Refused(#[from] Refusal),
+    /// A write was sent under the name of another one.
+    #[error("the write_id {write_id:?} names another write, which was sent within the last ten minutes")]
+    WriteIdTaken { write_id: String },
+    /// The node that was asked does not lead the partition. Nothing was written.
+    #[error("nothing was written: {detail}")]
+    NotLeader { detail: String },
+    /// A write was sent, and its outcome was lost.
+    #[error("nobody knows whether the write was carried out: {detail}")]
+    OutcomeUnknown { detail: String },
+    /// A write to a graph that was loaded, or a question that only live graphs answer.
+    #[error(
+        "graph {name:?} was loaded: it does not take writes, tickets or questions about objects and associations"
+    )]
+    LoadedGraph { name: String },
     /// A defect of Kith.
     #[error("internal error: {detail}")]
     Internal {
@@ -214,6 +235,13 @@ impl QueryError {
             QueryError::Unreachable { .. } => ErrorCode::Unreachable,
             QueryError::Tls { .. } => ErrorCode::TlsFailed,
             QueryError::NodeUnreachable { .. } => ErrorCode::NodeUnreachable,
+            QueryError::Write(fault) => write_code(fault),
+            QueryError::Refused(Refusal::ObjectExists { .. }) => ErrorCode::ObjectExists,
+            QueryError::Refused(_) => ErrorCode::ConditionFailed,
+            QueryError::WriteIdTaken { .. } => ErrorCode::WriteIdTaken,
+            QueryError::NotLeader { .. } => ErrorCode::NotLeader,
+            QueryError::OutcomeUnknown { .. } => ErrorCode::OutcomeUnknown,
+            QueryError::LoadedGraph { .. } => ErrorCode::LoadedGraph,
             QueryError::Remote { code, .. } => *code,
             QueryError::Internal { .. } => ErrorCode::Internal,
         }
@@ -284,6 +312,20 @@ impl QueryError {
                 "is it running, and can this machine reach it? look at `kith cluster status`".to_owned()
             }
             QueryError::Tls { help, .. } => (*help).to_owned(),
+            QueryError::Write(WriteFault::Type(fault)) => fault.help(),
+            QueryError::Write(_) => "see docs/live-graph.md for what each write takes".to_owned(),
+            QueryError::Refused(Refusal::ObjectExists { .. }) => {
+                "leave the id out to get a new one, or update the object".to_owned()
+            }
+            QueryError::Refused(_) => "read it again and decide anew".to_owned(),
+            QueryError::WriteIdTaken { .. } => "give each write a write_id of its own".to_owned(),
+            QueryError::NotLeader { .. } => "send the write again: leadership has moved".to_owned(),
+            QueryError::OutcomeUnknown { .. } => {
+                "send it again with the same write_id, which returns the first outcome; without one, read what is stored".to_owned()
+            }
+            QueryError::LoadedGraph { .. } => {
+                "`kith schema apply` creates a live graph; `kith load graph` replaces a loaded one".to_owned()
+            }
             QueryError::Remote { help, .. } => help.clone(),
             QueryError::Internal { .. } => REPORT_IT.to_owned(),
         }
@@ -329,6 +371,15 @@ impl QueryError {
             _ => status.message().to_owned(),
         };
         QueryError::Remote { code, message, help: detail.help }
+    }
+}
+
+fn write_code(fault: &WriteFault) -> ErrorCode {
+    match fault {
+        WriteFault::Type(_) => ErrorCode::UnknownType,
+        WriteFault::Fields(FieldsFault::TooLarge { .. }) => ErrorCode::TooLarge,
+        WriteFault::Fields(_) => ErrorCode::BadFields,
+        _ => ErrorCode::BadRequest,
     }
 }
 

@@ -19,7 +19,7 @@ pub use error::QueryError;
 pub use graph::{Answered, Served, ServedState};
 pub use kith_wire::{BATCH_KEYS_MAX, too_slow};
 pub use options::{CacheMode, Page, Proofs, QueryOptions, parse_hedging};
-pub use request::{Question, Reply, Request};
+pub use request::{Question, Reply, Request, Written};
 pub use service::Service;
 pub use store::{ANSWER_BYTES_MAX, BatchAnswer, BatchKeys, StoreShape};
 pub use stream::{

@@ -5,6 +5,7 @@ use crate::{
     AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, ComputeAnswer, ComputeQuery,
     QueryError, QueryOptions, StoreShape,
 };
+use kith_live::{Done, Ticket, Write};
 use kith_ops::GraphQuery;
 use kith_schema::{Schema, SchemaId};
 use kith_types::OperationName;
@@ -30,6 +31,9 @@ pub enum Question {
     /// The plan of a query. The first fan-out is run if the second depends on its answer; all other fan-outs are only planned.
     /// Answered by [`Reply::Plan`].
     Explain { graph: String, query: GraphQuery },
+    /// A write to a live graph. Answered by [`Reply::Written`]. Every error but [`QueryError::OutcomeUnknown`] means that nothing was
+    /// written.
+    Write { graph: String, write: Write },
     /// The values of keys, all of one version. Answered by [`Reply::Values`], or by a stream.
     Values { store: String, keys: BatchKeys },
     /// The results of a plan on the records of keys, all of one version. A plan that does not fit the records is refused before
@@ -50,11 +54,23 @@ pub enum Question {
 pub enum Reply {
     Graph(Answered),
     Plan(v1::ExplainReply),
+    Written(Written),
     Values(BatchAnswer),
     Computed(ComputeAnswer),
     Aggregated(AggregateAnswer),
     Shape(StoreShape),
     Schema(Schema),
+}
+
+/// The outcome of a write.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Written {
+    /// What was written.
+    pub done: Done,
+    /// Whoever presents it sees the write.
+    pub ticket: Ticket,
+    /// The timings, if asked for.
+    pub profile: Option<v1::Profile>,
 }
 
 impl Request {
@@ -72,7 +88,9 @@ impl Question {
     /// The graph or store that the question is about.
     pub fn of(&self) -> &str {
         match self {
-            Question::Graph { graph, .. } | Question::Explain { graph, .. } => graph,
+            Question::Graph { graph, .. }
+            | Question::Explain { graph, .. }
+            | Question::Write { graph, .. } => graph,
             Question::Values { store, .. }
             | Question::Compute { store, .. }
             | Question::Aggregate { store, .. }
@@ -81,19 +99,25 @@ impl Question {
         }
     }
 
-    /// The operation, for metrics, records and controllers. `None` for what is not a query: plans, shapes and schemas.
+    /// The operation, for metrics, records and controllers. `None` for what is not a query: plans, writes, shapes and schemas.
     pub fn operation(&self) -> Option<OperationName> {
         match self {
             Question::Graph { query, .. } => Some(query.operand.operation()),
             Question::Values { .. } => Some(OperationName::Mget),
             Question::Compute { .. } => Some(OperationName::Compute),
             Question::Aggregate { .. } => Some(OperationName::Aggregate),
-            Question::Explain { .. } | Question::Shape { .. } | Question::Schema { .. } => None,
+            Question::Explain { .. }
+            | Question::Write { .. }
+            | Question::Shape { .. }
+            | Question::Schema { .. } => None,
         }
     }
 
-    /// The name of the operation. A question that is not a query has the name of its variant.
+    /// The name of the operation, or of the write. Any other question has the name of its variant.
     pub fn name(&self) -> &'static str {
+        if let Question::Write { write, .. } = self {
+            return write.mutation.name();
+        }
         self.operation().map_or_else(|| self.into(), OperationName::name)
     }
 
@@ -105,6 +129,7 @@ impl Question {
             | Question::Aggregate { keys, .. } => Some(keys),
             Question::Graph { .. }
             | Question::Explain { .. }
+            | Question::Write { .. }
             | Question::Shape { .. }
             | Question::Schema { .. } => None,
         }
@@ -122,6 +147,8 @@ impl Question {
             | Question::Aggregate { .. }
             | Question::Shape { .. }
             | Question::Schema { .. } => true,
+            // Also of a write with a name: a router or client that repeated it would hide from its caller that the outcome was lost.
+            Question::Write { .. } => false,
         }
     }
 
@@ -135,6 +162,7 @@ impl Question {
             Question::Compute { query, .. } => query.check_stream(),
             Question::Graph { .. }
             | Question::Explain { .. }
+            | Question::Write { .. }
             | Question::Aggregate { .. }
             | Question::Shape { .. }
             | Question::Schema { .. } => {
@@ -151,6 +179,7 @@ impl Reply {
         match self {
             Reply::Graph(answered) => Some(&mut answered.profile),
             Reply::Plan(plan) => Some(&mut plan.plan),
+            Reply::Written(written) => Some(&mut written.profile),
             Reply::Values(answer) => Some(&mut answer.profile),
             Reply::Computed(computed) => Some(&mut computed.answer.profile),
             Reply::Aggregated(aggregated) => Some(&mut aggregated.answer.profile),
@@ -162,7 +191,7 @@ impl Reply {
     pub fn is_complete(&self) -> bool {
         match self {
             Reply::Graph(answered) => answered.complete,
-            Reply::Plan(_) | Reply::Shape(_) | Reply::Schema(_) => true,
+            Reply::Plan(_) | Reply::Written(_) | Reply::Shape(_) | Reply::Schema(_) => true,
             Reply::Values(_) | Reply::Computed(_) | Reply::Aggregated(_) => {
                 self.batch().is_none_or(BatchAnswer::is_complete)
             }
@@ -175,7 +204,7 @@ impl Reply {
             Reply::Values(answer) => Some(answer),
             Reply::Computed(computed) => Some(&computed.answer),
             Reply::Aggregated(aggregated) => Some(&aggregated.answer),
-            Reply::Graph(_) | Reply::Plan(_) | Reply::Shape(_) | Reply::Schema(_) => None,
+            Reply::Graph(_) | Reply::Plan(_) | Reply::Written(_) | Reply::Shape(_) | Reply::Schema(_) => None,
         }
     }
 }

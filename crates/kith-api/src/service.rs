@@ -3,9 +3,10 @@
 
 use crate::{
     AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer,
-    ComputeQuery, QueryError, QueryOptions, Question, Reply, Request, StoreShape,
+    ComputeQuery, QueryError, QueryOptions, Question, Reply, Request, StoreShape, Written,
 };
 use futures::{FutureExt, future::BoxFuture};
+use kith_live::Write;
 use kith_ops::GraphQuery;
 use kith_schema::{Schema, SchemaId};
 use kith_wire::v1;
@@ -65,6 +66,20 @@ pub trait Service: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<v1::ExplainReply, QueryError>> {
         let question = Question::Explain { graph: graph.to_owned(), query: query.clone() };
         ask(self, question, options, only!(Reply::Plan))
+    }
+
+    /// Writes to a live graph, once at most.
+    ///
+    /// # Errors
+    /// [`QueryError::OutcomeUnknown`] if nobody knows what came of it. After any other error, nothing was written.
+    fn write<'a>(
+        &'a self,
+        graph: &str,
+        write: &Write,
+        options: &QueryOptions,
+    ) -> BoxFuture<'a, Result<Written, QueryError>> {
+        let question = Question::Write { graph: graph.to_owned(), write: write.clone() };
+        ask(self, question, options, only!(Reply::Written))
     }
 
     /// Reads the values of `keys`, all of one version: one record per key in the order of the keys, repeats included.

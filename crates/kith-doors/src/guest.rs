@@ -224,6 +224,6 @@ fn bytes(reply: &Reply) -> usize {
             GraphAnswer::Suggestions(members) => members.len() * 2 * ID,
             _ => 0,
         },
-        Reply::Plan(_) | Reply::Shape(_) | Reply::Schema(_) => 0,
+        Reply::Plan(_) | Reply::Written(_) | Reply::Shape(_) | Reply::Schema(_) => 0,
     }
 }

@@ -27,7 +27,10 @@ pub fn request_json(Request { question, options }: &Request) -> Option<Value> {
         Question::Aggregate { store, keys, query } => {
             store_json(AGGREGATE, StoreKeys::of(store, keys), &AggregateFields::of(&query.plan), options)
         }
-        Question::Explain { .. } | Question::Shape { .. } | Question::Schema { .. } => return None,
+        Question::Write { .. }
+        | Question::Explain { .. }
+        | Question::Shape { .. }
+        | Question::Schema { .. } => return None,
     })
 }
 

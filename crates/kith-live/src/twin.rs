@@ -124,6 +124,7 @@ impl Twin {
         self.logs.values().map(|log| log.rows.intents.len()).sum()
     }
 
+    #[allow(dead_code, reason = "tests of leaders use it")]
     pub(crate) fn pair_stamps(&self) -> usize {
         self.logs.values().map(|log| log.rows.stamps.len()).sum()
     }

@@ -54,6 +54,20 @@ pub enum Mutation {
     ChangeType { id1: u64, kind: String, id2: u64, new_kind: String },
 }
 
+impl Mutation {
+    /// The name that users write: `op` of a request line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Mutation::AddObject { .. } => "object_add",
+            Mutation::UpdateObject { .. } => "object_update",
+            Mutation::DeleteObject { .. } => "object_delete",
+            Mutation::AddAssociation { .. } => "assoc_add",
+            Mutation::DeleteAssociation { .. } => "assoc_delete",
+            Mutation::ChangeType { .. } => "assoc_change_type",
+        }
+    }
+}
+
 /// A write takes effect only if these hold for the object or association that it names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {

@@ -22,7 +22,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use tonic::Status;
+use tonic::{Response, Status};
 
 /// Carries requests to nodes. Dropping the future cancels the request.
 ///
@@ -50,6 +50,25 @@ pub trait Transport: Send + Sync + 'static {
         request: v1::PingRequest,
     ) -> BoxFuture<'a, Result<v1::PingReply, Status>>;
 
+    /// Sends a write to the node at `addr`, once at most.
+    ///
+    /// # Errors
+    /// [`Unwritten`].
+    fn write<'a>(
+        &'a self,
+        addr: &'a str,
+        request: v1::GraphWriteRequest,
+        patience: Duration,
+    ) -> BoxFuture<'a, Result<v1::GraphWriteReply, Unwritten>>;
+
+    /// Delivers one end of a pair to the node at `addr`.
+    fn deliver<'a>(
+        &'a self,
+        addr: &'a str,
+        request: v1::DeliverRequest,
+        patience: Duration,
+    ) -> BoxFuture<'a, Result<v1::DeliverReply, Status>>;
+
     /// The addresses whose connections were lost since this was asked last, and that nothing has opened again. A transport that opens
     /// them by itself has none.
     fn take_cut(&self) -> Vec<String> {
@@ -63,6 +82,35 @@ pub trait Transport: Send + Sync + 'static {
 
     /// Lets go of what it keeps of all other addresses. What is under way there goes on; who asks there again, connects again.
     fn keep_only(&self, _known: &HashSet<&str>) {}
+}
+
+/// Why there is no reply to a write.
+#[derive(Clone, Debug)]
+pub enum Unwritten {
+    /// The request was never sent: nothing was written.
+    Unsent(Status),
+    /// The node said why. Whether something was written follows from the code.
+    Refused(Status),
+    /// The request was sent, and no reply came: nobody knows whether it was carried out.
+    Lost(Status),
+}
+
+impl Unwritten {
+    /// Of a request that was sent. Only nodes give their errors a code of Kith's.
+    fn after_sending(status: Status) -> Self {
+        match kith_wire::detail_of(&status).code.is_empty() {
+            true => Unwritten::Lost(status),
+            false => Unwritten::Refused(status),
+        }
+    }
+
+    fn silence(patience: Duration) -> Self {
+        Unwritten::Lost(silence(patience))
+    }
+}
+
+fn silence(patience: Duration) -> Status {
+    Status::deadline_exceeded(format!("no answer within {} ms", patience.as_millis()))
 }
 
 /// The parts of a node's answer.
@@ -147,6 +195,36 @@ impl Transport for FramedTransport {
         request: v1::PingRequest,
     ) -> BoxFuture<'a, Result<v1::PingReply, Status>> {
         async move { self.frames.ask(addr, Op::Ping, None, &request).await }.boxed()
+    }
+
+    fn write<'a>(
+        &'a self,
+        addr: &'a str,
+        request: v1::GraphWriteRequest,
+        patience: Duration,
+    ) -> BoxFuture<'a, Result<v1::GraphWriteReply, Unwritten>> {
+        async move {
+            self.frames.open(addr).await.map_err(Unwritten::Unsent)?;
+            let asked = self.frames.ask(addr, Op::Write, Some(patience), &request);
+            match tokio::time::timeout(patience, asked).await {
+                Ok(reply) => reply.map_err(Unwritten::after_sending),
+                Err(_) => Err(Unwritten::silence(patience)),
+            }
+        }
+        .boxed()
+    }
+
+    fn deliver<'a>(
+        &'a self,
+        addr: &'a str,
+        request: v1::DeliverRequest,
+        patience: Duration,
+    ) -> BoxFuture<'a, Result<v1::DeliverReply, Status>> {
+        async move {
+            let asked = self.frames.ask(addr, Op::Deliver, Some(patience), &request);
+            tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| Err(silence(patience)))
+        }
+        .boxed()
     }
 
     fn take_cut(&self) -> Vec<String> {
@@ -236,6 +314,38 @@ impl Transport for GrpcTransport {
         request: v1::PingRequest,
     ) -> BoxFuture<'a, Result<v1::PingReply, Status>> {
         async move { Ok(self.client(addr)?.ping(request).await?.into_inner()) }.boxed()
+    }
+
+    fn write<'a>(
+        &'a self,
+        addr: &'a str,
+        request: v1::GraphWriteRequest,
+        patience: Duration,
+    ) -> BoxFuture<'a, Result<v1::GraphWriteReply, Unwritten>> {
+        async move {
+            let mut client = self.client(addr).map_err(Unwritten::Unsent)?;
+            match tokio::time::timeout(patience, client.write(request)).await {
+                Ok(reply) => reply.map(Response::into_inner).map_err(Unwritten::after_sending),
+                Err(_) => Err(Unwritten::silence(patience)),
+            }
+        }
+        .boxed()
+    }
+
+    fn deliver<'a>(
+        &'a self,
+        addr: &'a str,
+        request: v1::DeliverRequest,
+        patience: Duration,
+    ) -> BoxFuture<'a, Result<v1::DeliverReply, Status>> {
+        async move {
+            let mut client = self.client(addr)?;
+            let asked = client.deliver(request);
+            let reply =
+                tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| Err(silence(patience)));
+            Ok(reply?.into_inner())
+        }
+        .boxed()
     }
 
     fn addresses(&self) -> usize {

@@ -70,6 +70,8 @@ impl FrameService for NodeService {
             | Op::Compute
             | Op::ComputeStream
             | Op::Aggregate
+            | Op::Write
+            | Op::Deliver
             | Op::Cancel
             | Op::Credit
             | Op::Alive
@@ -111,6 +113,7 @@ impl FrameService for NodeService {
 #[tonic::async_trait]
 impl v1::node_server::Node for NodeService {
     type PrepareStream = PrepareStream;
+    type FollowStream = BoxStream<'static, Result<v1::FollowPiece, Status>>;
     type ReadObjectStream = BoxStream<'static, Result<v1::ObjectPiece, Status>>;
     type CopyStream = CopyStream;
     type EvaluateStreamStream = BoxStream<'static, Result<v1::EvaluateReply, Status>>;
@@ -170,6 +173,27 @@ impl v1::node_server::Node for NodeService {
 
     async fn ping(&self, request: Request<v1::PingRequest>) -> Result<Response<v1::PingReply>, Status> {
         Ok(Response::new(self.ping(request.get_ref())?))
+    }
+
+    async fn write(
+        &self,
+        _request: Request<v1::GraphWriteRequest>,
+    ) -> Result<Response<v1::GraphWriteReply>, Status> {
+        Err(framed::unsupported("write"))
+    }
+
+    async fn deliver(
+        &self,
+        _request: Request<v1::DeliverRequest>,
+    ) -> Result<Response<v1::DeliverReply>, Status> {
+        Err(framed::unsupported("deliver"))
+    }
+
+    async fn follow(
+        &self,
+        _request: Request<v1::FollowRequest>,
+    ) -> Result<Response<Self::FollowStream>, Status> {
+        Err(framed::unsupported("follow"))
     }
 
     async fn prepare(

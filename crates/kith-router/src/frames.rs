@@ -15,6 +15,7 @@ use kith_api::{
     convert::{
         StreamWriter, aggregate_answer_to_wire, aggregate_from_wire, answered_to_wire, batch_answer_to_wire,
         batch_from_wire, compute_answer_to_wire, compute_from_wire, query_from_wire, schema_from_wire,
+        write_from_wire, written_to_wire,
     },
 };
 use kith_net::server::framed::{self, End, FrameService, Piece, Pieces, Reply as FrameReply};
@@ -57,6 +58,13 @@ impl GraphServer {
     async fn aggregate(&self, request: v1::AggregateRequest) -> Result<v1::AggregateReply, Status> {
         match self.asked(aggregate_from_wire(request)).await? {
             Reply::Aggregated(aggregated) => Ok(aggregate_answer_to_wire(aggregated)),
+            other => Err(odd(&other)),
+        }
+    }
+
+    async fn write(&self, request: v1::GraphWriteRequest) -> Result<v1::GraphWriteReply, Status> {
+        match self.asked(write_from_wire(request)).await? {
+            Reply::Written(written) => Ok(written_to_wire(written)),
             other => Err(odd(&other)),
         }
     }
@@ -128,8 +136,12 @@ impl FrameService for GraphServer {
                 async move { Ok(FrameReply::Aggregate(self.aggregate(framed::request(body)?).await?)) }
                     .boxed()
             }
+            Op::Write => {
+                async move { Ok(FrameReply::Write(self.write(framed::request(body)?).await?)) }.boxed()
+            }
             Op::MultiGetStream | Op::ComputeStream => future::ready(Err(uncredited())).boxed(),
             Op::Evaluate
+            | Op::Deliver
             | Op::Ping
             | Op::Cancel
             | Op::Credit
@@ -169,6 +181,13 @@ impl v1::graph_server::Graph for GraphServer {
     ) -> Result<Response<Self::QueryStreamStream>, Status> {
         let reply = GraphServer::query(self, request.into_inner()).await?;
         Ok(Response::new(futures::stream::iter(pieces(reply).into_iter().map(Ok)).boxed()))
+    }
+
+    async fn write(
+        &self,
+        request: Request<v1::GraphWriteRequest>,
+    ) -> Result<Response<v1::GraphWriteReply>, Status> {
+        Ok(Response::new(GraphServer::write(self, request.into_inner()).await?))
     }
 
     async fn explain(

@@ -20,6 +20,23 @@ impl GraphServer {
             // A question about the store, not about its data, is neither a query nor part of the load.
             return self.session.call(request).await;
         }
+        if !request.question.is_idempotent() {
+            return self.finish_always(request).await;
+        }
+        self.pass(request).await
+    }
+
+    /// Carries a request out to its end, whether or not anybody still waits for the answer.
+    async fn finish_always(&self, request: Arc<Request>) -> Result<Reply, QueryError> {
+        let server = self.clone();
+        let carried_out = tokio::spawn(async move { server.pass(request).await });
+        carried_out.await.unwrap_or_else(|error| {
+            let detail = format!("the write ended unexpectedly: {error}");
+            Err(QueryError::OutcomeUnknown { detail })
+        })
+    }
+
+    async fn pass(&self, request: Arc<Request>) -> Result<Reply, QueryError> {
         let entered = self.pipeline.enter(self.session.topology(), Arc::clone(&request))?;
         let passage = entered.begin(request.question.name(), |keys| self.session.check_batch(keys))?;
         // The router that owns the member notes the query, so this one does not.

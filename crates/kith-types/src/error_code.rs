@@ -29,22 +29,22 @@ macro_rules! codes {
 
 codes! {
     Cancelled: Cancelled;
-    Unknown: Unrecognized;
+    Unknown: Unrecognized, OutcomeUnknown;
     InvalidArgument:
         UnknownEdgeType, UnknownKind, UnknownField, UnknownColumn, UnknownPolicy, NoEdgeType, DirectionNotKept,
         OutOfRange, WrongFieldType, WrongKeyType, DimensionMismatch, BadRequest, BadLines, BadInput,
         BadRows, BadSchema, BadDefinition, BadShape, TooManyKinds, NoEdges, NoEntities, NoMembers, NoRows,
-        NothingToLoad, InvalidName, NameTaken, DuplicateKey, Usage, BadSettings, BadSecurityFile,
+        NothingToLoad, UnknownType, BadFields, InvalidName, NameTaken, DuplicateKey, Usage, BadSettings, BadSecurityFile,
         InputUnreadable;
     DeadlineExceeded: DeadlineExceeded, SlowRequest, Stalled;
     NotFound:
         MemberNotFound, EntityNotFound, KeyNotFound, UnknownGraph, UnknownStore, UnknownVersion,
         ObjectNotHeld, NoRebalance, NoCluster;
-    AlreadyExists: StoreExists;
+    AlreadyExists: StoreExists, ObjectExists, WriteIdTaken;
     PermissionDenied: PermissionDenied, UrlNotAllowed;
     ResourceExhausted: Overloaded, QuotaExceeded, TooManyConnections, TooFewFiles;
     FailedPrecondition:
-        CursorExpired, Unsuitable, NotRecords, NotValues, NotAGraph, NoVersion, NotOwner, StaleReadyFile, NotRunning,
+        CursorExpired, LoadedGraph, LiveGraph, ConditionFailed, Unsuitable, NotRecords, NotValues, NotAGraph, NoVersion, NotOwner, StaleReadyFile, NotRunning,
         CannotStop, StillRunning, ReadyFileUnreadable, NotConfirmed, RoleChanged, LoadRunning,
         IncompatibleSchema, RecordTooLarge, ObjectStoreTaken, ObjectStoreUnusable, OutputUnwritable,
         PublicationLeft, StoreFrozen, StoreOwner, OtherStore, VersionDamaged, VersionTaken,
@@ -60,7 +60,7 @@ codes! {
     Unimplemented: UnsupportedOperation;
     Internal: Internal, BuildFailed, ChildFailed, NotSustained;
     Unavailable:
-        Unreachable, NodeUnreachable, Unavailable, Idle, TlsFailed, Leaving, PartitionsUnavailable,
+        Unreachable, NodeUnreachable, NotLeader, Unavailable, Idle, TlsFailed, Leaving, PartitionsUnavailable,
         SchemaUnavailable, VersionUnavailable, CopyInterrupted, ManifestUnreadable, MetadataUnavailable,
         MetadataRefused, TopologyUnknown, ObjectStoreUnreachable, PublicationLost, RebalanceLost,
         RebalanceStopped;

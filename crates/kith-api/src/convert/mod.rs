@@ -7,6 +7,7 @@ mod operator;
 mod query;
 mod stream;
 mod value;
+mod write;
 
 pub use batch::{
     batch_answer_from_wire, batch_answer_to_wire, batch_from_wire, batch_to_wire, schema_from_wire,
@@ -24,6 +25,8 @@ pub use value::{
     groups_from_wire, groups_to_wire, records_from_wire, records_in_place, records_to_wire, value_from_wire,
     value_of_reply, value_to_wire,
 };
+
+pub use write::{write_from_wire, write_to_wire, written_from_wire, written_to_wire};
 
 use kith_ops::{EvaluateError, NotACursor};
 use kith_types::{Direction, Workflow};

@@ -152,7 +152,7 @@ impl RouterClient {
     /// Opens the connection that queries take, unless it is open; whether it is then.
     pub async fn warm(&self) -> bool {
         match &self.frames {
-            Some(frames) => frames.open(&self.addr).await,
+            Some(frames) => frames.open(&self.addr).await.is_ok(),
             None => false,
         }
     }

@@ -13,12 +13,15 @@ use futures::{FutureExt, future::BoxFuture};
 use kith_api::{
     AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer, ComputeAt,
     ComputeQuery, Outlet, Proofs, QueryError, QueryOptions, Question, Reply, Request, Service, StoreShape,
+    Written,
     convert::{
         aggregate_answer_from_wire, aggregate_to_wire, answered_from_wire, batch_answer_from_wire,
-        batch_to_wire, compute_answer_from_wire, compute_to_wire, query_to_wire,
+        batch_to_wire, compute_answer_from_wire, compute_to_wire, query_to_wire, write_to_wire,
+        written_from_wire,
     },
     driven,
 };
+use kith_live::Write;
 use kith_ops::{GraphQuery, Operand, Want};
 use kith_schema::{Schema, SchemaId};
 use kith_wire::{Message, frame::Op, v1};
@@ -34,6 +37,9 @@ impl Service for RouterClient {
                     Reply::Graph(self.query_graph(graph, query, options).await?)
                 }
                 Question::Explain { graph, query } => Reply::Plan(self.plan(graph, query, options).await?),
+                Question::Write { graph, write } => {
+                    Reply::Written(self.written(graph, write, options).await?)
+                }
                 Question::Values { store, keys } => {
                     Reply::Values(self.proven_values(store, keys, options).await?)
                 }
@@ -84,6 +90,32 @@ impl RouterClient {
         let patience = patience(options);
         let reply = within(patience, client.explain(query_to_wire(graph, query, options))).await;
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
+    }
+
+    /// Sends a write, once. If it was sent and no answer came, nobody knows whether it was carried out.
+    async fn written(
+        &self,
+        graph: &str,
+        write: &Write,
+        options: &QueryOptions,
+    ) -> Result<Written, QueryError> {
+        let request = write_to_wire(graph, write, options);
+        if let Some(frames) = &self.frames {
+            frames.open(&self.addr).await.map_err(|status| self.error(&status))?;
+        }
+        let grpc = |request: v1::GraphWriteRequest| async move { self.graph.clone().write(request).await };
+        let reply = self.batch(Op::Write, options, request, grpc).await;
+        written_from_wire(reply.map_err(|status| self.unwritten(&status))?)
+    }
+
+    /// What became of a write whose answer is an error.
+    fn unwritten(&self, status: &Status) -> QueryError {
+        match kith_wire::detail_of(status).code.is_empty() {
+            true => QueryError::OutcomeUnknown {
+                detail: format!("no answer came from router {}: {}", self.addr, status.message()),
+            },
+            false => self.error(status),
+        }
     }
 
     /// Asks something about keys of a store, which has one message for an answer: in frames, or as `grpc` asks it.

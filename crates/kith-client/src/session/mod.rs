@@ -2,6 +2,7 @@
 //! session with a network cache in front of [`NetworkSource`].
 
 mod run;
+mod write;
 
 pub use run::Run;
 

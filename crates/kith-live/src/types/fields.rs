@@ -19,6 +19,13 @@ pub struct UnknownType {
     pub near: Option<String>,
 }
 
+impl UnknownType {
+    /// What to do.
+    pub fn help(&self) -> String {
+        format!("`kith schema show` lists the {} types of a graph", self.what)
+    }
+}
+
 /// Fields cannot be stored, or what is stored cannot be read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]

@@ -165,9 +165,12 @@ impl Frames {
         self.places().retain(|addr, _| known.contains(addr.as_str()));
     }
 
-    /// Opens the connection to the peer at `addr`, unless there is one; whether there is one now.
-    pub async fn open(&self, addr: &str) -> bool {
-        self.connection(addr, Op::Alive).await.is_ok()
+    /// Opens the connection to the peer at `addr`, unless there is one.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn open(&self, addr: &str) -> Result<(), Status> {
+        self.connection(addr, Op::Alive).await.map(drop)
     }
 
     fn places(&self) -> MutexGuard<'_, HashMap<String, Arc<PeerSlot>>> {

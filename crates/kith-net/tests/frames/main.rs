@@ -138,6 +138,7 @@ struct OverGrpc(Arc<Scripted>);
 impl node_server::Node for OverGrpc {
     type PrepareStream = BoxStream<'static, Result<v1::PrepareProgress, Status>>;
     type ReadObjectStream = BoxStream<'static, Result<v1::ObjectPiece, Status>>;
+    type FollowStream = BoxStream<'static, Result<v1::FollowPiece, Status>>;
     type CopyStream = BoxStream<'static, Result<v1::PrepareProgress, Status>>;
     type EvaluateStreamStream = BoxStream<'static, Result<v1::EvaluateReply, Status>>;
 
@@ -184,6 +185,21 @@ impl node_server::Node for OverGrpc {
         _: Request<v1::FetchRateRequest>,
     ) -> Result<Response<v1::FetchRateReply>, Status> {
         Err(unsupported("fetch rate"))
+    }
+
+    async fn write(
+        &self,
+        _: Request<v1::GraphWriteRequest>,
+    ) -> Result<Response<v1::GraphWriteReply>, Status> {
+        Err(unsupported("write"))
+    }
+
+    async fn deliver(&self, _: Request<v1::DeliverRequest>) -> Result<Response<v1::DeliverReply>, Status> {
+        Err(unsupported("deliver"))
+    }
+
+    async fn follow(&self, _: Request<v1::FollowRequest>) -> Result<Response<Self::FollowStream>, Status> {
+        Err(unsupported("follow"))
     }
 }
 

@@ -29,6 +29,10 @@ pub enum Op {
     MultiGetStream = 10,
     /// `ComputeRequest`, answered by several `MultiGetPiece`; always credited: router.
     ComputeStream = 11,
+    /// `GraphWriteRequest`, answered by `GraphWriteReply`: router, node.
+    Write = 12,
+    /// `DeliverRequest`, answered by `DeliverReply`: node.
+    Deliver = 13,
     /// The caller's bearer token, answered without a body: before its first request, of connections over TLS.
     Identify = 32,
     /// No body, answered by the connection itself with an [`Offer`](super::Offer) of memory: of local connections.
@@ -52,6 +56,8 @@ impl Op {
             Op::Aggregate,
             Op::MultiGetStream,
             Op::ComputeStream,
+            Op::Write,
+            Op::Deliver,
             Op::Identify,
             Op::Share,
             Op::GiveBack,

@@ -1,11 +1,12 @@
 //! A service that answers every question with something fixed, and can tell what it was asked.
 
 use futures::{FutureExt, future::BoxFuture};
-use kith_api::{Outlet, Served, ServedState, driven};
+use kith_api::{Outlet, Served, ServedState, Written, driven};
 use kith_client::{
     Answered, BatchAnswer, BatchKeys, BatchPiece, BatchStream, QueryError, QueryOptions, Question, Reply,
     Request, Service, StoreShape, StreamFailure, StreamFooter, StreamItem, StreamStatus,
 };
+use kith_live::{Done, Ticket};
 use kith_ops::{
     CommonAnswer, EdgeColumn, EdgeCursor, EdgePosition, EdgesAnswer, EdgesQuery, GraphAnswer, GraphQuery,
     Network, NetworkAnswer, Operand, OperationError, PathAnswer, RecordsOver, Want,
@@ -206,6 +207,10 @@ impl Service for Fake {
                 Ok(Reply::Plan(v1::ExplainReply { plan: Some(profile()), notes }))
             }
             Question::Values { store, keys } => Ok(Reply::Values(Fake::values(store, keys))),
+            Question::Write { .. } => {
+                let done = Done { id: 5, version: 7, existed: true };
+                Ok(Reply::Written(Written { done, ticket: Ticket::new(9), profile: None }))
+            }
             Question::Shape { .. } => {
                 Ok(Reply::Shape(StoreShape { key: KeyType::String, value: ValueType::Text }))
             }

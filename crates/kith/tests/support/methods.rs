@@ -96,10 +96,11 @@ fn needs(method: &str) -> Needs {
         "Store/MultiGet" | "Store/MultiGetStream" | "Store/Schema" => Needs::Read,
         "Store/Compute" | "Store/ComputeStream" | "Store/Aggregate" => Needs::Read,
         "Inspect/Schema" | "Inspect/Place" | "Inspect/Records" | "Inspect/Verify" => Needs::Read,
-        "Cluster/PushStore" => Needs::Write,
+        "Cluster/PushStore" | "Graph/Write" | "Node/Write" => Needs::Write,
         "Node/Prepare" | "Node/ReadObject" | "Node/Copy" | "Node/Release" | "Node/FetchRate" => {
             Needs::Cluster
         }
+        "Node/Deliver" | "Node/Follow" => Needs::Cluster,
         "Metadata/Read" | "Metadata/Commit" | "Metadata/Watch" => Needs::Cluster,
         "Metadata/GrantLease" | "Metadata/KeepAlive" => Needs::Cluster,
         _ => panic!("{method} is new: say here and in docs/operating/threats.md who may call it"),
@@ -183,6 +184,8 @@ pub fn framed(op: Op, store: &str) -> Option<(Bytes, Needs)> {
         Op::Query | Op::MultiGet | Op::MultiGetStream | Op::Compute | Op::ComputeStream | Op::Aggregate => {
             Some((named(store), Needs::Read))
         }
+        Op::Write => Some((named(store), Needs::Write)),
+        Op::Deliver => Some((named(store), Needs::Cluster)),
         Op::Evaluate => Some((evaluate(store, false), Needs::Read)),
         Op::Ping => Some((Bytes::new(), Needs::Known)),
         Op::Cancel | Op::Credit | Op::Alive | Op::Identify | Op::Share | Op::GiveBack => None,

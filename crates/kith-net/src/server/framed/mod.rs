@@ -75,6 +75,10 @@ pub enum Reply {
     Compute(v1::ComputeReply),
     /// To [`Op::Aggregate`].
     Aggregate(v1::AggregateReply),
+    /// To [`Op::Write`].
+    Write(v1::GraphWriteReply),
+    /// To [`Op::Deliver`].
+    Deliver(v1::DeliverReply),
     /// To any request that is credited; to others the parts of one message.
     Pieces(Pieces),
 }
@@ -90,6 +94,8 @@ impl Reply {
             Reply::MultiGet(reply) => reply.encoded_len(),
             Reply::Compute(reply) => reply.encoded_len(),
             Reply::Aggregate(reply) => reply.encoded_len(),
+            Reply::Write(reply) => reply.encoded_len(),
+            Reply::Deliver(reply) => reply.encoded_len(),
             Reply::Pieces(_) => 0,
         }
     }
@@ -109,7 +115,7 @@ pub fn request<M: Message + Default>(body: Bytes) -> Result<M, Status> {
 /// The answer to an operation that is not served here.
 pub fn unsupported(op: &str) -> Status {
     let message = format!("this process does not serve the framed operation {op}");
-    let help = "routers serve `query`, `multi_get`, `multi_get_stream`, `compute`, `compute_stream` and `aggregate`, nodes `evaluate` and `ping`; a newer operation needs a newer release";
+    let help = "routers serve `query`, `multi_get`, `multi_get_stream`, `compute`, `compute_stream`, `aggregate` and `write`, nodes `evaluate`, `ping`, `write` and `deliver`; a newer operation needs a newer release";
     kith_wire::status(ErrorCode::UnsupportedOperation, message, help)
 }
 

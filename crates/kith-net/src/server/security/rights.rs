@@ -42,6 +42,9 @@ pub(super) fn rule(path: &str) -> Rule {
         | "/kith.v1.Inspect/Place"
         | "/kith.v1.Inspect/Records"
         | "/kith.v1.Inspect/Verify" => Rule::OfMessage(|message| named(Right::Read, message)),
+        "/kith.v1.Graph/Write" | "/kith.v1.Node/Write" => {
+            Rule::OfMessage(|message| named(Right::Write, message))
+        }
         "/kith.v1.Node/Evaluate" | "/kith.v1.Node/EvaluateStream" => Rule::OfMessage(evaluate),
         "/kith.v1.Cluster/PushStore" => Rule::OfMessage(|message| named(Right::Write, message)),
         "/kith.v1.Cluster/Store" => Rule::OfMessage(store),
@@ -60,6 +63,7 @@ pub(super) fn need_of_op(op: Op, body: &[u8]) -> Result<Need, Status> {
         Op::Query | Op::MultiGet | Op::MultiGetStream | Op::Compute | Op::ComputeStream | Op::Aggregate => {
             named(Right::Read, body)
         }
+        Op::Write => named(Right::Write, body),
         Op::Evaluate => evaluate(body),
         Op::Ping => ping(body),
         _ => Ok(Need::Cluster),
@@ -161,7 +165,15 @@ mod tests {
     fn every_method_is_placed_by_a_person() {
         let cluster: Vec<String> =
             methods().into_iter().filter(|path| matches!(rule(path), Rule::Always(Need::Cluster))).collect();
-        let expected = ["Node/Prepare", "Node/ReadObject", "Node/Copy", "Node/Release", "Node/FetchRate"];
+        let expected = [
+            "Node/Prepare",
+            "Node/ReadObject",
+            "Node/Copy",
+            "Node/Release",
+            "Node/FetchRate",
+            "Node/Deliver",
+            "Node/Follow",
+        ];
         let expected = expected.iter().map(ToString::to_string);
         // A supervisor's own, which is served to its children alone.
         let metadata =

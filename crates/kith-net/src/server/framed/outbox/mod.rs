@@ -97,6 +97,8 @@ impl Outbox {
             Reply::MultiGet(reply) => self.records(request, reply, charge),
             Reply::Compute(reply) => self.records(request, reply, charge),
             Reply::Aggregate(reply) => self.message(request, &reply, charge),
+            Reply::Write(reply) => self.message(request, &reply, charge),
+            Reply::Deliver(reply) => self.message(request, &reply, charge),
             Reply::Pieces(_) => unreachable!("replies by credit come piece by piece"),
         }
     }

@@ -1,0 +1,147 @@
+//! Writes to live graphs on the wire.
+
+use super::query::{options_from_wire, options_to_wire};
+use crate::{QueryError, QueryOptions, Question, Request, Written};
+use kith_live::{Conditions, Done, Mutation, NotATicket, NotAWriteId, Write};
+use kith_wire::v1::{self, graph_write_request::Mutation as Wire};
+
+/// A write as the wire has it.
+pub fn write_to_wire(graph: &str, write: &Write, options: &QueryOptions) -> v1::GraphWriteRequest {
+    v1::GraphWriteRequest {
+        graph: graph.to_owned(),
+        options: Some(options_to_wire(options)),
+        mutation: Some(mutation_to_wire(&write.mutation)),
+        if_version: write.conditions.if_version,
+        if_exists: write.conditions.if_exists,
+        write_id: write.write_id.as_ref().map_or_else(String::new, |id| id.as_str().to_owned()),
+    }
+}
+
+fn mutation_to_wire(mutation: &Mutation) -> Wire {
+    match mutation.clone() {
+        Mutation::AddObject { kind, data, id, near } => {
+            Wire::AddObject(v1::AddObject { r#type: kind, data, id, near })
+        }
+        Mutation::UpdateObject { id, data } => Wire::UpdateObject(v1::UpdateObject { id, data }),
+        Mutation::DeleteObject { id } => Wire::DeleteObject(v1::DeleteObject { id }),
+        Mutation::AddAssociation { id1, kind, id2, time, data } => {
+            Wire::AddAssociation(v1::AddAssociation { id1, r#type: kind, id2, time, data })
+        }
+        Mutation::DeleteAssociation { id1, kind, id2 } => {
+            Wire::DeleteAssociation(v1::DeleteAssociation { id1, r#type: kind, id2 })
+        }
+        Mutation::ChangeType { id1, kind, id2, new_kind } => {
+            Wire::ChangeAssociationType(v1::ChangeAssociationType {
+                id1,
+                r#type: kind,
+                id2,
+                new_type: new_kind,
+            })
+        }
+    }
+}
+
+/// A write from the wire.
+///
+/// # Errors
+/// [`QueryError::Unsupported`] if it has no mutation that this release knows, [`QueryError::BadRequest`] if a field makes no
+/// sense.
+pub fn write_from_wire(wire: v1::GraphWriteRequest) -> Result<Request, QueryError> {
+    let unknown = || "the write has no mutation that this release knows".to_owned();
+    let mutation = wire.mutation.ok_or_else(|| QueryError::Unsupported { detail: unknown() })?;
+    let write_id = Some(wire.write_id).filter(|id| !id.is_empty()).map(|id| id.parse()).transpose();
+    let write = Write {
+        mutation: mutation_from_wire(mutation),
+        conditions: Conditions { if_version: wire.if_version, if_exists: wire.if_exists },
+        write_id: write_id
+            .map_err(|error: NotAWriteId| QueryError::BadRequest { detail: error.to_string() })?,
+    };
+    Ok(Request {
+        question: Question::Write { graph: wire.graph, write },
+        options: options_from_wire(wire.options.unwrap_or_default())?,
+    })
+}
+
+fn mutation_from_wire(wire: Wire) -> Mutation {
+    match wire {
+        Wire::AddObject(it) => {
+            Mutation::AddObject { kind: it.r#type, data: it.data, id: it.id, near: it.near }
+        }
+        Wire::UpdateObject(it) => Mutation::UpdateObject { id: it.id, data: it.data },
+        Wire::DeleteObject(it) => Mutation::DeleteObject { id: it.id },
+        Wire::AddAssociation(it) => Mutation::AddAssociation {
+            id1: it.id1,
+            kind: it.r#type,
+            id2: it.id2,
+            time: it.time,
+            data: it.data,
+        },
+        Wire::DeleteAssociation(it) => {
+            Mutation::DeleteAssociation { id1: it.id1, kind: it.r#type, id2: it.id2 }
+        }
+        Wire::ChangeAssociationType(it) => {
+            Mutation::ChangeType { id1: it.id1, kind: it.r#type, id2: it.id2, new_kind: it.new_type }
+        }
+    }
+}
+
+/// The outcome of a write as the wire has it.
+pub fn written_to_wire(written: Written) -> v1::GraphWriteReply {
+    let Done { id, version, existed } = written.done;
+    v1::GraphWriteReply { id, version, existed, ticket: written.ticket.to_string(), profile: written.profile }
+}
+
+/// The outcome of a write from the wire.
+///
+/// # Errors
+/// [`QueryError::OutcomeUnknown`] if the ticket is malformed: the write was carried out, but cannot be named.
+pub fn written_from_wire(reply: v1::GraphWriteReply) -> Result<Written, QueryError> {
+    let ticket = reply
+        .ticket
+        .parse()
+        .map_err(|error: NotATicket| QueryError::OutcomeUnknown { detail: error.to_string() })?;
+    let done = Done { id: reply.id, version: reply.version, existed: reply.existed };
+    Ok(Written { done, ticket, profile: reply.profile })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn writes_come_back_as_they_went() {
+        let (kind, data) = (|| "likes".to_owned(), || Some(r#"{"note":"ä"}"#.to_owned()));
+        let mutations = [
+            Mutation::AddObject { kind: kind(), data: data(), id: Some(u64::MAX), near: None },
+            Mutation::AddObject { kind: kind(), data: None, id: None, near: Some(0) },
+            Mutation::UpdateObject { id: 1, data: "{}".to_owned() },
+            Mutation::DeleteObject { id: 1 },
+            Mutation::AddAssociation { id1: 1, kind: kind(), id2: 2, time: Some(0), data: data() },
+            Mutation::AddAssociation { id1: 1, kind: kind(), id2: 2, time: None, data: None },
+            Mutation::DeleteAssociation { id1: 1, kind: kind(), id2: 2 },
+            Mutation::ChangeType { id1: 1, kind: kind(), id2: 2, new_kind: "loves".to_owned() },
+        ];
+        let options = QueryOptions { deadline: Some(Duration::from_millis(70)), ..QueryOptions::default() };
+        for (place, mutation) in mutations.into_iter().enumerate() {
+            let conditions = Conditions { if_version: Some(0), if_exists: [None, Some(false)][place % 2] };
+            let write_id = (place % 2 == 0).then(|| "w-1".parse().unwrap());
+            let write = Write { mutation, conditions, write_id };
+            let wire = write_to_wire("social", &write, &options);
+            let question = Question::Write { graph: "social".to_owned(), write };
+            assert_eq!(write_from_wire(wire), Ok(Request { question, options: options.clone() }));
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let refused = |wire: v1::GraphWriteRequest| write_from_wire(wire).unwrap_err().code().name();
+        assert_eq!(refused(v1::GraphWriteRequest::default()), "unsupported_operation");
+        let mutation = Some(Wire::DeleteObject(v1::DeleteObject { id: 1 }));
+        let write_id = "two words".to_owned();
+        assert_eq!(
+            refused(v1::GraphWriteRequest { mutation, write_id, ..Default::default() }),
+            "bad_request"
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! Writes to live graphs: each goes to the leader of its partition, once at most.
+
+use super::Session;
+use crate::topology::{Graph, Topology};
+use kith_api::{
+    QueryError, QueryOptions, Written,
+    convert::{write_to_wire, written_from_wire},
+};
+use kith_live::{Mutation, Write, WriteId, ordering_partition};
+use kith_net::transport::Unwritten;
+use kith_types::{ErrorCode, PartitionId};
+use kith_wire::v1;
+use std::{
+    borrow::Cow,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tonic::Status;
+
+/// How long to wait for news of leaders before a write that was certainly not carried out is sent again.
+const LEADER_WAIT: Duration = Duration::from_millis(20);
+/// How long a leader may take beyond the deadline of a write to say what came of it.
+const ANSWER_GRACE: Duration = Duration::from_millis(500);
+
+impl Session {
+    /// Writes to a live graph. A write that provably was not carried out is sent again, to whoever leads by then, until the deadline.
+    ///
+    /// # Errors
+    /// [`QueryError::OutcomeUnknown`] if the write was sent and no answer came. After any other error, nothing was written.
+    pub(crate) async fn write(
+        &self,
+        graph: &str,
+        write: &Write,
+        options: &QueryOptions,
+    ) -> Result<Written, QueryError> {
+        let patience = self.patience(options);
+        let deadline = Instant::now() + patience;
+        let write = named(write);
+        loop {
+            let topology = self.topology();
+            let refused = match self.send_write(&topology, graph, &write, options, deadline).await {
+                Err(Unwritten::Lost(status)) => return Err(outcome_unknown(&status)),
+                Ok(reply) => return written_from_wire(reply),
+                Err(Unwritten::Unsent(status) | Unwritten::Refused(status)) => status,
+            };
+            if !is_about_leaders(&refused) {
+                return Err(QueryError::from_status(&refused));
+            }
+            if deadline <= Instant::now() + LEADER_WAIT {
+                return Err(QueryError::NotLeader { detail: refused.message().to_owned() });
+            }
+            self.await_news(&topology, LEADER_WAIT).await;
+        }
+    }
+
+    async fn send_write(
+        &self,
+        topology: &Arc<Topology>,
+        name: &str,
+        write: &Write,
+        options: &QueryOptions,
+        deadline: Instant,
+    ) -> Result<v1::GraphWriteReply, Unwritten> {
+        let unsent = |error: QueryError| Unwritten::Unsent(error.to_status());
+        let graph = topology.graph(name).map_err(unsent)?;
+        let partition = partition_of(topology, graph, write).map_err(unsent)?;
+        let addr = leader_of(topology, graph, partition).map_err(unsent)?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        let options = QueryOptions { deadline: Some(left), ..options.clone() };
+        let request = write_to_wire(name, write, &options);
+        self.executor().fleet().transport().write(&addr, request, left + ANSWER_GRACE).await
+    }
+
+    /// Waits for another topology, not for long.
+    async fn await_news(&self, known: &Topology, patience: Duration) {
+        let mut topology = self.inner.topology.clone();
+        let news = topology.wait_for(|topology| known.revision < topology.revision);
+        // None is fine: the leader may have taken up its office meanwhile.
+        let _ = tokio::time::timeout(patience, news).await;
+    }
+}
+
+/// An object without an id gets it from the name of its write, so that such a write needs one.
+fn named(write: &Write) -> Cow<'_, Write> {
+    match (&write.mutation, &write.write_id) {
+        (Mutation::AddObject { id: None, .. }, None) => {
+            let name = format!("{:032x}", rand::random::<u128>());
+            let write_id: Option<WriteId> = name.parse().ok();
+            Cow::Owned(Write { write_id, ..write.clone() })
+        }
+        _ => Cow::Borrowed(write),
+    }
+}
+
+fn partition_of(topology: &Topology, graph: &Graph, write: &Write) -> Result<PartitionId, QueryError> {
+    let live = graph.live.as_ref();
+    let live = live.ok_or_else(|| QueryError::LoadedGraph { name: graph.pinned.name.clone() })?;
+    Ok(ordering_partition(write, &live.types, topology.table.partition_count())?)
+}
+
+/// Where the leader of a partition is reached.
+fn leader_of(topology: &Topology, graph: &Graph, partition: PartitionId) -> Result<String, QueryError> {
+    let leader = graph.live.as_ref().and_then(|live| live.leaders.of(partition));
+    let node = leader.and_then(|leader| topology.table.node(leader.node));
+    match node {
+        Some(node) if !node.address.is_empty() => Ok(node.address.clone()),
+        _ => Err(QueryError::NotLeader { detail: format!("no node leads partition {} yet", partition.0) }),
+    }
+}
+
+/// Whether the write may succeed once somebody else leads, or the leader can be reached.
+fn is_about_leaders(status: &Status) -> bool {
+    matches!(
+        kith_wire::code_of(status),
+        ErrorCode::NotLeader | ErrorCode::Leaving | ErrorCode::Unavailable | ErrorCode::NodeUnreachable
+    )
+}
+
+fn outcome_unknown(status: &Status) -> QueryError {
+    QueryError::OutcomeUnknown {
+        detail: format!("the connection to the leader was lost: {}", status.message()),
+    }
+}
