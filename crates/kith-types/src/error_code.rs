@@ -39,10 +39,10 @@ codes! {
     DeadlineExceeded: DeadlineExceeded, SlowRequest, Stalled;
     NotFound:
         MemberNotFound, EntityNotFound, KeyNotFound, UnknownGraph, UnknownStore, UnknownVersion,
-        ObjectNotHeld, NoRebalance, NoCluster;
+        ObjectNotHeld, NoRebalance, NoCluster, DatabaseEmpty;
     AlreadyExists: StoreExists, ObjectExists, WriteIdTaken;
     PermissionDenied: PermissionDenied, UrlNotAllowed;
-    ResourceExhausted: Overloaded, QuotaExceeded, TooManyConnections, TooFewFiles;
+    ResourceExhausted: Overloaded, QuotaExceeded, TooManyConnections, TooFewFiles, DatabaseFull;
     FailedPrecondition:
         CursorExpired, LoadedGraph, LiveGraph, ConditionFailed, Unsuitable, NotRecords, NotValues, NotAGraph, NoVersion, NotOwner, StaleReadyFile, NotRunning,
         CannotStop, StillRunning, ReadyFileUnreadable, NotConfirmed, RoleChanged, LoadRunning,
@@ -54,8 +54,8 @@ codes! {
         RebalanceRunning, RebalanceNotSettled, StealerUnfit, ReleaseFailed, DataDirectoryDamaged,
         DataDirectoryFormat, DataDirectoryInUse, DataDirectoryOwner, DataDirectoryUnusable,
         TopologyMismatch, ReplicasTogether, ReadyFileInUse, InsecureListener, OpenListener, IdTaken,
-        PortInUse, CannotListen, CannotWrite;
-    Aborted: Conflict, PrepareFailed;
+        PortInUse, CannotListen, CannotWrite, DatabaseNewer, DatabaseOtherGraph, HistoryLost, LogTrimmed;
+    Aborted: Conflict, PrepareFailed, Fenced, LogMoved;
     OutOfRange: TooLarge;
     Unimplemented: UnsupportedOperation;
     Internal: Internal, BuildFailed, ChildFailed, NotSustained;
@@ -63,8 +63,8 @@ codes! {
         Unreachable, NodeUnreachable, NotLeader, Unavailable, Idle, TlsFailed, Leaving, PartitionsUnavailable,
         SchemaUnavailable, VersionUnavailable, CopyInterrupted, ManifestUnreadable, MetadataUnavailable,
         MetadataRefused, TopologyUnknown, ObjectStoreUnreachable, PublicationLost, RebalanceLost,
-        RebalanceStopped;
-    DataLoss: Damaged, ReplicasDisagree, DonorUnfit;
+        RebalanceStopped, DatabaseUnavailable, DatabaseReadOnly, DatabaseRefused;
+    DataLoss: Damaged, ReplicasDisagree, DonorUnfit, DatabaseDamaged;
     Unauthenticated: Unauthenticated, TlsRequired;
 }
 

@@ -1,0 +1,161 @@
+//! What can go wrong, and its stable code. The one distinction that leaders live by: was nothing written, or is that unknown?
+
+use kith_live::Garbled;
+use kith_types::{ErrorCode, LogPoint, PartitionCount, PartitionId, Position};
+use thiserror::Error;
+
+/// A database cannot be used, or a call failed without having written anything.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub enum DatabaseError {
+    /// It cannot be reached, does not answer in time, or other transactions are in the way. The call may be repeated.
+    #[error("the database is unavailable: {reason}")]
+    Unavailable { reason: String },
+    /// It has no space left.
+    #[error("the database is full: {reason}")]
+    Full { reason: String },
+    /// It accepts no writes.
+    #[error("the database is read-only: {reason}")]
+    ReadOnly { reason: String },
+    /// It denies the login or a permission, or it does not know a statement.
+    #[error("the database refuses the request: {reason}")]
+    Refused { reason: String },
+    /// Its contents contradict themselves, or cannot be decoded.
+    #[error("the database is damaged: {detail}")]
+    Damaged { detail: String },
+    /// There is no graph at this place.
+    #[error("there is no graph in the database {place}")]
+    NoGraph { place: String },
+    /// A later release has changed its tables.
+    #[error("the tables of the database have version {found}, and this release knows versions up to {known}")]
+    Newer { found: u32, known: u32 },
+    /// It holds another graph.
+    #[error("the database holds the graph {found:016x}, not {expected:016x}")]
+    OtherGraph { found: u64, expected: u64 },
+    /// The graph has another number of partitions.
+    #[error("the graph in the database has {found} partitions, not {expected}")]
+    OtherPartitions { found: u64, expected: u32 },
+    /// The caller asked for something impossible.
+    #[error("invalid request to the database: {detail}")]
+    Invalid { detail: String },
+}
+
+impl DatabaseError {
+    /// The stable code.
+    #[deny(clippy::wildcard_enum_match_arm)]
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            DatabaseError::Unavailable { .. } => ErrorCode::DatabaseUnavailable,
+            DatabaseError::Full { .. } => ErrorCode::DatabaseFull,
+            DatabaseError::ReadOnly { .. } => ErrorCode::DatabaseReadOnly,
+            DatabaseError::Refused { .. } => ErrorCode::DatabaseRefused,
+            DatabaseError::Damaged { .. } => ErrorCode::DatabaseDamaged,
+            DatabaseError::NoGraph { .. } => ErrorCode::DatabaseEmpty,
+            DatabaseError::Newer { .. } => ErrorCode::DatabaseNewer,
+            DatabaseError::OtherGraph { .. } | DatabaseError::OtherPartitions { .. } => {
+                ErrorCode::DatabaseOtherGraph
+            }
+            DatabaseError::Invalid { .. } => ErrorCode::Internal,
+        }
+    }
+
+    pub(crate) fn damaged(detail: impl Into<String>) -> Self {
+        DatabaseError::Damaged { detail: detail.into() }
+    }
+
+    pub(crate) fn unavailable(reason: impl Into<String>) -> Self {
+        DatabaseError::Unavailable { reason: reason.into() }
+    }
+
+    /// The partition is none of this graph.
+    pub(crate) fn no_partition(partition: PartitionId, count: PartitionCount) -> Self {
+        let detail = format!("{partition} is not one of the {} partitions of the graph", count.get());
+        DatabaseError::Invalid { detail }
+    }
+}
+
+impl From<Garbled> for DatabaseError {
+    fn from(garbled: Garbled) -> Self {
+        DatabaseError::damaged(garbled.to_string())
+    }
+}
+
+/// A transaction of a leader failed.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub enum CommitError {
+    /// Another term has begun: the caller no longer leads the partition. Nothing was written.
+    #[error("{partition} is led in another term: its log ends at {found}")]
+    Fenced { partition: PartitionId, found: LogPoint },
+    /// The term is right, but the log ends elsewhere. Nothing was written.
+    #[error("the log of {partition} ends at {found}, not where the transaction expected")]
+    Moved { partition: PartitionId, found: LogPoint },
+    /// The connection was lost, or the disk failed, during the commit. The transaction may have been written.
+    #[error("whether the transaction was written is unknown: {reason}")]
+    Unknown { reason: String },
+    /// Nothing was written, for another reason.
+    #[error(transparent)]
+    NotWritten(#[from] DatabaseError),
+}
+
+impl CommitError {
+    /// The stable code.
+    #[deny(clippy::wildcard_enum_match_arm)]
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            CommitError::Fenced { .. } => ErrorCode::Fenced,
+            CommitError::Moved { .. } => ErrorCode::LogMoved,
+            CommitError::Unknown { .. } => ErrorCode::OutcomeUnknown,
+            CommitError::NotWritten(error) => error.code(),
+        }
+    }
+
+    /// A log does not end where a transaction expected.
+    pub(crate) fn elsewhere(partition: PartitionId, expected: LogPoint, found: LogPoint) -> Self {
+        if found.term == expected.term {
+            CommitError::Moved { partition, found }
+        } else {
+            CommitError::Fenced { partition, found }
+        }
+    }
+}
+
+/// A log cannot be read on from where its reader is.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub enum LogError {
+    /// The changes that follow have been removed.
+    #[error("the log of {partition} no longer has the changes between {after} and {first}")]
+    Trimmed {
+        partition: PartitionId,
+        after: LogPoint,
+        /// The first position that the log still has, or will have next.
+        first: Position,
+    },
+    /// The reader's point is not in this log: the database was replaced by another copy of itself, which lacks it.
+    #[error("the log of {partition} has no {point}: it belongs to another history, which the database lost")]
+    HistoryLost {
+        partition: PartitionId,
+        point: LogPoint,
+        /// Where the log ends.
+        end: LogPoint,
+    },
+    /// The database cannot be read.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+}
+
+impl LogError {
+    /// The stable code.
+    #[deny(clippy::wildcard_enum_match_arm)]
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            LogError::Trimmed { .. } => ErrorCode::LogTrimmed,
+            LogError::HistoryLost { .. } => ErrorCode::HistoryLost,
+            LogError::Database(error) => error.code(),
+        }
+    }
+}

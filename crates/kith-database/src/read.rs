@@ -1,0 +1,138 @@
+//! What a read asks of tables, and its answers from the rows that were found. Dialects only fetch rows.
+
+use crate::{
+    DatabaseError,
+    rows::{self, Floor, Key, Row},
+    tables::{ASSOCIATIONS, COUNTS, Cell, Cells, FLOORS, INTENTS, OBJECTS, OUTCOMES, PAIR_STAMPS, Table},
+};
+use kith_live::{
+    Association, Intent, ListKey, ListPlace, Object, Pair, RecordedOutcome, RowAnswer, RowQuery, WriteId,
+};
+use kith_types::{LogPoint, PartitionCount};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Rows that were read: the columns after the partition.
+pub(crate) type Rows = Vec<Vec<Cell>>;
+
+/// Rows of one table and one partition to fetch.
+#[derive(Debug)]
+pub(crate) enum Select {
+    /// The rows with these keys, in any order.
+    Keys { table: &'static Table, keys: Vec<Key> },
+    /// All rows, in the order of their keys.
+    All(&'static Table),
+    /// A part of an association list, in its order.
+    List { list: ListKey, after: Option<ListPlace>, limit: u32 },
+}
+
+/// The tables that are read by key.
+static BY_KEY: [&Table; 6] = [&OBJECTS, &ASSOCIATIONS, &COUNTS, &PAIR_STAMPS, &FLOORS, &OUTCOMES];
+
+/// What must be fetched to answer `queries`.
+pub(crate) fn selects(queries: &[RowQuery], partitions: PartitionCount) -> Vec<Select> {
+    let mut keys: [BTreeSet<Key>; BY_KEY.len()] = Default::default();
+    let mut selects = Vec::new();
+    let mut intents = false;
+    for query in queries {
+        let (index, key) = match query {
+            RowQuery::Object(id) => (0, rows::object_key(*id)),
+            RowQuery::Association(key) => (1, rows::association_key(*key)),
+            RowQuery::Count(list) => (2, rows::list_key(*list)),
+            RowQuery::PairStamp(pair) => (3, rows::pair_key(*pair, partitions)),
+            RowQuery::Floor(ordered_by) => (4, rows::floor_key(*ordered_by)),
+            RowQuery::Outcome(id) => (5, rows::outcome_key(id)),
+            RowQuery::Intents => {
+                intents = true;
+                continue;
+            }
+            &RowQuery::List { list, after, limit } => {
+                selects.push(Select::List { list, after, limit });
+                continue;
+            }
+        };
+        keys[index].insert(key);
+    }
+    if intents {
+        selects.push(Select::All(&INTENTS));
+    }
+    let keys = BY_KEY.iter().zip(keys).filter(|(_, keys)| !keys.is_empty());
+    selects.extend(keys.map(|(table, keys)| Select::Keys { table, keys: keys.into_iter().collect() }));
+    selects
+}
+
+/// Decoded rows, by what queries name.
+#[derive(Default)]
+struct Found {
+    objects: BTreeMap<u64, Object>,
+    associations: BTreeMap<(ListKey, u64), Association>,
+    counts: BTreeMap<ListKey, u64>,
+    stamps: BTreeMap<Pair, LogPoint>,
+    floors: BTreeMap<u32, LogPoint>,
+    outcomes: BTreeMap<WriteId, RecordedOutcome>,
+    intents: Vec<Intent>,
+    /// In the order of the queries.
+    lists: Vec<Vec<Association>>,
+}
+
+/// Decodes rows of one kind.
+pub(crate) fn decode<R: Row>(rows: Rows) -> Result<Vec<R>, DatabaseError> {
+    rows.into_iter().map(|cells| R::take(&mut Cells::new(R::TABLE, cells))).collect()
+}
+
+impl Found {
+    fn add(&mut self, select: &Select, rows: Rows) -> Result<(), DatabaseError> {
+        let table = match select {
+            Select::Keys { table, .. } | Select::All(table) => table,
+            Select::List { .. } => {
+                let rows: Vec<(ListKey, Association)> = decode(rows)?;
+                self.lists.push(rows.into_iter().map(|(_, association)| association).collect());
+                return Ok(());
+            }
+        };
+        match table.name {
+            name if name == OBJECTS.name => {
+                self.objects.extend(decode(rows)?.into_iter().map(|object: Object| (object.id, object)));
+            }
+            name if name == ASSOCIATIONS.name => {
+                let rows = decode::<(ListKey, Association)>(rows)?;
+                self.associations.extend(rows.into_iter().map(|(list, it)| ((list, it.id2), it)));
+            }
+            name if name == COUNTS.name => self.counts.extend(decode::<(ListKey, u64)>(rows)?),
+            name if name == PAIR_STAMPS.name => self.stamps.extend(decode::<(Pair, LogPoint)>(rows)?),
+            name if name == FLOORS.name => {
+                self.floors.extend(decode::<Floor>(rows)?.into_iter().map(|Floor(from, at)| (from.0, at)));
+            }
+            name if name == OUTCOMES.name => {
+                self.outcomes.extend(decode::<(WriteId, RecordedOutcome)>(rows)?);
+            }
+            _ => self.intents = decode(rows)?,
+        }
+        Ok(())
+    }
+}
+
+/// The answers to `queries` from the rows of `selects`, which are those of [`selects`], in their order.
+pub(crate) fn answers(
+    queries: Vec<RowQuery>,
+    selects: &[Select],
+    rows: Vec<Rows>,
+) -> Result<Vec<RowAnswer>, DatabaseError> {
+    let mut found = Found::default();
+    for (select, rows) in selects.iter().zip(rows) {
+        found.add(select, rows)?;
+    }
+    let mut lists = std::mem::take(&mut found.lists).into_iter();
+    let answer = |query| match query {
+        RowQuery::Object(id) => RowAnswer::Object(found.objects.get(&id).cloned()),
+        RowQuery::Association(key) => {
+            RowAnswer::Association(found.associations.get(&(key.list, key.id2)).cloned())
+        }
+        RowQuery::Count(list) => RowAnswer::Count(found.counts.get(&list).copied().unwrap_or_default()),
+        RowQuery::List { .. } => RowAnswer::List(lists.next().unwrap_or_default()),
+        RowQuery::Intents => RowAnswer::Intents(found.intents.clone()),
+        RowQuery::PairStamp(pair) => RowAnswer::Point(found.stamps.get(&pair).copied().unwrap_or_default()),
+        RowQuery::Floor(from) => RowAnswer::Point(found.floors.get(&from.0).copied().unwrap_or_default()),
+        RowQuery::Outcome(id) => RowAnswer::Outcome(found.outcomes.get(&id).copied()),
+    };
+    Ok(queries.into_iter().map(answer).collect())
+}

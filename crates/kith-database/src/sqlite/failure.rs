@@ -1,0 +1,35 @@
+//! What an error of SQLite means.
+
+use crate::{CommitError, DatabaseError};
+use rusqlite::{Error, ErrorCode};
+
+/// The meaning of an error before the commit: nothing was written.
+pub(super) fn failure(error: &Error) -> DatabaseError {
+    let reason = error.to_string();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => DatabaseError::Full { reason },
+        Some(ErrorCode::ReadOnly) => DatabaseError::ReadOnly { reason },
+        Some(ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied) => {
+            DatabaseError::Refused { reason }
+        }
+        // A row that must be new is there already, or a table is missing.
+        Some(
+            ErrorCode::DatabaseCorrupt
+            | ErrorCode::NotADatabase
+            | ErrorCode::ConstraintViolation
+            | ErrorCode::TypeMismatch
+            | ErrorCode::Unknown,
+        ) => DatabaseError::Damaged { detail: reason },
+        Some(_) => DatabaseError::Unavailable { reason },
+        None => DatabaseError::Damaged { detail: reason },
+    }
+}
+
+/// The meaning of an error of `COMMIT` itself. If the disk failed, the commit may have reached the log, where recovery would
+/// find it. The record that ends the transaction is written last, so a full disk or a lock proves that it is not there.
+pub(super) fn commit_failure(error: &Error) -> CommitError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy) => failure(error).into(),
+        _ => CommitError::Unknown { reason: error.to_string() },
+    }
+}

@@ -1,0 +1,290 @@
+//! A live graph in one file of SQLite. It survives the death of the process and the loss of power, but not that of the disk.
+
+mod failure;
+mod reader;
+mod sql;
+mod work;
+mod writer;
+
+use self::{
+    failure::failure,
+    reader::Readers,
+    work::{Done, Work},
+    writer::Writer,
+};
+use crate::{
+    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogError, LogPart,
+    ObjectPage, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms,
+};
+use futures::{FutureExt, future::BoxFuture};
+use kith_live::{AssociationKey, Batch, RowQuery, RowsAt};
+use kith_types::{LogPoint, PartitionId};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, params};
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+/// How a file is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SqliteOptions {
+    /// The most reads at a time. Each has a connection and a thread.
+    pub readers_max: usize,
+    /// How long to wait for a lock that another process holds on the file.
+    pub lock_wait: Duration,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self { readers_max: 8, lock_wait: Duration::from_secs(5) }
+    }
+}
+
+/// The database of a graph in one file.
+pub struct SqliteDatabase {
+    identity: GraphIdentity,
+    writer: Arc<Writer>,
+    readers: Arc<Readers>,
+}
+
+impl SqliteDatabase {
+    /// Creates the database of a graph. Does no harm if the file has that graph already. Blocks.
+    ///
+    /// # Errors
+    /// [`DatabaseError::OtherGraph`] and the like if the file has another one.
+    pub fn create(
+        file: &Path,
+        identity: GraphIdentity,
+        options: SqliteOptions,
+    ) -> Result<Self, DatabaseError> {
+        let mut connection = connect(file, options, OpenFlags::SQLITE_OPEN_CREATE)?;
+        let transaction = begin(&mut connection)?;
+        if check(&transaction, file, identity) == Err(no_graph(file)) {
+            migrate(&transaction, 0, identity)?;
+            for partition in identity.partitions.iter() {
+                let mut insert = transaction.prepare_cached(sql::PUT_PARTITION).map_err(|e| failure(&e))?;
+                let start = sql::stored(0);
+                insert.execute(params![partition.0, start, start]).map_err(|error| failure(&error))?;
+            }
+        }
+        transaction.commit().map_err(|error| failure(&error))?;
+        sync_folder(file)?;
+        Self::start(connection, file, identity, options)
+    }
+
+    /// Opens the database of a graph, and brings its tables to the version of this release. Blocks.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NoGraph`] if there is none; [`DatabaseError::OtherGraph`] and the like if it is another one.
+    pub fn open(file: &Path, identity: GraphIdentity, options: SqliteOptions) -> Result<Self, DatabaseError> {
+        if !file.exists() {
+            return Err(no_graph(file));
+        }
+        let connection = connect(file, options, OpenFlags::empty())?;
+        Self::start(connection, file, identity, options)
+    }
+
+    fn start(
+        mut connection: Connection,
+        file: &Path,
+        identity: GraphIdentity,
+        options: SqliteOptions,
+    ) -> Result<Self, DatabaseError> {
+        let transaction = begin(&mut connection)?;
+        let version = check(&transaction, file, identity)?;
+        migrate(&transaction, version, identity)?;
+        transaction.commit().map_err(|error| failure(&error))?;
+        let writer =
+            Writer::start(connection).map_err(|error| DatabaseError::unavailable(error.to_string()))?;
+        let readers = Readers::new(file.to_owned(), options);
+        Ok(Self { identity, writer: Arc::new(writer), readers: Arc::new(readers) })
+    }
+
+    fn check(&self, partition: PartitionId) -> Result<(), DatabaseError> {
+        let count = self.identity.partitions;
+        let is_one = partition.0 < count.get();
+        if is_one { Ok(()) } else { Err(DatabaseError::no_partition(partition, count)) }
+    }
+}
+
+fn no_graph(file: &Path) -> DatabaseError {
+    DatabaseError::NoGraph { place: file.display().to_string() }
+}
+
+fn begin(connection: &mut Connection) -> Result<rusqlite::Transaction<'_>, DatabaseError> {
+    connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(|error| failure(&error))
+}
+
+/// Opens a connection. Everything else is in [`sql::SETTINGS`].
+fn connect(file: &Path, options: SqliteOptions, flags: OpenFlags) -> Result<Connection, DatabaseError> {
+    let flags = flags | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let open = || {
+        let connection = Connection::open_with_flags(file, flags)?;
+        connection.busy_timeout(options.lock_wait)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        connection.execute_batch(sql::SETTINGS)?;
+        Ok(connection)
+    };
+    open().map_err(|error| failure(&error))
+}
+
+/// The version of the tables, if they hold the graph that is expected.
+fn check(connection: &Connection, file: &Path, identity: GraphIdentity) -> Result<u32, DatabaseError> {
+    let read = || {
+        let tables: u32 = connection.query_row(sql::HAS_META, [], |row| row.get(0))?;
+        if tables == 0 {
+            return Ok(None);
+        }
+        let meta = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        connection.query_row(sql::META, [], meta).optional()
+    };
+    let meta: Option<(u32, i64, u32)> = read().map_err(|error| failure(&error))?;
+    let (version, graph, partitions) = meta.ok_or_else(|| no_graph(file))?;
+    identity.check(version, sql::plain(graph), partitions.into())?;
+    Ok(version)
+}
+
+/// Brings tables of version `from` to that of this release. 0: there are none.
+fn migrate(connection: &Connection, from: u32, identity: GraphIdentity) -> Result<(), DatabaseError> {
+    if from == SCHEMA_VERSION {
+        return Ok(());
+    }
+    let run = || {
+        for migration in &sql::MIGRATIONS[from as usize..] {
+            connection.execute_batch(migration)?;
+        }
+        connection.execute_batch(&sql::views())?;
+        let GraphIdentity { graph, partitions } = identity;
+        connection.execute(sql::PUT_META, params![SCHEMA_VERSION, sql::stored(graph), partitions.get()])
+    };
+    run().map(|_| ()).map_err(|error| failure(&error))
+}
+
+/// SQLite writes the name of a new file into its folder, but does not wait for the disk.
+fn sync_folder(file: &Path) -> Result<(), DatabaseError> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.map_or_else(|| PathBuf::from("."), Path::to_owned);
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| DatabaseError::unavailable(error.to_string()))
+}
+
+impl Database for SqliteDatabase {
+    fn identity(&self) -> GraphIdentity {
+        self.identity
+    }
+
+    fn begin_term(&self, request: BeginTerm) -> BoxFuture<'_, Result<LogPoint, CommitError>> {
+        async move {
+            self.check(request.partition)?;
+            match self.writer.run(Work::BeginTerm(request)).await? {
+                Done::Began(point) => Ok(point),
+                other => Err(mixed_up(&other).into()),
+            }
+        }
+        .boxed()
+    }
+
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<(), CommitError>> {
+        async move {
+            let writes = fold(batch, self.identity.partitions, now_ms())?;
+            self.writer.run(Work::Commit(writes)).await.map(|_| ())
+        }
+        .boxed()
+    }
+
+    fn read(
+        &self,
+        partition: PartitionId,
+        queries: Vec<RowQuery>,
+    ) -> BoxFuture<'_, Result<RowsAt, DatabaseError>> {
+        let partitions = self.identity.partitions;
+        async move {
+            self.check(partition)?;
+            self.readers.run(move |reader| reader.read(partition, queries, partitions)).await
+        }
+        .boxed()
+    }
+
+    fn points(&self, partitions: Vec<PartitionId>) -> BoxFuture<'_, Result<Vec<LogPoint>, DatabaseError>> {
+        async move {
+            partitions.iter().try_for_each(|partition| self.check(*partition))?;
+            self.readers.run(move |reader| reader.points(&partitions)).await
+        }
+        .boxed()
+    }
+
+    fn changes(
+        &self,
+        partition: PartitionId,
+        after: LogPoint,
+        bytes_max: usize,
+    ) -> BoxFuture<'_, Result<LogPart, LogError>> {
+        async move {
+            self.check(partition)?;
+            self.readers.run(move |reader| Ok(reader.changes(partition, after, bytes_max))).await?
+        }
+        .boxed()
+    }
+
+    fn scan_objects(
+        &self,
+        partition: PartitionId,
+        after: Option<u64>,
+        limit: u32,
+    ) -> BoxFuture<'_, Result<ObjectPage, DatabaseError>> {
+        async move {
+            self.check(partition)?;
+            let after = after.map(crate::rows::object_key);
+            let (at, objects) = self.readers.run(move |reader| reader.scan(partition, after, limit)).await?;
+            Ok(ObjectPage { at, objects })
+        }
+        .boxed()
+    }
+
+    fn scan_associations(
+        &self,
+        partition: PartitionId,
+        after: Option<AssociationKey>,
+        limit: u32,
+    ) -> BoxFuture<'_, Result<AssociationPage, DatabaseError>> {
+        async move {
+            self.check(partition)?;
+            let after = after.map(crate::rows::association_key);
+            let (at, associations) =
+                self.readers.run(move |reader| reader.scan(partition, after, limit)).await?;
+            Ok(AssociationPage { at, associations })
+        }
+        .boxed()
+    }
+
+    fn trim(&self, partition: PartitionId, trim: Trim) -> BoxFuture<'_, Result<Trimmed, DatabaseError>> {
+        async move {
+            self.check(partition)?;
+            match self.writer.run(Work::Trim(partition, trim)).await {
+                Ok(Done::Trimmed(trimmed)) => Ok(trimmed),
+                Ok(other) => Err(mixed_up(&other)),
+                Err(CommitError::NotWritten(error)) => Err(error),
+                // It may be repeated at any time.
+                Err(error) => Err(DatabaseError::unavailable(error.to_string())),
+            }
+        }
+        .boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        let (writer, readers) = (self.writer.clone(), self.readers.clone());
+        async move {
+            readers.close().await;
+            // It fails only if the process is ending, and then the thread ends too.
+            let _ = tokio::task::spawn_blocking(move || writer.close()).await;
+        }
+        .boxed()
+    }
+}
+
+/// The writer has answered another question: a defect, but no reason to take the process down.
+fn mixed_up(done: &Done) -> DatabaseError {
+    DatabaseError::Invalid { detail: format!("the writer answered {done:?} to another question") }
+}

@@ -1,0 +1,201 @@
+//! Reads of a file: each in a transaction of its own, which is a snapshot, on a connection of its own.
+
+use super::{SqliteOptions, connect, failure::failure, sql, work};
+use crate::{
+    DatabaseError, LogEntry, LogError, LogPart,
+    log::{self, TermSpan},
+    read::{Rows, Select, answers, decode, selects},
+    rows::{Key, Row},
+    tables::{ASSOCIATIONS, CHANGES, Cell, Cells, Table},
+};
+use kith_live::{ListKey, ListPlace, RowQuery, RowsAt};
+use kith_types::{LogPoint, PartitionCount, PartitionId};
+use parking_lot::Mutex;
+use rusqlite::{Connection, OpenFlags, params_from_iter};
+use std::{path::PathBuf, sync::Arc};
+use tokio::sync::Semaphore;
+
+/// The connections for reads.
+pub(super) struct Readers {
+    file: PathBuf,
+    options: SqliteOptions,
+    /// One permit per read at a time.
+    free: Arc<Semaphore>,
+    idle: Mutex<Vec<Connection>>,
+}
+
+/// A transaction that reads.
+pub(super) struct Reader<'a>(&'a Connection);
+
+impl Readers {
+    pub fn new(file: PathBuf, options: SqliteOptions) -> Self {
+        let free = Arc::new(Semaphore::new(options.readers_max.max(1)));
+        Self { file, options, free, idle: Mutex::new(Vec::new()) }
+    }
+
+    /// Runs `read` in a snapshot, on a thread that may block.
+    pub async fn run<T: Send + 'static>(
+        self: &Arc<Self>,
+        read: impl FnOnce(&Reader<'_>) -> Result<T, DatabaseError> + Send + 'static,
+    ) -> Result<T, DatabaseError> {
+        let closed = || DatabaseError::unavailable("it has been closed");
+        let permit = self.free.clone().acquire_owned().await.map_err(|_| closed())?;
+        let readers = self.clone();
+        let blocking = move || {
+            let _permit = permit;
+            readers.run_blocking(read)
+        };
+        tokio::task::spawn_blocking(blocking).await.map_err(|_| closed())?
+    }
+
+    fn run_blocking<T>(
+        &self,
+        read: impl FnOnce(&Reader<'_>) -> Result<T, DatabaseError>,
+    ) -> Result<T, DatabaseError> {
+        let idle = self.idle.lock().pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => connect(&self.file, self.options, OpenFlags::empty())?,
+        };
+        connection.execute_batch("BEGIN").map_err(|error| failure(&error))?;
+        let result = read(&Reader(&connection));
+        // A connection that cannot end its snapshot is closed.
+        if connection.execute_batch("COMMIT").is_ok() && !self.free.is_closed() {
+            self.idle.lock().push(connection);
+        }
+        result
+    }
+
+    /// Waits for the reads under way and closes the connections.
+    pub async fn close(&self) {
+        let all = u32::try_from(self.options.readers_max.max(1)).unwrap_or(u32::MAX);
+        // It fails only if this has been closed already.
+        let _ = self.free.acquire_many(all).await;
+        self.free.close();
+        self.idle.lock().clear();
+    }
+}
+
+impl Reader<'_> {
+    fn rows<'a>(
+        &self,
+        table: &'static Table,
+        statement: &str,
+        cells: impl IntoIterator<Item = &'a Cell>,
+    ) -> Result<Rows, DatabaseError> {
+        let mut statement = self.0.prepare_cached(statement).map_err(|error| failure(&error))?;
+        let mut rows = statement.query(params_from_iter(cells)).map_err(|error| failure(&error))?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next().map_err(|error| failure(&error))? {
+            found.push(sql::cells(table, row)?);
+        }
+        Ok(found)
+    }
+
+    pub fn read(
+        &self,
+        partition: PartitionId,
+        queries: Vec<RowQuery>,
+        partitions: PartitionCount,
+    ) -> Result<RowsAt, DatabaseError> {
+        let at = work::point(self.0, partition)?;
+        let selects = selects(&queries, partitions);
+        let rows: Result<Vec<Rows>, _> =
+            selects.iter().map(|select| self.select(Cell::Small(partition.0), select)).collect();
+        Ok(RowsAt { at, answers: answers(queries, &selects, rows?)? })
+    }
+
+    fn select(&self, partition: Cell, select: &Select) -> Result<Rows, DatabaseError> {
+        match select {
+            Select::All(table) => self.rows(table, &sql::select_all(table), [&partition]),
+            Select::List { list, after, limit } => self.list(&partition, *list, *after, *limit),
+            Select::Keys { table, keys } => {
+                let statement = sql::select_key(table);
+                let row = |key: &Key| self.rows(table, &statement, std::iter::once(&partition).chain(key));
+                let rows: Result<Vec<Rows>, _> = keys.iter().map(row).collect();
+                Ok(rows?.into_iter().flatten().collect())
+            }
+        }
+    }
+
+    fn list(
+        &self,
+        partition: &Cell,
+        list: ListKey,
+        after: Option<ListPlace>,
+        limit: u32,
+    ) -> Result<Rows, DatabaseError> {
+        let (id1, kind) = (Cell::Wide(list.id1), Cell::Small(list.kind.0.into()));
+        let Some(ListPlace { time, id2 }) = after else {
+            return self.rows(&ASSOCIATIONS, &sql::list(), [partition, &id1, &kind, &Cell::Small(limit)]);
+        };
+        let (time, id2) = (Cell::Wide(time), Cell::Wide(id2));
+        let cells = [partition, &id1, &kind, &Cell::Small(limit), &time, &id2];
+        let mut rows = self.rows(&ASSOCIATIONS, &sql::list_ties(), cells)?;
+        let left = limit.saturating_sub(u32::try_from(rows.len()).unwrap_or(limit));
+        if 0 < left {
+            let cells = [partition, &id1, &kind, &Cell::Small(left), &time];
+            rows.extend(self.rows(&ASSOCIATIONS, &sql::list_older(), cells)?);
+        }
+        Ok(rows)
+    }
+
+    pub fn points(&self, partitions: &[PartitionId]) -> Result<Vec<LogPoint>, DatabaseError> {
+        partitions.iter().map(|partition| work::point(self.0, *partition)).collect()
+    }
+
+    /// A page of a table in the order of its key.
+    pub fn scan<R: Row>(
+        &self,
+        partition: PartitionId,
+        after: Option<Key>,
+        limit: u32,
+    ) -> Result<(LogPoint, Vec<R>), DatabaseError> {
+        let at = work::point(self.0, partition)?;
+        let statement = sql::scan(R::TABLE, after.is_some());
+        let head = [Cell::Small(partition.0), Cell::Small(limit)];
+        let rows = self.rows(R::TABLE, &statement, head.iter().chain(after.iter().flatten()))?;
+        Ok((at, decode(rows)?))
+    }
+
+    pub fn changes(
+        &self,
+        partition: PartitionId,
+        after: LogPoint,
+        bytes_max: usize,
+    ) -> Result<LogPart, LogError> {
+        let end = work::point(self.0, partition)?;
+        log::check(partition, after, self.span(partition, after.term.0)?, end)?;
+        let entries = self.entries(partition, after, bytes_max)?;
+        log::part(partition, after, entries, end)
+    }
+
+    fn span(&self, partition: PartitionId, term: u64) -> Result<Option<TermSpan>, DatabaseError> {
+        let Some(began_at) = work::wide(self.0, sql::BEGAN_AT, partition, term)? else { return Ok(None) };
+        let next_began_at = work::wide(self.0, sql::NEXT_BEGAN_AT, partition, term)?;
+        Ok(Some(TermSpan { began_at, next_began_at }))
+    }
+
+    fn entries(
+        &self,
+        partition: PartitionId,
+        after: LogPoint,
+        bytes_max: usize,
+    ) -> Result<Vec<LogEntry>, DatabaseError> {
+        let statement = sql::scan(&CHANGES, true);
+        let cells = [Cell::Small(partition.0), Cell::Small(log::ENTRIES_MAX), Cell::Wide(after.position.0)];
+        let mut statement = self.0.prepare_cached(&statement).map_err(|error| failure(&error))?;
+        let mut rows = statement.query(params_from_iter(&cells)).map_err(|error| failure(&error))?;
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        while let Some(row) = rows.next().map_err(|error| failure(&error))? {
+            let cells = sql::cells(&CHANGES, row)?;
+            bytes +=
+                cells.iter().map(|cell| if let Cell::Bytes(it) = cell { it.len() } else { 0 }).sum::<usize>();
+            if bytes_max < bytes && !entries.is_empty() {
+                break;
+            }
+            entries.push(LogEntry::take(&mut Cells::new(&CHANGES, cells))?);
+        }
+        Ok(entries)
+    }
+}

@@ -1,0 +1,153 @@
+//! What the writer does inside a transaction.
+
+use super::{failure::failure, sql};
+use crate::{
+    BeginTerm, CommitError, DatabaseError, Trim, Trimmed,
+    fold::{Fence, StampDrop, TableWrites, Writes},
+    log,
+    tables::{CHANGES, Cell, TERMS},
+};
+use kith_types::{LogPoint, PartitionId};
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+
+/// One thing to do in a savepoint of its own.
+#[derive(Debug)]
+pub(super) enum Work {
+    Commit(Writes),
+    BeginTerm(BeginTerm),
+    Trim(PartitionId, Trim),
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(super) enum Done {
+    Committed,
+    Began(LogPoint),
+    Trimmed(Trimmed),
+}
+
+impl Work {
+    pub fn run(&self, connection: &Connection) -> Result<Done, CommitError> {
+        match self {
+            Work::Commit(writes) => commit(connection, writes).map(|()| Done::Committed),
+            Work::BeginTerm(request) => begin_term(connection, *request).map(Done::Began),
+            Work::Trim(partition, it) => Ok(Done::Trimmed(trim(connection, *partition, *it)?)),
+        }
+    }
+}
+
+/// Where the log of a partition ends.
+pub(super) fn point(connection: &Connection, partition: PartitionId) -> Result<LogPoint, DatabaseError> {
+    let mut statement = connection.prepare_cached(sql::POINT).map_err(|error| failure(&error))?;
+    let point = statement
+        .query_row([partition.0], |row| Ok(LogPoint::new(sql::plain(row.get(0)?), sql::plain(row.get(1)?))))
+        .optional()
+        .map_err(|error| failure(&error))?;
+    point.ok_or_else(|| DatabaseError::damaged(format!("the table partitions has no row of {partition}")))
+}
+
+fn execute(
+    connection: &Connection,
+    statement: &str,
+    cells: impl IntoIterator<Item = Cell>,
+) -> Result<usize, DatabaseError> {
+    let run = || connection.prepare_cached(statement)?.execute(params_from_iter(cells));
+    run().map_err(|error| failure(&error))
+}
+
+fn commit(connection: &Connection, writes: &Writes) -> Result<(), CommitError> {
+    writes.fences.iter().try_for_each(|fence| check(connection, fence))?;
+    for StampDrop { partition, from, before } in &writes.stamp_drops {
+        let cells = [
+            Cell::Small(partition.0),
+            Cell::Small(from.0),
+            Cell::Wide(before.term.0),
+            Cell::Wide(before.position.0),
+        ];
+        execute(connection, sql::DROP_STAMPS, cells)?;
+    }
+    for TableWrites { table, puts, deletes } in &writes.tables {
+        each(connection, &sql::delete(table), deletes)?;
+        each(connection, &sql::insert(table, true), puts)?;
+    }
+    Ok(each(connection, &sql::insert(&CHANGES, false), &writes.changes)?)
+}
+
+fn check(connection: &Connection, fence: &Fence) -> Result<(), CommitError> {
+    let Fence { partition, expected, end } = *fence;
+    let cells = [
+        Cell::Small(partition.0),
+        Cell::Wide(expected.term.0),
+        Cell::Wide(expected.position.0),
+        Cell::Wide(end.position.0),
+    ];
+    if execute(connection, sql::FENCE, cells)? == 1 {
+        return Ok(());
+    }
+    Err(CommitError::elsewhere(partition, expected, point(connection, partition)?))
+}
+
+fn each(connection: &Connection, statement: &str, rows: &[Vec<Cell>]) -> Result<(), DatabaseError> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let run = || {
+        let mut statement = connection.prepare_cached(statement)?;
+        rows.iter().try_for_each(|row| statement.execute(params_from_iter(row)).map(|_| ()))
+    };
+    run().map_err(|error| failure(&error))
+}
+
+fn begin_term(connection: &Connection, request: BeginTerm) -> Result<LogPoint, CommitError> {
+    let BeginTerm { partition, term, leader } = request;
+    let found = point(connection, partition)?;
+    if term < found.term || term.0 == 0 {
+        return Err(CommitError::Fenced { partition, found });
+    }
+    if term == found.term {
+        let known = wide(connection, sql::LEADER, partition, term.0)?;
+        let is_repeat = known == Some(leader);
+        return if is_repeat { Ok(found) } else { Err(CommitError::Fenced { partition, found }) };
+    }
+    execute(connection, sql::RAISE_TERM, [Cell::Small(partition.0), Cell::Wide(term.0)])?;
+    let row =
+        [Cell::Small(partition.0), Cell::Wide(term.0), Cell::Wide(found.position.0), Cell::Wide(leader)];
+    execute(connection, &sql::insert(&TERMS, false), row)?;
+    Ok(LogPoint { term, ..found })
+}
+
+/// The one number that a statement about a term reads, if there is one.
+pub(super) fn wide(
+    connection: &Connection,
+    statement: &str,
+    partition: PartitionId,
+    term: u64,
+) -> Result<Option<u64>, DatabaseError> {
+    let read = || {
+        let mut statement = connection.prepare_cached(statement)?;
+        statement.query_row(params![partition.0, sql::stored(term)], |row| row.get(0)).optional()
+    };
+    read().map(|number| number.map(sql::plain)).map_err(|error| failure(&error))
+}
+
+fn trim(connection: &Connection, partition: PartitionId, trim: Trim) -> Result<Trimmed, DatabaseError> {
+    let written: rusqlite::Result<Vec<(u64, u64)>> = (|| {
+        let mut statement = connection.prepare_cached(sql::WRITTEN)?;
+        let rows = statement.query_map(params![partition.0, log::ENTRIES_MAX], |row| {
+            Ok((sql::plain(row.get(0)?), sql::plain(row.get(1)?)))
+        })?;
+        rows.collect()
+    })();
+    let written = written.map_err(|error| failure(&error))?;
+    let mut trimmed = Trimmed::default();
+    if let Some(before) = log::cut(trim, &written) {
+        let cells = [Cell::Small(partition.0), Cell::Wide(before.0)];
+        trimmed.changes = execute(connection, sql::DELETE_CHANGES, cells)? as u64;
+    }
+    let cells =
+        [Cell::Small(partition.0), Cell::Wide(trim.outcomes_before_ms), Cell::Small(log::ENTRIES_MAX)];
+    trimmed.outcomes = execute(connection, sql::DELETE_OUTCOMES, cells)? as u64;
+    let most = u64::from(log::ENTRIES_MAX);
+    trimmed.more = trimmed.changes == most || trimmed.outcomes == most;
+    Ok(trimmed)
+}

@@ -1,0 +1,120 @@
+//! The one thread that writes to a file. It takes everything that waits, runs each piece of work in a savepoint of one
+//! transaction, and commits them together: one wait for the disk for all.
+
+use super::{
+    failure::{commit_failure, failure},
+    work::{Done, Work},
+};
+use crate::{CommitError, DatabaseError};
+use parking_lot::Mutex;
+use rusqlite::Connection;
+use std::thread::JoinHandle;
+use tokio::sync::{mpsc, oneshot};
+
+/// The most pieces of work in one transaction.
+const GROUP_MAX: usize = 256;
+/// How many pieces of work may wait. More wait outside of the queue.
+const WAITING_MAX: usize = 1024;
+
+type Answer = Result<Done, CommitError>;
+
+struct Job {
+    work: Work,
+    answer: oneshot::Sender<Answer>,
+}
+
+/// The way to the thread. It ends when this is closed or dropped, after the work that it has.
+pub(super) struct Writer {
+    jobs: Mutex<Option<mpsc::Sender<Job>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Writer {
+    /// Starts the thread with its connection.
+    pub fn start(connection: Connection) -> std::io::Result<Self> {
+        let (jobs, waiting) = mpsc::channel(WAITING_MAX);
+        let thread = std::thread::Builder::new().name("kith-database".to_owned());
+        let thread = thread.spawn(move || run(&connection, waiting))?;
+        Ok(Self { jobs: Mutex::new(Some(jobs)), thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Does `work` in the next transaction.
+    pub async fn run(&self, work: Work) -> Answer {
+        let jobs = self.jobs.lock().clone();
+        let closed = || DatabaseError::unavailable("it has been closed");
+        let (answer, answered) = oneshot::channel();
+        jobs.ok_or_else(closed)?.send(Job { work, answer }).await.map_err(|_| closed())?;
+        answered.await.unwrap_or_else(|_| Err(CommitError::Unknown { reason: "its thread ended".to_owned() }))
+    }
+
+    /// Finishes the work that waits and closes the connection. Blocks.
+    pub fn close(&self) {
+        self.jobs.lock().take();
+        let thread = self.thread.lock().take();
+        // The thread panics only if there is a defect, and then whoever waits for an answer learns of it.
+        let _ = thread.map(JoinHandle::join);
+    }
+}
+
+fn run(connection: &Connection, mut waiting: mpsc::Receiver<Job>) {
+    while let Some(first) = waiting.blocking_recv() {
+        let mut group = vec![first];
+        while group.len() < GROUP_MAX
+            && let Ok(job) = waiting.try_recv()
+        {
+            group.push(job);
+        }
+        let answers = commit(connection, &group);
+        for (job, answer) in group.into_iter().zip(answers) {
+            // The caller may have gone.
+            let _ = job.answer.send(answer);
+        }
+    }
+}
+
+/// Runs a group in one transaction. One answer per job.
+fn commit(connection: &Connection, group: &[Job]) -> Vec<Answer> {
+    let all = |error: &CommitError| group.iter().map(|_| Err(error.clone())).collect();
+    if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
+        return all(&failure(&error).into());
+    }
+    let mut answers = Vec::with_capacity(group.len());
+    for job in group {
+        match savepoint(connection, &job.work) {
+            Ok(answer) => answers.push(answer),
+            Err(error) => {
+                roll_back(connection);
+                return all(&error.into());
+            }
+        }
+    }
+    match connection.execute_batch("COMMIT") {
+        Ok(()) => answers,
+        Err(error) => {
+            roll_back(connection);
+            // Refusals do not stand either: they may have seen changes of this transaction.
+            all(&commit_failure(&error))
+        }
+    }
+}
+
+/// Runs work in a savepoint. An outer error means that the whole transaction is lost.
+fn savepoint(connection: &Connection, work: &Work) -> Result<Answer, DatabaseError> {
+    let must = |statement: &str| connection.execute_batch(statement).map_err(|error| failure(&error));
+    must("SAVEPOINT job")?;
+    let answer = work.run(connection);
+    match &answer {
+        Ok(_) => must("RELEASE job")?,
+        // SQLite has ended the transaction by itself, as it does if the disk is full.
+        Err(CommitError::NotWritten(error)) if connection.is_autocommit() => return Err(error.clone()),
+        Err(_) => must("ROLLBACK TO job; RELEASE job")?,
+    }
+    Ok(answer)
+}
+
+fn roll_back(connection: &Connection) {
+    if !connection.is_autocommit() {
+        // If this fails, the next BEGIN fails too, and says why.
+        let _ = connection.execute_batch("ROLLBACK");
+    }
+}

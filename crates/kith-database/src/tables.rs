@@ -1,0 +1,165 @@
+//! The tables that rows of partitions live in, for both dialects: names, keys and kinds of columns. The statements that create
+//! them are in `sqlite/sql.rs` and `mysql/sql.rs`; `docs/formats/database.md` explains them.
+
+use crate::DatabaseError;
+use std::sync::Arc;
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A number of at most 32 bits.
+    Small,
+    /// A number of 64 bits. Dialects keep its full range and its order.
+    Wide,
+    /// Bytes.
+    Bytes,
+}
+
+/// One column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column {
+    pub name: &'static str,
+    pub kind: Kind,
+}
+
+/// One table. All keys begin with [`PARTITION`].
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub name: &'static str,
+    /// The primary key.
+    pub key: &'static [Column],
+    pub rest: &'static [Column],
+}
+
+/// A value of a column. Keys are compared by it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Cell {
+    Small(u32),
+    Wide(u64),
+    Bytes(Arc<[u8]>),
+}
+
+const fn small(name: &'static str) -> Column {
+    Column { name, kind: Kind::Small }
+}
+
+const fn wide(name: &'static str) -> Column {
+    Column { name, kind: Kind::Wide }
+}
+
+const fn bytes(name: &'static str) -> Column {
+    Column { name, kind: Kind::Bytes }
+}
+
+/// The first column of all tables.
+pub(crate) const PARTITION: Column = small("partition_id");
+const TERM: Column = wide("term");
+const POSITION: Column = wide("position");
+const SCHEMA: Column = small("schema_id");
+
+pub(crate) static OBJECTS: Table = Table {
+    name: "objects",
+    key: &[PARTITION, wide("id")],
+    rest: &[small("type"), TERM, POSITION, SCHEMA, bytes("data")],
+};
+
+pub(crate) static ASSOCIATIONS: Table = Table {
+    name: "associations",
+    key: &[PARTITION, wide("id1"), small("type"), wide("id2")],
+    rest: &[wide("time"), TERM, POSITION, SCHEMA, bytes("data")],
+};
+
+pub(crate) static COUNTS: Table =
+    Table { name: "counts", key: &[PARTITION, wide("id1"), small("type")], rest: &[wide("length")] };
+
+pub(crate) static INTENTS: Table =
+    Table { name: "intents", key: &[PARTITION, TERM, POSITION], rest: &[bytes("bytes")] };
+
+pub(crate) static PAIR_STAMPS: Table = Table {
+    name: "pair_stamps",
+    key: &[PARTITION, small("ordered_by"), wide("low"), wide("high")],
+    rest: &[TERM, POSITION],
+};
+
+pub(crate) static FLOORS: Table =
+    Table { name: "floors", key: &[PARTITION, small("ordered_by")], rest: &[TERM, POSITION] };
+
+pub(crate) static OUTCOMES: Table = Table {
+    name: "outcomes",
+    key: &[PARTITION, bytes("write_id")],
+    rest: &[wide("decided_ms"), bytes("bytes")],
+};
+
+pub(crate) static PARTITIONS: Table =
+    Table { name: "partitions", key: &[PARTITION], rest: &[TERM, POSITION] };
+
+pub(crate) static TERMS: Table =
+    Table { name: "terms", key: &[PARTITION, TERM], rest: &[wide("began_at"), wide("leader")] };
+
+pub(crate) static CHANGES: Table =
+    Table { name: "changes", key: &[PARTITION, POSITION], rest: &[TERM, wide("written_ms"), bytes("bytes")] };
+
+impl Table {
+    /// All columns: the key, then the rest.
+    pub fn columns(&self) -> impl Iterator<Item = &'static Column> + Clone + use<> {
+        self.key.iter().chain(self.rest)
+    }
+
+    /// The columns after the partition. Rows are read in this form.
+    pub fn read_columns(&self) -> impl Iterator<Item = &'static Column> + Clone + use<> {
+        self.columns().skip(1)
+    }
+
+    /// `SELECT` and all columns after the partition, up to and including the name of the table.
+    pub fn select(&self) -> String {
+        format!("SELECT {} FROM {}", names(self.read_columns()), self.name)
+    }
+}
+
+/// Names of columns with commas between them.
+pub(crate) fn names(columns: impl Iterator<Item = &'static Column>) -> String {
+    columns.map(|column| column.name).collect::<Vec<_>>().join(", ")
+}
+
+/// The columns of a row that was read, after the partition, taken one after the other.
+pub(crate) struct Cells {
+    table: &'static Table,
+    rest: std::vec::IntoIter<Cell>,
+}
+
+impl Cells {
+    pub fn new(table: &'static Table, cells: Vec<Cell>) -> Self {
+        Self { table, rest: cells.into_iter() }
+    }
+
+    /// The next column, a number of 64 bits.
+    pub fn wide(&mut self) -> Result<u64, DatabaseError> {
+        match self.rest.next() {
+            Some(Cell::Wide(number)) => Ok(number),
+            _ => Err(self.damaged()),
+        }
+    }
+
+    /// The next column, a small number.
+    pub fn small<T: TryFrom<u32>>(&mut self) -> Result<T, DatabaseError> {
+        match self.rest.next() {
+            Some(Cell::Small(number)) => T::try_from(number).map_err(|_| self.damaged()),
+            _ => Err(self.damaged()),
+        }
+    }
+
+    /// The next column, bytes.
+    pub fn bytes(&mut self) -> Result<Arc<[u8]>, DatabaseError> {
+        match self.rest.next() {
+            Some(Cell::Bytes(bytes)) => Ok(bytes),
+            _ => Err(self.damaged()),
+        }
+    }
+
+    fn damaged(&self) -> DatabaseError {
+        DatabaseError::damaged(format!(
+            "a row of the table {} has a value of the wrong type",
+            self.table.name
+        ))
+    }
+}
