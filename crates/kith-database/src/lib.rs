@@ -8,12 +8,14 @@
 mod error;
 mod fold;
 mod log;
+mod mysql;
 mod read;
 mod rows;
 mod sqlite;
 mod tables;
 
 pub use error::{CommitError, DatabaseError, LogError};
+pub use mysql::{MysqlDatabase, MysqlOptions, MysqlTarget, PasswordSource, TargetError};
 pub use sqlite::{SqliteDatabase, SqliteOptions};
 
 use futures::future::BoxFuture;

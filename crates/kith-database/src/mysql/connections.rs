@@ -1,0 +1,196 @@
+//! A bounded number of connections with the same settings, and packets of statements over them.
+
+use super::{
+    MysqlOptions, MysqlTarget,
+    failure::{failure, is_lost},
+    sql,
+};
+use crate::DatabaseError;
+use futures::TryFutureExt;
+use mysql_async::{Conn, Error, Row, prelude::Queryable};
+use parking_lot::Mutex;
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::timeout,
+};
+
+/// Connections to one server.
+pub(super) struct Connections {
+    target: MysqlTarget,
+    options: MysqlOptions,
+    most: usize,
+    /// What a new connection is set to.
+    settings: Vec<String>,
+    /// One permit per connection in use.
+    free: Semaphore,
+    idle: Mutex<Vec<Conn>>,
+}
+
+/// A connection in use. Unless it is given back, it is closed when this is dropped, and the server rolls back.
+pub(super) struct Lease<'a> {
+    connection: Conn,
+    from: &'a Connections,
+    /// Whether it has been idle. Then the server may have closed it in the meantime.
+    was_idle: bool,
+    _permit: SemaphorePermit<'a>,
+}
+
+/// What a statement returned.
+#[derive(Debug, Default)]
+pub(super) struct Returned {
+    /// The number of rows that it found and changed.
+    pub affected: u64,
+    pub rows: Vec<Row>,
+}
+
+/// A packet failed.
+#[derive(Debug)]
+pub(super) enum PacketError {
+    /// The server has refused a statement, or the connection is lost.
+    Failed(Error),
+    /// There was no answer in time.
+    Late(std::time::Duration),
+}
+
+impl PacketError {
+    /// The meaning before the commit.
+    pub fn failure(&self) -> DatabaseError {
+        match self {
+            PacketError::Failed(error) => failure(error),
+            PacketError::Late(patience) => {
+                DatabaseError::unavailable(format!("it did not answer within {patience:?}"))
+            }
+        }
+    }
+
+    fn is_lost(&self) -> bool {
+        matches!(self, PacketError::Failed(error) if is_lost(error))
+    }
+}
+
+impl From<PacketError> for DatabaseError {
+    fn from(error: PacketError) -> Self {
+        error.failure()
+    }
+}
+
+impl Connections {
+    pub fn new(target: MysqlTarget, options: MysqlOptions, most: usize, isolation: &str) -> Self {
+        let lock_wait_seconds = (options.statement_timeout.as_secs() / 2).max(1);
+        let settings = sql::settings(isolation, lock_wait_seconds);
+        let most = most.max(1);
+        let (free, idle) = (Semaphore::new(most), Mutex::new(Vec::new()));
+        Self { target, options, most, settings, free, idle }
+    }
+
+    /// A connection, once one is free, on which the server has executed the first packet of a transaction. A connection that
+    /// turns out to be closed is replaced.
+    pub async fn begin(&self, first: &[String]) -> Result<(Lease<'_>, Vec<Returned>), PacketError> {
+        loop {
+            let mut lease = self.lease().await?;
+            match lease.run(first).await {
+                Ok(returned) => return Ok((lease, returned)),
+                // Probably the server has been restarted, and all others are closed too.
+                Err(error) if lease.was_idle && error.is_lost() => self.idle.lock().clear(),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn lease(&self) -> Result<Lease<'_>, PacketError> {
+        let patience = self.options.statement_timeout;
+        let permit = timeout(patience, self.free.acquire()).await.map_err(|_| PacketError::Late(patience))?;
+        let closed = |_| PacketError::Failed(mysql_async::DriverError::PoolDisconnected.into());
+        let permit = permit.map_err(closed)?;
+        let idle = self.idle.lock().pop();
+        let was_idle = idle.is_some();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => self.connect().await?,
+        };
+        Ok(Lease { connection, from: self, was_idle, _permit: permit })
+    }
+
+    async fn connect(&self) -> Result<Conn, PacketError> {
+        let patience = self.options.connect_timeout;
+        let options = self.target.options().map_err(|error| {
+            // Its causes would be lost in an error of the driver.
+            PacketError::Failed(Error::Other(kith_types::with_causes(&error).into()))
+        })?;
+        let connected = async {
+            let mut connection = Conn::new(options).await?;
+            for setting in &self.settings {
+                connection.query_drop(setting).await?;
+            }
+            Ok(connection)
+        };
+        let connected = timeout(patience, connected).await.map_err(|_| PacketError::Late(patience))?;
+        connected.map_err(PacketError::Failed)
+    }
+
+    /// Waits for the connections in use and closes all.
+    pub async fn close(&self) {
+        let all = u32::try_from(self.most).unwrap_or(u32::MAX);
+        // It fails only if this has been closed already.
+        let _ = self.free.acquire_many(all).await;
+        self.free.close();
+        let idle = std::mem::take(&mut *self.idle.lock());
+        for connection in idle {
+            // A connection that cannot be closed in order is closed all the same.
+            let _ = timeout(self.options.connect_timeout, connection.disconnect()).await;
+        }
+    }
+}
+
+impl Lease<'_> {
+    /// Executes statements in one packet, or one by one if the server takes only one at a time.
+    pub async fn run(&mut self, statements: &[String]) -> Result<Vec<Returned>, PacketError> {
+        let patience = self.from.options.statement_timeout;
+        let together = self.from.options.statements_together;
+        let run = run(&mut self.connection, statements, together).map_err(PacketError::Failed);
+        timeout(patience, run).await.map_err(|_| PacketError::Late(patience))?
+    }
+
+    /// Executes statements in as few packets as their sizes allow.
+    pub async fn run_all(&mut self, statements: &[String]) -> Result<(), PacketError> {
+        let mut rest = statements;
+        while !rest.is_empty() {
+            let mut bytes = 0;
+            let fits = |statement: &&String| {
+                bytes += statement.len();
+                bytes <= sql::PACKET_BYTES
+            };
+            let count = rest.iter().take_while(fits).count().max(1);
+            let (packet, others) = rest.split_at(count);
+            self.run(packet).await?;
+            rest = others;
+        }
+        Ok(())
+    }
+
+    /// Keeps the connection for others. No transaction may be open.
+    pub fn give_back(self) {
+        let Lease { connection, from, _permit, .. } = self;
+        if !from.free.is_closed() {
+            from.idle.lock().push(connection);
+        }
+    }
+}
+
+async fn run(
+    connection: &mut Conn,
+    statements: &[String],
+    together: bool,
+) -> mysql_async::Result<Vec<Returned>> {
+    let mut returned = Vec::with_capacity(statements.len());
+    let packets = if together { vec![statements] } else { statements.chunks(1).collect() };
+    for packet in packets {
+        let mut result = connection.query_iter(packet.join("; ")).await?;
+        for _ in packet {
+            // Reading the rows of one statement moves on to the next.
+            let affected = result.affected_rows();
+            returned.push(Returned { affected, rows: result.collect().await? });
+        }
+    }
+    Ok(returned)
+}

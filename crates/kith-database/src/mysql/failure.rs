@@ -1,0 +1,110 @@
+//! What an error of a server, or of the connection to it, means.
+
+use crate::{CommitError, DatabaseError};
+use mysql_async::{DriverError, Error, ServerError};
+
+/// The meaning of an error before the commit: nothing was written.
+pub(super) fn failure(error: &Error) -> DatabaseError {
+    match error {
+        Error::Server(server) => refusal(server),
+        Error::Driver(
+            DriverError::NoClientSslFlagFromServer
+            | DriverError::UnknownAuthPlugin { .. }
+            | DriverError::MysqlOldPasswordDisabled
+            | DriverError::CleartextPluginDisabled
+            | DriverError::PacketTooLarge,
+        )
+        | Error::Url(_) => DatabaseError::Refused { reason: error.to_string() },
+        Error::Driver(_) | Error::Io(_) | Error::Other(_) => DatabaseError::unavailable(error.to_string()),
+    }
+}
+
+/// What a server says. The numbers are those of MySQL and MariaDB; above 8000 they are TiDB's.
+fn refusal(server: &ServerError) -> DatabaseError {
+    let reason = format!("{} (error {})", server.message, server.code);
+    match server.code {
+        // Locks, deadlocks, write conflicts; too many connections; starting, stopping, out of memory; killed, timed out.
+        1205
+        | 1213
+        | 9007
+        | 1040
+        | 1203
+        | 1226
+        | 1037
+        | 1041
+        | 1047
+        | 1053
+        | 1158..=1161
+        | 1317
+        | 1927
+        | 1969
+        | 3024
+        | 4031
+        | 2006
+        | 2013 => DatabaseError::Unavailable { reason },
+        1290 | 1792 | 1836 => DatabaseError::ReadOnly { reason },
+        28 | 1021 | 1114 => DatabaseError::Full { reason },
+        1030 | 1026 if server.message.contains("28") => DatabaseError::Full { reason },
+        // A row that must be new is there already; tables or columns are missing; a table is corrupt.
+        1062 | 1054 | 1146 | 1034 | 1035 | 1194 | 1195 | 1712 => DatabaseError::Damaged { detail: reason },
+        // Logins, permissions, unknown databases, statements that it does not know, and everything else.
+        _ => DatabaseError::Refused { reason },
+    }
+}
+
+/// The meaning of an error of `COMMIT` itself. Only a few errors prove that the transaction was rolled back: a deadlock (also
+/// between the nodes of a Galera cluster), a write conflict, a veto by group replication, and a server that became read-only.
+pub(super) fn commit_failure(error: &Error) -> CommitError {
+    match error {
+        Error::Server(server) if [1205, 1213, 9007, 3101, 1290, 1836].contains(&server.code) => {
+            failure(error).into()
+        }
+        _ => CommitError::Unknown { reason: error.to_string() },
+    }
+}
+
+/// Whether the connection is of no more use. If it had been idle, its server may have been restarted.
+pub(super) fn is_lost(error: &Error) -> bool {
+    match error {
+        Error::Server(server) => [1053, 1927, 4031, 2006, 2013].contains(&server.code),
+        _ => true,
+    }
+}
+
+/// Whether a table is missing.
+pub(super) fn is_no_table(error: &Error) -> bool {
+    matches!(error, Error::Server(server) if server.code == 1146)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_types::ErrorCode;
+
+    fn server(code: u16, message: &str) -> Error {
+        Error::Server(ServerError { code, message: message.to_owned(), state: "HY000".to_owned() })
+    }
+
+    #[test]
+    fn numbers_of_errors_lead_to_codes() {
+        for (number, code) in [
+            (1205, ErrorCode::DatabaseUnavailable),
+            (1045, ErrorCode::DatabaseRefused),
+            (1836, ErrorCode::DatabaseReadOnly),
+            (1114, ErrorCode::DatabaseFull),
+            (1146, ErrorCode::DatabaseDamaged),
+        ] {
+            assert_eq!(failure(&server(number, "")).code(), code, "{number}");
+        }
+        let full = server(1030, "Got error 28 \"No space left on device\" from storage engine InnoDB");
+        assert_eq!(failure(&full).code(), ErrorCode::DatabaseFull);
+    }
+
+    #[test]
+    fn only_a_proof_makes_the_outcome_of_a_commit_known() {
+        assert_eq!(commit_failure(&server(1213, "")).code(), ErrorCode::DatabaseUnavailable);
+        assert_eq!(commit_failure(&server(1180, "")).code(), ErrorCode::OutcomeUnknown);
+        let lost = Error::Driver(DriverError::ConnectionClosed);
+        assert_eq!(commit_failure(&lost).code(), ErrorCode::OutcomeUnknown);
+    }
+}

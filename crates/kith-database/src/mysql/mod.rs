@@ -1,0 +1,254 @@
+//! A live graph in a database that speaks the protocol of MySQL: MariaDB and MySQL, and the way to grow, TiDB, Vitess, Galera.
+//!
+//! Commits run under `READ COMMITTED`: the first statement locks the ends of the logs, and nobody else writes the rows of a
+//! partition, so locks on gaps would only make leaders of neighbouring partitions wait. Reads are snapshots under
+//! `REPEATABLE READ`.
+
+mod connections;
+mod failure;
+mod snapshot;
+mod sql;
+mod target;
+mod transaction;
+
+pub use target::{MysqlTarget, PasswordSource, TargetError};
+
+use self::connections::{Connections, PacketError};
+use crate::{
+    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogError, LogPart,
+    ObjectPage, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms, rows,
+};
+use futures::{FutureExt, future::BoxFuture};
+use kith_live::{AssociationKey, Batch, RowQuery, RowsAt};
+use kith_types::{LogPoint, PartitionId};
+use std::time::Duration;
+
+/// How a server is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MysqlOptions {
+    /// The most transactions at a time, each on a connection.
+    pub writers_max: usize,
+    /// The most reads at a time, each on a connection.
+    pub readers_max: usize,
+    /// How long connecting and logging in may take.
+    pub connect_timeout: Duration,
+    /// How long the answer to a packet of statements may take, or the wait for a free connection.
+    pub statement_timeout: Duration,
+    /// Whether the server takes several statements in one packet. If not, every statement costs a round trip.
+    pub statements_together: bool,
+}
+
+impl Default for MysqlOptions {
+    fn default() -> Self {
+        Self {
+            writers_max: 4,
+            readers_max: 8,
+            connect_timeout: Duration::from_secs(5),
+            statement_timeout: Duration::from_secs(10),
+            statements_together: true,
+        }
+    }
+}
+
+/// The database of a graph on a server. The graph has the database to itself.
+pub struct MysqlDatabase {
+    identity: GraphIdentity,
+    writers: Connections,
+    readers: Connections,
+}
+
+impl MysqlDatabase {
+    /// Creates the tables of a graph. Does no harm if the database has that graph already, or half of it.
+    ///
+    /// # Errors
+    /// [`DatabaseError::OtherGraph`] and the like if the database has another one.
+    pub async fn create(
+        target: MysqlTarget,
+        identity: GraphIdentity,
+        options: MysqlOptions,
+    ) -> Result<Self, DatabaseError> {
+        let place = target.place();
+        let database = Self::new(target, identity, options);
+        match database.version(&place).await {
+            Err(DatabaseError::NoGraph { .. }) => {
+                database.migrate(0).await?;
+                let mut statements = sql::put_partitions(identity);
+                // The row of `meta` is last: without it, there is no graph.
+                statements.push(sql::put_meta(identity));
+                database.write(&statements).await?;
+                database.version(&place).await?;
+            }
+            Err(error) => return Err(error),
+            Ok(version) => database.migrate(version).await?,
+        }
+        Ok(database)
+    }
+
+    /// Opens the database of a graph, and brings its tables to the version of this release.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NoGraph`] if there is none; [`DatabaseError::OtherGraph`] and the like if it is another one.
+    pub async fn open(
+        target: MysqlTarget,
+        identity: GraphIdentity,
+        options: MysqlOptions,
+    ) -> Result<Self, DatabaseError> {
+        let place = target.place();
+        let database = Self::new(target, identity, options);
+        let version = database.version(&place).await?;
+        database.migrate(version).await?;
+        Ok(database)
+    }
+
+    fn new(target: MysqlTarget, identity: GraphIdentity, options: MysqlOptions) -> Self {
+        let pool = |most, isolation| Connections::new(target.clone(), options.clone(), most, isolation);
+        Self {
+            identity,
+            writers: pool(options.writers_max, "READ COMMITTED"),
+            readers: pool(options.readers_max, "REPEATABLE READ"),
+        }
+    }
+
+    /// The version of the tables, if they hold the graph that is expected.
+    async fn version(&self, place: &str) -> Result<u32, DatabaseError> {
+        let no_graph = || DatabaseError::NoGraph { place: place.to_owned() };
+        let (lease, returned) = match self.writers.begin(&[sql::META.to_owned()]).await {
+            Err(PacketError::Failed(error)) if failure::is_no_table(&error) => return Err(no_graph()),
+            other => other?,
+        };
+        lease.give_back();
+        let row = returned.into_iter().flat_map(|returned| returned.rows).next().ok_or_else(no_graph)?;
+        let [version, graph, partitions] = sql::numbers("meta", row)?;
+        let version = u32::try_from(version).unwrap_or(u32::MAX);
+        self.identity.check(version, graph, partitions)?;
+        Ok(version)
+    }
+
+    /// Brings tables of version `from` to that of this release. 0: there are none.
+    async fn migrate(&self, from: u32) -> Result<(), DatabaseError> {
+        if from == SCHEMA_VERSION {
+            return Ok(());
+        }
+        for migration in &sql::MIGRATIONS[from as usize..] {
+            let statements: Vec<String> = migration.iter().map(|it| (*it).to_owned()).collect();
+            self.write(&statements).await?;
+        }
+        self.write(&[sql::set_version()]).await
+    }
+
+    /// Executes statements outside of a transaction. Each may be repeated.
+    async fn write(&self, statements: &[String]) -> Result<(), DatabaseError> {
+        for statement in statements {
+            let (lease, _) = self.writers.begin(std::slice::from_ref(statement)).await?;
+            lease.give_back();
+        }
+        Ok(())
+    }
+
+    fn check(&self, partition: PartitionId) -> Result<(), DatabaseError> {
+        let count = self.identity.partitions;
+        let is_one = partition.0 < count.get();
+        if is_one { Ok(()) } else { Err(DatabaseError::no_partition(partition, count)) }
+    }
+}
+
+impl Database for MysqlDatabase {
+    fn identity(&self) -> GraphIdentity {
+        self.identity
+    }
+
+    fn begin_term(&self, request: BeginTerm) -> BoxFuture<'_, Result<LogPoint, CommitError>> {
+        async move {
+            self.check(request.partition)?;
+            transaction::begin_term(&self.writers, request).await
+        }
+        .boxed()
+    }
+
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<(), CommitError>> {
+        async move {
+            let writes = fold(batch, self.identity.partitions, now_ms())?;
+            transaction::commit(&self.writers, &writes).await
+        }
+        .boxed()
+    }
+
+    fn read(
+        &self,
+        partition: PartitionId,
+        queries: Vec<RowQuery>,
+    ) -> BoxFuture<'_, Result<RowsAt, DatabaseError>> {
+        async move {
+            self.check(partition)?;
+            snapshot::read(&self.readers, partition, queries, self.identity.partitions).await
+        }
+        .boxed()
+    }
+
+    fn points(&self, partitions: Vec<PartitionId>) -> BoxFuture<'_, Result<Vec<LogPoint>, DatabaseError>> {
+        async move {
+            partitions.iter().try_for_each(|partition| self.check(*partition))?;
+            snapshot::points(&self.readers, &partitions).await
+        }
+        .boxed()
+    }
+
+    fn changes(
+        &self,
+        partition: PartitionId,
+        after: LogPoint,
+        bytes_max: usize,
+    ) -> BoxFuture<'_, Result<LogPart, LogError>> {
+        async move {
+            self.check(partition)?;
+            snapshot::changes(&self.readers, partition, after, bytes_max).await
+        }
+        .boxed()
+    }
+
+    fn scan_objects(
+        &self,
+        partition: PartitionId,
+        after: Option<u64>,
+        limit: u32,
+    ) -> BoxFuture<'_, Result<ObjectPage, DatabaseError>> {
+        async move {
+            self.check(partition)?;
+            let after = after.map(rows::object_key);
+            let (at, objects) = snapshot::scan(&self.readers, partition, after.as_ref(), limit).await?;
+            Ok(ObjectPage { at, objects })
+        }
+        .boxed()
+    }
+
+    fn scan_associations(
+        &self,
+        partition: PartitionId,
+        after: Option<AssociationKey>,
+        limit: u32,
+    ) -> BoxFuture<'_, Result<AssociationPage, DatabaseError>> {
+        async move {
+            self.check(partition)?;
+            let after = after.map(rows::association_key);
+            let (at, associations) = snapshot::scan(&self.readers, partition, after.as_ref(), limit).await?;
+            Ok(AssociationPage { at, associations })
+        }
+        .boxed()
+    }
+
+    fn trim(&self, partition: PartitionId, trim: Trim) -> BoxFuture<'_, Result<Trimmed, DatabaseError>> {
+        async move {
+            self.check(partition)?;
+            transaction::trim(&self.writers, partition, trim).await
+        }
+        .boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        async move {
+            self.readers.close().await;
+            self.writers.close().await;
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,390 @@
+//! The dialect of MySQL, MariaDB and what speaks their protocol: tables and statements. Statements carry their values as
+//! numbers and hexadecimal strings, so that several of them travel in one packet without being prepared first.
+
+use crate::{
+    DatabaseError, GraphIdentity, SCHEMA_VERSION,
+    fold::{Fence, StampDrop},
+    log,
+    rows::Key,
+    tables::{ASSOCIATIONS, CHANGES, Cell, Column, Kind, PARTITIONS, TERMS, Table, names},
+};
+use kith_live::{ListKey, ListPlace};
+use kith_types::{LogPoint, PartitionId, Position, Term};
+use mysql_async::{Row, Value};
+use std::fmt::Write as _;
+
+/// The statements of a packet are together no longer than this, unless one alone is. The smallest default of
+/// `max_allowed_packet` is 4 MiB, and an object of 1 MiB takes 2 MiB.
+pub(super) const PACKET_BYTES: usize = 3 << 20;
+/// The most keys that one statement reads.
+const KEYS_MAX: usize = 500;
+/// The most rows that one statement inserts into `partitions`.
+const PARTITIONS_MAX: u32 = 8192;
+
+pub(super) const BEGIN: &str = "START TRANSACTION";
+pub(super) const BEGIN_SNAPSHOT: &str = "START TRANSACTION WITH CONSISTENT SNAPSHOT";
+pub(super) const COMMIT: &str = "COMMIT";
+pub(super) const ROLLBACK: &str = "ROLLBACK";
+pub(super) const META: &str = "SELECT schema_version, graph, partitions FROM meta";
+
+/// Statements that bring the tables from the version before to this one; the first ones make them. Statements that change
+/// tables are not part of transactions here, so each may be repeated.
+pub(super) static MIGRATIONS: [&[&str]; 1] = [&[
+    "CREATE TABLE IF NOT EXISTS meta (
+        one INT UNSIGNED NOT NULL PRIMARY KEY, schema_version INT UNSIGNED NOT NULL,
+        graph BIGINT UNSIGNED NOT NULL, partitions INT UNSIGNED NOT NULL) ENGINE=InnoDB",
+    "CREATE TABLE IF NOT EXISTS partitions (
+        partition_id INT UNSIGNED NOT NULL PRIMARY KEY, term BIGINT UNSIGNED NOT NULL,
+        position BIGINT UNSIGNED NOT NULL) ENGINE=InnoDB",
+    "CREATE TABLE IF NOT EXISTS terms (
+        partition_id INT UNSIGNED NOT NULL, term BIGINT UNSIGNED NOT NULL, began_at BIGINT UNSIGNED NOT NULL,
+        leader BIGINT UNSIGNED NOT NULL,
+        PRIMARY KEY (partition_id, term)) ENGINE=InnoDB",
+    "CREATE TABLE IF NOT EXISTS changes (
+        partition_id INT UNSIGNED NOT NULL, position BIGINT UNSIGNED NOT NULL, term BIGINT UNSIGNED NOT NULL,
+        written_ms BIGINT UNSIGNED NOT NULL, bytes MEDIUMBLOB NOT NULL,
+        PRIMARY KEY (partition_id, position)) ENGINE=InnoDB",
+    "CREATE TABLE IF NOT EXISTS objects (
+        partition_id INT UNSIGNED NOT NULL, id BIGINT UNSIGNED NOT NULL, type INT UNSIGNED NOT NULL,
+        term BIGINT UNSIGNED NOT NULL, position BIGINT UNSIGNED NOT NULL, schema_id INT UNSIGNED NOT NULL,
+        data MEDIUMBLOB NOT NULL,
+        PRIMARY KEY (partition_id, id)) ENGINE=InnoDB",
+    "CREATE TABLE IF NOT EXISTS associations (
+        partition_id INT UNSIGNED NOT NULL, id1 BIGINT UNSIGNED NOT NULL, type INT UNSIGNED NOT NULL,
+        id2 BIGINT UNSIGNED NOT NULL, time BIGINT UNSIGNED NOT NULL, term BIGINT UNSIGNED NOT NULL,
+        position BIGINT UNSIGNED NOT NULL, schema_id INT UNSIGNED NOT NULL, data MEDIUMBLOB NOT NULL,
+        PRIMARY KEY (partition_id, id1, type, id2),
+        KEY associations_newest (partition_id, id1, type, time DESC, id2)) ENGINE=InnoDB",
+    "CREATE TABLE IF NOT EXISTS counts (
+        partition_id INT UNSIGNED NOT NULL, id1 BIGINT UNSIGNED NOT NULL, type INT UNSIGNED NOT NULL,
+        length BIGINT UNSIGNED NOT NULL,
+        PRIMARY KEY (partition_id, id1, type)) ENGINE=InnoDB",
+    "CREATE TABLE IF NOT EXISTS intents (
+        partition_id INT UNSIGNED NOT NULL, term BIGINT UNSIGNED NOT NULL, position BIGINT UNSIGNED NOT NULL,
+        bytes MEDIUMBLOB NOT NULL,
+        PRIMARY KEY (partition_id, term, position)) ENGINE=InnoDB",
+    "CREATE TABLE IF NOT EXISTS pair_stamps (
+        partition_id INT UNSIGNED NOT NULL, ordered_by INT UNSIGNED NOT NULL, low BIGINT UNSIGNED NOT NULL,
+        high BIGINT UNSIGNED NOT NULL, term BIGINT UNSIGNED NOT NULL, position BIGINT UNSIGNED NOT NULL,
+        PRIMARY KEY (partition_id, ordered_by, low, high),
+        KEY pair_stamps_oldest (partition_id, ordered_by, term, position)) ENGINE=InnoDB",
+    "CREATE TABLE IF NOT EXISTS floors (
+        partition_id INT UNSIGNED NOT NULL, ordered_by INT UNSIGNED NOT NULL, term BIGINT UNSIGNED NOT NULL,
+        position BIGINT UNSIGNED NOT NULL,
+        PRIMARY KEY (partition_id, ordered_by)) ENGINE=InnoDB",
+    "CREATE TABLE IF NOT EXISTS outcomes (
+        partition_id INT UNSIGNED NOT NULL, write_id VARBINARY(64) NOT NULL,
+        decided_ms BIGINT UNSIGNED NOT NULL, bytes BLOB NOT NULL,
+        PRIMARY KEY (partition_id, write_id),
+        KEY outcomes_oldest (partition_id, decided_ms)) ENGINE=InnoDB",
+]];
+
+/// What a new connection is set to.
+pub(super) fn settings(isolation: &str, lock_wait_seconds: u64) -> Vec<String> {
+    vec![
+        format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"),
+        "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'".to_owned(),
+        format!("SET SESSION innodb_lock_wait_timeout = {lock_wait_seconds}"),
+    ]
+}
+
+/// Rows of the table `partitions` for a new graph.
+pub(super) fn put_partitions(identity: GraphIdentity) -> Vec<String> {
+    let count = identity.partitions.get();
+    let chunk = |first: u32| {
+        let last = count.min(first + PARTITIONS_MAX);
+        let rows: Vec<_> = (first..last).map(|partition| format!("({partition}, 0, 0)")).collect();
+        format!("INSERT IGNORE INTO partitions (partition_id, term, position) VALUES {}", rows.join(", "))
+    };
+    (0..count).step_by(PARTITIONS_MAX as usize).map(chunk).collect()
+}
+
+pub(super) fn put_meta(identity: GraphIdentity) -> String {
+    let GraphIdentity { graph, partitions } = identity;
+    format!(
+        "INSERT IGNORE INTO meta (one, schema_version, graph, partitions)
+         VALUES (1, {SCHEMA_VERSION}, {graph}, {partitions})"
+    )
+}
+
+pub(super) fn set_version() -> String {
+    format!("UPDATE meta SET schema_version = {SCHEMA_VERSION} WHERE one = 1")
+}
+
+/// Moves the ends of logs. It changes as many rows as there are fences, or the transaction is to be rolled back.
+pub(super) fn fence(fences: &[Fence]) -> String {
+    let mut ends = String::new();
+    let mut expected = Vec::new();
+    for Fence { partition: PartitionId(partition), expected: at, end } in fences {
+        let (term, position) = (at.term.0, at.position.0);
+        let _ = write!(ends, " WHEN {partition} THEN {}", end.position.0);
+        expected.push(format!("(partition_id = {partition} AND term = {term} AND position = {position})"));
+    }
+    format!("UPDATE partitions SET position = CASE partition_id{ends} END WHERE {}", expected.join(" OR "))
+}
+
+/// Where logs end, with their partitions.
+pub(super) fn points(partitions: impl Iterator<Item = PartitionId>) -> String {
+    let partitions: Vec<_> = partitions.map(|partition| partition.0.to_string()).collect();
+    let columns = names(PARTITIONS.columns());
+    format!("SELECT {columns} FROM partitions WHERE partition_id IN ({})", partitions.join(", "))
+}
+
+/// Where one log ends.
+pub(super) fn point(partition: PartitionId) -> String {
+    format!("{} WHERE partition_id = {}", PARTITIONS.select(), partition.0)
+}
+
+/// Where one log ends; nobody else moves its end until the transaction has ended.
+pub(super) fn point_for_update(partition: PartitionId) -> String {
+    format!("{} FOR UPDATE", point(partition))
+}
+
+pub(super) fn raise_term(partition: PartitionId, term: Term) -> String {
+    format!("UPDATE partitions SET term = {} WHERE partition_id = {}", term.0, partition.0)
+}
+
+/// The row of a term, and the one of the next term.
+pub(super) fn terms(partition: PartitionId, term: Term) -> String {
+    let (select, partition, term) = (TERMS.select(), partition.0, term.0);
+    format!("{select} WHERE partition_id = {partition} AND {term} <= term ORDER BY term LIMIT 2")
+}
+
+pub(super) fn drop_stamps(drop: &StampDrop) -> String {
+    let StampDrop { partition: PartitionId(partition), from: PartitionId(from), before } = drop;
+    let (term, position) = (before.term.0, before.position.0);
+    format!(
+        "DELETE FROM pair_stamps WHERE partition_id = {partition} AND ordered_by = {from}
+         AND (term < {term} OR (term = {term} AND position < {position}))"
+    )
+}
+
+/// Positions and times of the first changes.
+pub(super) fn written(partition: PartitionId) -> String {
+    let (partition, limit) = (partition.0, log::ENTRIES_MAX);
+    format!(
+        "SELECT position, written_ms FROM changes WHERE partition_id = {partition} ORDER BY position LIMIT {limit}"
+    )
+}
+
+pub(super) fn delete_changes(partition: PartitionId, before: Position) -> String {
+    format!("DELETE FROM changes WHERE partition_id = {} AND position < {}", partition.0, before.0)
+}
+
+pub(super) fn delete_outcomes(partition: PartitionId, before_ms: u64) -> String {
+    let (partition, limit) = (partition.0, log::ENTRIES_MAX);
+    format!(
+        "DELETE FROM outcomes WHERE partition_id = {partition} AND decided_ms < {before_ms}
+         ORDER BY decided_ms LIMIT {limit}"
+    )
+}
+
+/// Positions and sizes of the changes after a position.
+pub(super) fn change_sizes(partition: PartitionId, after: Position) -> String {
+    let (partition, after, limit) = (partition.0, after.0, log::ENTRIES_MAX);
+    format!(
+        "SELECT position, LENGTH(bytes) FROM changes WHERE partition_id = {partition} AND {after} < position
+         ORDER BY position LIMIT {limit}"
+    )
+}
+
+/// The changes after a position, up to another one.
+pub(super) fn changes(partition: PartitionId, after: Position, last: u64) -> String {
+    let (select, partition, after) = (CHANGES.select(), partition.0, after.0);
+    format!(
+        "{select} WHERE partition_id = {partition} AND {after} < position AND position <= {last}
+         ORDER BY position"
+    )
+}
+
+/// Inserts rows, in as many statements as packets need. With `replace`, a row replaces one with the same key; without it,
+/// that is an error.
+pub(super) fn insert(table: &'static Table, rows: &[Vec<Cell>], replace: bool) -> Vec<String> {
+    let head = format!("INSERT INTO {} ({}) VALUES ", table.name, names(table.columns()));
+    let set = table.rest.iter().map(|column| format!("{0} = VALUES({0})", column.name));
+    let tail = format!(" ON DUPLICATE KEY UPDATE {}", set.collect::<Vec<_>>().join(", "));
+    packed(&head, rows.iter().map(|row| tuple(row)), ", ", if replace { &tail } else { "" })
+}
+
+/// Deletes the rows with these keys.
+pub(super) fn delete(table: &Table, keys: &[Key]) -> Vec<String> {
+    let head = format!("DELETE FROM {} WHERE ", table.name);
+    packed(&head, keys.iter().map(|key| format!("({})", is_key(table.key, key))), " OR ", "")
+}
+
+/// Reads the rows with these keys, without their partition.
+pub(super) fn select_keys(table: &Table, partition: PartitionId, keys: &[Key]) -> Vec<String> {
+    let columns = &table.key[1..];
+    let chunk = |keys: &[Key]| {
+        let keys: Vec<_> = keys.iter().map(|key| format!("({})", is_key(columns, key))).collect();
+        format!("{} WHERE partition_id = {} AND ({})", table.select(), partition.0, keys.join(" OR "))
+    };
+    keys.chunks(KEYS_MAX).map(chunk).collect()
+}
+
+/// Reads the rows of a partition in the order of their keys.
+pub(super) fn select_all(table: &Table, partition: PartitionId) -> String {
+    let order = names(table.key.iter());
+    format!("{} WHERE partition_id = {} ORDER BY {order}", table.select(), partition.0)
+}
+
+/// A part of an association list: the rows of these statements one after the other, and of those the first `limit`.
+pub(super) fn list(
+    partition: PartitionId,
+    list: ListKey,
+    after: Option<ListPlace>,
+    limit: u32,
+) -> Vec<String> {
+    let (select, partition, id1, kind) = (ASSOCIATIONS.select(), partition.0, list.id1, list.kind.0);
+    let head = format!("{select} WHERE partition_id = {partition} AND id1 = {id1} AND type = {kind}");
+    let tail = format!("ORDER BY time DESC, id2 LIMIT {limit}");
+    // Not one condition with OR, for which servers would sort the whole list.
+    match after {
+        None => vec![format!("{head} {tail}")],
+        Some(ListPlace { time, id2 }) => vec![
+            format!("{head} AND time = {time} AND {id2} < id2 {tail}"),
+            format!("{head} AND time < {time} {tail}"),
+        ],
+    }
+}
+
+/// At most `limit` rows after a key in the order of keys.
+pub(super) fn scan(table: &Table, partition: PartitionId, after: Option<&Key>, limit: u32) -> String {
+    let (select, partition) = (table.select(), partition.0);
+    let columns = &table.key[1..];
+    let tail = format!("ORDER BY {} LIMIT {limit}", names(columns.iter()));
+    let Some(after) = after else {
+        return format!("{select} WHERE partition_id = {partition} {tail}");
+    };
+    // One range for each column of the key. Servers do not see that a comparison of tuples is a range.
+    let ranges = (0..columns.len()).rev().map(|last| {
+        let equal: String = (0..last)
+            .map(|index| format!(" AND {} = {}", columns[index].name, literal(&after[index])))
+            .collect();
+        let greater = format!("{} < {}", literal(&after[last]), columns[last].name);
+        format!("({select} WHERE partition_id = {partition}{equal} AND {greater} {tail})")
+    });
+    format!("{} {tail}", ranges.collect::<Vec<_>>().join(" UNION ALL "))
+}
+
+/// Statements that begin with `head`, have as many of `items` as fit into a packet, and end with `tail`.
+fn packed(head: &str, items: impl Iterator<Item = String>, between: &str, tail: &str) -> Vec<String> {
+    let mut statements: Vec<String> = Vec::new();
+    for item in items {
+        match statements.last_mut() {
+            Some(last) if last.len() + item.len() + tail.len() < PACKET_BYTES => {
+                last.push_str(between);
+                last.push_str(&item);
+            }
+            _ => statements.push(format!("{head}{item}")),
+        }
+    }
+    statements.iter_mut().for_each(|statement| statement.push_str(tail));
+    statements
+}
+
+fn is_key(columns: &[Column], key: &[Cell]) -> String {
+    let equal = columns.iter().zip(key).map(|(column, cell)| format!("{} = {}", column.name, literal(cell)));
+    equal.collect::<Vec<_>>().join(" AND ")
+}
+
+fn tuple(row: &[Cell]) -> String {
+    format!("({})", row.iter().map(literal).collect::<Vec<_>>().join(", "))
+}
+
+fn literal(cell: &Cell) -> String {
+    match cell {
+        Cell::Small(number) => number.to_string(),
+        Cell::Wide(number) => number.to_string(),
+        Cell::Bytes(bytes) => {
+            const DIGITS: [char; 16] =
+                ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+            let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+            let mut text = String::with_capacity(bytes.len() * 2 + 3);
+            text.push_str("x'");
+            text.extend(digits.map(|digit| DIGITS[usize::from(digit)]));
+            text.push('\'');
+            text
+        }
+    }
+}
+
+/// The cells of a row that has columns of `kinds`.
+pub(super) fn cells(
+    table: &str,
+    kinds: impl Iterator<Item = Kind>,
+    row: Row,
+) -> Result<Vec<Cell>, DatabaseError> {
+    let damaged =
+        || DatabaseError::damaged(format!("a row of the table {table} has a value of the wrong type"));
+    let cell = |(kind, value): (Kind, Option<Value>)| {
+        let value = value.ok_or_else(damaged)?;
+        let number = |value| mysql_async::from_value_opt::<u64>(value).map_err(|_| damaged());
+        Ok(match kind {
+            Kind::Wide => Cell::Wide(number(value)?),
+            Kind::Small => Cell::Small(u32::try_from(number(value)?).map_err(|_| damaged())?),
+            Kind::Bytes => match value {
+                Value::Bytes(bytes) => Cell::Bytes(bytes.into()),
+                _ => return Err(damaged()),
+            },
+        })
+    };
+    kinds.zip(row.unwrap_raw()).map(cell).collect()
+}
+
+/// Rows of numbers of 64 bits, as `(position, written_ms)` and the like are.
+pub(super) fn numbers<const N: usize>(table: &str, row: Row) -> Result<[u64; N], DatabaseError> {
+    let cells = cells(table, [Kind::Wide; N].into_iter(), row)?;
+    let numbers: Vec<u64> = cells
+        .into_iter()
+        .filter_map(|cell| if let Cell::Wide(it) = cell { Some(it) } else { None })
+        .collect();
+    let short = |_| DatabaseError::damaged(format!("a row of the table {table} lacks columns"));
+    <[u64; N]>::try_from(numbers).map_err(short)
+}
+
+/// The end of a log from a row of [`points`].
+pub(super) fn partition_point(row: Row) -> Result<(PartitionId, LogPoint), DatabaseError> {
+    let [partition, term, position] = numbers("partitions", row)?;
+    let partition = u32::try_from(partition)
+        .map_err(|_| DatabaseError::damaged("the table partitions has a partition above all"))?;
+    Ok((PartitionId(partition), LogPoint::new(term, position)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::{COUNTS, OBJECTS};
+
+    #[test]
+    fn rows_are_packed_into_few_statements() {
+        let row = |id: u64, bytes: usize| {
+            let data = Cell::Bytes(vec![0xab; bytes].into());
+            let numbers = [Cell::Small(1), Cell::Wide(0), Cell::Wide(0), Cell::Small(0)];
+            [vec![Cell::Small(3), Cell::Wide(id)], numbers.to_vec(), vec![data]].concat()
+        };
+        let small = insert(&OBJECTS, &[row(1, 2), row(2, 0)], true);
+        assert_eq!(
+            small,
+            ["INSERT INTO objects (partition_id, id, type, term, position, schema_id, data) \
+              VALUES (3, 1, 1, 0, 0, 0, x'abab'), (3, 2, 1, 0, 0, 0, x'') \
+              ON DUPLICATE KEY UPDATE type = VALUES(type), term = VALUES(term), position = VALUES(position), \
+              schema_id = VALUES(schema_id), data = VALUES(data)"]
+        );
+        let large = insert(&OBJECTS, &[row(1, 1 << 20), row(2, 1 << 20), row(3, 9)], true);
+        assert_eq!(large.len(), 2);
+        assert!(large.iter().all(|statement| statement.len() < PACKET_BYTES));
+    }
+
+    #[test]
+    fn a_scan_has_one_range_per_column() {
+        let after = vec![Cell::Wide(7), Cell::Small(2)];
+        assert_eq!(
+            scan(&COUNTS, PartitionId(3), Some(&after), 5),
+            "(SELECT id1, type, length FROM counts WHERE partition_id = 3 AND id1 = 7 AND 2 < type \
+             ORDER BY id1, type LIMIT 5) UNION ALL \
+             (SELECT id1, type, length FROM counts WHERE partition_id = 3 AND 7 < id1 ORDER BY id1, type LIMIT 5) \
+             ORDER BY id1, type LIMIT 5"
+        );
+    }
+}

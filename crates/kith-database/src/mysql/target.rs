@@ -1,0 +1,182 @@
+//! Which server an address names, decided from text alone: `mysql://USER@HOST:PORT/DATABASE?tls=required&ca=FILE`.
+
+use mysql_async::{OptsBuilder, SslOpts};
+use std::{io, net::IpAddr, path::PathBuf};
+use thiserror::Error;
+use url::Url;
+
+/// The port of MySQL if the address names none.
+const PORT_DEFAULT: u16 = 3306;
+
+/// Where a password comes from. It is read for each new connection, so it may be changed while processes run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PasswordSource {
+    /// The first line of a file.
+    File(PathBuf),
+    /// An environment variable.
+    Variable(String),
+}
+
+/// A database on a server, and how to log in. It holds no secret, so it may be stored and printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MysqlTarget {
+    host: String,
+    port: u16,
+    user: String,
+    database: String,
+    tls: Tls,
+    password: Option<PasswordSource>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Tls {
+    Off,
+    /// With the authorities to trust, as PEM; `None`: the public ones.
+    Required(Option<PathBuf>),
+}
+
+/// An address makes no sense, or its password cannot be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub enum TargetError {
+    /// The message does not repeat the address, which may contain a password by mistake.
+    #[error("the address of the database {detail}")]
+    Address { detail: String },
+    /// The file of the password cannot be read.
+    #[error("read the password of the database from {path}")]
+    PasswordFile {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The variable of the password is not set.
+    #[error(
+        "the environment variable {variable}, which should hold the password of the database, is not set"
+    )]
+    PasswordVariable { variable: String },
+}
+
+impl MysqlTarget {
+    /// Reads an address. Without `tls=off` or `tls=required`, connections use TLS unless the host is this machine.
+    ///
+    /// # Errors
+    /// [`TargetError::Address`].
+    pub fn parse(address: &str, password: Option<PasswordSource>) -> Result<Self, TargetError> {
+        let wrong = |detail: &str| TargetError::Address { detail: detail.to_owned() };
+        let url = Url::parse(address)
+            .ok()
+            .filter(|url| url.scheme() == "mysql")
+            .ok_or_else(|| wrong("is not of the form mysql://USER@HOST:PORT/DATABASE"))?;
+        if url.password().is_some() {
+            return Err(wrong("contains a password: put it into a file or an environment variable"));
+        }
+        let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let (user, database) = (url.username().to_owned(), url.path().trim_start_matches('/').to_owned());
+        for (name, value) in [("host", &host), ("user", &user), ("database", &database)] {
+            if value.is_empty() || value.contains(['%', '/']) {
+                return Err(wrong(&format!("has no valid {name}: use mysql://USER@HOST:PORT/DATABASE")));
+            }
+        }
+        let (mut tls, mut ca) = (None, None);
+        for (name, value) in url.query_pairs() {
+            match (&*name, &*value) {
+                ("tls", "off") => tls = Some(false),
+                ("tls", "required") => tls = Some(true),
+                ("ca", file) if !file.is_empty() => ca = Some(PathBuf::from(file)),
+                _ => {
+                    return Err(wrong(&format!(
+                        "has an unknown parameter {name}={value}: use tls=required, tls=off or ca=FILE"
+                    )));
+                }
+            }
+        }
+        let tls = match tls.unwrap_or(ca.is_some() || !is_this_machine(&host)) {
+            true => Tls::Required(ca),
+            false if ca.is_some() => return Err(wrong("has ca=FILE, which has no use with tls=off")),
+            false => Tls::Off,
+        };
+        Ok(Self { host, port: url.port().unwrap_or(PORT_DEFAULT), user, database, tls, password })
+    }
+
+    /// The place, for messages.
+    pub fn place(&self) -> String {
+        format!("{} at {}:{}", self.database, self.host, self.port)
+    }
+
+    /// How to connect, with the password as it is now.
+    pub(super) fn options(&self) -> Result<OptsBuilder, TargetError> {
+        let tls = match &self.tls {
+            Tls::Off => None,
+            Tls::Required(None) => Some(SslOpts::default()),
+            Tls::Required(Some(ca)) => {
+                let roots = vec![ca.clone().into()];
+                Some(SslOpts::default().with_root_certs(roots).with_disable_built_in_roots(true))
+            }
+        };
+        Ok(OptsBuilder::default()
+            .ip_or_hostname(&self.host)
+            .tcp_port(self.port)
+            .user(Some(&self.user))
+            .pass(self.password()?)
+            .db_name(Some(&self.database))
+            .ssl_opts(tls)
+            // A condition that holds already counts as a row, as it does in SQLite.
+            .client_found_rows(true)
+            .prefer_socket(false)
+            .stmt_cache_size(0))
+    }
+
+    fn password(&self) -> Result<Option<String>, TargetError> {
+        match &self.password {
+            None => Ok(None),
+            Some(PasswordSource::Variable(variable)) => match std::env::var(variable) {
+                Ok(password) => Ok(Some(password)),
+                Err(_) => Err(TargetError::PasswordVariable { variable: variable.clone() }),
+            },
+            Some(PasswordSource::File(path)) => match std::fs::read_to_string(path) {
+                Ok(text) => Ok(text.lines().next().map(str::to_owned)),
+                Err(source) => Err(TargetError::PasswordFile { path: path.clone(), source }),
+            },
+        }
+    }
+}
+
+fn is_this_machine(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(address: &str) -> String {
+        MysqlTarget::parse(address, None).expect_err("it makes no sense").to_string()
+    }
+
+    #[test]
+    fn other_machines_are_reached_over_tls() {
+        let tls = |address: &str| MysqlTarget::parse(address, None).expect("it makes sense").tls;
+        assert_eq!(tls("mysql://kith@db.example/social"), Tls::Required(None));
+        assert_eq!(tls("mysql://kith@db.example/social?tls=off"), Tls::Off);
+        assert_eq!(tls("mysql://kith@127.0.0.1:3307/social"), Tls::Off);
+        assert_eq!(tls("mysql://kith@[::1]/social"), Tls::Off);
+        let ca = "mysql://kith@localhost/social?ca=/etc/ca.pem";
+        assert_eq!(tls(ca), Tls::Required(Some(PathBuf::from("/etc/ca.pem"))));
+    }
+
+    #[test]
+    fn wrong_addresses_are_refused_with_what_is_wrong() {
+        assert!(refusal("mysql://h/social").contains("no valid user"));
+        assert!(refusal("mysql://kith@h").contains("no valid database"));
+        assert!(refusal("postgres://kith@h/social").contains("is not of the form"));
+        assert!(refusal("mysql://kith@h/social?ssl=1").contains("unknown parameter ssl=1"));
+        assert!(refusal("mysql://kith@h/social?tls=off&ca=f").contains("no use"));
+    }
+
+    #[test]
+    fn a_password_is_neither_taken_from_an_address_nor_repeated() {
+        let refusal = refusal("mysql://kith:secret@h/social");
+        assert!(refusal.contains("contains a password") && !refusal.contains("secret"), "{refusal}");
+    }
+}

@@ -1,0 +1,138 @@
+//! Transactions that write. `COMMIT` always travels in a packet of its own: whatever fails before it has written nothing.
+
+use super::{
+    connections::{Connections, Lease, PacketError, Returned},
+    failure::commit_failure,
+    snapshot::{leader_of, one_point},
+    sql,
+};
+use crate::{
+    BeginTerm, CommitError, DatabaseError, Trim, Trimmed,
+    fold::{Fence, TableWrites, Writes},
+    log,
+    tables::{CHANGES, Cell, TERMS},
+};
+use kith_types::{LogPoint, PartitionId};
+use std::collections::BTreeMap;
+
+/// Three round trips, unless the rows take several packets: the fence, the rows, the commit.
+pub(super) async fn commit(writers: &Connections, writes: &Writes) -> Result<(), CommitError> {
+    if writes.fences.is_empty() {
+        return Ok(());
+    }
+    let first = [sql::BEGIN.to_owned(), sql::fence(&writes.fences)];
+    let (mut lease, returned) = writers.begin(&first).await.map_err(before)?;
+    if affected(&returned) != writes.fences.len() as u64 {
+        return Err(elsewhere(lease, &writes.fences).await);
+    }
+    lease.run_all(&statements(writes)).await.map_err(before)?;
+    end(lease).await
+}
+
+fn statements(writes: &Writes) -> Vec<String> {
+    let mut statements: Vec<String> = writes.stamp_drops.iter().map(sql::drop_stamps).collect();
+    for TableWrites { table, puts, deletes } in &writes.tables {
+        statements.extend(sql::delete(table, deletes));
+        statements.extend(sql::insert(table, puts, true));
+    }
+    statements.extend(sql::insert(&CHANGES, &writes.changes, false));
+    statements
+}
+
+/// The rows that the last statement found.
+fn affected(returned: &[Returned]) -> u64 {
+    returned.last().map_or(0, |returned| returned.affected)
+}
+
+fn before(error: PacketError) -> CommitError {
+    error.failure().into()
+}
+
+async fn end(mut lease: Lease<'_>) -> Result<(), CommitError> {
+    match lease.run(&[sql::COMMIT.to_owned()]).await {
+        Ok(_) => {
+            lease.give_back();
+            Ok(())
+        }
+        Err(PacketError::Failed(error)) => Err(commit_failure(&error)),
+        Err(late @ PacketError::Late(_)) => Err(CommitError::Unknown { reason: late.failure().to_string() }),
+    }
+}
+
+/// Ends a transaction that changed nothing, or whose changes are not wanted. If that fails, its connection is closed.
+async fn roll_back(lease: &mut Lease<'_>) -> Result<(), CommitError> {
+    lease.run(&[sql::ROLLBACK.to_owned()]).await.map(|_| ()).map_err(before)
+}
+
+/// Which log does not end where it should. It is read after the rollback, because some of the ends were moved before.
+async fn elsewhere(mut lease: Lease<'_>, fences: &[Fence]) -> CommitError {
+    let read = async {
+        roll_back(&mut lease).await?;
+        let statement = sql::points(fences.iter().map(|fence| fence.partition));
+        let returned = lease.run(&[statement]).await.map_err(before)?;
+        lease.give_back();
+        let rows = returned.into_iter().flat_map(|returned| returned.rows);
+        Ok(rows.map(sql::partition_point).collect::<Result<BTreeMap<_, _>, _>>()?)
+    };
+    let found: BTreeMap<PartitionId, LogPoint> = match read.await {
+        Ok(found) => found,
+        Err(error) => return error,
+    };
+    for Fence { partition, expected, .. } in fences {
+        match found.get(partition) {
+            None => {
+                let detail = format!("the table partitions has no row of {partition}");
+                return DatabaseError::damaged(detail).into();
+            }
+            Some(found) if found != expected => {
+                return CommitError::elsewhere(*partition, *expected, *found);
+            }
+            Some(_) => {}
+        }
+    }
+    DatabaseError::unavailable("the ends of the logs moved while the transaction looked at them").into()
+}
+
+pub(super) async fn begin_term(writers: &Connections, request: BeginTerm) -> Result<LogPoint, CommitError> {
+    let BeginTerm { partition, term, leader } = request;
+    let first = [sql::BEGIN.to_owned(), sql::point_for_update(partition), sql::terms(partition, term)];
+    let (mut lease, returned) = writers.begin(&first).await.map_err(before)?;
+    let mut returned = returned.into_iter().skip(1);
+    let found = one_point(partition, returned.next())?;
+    let known = leader_of(term, returned.next())?;
+    if term <= found.term {
+        roll_back(&mut lease).await?;
+        lease.give_back();
+        let is_repeat = term == found.term && known == Some(leader);
+        return if is_repeat { Ok(found) } else { Err(CommitError::Fenced { partition, found }) };
+    }
+    let row =
+        [Cell::Small(partition.0), Cell::Wide(term.0), Cell::Wide(found.position.0), Cell::Wide(leader)];
+    let mut statements = vec![sql::raise_term(partition, term)];
+    statements.extend(sql::insert(&TERMS, &[row.to_vec()], false));
+    lease.run(&statements).await.map_err(before)?;
+    end(lease).await?;
+    Ok(LogPoint { term, ..found })
+}
+
+/// Each statement is a transaction of its own, so that a deletion holds its locks for a short time.
+pub(super) async fn trim(
+    writers: &Connections,
+    partition: PartitionId,
+    trim: Trim,
+) -> Result<Trimmed, DatabaseError> {
+    let (mut lease, returned) = writers.begin(&[sql::written(partition)]).await?;
+    let rows = returned.into_iter().flat_map(|returned| returned.rows);
+    let written: Result<Vec<(u64, u64)>, _> =
+        rows.map(|row| sql::numbers(CHANGES.name, row).map(|[position, at]| (position, at))).collect();
+    let mut trimmed = Trimmed::default();
+    if let Some(before) = log::cut(trim, &written?) {
+        trimmed.changes = affected(&lease.run(&[sql::delete_changes(partition, before)]).await?);
+    }
+    let outcomes = sql::delete_outcomes(partition, trim.outcomes_before_ms);
+    trimmed.outcomes = affected(&lease.run(&[outcomes]).await?);
+    lease.give_back();
+    let most = u64::from(log::ENTRIES_MAX);
+    trimmed.more = trimmed.changes == most || trimmed.outcomes == most;
+    Ok(trimmed)
+}
