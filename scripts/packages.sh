@@ -8,7 +8,8 @@
 #   redis-tools, python3-redis: redis-cli, redis-benchmark and redis-py, for the tests of the RESP endpoint; the server that
 #               benchmarks compare with is in redis-tools too
 #   python3:    the Python client, its tests and its notebook
-#   postgresql, mariadb-server-core, memcached, librocksdb-dev: the rivals of `make bench` (only with --bench)
+#   mariadb-server-core: a database of live graphs, for its tests; a rival of `make bench` too
+#   postgresql, memcached, librocksdb-dev: the other rivals of `make bench` (only with --bench)
 #   g++, iproute2: the lines of C++ before RocksDB, and `ss`, which counts bytes received (only with --bench)
 #   g++:        libFuzzer (only with --fuzz)
 set -euo pipefail
@@ -23,15 +24,13 @@ need etcd etcd-server
 need etcdctl etcd-client
 need openssl openssl
 need redis-cli redis-tools
+[[ -x /usr/sbin/mariadbd ]] || missing+=(mariadb-server-core)
 if ! /usr/bin/python3 -c 'import redis' 2>/dev/null; then
   missing+=(python3-redis)
 fi
 python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3 python3-venv)
 if [[ "${1:-}" == --bench ]] && ! compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null; then
   missing+=(postgresql)
-fi
-if [[ "${1:-}" == --bench && ! -x /usr/sbin/mariadbd ]]; then
-  missing+=(mariadb-server-core)
 fi
 if [[ "${1:-}" == --bench ]]; then
   need memcached memcached

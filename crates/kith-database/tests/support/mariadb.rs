@@ -1,0 +1,211 @@
+//! A real MariaDB of the system's packages, on loopback, with its data in a temporary folder.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use mysql_async::{Conn, OptsBuilder, SslOpts, prelude::Queryable};
+use std::{
+    fs,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::{Duration, Instant},
+};
+use tokio::sync::Mutex;
+
+/// Where distributions have it; it is not on everybody's path.
+const PROGRAMS: [&str; 3] = ["/usr/sbin/mariadbd", "/usr/local/sbin/mariadbd", "/usr/libexec/mariadbd"];
+/// Bound on every wait; far above what any of them takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Somebody else may take a port between its choice and its use.
+const STARTS_MAX: u32 = 5;
+
+/// The server that the tests of a binary share while any of them runs.
+static SHARED: Mutex<Weak<MariaDb>> = Mutex::const_new(Weak::new());
+static DATABASES: AtomicU32 = AtomicU32::new(0);
+
+/// A running server; killed when dropped.
+pub struct MariaDb {
+    child: Option<Child>,
+    folder: tempfile::TempDir,
+    port: u16,
+    arguments: Vec<String>,
+}
+
+impl MariaDb {
+    /// A server without users, which takes every login. It is shared with other tests of this process.
+    pub async fn shared() -> Arc<Self> {
+        let mut shared = SHARED.lock().await;
+        if let Some(server) = shared.upgrade() {
+            return server;
+        }
+        let server = Arc::new(Self::start(&[]).await);
+        *shared = Arc::downgrade(&server);
+        server
+    }
+
+    /// A server of one's own without users.
+    pub async fn start(arguments: &[String]) -> Self {
+        let arguments = [&["--skip-grant-tables".to_owned()], arguments].concat();
+        Self::start_with(arguments, |_| {}).await
+    }
+
+    /// A server that knows the user `root` without a password, on this machine.
+    pub async fn start_with_users() -> Self {
+        Self::start_with(vec![], |data| {
+            let installed = Command::new("mariadb-install-db")
+                .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
+                .arg(format!("--user={}", std::env::var("USER").unwrap_or_else(|_| "root".to_owned())))
+                .arg(format!("--datadir={}", data.display()))
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
+            assert!(installed.expect("mariadb-install-db runs: see scripts/packages.sh").success());
+        })
+        .await
+    }
+
+    async fn start_with(arguments: Vec<String>, prepare: impl Fn(&Path)) -> Self {
+        for _ in 0..STARTS_MAX {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            let data = folder.path().join("data");
+            fs::create_dir(&data).expect("the folder can be written");
+            prepare(&data);
+            let mut server = Self { child: None, folder, port: free_port(), arguments: arguments.clone() };
+            server.spawn();
+            if server.is_up().await {
+                return server;
+            }
+        }
+        panic!("MariaDB did not start {STARTS_MAX} times");
+    }
+
+    /// Ends it as a power cut would.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().expect("it can be killed");
+            child.wait().expect("it can be waited for");
+        }
+    }
+
+    /// Starts it again on the same port with the same data.
+    pub async fn restart(&mut self) {
+        self.kill();
+        self.spawn();
+        assert!(self.is_up().await, "it comes up again: {}", self.log());
+    }
+
+    /// Lets it stand still, or go on.
+    pub fn signal(&self, signal: &str) {
+        let pid = self.child.as_ref().expect("it runs").id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().expect("kill runs").success());
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Makes an empty database, and returns its name.
+    pub async fn database(&self) -> String {
+        let name = format!("graph_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
+        self.execute(&format!("CREATE DATABASE {name}")).await;
+        name
+    }
+
+    /// The address of a database.
+    pub fn address(&self, database: &str) -> String {
+        format!("mysql://root@127.0.0.1:{}/{database}", self.port)
+    }
+
+    pub async fn execute(&self, statement: &str) {
+        let mut connection = self.connect().await.expect("it can be connected to");
+        let done = connection.query_drop(statement).await;
+        done.unwrap_or_else(|error| panic!("{statement}: {error}"));
+    }
+
+    /// The rows of a statement, as text.
+    pub async fn rows(&self, statement: &str) -> Vec<String> {
+        let mut connection = self.connect().await.expect("it can be connected to");
+        let rows: Vec<mysql_async::Row> =
+            connection.query(statement).await.unwrap_or_else(|error| panic!("{statement}: {error}"));
+        rows.into_iter().map(|row| format!("{row:?}")).collect()
+    }
+
+    async fn connect(&self) -> mysql_async::Result<Conn> {
+        let options = OptsBuilder::default()
+            .ip_or_hostname("127.0.0.1")
+            .tcp_port(self.port)
+            .user(Some("root"))
+            .prefer_socket(false)
+            .ssl_opts(None::<SslOpts>);
+        Conn::new(options).await
+    }
+
+    fn spawn(&mut self) {
+        let program = PROGRAMS.iter().find(|program| Path::new(program).exists());
+        let program = program.expect("MariaDB is installed: see scripts/packages.sh");
+        let path = |name: &str| self.folder.path().join(name);
+        let mut command = Command::new(program);
+        command.arg("--no-defaults").args(&self.arguments);
+        command.args(["--bind-address=127.0.0.1", "--skip-log-bin", "--max-connections=200"]);
+        command.args(["--innodb-buffer-pool-size=32M", "--innodb-log-file-size=16M"]);
+        command.arg(format!("--port={}", self.port));
+        command.arg(format!("--datadir={}", path("data").display()));
+        command.arg(format!("--socket={}", path("socket").display()));
+        command.arg(format!("--pid-file={}", path("pid").display()));
+        command.arg(format!("--log-error={}", path("log").display()));
+        if is_root() {
+            // It refuses to be run by root unless told.
+            command.arg("--user=root");
+        }
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        self.child = Some(child.expect("MariaDB starts"));
+    }
+
+    /// Whether it came up.
+    async fn is_up(&mut self) -> bool {
+        let started = Instant::now();
+        while started.elapsed() < PATIENCE {
+            let child = self.child.as_mut().expect("it was started");
+            if child.try_wait().expect("the child can be waited for").is_some() {
+                return false;
+            }
+            if self.connect().await.is_ok() {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("MariaDB does not answer: {}", self.log());
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
+    /// A file in its folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+impl Drop for MariaDb {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+fn is_root() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().any(|line| line.starts_with("Uid:\t0\t"))
+}

@@ -1,0 +1,110 @@
+//! What the tests of databases share: the graph, each of its databases, and small writes.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+pub mod mariadb;
+pub mod proxy;
+pub mod twin;
+
+use kith_database::{
+    BeginTerm, Database, GraphIdentity, MysqlDatabase, MysqlOptions, MysqlTarget, SqliteDatabase,
+    SqliteOptions,
+};
+use kith_live::{
+    Association, Batch, BatchPart, Change, Data, Effect, ListKey, LoggedChange, Object, RowWrite, TypeId,
+};
+use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
+use mariadb::MariaDb;
+use std::{future::Future, sync::Arc};
+use twin::Twin;
+
+/// The partition that most tests write to.
+pub const P: PartitionId = PartitionId(2);
+/// Another one.
+pub const Q: PartitionId = PartitionId(1);
+
+/// A graph of four partitions, with an identity that has its highest bit set.
+pub fn identity() -> GraphIdentity {
+    GraphIdentity { graph: 0xfeed_0000_0000_0001, partitions: PartitionCount::new(4).expect("it is one") }
+}
+
+/// Runs a claim against each implementation; the last one of MySQL sends its statements one by one.
+pub async fn each<F: Future<Output = ()>>(claim: impl Fn(Arc<dyn Database>) -> F) {
+    eprintln!("the twin");
+    claim(Arc::new(Twin::new(identity()))).await;
+    eprintln!("SQLite");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("graph.sqlite");
+    let created = SqliteDatabase::create(&file, identity(), SqliteOptions::default());
+    claim(Arc::new(created.expect("a new file"))).await;
+    let server = MariaDb::shared().await;
+    for statements_together in [true, false] {
+        eprintln!("MariaDB, statements together: {statements_together}");
+        let options = MysqlOptions { statements_together, ..MysqlOptions::default() };
+        claim(Arc::new(on(&server, options).await)).await;
+    }
+}
+
+/// A new graph on a server.
+pub async fn on(server: &MariaDb, options: MysqlOptions) -> MysqlDatabase {
+    let target = target(&server.address(&server.database().await));
+    MysqlDatabase::create(target, identity(), options).await.expect("an empty database")
+}
+
+pub fn target(address: &str) -> MysqlTarget {
+    MysqlTarget::parse(address, None).expect("it makes sense")
+}
+
+/// Begins a term of partition `partition` as its first leader.
+pub async fn lead(database: &dyn Database, partition: PartitionId, term: u64) -> LogPoint {
+    let request = BeginTerm { partition, term: Term(term), leader: term };
+    database.begin_term(request).await.expect("it is the latest term")
+}
+
+pub fn object(id: u64, text: &str) -> Object {
+    let data = Data { schema: 3, bytes: text.as_bytes().into() };
+    Object { id, kind: TypeId(7), stamp: LogPoint::new(1, 2), data }
+}
+
+pub fn list(id1: u64) -> ListKey {
+    ListKey { id1, kind: TypeId(5) }
+}
+
+pub fn association(id2: u64, time: u64) -> Association {
+    let data = Data { schema: 0, bytes: id2.to_le_bytes().into() };
+    Association { id2, time, stamp: LogPoint::new(u64::MAX, 0), data }
+}
+
+/// One change with these rows. Its record names objects and associations that are put.
+pub fn change(rows: Vec<RowWrite>) -> LoggedChange {
+    let effect = |row: &RowWrite| match row {
+        RowWrite::PutObject(object) => Some(Effect::Object(object.clone())),
+        RowWrite::DeleteObject(id) => Some(Effect::NoObject(*id)),
+        RowWrite::PutAssociation(list, it) => {
+            Some(Effect::Association { list: *list, now: it.clone(), was: None, count: 1 })
+        }
+        _ => None,
+    };
+    let effects = rows.iter().filter_map(effect).collect();
+    LoggedChange { change: Change { effects }, rows }
+}
+
+pub fn part(partition: PartitionId, expected: LogPoint, changes: Vec<LoggedChange>) -> BatchPart {
+    BatchPart { partition, expected, changes }
+}
+
+/// A batch of one partition and one change.
+pub fn batch(partition: PartitionId, expected: LogPoint, rows: Vec<RowWrite>) -> Batch {
+    Batch { parts: vec![part(partition, expected, vec![change(rows)])] }
+}
+
+/// Commits one change, and returns where the log ends then.
+pub async fn write(
+    database: &dyn Database,
+    partition: PartitionId,
+    expected: LogPoint,
+    rows: Vec<RowWrite>,
+) -> LogPoint {
+    database.commit(batch(partition, expected, rows)).await.expect("nobody else writes");
+    LogPoint { position: expected.position.next(), ..expected }
+}

@@ -1,0 +1,276 @@
+//! A database that is slow, obvious and in memory: what the others are compared with. It remembers every point that a log has
+//! had, and copies everything for each transaction.
+
+use futures::{FutureExt, future::BoxFuture};
+use kith_database::{
+    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogEntry, LogError,
+    LogPart, ObjectPage, Trim, Trimmed,
+};
+use kith_live::{
+    Association, AssociationKey, Batch, Intent, ListKey, Object, Pair, RecordedOutcome, RowAnswer, RowQuery,
+    RowWrite, RowsAt, WriteId,
+};
+use kith_types::{LogPoint, PartitionId, Position};
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, BTreeSet};
+
+pub struct Twin {
+    identity: GraphIdentity,
+    parts: Mutex<Vec<Part>>,
+}
+
+#[derive(Clone)]
+struct Part {
+    end: LogPoint,
+    leader: u64,
+    /// Every end that the log has had.
+    points: BTreeSet<LogPoint>,
+    changes: Vec<LogEntry>,
+    objects: BTreeMap<u64, Object>,
+    associations: BTreeMap<AssociationKey, Association>,
+    counts: BTreeMap<ListKey, u64>,
+    intents: BTreeMap<LogPoint, Intent>,
+    stamps: BTreeMap<Pair, LogPoint>,
+    floors: BTreeMap<PartitionId, LogPoint>,
+    outcomes: BTreeMap<WriteId, RecordedOutcome>,
+}
+
+impl Part {
+    fn new() -> Self {
+        Self {
+            end: LogPoint::default(),
+            leader: 0,
+            points: BTreeSet::from([LogPoint::default()]),
+            changes: Vec::new(),
+            objects: BTreeMap::new(),
+            associations: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            intents: BTreeMap::new(),
+            stamps: BTreeMap::new(),
+            floors: BTreeMap::new(),
+            outcomes: BTreeMap::new(),
+        }
+    }
+
+    fn write(&mut self, row: RowWrite, identity: GraphIdentity) {
+        match row {
+            RowWrite::PutObject(object) => drop(self.objects.insert(object.id, object)),
+            RowWrite::DeleteObject(id) => drop(self.objects.remove(&id)),
+            RowWrite::PutAssociation(list, it) => drop(self.associations.insert(list.to(it.id2), it)),
+            RowWrite::DeleteAssociation(key) => drop(self.associations.remove(&key)),
+            RowWrite::SetCount(list, 0) => drop(self.counts.remove(&list)),
+            RowWrite::SetCount(list, length) => drop(self.counts.insert(list, length)),
+            RowWrite::PutIntent(intent) => drop(self.intents.insert(intent.stamp, intent)),
+            RowWrite::DeleteIntent(stamp) => drop(self.intents.remove(&stamp)),
+            RowWrite::PutPairStamp(pair, stamp) => drop(self.stamps.insert(pair, stamp)),
+            RowWrite::DropPairStamps { from, before } => self
+                .stamps
+                .retain(|pair, stamp| pair.partitions(identity.partitions).0 != from || before <= *stamp),
+            RowWrite::SetFloor { from, before } => drop(self.floors.insert(from, before)),
+            RowWrite::PutOutcome(id, outcome) => drop(self.outcomes.insert(id, outcome)),
+        }
+    }
+
+    fn answer(&self, query: RowQuery) -> RowAnswer {
+        match query {
+            RowQuery::Object(id) => RowAnswer::Object(self.objects.get(&id).cloned()),
+            RowQuery::Association(key) => RowAnswer::Association(self.associations.get(&key).cloned()),
+            RowQuery::Count(list) => RowAnswer::Count(self.counts.get(&list).copied().unwrap_or(0)),
+            RowQuery::List { list, after, limit } => {
+                let of_list = self.associations.iter().filter(|(key, _)| key.list == list);
+                let mut found: Vec<Association> = of_list.map(|(_, it)| it.clone()).collect();
+                found.sort_by_key(Association::place);
+                found.retain(|it| after.is_none_or(|after| after < it.place()));
+                found.truncate(limit as usize);
+                RowAnswer::List(found)
+            }
+            RowQuery::Intents => RowAnswer::Intents(self.intents.values().cloned().collect()),
+            RowQuery::PairStamp(pair) => {
+                RowAnswer::Point(self.stamps.get(&pair).copied().unwrap_or_default())
+            }
+            RowQuery::Floor(from) => RowAnswer::Point(self.floors.get(&from).copied().unwrap_or_default()),
+            RowQuery::Outcome(id) => RowAnswer::Outcome(self.outcomes.get(&id).copied()),
+        }
+    }
+}
+
+impl Twin {
+    pub fn new(identity: GraphIdentity) -> Self {
+        let parts = identity.partitions.iter().map(|_| Part::new()).collect();
+        Self { identity, parts: Mutex::new(parts) }
+    }
+
+    fn part(&self, partition: PartitionId) -> Result<Part, DatabaseError> {
+        let part = self.parts.lock().get(partition.index()).cloned();
+        part.ok_or_else(|| DatabaseError::Invalid { detail: String::new() })
+    }
+
+    fn try_commit(&self, batch: Batch) -> Result<(), CommitError> {
+        let mut parts = self.parts.lock();
+        let mut after = parts.clone();
+        let mut seen = BTreeSet::new();
+        let mut given = batch.parts;
+        given.sort_by_key(|part| part.partition);
+        for part in &given {
+            if parts.len() <= part.partition.index() || !seen.insert(part.partition) {
+                return Err(DatabaseError::Invalid { detail: String::new() }.into());
+            }
+        }
+        for part in given {
+            let state = &mut after[part.partition.index()];
+            let (partition, found) = (part.partition, state.end);
+            if found.term != part.expected.term {
+                return Err(CommitError::Fenced { partition, found });
+            }
+            if found != part.expected {
+                return Err(CommitError::Moved { partition, found });
+            }
+            for logged in part.changes {
+                state.end.position = state.end.position.next();
+                state.points.insert(state.end);
+                state.changes.push(LogEntry { at: state.end, written_ms: 0, change: logged.change });
+                logged.rows.into_iter().for_each(|row| state.write(row, self.identity));
+            }
+        }
+        *parts = after;
+        Ok(())
+    }
+
+    fn try_begin(&self, request: BeginTerm) -> Result<LogPoint, CommitError> {
+        self.part(request.partition)?;
+        let part = &mut self.parts.lock()[request.partition.index()];
+        if part.end.term < request.term {
+            (part.end.term, part.leader) = (request.term, request.leader);
+            part.points.insert(part.end);
+        } else if part.end.term != request.term || part.leader != request.leader || request.term.0 == 0 {
+            return Err(CommitError::Fenced { partition: request.partition, found: part.end });
+        }
+        Ok(part.end)
+    }
+
+    fn try_changes(
+        &self,
+        partition: PartitionId,
+        after: LogPoint,
+        bytes_max: usize,
+    ) -> Result<LogPart, LogError> {
+        let part = self.part(partition)?;
+        let end = part.end;
+        if !part.points.contains(&after) {
+            return Err(LogError::HistoryLost { partition, point: after, end });
+        }
+        let first = part.changes.first().map_or(end.position.next(), |entry| entry.at.position);
+        if after.position.next() < first {
+            return Err(LogError::Trimmed { partition, after, first });
+        }
+        let (mut changes, mut bytes) = (Vec::new(), 0);
+        for entry in part.changes.into_iter().filter(|entry| after.position < entry.at.position) {
+            bytes += entry.change.to_bytes().len();
+            if bytes_max < bytes && !changes.is_empty() {
+                break;
+            }
+            changes.push(entry);
+        }
+        Ok(LogPart { changes, end })
+    }
+
+    /// Here all changes are as old as can be.
+    fn try_trim(&self, partition: PartitionId, trim: Trim) -> Result<Trimmed, DatabaseError> {
+        self.part(partition)?;
+        let part = &mut self.parts.lock()[partition.index()];
+        let before = (part.changes.len(), part.outcomes.len());
+        if 0 < trim.changes_written_before_ms {
+            part.changes.retain(|entry| trim.changes_before <= entry.at.position);
+        }
+        part.outcomes.retain(|_, outcome| trim.outcomes_before_ms <= outcome.at);
+        Ok(Trimmed {
+            changes: (before.0 - part.changes.len()) as u64,
+            outcomes: (before.1 - part.outcomes.len()) as u64,
+            more: false,
+        })
+    }
+}
+
+impl Database for Twin {
+    fn identity(&self) -> GraphIdentity {
+        self.identity
+    }
+
+    fn begin_term(&self, request: BeginTerm) -> BoxFuture<'_, Result<LogPoint, CommitError>> {
+        async move { self.try_begin(request) }.boxed()
+    }
+
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<(), CommitError>> {
+        async move { self.try_commit(batch) }.boxed()
+    }
+
+    fn read(
+        &self,
+        partition: PartitionId,
+        queries: Vec<RowQuery>,
+    ) -> BoxFuture<'_, Result<RowsAt, DatabaseError>> {
+        async move {
+            let part = self.part(partition)?;
+            let answers = queries.into_iter().map(|query| part.answer(query)).collect();
+            Ok(RowsAt { at: part.end, answers })
+        }
+        .boxed()
+    }
+
+    fn points(&self, partitions: Vec<PartitionId>) -> BoxFuture<'_, Result<Vec<LogPoint>, DatabaseError>> {
+        async move { partitions.into_iter().map(|it| self.part(it).map(|part| part.end)).collect() }.boxed()
+    }
+
+    fn changes(
+        &self,
+        partition: PartitionId,
+        after: LogPoint,
+        bytes_max: usize,
+    ) -> BoxFuture<'_, Result<LogPart, LogError>> {
+        async move { self.try_changes(partition, after, bytes_max) }.boxed()
+    }
+
+    fn scan_objects(
+        &self,
+        partition: PartitionId,
+        after: Option<u64>,
+        limit: u32,
+    ) -> BoxFuture<'_, Result<ObjectPage, DatabaseError>> {
+        async move {
+            let part = self.part(partition)?;
+            let objects = part.objects.into_values().filter(|it| after.is_none_or(|after| after < it.id));
+            Ok(ObjectPage { at: part.end, objects: objects.take(limit as usize).collect() })
+        }
+        .boxed()
+    }
+
+    fn scan_associations(
+        &self,
+        partition: PartitionId,
+        after: Option<AssociationKey>,
+        limit: u32,
+    ) -> BoxFuture<'_, Result<AssociationPage, DatabaseError>> {
+        async move {
+            let part = self.part(partition)?;
+            let all = part.associations.into_iter();
+            let rest = all.filter(|(key, _)| after.is_none_or(|after| after < *key));
+            let associations = rest.map(|(key, it)| (key.list, it)).take(limit as usize).collect();
+            Ok(AssociationPage { at: part.end, associations })
+        }
+        .boxed()
+    }
+
+    fn trim(&self, partition: PartitionId, trim: Trim) -> BoxFuture<'_, Result<Trimmed, DatabaseError>> {
+        async move { self.try_trim(partition, trim) }.boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.parts.lock().clear();
+        async {}.boxed()
+    }
+}
+
+/// Everything before this position.
+pub fn trim_before(position: u64) -> Trim {
+    Trim { changes_before: Position(position), changes_written_before_ms: u64::MAX, outcomes_before_ms: 0 }
+}
