@@ -7,7 +7,7 @@ use crate::{
     tables::{ASSOCIATIONS, COUNTS, Cell, FLOORS, INTENTS, OBJECTS, OUTCOMES, PAIR_STAMPS, Table},
 };
 use kith_live::{Batch, BatchPart, LoggedChange, RowWrite};
-use kith_types::{LogPoint, PartitionCount, PartitionId};
+use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The tables that rows are written to, in the order in which they are.
@@ -63,7 +63,7 @@ struct Folding {
 /// What `batch` does to the tables of a graph of so many partitions.
 ///
 /// # Errors
-/// [`DatabaseError::Invalid`] if it names a partition twice or one that there is not.
+/// [`DatabaseError::Invalid`] if it names a partition twice or one that there is not, or a term that cannot be.
 pub(crate) fn fold(
     batch: Batch,
     partitions: PartitionCount,
@@ -108,6 +108,10 @@ fn fences(parts: &[BatchPart], partitions: PartitionCount) -> Result<Vec<Fence>,
         }
         if !seen.insert(partition) {
             return Err(DatabaseError::Invalid { detail: format!("a batch has {partition} twice") });
+        }
+        if part.expected.term == Term(0) {
+            let detail = format!("{partition} is written in term 0, in which nobody leads");
+            return Err(DatabaseError::Invalid { detail });
         }
         if part.expected.position.0.checked_add(part.changes.len() as u64).is_none() {
             return Err(DatabaseError::Invalid {
@@ -199,11 +203,13 @@ mod tests {
     }
 
     #[test]
-    fn partitions_are_fenced_in_order_and_each_once() {
+    fn partitions_are_fenced_in_order_and_each_once_by_a_leader() {
         let writes = folded(vec![part(2, vec![]), part(0, vec![])]).expect("it is valid");
         let fences: Vec<_> = writes.fences.iter().map(|fence| (fence.partition.0, fence.end)).collect();
         assert_eq!(fences, [(0, LogPoint::new(1, 8)), (2, LogPoint::new(1, 8))]);
-        for parts in [vec![part(2, vec![]), part(2, vec![])], vec![part(4, vec![])]] {
+        let in_no_term = BatchPart { expected: LogPoint::new(0, 0), ..part(1, vec![]) };
+        let wrong = [vec![part(2, vec![]), part(2, vec![])], vec![part(4, vec![])], vec![in_no_term]];
+        for parts in wrong {
             assert!(matches!(folded(parts), Err(DatabaseError::Invalid { .. })));
         }
     }

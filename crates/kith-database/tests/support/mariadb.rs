@@ -5,6 +5,7 @@
 use mysql_async::{Conn, OptsBuilder, SslOpts, prelude::Queryable};
 use std::{
     fs,
+    io::Write,
     net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -18,6 +19,8 @@ use tokio::sync::Mutex;
 
 /// Where distributions have it; it is not on everybody's path.
 const PROGRAMS: [&str; 3] = ["/usr/sbin/mariadbd", "/usr/local/sbin/mariadbd", "/usr/libexec/mariadbd"];
+/// Makes the tables of users and rights.
+const SYSTEM_TABLES: &str = "/usr/share/mysql/mysql_system_tables.sql";
 /// Bound on every wait; far above what any of them takes.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Somebody else may take a port between its choice and its use.
@@ -53,19 +56,19 @@ impl MariaDb {
         Self::start_with(arguments, |_| {}).await
     }
 
+    /// The same with data that were shut down in order once. InnoDB does not recover from a death before that.
+    pub async fn start_to_be_killed() -> Self {
+        let arguments = vec!["--skip-grant-tables".to_owned()];
+        Self::start_with(arguments, |data| bootstrap(data, b"SELECT 1;\n")).await
+    }
+
     /// A server that knows the user `root` without a password, on this machine.
     pub async fn start_with_users() -> Self {
-        Self::start_with(vec![], |data| {
-            let installed = Command::new("mariadb-install-db")
-                .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"])
-                .arg(format!("--user={}", std::env::var("USER").unwrap_or_else(|_| "root".to_owned())))
-                .arg(format!("--datadir={}", data.display()))
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status();
-            assert!(installed.expect("mariadb-install-db runs: see scripts/packages.sh").success());
-        })
-        .await
+        let tables = fs::read(SYSTEM_TABLES).expect("it is in the package of the server");
+        let root =
+            br#"INSERT INTO global_priv VALUES ('localhost', 'root', '{"access":18446744073709551615}');"#;
+        let script = [&b"USE mysql;\n"[..], &tables, root, b"\n"].concat();
+        Self::start_with(vec![], |data| bootstrap(data, &script)).await
     }
 
     async fn start_with(arguments: Vec<String>, prepare: impl Fn(&Path)) -> Self {
@@ -126,6 +129,16 @@ impl MariaDb {
         done.unwrap_or_else(|error| panic!("{statement}: {error}"));
     }
 
+    /// How many rows a statement reads from tables and indexes.
+    pub async fn examined(&self, statement: &str) -> u64 {
+        let mut connection = self.connect().await.expect("it can be connected to");
+        connection.query_drop("FLUSH STATUS").await.expect("it can be reset");
+        connection.query_drop(statement).await.unwrap_or_else(|error| panic!("{statement}: {error}"));
+        let counts: Vec<(String, u64)> =
+            connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").await.expect("it counts");
+        counts.into_iter().map(|(_, count)| count).sum()
+    }
+
     /// The rows of a statement, as text.
     pub async fn rows(&self, statement: &str) -> Vec<String> {
         let mut connection = self.connect().await.expect("it can be connected to");
@@ -145,22 +158,14 @@ impl MariaDb {
     }
 
     fn spawn(&mut self) {
-        let program = PROGRAMS.iter().find(|program| Path::new(program).exists());
-        let program = program.expect("MariaDB is installed: see scripts/packages.sh");
         let path = |name: &str| self.folder.path().join(name);
-        let mut command = Command::new(program);
-        command.arg("--no-defaults").args(&self.arguments);
+        let mut command = command(&path("data"));
         command.args(["--bind-address=127.0.0.1", "--skip-log-bin", "--max-connections=200"]);
-        command.args(["--innodb-buffer-pool-size=32M", "--innodb-log-file-size=16M"]);
+        command.args(&self.arguments);
         command.arg(format!("--port={}", self.port));
-        command.arg(format!("--datadir={}", path("data").display()));
         command.arg(format!("--socket={}", path("socket").display()));
         command.arg(format!("--pid-file={}", path("pid").display()));
-        command.arg(format!("--log-error={}", path("log").display()));
-        if is_root() {
-            // It refuses to be run by root unless told.
-            command.arg("--user=root");
-        }
+        command.arg(format!("--log-error={}", path("log.err").display()));
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         self.child = Some(child.expect("MariaDB starts"));
     }
@@ -182,7 +187,7 @@ impl MariaDb {
     }
 
     fn log(&self) -> String {
-        fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+        fs::read_to_string(self.folder.path().join("log.err")).unwrap_or_default()
     }
 
     /// A file in its folder.
@@ -198,6 +203,33 @@ impl Drop for MariaDb {
             let _ = child.wait();
         }
     }
+}
+
+/// The server with what all its starts have in common.
+fn command(data: &Path) -> Command {
+    let program = PROGRAMS.iter().find(|program| Path::new(program).exists());
+    let mut command = Command::new(program.expect("MariaDB is installed: see scripts/packages.sh"));
+    command.args(["--no-defaults", "--innodb-buffer-pool-size=32M", "--innodb-log-file-size=16M"]);
+    command.arg(format!("--datadir={}", data.display()));
+    if is_root() {
+        // It refuses to be run by root unless told.
+        command.arg("--user=root");
+    }
+    command
+}
+
+/// Makes data by running a script, and shuts down.
+fn bootstrap(data: &Path, script: &[u8]) {
+    fs::create_dir(data.join("mysql")).expect("the folder can be written");
+    let mut child = command(data)
+        .arg("--bootstrap")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("MariaDB starts");
+    child.stdin.take().expect("it is piped").write_all(script).expect("it reads");
+    assert!(child.wait().expect("it can be waited for").success(), "the script is right");
 }
 
 fn free_port() -> u16 {

@@ -112,7 +112,8 @@ impl Twin {
         let mut given = batch.parts;
         given.sort_by_key(|part| part.partition);
         for part in &given {
-            if parts.len() <= part.partition.index() || !seen.insert(part.partition) {
+            let is_one = part.partition.index() < parts.len();
+            if !is_one || !seen.insert(part.partition) || part.expected.term.0 == 0 {
                 return Err(DatabaseError::Invalid { detail: String::new() }.into());
             }
         }

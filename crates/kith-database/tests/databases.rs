@@ -1,0 +1,285 @@
+//! What only one kind of database has: files and servers, logins, TLS, other graphs, damage.
+
+mod support;
+
+use kith_database::{
+    Database, DatabaseError, GraphIdentity, MysqlDatabase, MysqlOptions, MysqlTarget, PasswordSource,
+    SCHEMA_VERSION, SqliteDatabase, SqliteOptions,
+};
+use kith_live::{RowAnswer, RowQuery, RowWrite};
+use kith_types::{ErrorCode, LogPoint, PartitionCount};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rusqlite::Connection;
+use std::{fs, path::Path};
+use support::{P, Q, association, batch, identity, lead, list, mariadb::MariaDb, object, on, target, write};
+
+fn other_graph() -> GraphIdentity {
+    GraphIdentity { graph: 7, ..identity() }
+}
+
+fn other_count() -> GraphIdentity {
+    GraphIdentity { partitions: PartitionCount::new(8).expect("it is one"), ..identity() }
+}
+
+fn sqlite(file: &Path, identity: GraphIdentity) -> Result<SqliteDatabase, DatabaseError> {
+    SqliteDatabase::open(file, identity, SqliteOptions::default())
+}
+
+fn refusal<T>(opened: Result<T, DatabaseError>) -> ErrorCode {
+    opened.err().expect("it is refused").code()
+}
+
+#[tokio::test]
+async fn a_file_belongs_to_one_graph() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("graph.sqlite");
+    assert_eq!(refusal(sqlite(&file, identity())), ErrorCode::DatabaseEmpty);
+    assert!(!file.exists(), "opening makes no file");
+    let create = |identity| SqliteDatabase::create(&file, identity, SqliteOptions::default());
+    let database = create(identity()).expect("a new file");
+    write(&database, P, lead(&database, P, 1).await, vec![]).await;
+    database.close().await;
+    let error = database.commit(batch(P, LogPoint::new(1, 1), vec![])).await.expect_err("it was closed");
+    assert_eq!(error.code(), ErrorCode::DatabaseUnavailable);
+    let error = database.read(P, vec![]).await.expect_err("it was closed");
+    assert_eq!(error.code(), ErrorCode::DatabaseUnavailable);
+
+    for other in [other_graph(), other_count()] {
+        assert_eq!(refusal(create(other)), ErrorCode::DatabaseOtherGraph);
+        assert_eq!(refusal(sqlite(&file, other)), ErrorCode::DatabaseOtherGraph);
+    }
+    let again = create(identity()).expect("it is that graph");
+    assert_eq!(again.points(vec![P]).await, Ok(vec![LogPoint::new(1, 1)]));
+    again.close().await;
+    let connection = Connection::open(&file).expect("any tool opens it");
+    connection.execute("UPDATE meta SET schema_version = 2", []).expect("it can be written");
+    let error = sqlite(&file, identity()).err().expect("its tables are those of a later release");
+    assert_eq!(error, DatabaseError::Newer { found: 2, known: SCHEMA_VERSION });
+    fs::write(&file, "this is no database, whatever its name says").expect("it can be written");
+    assert_eq!(refusal(sqlite(&file, identity())), ErrorCode::DatabaseDamaged);
+}
+
+#[tokio::test]
+async fn any_tool_reads_plain_numbers_from_a_file() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("graph.sqlite");
+    let database = SqliteDatabase::create(&file, identity(), SqliteOptions::default()).expect("a new file");
+    let ids = [0, 5, i64::MAX as u64, 1 << 63, u64::MAX];
+    let rows = ids.map(|id| RowWrite::PutObject(object(id, ""))).to_vec();
+    write(&database, P, lead(&database, P, 1).await, rows).await;
+    let connection = Connection::open(&file).expect("any tool opens it");
+    let mut statement = connection
+        .prepare("SELECT CAST(plain.id AS TEXT) FROM plain_objects plain JOIN objects USING (rowid) ORDER BY objects.id")
+        .or_else(|_| connection.prepare("SELECT CAST(id AS TEXT) FROM plain_objects ORDER BY length(id), id"))
+        .expect("there is a view");
+    let found: Vec<String> =
+        statement.query_map([], |row| row.get(0)).expect("it runs").map(|id| id.expect("text")).collect();
+    assert_eq!(found, ids.map(|id| id.to_string()));
+}
+
+#[tokio::test]
+async fn damaged_rows_of_a_file_are_errors() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("graph.sqlite");
+    let database = SqliteDatabase::create(&file, identity(), SqliteOptions::default()).expect("a new file");
+    let end =
+        write(&database, P, lead(&database, P, 1).await, vec![RowWrite::PutObject(object(1, ""))]).await;
+    let connection = Connection::open(&file).expect("any tool opens it");
+    let execute = |statement: &str| connection.execute_batch(statement).expect("it can be written");
+    execute("UPDATE changes SET bytes = x'ff'; UPDATE objects SET type = 70000");
+    execute("DELETE FROM partitions WHERE partition_id = 1");
+    let damaged = |code| assert_eq!(code, ErrorCode::DatabaseDamaged);
+    damaged(database.changes(P, LogPoint::default(), 9).await.expect_err("it is damaged").code());
+    damaged(refusal(database.read(P, vec![RowQuery::Object(1)]).await));
+    damaged(refusal(database.read(Q, vec![]).await));
+    damaged(database.commit(batch(Q, end, vec![])).await.expect_err("there is no row").code());
+    // Another process must not have written to the log.
+    execute("INSERT INTO changes SELECT partition_id, position + 1, term, written_ms, bytes FROM changes");
+    damaged(database.commit(batch(P, end, vec![])).await.expect_err("the position is taken").code());
+}
+
+#[tokio::test]
+async fn a_database_on_a_server_belongs_to_one_graph() {
+    let server = MariaDb::shared().await;
+    let address = server.address(&server.database().await);
+    let open = |identity| MysqlDatabase::open(target(&address), identity, MysqlOptions::default());
+    let create = |identity| MysqlDatabase::create(target(&address), identity, MysqlOptions::default());
+    assert_eq!(refusal(open(identity()).await), ErrorCode::DatabaseEmpty);
+    let (one, two) = tokio::join!(create(identity()), create(identity()));
+    let (one, two) = (one.expect("it is empty"), two.expect("both make the same"));
+    write(&one, P, lead(&one, P, 1).await, vec![]).await;
+    assert_eq!(two.points(vec![P]).await, Ok(vec![LogPoint::new(1, 1)]));
+    one.close().await;
+    let error = one.commit(batch(P, LogPoint::new(1, 1), vec![])).await.expect_err("it was closed");
+    assert_eq!(error.code(), ErrorCode::DatabaseUnavailable);
+    for other in [other_graph(), other_count()] {
+        assert_eq!(refusal(create(other).await), ErrorCode::DatabaseOtherGraph);
+        assert_eq!(refusal(open(other).await), ErrorCode::DatabaseOtherGraph);
+    }
+    assert_eq!(create(identity()).await.expect("it is that graph").identity(), identity());
+    let name = address.rsplit('/').next().expect("a name");
+    server.execute(&format!("UPDATE {name}.meta SET schema_version = 2")).await;
+    let error = open(identity()).await.err().expect("its tables are those of a later release");
+    assert_eq!(error, DatabaseError::Newer { found: 2, known: SCHEMA_VERSION });
+}
+
+#[tokio::test]
+async fn the_most_partitions_that_a_cluster_may_have_can_be_created() {
+    let server = MariaDb::shared().await;
+    let all = PartitionCount::new(PartitionCount::MAX).expect("it is one");
+    let identity = GraphIdentity { graph: 1, partitions: all };
+    let address = server.address(&server.database().await);
+    let created = MysqlDatabase::create(target(&address), identity, MysqlOptions::default()).await;
+    let points = created.expect("it is empty").points(all.iter().collect()).await;
+    assert_eq!(points.map(|points| points.len()), Ok(PartitionCount::MAX as usize));
+}
+
+#[tokio::test]
+async fn damaged_rows_of_a_server_are_errors() {
+    let server = MariaDb::shared().await;
+    let name = server.database().await;
+    let database =
+        MysqlDatabase::create(target(&server.address(&name)), identity(), MysqlOptions::default()).await;
+    let database = database.expect("it is empty");
+    let end =
+        write(&database, P, lead(&database, P, 1).await, vec![RowWrite::PutObject(object(1, ""))]).await;
+    server.execute(&format!("UPDATE {name}.changes SET bytes = x'ff'")).await;
+    server.execute(&format!("UPDATE {name}.objects SET type = 70000")).await;
+    server.execute(&format!("DELETE FROM {name}.partitions WHERE partition_id = 1")).await;
+    let damaged = |code| assert_eq!(code, ErrorCode::DatabaseDamaged);
+    damaged(database.changes(P, LogPoint::default(), 9).await.expect_err("it is damaged").code());
+    damaged(refusal(database.read(P, vec![RowQuery::Object(1)]).await));
+    damaged(refusal(database.read(Q, vec![]).await));
+    damaged(database.commit(batch(Q, end, vec![])).await.expect_err("there is no row").code());
+    server.execute(&format!("INSERT INTO {name}.changes VALUES (2, 2, 1, 0, x'')")).await;
+    damaged(database.commit(batch(P, end, vec![])).await.expect_err("the position is taken").code());
+    server.execute(&format!("DROP TABLE {name}.counts")).await;
+    damaged(refusal(database.read(P, vec![RowQuery::Count(list(1))]).await));
+}
+
+#[tokio::test]
+async fn large_batches_are_split_into_packets() {
+    let server = MariaDb::start(&["--max-allowed-packet=4M".to_owned()]).await;
+    let database = on(&server, MysqlOptions::default()).await;
+    let mut rows: Vec<_> = (0..9).map(|id| RowWrite::PutObject(object(id, &"x".repeat(1 << 20)))).collect();
+    rows.extend((0..2_000).map(|id2| RowWrite::PutAssociation(list(1), association(id2, id2))));
+    let end = lead(&database, P, 1).await;
+    let change = kith_live::LoggedChange { rows, ..Default::default() };
+    let parts = vec![support::part(P, end, vec![change])];
+    database.commit(kith_live::Batch { parts }).await.expect("no packet is too large");
+    let queries = (0..2_000).map(|id2| RowQuery::Association(list(1).to(id2))).collect();
+    let found = database.read(P, queries).await.expect("it can be read").answers;
+    assert!(found.iter().all(|answer| matches!(answer, RowAnswer::Association(Some(_)))));
+    let page = database.scan_objects(P, None, 99).await.expect("it can be read");
+    assert_eq!(page.objects.len(), 9);
+}
+
+#[tokio::test]
+async fn servers_use_indexes_for_every_read() {
+    let server = MariaDb::shared().await;
+    let name = server.database().await;
+    let database =
+        MysqlDatabase::create(target(&server.address(&name)), identity(), MysqlOptions::default()).await;
+    let database = database.expect("it is empty");
+    let mut end = lead(&database, P, 1).await;
+    for chunk in 0..10 {
+        let rows =
+            (0..500).map(|it| RowWrite::PutAssociation(list(1), association(chunk * 500 + it, it / 9)));
+        end = write(&database, P, end, rows.collect()).await;
+    }
+    server.execute(&format!("ANALYZE TABLE {name}.associations")).await;
+    let of_list = "FROM {name}.associations WHERE partition_id = 2 AND id1 = 1 AND type = 5";
+    for (statement, rows_max) in [
+        (format!("SELECT data {of_list} ORDER BY time DESC, id2 LIMIT 10"), 5_000),
+        (format!("SELECT data {of_list} AND time = 7 AND 100 < id2 ORDER BY time DESC, id2 LIMIT 10"), 200),
+        (format!("SELECT data {of_list} AND time < 7 ORDER BY time DESC, id2 LIMIT 10"), 1_000),
+        (format!("SELECT data {of_list} AND (id2 = 1 OR id2 = 4000)"), 2),
+    ] {
+        let statement = statement.replace("{name}", &name);
+        let plan = server.rows(&format!("EXPLAIN {statement}")).await.join("\n");
+        assert!(!plan.contains("filesort") && !plan.contains("temporary"), "{statement}: {plan}");
+        let examined = server.examined(&statement).await;
+        assert!(examined <= rows_max.min(200), "{statement} reads {examined} rows: {plan}");
+    }
+}
+
+/// A server with two users: one may do everything in `social`, the other may only read it.
+async fn with_users() -> MariaDb {
+    let server = MariaDb::start_with_users().await;
+    for statement in [
+        "CREATE DATABASE social",
+        "CREATE USER kith@localhost IDENTIFIED BY 'right'",
+        "CREATE USER reader@localhost IDENTIFIED BY 'right'",
+        "GRANT ALL ON social.* TO kith@localhost",
+        "GRANT SELECT ON social.* TO reader@localhost",
+    ] {
+        server.execute(statement).await;
+    }
+    server
+}
+
+#[tokio::test]
+async fn logins_and_rights_are_checked_by_the_server() {
+    let server = with_users().await;
+    let file = server.path("password");
+    fs::write(&file, "right\n").expect("the folder can be written");
+    let target = |user: &str, password: Option<PasswordSource>| {
+        let address = format!("mysql://{user}@127.0.0.1:{}/social", server.port());
+        MysqlTarget::parse(&address, password).expect("it makes sense")
+    };
+    let from_file = || Some(PasswordSource::File(file.clone()));
+    let create = |target| MysqlDatabase::create(target, identity(), MysqlOptions::default());
+    assert_eq!(refusal(create(target("kith", None)).await), ErrorCode::DatabaseRefused);
+    let missing = Some(PasswordSource::Variable("KITH_TEST_NO_SUCH_VARIABLE".to_owned()));
+    let error = create(target("kith", missing)).await.err().expect("there is no password");
+    assert!(error.to_string().contains("KITH_TEST_NO_SUCH_VARIABLE"), "{error}");
+    let database = create(target("kith", from_file())).await.expect("the password is right");
+    let end = lead(&database, P, 1).await;
+
+    let reader = MysqlDatabase::open(target("reader", from_file()), identity(), MysqlOptions::default());
+    let reader = reader.await.expect("it may read");
+    assert_eq!(reader.points(vec![P]).await, Ok(vec![end]));
+    let error = reader.commit(batch(P, end, vec![])).await.expect_err("it may not write");
+    assert_eq!(error.code(), ErrorCode::DatabaseRefused, "{error}");
+    server.execute("SET GLOBAL read_only = 1").await;
+    let error = database.commit(batch(P, end, vec![])).await.expect_err("nobody may write");
+    assert_eq!(error.code(), ErrorCode::DatabaseReadOnly, "{error}");
+}
+
+#[tokio::test]
+async fn connections_over_tls_check_the_server() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let authority = |name: &str| {
+        let mut params = CertificateParams::new(vec![]).expect("no names");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let issuer =
+            CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("it is right");
+        fs::write(path(name), issuer.pem()).expect("the folder can be written");
+        issuer
+    };
+    let (issuer, _) = (authority("ca.pem"), authority("other-ca.pem"));
+    let key = KeyPair::generate().expect("a key");
+    let params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+    let certificate = params.signed_by(&key, &issuer).expect("it is right");
+    fs::write(path("cert.pem"), certificate.pem()).expect("the folder can be written");
+    fs::write(path("key.pem"), key.serialize_pem()).expect("the folder can be written");
+    let tls = [format!("--ssl-cert={}", path("cert.pem")), format!("--ssl-key={}", path("key.pem"))];
+    let server = MariaDb::start(&tls).await;
+    let name = server.database().await;
+    let create = |host: &str, parameters: &str| {
+        let address = format!("mysql://root@{host}:{}/{name}?{parameters}", server.port());
+        MysqlDatabase::create(target(&address), identity(), MysqlOptions::default())
+    };
+    let trusted = format!("tls=required&ca={}", path("ca.pem"));
+    let database = create("localhost", &trusted).await.expect("its certificate is right");
+    lead(&database, P, 1).await;
+    assert!(create("127.0.0.1", &trusted).await.is_err(), "the certificate is for another name");
+    let untrusted = format!("ca={}", path("other-ca.pem"));
+    assert!(create("localhost", &untrusted).await.is_err(), "the authority is another");
+    assert!(create("localhost", "tls=required").await.is_err(), "the authority is not a public one");
+    let plain = MariaDb::start(&["--skip-ssl".to_owned()]).await;
+    let address = format!("mysql://root@localhost:{}/x?tls=required", plain.port());
+    let refused = MysqlDatabase::create(target(&address), identity(), MysqlOptions::default()).await;
+    assert_eq!(refusal(refused), ErrorCode::DatabaseRefused, "it does not offer TLS");
+}

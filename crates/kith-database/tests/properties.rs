@@ -1,0 +1,228 @@
+//! Whatever leaders ask for in whatever order, a database answers as its twin does.
+
+mod support;
+
+use kith_database::{BeginTerm, Database, LogPart, MysqlOptions, SqliteDatabase, SqliteOptions, Trim};
+use kith_live::{
+    Batch, BatchPart, Done, Edge, EdgeContent, Intent, ListPlace, Outcome, Pair, RecordedOutcome, RowQuery,
+    RowWrite, WriteId,
+};
+use kith_types::{LogPoint, PartitionId, Position, Term};
+use proptest::{collection::vec, prelude::*, test_runner::TestRunner};
+use std::fmt::Debug;
+use support::{association, change, identity, lead, list, mariadb::MariaDb, object, on, twin::Twin};
+
+/// What is asked for. Places in logs are relative to where they end, so that most commits take effect.
+#[derive(Clone, Debug)]
+enum Step {
+    Begin { partition: u32, term: u64, leader: u64 },
+    Commit(Vec<(u32, Aim, Vec<Vec<RowWrite>>)>),
+    Trim { partition: u32, before: u64, outcomes_before_ms: u64 },
+    Read { partition: u32, queries: Vec<RowQuery> },
+    Changes { partition: u32, point: LogPoint, bytes_max: usize },
+    Scan { partition: u32, after: Option<u64>, limit: u32 },
+}
+
+/// Which end of a log a part expects.
+#[derive(Clone, Copy, Debug)]
+enum Aim {
+    Right,
+    Position(u64),
+    Term(u64),
+}
+
+/// Few ids, at both ends of the range, so that they meet.
+fn id() -> impl Strategy<Value = u64> + Clone {
+    prop_oneof![0u64..3, (u64::MAX - 1)..=u64::MAX, Just(1 << 63)]
+}
+
+fn point() -> impl Strategy<Value = LogPoint> {
+    (0u64..6, 0u64..12).prop_map(|(term, position)| LogPoint::new(term, position))
+}
+
+fn pair() -> impl Strategy<Value = Pair> {
+    (0u64..4, 1u64..4).prop_map(|(low, gap)| Pair::of(low, low + gap).expect("they differ"))
+}
+
+fn write_id() -> impl Strategy<Value = WriteId> {
+    "[ab']{1,2}".prop_map(|text| text.parse().expect("it is one"))
+}
+
+fn intent() -> impl Strategy<Value = Intent> {
+    (pair(), point(), id()).prop_map(|(pair, stamp, id2)| Intent {
+        pair,
+        stamp,
+        edges: vec![Edge {
+            forward: list(pair.low()).to(id2),
+            inverse: list(id2).to(pair.low()),
+            content: Some(EdgeContent { time: id2, data: object(id2, "x").data }),
+        }],
+        done: Done { id: 1, version: 2, existed: false },
+        write_id: None,
+    })
+}
+
+fn row() -> impl Strategy<Value = RowWrite> {
+    let outcome = |at| RecordedOutcome {
+        write: at,
+        at,
+        outcome: Outcome::Done(Done { id: 1, version: at, existed: true }),
+        elsewhere: None,
+    };
+    let partition = || (0u32..4).prop_map(PartitionId);
+    prop_oneof![
+        (id(), "[a-z']{0,3}").prop_map(|(id, text)| RowWrite::PutObject(object(id, &text))),
+        id().prop_map(RowWrite::DeleteObject),
+        (id(), id(), id())
+            .prop_map(|(id1, id2, time)| { RowWrite::PutAssociation(list(id1), association(id2, time)) }),
+        (0u64..2, 0u64..9, 0u64..3)
+            .prop_map(|(id1, id2, time)| { RowWrite::PutAssociation(list(id1), association(id2, time)) }),
+        (id(), id()).prop_map(|(id1, id2)| RowWrite::DeleteAssociation(list(id1).to(id2))),
+        (id(), 0u64..3).prop_map(|(id1, length)| RowWrite::SetCount(list(id1), length)),
+        intent().prop_map(RowWrite::PutIntent),
+        point().prop_map(RowWrite::DeleteIntent),
+        (pair(), point()).prop_map(|(pair, stamp)| RowWrite::PutPairStamp(pair, stamp)),
+        (partition(), point()).prop_map(|(from, before)| RowWrite::DropPairStamps { from, before }),
+        (partition(), point()).prop_map(|(from, before)| RowWrite::SetFloor { from, before }),
+        (write_id(), 0u64..4).prop_map(move |(id, at)| RowWrite::PutOutcome(id, outcome(at))),
+    ]
+}
+
+fn query() -> impl Strategy<Value = RowQuery> {
+    let place = (0u64..3, 0u64..9).prop_map(|(time, id2)| ListPlace { time, id2 });
+    prop_oneof![
+        id().prop_map(RowQuery::Object),
+        (id(), id()).prop_map(|(id1, id2)| RowQuery::Association(list(id1).to(id2))),
+        id().prop_map(|id1| RowQuery::Count(list(id1))),
+        (0u64..3, proptest::option::of(place), 0u32..5).prop_map(|(id1, after, limit)| RowQuery::List {
+            list: list(id1),
+            after,
+            limit
+        }),
+        Just(RowQuery::Intents),
+        pair().prop_map(RowQuery::PairStamp),
+        (0u32..4).prop_map(|from| RowQuery::Floor(PartitionId(from))),
+        write_id().prop_map(RowQuery::Outcome),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let aim = prop_oneof![
+        9 => Just(Aim::Right),
+        1 => (0u64..12).prop_map(Aim::Position),
+        1 => (0u64..6).prop_map(Aim::Term),
+    ];
+    let part = (0u32..4, aim, vec(vec(row(), 0..6), 0..3));
+    prop_oneof![
+        2 => (0u32..4, 0u64..6, 0u64..2)
+            .prop_map(|(partition, term, leader)| Step::Begin { partition, term, leader }),
+        6 => vec(part, 1..4).prop_map(Step::Commit),
+        1 => (0u32..4, 0u64..12, 0u64..4).prop_map(|(partition, before, outcomes_before_ms)| {
+            Step::Trim { partition, before, outcomes_before_ms }
+        }),
+        3 => (0u32..4, vec(query(), 0..9)).prop_map(|(partition, queries)| Step::Read { partition, queries }),
+        3 => (0u32..4, point(), 0usize..200)
+            .prop_map(|(partition, point, bytes_max)| Step::Changes { partition, point, bytes_max }),
+        2 => (0u32..4, proptest::option::of(id()), 0u32..4)
+            .prop_map(|(partition, after, limit)| Step::Scan { partition, after, limit }),
+    ]
+}
+
+/// Without what the twin does not know: the time of day, and the words of messages.
+fn plain<T: Debug, E: Debug>(result: Result<T, E>) -> String {
+    let text = format!("{result:?}");
+    text.split("Invalid { detail").next().unwrap_or_default().to_owned()
+}
+
+async fn take(database: &dyn Database, step: Step) -> String {
+    match step {
+        Step::Begin { partition, term, leader } => {
+            let request = BeginTerm { partition: PartitionId(partition), term: Term(term), leader };
+            plain(database.begin_term(request).await)
+        }
+        Step::Commit(parts) => {
+            let all = (0..4).map(PartitionId).collect();
+            let ends = database.points(all).await.expect("it can be read");
+            let part = |(partition, aim, changes): (u32, Aim, Vec<Vec<RowWrite>>)| {
+                let mut expected = ends[partition as usize];
+                match aim {
+                    Aim::Right => {}
+                    Aim::Position(position) => expected.position = Position(position),
+                    Aim::Term(term) => expected.term = Term(term),
+                }
+                let changes = changes.into_iter().map(change).collect();
+                BatchPart { partition: PartitionId(partition), expected, changes }
+            };
+            plain(database.commit(Batch { parts: parts.into_iter().map(part).collect() }).await)
+        }
+        Step::Trim { partition, before, outcomes_before_ms } => {
+            let trim = Trim {
+                changes_before: Position(before),
+                changes_written_before_ms: u64::MAX,
+                outcomes_before_ms,
+            };
+            plain(database.trim(PartitionId(partition), trim).await)
+        }
+        Step::Read { partition, queries } => plain(database.read(PartitionId(partition), queries).await),
+        Step::Changes { partition, point, bytes_max } => {
+            let part = database.changes(PartitionId(partition), point, bytes_max).await;
+            plain(part.map(|LogPart { mut changes, end }| {
+                changes.iter_mut().for_each(|entry| entry.written_ms = 0);
+                LogPart { changes, end }
+            }))
+        }
+        Step::Scan { partition, after, limit } => {
+            let partition = PartitionId(partition);
+            let objects = database.scan_objects(partition, after, limit).await;
+            let after = after.map(|id| list(id).to(id));
+            let associations = database.scan_associations(partition, after, limit).await;
+            format!("{} {}", plain(objects), plain(associations))
+        }
+    }
+}
+
+/// Compares a new database with a new twin, step by step.
+async fn compare(database: &dyn Database, steps: Vec<Step>) -> Result<(), TestCaseError> {
+    let twin = Twin::new(identity());
+    for partition in 0..3 {
+        // Without a leader nothing can be written. The last partition has none at first.
+        lead(&twin, PartitionId(partition), 1).await;
+        lead(database, PartitionId(partition), 1).await;
+    }
+    for step in steps {
+        let expected = take(&twin, step.clone()).await;
+        let got = take(database, step.clone()).await;
+        prop_assert_eq!(got, expected, "{:?}", step);
+    }
+    Ok(())
+}
+
+fn runner(cases: u32) -> TestRunner {
+    TestRunner::new(ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() })
+}
+
+#[test]
+fn sqlite_answers_as_its_twin_does() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let claim = |steps| {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("graph.sqlite");
+        let database = SqliteDatabase::create(&file, identity(), SqliteOptions::default());
+        let database = database.expect("a new file");
+        runtime.block_on(compare(&database, steps))
+    };
+    runner(128).run(&vec(step(), 1..60), claim).expect("they agree");
+}
+
+#[test]
+fn mariadb_answers_as_its_twin_does() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let server = runtime.block_on(MariaDb::shared());
+    let claim = |steps| {
+        runtime.block_on(async {
+            let database = on(&server, MysqlOptions::default()).await;
+            compare(&database, steps).await
+        })
+    };
+    runner(48).run(&vec(step(), 1..60), claim).expect("they agree");
+}
