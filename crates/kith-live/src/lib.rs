@@ -12,6 +12,7 @@ mod decide;
 mod fixture;
 mod guards;
 mod intent;
+mod leader;
 mod read;
 mod resolve;
 mod rows;
@@ -29,6 +30,10 @@ pub use decide::{
 };
 pub use guards::Guards;
 pub use intent::{Edge, EdgeContent, Intent};
+pub use leader::{
+    Action, Answered, CallerId, CommitId, CommitResult, Delivery, DeliveryError, Event, Leader, LoadId, Now,
+    SenderId, WriteError,
+};
 pub use read::{AssociationAnswer, AssociationRead, ListedAssociation, ObjectAnswer, Select, Start};
 pub use resolve::{EdgeKeys, ResolvedWrite, Step, WriteFault, WriteName, new_object_id, ordering_partition};
 pub use rows::{Association, AssociationKey, Data, ListKey, ListPlace, Object, Pair};

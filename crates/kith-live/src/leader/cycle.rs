@@ -1,0 +1,303 @@
+//! One transaction: take what waits, read its rows, decide it, commit it, and answer.
+
+use super::limits::{BATCH_BYTES_MAX, DELIVERY_PATIENCE, INTENTS_MAX};
+use super::queue::{PendingWrite, Task};
+use super::share::{Decided, Ending, Share, Taken};
+use super::{Action, CommitId, CommitResult, Leader, LoadId, Stage, WriteError};
+use crate::{Batch, Outcome, Place, RowQuery, Rows, RowsAt, completion_queries, delivery_queries};
+use kith_types::{LogPoint, PartitionId};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Leader {
+    /// Takes the next tasks off the queue and asks for their rows. Tasks that must wait for something else are put there.
+    pub(super) fn load(&mut self) {
+        let taken = self.queue.take();
+        let tasks: Vec<Task> = taken.into_iter().filter_map(|task| self.ready(task)).collect();
+        if tasks.is_empty() {
+            return;
+        }
+        let mut queries: BTreeMap<PartitionId, BTreeSet<RowQuery>> = BTreeMap::new();
+        for task in &tasks {
+            queries.entry(task.partition()).or_default().extend(self.queries(task));
+        }
+        let queries: Vec<(PartitionId, Vec<RowQuery>)> = queries
+            .into_iter()
+            .map(|(partition, queries)| (partition, queries.into_iter().collect()))
+            .collect();
+        let load = LoadId(self.new_id());
+        self.actions.push(Action::Load { load, queries: queries.clone() });
+        self.stage = Stage::Loading { load, tasks, queries };
+    }
+
+    /// The task, if it can be decided now.
+    fn ready(&mut self, task: Task) -> Option<Task> {
+        let Some(leadership) = self.partitions.get_mut(&task.partition()) else {
+            self.refuse(task);
+            return None;
+        };
+        match task {
+            Task::Completion { stamp, .. } => leadership.intents.get(stamp).map(|_| task),
+            Task::Delivery { .. } if leadership.is_leading() && !leadership.is_handed_over() => Some(task),
+            Task::Write(pending) if !leadership.is_handed_over() => {
+                if !leadership.is_leading() {
+                    leadership.hold(pending);
+                    return None;
+                }
+                let blocking = leadership.intents.blocking(&pending.write);
+                let blocking = blocking.filter(|_| self.guards.intents_block);
+                match blocking.and_then(|stamp| leadership.intents.get_mut(stamp)) {
+                    Some(open) => open.waiting.push_back(pending),
+                    None => return Some(Task::Write(pending)),
+                }
+                None
+            }
+            other => {
+                self.refuse(other);
+                None
+            }
+        }
+    }
+
+    fn queries(&self, task: &Task) -> Vec<RowQuery> {
+        match task {
+            Task::Write(pending) => pending.write.queries(self.count),
+            Task::Delivery { delivery, .. } => delivery_queries(&delivery.intent, self.count),
+            Task::Completion { partition, stamp } => {
+                let open = self.partitions.get(partition).and_then(|it| it.intents.get(*stamp));
+                open.map(|open| completion_queries(&open.intent, self.count)).unwrap_or_default()
+            }
+        }
+    }
+
+    pub(super) fn load_failed(&mut self, load: LoadId) {
+        match std::mem::replace(&mut self.stage, Stage::Idle) {
+            Stage::Loading { load: own, tasks, .. } if own == load => {
+                tasks.into_iter().for_each(|task| self.fail(task));
+                self.back_off();
+            }
+            other => {
+                self.stage = other;
+                self.intents_not_loaded(load);
+            }
+        }
+    }
+
+    pub(super) fn loaded(&mut self, load: LoadId, rows: Vec<RowsAt>) {
+        match std::mem::replace(&mut self.stage, Stage::Idle) {
+            Stage::Loading { load: own, tasks, queries } if own == load => {
+                let shares = self.shares(queries, rows);
+                self.decide(tasks, shares);
+            }
+            other => {
+                self.stage = other;
+                self.intents_loaded(load, rows);
+            }
+        }
+    }
+
+    /// An empty share for each partition whose rows were read where its log ends. A log that goes on elsewhere has another
+    /// leader.
+    fn shares(
+        &mut self,
+        queries: Vec<(PartitionId, Vec<RowQuery>)>,
+        rows: Vec<RowsAt>,
+    ) -> BTreeMap<PartitionId, Share> {
+        let mut shares = BTreeMap::new();
+        for ((partition, queries), RowsAt { at, answers }) in queries.into_iter().zip(rows) {
+            let Some(end) = self.end(partition) else { continue };
+            if end == at && queries.len() == answers.len() {
+                shares.insert(partition, Share::new(partition, end, Rows::new(queries, answers)));
+            } else if end < at {
+                self.step_down(partition);
+            }
+        }
+        shares
+    }
+
+    fn decide(&mut self, tasks: Vec<Task>, mut shares: BTreeMap<PartitionId, Share>) {
+        let mut postponed = Vec::new();
+        let (mut failed, mut bytes) = (false, 0);
+        for task in tasks {
+            let Some(share) = shares.get_mut(&task.partition()) else {
+                failed = true;
+                self.unshared(task);
+                continue;
+            };
+            let before = share.bytes;
+            let task = match task {
+                Task::Write(pending) if BATCH_BYTES_MAX < bytes || self.must_wait(&pending, share) => {
+                    postponed.push(pending);
+                    continue;
+                }
+                task => task,
+            };
+            let taken = self.decide_one(task, share);
+            bytes += share.bytes - before;
+            match taken {
+                Taken::Decided => {}
+                Taken::Answered(pending, error) => self.answer(&pending, Err(error)),
+                Taken::Failed(task) => {
+                    failed = true;
+                    self.fail(task);
+                }
+            }
+        }
+        self.queue.push_first(postponed.into_iter());
+        if failed {
+            self.back_off();
+        }
+        self.commit(shares.into_values().filter(|share| !share.decided.is_empty()).collect());
+    }
+
+    /// Whether a write concerns an intent that begins in the same transaction.
+    fn must_wait(&self, pending: &PendingWrite, share: &Share) -> bool {
+        self.guards.intents_block && share.begun.blocking(&pending.write).is_some()
+    }
+
+    /// A task whose rows were not read where its log ends.
+    fn unshared(&mut self, task: Task) {
+        if self.partitions.contains_key(&task.partition()) { self.fail(task) } else { self.refuse(task) }
+    }
+
+    fn decide_one(&self, task: Task, share: &mut Share) -> Taken {
+        let place = Place {
+            types: &self.types,
+            count: self.count,
+            point: share.next(),
+            now: self.now.since_1970,
+            guards: self.guards,
+        };
+        match task {
+            Task::Write(pending) => {
+                let open = self.partitions.get(&share.partition).map_or(0, |it| it.intents.len());
+                if pending.write.split.is_some() && INTENTS_MAX <= open + share.begun.len() {
+                    return Taken::Answered(pending, WriteError::Overloaded);
+                }
+                share.write(pending, place)
+            }
+            Task::Delivery { .. } => share.deliver(task, place),
+            Task::Completion { partition, stamp } => {
+                let open = self.partitions.get(&partition).and_then(|it| it.intents.get(stamp));
+                let open = open.and_then(|open| Some((&open.intent, open.there?)));
+                match open {
+                    Some(open) => share.complete(task, open, place),
+                    None => Taken::Failed(task),
+                }
+            }
+        }
+    }
+
+    /// Commits shares together. A share without changes proves that its answers are up to date.
+    pub(super) fn commit(&mut self, mut shares: Vec<Share>) {
+        if !self.guards.answers_proven {
+            let (unproven, rest) = shares.into_iter().partition(|share| share.changes.is_empty());
+            shares = rest;
+            self.finish(unproven);
+        }
+        if shares.is_empty() {
+            self.stage = Stage::Idle;
+            return;
+        }
+        let commit = CommitId(self.new_id());
+        let batch = Batch { parts: shares.iter().map(Share::part).collect() };
+        self.actions.push(Action::Commit { commit, batch });
+        self.stage = Stage::Committing { commit, shares };
+    }
+
+    pub(super) fn committed(&mut self, commit: CommitId, result: CommitResult) {
+        match std::mem::replace(&mut self.stage, Stage::Idle) {
+            Stage::Committing { commit: own, shares } if own == commit => match result {
+                CommitResult::Done => self.finish(shares),
+                CommitResult::Elsewhere(ends) => self.commit_without(shares, &ends),
+                CommitResult::Refused => self.not_committed(shares),
+                CommitResult::Unknown => self.settle(shares),
+            },
+            Stage::Settling { marker, shares } if marker.is_sent_as(commit) => {
+                self.marked(marker, shares, result);
+            }
+            other => self.stage = other,
+        }
+    }
+
+    /// Other partitions must not suffer from those whose leadership is lost.
+    fn commit_without(&mut self, shares: Vec<Share>, ends: &[(PartitionId, LogPoint)]) {
+        let is_lost = |share: &Share| ends.iter().any(|(partition, _)| *partition == share.partition);
+        let (lost, rest): (Vec<Share>, Vec<Share>) = shares.into_iter().partition(is_lost);
+        if lost.is_empty() {
+            return self.not_committed(rest);
+        }
+        for share in lost {
+            share.decided.into_iter().for_each(|decided| self.refuse(decided.task));
+            self.step_down(share.partition);
+        }
+        self.commit(rest);
+    }
+
+    fn not_committed(&mut self, shares: Vec<Share>) {
+        let decided = shares.into_iter().flat_map(|share| share.decided);
+        decided.for_each(|decided| self.fail(decided.task));
+        self.back_off();
+    }
+
+    /// Publishes and answers what is committed.
+    pub(super) fn finish(&mut self, shares: Vec<Share>) {
+        self.failures = 0;
+        let mut begun = Vec::new();
+        for share in shares {
+            let (partition, end) = (share.partition, share.end());
+            if let Some(leadership) = self.partitions.get_mut(&partition) {
+                leadership.end = end;
+            }
+            if !share.changes.is_empty() {
+                let changes = share.changes.into_iter().map(|logged| logged.change).collect();
+                self.actions.push(Action::Publish { partition, after: share.expected, changes });
+            }
+            for decided in share.decided {
+                begun.extend(self.end_task(decided).map(|stamp| (partition, stamp)));
+            }
+        }
+        // Floors count all intents that have begun, so these come last.
+        begun.into_iter().for_each(|(partition, stamp)| self.send(partition, stamp));
+    }
+
+    /// Gives the stamp of an intent that has begun.
+    fn end_task(&mut self, decided: Decided) -> Option<LogPoint> {
+        match (decided.task, decided.ending) {
+            (Task::Write(pending), Ending::Outcome { outcome, points }) => {
+                let answer = self.answered(outcome, points);
+                self.answer(&pending, answer);
+            }
+            (Task::Write(pending), Ending::Begun(intent)) => {
+                let Some(leadership) = self.partitions.get_mut(&pending.write.partition) else {
+                    self.answer(&pending, Err(WriteError::OutcomeUnknown));
+                    return None;
+                };
+                let stamp = intent.stamp;
+                let send_at = self.now.since_start + DELIVERY_PATIENCE;
+                leadership.intents.add(intent, Some(pending.caller), send_at);
+                self.queue.forget(&pending.write);
+                return Some(stamp);
+            }
+            (Task::Delivery { sender, .. }, Ending::Delivered { at }) => {
+                self.actions.push(Action::AnswerDelivery { sender, answer: Ok(at) });
+            }
+            (Task::Completion { partition, stamp }, Ending::Completed { at }) => {
+                self.completed(partition, stamp, at);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn completed(&mut self, partition: PartitionId, stamp: LogPoint, at: LogPoint) {
+        let leadership = self.partitions.get_mut(&partition);
+        let Some(open) = leadership.and_then(|leadership| leadership.intents.remove(stamp)) else { return };
+        if let Some(caller) = open.caller {
+            let there = open.there.map(|there| (open.intent.pair.partitions(self.count).1, there));
+            let points = there.into_iter().chain([(partition, at)]);
+            let answer = self.answered(Outcome::Done(open.intent.done), points);
+            self.actions.push(Action::Answer { caller, answer });
+        }
+        self.queue.push_first(open.waiting.into_iter());
+    }
+}

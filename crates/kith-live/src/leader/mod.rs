@@ -1,0 +1,270 @@
+//! The state machine of the partitions that one node leads in one database.
+//!
+//! Sans I/O: the shell reports events and carries out actions. Writes, deliveries and completions of all led partitions wait in
+//! one queue. One transaction at a time takes what waits: the rows are read, everything is decided in order (`cycle.rs`), and
+//! the parts of all partitions are committed together. If the answer to a commit is lost, `settle.rs` finds out what became of
+//! it before anything else is written. `pairs.rs` brings open intents to their other end, and `terms.rs` takes leadership and
+//! gives it up.
+//!
+//! Safety rests on the database alone: each part of a transaction is conditional on the term and the position that this leader
+//! knows. Nothing is answered before the transaction that decided it, even if that transaction writes nothing: a deposed leader
+//! answers nothing.
+
+mod cycle;
+mod event;
+mod intents;
+mod limits;
+mod pairs;
+mod queue;
+mod settle;
+mod share;
+mod terms;
+#[cfg(test)]
+mod tests;
+
+pub use event::{
+    Action, Answered, CallerId, CommitId, CommitResult, Delivery, DeliveryError, Event, LoadId, Now,
+    SenderId, WriteError,
+};
+
+use crate::{GraphTypes, Guards, Outcome, ResolvedWrite, RowQuery, Ticket, Write};
+use kith_types::{LogPoint, PartitionCount, PartitionId, Timestamp};
+use queue::{PendingWrite, Queue, Task};
+use settle::Marker;
+use share::Share;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use terms::{Leadership, NextTerms};
+
+/// The leaderships of one node over partitions of one database.
+#[derive(Clone, Debug)]
+pub struct Leader {
+    types: Arc<GraphTypes>,
+    count: PartitionCount,
+    guards: Guards,
+    partitions: BTreeMap<PartitionId, Leadership>,
+    next_terms: NextTerms,
+    queue: Queue,
+    stage: Stage,
+    /// Transactions that failed in a row, and when the next one may begin.
+    failures: u32,
+    not_before: Timestamp,
+    last_id: u64,
+    now: Now,
+    actions: Vec<Action>,
+}
+
+/// Where the one transaction is.
+#[derive(Clone, Debug)]
+enum Stage {
+    Idle,
+    Loading {
+        load: LoadId,
+        tasks: Vec<Task>,
+        queries: Vec<(PartitionId, Vec<RowQuery>)>,
+    },
+    Committing {
+        commit: CommitId,
+        shares: Vec<Share>,
+    },
+    /// The answer to the commit was lost.
+    Settling {
+        marker: Marker,
+        shares: Vec<Share>,
+    },
+}
+
+impl Leader {
+    /// Leads nothing yet. `count` is the number of partitions of the cluster.
+    pub fn new(types: Arc<GraphTypes>, count: PartitionCount) -> Self {
+        Self {
+            types,
+            count,
+            guards: Guards::default(),
+            partitions: BTreeMap::new(),
+            next_terms: NextTerms::default(),
+            queue: Queue::default(),
+            stage: Stage::Idle,
+            failures: 0,
+            not_before: Timestamp::ZERO,
+            last_id: 0,
+            now: Now::default(),
+            actions: Vec::new(),
+        }
+    }
+
+    /// Uses newer types of the graph from now on.
+    pub fn set_types(&mut self, types: Arc<GraphTypes>) {
+        self.types = types;
+    }
+
+    /// Takes in an event, and says what the shell must do.
+    pub fn on(&mut self, event: Event, now: Now) -> Vec<Action> {
+        self.now = now;
+        match event {
+            Event::Lead { partition, term } => self.lead(partition, term),
+            Event::TermBegun { partition, term, end } => {
+                self.term_begun(partition, LogPoint { term, position: end });
+            }
+            Event::TermRefused { partition, term } => self.term_refused(partition, term),
+            Event::TermUnknown { partition, term } => self.term_unknown(partition, term),
+            Event::Write { caller, write } => self.write(caller, &write),
+            Event::Delivery { sender, delivery } => self.delivery(sender, delivery),
+            Event::Loaded { load, rows } => self.loaded(load, rows),
+            Event::LoadFailed { load } => self.load_failed(load),
+            Event::Committed { commit, result } => self.committed(commit, result),
+            Event::Delivered { partition, stamp, at } => self.delivered(partition, stamp, at),
+            Event::DeliveryFailed { partition, stamp } => self.delivery_failed(partition, stamp),
+            Event::HandOver { partition } => self.hand_over(partition),
+            Event::Woken => self.woken(),
+        }
+        self.advance();
+        std::mem::take(&mut self.actions)
+    }
+
+    /// When [`Event::Woken`] is due, if nothing else happens before.
+    pub fn wakes_at(&self) -> Option<Timestamp> {
+        let transaction = match &self.stage {
+            Stage::Idle => {
+                let begins = (!self.queue.is_empty()).then_some(self.not_before);
+                let releases = self.partitions.values().filter_map(Leadership::release_by);
+                releases.chain(begins).min()
+            }
+            Stage::Settling { marker, .. } => marker.send_at(),
+            Stage::Loading { .. } | Stage::Committing { .. } => None,
+        };
+        let partitions = self.partitions.values().filter_map(Leadership::wakes_at);
+        partitions.chain(transaction).min()
+    }
+
+    /// The end of the log of a partition that this node leads, as of the last commit.
+    pub fn end(&self, partition: PartitionId) -> Option<LogPoint> {
+        let leadership = self.partitions.get(&partition).filter(|leadership| leadership.is_leading())?;
+        Some(leadership.end)
+    }
+
+    /// The floor of a partition that this node leads: all of its intents with a stamp below are complete.
+    pub fn floor(&self, partition: PartitionId) -> Option<LogPoint> {
+        let leadership = self.partitions.get(&partition).filter(|leadership| leadership.is_leading())?;
+        let lowest = leadership.intents.lowest().filter(|_| self.guards.floor_below_intents);
+        Some(lowest.unwrap_or(next(leadership.end)))
+    }
+
+    fn write(&mut self, caller: CallerId, write: &Write) {
+        let answer = match ResolvedWrite::new(write, &self.types, self.count) {
+            Err(fault) => Err(fault.into()),
+            Ok(write) if !self.takes_writes(write.partition) => {
+                Err(WriteError::NotLeader { partition: write.partition })
+            }
+            Ok(write) if !self.queue.accept(&write) => Err(WriteError::Overloaded),
+            Ok(write) => return self.queue.push(Task::Write(PendingWrite { caller, write, tries: 0 })),
+        };
+        self.actions.push(Action::Answer { caller, answer });
+    }
+
+    fn delivery(&mut self, sender: SenderId, delivery: Delivery) {
+        let partition = delivery.intent.pair.partitions(self.count).1;
+        if self.queue.takes_delivery() {
+            return self.queue.push(Task::Delivery { sender, delivery, partition });
+        }
+        let answer = Err(DeliveryError::Overloaded);
+        self.actions.push(Action::AnswerDelivery { sender, answer });
+    }
+
+    /// Begins what can begin.
+    fn advance(&mut self) {
+        while matches!(self.stage, Stage::Idle) {
+            self.release_idle();
+            self.begin_terms();
+            if self.queue.is_empty() || self.now.since_start < self.not_before {
+                return;
+            }
+            self.load();
+        }
+        self.begin_terms();
+    }
+
+    fn woken(&mut self) {
+        self.retry_terms();
+        self.resend_marker();
+        self.resend_intents();
+    }
+
+    /// Answers an accepted write that was not begun, or took one transaction.
+    fn answer(&mut self, pending: &PendingWrite, answer: Result<Answered, WriteError>) {
+        self.queue.forget(&pending.write);
+        self.actions.push(Action::Answer { caller: pending.caller, answer });
+    }
+
+    /// The answer to a write with this outcome, which a read sees that has reached `points`.
+    fn answered(
+        &self,
+        outcome: Outcome,
+        points: impl IntoIterator<Item = (PartitionId, LogPoint)>,
+    ) -> Result<Answered, WriteError> {
+        match outcome {
+            Outcome::Refused(refusal) => Err(refusal.into()),
+            Outcome::Done(done) => {
+                let mut ticket = Ticket::new(self.types.identity);
+                points.into_iter().for_each(|(partition, point)| ticket.require(partition, point));
+                Ok(Answered { done, ticket })
+            }
+        }
+    }
+
+    /// Ends a task of a partition that this node does not lead any more. Nothing was written.
+    fn refuse(&mut self, task: Task) {
+        let partition = task.partition();
+        match task {
+            Task::Write(pending) => self.answer(&pending, Err(WriteError::NotLeader { partition })),
+            Task::Delivery { sender, .. } => {
+                let answer = Err(DeliveryError::NotLeader(partition));
+                self.actions.push(Action::AnswerDelivery { sender, answer });
+            }
+            Task::Completion { .. } => {}
+        }
+    }
+
+    /// Ends a task that the database did not take; completions are tried again. Nothing was written.
+    fn fail(&mut self, task: Task) {
+        match task {
+            Task::Write(pending) => self.answer(&pending, Err(WriteError::Unavailable)),
+            Task::Delivery { sender, .. } => {
+                let answer = Err(DeliveryError::Unavailable);
+                self.actions.push(Action::AnswerDelivery { sender, answer });
+            }
+            Task::Completion { .. } => self.queue.push(task),
+        }
+    }
+
+    /// Does tasks again whose transaction proved not to have taken effect.
+    fn repeat(&mut self, tasks: Vec<Task>) {
+        let mut writes = Vec::new();
+        for task in tasks {
+            match task {
+                Task::Write(pending) if pending.tries < limits::TRIES_MAX => {
+                    writes.push(PendingWrite { tries: pending.tries + 1, ..pending });
+                }
+                Task::Write(_) => self.fail(task),
+                Task::Delivery { .. } | Task::Completion { .. } => self.queue.push(task),
+            }
+        }
+        self.queue.push_first(writes.into_iter());
+    }
+
+    /// Waits a while before the next transaction.
+    fn back_off(&mut self) {
+        self.failures += 1;
+        self.not_before = self.now.since_start + limits::back_off(self.failures);
+    }
+
+    fn new_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+}
+
+/// The place after the end of a log.
+fn next(end: LogPoint) -> LogPoint {
+    LogPoint { position: end.position.next(), ..end }
+}

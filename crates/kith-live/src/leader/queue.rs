@@ -1,0 +1,131 @@
+//! Work that waits for the next transaction.
+
+use super::limits::{BATCH_BYTES_MAX, BATCH_WRITES_MAX, DELIVERIES_MAX, WRITES_BYTES_MAX, WRITES_MAX};
+use super::{CallerId, Delivery, SenderId};
+use crate::ResolvedWrite;
+use kith_types::{LogPoint, PartitionId};
+use std::collections::VecDeque;
+
+/// A write that was accepted and is not answered.
+#[derive(Clone, Debug)]
+pub(super) struct PendingWrite {
+    pub(super) caller: CallerId,
+    pub(super) write: ResolvedWrite,
+    /// How often it was part of a commit that did not take effect.
+    pub(super) tries: u32,
+}
+
+/// One piece of work, of one partition.
+#[derive(Clone, Debug)]
+pub(super) enum Task {
+    Write(PendingWrite),
+    /// At the end that does not order a pair.
+    Delivery {
+        sender: SenderId,
+        delivery: Delivery,
+        partition: PartitionId,
+    },
+    /// At the ordering end, after the other end has answered.
+    Completion {
+        partition: PartitionId,
+        stamp: LogPoint,
+    },
+}
+
+impl Task {
+    pub(super) fn partition(&self) -> PartitionId {
+        match self {
+            Task::Write(pending) => pending.write.partition,
+            Task::Delivery { partition, .. } | Task::Completion { partition, .. } => *partition,
+        }
+    }
+}
+
+/// What waits, in the order in which it is taken: first what others wait for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queue {
+    completions: VecDeque<Task>,
+    deliveries: VecDeque<Task>,
+    writes: VecDeque<PendingWrite>,
+    /// Writes that were accepted and are not answered, wherever they wait, and how many bytes they take.
+    accepted: usize,
+    accepted_bytes: usize,
+}
+
+impl Queue {
+    /// Accepts a write, unless there are too many; whoever answers it calls [`Queue::forget`].
+    pub(super) fn accept(&mut self, write: &ResolvedWrite) -> bool {
+        let bytes = self.accepted_bytes + write.bytes();
+        if WRITES_MAX <= self.accepted || WRITES_BYTES_MAX < bytes {
+            return false;
+        }
+        self.accepted += 1;
+        self.accepted_bytes = bytes;
+        true
+    }
+
+    pub(super) fn forget(&mut self, write: &ResolvedWrite) {
+        self.accepted = self.accepted.saturating_sub(1);
+        self.accepted_bytes = self.accepted_bytes.saturating_sub(write.bytes());
+    }
+
+    #[cfg(test)]
+    pub(super) fn accepted(&self) -> (usize, usize) {
+        (self.accepted, self.accepted_bytes)
+    }
+
+    /// Whether another delivery may wait.
+    pub(super) fn takes_delivery(&self) -> bool {
+        self.deliveries.len() < DELIVERIES_MAX
+    }
+
+    pub(super) fn push(&mut self, task: Task) {
+        match task {
+            Task::Write(pending) => self.writes.push_back(pending),
+            Task::Delivery { .. } => self.deliveries.push_back(task),
+            Task::Completion { .. } => self.completions.push_back(task),
+        }
+    }
+
+    /// Puts writes before all others, in their order.
+    pub(super) fn push_first(&mut self, writes: impl DoubleEndedIterator<Item = PendingWrite>) {
+        writes.rev().for_each(|write| self.writes.push_front(write));
+    }
+
+    /// The next tasks for one transaction.
+    pub(super) fn take(&mut self) -> Vec<Task> {
+        let mut tasks: Vec<Task> = self.completions.drain(..).collect();
+        let deliveries = self.deliveries.len().min(BATCH_WRITES_MAX);
+        tasks.extend(self.deliveries.drain(..deliveries));
+        let mut bytes = 0;
+        for _ in 0..BATCH_WRITES_MAX {
+            let Some(next) = self.writes.front() else { break };
+            bytes += next.write.bytes();
+            if BATCH_BYTES_MAX < bytes && !tasks.is_empty() {
+                break;
+            }
+            tasks.extend(self.writes.pop_front().map(Task::Write));
+        }
+        tasks
+    }
+
+    /// All tasks of a partition.
+    pub(super) fn take_of(&mut self, partition: PartitionId) -> Vec<Task> {
+        let mut taken = Vec::new();
+        for tasks in [&mut self.completions, &mut self.deliveries] {
+            let (of, rest): (VecDeque<Task>, _) =
+                tasks.drain(..).partition(|task| task.partition() == partition);
+            *tasks = rest;
+            taken.extend(of);
+        }
+        let (of, rest): (VecDeque<_>, _) =
+            self.writes.drain(..).partition(|pending| pending.write.partition == partition);
+        self.writes = rest;
+        taken.extend(of.into_iter().map(Task::Write));
+        taken
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.completions.is_empty() && self.deliveries.is_empty() && self.writes.is_empty()
+    }
+}

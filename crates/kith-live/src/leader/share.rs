@@ -1,0 +1,147 @@
+//! The share of one partition in a transaction: what is decided, and what is answered once it is committed.
+
+use super::intents::OpenIntents;
+use super::queue::{PendingWrite, Task};
+use crate::{
+    BatchPart, Decision, Intent, LoggedChange, Outcome, Place, RowWrite, Rows, complete, decide, deliver,
+};
+use kith_types::{LogPoint, PartitionId};
+
+#[derive(Clone, Debug)]
+pub(super) struct Share {
+    pub(super) partition: PartitionId,
+    /// Where the log must end.
+    pub(super) expected: LogPoint,
+    rows: Rows,
+    pub(super) changes: Vec<LoggedChange>,
+    pub(super) decided: Vec<Decided>,
+    /// Intents that begin in this transaction.
+    pub(super) begun: OpenIntents,
+    /// About how many bytes the changes take.
+    pub(super) bytes: usize,
+}
+
+/// A task, and how it ends once the transaction is committed.
+#[derive(Clone, Debug)]
+pub(super) struct Decided {
+    pub(super) task: Task,
+    pub(super) ending: Ending,
+    /// Whether it is part of a change.
+    pub(super) writes: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Ending {
+    /// A write is answered; a read sees it that has reached these points.
+    Outcome { outcome: Outcome, points: Vec<(PartitionId, LogPoint)> },
+    /// A write waits for the other end.
+    Begun(Intent),
+    /// A delivery is answered.
+    Delivered { at: LogPoint },
+    /// An intent is complete.
+    Completed { at: LogPoint },
+}
+
+/// What became of a task when it was decided.
+pub(super) enum Taken {
+    /// It ends with the transaction.
+    Decided,
+    /// It cannot be decided, for this reason. Nothing was written.
+    Answered(PendingWrite, super::WriteError),
+    /// It was not decided.
+    Failed(Task),
+}
+
+impl Share {
+    pub(super) fn new(partition: PartitionId, expected: LogPoint, rows: Rows) -> Self {
+        let begun = OpenIntents::default();
+        Self { partition, expected, rows, changes: Vec::new(), decided: Vec::new(), begun, bytes: 0 }
+    }
+
+    /// Where the log ends after the changes so far.
+    pub(super) fn end(&self) -> LogPoint {
+        self.ends_after(self.changes.len())
+    }
+
+    /// Where the log ends after so many changes.
+    pub(super) fn ends_after(&self, changes: usize) -> LogPoint {
+        LogPoint::new(self.expected.term.0, self.expected.position.0 + changes as u64)
+    }
+
+    pub(super) fn part(&self) -> BatchPart {
+        BatchPart { partition: self.partition, expected: self.expected, changes: self.changes.clone() }
+    }
+
+    /// The place of the next change.
+    pub(super) fn next(&self) -> LogPoint {
+        self.ends_after(self.changes.len() + 1)
+    }
+
+    pub(super) fn write(&mut self, pending: PendingWrite, place: Place<'_>) -> Taken {
+        let partition = self.partition;
+        let (ending, change) = match decide(&pending.write, &self.rows, place) {
+            Err(_) => return Taken::Failed(Task::Write(pending)),
+            Ok(Decision::Invalid(fault)) => return Taken::Answered(pending, fault.into()),
+            Ok(Decision::IdTaken) => return Taken::Answered(pending, super::WriteError::WriteIdTaken),
+            Ok(Decision::Nothing(outcome)) => {
+                (Ending::Outcome { outcome, points: vec![(partition, self.end())] }, None)
+            }
+            Ok(Decision::Repeated(recorded)) => {
+                let points = recorded.elsewhere.into_iter().chain([(partition, self.end())]).collect();
+                (Ending::Outcome { outcome: recorded.outcome, points }, None)
+            }
+            Ok(Decision::Changed(outcome, change)) => {
+                (Ending::Outcome { outcome, points: vec![(partition, place.point)] }, Some(change))
+            }
+            Ok(Decision::Begun(intent, change)) => {
+                self.begun.add(intent.clone(), None, kith_types::Timestamp::ZERO);
+                (Ending::Begun(intent), Some(change))
+            }
+        };
+        self.take(Task::Write(pending), ending, change, place)
+    }
+
+    pub(super) fn deliver(&mut self, task: Task, place: Place<'_>) -> Taken {
+        let Task::Delivery { delivery, .. } = &task else { return Taken::Failed(task) };
+        match deliver(&delivery.intent, delivery.floor, &self.rows, place) {
+            Err(_) => Taken::Failed(task),
+            Ok(None) => {
+                let at = self.end();
+                self.take(task, Ending::Delivered { at }, None, place)
+            }
+            Ok(change) => self.take(task, Ending::Delivered { at: place.point }, change, place),
+        }
+    }
+
+    /// Completes an intent whose other end has reached `there`.
+    pub(super) fn complete(&mut self, task: Task, open: (&Intent, LogPoint), place: Place<'_>) -> Taken {
+        match complete(open.0, open.1, &self.rows, place) {
+            Err(_) => Taken::Failed(task),
+            Ok(change) => self.take(task, Ending::Completed { at: place.point }, Some(change), place),
+        }
+    }
+
+    fn take(&mut self, task: Task, ending: Ending, change: Option<LoggedChange>, place: Place<'_>) -> Taken {
+        let writes = change.is_some();
+        if let Some(change) = change {
+            self.rows.apply(&change.rows, place.count);
+            self.bytes += change.rows.iter().map(row_bytes).sum::<usize>();
+            self.changes.push(change);
+        }
+        self.decided.push(Decided { task, ending, writes });
+        Taken::Decided
+    }
+}
+
+fn row_bytes(row: &RowWrite) -> usize {
+    let fields = match row {
+        RowWrite::PutObject(object) => object.data.bytes.len(),
+        RowWrite::PutAssociation(_, association) => association.data.bytes.len(),
+        RowWrite::PutIntent(intent) => {
+            let contents = intent.edges.iter().filter_map(|edge| edge.content.as_ref());
+            contents.map(|content| content.data.bytes.len()).sum()
+        }
+        _ => 0,
+    };
+    size_of::<RowWrite>() + fields
+}
