@@ -7,7 +7,7 @@
 
 use crate::flights::{Failure, FlightId, Flights, Landing};
 use crate::origin::Source;
-use crate::queues::{Entry, Queues};
+use crate::queues::Queues;
 use crate::{Basis, CacheCounters, Origin};
 use kith_types::Timestamp;
 use std::time::Duration;
@@ -62,9 +62,17 @@ pub enum Lookup<V> {
 #[derive(Debug)]
 pub struct NetworkCache<K, V, W> {
     options: CacheOptions,
-    queues: Queues<K, V>,
-    flights: Flights<K, W>,
+    queues: Queues<K, Kept<V>>,
+    flights: Flights<(K, Origin), W>,
     counters: CacheCounters,
+}
+
+/// A value, what it was read from, and when.
+#[derive(Debug)]
+struct Kept<V> {
+    source: Source,
+    value: V,
+    filled: Timestamp,
 }
 
 /// How old an entry is.
@@ -124,12 +132,13 @@ impl<K: Clone + Ord, V: Clone, W> NetworkCache<K, V, W> {
         now: Timestamp,
     ) -> Vec<W> {
         let Some((flight, waiters)) = self.flights.end(flight) else { return Vec::new() };
+        let (key, origin) = flight.key;
         // Versions go back too: what a rollback took out of service does not stand in the way.
-        let newer = !self.queues.is_over(&flight.key)
-            && self.queues.get(&flight.key).is_some_and(|entry| flight.origin < entry.source.origin);
-        let source = Source { origin: flight.origin, basis };
+        let newer = !self.queues.is_over(&key)
+            && self.queues.get(&key).is_some_and(|entry| origin < entry.value.source.origin);
+        let source = Source { origin, basis };
         let kept = match flight.keep && !newer {
-            true => self.queues.insert(flight.key, source, value, weight as u64, now),
+            true => self.queues.insert(key, Kept { source, value, filled: now }, weight as u64),
             false => None,
         };
         self.counters.note_kept(kept);
@@ -147,8 +156,8 @@ impl<K: Clone + Ord, V: Clone, W> NetworkCache<K, V, W> {
     /// `current` does not know, such as those of a dropped graph, goes at once. `O(entries)`.
     pub fn supersede(&mut self, current: impl Fn(&K) -> Option<Origin>) {
         self.counters.expired += self.queues.remove_all(|key| current(key).is_none());
-        self.queues.set_over(|key, source| current(key).is_some_and(|current| !source.serves(current)));
-        self.flights.disown(|key, origin| current(key).is_none_or(|it| it.component != origin.component));
+        self.queues.set_over(|key, kept| current(key).is_some_and(|current| !kept.source.serves(current)));
+        self.flights.disown(|(key, origin)| current(key).is_none_or(|it| it.component != origin.component));
     }
 
     /// What it has done so far, and what it holds.
@@ -163,24 +172,24 @@ impl<K: Clone + Ord, V: Clone, W> NetworkCache<K, V, W> {
 
     /// The entry, if it serves this version now. One that serves no later query is dropped.
     fn look(&mut self, key: &K, wanted: Origin, now: Timestamp) -> Option<(V, Age)> {
-        let entry = self.queues.get(key)?;
-        let age = self.age(entry, now);
-        if entry.source.is_older_than(wanted) || age == Age::Over {
+        let kept = &self.queues.get(key)?.value;
+        let age = self.age(kept, now);
+        if kept.source.is_older_than(wanted) || age == Age::Over {
             self.queues.remove(key);
             self.counters.expired += 1;
             return None;
         }
-        if !entry.source.serves(wanted) {
+        if !kept.source.serves(wanted) {
             return None;
         }
-        let value = entry.value.clone();
+        let value = kept.value.clone();
         self.queues.touch(key);
         Some((value, age))
     }
 
-    fn age(&self, entry: &Entry<K, V>, now: Timestamp) -> Age {
+    fn age(&self, kept: &Kept<V>, now: Timestamp) -> Age {
         let CacheOptions { fresh_for, stale_for, .. } = self.options;
-        match now.since(entry.filled) {
+        match now.since(kept.filled) {
             age if age <= fresh_for => Age::Fresh,
             age if age <= fresh_for.saturating_add(stale_for) => Age::Stale,
             _ => Age::Over,
@@ -188,21 +197,21 @@ impl<K: Clone + Ord, V: Clone, W> NetworkCache<K, V, W> {
     }
 
     fn fetch_or_join(&mut self, key: &K, origin: Origin) -> Lookup<V> {
-        if let Some(flight) = self.flights.find(key, origin) {
+        if let Some(flight) = self.flights.find(&(key.clone(), origin)) {
             self.counters.joined += 1;
             return Lookup::Join(flight);
         }
         self.counters.misses += 1;
-        Lookup::Fetch(self.flights.start(key.clone(), origin))
+        Lookup::Fetch(self.flights.start((key.clone(), origin)))
     }
 
     /// A flight for a stale entry, unless there is one.
     fn refresh(&mut self, key: &K, origin: Origin) -> Option<FlightId> {
-        if self.flights.find(key, origin).is_some() {
+        if self.flights.find(&(key.clone(), origin)).is_some() {
             return None;
         }
         self.counters.refreshes += 1;
-        Some(self.flights.start(key.clone(), origin))
+        Some(self.flights.start((key.clone(), origin)))
     }
 }
 

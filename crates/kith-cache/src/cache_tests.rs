@@ -16,7 +16,7 @@ fn at(seconds: u64) -> Timestamp {
 
 /// Room for ten entries of weight 0; fresh for 10 s, then stale for 5.
 fn cache() -> Cache {
-    let overhead = Queues::<u64, char>::OVERHEAD;
+    let overhead = Queues::<u64, Kept<char>>::OVERHEAD;
     let (fresh_for, stale_for) = (Duration::from_secs(10), Duration::from_secs(5));
     Cache::new(CacheOptions { bytes_max: 10 * overhead, fresh_for, stale_for })
 }

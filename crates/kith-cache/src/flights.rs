@@ -1,8 +1,7 @@
-//! One fetch per member and version at a time: the first to miss fetches, the
+//! One fetch per key at a time: the first to miss fetches, the
 //! others wait for it. A flight ends by landing or by failing for good; when only
 //! its leader fails (gone, out of time), the longest waiting one takes over.
 
-use crate::Origin;
 use std::collections::{BTreeMap, VecDeque};
 
 /// One fetch under way. Never reused.
@@ -32,13 +31,12 @@ pub enum Landing<W> {
 pub(crate) struct Flights<K, W> {
     next: u64,
     flights: BTreeMap<FlightId, Flight<K, W>>,
-    by_key: BTreeMap<(K, Origin), FlightId>,
+    by_key: BTreeMap<K, FlightId>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Flight<K, W> {
     pub(crate) key: K,
-    pub(crate) origin: Origin,
     /// Whether what it brings may be kept: not if its version was over before it landed.
     pub(crate) keep: bool,
     /// Longest waiting first. Bounded by the queries that the caller admits.
@@ -51,16 +49,15 @@ impl<K: Clone + Ord, W> Flights<K, W> {
     }
 
     /// The flight for a key, if there is one; a flight that will not be kept is none to join.
-    pub(crate) fn find(&self, key: &K, origin: Origin) -> Option<FlightId> {
-        // The map is small: fetches under way, not entries.
-        self.by_key.get(&(key.clone(), origin)).copied()
+    pub(crate) fn find(&self, key: &K) -> Option<FlightId> {
+        self.by_key.get(key).copied()
     }
 
-    pub(crate) fn start(&mut self, key: K, origin: Origin) -> FlightId {
+    pub(crate) fn start(&mut self, key: K) -> FlightId {
         let id = FlightId(self.next);
         self.next += 1;
-        self.by_key.insert((key.clone(), origin), id);
-        self.flights.insert(id, Flight { key, origin, keep: true, waiters: VecDeque::new() });
+        self.by_key.insert(key.clone(), id);
+        self.flights.insert(id, Flight { key, keep: true, waiters: VecDeque::new() });
         id
     }
 
@@ -79,7 +76,7 @@ impl<K: Clone + Ord, W> Flights<K, W> {
     pub(crate) fn end(&mut self, id: FlightId) -> Option<(Flight<K, W>, Vec<W>)> {
         let mut flight = self.flights.remove(&id)?;
         if flight.keep {
-            self.by_key.remove(&(flight.key.clone(), flight.origin));
+            self.by_key.remove(&flight.key);
         }
         let waiters = std::mem::take(&mut flight.waiters).into();
         Some((flight, waiters))
@@ -95,11 +92,11 @@ impl<K: Clone + Ord, W> Flights<K, W> {
     }
 
     /// Lets flights land without being kept, and nobody else join them.
-    pub(crate) fn disown(&mut self, mut which: impl FnMut(&K, Origin) -> bool) {
+    pub(crate) fn disown(&mut self, mut which: impl FnMut(&K) -> bool) {
         for flight in self.flights.values_mut() {
-            if flight.keep && which(&flight.key, flight.origin) {
+            if flight.keep && which(&flight.key) {
                 flight.keep = false;
-                self.by_key.remove(&(flight.key.clone(), flight.origin));
+                self.by_key.remove(&flight.key);
             }
         }
     }

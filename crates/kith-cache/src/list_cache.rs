@@ -8,7 +8,6 @@ use crate::origin::Source;
 use crate::queues::Queues;
 use crate::{Basis, CacheCounters, Origin};
 use kith_ops::EdgeSelector;
-use kith_types::Timestamp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,11 +17,18 @@ const LIST_SHARE: u64 = 64;
 /// Which lists of which graph, as a number.
 type Space = u32;
 
+/// A list, and what it was read from.
+#[derive(Debug)]
+struct Kept {
+    source: Source,
+    list: Arc<[u64]>,
+}
+
 /// The lists that one router keeps.
 #[derive(Debug)]
 pub struct ListCache {
     bytes_max: u64,
-    queues: Queues<(Space, u64), Arc<[u64]>>,
+    queues: Queues<(Space, u64), Kept>,
     /// Graph → edges → number. Edges are those of the graph's schema, so there are few.
     spaces: BTreeMap<String, BTreeMap<EdgeSelector, Space>>,
     counters: CacheCounters,
@@ -61,12 +67,12 @@ impl ListCache {
         let weight = size_of_val(&*list) as u64;
         let place = (self.space(graph, edge), key);
         let newer = !self.queues.is_over(&place)
-            && self.queues.get(&place).is_some_and(|entry| origin < entry.source.origin);
+            && self.queues.get(&place).is_some_and(|entry| origin < entry.value.source.origin);
         // Whether a member without edges exists is for all components of the graph to say.
         let basis = if list.is_empty() { Basis::Graph } else { Basis::Component };
         let fits = weight <= self.bytes_max / LIST_SHARE;
         let kept = match fits && !newer {
-            true => self.queues.insert(place, Source { origin, basis }, list, weight, Timestamp::ZERO),
+            true => self.queues.insert(place, Kept { source: Source { origin, basis }, list }, weight),
             false => None,
         };
         self.counters.note_kept(kept);
@@ -75,7 +81,7 @@ impl ListCache {
     /// Whether so many further lists, of so many ids together, would fit without pushing out any other that is of use:
     /// only then is it worth fetching them before anybody asks.
     pub fn has_room(&self, lists: u64, ids: u64) -> bool {
-        let lists = lists.saturating_mul(Queues::<(Space, u64), Arc<[u64]>>::OVERHEAD);
+        let lists = lists.saturating_mul(Queues::<(Space, u64), Kept>::OVERHEAD);
         let bytes = lists.saturating_add(ids.saturating_mul(size_of::<u64>() as u64));
         self.queues.bytes_of_use().saturating_add(bytes) <= self.bytes_max
     }
@@ -89,7 +95,8 @@ impl ListCache {
         }
         let of = |space: &Space| origins.get(space).copied().flatten();
         self.counters.expired += self.queues.remove_all(|(space, _)| of(space).is_none());
-        self.queues.set_over(|(space, _), source| of(space).is_some_and(|current| !source.serves(current)));
+        self.queues
+            .set_over(|(space, _), kept| of(space).is_some_and(|current| !kept.source.serves(current)));
     }
 
     /// What it has done so far, and what it holds.
@@ -98,8 +105,8 @@ impl ListCache {
     }
 
     fn one(&mut self, place: (Space, u64), wanted: Origin) -> Option<Arc<[u64]>> {
-        let entry = self.queues.get(&place).filter(|entry| entry.source.serves(wanted))?;
-        let list = Arc::clone(&entry.value);
+        let kept = Some(&self.queues.get(&place)?.value).filter(|kept| kept.source.serves(wanted))?;
+        let list = Arc::clone(&kept.list);
         self.queues.touch(&place);
         Some(list)
     }

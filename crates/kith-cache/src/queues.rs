@@ -7,8 +7,6 @@
 //! empties the cache of the popular ones. Entries of superseded versions leave first.
 
 use crate::lists::{Lists, Slot};
-use crate::origin::Source;
-use kith_types::Timestamp;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const OVER: usize = 0;
@@ -25,9 +23,7 @@ const HITS_MAX: u8 = 3;
 #[derive(Debug)]
 pub(crate) struct Entry<K, V> {
     pub(crate) key: K,
-    pub(crate) source: Source,
     pub(crate) value: V,
-    pub(crate) filled: Timestamp,
     weight: u64,
     hits: u8,
 }
@@ -66,14 +62,7 @@ impl<K: Clone + Ord, V> Queues<K, V> {
 
     /// Keeps a value in place of what the key had. Returns how many entries had to go;
     /// `None` if the value alone is too heavy, and nothing changed.
-    pub(crate) fn insert(
-        &mut self,
-        key: K,
-        source: Source,
-        value: V,
-        weight: u64,
-        filled: Timestamp,
-    ) -> Option<u64> {
+    pub(crate) fn insert(&mut self, key: K, value: V, weight: u64) -> Option<u64> {
         let weight = weight.saturating_add(Self::OVERHEAD);
         if self.bytes_max < weight {
             return None;
@@ -85,7 +74,7 @@ impl<K: Clone + Ord, V> Queues<K, V> {
         }
         let list = if known { MAIN } else { SMALL };
         self.bytes[list] += weight;
-        let slot = self.lists.push(list, Entry { key: key.clone(), source, value, filled, weight, hits: 0 });
+        let slot = self.lists.push(list, Entry { key: key.clone(), value, weight, hits: 0 });
         self.entries.insert(key, slot);
         Some(evicted)
     }
@@ -108,10 +97,10 @@ impl<K: Clone + Ord, V> Queues<K, V> {
     }
 
     /// Puts entries in the queue of those that leave first. `O(entries)`, once per new version.
-    pub(crate) fn set_over(&mut self, mut which: impl FnMut(&K, Source) -> bool) {
+    pub(crate) fn set_over(&mut self, mut which: impl FnMut(&K, &V) -> bool) {
         for slot in self.lists.slots() {
             let entry = self.lists.get(slot);
-            if self.lists.list(slot) != OVER && which(&entry.key, entry.source) {
+            if self.lists.list(slot) != OVER && which(&entry.key, &entry.value) {
                 self.shift(slot, OVER);
             }
         }
