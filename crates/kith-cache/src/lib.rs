@@ -26,6 +26,7 @@ mod counters;
 mod flights;
 mod list_cache;
 mod lists;
+pub mod live;
 mod origin;
 mod owner;
 mod queues;

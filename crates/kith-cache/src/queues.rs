@@ -52,6 +52,28 @@ impl<K: Clone + Ord, V> Queues<K, V> {
         self.entries.get(key).map(|&slot| self.lists.get(slot))
     }
 
+    /// The value, to change it in place; [`Queues::reweigh`] afterwards.
+    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.entries.get(key).map(|&slot| &mut self.lists.get_mut(slot).value)
+    }
+
+    /// Gives an entry the weight of its changed value. Returns how many entries had to go, possibly this one too.
+    pub(crate) fn reweigh(&mut self, key: &K, weight: u64) -> u64 {
+        let Some(&slot) = self.entries.get(key) else { return 0 };
+        let weight = weight.saturating_add(Self::OVERHEAD);
+        if self.bytes_max < weight {
+            return u64::from(self.remove(key));
+        }
+        let was = std::mem::replace(&mut self.lists.get_mut(slot).weight, weight);
+        let bytes = &mut self.bytes[self.lists.list(slot)];
+        *bytes = *bytes - was + weight;
+        let mut evicted = 0;
+        while self.bytes_max < self.total_bytes() {
+            evicted += u64::from(self.evict());
+        }
+        evicted
+    }
+
     /// Remembers that the entry was asked for.
     pub(crate) fn touch(&mut self, key: &K) {
         if let Some(&slot) = self.entries.get(key) {

@@ -1,0 +1,140 @@
+//! Answers from what is in memory, also to queries that nobody asked before (TAO §5.1), and what must be read for the others.
+
+use super::entry::{Entry, Value};
+use super::guards::Guard;
+use super::key::{FillKey, Key};
+use super::partition::PartitionCache;
+use super::query::{Answer, Answered, Memory, Need, Query, Reply, Standing};
+use kith_live::{ListKey, RowQuery};
+use kith_types::{LogPoint, Timestamp};
+use std::sync::Arc;
+
+/// An answer, or the rows that it needs.
+pub(super) type Found = Result<Answered, Vec<RowQuery>>;
+
+impl<W> PartitionCache<'_, W> {
+    /// Answers a query, or says what to do.
+    pub fn ask(&mut self, query: &Query, need: Need<'_>, now: Timestamp) -> Reply {
+        let standing = self.standing(need.after, now);
+        let memory = match need.memory {
+            Memory::IfFresh if standing == Standing::NotFresh => Memory::Bypass,
+            other => other,
+        };
+        let missing = match self.find(query, Need { memory, ..need }) {
+            Ok(answered) => {
+                self.store.counters.hits += 1;
+                return Reply::Answer(answered);
+            }
+            Err(missing) => missing,
+        };
+        match (need.memory, standing) {
+            (Memory::Bypass, _) => self.store.counters.bypassed += 1,
+            (Memory::IfFresh, Standing::NotFresh) => return Reply::NotFresh,
+            _ if self.is_behind(need.after) => return Reply::Wait,
+            _ => self.store.counters.misses += 1,
+        }
+        Reply::Missing(missing)
+    }
+
+    /// Whether the cache can answer a query from memory that requires the place `after`.
+    pub fn standing(&self, after: LogPoint, now: Timestamp) -> Standing {
+        if !self.partition.freshness.is_fresh(now) {
+            return Standing::NotFresh;
+        }
+        if self.is_behind(after) { Standing::Wait } else { Standing::Now }
+    }
+
+    /// A place for answers that need no rows, and so hold at every place.
+    pub(super) fn anywhere(&self, need: Need<'_>) -> LogPoint {
+        self.partition.applied.max(need.after)
+    }
+
+    fn is_behind(&self, after: LogPoint) -> bool {
+        self.partition.applied < after
+    }
+
+    fn find(&mut self, query: &Query, need: Need<'_>) -> Found {
+        match query {
+            Query::Objects(ids) => self.objects(ids, need),
+            Query::Count(list) => match self.count(*list, need) {
+                Some((count, at)) => Ok(Answered { answer: Answer::Count(count), from: at, until: at }),
+                None => Err(vec![RowQuery::Count(*list)]),
+            },
+            Query::Get { list, ids, high, low } => self.get(*list, ids, (*low, *high), need),
+            Query::Range { list, start, limit } => self.range(*list, *start, *limit, need),
+            Query::TimeRange { list, high, low, limit } => {
+                self.time_range(*list, (*low, *high), *limit, need)
+            }
+        }
+    }
+
+    fn objects(&mut self, ids: &[u64], need: Need<'_>) -> Found {
+        let (mut objects, mut missing, mut span) = (Vec::new(), Vec::new(), Span::default());
+        for &id in ids {
+            match self.look(FillKey::Entry(Key::Object(id)), need) {
+                Some((entry, at)) => {
+                    span.add(at);
+                    objects.push(match &entry.value {
+                        Value::Object(object) => object.clone(),
+                        Value::Association(_) | Value::Count(_) | Value::List(_) => None,
+                    });
+                }
+                None => missing.push(RowQuery::Object(id)),
+            }
+        }
+        if missing.is_empty() {
+            Ok(span.answered(Answer::Objects(objects), self.anywhere(need)))
+        } else {
+            Err(missing)
+        }
+    }
+
+    /// The length of a list, and as of where.
+    pub(super) fn count(&mut self, list: ListKey, need: Need<'_>) -> Option<(u64, LogPoint)> {
+        if let Some((entry, at)) = self.look(FillKey::Entry(Key::Count(list)), need)
+            && let Value::Count(count) = entry.value
+        {
+            return Some((count, at));
+        }
+        let (entry, at) = self.look(FillKey::Entry(Key::Prefix(list)), need)?;
+        let prefix = entry.prefix().filter(|prefix| prefix.is_whole())?;
+        Some((prefix.items().len() as u64, at))
+    }
+
+    /// The value of a key, and the place as of which it is. What was read for the query comes first: the entry in memory may be
+    /// a shorter part of the same list.
+    pub(super) fn look(&mut self, key: FillKey, need: Need<'_>) -> Option<(Arc<Entry>, LogPoint)> {
+        let applied = self.partition.applied;
+        let wait = self.partition.guards.hold(Guard::WaitApplied);
+        let reaches = |at: LogPoint| need.after <= at || !wait;
+        let current = |at: LogPoint| reaches(at.max(applied)) && self.is_current(key, at);
+        let read = need.filled.iter().find(|filled| filled.key == key && current(filled.entry.at));
+        if let Some(filled) = read {
+            return Some((Arc::clone(&filled.entry), filled.entry.at.max(applied)));
+        }
+        let FillKey::Entry(key) = key else { return None };
+        if need.memory == Memory::Bypass {
+            return None;
+        }
+        let entry = self.store.read((self.id, key), self.partition.epoch)?;
+        let at = entry.at.max(applied);
+        reaches(at).then_some((entry, at))
+    }
+}
+
+/// The places as of which the parts of an answer are.
+#[derive(Default)]
+pub(super) struct Span(Option<(LogPoint, LogPoint)>);
+
+impl Span {
+    pub(super) fn add(&mut self, at: LogPoint) {
+        let (from, until) = self.0.unwrap_or((at, at));
+        self.0 = Some((from.min(at), until.max(at)));
+    }
+
+    /// The answer. Without parts it holds `anywhere`.
+    pub(super) fn answered(self, answer: Answer, anywhere: LogPoint) -> Answered {
+        let (from, until) = self.0.unwrap_or((anywhere, anywhere));
+        Answered { answer, from, until }
+    }
+}

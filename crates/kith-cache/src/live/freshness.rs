@@ -1,0 +1,135 @@
+//! Proofs that a follower is not behind. The follower asks at a time of its own clock, and the leader reads the end of the log
+//! from the primary database after the question arrived. Whatever was committed before the follower asked is therefore at or
+//! below that end. What a leader sends unasked proves nothing: it may have been delayed, or the leader deposed.
+
+use super::guards::{Guard, Guards};
+use kith_types::{LogPoint, Timestamp};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Questions without a reply, and proofs that wait for changes, are forgotten beyond this number, oldest first: later ones
+/// prove more.
+const OPEN_MAX: usize = 8;
+
+/// Names one question to the leader. It is unique for one follower since its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Nonce(pub u64);
+
+/// Until when the cache of a partition may answer.
+#[derive(Debug)]
+pub(crate) struct Freshness {
+    stale_max: Duration,
+    pub(crate) guards: Guards,
+    next: u64,
+    /// Questions without a reply, and when they were asked.
+    asked: VecDeque<(Nonce, Timestamp)>,
+    /// Proofs of places that are not applied yet, and until when they hold.
+    proofs: VecDeque<(LogPoint, Timestamp)>,
+    /// The cache may answer before this time.
+    until: Timestamp,
+}
+
+impl Freshness {
+    /// Not fresh; a proof holds for `stale_max`.
+    pub(crate) fn new(stale_max: Duration) -> Self {
+        Self {
+            stale_max,
+            guards: Guards::default(),
+            next: 0,
+            asked: VecDeque::new(),
+            proofs: VecDeque::new(),
+            until: Timestamp::ZERO,
+        }
+    }
+
+    /// A question to the leader, asked now.
+    pub(crate) fn ask(&mut self, now: Timestamp) -> Nonce {
+        let nonce = Nonce(self.next);
+        self.next += 1;
+        push(&mut self.asked, (nonce, now));
+        nonce
+    }
+
+    /// The leader's reply: the end of the log when it read it.
+    pub(crate) fn replied(&mut self, nonce: Nonce, end: LogPoint, applied: LogPoint, now: Timestamp) {
+        let place = self.asked.iter().position(|(asked, _)| *asked == nonce);
+        let asked = place.and_then(|place| self.asked.remove(place)).map(|(_, at)| at);
+        let from = match asked {
+            Some(at) if self.guards.hold(Guard::OwnClock) => at,
+            None if self.guards.hold(Guard::OwnNonce) => return,
+            _ => now,
+        };
+        push(&mut self.proofs, (end, from + self.stale_max));
+        self.applied(applied);
+    }
+
+    /// The cache has applied everything up to `applied`.
+    pub(crate) fn applied(&mut self, applied: LogPoint) {
+        let until = &mut self.until;
+        self.proofs.retain(|(end, holds)| {
+            let reached = *end <= applied;
+            if reached {
+                *until = (*until).max(*holds);
+            }
+            !reached
+        });
+    }
+
+    /// Whether the cache may answer now.
+    pub(crate) fn is_fresh(&self, now: Timestamp) -> bool {
+        now < self.until
+    }
+
+    pub(crate) fn until(&self) -> Timestamp {
+        self.until
+    }
+
+    /// Forgets all proofs: what was applied is not the history of the log.
+    pub(crate) fn reset(&mut self) {
+        self.asked.clear();
+        self.proofs.clear();
+        self.until = Timestamp::ZERO;
+    }
+}
+
+fn push<T>(queue: &mut VecDeque<T>, value: T) {
+    if queue.len() == OPEN_MAX {
+        queue.pop_front();
+    }
+    queue.push_back(value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn a_proof_holds_from_the_question_and_once_its_place_is_applied() {
+        let mut fresh = Freshness::new(Duration::from_secs(2));
+        assert!(!fresh.is_fresh(at(0)));
+        let nonce = fresh.ask(at(100));
+        fresh.replied(nonce, LogPoint::new(1, 5), LogPoint::new(1, 4), at(900));
+        assert!(!fresh.is_fresh(at(900)));
+        fresh.applied(LogPoint::new(1, 5));
+        assert!(fresh.is_fresh(at(2_099)) && !fresh.is_fresh(at(2_100)));
+        fresh.replied(nonce, LogPoint::new(1, 5), LogPoint::new(1, 5), at(2_200));
+        assert!(!fresh.is_fresh(at(2_200)), "a question is answered once");
+        fresh.reset();
+        assert!(!fresh.is_fresh(at(0)));
+    }
+
+    #[test]
+    fn questions_and_proofs_are_bounded() {
+        let mut fresh = Freshness::new(Duration::from_secs(2));
+        let nonces: Vec<Nonce> = (0..20).map(|second| fresh.ask(at(second * 1_000))).collect();
+        assert_eq!(fresh.asked.len(), OPEN_MAX);
+        fresh.replied(nonces[0], LogPoint::default(), LogPoint::default(), at(0));
+        assert!(!fresh.is_fresh(at(0)), "it was forgotten");
+        fresh.replied(nonces[19], LogPoint::default(), LogPoint::default(), at(20_000));
+        assert!(fresh.is_fresh(at(20_999)));
+    }
+}

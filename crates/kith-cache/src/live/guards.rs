@@ -1,0 +1,44 @@
+//! The rules that keep answers right. Tests switch one off at a time, and show that an answer is then wrong.
+
+/// One rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(test), allow(dead_code, reason = "all rules hold outside of tests"))]
+pub(crate) enum Guard {
+    /// An entry ignores changes up to the place at which it was read.
+    IgnoreOlderChanges,
+    /// A fill is refused if its key has changed since.
+    RefuseChanged,
+    /// A fill is refused if it was read before the memory of changes begins.
+    RefuseBeforeMemory,
+    /// After a jump the memory of changes begins at its target.
+    MemoryBeginsAtJump,
+    /// Entries and fills of a history that a database has lost do not count.
+    LostHistory,
+    /// A reply proves freshness only if it answers a question of this follower.
+    OwnNonce,
+    /// A proof holds from the time at which the follower asked, by its own clock.
+    OwnClock,
+    /// A read is answered only once the place that it requires was applied.
+    WaitApplied,
+    /// A verification counts only for requests that arrived before it began.
+    VerifyAfterArrival,
+}
+
+/// Which rules hold.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Guards {
+    #[cfg(test)]
+    pub(crate) off: Option<Guard>,
+}
+
+impl Guards {
+    #[cfg(not(test))]
+    pub(crate) fn hold(self, _: Guard) -> bool {
+        true
+    }
+
+    #[cfg(test)]
+    pub(crate) fn hold(self, guard: Guard) -> bool {
+        self.off != Some(guard)
+    }
+}

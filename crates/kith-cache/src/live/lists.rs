@@ -1,0 +1,205 @@
+//! Queries of association lists, answered from lengths, prefixes and single associations.
+
+use super::ask::{Found, Span};
+use super::entry::Value;
+use super::key::{FillKey, Key};
+use super::partition::PartitionCache;
+use super::prefix::Prefix;
+use super::query::{Answer, Answered, Need, Start};
+use super::store::PREFIX_MAX;
+use kith_live::{Association, ListKey, ListPlace, RowQuery};
+use kith_types::LogPoint;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The shortest prefix that is read: most lists are shorter, and are then known as a whole.
+const PREFIX_MIN: u32 = 64;
+
+/// If no part of a list is known and more associations than this are looked for, the list is read first.
+const ASSOCIATIONS_FIRST: usize = 16;
+
+/// The part of a list that is wanted: from `start` on, while the time is at least `low`.
+#[derive(Clone, Copy)]
+struct Window {
+    start: Start,
+    low: u64,
+    limit: u32,
+}
+
+impl<W> PartitionCache<'_, W> {
+    pub(super) fn range(&mut self, list: ListKey, start: Start, limit: u32, need: Need<'_>) -> Found {
+        self.window(list, Window { start, low: 0, limit }, need)
+    }
+
+    pub(super) fn time_range(
+        &mut self,
+        list: ListKey,
+        (low, high): (u64, u64),
+        limit: u32,
+        need: Need<'_>,
+    ) -> Found {
+        if high < low {
+            return Ok(self.nothing(self.anywhere(need)));
+        }
+        let start = match high.checked_add(1) {
+            Some(time) => Start::After(ListPlace { time, id2: u64::MAX }),
+            None => Start::Index(0),
+        };
+        self.window(list, Window { start, low, limit }, need)
+    }
+
+    pub(super) fn get(
+        &mut self,
+        list: ListKey,
+        ids: &[u64],
+        (low, high): (u64, u64),
+        need: Need<'_>,
+    ) -> Found {
+        let mut wanted: BTreeSet<u64> = ids.iter().copied().collect();
+        if wanted.is_empty() || high < low {
+            return Ok(self.nothing(self.anywhere(need)));
+        }
+        let length = self.count(list, need);
+        if let Some((0, at)) = length {
+            return Ok(self.nothing(at));
+        }
+        let (mut found, mut span) = (BTreeMap::new(), Span::default());
+        let known = self.look(FillKey::Entry(Key::Prefix(list)), need);
+        if let Some((entry, at)) = &known
+            && let Some(prefix) = entry.prefix()
+        {
+            let before = wanted.len();
+            let here = prefix.items().iter().filter(|item| wanted.remove(&item.id2));
+            found.extend(here.map(|item| (item.place(), item.clone())).collect::<Vec<_>>());
+            // Of those that are not in the prefix, an association with a time in the bounds would be.
+            wanted.retain(|id2| !prefix.covers(ListPlace { time: low, id2: *id2 }));
+            if wanted.len() < before {
+                span.add(*at);
+            }
+        }
+        wanted.retain(|id2| match self.look(FillKey::Entry(Key::Association(list.to(*id2))), need) {
+            Some((entry, at)) => {
+                span.add(at);
+                if let Value::Association(Some(item)) = &entry.value {
+                    found.insert(item.place(), item.clone());
+                }
+                false
+            }
+            None => true,
+        });
+        if !wanted.is_empty() {
+            return Err(missing_associations(list, &wanted, known.is_some(), length.is_some()));
+        }
+        let items = found.into_values().filter(|item: &Association| (low..=high).contains(&item.time));
+        Ok(span.answered(Answer::Associations(items.collect()), self.anywhere(need)))
+    }
+
+    fn window(&mut self, list: ListKey, window: Window, need: Need<'_>) -> Found {
+        if window.limit == 0 {
+            return Ok(self.nothing(self.anywhere(need)));
+        }
+        let length = self.count(list, need);
+        if let Some((0, at)) = length {
+            return Ok(self.nothing(at));
+        }
+        let known = self.look(FillKey::Entry(Key::Prefix(list)), need);
+        if let Some((entry, at)) = &known
+            && let Some(items) = entry.prefix().and_then(|prefix| window.of(prefix))
+        {
+            return Ok(Answered { answer: Answer::Associations(items), from: *at, until: *at });
+        }
+        if let Start::After(place) = window.start
+            && let Some((entry, at)) = self.look(FillKey::Page(list, place, window.limit), need)
+            && let Some(page) = entry.prefix()
+        {
+            let items = window.take(page.items());
+            return Ok(Answered { answer: Answer::Associations(items), from: at, until: at });
+        }
+        let known = known.as_ref().and_then(|(entry, _)| entry.prefix());
+        Err(window.missing(list, known, length.is_some()))
+    }
+
+    fn nothing(&self, at: LogPoint) -> Answered {
+        Answered { answer: Answer::Associations(Vec::new()), from: at, until: at }
+    }
+}
+
+impl Window {
+    /// The wanted part of a list, if the prefix contains it.
+    fn of(&self, prefix: &Prefix) -> Option<Vec<Association>> {
+        let items = prefix.items();
+        let found = self.take(items.get(self.first(items)..).unwrap_or_default());
+        let full = found.len() as u64 == u64::from(self.limit);
+        // Everything with such a time, or a later one, is in the prefix.
+        let ended = prefix.covers(ListPlace { time: self.low, id2: u64::MAX });
+        (full || ended).then_some(found)
+    }
+
+    /// The index at which it begins.
+    fn first(&self, items: &[Association]) -> usize {
+        match self.start {
+            Start::Index(index) => index as usize,
+            Start::After(place) => items.partition_point(|item| item.place() <= place),
+        }
+    }
+
+    fn take(&self, items: &[Association]) -> Vec<Association> {
+        items.iter().take(self.limit as usize).take_while(|item| self.low <= item.time).cloned().collect()
+    }
+
+    /// What to read: a longer prefix if that is short enough to be kept, and otherwise the wanted part alone.
+    fn missing(&self, list: ListKey, known: Option<&Prefix>, length_is_known: bool) -> Vec<RowQuery> {
+        let page = match self.start {
+            Start::After(after) => Some(RowQuery::List { list, after: Some(after), limit: self.limit }),
+            Start::Index(_) => None,
+        };
+        let prefix = |limit| RowQuery::List { list, after: None, limit };
+        let Some(known) = known else {
+            let first = if let Start::Index(index) = self.start { index } else { 0 };
+            let mut rows = vec![prefix(rounded(first.saturating_add(self.limit)))];
+            rows.extend(page);
+            if !length_is_known {
+                rows.push(RowQuery::Count(list));
+            }
+            return rows;
+        };
+        let near = match self.start {
+            Start::Index(_) => true,
+            Start::After(place) => known.covers(place),
+        };
+        let first = u32::try_from(self.first(known.items())).unwrap_or(u32::MAX);
+        let wanted = first.saturating_add(self.limit);
+        match page {
+            Some(page) if !near || PREFIX_MAX < wanted as usize => vec![page],
+            _ => {
+                let grown = u32::try_from(2 * known.items().len()).unwrap_or(u32::MAX);
+                vec![prefix(rounded(wanted.max(grown.min(PREFIX_MAX as u32))))]
+            }
+        }
+    }
+}
+
+/// The length of the prefix to read if `wanted` associations are needed.
+fn rounded(wanted: u32) -> u32 {
+    let most = PREFIX_MAX as u32;
+    if most <= wanted { wanted } else { wanted.next_power_of_two().clamp(PREFIX_MIN, most) }
+}
+
+/// What to read for associations that are neither in the known prefix nor proven to be absent.
+fn missing_associations(
+    list: ListKey,
+    wanted: &BTreeSet<u64>,
+    prefix_is_known: bool,
+    length_is_known: bool,
+) -> Vec<RowQuery> {
+    let mut rows = Vec::new();
+    if !prefix_is_known {
+        rows.push(RowQuery::List { list, after: None, limit: PREFIX_MIN });
+        if !length_is_known {
+            rows.push(RowQuery::Count(list));
+        }
+    }
+    if prefix_is_known || wanted.len() <= ASSOCIATIONS_FIRST {
+        rows.extend(wanted.iter().map(|id2| RowQuery::Association(list.to(*id2))));
+    }
+    rows
+}

@@ -1,0 +1,132 @@
+//! Caches that follow the log of a partition of a live graph (TAO §5; `docs/design/0019-live-graph.md`).
+//!
+//! [`LiveCaches`] holds the entries of all partitions of a node, bounded in bytes together: objects, the newest parts of
+//! association lists, the lengths of lists, and proofs that something is absent. Each partition has a [`PartitionCache`],
+//! which applies the changes of the log in order and answers queries as of a place in it. What it cannot answer it names as
+//! [`kith_live::RowQuery`]s; the rows come back with the place at which they were read, and count only if they are not
+//! older than what was applied. It answers from memory only while a proof of [freshness](PartitionCache::ask_freshness) holds.
+//!
+//! Reading databases, waiting, and the clock are the caller's. Undo information for graph queries is not kept here.
+//!
+//! ```
+//! use kith_cache::live::{Answer, Begin, LiveCacheOptions, LiveCaches, Need, Query, Reply};
+//! use kith_live::{Change, RowAnswer, RowQuery};
+//! use kith_types::{LogPoint, PartitionId, Timestamp};
+//!
+//! let mut caches: LiveCaches<u32> = LiveCaches::new(LiveCacheOptions::default());
+//! let mut cache = caches.open(PartitionId(3), LogPoint::new(1, 7));
+//! let now = Timestamp::ZERO;
+//! let nonce = cache.ask_freshness(now);
+//! cache.prove_freshness(nonce, LogPoint::new(1, 7), now);
+//!
+//! let query = Query::Objects(vec![42]);
+//! let Reply::Missing(rows) = cache.ask(&query, Need::default(), now) else { panic!("it is empty") };
+//! assert_eq!(rows, [RowQuery::Object(42)]);
+//! let Begin::Fetch(flight) = cache.begin(&rows[0]) else { panic!("nobody else reads it") };
+//! let landed = cache.land(flight, LogPoint::new(1, 8), &rows[0], &RowAnswer::Object(None));
+//! assert!(landed.filled.is_some(), "it is as new as what was applied");
+//!
+//! let Reply::Answer(answered) = cache.ask(&query, Need::default(), now) else { panic!("it was filled") };
+//! assert_eq!((answered.answer, answered.until), (Answer::Objects(vec![None]), LogPoint::new(1, 8)));
+//! ```
+
+mod ask;
+mod entry;
+mod freshness;
+mod guards;
+mod key;
+mod lists;
+mod partition;
+mod pending;
+mod prefix;
+mod query;
+mod recent;
+mod store;
+mod verifier;
+
+#[cfg(test)]
+mod tests;
+
+pub use freshness::Nonce;
+pub use partition::{Begin, Filled, Landed, PartitionCache, Progress};
+pub use query::{Answer, Answered, Memory, Need, Query, Reply, Standing, Start};
+pub use verifier::{Verified, Verifier};
+
+use crate::CacheCounters;
+use freshness::Freshness;
+use kith_types::{LogPoint, PartitionId};
+use partition::Partition;
+use recent::Recent;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use store::Store;
+
+/// Bounds of [`LiveCaches`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LiveCacheOptions {
+    /// Bytes of all entries together, their keys and places included.
+    pub bytes_max: u64,
+    /// A partition answers from memory for this long after it asked for the end of the log.
+    pub stale_max: Duration,
+    /// Changes are remembered for this long, so that older fills can be refused. Longer than any read of the database takes.
+    pub recent_for: Duration,
+    /// And at most so many changes of each partition, at about 100 bytes each.
+    pub recent_max: usize,
+    /// The most reads of the database that are under way for each partition.
+    pub fills_max: usize,
+}
+
+impl Default for LiveCacheOptions {
+    /// 256 MiB; fresh for 2 seconds; 3 minutes and 16,384 changes are remembered; 64 fills.
+    fn default() -> Self {
+        Self {
+            bytes_max: 256 << 20,
+            stale_max: Duration::from_secs(2),
+            recent_for: Duration::from_secs(180),
+            recent_max: 16_384,
+            fills_max: 64,
+        }
+    }
+}
+
+/// The caches of the partitions of one node. A node with many cores may have several, each with its share of the bytes.
+#[derive(Debug)]
+pub struct LiveCaches<W> {
+    options: LiveCacheOptions,
+    store: Store,
+    partitions: BTreeMap<PartitionId, Partition<W>>,
+}
+
+impl<W> LiveCaches<W> {
+    /// No partitions yet.
+    pub fn new(options: LiveCacheOptions) -> Self {
+        Self { options, store: Store::new(options.bytes_max), partitions: BTreeMap::new() }
+    }
+
+    /// Begins to follow the log of a partition after `at`, with an empty cache, in place of the one that it may have had.
+    pub fn open(&mut self, id: PartitionId, at: LogPoint) -> PartitionCache<'_, W> {
+        let LiveCacheOptions { stale_max, recent_for, recent_max, fills_max, .. } = self.options;
+        let recent = Recent::new(at, recent_for, recent_max);
+        let epoch = self.store.next_epoch();
+        let partition = Partition::new(epoch, at, recent, Freshness::new(stale_max), fills_max);
+        let partition = self.partitions.entry(id).insert_entry(partition).into_mut();
+        PartitionCache { id, partition, store: &mut self.store }
+    }
+
+    /// Stops following a partition. Its entries make room as they are found. Whoever waits for one of its fills is dropped.
+    pub fn close(&mut self, id: PartitionId) {
+        self.partitions.remove(&id);
+    }
+
+    /// The cache of a partition; `None` if it is not followed.
+    pub fn partition(&mut self, id: PartitionId) -> Option<PartitionCache<'_, W>> {
+        let partition = self.partitions.get_mut(&id)?;
+        Some(PartitionCache { id, partition, store: &mut self.store })
+    }
+
+    /// What the caches have done so far, and what they hold.
+    pub fn counters(&self) -> CacheCounters {
+        let flights = self.partitions.values().map(Partition::flight_count).sum::<usize>() as u64;
+        CacheCounters { flights, ..self.store.counters() }
+    }
+}

@@ -1,0 +1,336 @@
+//! The cache of one partition: it follows the log, and takes fills that are not older than what it has applied.
+
+use super::entry::Entry;
+use super::freshness::{Freshness, Nonce};
+use super::guards::{Guard, Guards};
+use super::key::{FillKey, Key};
+use super::pending::Pending;
+use super::recent::Recent;
+use super::store::{Held, Store};
+use crate::flights::{Failure, FlightId, Flights, Landing};
+use kith_live::{Change, Effect, RowAnswer, RowQuery};
+use kith_types::{LogPoint, PartitionId, Position, Term, Timestamp};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Fills that are ahead of the cache may be of this many terms; beyond, the cache is emptied.
+const TERMS_AHEAD_MAX: usize = 16;
+
+/// What is known of one partition, apart from its entries.
+#[derive(Debug)]
+pub(super) struct Partition<W> {
+    /// Entries of another epoch do not count.
+    pub(super) epoch: u64,
+    pub(super) applied: LogPoint,
+    pub(super) recent: Recent,
+    pub(super) freshness: Freshness,
+    pub(super) guards: Guards,
+    flights: Flights<FillKey, W>,
+    fills_max: usize,
+    /// What changed while a fill is under way.
+    pending: BTreeMap<FillKey, Pending>,
+    /// By term, the greatest position at which an entry was read that the cache had not applied.
+    ahead: BTreeMap<Term, Position>,
+}
+
+impl<W> Partition<W> {
+    pub(super) fn new(
+        epoch: u64,
+        at: LogPoint,
+        recent: Recent,
+        freshness: Freshness,
+        fills_max: usize,
+    ) -> Self {
+        Self {
+            epoch,
+            applied: at,
+            recent,
+            freshness,
+            guards: Guards::default(),
+            flights: Flights::new(),
+            fills_max,
+            pending: BTreeMap::new(),
+            ahead: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn flight_count(&self) -> usize {
+        self.flights.len()
+    }
+}
+
+/// The cache of one partition, borrowed from [`super::LiveCaches`]. `W` stands for one who waits for a fill, such as the
+/// sending end of a channel.
+#[derive(Debug)]
+pub struct PartitionCache<'a, W> {
+    pub(super) id: PartitionId,
+    pub(super) partition: &'a mut Partition<W>,
+    pub(super) store: &'a mut Store,
+}
+
+/// What became of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "after a gap, the log must be read"]
+pub enum Progress {
+    /// The cache has applied it.
+    Applied,
+    /// The cache had applied it before, or it is of a term that has ended.
+    Known,
+    /// Changes before it are missing: read the log after this place. If the log does not contain this place any more, or not
+    /// the changes that follow it, [`PartitionCache::jump`].
+    Gap {
+        /// What the cache has applied.
+        after: LogPoint,
+    },
+}
+
+/// Whether to read rows for a miss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// Read them, and report to [`PartitionCache::land`] or [`PartitionCache::failed`].
+    Fetch(FlightId),
+    /// They are being read: [`PartitionCache::join`].
+    Join(FlightId),
+    /// The partition has as many reads under way as it may. Refuse the request as overloaded.
+    Busy,
+    /// Rows of this kind are not cached: read them without a flight.
+    Uncached,
+}
+
+/// Rows that were read for the cache and are valid, whether or not they were kept. Whoever waited for them passes them to
+/// [`PartitionCache::ask`], so that an answer does not depend on whether they were evicted meanwhile.
+#[derive(Clone, Debug)]
+pub struct Filled {
+    pub(super) key: FillKey,
+    pub(super) entry: Arc<Entry>,
+}
+
+/// How a flight ended.
+#[derive(Debug)]
+pub struct Landed<W> {
+    /// The rows; `None` if they were read before a change that the cache has applied, and must be read again.
+    pub filled: Option<Filled>,
+    /// Who waits for them. Each asks again, with the rows if there are any.
+    pub waiters: Vec<W>,
+}
+
+impl<W> PartitionCache<'_, W> {
+    /// The last place of the log that the cache has applied.
+    pub fn applied(&self) -> LogPoint {
+        self.partition.applied
+    }
+
+    /// Applies what one position of the log changed. The caller passes on changes of a log that contains [`Self::applied`]:
+    /// whoever subscribes to a leader lets the leader check this first.
+    pub fn apply(&mut self, point: LogPoint, change: &Change, now: Timestamp) -> Progress {
+        let applied = self.partition.applied;
+        if point <= applied {
+            return Progress::Known;
+        }
+        if point.position != applied.position.next() {
+            return Progress::Gap { after: applied };
+        }
+        self.move_to(point);
+        for effect in &change.effects {
+            self.touch(point, effect, now);
+        }
+        self.partition.recent.forget(now);
+        Progress::Applied
+    }
+
+    /// A later term began at the position that the cache has applied: the log ends at `point`, and no change is missing. As
+    /// for [`Self::apply`], the caller knows that the log contains [`Self::applied`].
+    pub fn begin_term(&mut self, point: LogPoint) -> Progress {
+        let applied = self.partition.applied;
+        if point <= applied {
+            return Progress::Known;
+        }
+        if point.position != applied.position {
+            return Progress::Gap { after: applied };
+        }
+        self.move_to(point);
+        Progress::Applied
+    }
+
+    /// Empties the cache and goes on from `at`, because the log does not reach back to [`Self::applied`], or does not contain
+    /// it. Fills that were read before `at` are refused. `O(1)`, apart from the fills under way.
+    pub fn jump(&mut self, at: LogPoint) {
+        self.partition.applied = at;
+        self.partition.freshness.reset();
+        if self.partition.guards.hold(Guard::MemoryBeginsAtJump) {
+            self.partition.recent.begin(at);
+        }
+        self.forget_entries();
+    }
+
+    /// Empties the cache, which goes on from where it is. `O(1)`, apart from the fills under way.
+    pub fn empty(&mut self) {
+        self.partition.recent.begin(self.partition.applied);
+        self.forget_entries();
+    }
+
+    /// A question about the end of the log, to be sent to the leader now. `now` is of a clock that counts while the machine is
+    /// suspended.
+    pub fn ask_freshness(&mut self, now: Timestamp) -> Nonce {
+        self.partition.freshness.ask(now)
+    }
+
+    /// The leader's reply: the end of the log, which it read from the primary database after the question arrived.
+    pub fn prove_freshness(&mut self, nonce: Nonce, end: LogPoint, now: Timestamp) {
+        self.partition.freshness.replied(nonce, end, self.partition.applied, now);
+    }
+
+    /// The cache answers from memory before this time.
+    pub fn fresh_until(&self) -> Timestamp {
+        self.partition.freshness.until()
+    }
+
+    /// Whether to read the rows of `query`, which [`super::Reply::Missing`] named.
+    pub fn begin(&mut self, query: &RowQuery) -> Begin {
+        let Some(key) = FillKey::of(query) else { return Begin::Uncached };
+        if let Some(flight) = self.partition.flights.find(&key) {
+            self.store.counters.joined += 1;
+            return Begin::Join(flight);
+        }
+        if self.partition.fills_max <= self.partition.flights.len() {
+            return Begin::Busy;
+        }
+        self.partition.pending.insert(key, Pending::new(self.partition.applied));
+        Begin::Fetch(self.partition.flights.start(key))
+    }
+
+    /// Waits for a flight.
+    ///
+    /// # Errors
+    /// The waiter itself, if the flight has ended by now: ask again.
+    pub fn join(&mut self, flight: FlightId, waiter: W) -> Result<(), W> {
+        self.partition.flights.join(flight, waiter)
+    }
+
+    /// Ends a flight with the rows that answer `query` and the place at which they were read: one snapshot.
+    pub fn land(
+        &mut self,
+        flight: FlightId,
+        at: LogPoint,
+        query: &RowQuery,
+        answer: &RowAnswer,
+    ) -> Landed<W> {
+        let filled = self.fill(at, query, answer);
+        let ended = self.partition.flights.end(flight);
+        let waiters = ended.map_or(Vec::new(), |(flight, waiters)| {
+            self.partition.pending.remove(&flight.key);
+            waiters
+        });
+        Landed { filled, waiters }
+    }
+
+    /// Ends a flight without rows.
+    pub fn failed(&mut self, flight: FlightId, query: &RowQuery, failure: Failure) -> Landing<W> {
+        self.store.counters.failures += 1;
+        let landing = self.partition.flights.fail(flight, failure);
+        if let (Landing::Wake(_), Some(key)) = (&landing, FillKey::of(query)) {
+            self.partition.pending.remove(&key);
+        }
+        landing
+    }
+
+    /// Takes rows that somebody read, and the place at which they were read: one snapshot. `None` if they are older than what
+    /// the cache has applied, or if the cache cannot tell; they must not be used then.
+    pub fn fill(&mut self, at: LogPoint, query: &RowQuery, answer: &RowAnswer) -> Option<Filled> {
+        let key = FillKey::of(query)?;
+        let mut entry = Entry::read(at, query, answer)?;
+        if !self.bring_up_to_date(key, &mut entry) {
+            self.store.counters.refused += 1;
+            return None;
+        }
+        let entry = Arc::new(entry);
+        if let FillKey::Entry(key) = key {
+            self.keep(key, &entry);
+        }
+        Some(Filled { key, entry })
+    }
+
+    /// Whether nothing that the cache has applied changed the value since it was read.
+    pub(super) fn is_current(&self, key: FillKey, at: LogPoint) -> bool {
+        let Partition { applied, recent, guards, .. } = &*self.partition;
+        let known = *applied <= at || recent.reaches(at) || !guards.hold(Guard::RefuseBeforeMemory);
+        let changed = at < *applied && recent.changed_after(key.changes_with(), at);
+        known && !(changed && guards.hold(Guard::RefuseChanged))
+    }
+
+    /// Applies what the cache has applied since the entry was read. `false` if it does not know what that is.
+    fn bring_up_to_date(&self, key: FillKey, entry: &mut Entry) -> bool {
+        let Partition { applied, recent, pending, .. } = &*self.partition;
+        if self.is_current(key, entry.at) {
+            entry.at = entry.at.max(*applied);
+            return true;
+        }
+        let FillKey::Entry(of) = key else { return false };
+        let noted = pending.get(&key).filter(|_| recent.reaches(entry.at));
+        let Some(changes) = noted.and_then(|pending| pending.after(entry.at)) else { return false };
+        let current = changes.into_iter().all(|effect| entry.apply(of, effect));
+        entry.at = *applied;
+        current
+    }
+
+    fn keep(&mut self, key: Key, entry: &Arc<Entry>) {
+        let Partition { epoch, applied, ahead, .. } = &mut *self.partition;
+        if let Some(held) = self.store.get((self.id, key), *epoch) {
+            let newer = entry.at.max(*applied) < held.at;
+            let longer = held
+                .prefix()
+                .zip(entry.prefix())
+                .is_some_and(|(held, new)| held.covers_all_of(new) && !new.covers_all_of(held));
+            if newer || longer {
+                return;
+            }
+        }
+        if *applied < entry.at {
+            let position = ahead.entry(entry.at.term).or_default();
+            *position = entry.at.position.max(*position);
+        }
+        self.store.keep((self.id, key), Held { epoch: *epoch, entry: Arc::clone(entry) });
+        if TERMS_AHEAD_MAX < self.partition.ahead.len() {
+            self.forget_entries();
+        }
+    }
+
+    fn touch(&mut self, point: LogPoint, effect: &Effect, now: Timestamp) {
+        for key in Key::touched(effect) {
+            if key.changes_with() == key {
+                self.partition.recent.note(key, point, now);
+            }
+            if let Some(pending) = self.partition.pending.get_mut(&FillKey::Entry(key)) {
+                pending.note(point, effect);
+            }
+            let (epoch, guards) = (self.partition.epoch, self.partition.guards);
+            self.store.update((self.id, key), epoch, |entry| {
+                if guards.hold(Guard::IgnoreOlderChanges) && point <= entry.at {
+                    return true;
+                }
+                entry.apply(key, effect)
+            });
+        }
+    }
+
+    fn move_to(&mut self, point: LogPoint) {
+        let Partition { applied, recent, ahead, guards, .. } = &mut *self.partition;
+        let was = std::mem::replace(applied, point);
+        if was.term != point.term && guards.hold(Guard::LostHistory) {
+            recent.note_term(point.term, was.position);
+            // What was read beyond the end of an earlier term is of a history that the database has lost.
+            let lost = ahead.range(..point.term).any(|(_, position)| was.position < *position);
+            ahead.retain(|term, _| point.term <= *term);
+            if lost {
+                self.forget_entries();
+            }
+        }
+        self.partition.freshness.applied(point);
+    }
+
+    fn forget_entries(&mut self) {
+        self.partition.epoch = self.store.next_epoch();
+        self.partition.ahead.clear();
+        self.partition.pending.values_mut().for_each(Pending::give_up);
+    }
+}

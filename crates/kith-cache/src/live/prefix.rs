@@ -1,0 +1,195 @@
+//! The newest part of an association list, without gaps (TAO §5.1: only contiguous prefixes are cached).
+
+use kith_live::{Association, ListPlace};
+
+/// All associations of a list up to a place.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Prefix {
+    /// In the order of the list.
+    items: Vec<Association>,
+    /// How far it reaches.
+    end: End,
+    /// Bytes of all records.
+    data_bytes: usize,
+}
+
+/// How far a prefix reaches. A greater one reaches further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    /// Nothing is known.
+    Nothing,
+    /// Every association at this place or before it is here.
+    At(ListPlace),
+    /// The whole list is here.
+    Whole,
+}
+
+/// What every record costs beside its bytes: the counters of its `Arc`.
+const DATA_OVERHEAD: usize = 2 * size_of::<usize>();
+
+impl Prefix {
+    /// What a database answers if it is asked for at most `limit` associations. Fewer are the whole list.
+    pub(crate) fn read(items: &[Association], limit: u32) -> Self {
+        debug_assert!(
+            items.is_sorted_by_key(Association::place),
+            "databases answer in the order of the list"
+        );
+        let end = if (items.len() as u64) < u64::from(limit) { End::Whole } else { End::of(items) };
+        let data_bytes = items.iter().map(data_bytes).sum();
+        Self { items: items.to_vec(), end, data_bytes }
+    }
+
+    pub(crate) fn items(&self) -> &[Association] {
+        &self.items
+    }
+
+    pub(crate) fn is_whole(&self) -> bool {
+        self.end == End::Whole
+    }
+
+    /// Whether every association of the list at `place` or before it is here.
+    pub(crate) fn covers(&self, place: ListPlace) -> bool {
+        End::At(place) <= self.end
+    }
+
+    /// Whether this knows at least as much of the list as `other` does.
+    pub(crate) fn covers_all_of(&self, other: &Prefix) -> bool {
+        other.end <= self.end
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.items.capacity() * size_of::<Association>() + self.data_bytes
+    }
+
+    /// Drops all but the `most` newest associations.
+    pub(crate) fn truncate(&mut self, most: usize) {
+        if self.items.len() <= most {
+            return;
+        }
+        self.data_bytes -= self.items.drain(most..).map(|item| data_bytes(&item)).sum::<usize>();
+        self.end = End::of(&self.items);
+        self.items.shrink_to_fit();
+    }
+
+    /// An association was written. `false` if the change does not fit what is here, which is then worthless.
+    pub(crate) fn put(&mut self, now: &Association, was: Option<u64>, count: u64) -> bool {
+        if was.is_some_and(|time| !self.take(ListPlace { time, id2: now.id2 })) {
+            return false;
+        }
+        if self.covers(now.place()) {
+            match self.search(now.place()) {
+                Ok(_) => return false,
+                Err(index) => self.items.insert(index, now.clone()),
+            }
+            self.data_bytes += data_bytes(now);
+        }
+        self.agrees_with(count)
+    }
+
+    /// An association is gone. As [`Prefix::put`].
+    pub(crate) fn remove(&mut self, place: ListPlace, count: u64) -> bool {
+        self.take(place) && self.agrees_with(count)
+    }
+
+    /// Takes an association out. `false` if it should be here and is not.
+    fn take(&mut self, place: ListPlace) -> bool {
+        match self.search(place) {
+            Ok(index) => {
+                self.data_bytes -= data_bytes(&self.items.remove(index));
+                true
+            }
+            Err(_) => !self.covers(place),
+        }
+    }
+
+    /// Compares what is here with the length of the list. If everything is here, the list is whole from now on.
+    fn agrees_with(&mut self, count: u64) -> bool {
+        let here = self.items.len() as u64;
+        if self.is_whole() {
+            return here == count;
+        }
+        if here == count {
+            self.end = End::Whole;
+        }
+        here <= count
+    }
+
+    fn search(&self, place: ListPlace) -> Result<usize, usize> {
+        self.items.binary_search_by(|item| item.place().cmp(&place))
+    }
+}
+
+impl End {
+    /// The end of a prefix of these items.
+    fn of(items: &[Association]) -> Self {
+        items.last().map_or(End::Nothing, |last| End::At(last.place()))
+    }
+}
+
+fn data_bytes(item: &Association) -> usize {
+    item.data.bytes.len() + DATA_OVERHEAD
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_live::Data;
+    use kith_types::LogPoint;
+
+    fn item(time: u64, id2: u64) -> Association {
+        Association { id2, time, stamp: LogPoint::default(), data: Data::default() }
+    }
+
+    fn places(prefix: &Prefix) -> Vec<(u64, u64)> {
+        prefix.items().iter().map(|item| (item.time, item.id2)).collect()
+    }
+
+    #[test]
+    fn a_read_that_returns_less_than_it_may_is_the_whole_list() {
+        let items = [item(9, 1), item(7, 2)];
+        assert!(Prefix::read(&items, 3).is_whole() && !Prefix::read(&items, 2).is_whole());
+        assert!(Prefix::read(&[], 1).is_whole());
+        let nothing = Prefix::read(&[], 0);
+        assert!(!nothing.is_whole() && !nothing.covers(item(u64::MAX, 0).place()));
+    }
+
+    #[test]
+    fn what_moves_out_of_a_prefix_leaves_it_and_what_moves_in_is_put_in_order() {
+        let mut prefix = Prefix::read(&[item(9, 1), item(7, 2)], 2);
+        assert!(prefix.put(&item(8, 3), Some(2), 5), "from beyond the prefix");
+        assert_eq!(places(&prefix), [(9, 1), (8, 3), (7, 2)]);
+        assert!(prefix.put(&item(1, 1), Some(9), 5), "out of it");
+        assert!(prefix.remove(item(7, 2).place(), 4));
+        assert_eq!(places(&prefix), [(8, 3)]);
+        assert!(prefix.covers(item(7, 2).place()), "it still knows that nothing is there");
+        assert!(prefix.put(&item(7, 1), None, 5));
+        assert_eq!(places(&prefix), [(8, 3), (7, 1)]);
+    }
+
+    #[test]
+    fn a_prefix_that_holds_everything_becomes_whole() {
+        let mut prefix = Prefix::read(&[item(9, 1), item(7, 2)], 2);
+        assert!(prefix.remove(ListPlace { time: 3, id2: 3 }, 2));
+        assert!(prefix.is_whole());
+        assert!(prefix.put(&item(1, 8), None, 3));
+        assert_eq!(places(&prefix), [(9, 1), (7, 2), (1, 8)]);
+    }
+
+    #[test]
+    fn a_change_that_does_not_fit_is_told() {
+        let whole = || Prefix::read(&[item(9, 1), item(7, 2)], 3);
+        assert!(!whole().remove(item(8, 1).place(), 1), "it is not there");
+        assert!(!whole().put(&item(9, 1), None, 3), "it is there already");
+        assert!(!whole().put(&item(5, 5), None, 4), "another association is missing");
+    }
+
+    #[test]
+    fn bytes_follow_the_items() {
+        let mut prefix = Prefix::read(&[item(9, 1), item(7, 2), item(5, 3)], 4);
+        prefix.truncate(1);
+        assert_eq!(prefix.heap_bytes(), size_of::<Association>() + DATA_OVERHEAD);
+        assert!(prefix.covers(item(9, 1).place()) && !prefix.covers(item(7, 2).place()));
+        prefix.truncate(0);
+        assert_eq!((prefix.heap_bytes(), prefix.is_whole()), (0, false));
+    }
+}

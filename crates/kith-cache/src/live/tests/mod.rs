@@ -1,0 +1,8 @@
+//! Tests of the whole machine.
+
+mod examples;
+mod herd;
+mod random;
+mod stale;
+mod traces;
+mod truth;

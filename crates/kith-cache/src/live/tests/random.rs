@@ -1,0 +1,408 @@
+//! Random histories: every answer is the state of the twin at the place that the answer states, whatever fills arrive late,
+//! in whatever order, while entries are evicted, logs trimmed, terms begun and databases replaced by older copies.
+
+use super::truth::{Op, P, State, Truth, cache, list, open, options};
+use crate::live::guards::Guard;
+use crate::live::query::{Answer, Answered, Memory, Need, Query, Reply, Start};
+use crate::live::{Begin, Filled, LiveCacheOptions, LiveCaches, Progress};
+use crate::{Failure, FlightId, Landing};
+use kith_live::{ListPlace, RowAnswer, RowQuery};
+use kith_types::{LogPoint, PartitionId, Timestamp, fmix64};
+use std::time::Duration;
+
+/// Deterministic random numbers.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        fmix64(self.0) % bound
+    }
+
+    fn once_in(&mut self, times: u64) -> bool {
+        self.below(times) == 0
+    }
+
+    fn ids(&mut self) -> Vec<u64> {
+        (0..self.below(4)).map(|_| self.below(9)).collect()
+    }
+
+    fn op(&mut self) -> Op {
+        let list = list(self.below(2));
+        match self.below(12) {
+            0 | 1 => Op::Object(self.below(4)),
+            2 => Op::LargeObject(self.below(4)),
+            3 => Op::NoObject(self.below(4)),
+            4 => Op::Nothing,
+            5..9 => Op::Put(list, self.below(9), self.below(6)),
+            _ => Op::Remove(list, self.below(9)),
+        }
+    }
+
+    fn query(&mut self) -> Query {
+        let list = list(self.below(3));
+        let (one, other) = (self.below(7), self.below(7));
+        let (low, high) = if self.once_in(3) { (0, u64::MAX) } else { (one, other) };
+        let limit = if self.once_in(3) { 100 } else { self.below(6) } as u32;
+        match self.below(5) {
+            0 => Query::Objects((0..self.below(3)).map(|_| self.below(5)).collect()),
+            1 => Query::Count(list),
+            2 => Query::Get { list, ids: self.ids(), high, low },
+            3 => Query::TimeRange { list, high, low, limit },
+            _ if self.once_in(2) => Query::Range { list, start: Start::Index(self.below(9) as u32), limit },
+            _ => {
+                let place = ListPlace { time: one, id2: self.below(9) };
+                Query::Range { list, start: Start::After(place), limit }
+            }
+        }
+    }
+}
+
+/// Rows on their way from the database.
+struct Fill {
+    flight: Option<FlightId>,
+    at: LogPoint,
+    row: RowQuery,
+    answer: RowAnswer,
+    query: Query,
+}
+
+struct Run {
+    dice: Dice,
+    off: Option<Guard>,
+    truth: Truth,
+    caches: LiveCaches<u64>,
+    bytes_max: u64,
+    fills: Vec<Fill>,
+    now: Timestamp,
+    /// The log is read from here on.
+    trimmed: u64,
+    /// Waiters that were promised an end.
+    waiting: u64,
+}
+
+/// Runs one history; an error says what was wrong.
+fn run(seed: u64, off: Option<Guard>) -> Result<(), String> {
+    let mut dice = Dice(seed);
+    let bytes_max = [3_000, 12_000, 1 << 20][dice.below(3) as usize];
+    let recent_max = if dice.once_in(3) { 6 } else { 1_000 };
+    let mut caches = LiveCaches::new(LiveCacheOptions { recent_max, fills_max: 6, ..options(bytes_max) });
+    let truth = Truth::new();
+    open(&mut caches, truth.end, off);
+    let (fills, now) = (Vec::new(), Timestamp::ZERO);
+    let mut run = Run { dice, off, truth, caches, bytes_max, fills, now, trimmed: 0, waiting: 0 };
+    for _ in 0..120 {
+        run.step()?;
+        let bytes = run.caches.counters().bytes;
+        if run.bytes_max < bytes {
+            return Err(format!("{bytes} bytes of at most {}", run.bytes_max));
+        }
+    }
+    run.settle()
+}
+
+impl Run {
+    fn step(&mut self) -> Result<(), String> {
+        match self.dice.below(24) {
+            0..6 => {
+                let op = self.dice.op();
+                self.truth.write(op);
+            }
+            6..10 => self.follow()?,
+            10..15 => {
+                let query = self.dice.query();
+                self.ask(&query)?;
+            }
+            15..19 => self.deliver()?,
+            19 => self.read_early(),
+            20 => self.now = self.now + Duration::from_secs(self.dice.below(100)),
+            21 => self.disturb(),
+            22 => self.crowd(),
+            _ => self.repeat()?,
+        }
+        Ok(())
+    }
+
+    /// Applies what follows in the log, or jumps if the log does not reach back or has another history.
+    fn follow(&mut self) -> Result<(), String> {
+        let applied = cache(&mut self.caches).applied();
+        if !self.truth.contains(applied) || applied.position.0 < self.trimmed {
+            let end = self.truth.end;
+            cache(&mut self.caches).jump(end);
+            return Ok(());
+        }
+        let now = self.now;
+        // A term may have begun here, and the follower may hear of it before the next change, or only with it.
+        let begun = self.truth.points.iter().rev().find(|at| at.position == applied.position);
+        if let Some(begun) = begun.copied().filter(|begun| applied < *begun && self.dice.once_in(2)) {
+            return expect(cache(&mut self.caches).begin_term(begun), Progress::Applied);
+        }
+        let Some((point, change)) = self.truth.after(applied) else { return Ok(()) };
+        let (point, change) = (*point, change.clone());
+        expect(cache(&mut self.caches).apply(point, &change, now), Progress::Applied)
+    }
+
+    /// Changes that arrive again, or before their time.
+    fn repeat(&mut self) -> Result<(), String> {
+        let applied = cache(&mut self.caches).applied();
+        if self.truth.log.is_empty() || !self.truth.contains(applied) {
+            return Ok(());
+        }
+        let index = self.dice.below(self.truth.log.len() as u64) as usize;
+        let (point, change) = self.truth.log[index].clone();
+        let now = self.now;
+        let expected = match point.position.0 {
+            position if position <= applied.position.0 => Progress::Known,
+            position if position == applied.position.0 + 1 => return Ok(()),
+            _ => Progress::Gap { after: applied },
+        };
+        expect(cache(&mut self.caches).apply(point, &change, now), expected)
+    }
+
+    /// Terms, older copies of the database, trimmed logs, emptied caches, restarts.
+    fn disturb(&mut self) {
+        let end = self.truth.end.position.0;
+        match self.dice.below(6) {
+            0 | 1 => {
+                self.truth.begin_term();
+            }
+            2 => {
+                let lost = self.dice.below(4);
+                self.truth.restore(end.saturating_sub(lost));
+            }
+            3 => self.trimmed = end.saturating_sub(self.dice.below(3)),
+            4 => cache(&mut self.caches).empty(),
+            _ => {
+                // A restarted node knows of no flights.
+                let at = self.truth.end;
+                open(&mut self.caches, at, self.off);
+                self.fills.retain_mut(|fill| {
+                    fill.flight = None;
+                    true
+                });
+                self.waiting = 0;
+            }
+        }
+    }
+
+    /// Another partition needs the bytes.
+    fn crowd(&mut self) {
+        let mut other = self.caches.open(PartitionId(8), self.truth.end);
+        for _ in 0..20 {
+            let id = self.dice.below(1_000);
+            other.fill(self.truth.end, &RowQuery::Object(id), &RowAnswer::Object(None));
+        }
+    }
+
+    /// Rows that nobody waits for, as a leader has them after a commit.
+    fn read_early(&mut self) {
+        let query = self.dice.query();
+        let need = Need { memory: Memory::Bypass, ..Need::default() };
+        if let Reply::Missing(rows) = cache(&mut self.caches).ask(&query, need, self.now) {
+            for row in rows {
+                self.read(None, row, query.clone());
+            }
+        }
+    }
+
+    /// Reads rows at a place of the log that is not far from its end: databases replicate, too.
+    fn read(&mut self, flight: Option<FlightId>, row: RowQuery, query: Query) {
+        let back = self.dice.below(4) as usize;
+        let points = &self.truth.points;
+        let at = points[points.len().saturating_sub(1 + back)];
+        let answer = self.truth.read(at, &row);
+        self.fills.push(Fill { flight, at, row, answer, query });
+    }
+
+    fn ask(&mut self, query: &Query) -> Result<(), String> {
+        let after = match self.dice.below(4) {
+            0 => self.truth.end,
+            _ => LogPoint::default(),
+        };
+        let need = Need { after, memory: Memory::Verified, filled: &[] };
+        match cache(&mut self.caches).ask(query, need, self.now) {
+            Reply::Answer(answered) => self.check(query, &answered, after),
+            Reply::Missing(rows) => {
+                for row in rows {
+                    match cache(&mut self.caches).begin(&row) {
+                        Begin::Fetch(flight) => self.read(Some(flight), row, query.clone()),
+                        Begin::Join(flight) => {
+                            cache(&mut self.caches).join(flight, 1).map_err(|_| "the flight is over")?;
+                            self.waiting += 1;
+                        }
+                        Begin::Busy => {}
+                        Begin::Uncached => return Err(format!("{row:?} is not cached")),
+                    }
+                }
+                Ok(())
+            }
+            Reply::Wait if cache(&mut self.caches).applied() < after => Ok(()),
+            other => Err(format!("{query:?}: {other:?}")),
+        }
+    }
+
+    /// One of the fills under way arrives, or fails.
+    fn deliver(&mut self) -> Result<(), String> {
+        if self.fills.is_empty() {
+            return Ok(());
+        }
+        let index = self.dice.below(self.fills.len() as u64) as usize;
+        let Fill { flight, at, row, answer, query } = self.fills.swap_remove(index);
+        if let Some(flight) = flight.filter(|_| self.dice.once_in(8)) {
+            let failure = if self.dice.once_in(2) { Failure::Leader } else { Failure::Everyone };
+            match cache(&mut self.caches).failed(flight, &row, failure) {
+                Landing::Promote(waiters) => {
+                    self.waiting -= waiters;
+                    self.read(Some(flight), row, query);
+                }
+                Landing::Wake(waiters) => self.waiting -= waiters.len() as u64,
+            }
+            return Ok(());
+        }
+        let filled: Option<Filled> = match flight {
+            Some(flight) => {
+                let landed = cache(&mut self.caches).land(flight, at, &row, &answer);
+                self.waiting -= landed.waiters.len() as u64;
+                landed.filled
+            }
+            None => cache(&mut self.caches).fill(at, &row, &answer),
+        };
+        let Some(filled) = filled else { return Ok(()) };
+        let filled = [filled];
+        let memory = if self.dice.once_in(2) { Memory::Verified } else { Memory::Bypass };
+        let need = Need { after: LogPoint::default(), memory, filled: &filled };
+        match cache(&mut self.caches).ask(&query, need, self.now) {
+            Reply::Answer(answered) => self.check(&query, &answered, LogPoint::default()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The answer is the state at the place that it states, or, part by part, at places in the range that it states.
+    fn check(&mut self, query: &Query, answered: &Answered, after: LogPoint) -> Result<(), String> {
+        let Answered { answer, from, until } = answered;
+        let applied = cache(&mut self.caches).applied();
+        if *from < applied.max(after) || until < from {
+            return Err(format!("{query:?}: {from} to {until} after {after}, and {applied} is applied"));
+        }
+        let right = if from == until {
+            *answer == self.truth.state(*from).answer(query)
+        } else {
+            let states: Vec<&State> = self.truth.between(*from, *until).collect();
+            parts_are_right(&states, query, answer)
+        };
+        if right { Ok(()) } else { Err(format!("{query:?} at {from} to {until}: {answer:?}")) }
+    }
+
+    /// In the end, everything is answered with what is read, and is the state of the end.
+    fn settle(mut self) -> Result<(), String> {
+        while !self.fills.is_empty() {
+            self.deliver()?;
+        }
+        if self.waiting != 0 {
+            return Err(format!("{} waiters were not woken", self.waiting));
+        }
+        let end = self.truth.end;
+        for _ in 0..=self.truth.log.len() + 20 {
+            self.follow()?;
+        }
+        let applied = cache(&mut self.caches).applied();
+        if applied != end {
+            cache(&mut self.caches).jump(end);
+        }
+        for _ in 0..20 {
+            let query = self.dice.query();
+            let mut filled = Vec::new();
+            let mut answer = None;
+            for _ in 0..4 {
+                let need = Need { after: end, memory: Memory::Verified, filled: &filled };
+                match cache(&mut self.caches).ask(&query, need, self.now) {
+                    Reply::Answer(answered) => {
+                        answer = Some(answered.answer);
+                        break;
+                    }
+                    Reply::Missing(rows) => {
+                        for row in rows {
+                            let rows = self.truth.read(end, &row);
+                            filled.extend(cache(&mut self.caches).fill(end, &row, &rows));
+                        }
+                    }
+                    other => return Err(format!("{query:?}: {other:?}")),
+                }
+            }
+            let right = self.truth.state(end).answer(&query);
+            if answer.as_ref() != Some(&right) {
+                return Err(format!("{query:?} in the end: {answer:?}, not {right:?}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn expect(got: Progress, expected: Progress) -> Result<(), String> {
+    if got == expected { Ok(()) } else { Err(format!("{got:?}, not {expected:?}")) }
+}
+
+fn parts_are_right(states: &[&State], query: &Query, answer: &Answer) -> bool {
+    match (query, answer) {
+        (Query::Objects(ids), Answer::Objects(objects)) => ids
+            .iter()
+            .zip(objects)
+            .all(|(id, object)| states.iter().any(|state| state.object(*id) == object.as_ref())),
+        (Query::Get { list, ids, high, low }, Answer::Associations(items)) => {
+            let known =
+                items.iter().all(|item| ids.contains(&item.id2)) && items.is_sorted_by_key(|it| it.place());
+            known
+                && ids.iter().all(|id2| {
+                    let item = items.iter().find(|item| item.id2 == *id2);
+                    let bounds = *low..=*high;
+                    let of = |state: &State| {
+                        state.association(*list, *id2).filter(|item| bounds.contains(&item.time)).cloned()
+                    };
+                    states.iter().any(|state| of(state).as_ref() == item)
+                })
+        }
+        _ => false,
+    }
+}
+
+#[test]
+fn answers_are_the_states_that_they_state() {
+    let runs: u64 = std::env::var("KITH_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(2_000);
+    for seed in 0..runs {
+        if let Err(error) = run(seed, None) {
+            panic!("seed {seed}: {error}");
+        }
+    }
+}
+
+/// Each rule is needed: without it, a random history soon finds a wrong answer.
+#[test]
+fn every_rule_is_needed() {
+    for guard in [
+        Guard::IgnoreOlderChanges,
+        Guard::RefuseChanged,
+        Guard::RefuseBeforeMemory,
+        Guard::MemoryBeginsAtJump,
+        Guard::LostHistory,
+        Guard::WaitApplied,
+    ] {
+        let seed = (0..4_000).find(|seed| run(*seed, Some(guard)).is_err());
+        assert!(seed.is_some(), "no history needs {guard:?}");
+    }
+}
+
+#[test]
+fn equal_seeds_give_equal_caches() {
+    let counters = |seed| {
+        let mut caches = LiveCaches::<u64>::new(options(4_000));
+        open(&mut caches, LogPoint::default(), None);
+        let mut dice = Dice(seed);
+        for _ in 0..500 {
+            let id = dice.below(60);
+            cache(&mut caches).fill(LogPoint::default(), &RowQuery::Object(id), &RowAnswer::Object(None));
+        }
+        caches.close(P);
+        caches.counters()
+    };
+    assert_eq!(counters(5), counters(5));
+}

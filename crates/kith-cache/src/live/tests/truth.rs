@@ -1,0 +1,212 @@
+//! The slow, obvious twin: a log, and the whole state after each of its changes. It is the database that tests read.
+
+use crate::live::guards::Guard;
+use crate::live::query::{Answer, Query, Start};
+use crate::live::{LiveCacheOptions, LiveCaches, PartitionCache};
+use kith_live::{Association, Change, Data, Effect, ListKey, Object, RowAnswer, RowQuery, TypeId};
+use kith_types::{LogPoint, PartitionId};
+use std::collections::BTreeMap;
+
+pub(super) const P: PartitionId = PartitionId(3);
+
+/// Opens a partition with one rule switched off.
+pub(super) fn open<W>(caches: &mut LiveCaches<W>, at: LogPoint, off: Option<Guard>) {
+    let cache = caches.open(P, at);
+    cache.partition.guards.off = off;
+    cache.partition.freshness.guards.off = off;
+}
+
+pub(super) fn cache<W>(caches: &mut LiveCaches<W>) -> PartitionCache<'_, W> {
+    caches.partition(P).unwrap()
+}
+
+pub(super) fn options(bytes_max: u64) -> LiveCacheOptions {
+    LiveCacheOptions { bytes_max, ..LiveCacheOptions::default() }
+}
+
+pub(super) fn list(id1: u64) -> ListKey {
+    ListKey { id1, kind: TypeId(1) }
+}
+
+pub(super) fn point(term: u64, position: u64) -> LogPoint {
+    LogPoint::new(term, position)
+}
+
+/// What one change of the test does.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Op {
+    Object(u64),
+    /// An object that is left out of the change.
+    LargeObject(u64),
+    NoObject(u64),
+    Put(ListKey, u64, u64),
+    Remove(ListKey, u64),
+    Nothing,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct State {
+    objects: BTreeMap<u64, Object>,
+    lists: BTreeMap<ListKey, Vec<Association>>,
+}
+
+/// A database, its log, and every state that there ever was.
+#[derive(Debug)]
+pub(super) struct Truth {
+    /// The log: the change at position `i + 1`, and its place.
+    pub(super) log: Vec<(LogPoint, Change)>,
+    /// The end of the log.
+    pub(super) end: LogPoint,
+    /// The ends that the log has had and that it still contains.
+    pub(super) points: Vec<LogPoint>,
+    states: BTreeMap<LogPoint, State>,
+}
+
+impl Truth {
+    pub(super) fn new() -> Self {
+        let end = point(1, 0);
+        Self { log: vec![], end, points: vec![end], states: BTreeMap::from([(end, State::default())]) }
+    }
+
+    pub(super) fn state(&self, at: LogPoint) -> &State {
+        &self.states[&at]
+    }
+
+    /// The states from one place to another, lost ones too.
+    pub(super) fn between(&self, from: LogPoint, until: LogPoint) -> impl Iterator<Item = &State> {
+        self.states.range(from..=until).map(|(_, state)| state)
+    }
+
+    pub(super) fn write(&mut self, op: Op) -> LogPoint {
+        let end = point(self.end.term.0, self.end.position.0 + 1);
+        let mut state = self.states[&self.end].clone();
+        let change = Change { effects: state.change(op, end).into_iter().collect() };
+        self.log.push((end, change));
+        self.reach(end, state);
+        end
+    }
+
+    /// A new leader takes a term.
+    pub(super) fn begin_term(&mut self) -> LogPoint {
+        let state = self.states[&self.end].clone();
+        let term = self.states.keys().next_back().map_or(1, |point| point.term.0 + 1);
+        let end = point(term, self.end.position.0);
+        self.reach(end, state);
+        end
+    }
+
+    /// The database is replaced by a copy of itself as of `position`, and a new leader takes a term.
+    pub(super) fn restore(&mut self, position: u64) {
+        self.log.truncate(position as usize);
+        self.points.retain(|point| point.position.0 <= position);
+        self.end = *self.points.last().unwrap();
+        self.begin_term();
+    }
+
+    /// The change after a place of the log.
+    pub(super) fn after(&self, applied: LogPoint) -> Option<&(LogPoint, Change)> {
+        self.log.get(applied.position.0 as usize)
+    }
+
+    /// Whether the log contains a place.
+    pub(super) fn contains(&self, at: LogPoint) -> bool {
+        self.points.contains(&at)
+    }
+
+    pub(super) fn read(&self, at: LogPoint, query: &RowQuery) -> RowAnswer {
+        self.state(at).rows(query)
+    }
+
+    fn reach(&mut self, end: LogPoint, state: State) {
+        self.end = end;
+        self.points.push(end);
+        self.states.insert(end, state);
+    }
+}
+
+impl State {
+    fn list(&self, list: ListKey) -> &[Association] {
+        self.lists.get(&list).map_or(&[], Vec::as_slice)
+    }
+
+    fn change(&mut self, op: Op, stamp: LogPoint) -> Option<Effect> {
+        let data = |bytes: u64| Data { schema: 0, bytes: vec![7; bytes as usize].into() };
+        match op {
+            Op::Nothing => None,
+            Op::Object(id) | Op::LargeObject(id) => {
+                let object = Object { id, kind: TypeId(9), stamp, data: data(stamp.position.0 % 40) };
+                self.objects.insert(id, object.clone());
+                Some(match op {
+                    Op::LargeObject(_) => Effect::LargeObject(id),
+                    _ => Effect::Object(object),
+                })
+            }
+            Op::NoObject(id) => self.objects.remove(&id).map(|_| Effect::NoObject(id)),
+            Op::Put(list, id2, time) => {
+                let now = Association { id2, time, stamp, data: data(stamp.position.0 % 20) };
+                let items = self.lists.entry(list).or_default();
+                let was = take(items, id2);
+                items.push(now.clone());
+                items.sort_by_key(Association::place);
+                Some(Effect::Association { list, now, was, count: items.len() as u64 })
+            }
+            Op::Remove(list, id2) => {
+                let items = self.lists.entry(list).or_default();
+                let was = take(items, id2)?;
+                Some(Effect::NoAssociation { list, id2, was, count: items.len() as u64 })
+            }
+        }
+    }
+
+    fn rows(&self, query: &RowQuery) -> RowAnswer {
+        match query {
+            RowQuery::Object(id) => RowAnswer::Object(self.objects.get(id).cloned()),
+            RowQuery::Association(key) => {
+                RowAnswer::Association(self.list(key.list).iter().find(|item| item.id2 == key.id2).cloned())
+            }
+            RowQuery::Count(list) => RowAnswer::Count(self.list(*list).len() as u64),
+            RowQuery::List { list, after, limit } => {
+                let later =
+                    self.list(*list).iter().filter(|item| after.is_none_or(|after| after < item.place()));
+                RowAnswer::List(later.take(*limit as usize).cloned().collect())
+            }
+            other => panic!("caches do not ask for {other:?}"),
+        }
+    }
+
+    pub(super) fn object(&self, id: u64) -> Option<&Object> {
+        self.objects.get(&id)
+    }
+
+    pub(super) fn association(&self, list: ListKey, id2: u64) -> Option<&Association> {
+        self.list(list).iter().find(|item| item.id2 == id2)
+    }
+
+    pub(super) fn answer(&self, query: &Query) -> Answer {
+        let all = |list: &ListKey| self.list(*list).iter().cloned();
+        let bounded = |low: u64, high: u64| move |item: &Association| (low..=high).contains(&item.time);
+        match query {
+            Query::Objects(ids) => {
+                Answer::Objects(ids.iter().map(|id| self.objects.get(id).cloned()).collect())
+            }
+            Query::Count(list) => Answer::Count(self.list(*list).len() as u64),
+            Query::Get { list, ids, high, low } => Answer::Associations(
+                all(list).filter(bounded(*low, *high)).filter(|item| ids.contains(&item.id2)).collect(),
+            ),
+            Query::TimeRange { list, high, low, limit } => {
+                Answer::Associations(all(list).filter(bounded(*low, *high)).take(*limit as usize).collect())
+            }
+            Query::Range { list, start: Start::Index(index), limit } => {
+                Answer::Associations(all(list).skip(*index as usize).take(*limit as usize).collect())
+            }
+            Query::Range { list, start: Start::After(place), limit } => Answer::Associations(
+                all(list).filter(|item| *place < item.place()).take(*limit as usize).collect(),
+            ),
+        }
+    }
+}
+
+fn take(items: &mut Vec<Association>, id2: u64) -> Option<u64> {
+    let index = items.iter().position(|item| item.id2 == id2)?;
+    Some(items.remove(index).time)
+}

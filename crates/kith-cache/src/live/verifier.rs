@@ -1,0 +1,82 @@
+//! What a leader does before it answers a critical read, or proves a follower's freshness: it reads the end of the log from the
+//! primary database, in a read that began after the request arrived. Requests that arrive meanwhile share the next read.
+
+use super::guards::{Guard, Guards};
+
+/// The requests that wait for a read of the end of a log. `W` stands for one of them. Their number is bounded by the requests
+/// that the node admits.
+#[derive(Debug)]
+pub struct Verifier<W> {
+    pub(crate) guards: Guards,
+    /// They arrived before the read under way began.
+    reading: Option<Vec<W>>,
+    /// They wait for the next read.
+    next: Vec<W>,
+}
+
+/// A read of the end of a log has ended.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Verified<W> {
+    /// The requests that it counts for. A critical read then asks the cache with [`super::Memory::Verified`] and requires the
+    /// place that was read; if the term there is not the leader's own, it leads no longer.
+    pub waiters: Vec<W>,
+    /// Whether the next read is to begin now.
+    pub again: bool,
+}
+
+impl<W> Default for Verifier<W> {
+    fn default() -> Self {
+        Self { guards: Guards::default(), reading: None, next: Vec::new() }
+    }
+}
+
+impl<W> Verifier<W> {
+    /// Nobody waits.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A request has arrived. Returns whether a read is to begin now.
+    pub fn arrive(&mut self, waiter: W) -> bool {
+        match &mut self.reading {
+            Some(reading) if !self.guards.hold(Guard::VerifyAfterArrival) => {
+                reading.push(waiter);
+                false
+            }
+            Some(_) => {
+                self.next.push(waiter);
+                false
+            }
+            None => {
+                self.reading = Some(vec![waiter]);
+                true
+            }
+        }
+    }
+
+    /// The read under way has ended, well or badly.
+    pub fn ended(&mut self) -> Verified<W> {
+        let waiters = self.reading.take().unwrap_or_default();
+        let next = std::mem::take(&mut self.next);
+        let again = !next.is_empty();
+        if again {
+            self.reading = Some(next);
+        }
+        Verified { waiters, again }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_counts_only_for_requests_that_arrived_before_it_began() {
+        let mut verifier = Verifier::new();
+        assert!(verifier.arrive('a'));
+        assert!(!verifier.arrive('b') && !verifier.arrive('c'));
+        assert_eq!(verifier.ended(), Verified { waiters: vec!['a'], again: true });
+        assert_eq!(verifier.ended(), Verified { waiters: vec!['b', 'c'], again: false });
+        assert!(verifier.arrive('d'));
+    }
+}
