@@ -197,6 +197,7 @@ fn deciding_crates_have_no_effects() {
         "kith-routing",
         "kith-rebalance",
         "kith-ops",
+        "kith-live",
         "kith-cache",
         "kith-versions",
     ];

@@ -57,7 +57,7 @@ use freshness::Freshness;
 use kith_types::{LogPoint, PartitionId};
 use partition::Partition;
 use recent::Recent;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 use std::time::Duration;
 use store::Store;
 
@@ -109,7 +109,14 @@ impl<W> LiveCaches<W> {
         let recent = Recent::new(at, recent_for, recent_max);
         let epoch = self.store.next_epoch();
         let partition = Partition::new(epoch, at, recent, Freshness::new(stale_max), fills_max);
-        let partition = self.partitions.entry(id).insert_entry(partition).into_mut();
+        let partition = match self.partitions.entry(id) {
+            Entry::Vacant(place) => place.insert(partition),
+            Entry::Occupied(place) => {
+                let place = place.into_mut();
+                *place = partition;
+                place
+            }
+        };
         PartitionCache { id, partition, store: &mut self.store }
     }
 

@@ -1,5 +1,6 @@
 //! Tests of the whole machine.
 
+mod dice;
 mod examples;
 mod herd;
 mod random;

@@ -1,28 +1,17 @@
 //! Random histories: every answer is the state of the twin at the place that the answer states, whatever fills arrive late,
 //! in whatever order, while entries are evicted, logs trimmed, terms begun and databases replaced by older copies.
 
+use super::dice::Dice;
 use super::truth::{Op, P, State, Truth, cache, list, open, options};
 use crate::live::guards::Guard;
 use crate::live::query::{Answer, Answered, Memory, Need, Query, Reply, Start};
 use crate::live::{Begin, Filled, LiveCacheOptions, LiveCaches, Progress};
 use crate::{Failure, FlightId, Landing};
 use kith_live::{ListPlace, RowAnswer, RowQuery};
-use kith_types::{LogPoint, PartitionId, Timestamp, fmix64};
+use kith_types::{LogPoint, PartitionId, Timestamp};
 use std::time::Duration;
 
-/// Deterministic random numbers.
-struct Dice(u64);
-
 impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        fmix64(self.0) % bound
-    }
-
-    fn once_in(&mut self, times: u64) -> bool {
-        self.below(times) == 0
-    }
-
     fn ids(&mut self) -> Vec<u64> {
         (0..self.below(4)).map(|_| self.below(9)).collect()
     }

@@ -68,6 +68,15 @@ impl Truth {
         Self { log: vec![], end, points: vec![end], states: BTreeMap::from([(end, State::default())]) }
     }
 
+    /// A database that begins with one list, in its order.
+    pub(super) fn with_list(list: ListKey, items: impl Iterator<Item = (u64, u64)>) -> Self {
+        let mut truth = Self::new();
+        let item = |(id2, time)| Association { id2, time, stamp: truth.end, data: Data::default() };
+        let state = State { lists: BTreeMap::from([(list, items.map(item).collect())]), ..State::default() };
+        truth.states.insert(truth.end, state);
+        truth
+    }
+
     pub(super) fn state(&self, at: LogPoint) -> &State {
         &self.states[&at]
     }
