@@ -83,7 +83,6 @@ impl From<Garbled> for DatabaseError {
 
 /// A transaction of a leader failed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum CommitError {
     /// Another term has begun: the caller no longer leads the partition. Nothing was written.
@@ -124,7 +123,6 @@ impl CommitError {
 
 /// A log cannot be read on from where its reader is.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum LogError {
     /// The changes that follow have been removed.

@@ -13,6 +13,7 @@ mod held;
 mod home;
 mod inspect;
 mod job;
+mod live;
 mod load;
 mod moves;
 mod named;
@@ -42,10 +43,13 @@ use crate::load::LoadCounter;
 use evaluator::Evaluator;
 use kith_doors::{Backend, Doors, OpenDoors};
 use kith_metadata::MetadataStore;
-use kith_net::server::{
-    self, Ports,
-    connections::Connections,
-    http::{self, Readiness},
+use kith_net::{
+    server::{
+        self, Ports,
+        connections::Connections,
+        http::{self, Readiness},
+    },
+    transport::TransportKind,
 };
 use kith_process::{
     ClusterReader, StartError,
@@ -54,7 +58,7 @@ use kith_process::{
     liveness::{self, ProcessId, Registration},
     topology::{self, TopologyReceiver},
 };
-use kith_types::PartitionCount;
+use kith_types::{NodeId, PartitionCount};
 use kith_wire::{
     MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX,
     documents::{Document, NodeDocument, TopologyDocument},
@@ -149,7 +153,7 @@ impl Node {
         let readiness = Readiness::default();
         http::serve(ports.http, options.front_page(at), readiness.clone(), stop.clone());
         let evaluator = Arc::new(evaluator(&options, held, topology, &stop));
-        let serving = answer(ports.grpc, &evaluator, &options, stop.clone());
+        let serving = answer(ports.grpc, &evaluator, &options, &metadata, stop.clone());
         options.security.follow(stop.clone());
         let backend: Arc<dyn Backend> = Arc::new(doors::OwnReads::new(Arc::clone(&evaluator)));
         let doors = doors.open(&backend, &options.security, &stop);
@@ -229,6 +233,7 @@ fn answer(
     bound: server::Bound,
     evaluator: &Arc<Evaluator>,
     options: &NodeOptions,
+    metadata: &Arc<dyn MetadataStore>,
     stop: CancellationToken,
 ) -> TaskTracker {
     let Evaluator { node, held, topology, quotas, .. } = &**evaluator;
@@ -239,7 +244,15 @@ fn answer(
         topology: topology.clone(),
         warm_bytes: options.warm_bytes,
     };
-    let service = Arc::new(NodeService { evaluator: Arc::clone(evaluator), moves, preparer });
+    let live = live::LiveGraphs::start(live::Surroundings {
+        node: NodeId(*node),
+        topology: topology.clone(),
+        metadata: Arc::clone(metadata),
+        transport: TransportKind::default().build(options.security.dialer()),
+        dialer: options.security.dialer().clone(),
+        stop: stop.clone(),
+    });
+    let service = Arc::new(NodeService { evaluator: Arc::clone(evaluator), moves, preparer, live });
     let inspect = inspect::InspectService {
         node: *node,
         held: Arc::clone(held),

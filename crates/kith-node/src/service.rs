@@ -3,6 +3,7 @@
 use super::{
     disk,
     evaluator::Evaluator,
+    live::LiveGraphs,
     moves::{CopyStream, Moves},
     peer,
     prepare::{PrepareStream, Preparer},
@@ -25,6 +26,7 @@ pub(super) struct NodeService {
     pub evaluator: Arc<Evaluator>,
     pub moves: Moves,
     pub preparer: Preparer,
+    pub live: Arc<LiveGraphs>,
 }
 
 impl NodeService {
@@ -64,14 +66,18 @@ impl FrameService for NodeService {
                 let asked = framed::request::<v1::PingRequest>(body);
                 future::ready(asked.and_then(|asked| Ok(Reply::Ping(self.ping(&asked)?)))).boxed()
             }
+            Op::Write => {
+                async move { Ok(Reply::Write(self.live.write(framed::request(body)?).await?)) }.boxed()
+            }
+            Op::Deliver => {
+                async move { Ok(Reply::Deliver(self.live.deliver(framed::request(body)?).await?)) }.boxed()
+            }
             Op::Query
             | Op::MultiGet
             | Op::MultiGetStream
             | Op::Compute
             | Op::ComputeStream
             | Op::Aggregate
-            | Op::Write
-            | Op::Deliver
             | Op::Cancel
             | Op::Credit
             | Op::Alive
@@ -113,7 +119,6 @@ impl FrameService for NodeService {
 #[tonic::async_trait]
 impl v1::node_server::Node for NodeService {
     type PrepareStream = PrepareStream;
-    type FollowStream = BoxStream<'static, Result<v1::FollowPiece, Status>>;
     type ReadObjectStream = BoxStream<'static, Result<v1::ObjectPiece, Status>>;
     type CopyStream = CopyStream;
     type EvaluateStreamStream = BoxStream<'static, Result<v1::EvaluateReply, Status>>;
@@ -177,23 +182,16 @@ impl v1::node_server::Node for NodeService {
 
     async fn write(
         &self,
-        _request: Request<v1::GraphWriteRequest>,
+        request: Request<v1::GraphWriteRequest>,
     ) -> Result<Response<v1::GraphWriteReply>, Status> {
-        Err(framed::unsupported("write"))
+        Ok(Response::new(self.live.write(request.into_inner()).await?))
     }
 
     async fn deliver(
         &self,
-        _request: Request<v1::DeliverRequest>,
+        request: Request<v1::DeliverRequest>,
     ) -> Result<Response<v1::DeliverReply>, Status> {
-        Err(framed::unsupported("deliver"))
-    }
-
-    async fn follow(
-        &self,
-        _request: Request<v1::FollowRequest>,
-    ) -> Result<Response<Self::FollowStream>, Status> {
-        Err(framed::unsupported("follow"))
+        Ok(Response::new(self.live.deliver(request.into_inner()).await?))
     }
 
     async fn prepare(

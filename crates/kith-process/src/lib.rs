@@ -13,6 +13,7 @@ pub mod freshness;
 #[path = "../../../testdata/formats/golden.rs"]
 mod golden;
 mod labels;
+mod leaders;
 pub mod liveness;
 mod peer;
 pub mod place;
@@ -25,4 +26,5 @@ pub use cluster_reader::ClusterReader;
 pub use error::StartError;
 pub use fail_point::{FailPoint, VARIABLE as FAIL_POINTS_VARIABLE};
 pub use labels::Labels;
+pub use leaders::change_leaders;
 pub use peer::PeerSource;

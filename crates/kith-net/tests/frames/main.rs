@@ -138,7 +138,6 @@ struct OverGrpc(Arc<Scripted>);
 impl node_server::Node for OverGrpc {
     type PrepareStream = BoxStream<'static, Result<v1::PrepareProgress, Status>>;
     type ReadObjectStream = BoxStream<'static, Result<v1::ObjectPiece, Status>>;
-    type FollowStream = BoxStream<'static, Result<v1::FollowPiece, Status>>;
     type CopyStream = BoxStream<'static, Result<v1::PrepareProgress, Status>>;
     type EvaluateStreamStream = BoxStream<'static, Result<v1::EvaluateReply, Status>>;
 
@@ -196,10 +195,6 @@ impl node_server::Node for OverGrpc {
 
     async fn deliver(&self, _: Request<v1::DeliverRequest>) -> Result<Response<v1::DeliverReply>, Status> {
         Err(unsupported("deliver"))
-    }
-
-    async fn follow(&self, _: Request<v1::FollowRequest>) -> Result<Response<Self::FollowStream>, Status> {
-        Err(unsupported("follow"))
     }
 }
 

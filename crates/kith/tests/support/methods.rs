@@ -100,7 +100,7 @@ fn needs(method: &str) -> Needs {
         "Node/Prepare" | "Node/ReadObject" | "Node/Copy" | "Node/Release" | "Node/FetchRate" => {
             Needs::Cluster
         }
-        "Node/Deliver" | "Node/Follow" => Needs::Cluster,
+        "Node/Deliver" => Needs::Cluster,
         "Metadata/Read" | "Metadata/Commit" | "Metadata/Watch" => Needs::Cluster,
         "Metadata/GrantLease" | "Metadata/KeepAlive" => Needs::Cluster,
         _ => panic!("{method} is new: say here and in docs/operating/threats.md who may call it"),

@@ -172,7 +172,6 @@ mod tests {
             "Node/Release",
             "Node/FetchRate",
             "Node/Deliver",
-            "Node/Follow",
         ];
         let expected = expected.iter().map(ToString::to_string);
         // A supervisor's own, which is served to its children alone.

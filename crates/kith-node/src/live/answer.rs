@@ -1,0 +1,67 @@
+//! What a node answers about live graphs: writes to partitions that it leads, and deliveries from other leaders.
+
+use super::{
+    errors::{delivery_status, write_status},
+    graph::LiveGraph,
+    lead::{LeadMessage, place_of, point_of},
+    registry::LiveGraphs,
+};
+use kith_api::{
+    QueryError, Question, Written,
+    convert::{write_from_wire, written_to_wire},
+};
+use kith_live::{Delivery, Intent};
+use kith_types::ErrorCode;
+use kith_wire::v1;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use tonic::Status;
+
+impl LiveGraphs {
+    /// Carries out a write, once it is begun to its end, even if the caller goes away.
+    ///
+    /// # Errors
+    /// As the caller is to be told. Every error but `outcome_unknown` means that nothing was written.
+    pub async fn write(&self, request: v1::GraphWriteRequest) -> Result<v1::GraphWriteReply, Status> {
+        let request = write_from_wire(request).map_err(|error| error.to_status())?;
+        let Question::Write { graph: name, write } = request.question else {
+            return Err(unknown_graph(request.question.of()));
+        };
+        let graph = self.leading(&name)?;
+        let write_id = write.write_id.as_ref().map(ToString::to_string).unwrap_or_default();
+        let (answer, answered) = oneshot::channel();
+        let _ = graph.lead.send(LeadMessage::Write(write, answer));
+        // Whoever leads may have been told to stop in between.
+        let lost = |_| QueryError::OutcomeUnknown { detail: "the leader has ended".to_owned() }.to_status();
+        let done = answered.await.map_err(lost)?.map_err(|error| write_status(error, &write_id))?;
+        Ok(written_to_wire(Written { done: done.done, ticket: done.ticket, profile: None }))
+    }
+
+    /// Brings this end of a pair to the state that the leader of the other end has decided.
+    ///
+    /// # Errors
+    /// As the sender is to be told: it sends the delivery again.
+    pub async fn deliver(&self, request: v1::DeliverRequest) -> Result<v1::DeliverReply, Status> {
+        let graph = self.leading(&request.graph)?;
+        let intent = Intent::from_bytes(&request.intent).map_err(|error| {
+            kith_wire::status(ErrorCode::BadRequest, error.to_string(), "use nodes of one release")
+        })?;
+        let floor = request.floor.map(point_of).unwrap_or_default();
+        let (answer, answered) = oneshot::channel();
+        let _ = graph.lead.send(LeadMessage::Deliver(Delivery { intent, floor }, answer));
+        let lost = |_| kith_wire::status(ErrorCode::NotLeader, "the leader has ended", "send it again");
+        let reached = answered.await.map_err(lost)?.map_err(delivery_status)?;
+        Ok(v1::DeliverReply { reached: Some(place_of(reached)) })
+    }
+
+    fn leading(&self, name: &str) -> Result<Arc<LiveGraph>, Status> {
+        self.get(name).ok_or_else(|| {
+            let detail = format!("this node has not opened the live graph {name:?}");
+            QueryError::NotLeader { detail }.to_status()
+        })
+    }
+}
+
+fn unknown_graph(name: &str) -> Status {
+    QueryError::UnknownGraph { name: name.to_owned(), known: Vec::new() }.to_status()
+}

@@ -1,0 +1,115 @@
+//! Reading a log on from where a partition is.
+
+use super::{
+    errors::{LiveError, of_log},
+    graph::LiveGraph,
+};
+use kith_cache::live::Progress;
+use kith_database::{LogError, LogPart};
+use kith_types::{LogPoint, PartitionId, Position};
+
+/// How much of a log is read at once.
+const LOG_BYTES_MAX: usize = 4 << 20;
+
+impl LiveGraph {
+    /// What a partition has applied.
+    ///
+    /// # Errors
+    /// [`LiveError::NotOwner`].
+    pub(super) fn applied(&self, partition: PartitionId) -> Result<LogPoint, LiveError> {
+        let mut caches = self.caches.lock();
+        let cache = caches.partition(partition).ok_or(LiveError::NotOwner(partition))?;
+        Ok(cache.applied())
+    }
+
+    /// Applies the log of a partition until it has reached `target`. Two readers of one log do not read it twice.
+    ///
+    /// # Errors
+    /// [`LiveError::HistoryLost`] if the log ends before `target`; if the database cannot be read.
+    pub(super) async fn catch_up(&self, partition: PartitionId, target: LogPoint) -> Result<(), LiveError> {
+        let turn = self.partitions.read().get(&partition).cloned().ok_or(LiveError::NotOwner(partition))?;
+        if target <= self.applied(partition)? {
+            return Ok(());
+        }
+        let _turn = turn.lock().await;
+        loop {
+            let after = self.applied(partition)?;
+            if target <= after {
+                return Ok(());
+            }
+            let end = match self.database.changes(partition, after, LOG_BYTES_MAX).await {
+                Ok(part) => self.apply_part(partition, after, &part)?,
+                Err(LogError::HistoryLost { end, .. }) => self.jump(partition, end)?,
+                Err(LogError::Trimmed { .. }) => {
+                    let ends = self.database.points(vec![partition]).await?;
+                    self.jump(partition, ends.first().copied().unwrap_or_default())?
+                }
+                Err(LogError::Database(error)) => return Err(error.into()),
+            };
+            // The log has ended, and `target` was not in it.
+            if end < target && end <= self.applied(partition)? {
+                return Err(LiveError::HistoryLost);
+            }
+        }
+    }
+
+    /// Refuses a place of an earlier term that the log does not contain: the database was replaced by an older copy of itself, and
+    /// lost it.
+    ///
+    /// # Errors
+    /// [`LiveError::HistoryLost`]; if the database cannot be read.
+    pub(super) async fn check_contained(
+        &self,
+        partition: PartitionId,
+        point: LogPoint,
+    ) -> Result<(), LiveError> {
+        if point.term == self.applied(partition)?.term || point == LogPoint::default() {
+            return Ok(());
+        }
+        let key = (partition, point.term);
+        if self.contained.lock().get(&key).is_some_and(|known| point.position <= *known) {
+            return Ok(());
+        }
+        match self.database.changes(partition, point, 1).await {
+            Ok(_) | Err(LogError::Trimmed { .. }) => {}
+            Err(error) => return Err(of_log(error)),
+        }
+        let mut contained = self.contained.lock();
+        let known = contained.entry(key).or_insert(Position(0));
+        *known = point.position.max(*known);
+        Ok(())
+    }
+
+    /// Applies what was read of a log after `after`; where the log ended.
+    fn apply_part(
+        &self,
+        partition: PartitionId,
+        after: LogPoint,
+        part: &LogPart,
+    ) -> Result<LogPoint, LiveError> {
+        let now = self.now();
+        let mut caches = self.caches.lock();
+        let mut cache = caches.partition(partition).ok_or(LiveError::NotOwner(partition))?;
+        for entry in &part.changes {
+            if let Progress::Gap { .. } = cache.apply(entry.at, &entry.change, now) {
+                tracing::warn!(%partition, %after, at = %entry.at, "a log was read with a gap");
+                break;
+            }
+        }
+        // A later term has begun, and nothing was written in it yet.
+        let applied = cache.applied();
+        if applied.position == part.end.position && applied < part.end {
+            let _ = cache.begin_term(part.end);
+        }
+        Ok(part.end)
+    }
+
+    /// Empties a partition, which goes on from the end of its log.
+    fn jump(&self, partition: PartitionId, end: LogPoint) -> Result<LogPoint, LiveError> {
+        tracing::info!(graph = self.name, %partition, %end, "the log does not reach back to this replica: its cache is emptied");
+        metrics::counter!("kith_live_jumps_total").increment(1);
+        let mut caches = self.caches.lock();
+        caches.partition(partition).ok_or(LiveError::NotOwner(partition))?.jump(end);
+        Ok(end)
+    }
+}

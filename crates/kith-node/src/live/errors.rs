@@ -1,0 +1,99 @@
+//! What callers are told when a live graph cannot do what they ask.
+
+use kith_api::QueryError;
+use kith_database::{DatabaseError, LogError};
+use kith_live::{DeliveryError, FieldsFault, UnknownType, WriteError};
+use kith_types::{ErrorCode, PartitionId};
+use thiserror::Error;
+use tonic::Status;
+
+/// Why a live graph cannot answer a read.
+#[derive(Clone, Debug, Error)]
+pub(crate) enum LiveError {
+    /// The partition is not here.
+    #[error("partition {} is not held here", .0.0)]
+    NotOwner(PartitionId),
+    /// The database does not answer, or its answer cannot be used.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// A ticket names a place that the log does not have.
+    #[error(
+        "the ticket names a write that is no longer in the database: it was replaced by an older copy of itself"
+    )]
+    HistoryLost,
+    /// The graph has no such type.
+    #[error(transparent)]
+    Type(#[from] UnknownType),
+    /// What is stored cannot be decoded.
+    #[error(transparent)]
+    Fields(#[from] FieldsFault),
+    /// As many reads of the database are under way for the partition as may be.
+    #[error("too many reads of partition {} wait for the database", .0.0)]
+    Busy(PartitionId),
+    /// Changes kept coming in faster than they could be read.
+    #[error("partition {} cannot keep up with its log", .0.0)]
+    Behind(PartitionId),
+}
+
+impl LiveError {
+    pub fn to_status(&self) -> Status {
+        let (code, help) = match self {
+            LiveError::NotOwner(partition) => {
+                let partitions = vec![partition.0];
+                let help = "refresh the routing table".to_owned();
+                let detail = kith_wire::v1::ErrorDetail { help, partitions, ..Default::default() };
+                return kith_wire::with_detail(ErrorCode::NotOwner, self.to_string(), detail);
+            }
+            LiveError::Database(error) => (error.code(), "look at the database and at `kith cluster status`"),
+            LiveError::HistoryLost => {
+                (ErrorCode::HistoryLost, "read without the ticket, and write again what is missing")
+            }
+            LiveError::Type(fault) => {
+                return kith_wire::status(ErrorCode::UnknownType, self.to_string(), fault.help());
+            }
+            LiveError::Fields(_) => {
+                (ErrorCode::Damaged, "the types of the graph and its rows do not fit: report it with the log")
+            }
+            LiveError::Busy(_) => (ErrorCode::Overloaded, "send less, or ask another replica"),
+            LiveError::Behind(_) => (ErrorCode::Unavailable, "ask another replica"),
+        };
+        kith_wire::status(code, self.to_string(), help)
+    }
+}
+
+/// What the caller of a write is told.
+pub(crate) fn write_status(error: WriteError, write_id: &str) -> Status {
+    let error = match error {
+        WriteError::Invalid(fault) => QueryError::Write(fault),
+        WriteError::Refused(refusal) => QueryError::Refused(refusal),
+        WriteError::WriteIdTaken => QueryError::WriteIdTaken { write_id: write_id.to_owned() },
+        WriteError::NotLeader { partition } => {
+            QueryError::NotLeader { detail: format!("this node does not lead partition {}", partition.0) }
+        }
+        WriteError::Overloaded => QueryError::Overloaded { detail: error.to_string() },
+        WriteError::OutcomeUnknown => QueryError::OutcomeUnknown { detail: error.to_string() },
+        other => {
+            let help = "nothing was written; look at the database and at `kith cluster status`";
+            return kith_wire::status(ErrorCode::DatabaseUnavailable, other.to_string(), help);
+        }
+    };
+    error.to_status()
+}
+
+/// What the sender of a delivery is told; it sends it again.
+pub(crate) fn delivery_status(error: DeliveryError) -> Status {
+    let code = match error {
+        DeliveryError::NotLeader(_) => ErrorCode::NotLeader,
+        DeliveryError::Overloaded => ErrorCode::Overloaded,
+        DeliveryError::Unavailable => ErrorCode::DatabaseUnavailable,
+    };
+    kith_wire::status(code, error.to_string(), "send it again")
+}
+
+/// Why a log could not be read, apart from gaps, which readers close themselves.
+pub(super) fn of_log(error: LogError) -> LiveError {
+    match error {
+        LogError::Database(error) => LiveError::Database(error),
+        LogError::Trimmed { .. } | LogError::HistoryLost { .. } => LiveError::HistoryLost,
+    }
+}

@@ -1,0 +1,191 @@
+//! One live graph on a node: its database, the caches of the partitions that are here, and the way to their leader.
+
+use super::{
+    lead::{self, LeadMessage},
+    tail,
+};
+use arc_swap::ArcSwap;
+use kith_api::topology::leaders_of;
+use kith_cache::live::{LiveCacheOptions, LiveCaches};
+use kith_database::Database;
+use kith_live::{Change, GraphTypes};
+use kith_metadata::MetadataStore;
+use kith_net::transport::Transport;
+use kith_process::topology::TopologyReceiver;
+use kith_types::{LogPoint, NodeId, PartitionCount, PartitionId, Position, Term, Timestamp};
+use kith_wire::documents::TopologyDocument;
+use parking_lot::{Mutex, RwLock};
+use rustix::time::{ClockId, clock_gettime};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+/// Whoever waits for rows that another read brings.
+pub(super) type Waiter = oneshot::Sender<()>;
+
+/// What a live graph is made of.
+pub(super) struct LiveGraphParts {
+    pub name: String,
+    pub node: NodeId,
+    pub count: PartitionCount,
+    pub types: Arc<GraphTypes>,
+    pub database: Arc<dyn Database>,
+    pub topology: TopologyReceiver,
+    pub metadata: Arc<dyn MetadataStore>,
+    pub transport: Arc<dyn Transport>,
+    pub stop: CancellationToken,
+}
+
+/// One live graph on a node.
+pub(crate) struct LiveGraph {
+    pub(super) name: String,
+    pub(super) count: PartitionCount,
+    types: ArcSwap<GraphTypes>,
+    pub(super) database: Arc<dyn Database>,
+    /// Locked for microseconds.
+    pub(super) caches: Mutex<LiveCaches<Waiter>>,
+    /// The partitions that are here, with what keeps two readers of one log apart.
+    pub(super) partitions: RwLock<BTreeMap<PartitionId, Arc<tokio::sync::Mutex<()>>>>,
+    /// By partition and term, the greatest position of an earlier term that the log was found to contain.
+    pub(super) contained: Mutex<BTreeMap<(PartitionId, Term), Position>>,
+    pub(super) lead: mpsc::UnboundedSender<LeadMessage>,
+    node: NodeId,
+    started: Duration,
+    stop: CancellationToken,
+}
+
+impl LiveGraph {
+    /// Leads and follows nothing until [`LiveGraph::follow`] says what.
+    pub(super) fn start(parts: LiveGraphParts) -> Arc<Self> {
+        let (lead, messages) = mpsc::unbounded_channel();
+        let graph = Arc::new(Self {
+            name: parts.name,
+            count: parts.count,
+            types: ArcSwap::new(Arc::clone(&parts.types)),
+            database: parts.database,
+            caches: Mutex::new(LiveCaches::new(LiveCacheOptions::default())),
+            partitions: RwLock::default(),
+            contained: Mutex::default(),
+            lead,
+            node: parts.node,
+            started: boot_time(),
+            stop: parts.stop,
+        });
+        lead::start(
+            &graph,
+            lead::LeadParts {
+                node: parts.node,
+                topology: parts.topology,
+                metadata: parts.metadata,
+                transport: parts.transport,
+                stop: graph.stop.clone(),
+            },
+            messages,
+        );
+        tail::start(&graph, graph.stop.clone());
+        graph
+    }
+
+    /// Takes over the types, and leads and follows what the topology gives to this node.
+    pub(super) fn follow(&self, topology: &TopologyDocument, types: GraphTypes) {
+        if types != **self.types.load() {
+            let types = Arc::new(types);
+            self.types.store(Arc::clone(&types));
+            let _ = self.lead.send(LeadMessage::Types(types));
+        }
+        self.hold(topology);
+        let leaders = topology.leaders.iter().find(|leaders| leaders.graph == self.name);
+        let leaders = leaders.map(leaders_of).unwrap_or_default();
+        let own = self.count.iter().filter_map(|partition| {
+            let leader = leaders.of(partition).filter(|leader| leader.node == self.node)?;
+            Some((partition, leader.term))
+        });
+        let _ = self.lead.send(LeadMessage::Leads(own.collect()));
+    }
+
+    /// Begins to follow the logs of partitions that came, and stops following those that are gone.
+    fn hold(&self, topology: &TopologyDocument) {
+        let own = owned(topology, self.node);
+        let mut partitions = self.partitions.write();
+        let mut caches = self.caches.lock();
+        partitions.retain(|partition, _| {
+            let stays = own.contains(partition);
+            if !stays {
+                caches.close(*partition);
+            }
+            stays
+        });
+        for partition in own {
+            partitions.entry(partition).or_insert_with(|| {
+                caches.open(partition, LogPoint::default());
+                Arc::default()
+            });
+        }
+    }
+
+    /// Its identity.
+    pub fn identity(&self) -> u64 {
+        self.types.load().identity
+    }
+
+    /// Its types.
+    pub fn types(&self) -> Arc<GraphTypes> {
+        self.types.load_full()
+    }
+
+    /// The partitions that are here.
+    pub(super) fn held(&self) -> Vec<PartitionId> {
+        self.partitions.read().keys().copied().collect()
+    }
+
+    /// Time since this graph was opened, by a clock that goes on while the machine is suspended.
+    pub(super) fn now(&self) -> Timestamp {
+        Timestamp(boot_time().saturating_sub(self.started))
+    }
+
+    /// Changes of a log that follow `after`: applied, unless others before them are missing.
+    pub(super) fn apply(&self, partition: PartitionId, after: LogPoint, term: Term, changes: &[Change]) {
+        let now = self.now();
+        let mut caches = self.caches.lock();
+        let Some(mut cache) = caches.partition(partition) else { return };
+        let positions = (after.position.0 + 1..).map(Position);
+        for (position, change) in positions.zip(changes) {
+            // A gap is closed by whoever reads the log next.
+            let _ = cache.apply(LogPoint { term, position }, change, now);
+        }
+    }
+
+    /// Stops leading and following.
+    pub(super) async fn close(&self) {
+        self.stop.cancel();
+        self.database.close().await;
+    }
+}
+
+/// The partitions of a node in all groups.
+fn owned(topology: &TopologyDocument, node: NodeId) -> Vec<PartitionId> {
+    let groups = topology.cluster.groups.iter();
+    let mut own: Vec<PartitionId> = groups
+        .flat_map(|group| group.owners.iter().enumerate())
+        .filter(|(_, owner)| **owner == node.0)
+        .map(|(partition, _)| PartitionId(partition as u32))
+        .collect();
+    own.sort_unstable();
+    own.dedup();
+    own
+}
+
+fn boot_time() -> Duration {
+    let now = clock_gettime(ClockId::Boottime);
+    Duration::new(now.tv_sec.max(0) as u64, now.tv_nsec.max(0) as u32)
+}
+
+/// Milliseconds since 1970.
+pub(super) fn wall_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,359 @@
+//! The shell of [`Leader`]: carries out its actions, and tells it what came of them.
+
+use super::graph::{LiveGraph, wall_ms};
+use futures::future::try_join_all;
+use kith_api::topology::leaders_of;
+use kith_database::{BeginTerm, CommitError};
+use kith_live::{
+    Action, Answered, CallerId, CommitResult, Delivery, DeliveryError, Event, GraphTypes, Leader, Now,
+    SenderId, Write, WriteError,
+};
+use kith_metadata::MetadataStore;
+use kith_net::transport::Transport;
+use kith_process::{change_leaders, topology::TopologyReceiver};
+use kith_routing::Leaders;
+use kith_types::{LogPoint, NodeId, PartitionId, Term};
+use kith_wire::v1;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Weak},
+    time::Duration,
+};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+/// How long a delivery may take; after that it is sent again.
+const DELIVERY_PATIENCE: Duration = Duration::from_secs(1);
+/// How long stepped-down partitions are collected before the metadata are asked for new terms for all of them.
+const RENEWAL_DELAY: Duration = Duration::from_millis(20);
+
+/// How long to wait before the metadata are asked again.
+const RENEWAL_RETRY: Duration = Duration::from_millis(500);
+
+/// What the task that leads is told.
+pub(super) enum LeadMessage {
+    /// A caller wants a write.
+    Write(Write, oneshot::Sender<Result<Answered, WriteError>>),
+    /// The leader of another partition delivers an intent.
+    Deliver(Delivery, oneshot::Sender<Result<LogPoint, DeliveryError>>),
+    /// What the metadata say that this node leads, and for which terms.
+    Leads(BTreeMap<PartitionId, Term>),
+    /// The types have changed.
+    Types(Arc<GraphTypes>),
+    /// An action came to its end.
+    Event(Event),
+    /// It is time to ask for new terms for partitions that were stepped down from.
+    Renew,
+    /// New terms for these partitions, in place of these ones, cannot be had yet.
+    NotRenewed(BTreeMap<PartitionId, Term>),
+}
+
+/// What leading needs besides the graph.
+pub(super) struct LeadParts {
+    pub node: NodeId,
+    pub topology: TopologyReceiver,
+    pub metadata: Arc<dyn MetadataStore>,
+    pub transport: Arc<dyn Transport>,
+    pub stop: CancellationToken,
+}
+
+/// The task that leads.
+struct Task {
+    graph: Weak<LiveGraph>,
+    parts: LeadParts,
+    leader: Leader,
+    /// To this task itself.
+    own: mpsc::UnboundedSender<LeadMessage>,
+    /// Drawn when the process started: it tells this leader from one of an earlier process.
+    nonce: u64,
+    last_id: u64,
+    callers: HashMap<u64, oneshot::Sender<Result<Answered, WriteError>>>,
+    senders: HashMap<u64, oneshot::Sender<Result<LogPoint, DeliveryError>>>,
+    leads: BTreeMap<PartitionId, Term>,
+    /// Partitions that this node stepped down from although the metadata said that it leads them, with the terms.
+    refused: BTreeMap<PartitionId, Term>,
+}
+
+/// Starts to lead what messages say, until the graph is closed.
+pub(super) fn start(
+    graph: &Arc<LiveGraph>,
+    parts: LeadParts,
+    mut messages: mpsc::UnboundedReceiver<LeadMessage>,
+) {
+    let mut task = Task {
+        leader: Leader::new(graph.types(), graph.count),
+        graph: Arc::downgrade(graph),
+        own: graph.lead.clone(),
+        parts,
+        nonce: rand::random(),
+        last_id: 0,
+        callers: HashMap::new(),
+        senders: HashMap::new(),
+        leads: BTreeMap::new(),
+        refused: BTreeMap::new(),
+    };
+    let stop = task.parts.stop.clone();
+    tokio::spawn(async move {
+        stop.run_until_cancelled(async { while task.next(&mut messages).await.is_some() {} }).await;
+    });
+}
+
+impl Task {
+    /// Waits for a message or for the time that the leader named, and does what follows; `None` once the graph is gone.
+    async fn next(&mut self, messages: &mut mpsc::UnboundedReceiver<LeadMessage>) -> Option<()> {
+        let graph = self.graph.upgrade()?;
+        let wait = self.leader.wakes_at().map(|at| at.since(graph.now()));
+        drop(graph);
+        let message = async {
+            match wait {
+                Some(wait) => tokio::time::timeout(wait, messages.recv())
+                    .await
+                    .unwrap_or(Some(LeadMessage::Event(Event::Woken))),
+                None => messages.recv().await,
+            }
+        };
+        let message = message.await?;
+        let graph = self.graph.upgrade()?;
+        self.on(&graph, message);
+        Some(())
+    }
+
+    fn on(&mut self, graph: &Arc<LiveGraph>, message: LeadMessage) {
+        match message {
+            LeadMessage::Write(write, answer) => {
+                let caller = self.new_id();
+                self.callers.insert(caller, answer);
+                self.event(graph, Event::Write { caller: CallerId(caller), write });
+            }
+            LeadMessage::Deliver(delivery, answer) => {
+                let sender = self.new_id();
+                self.senders.insert(sender, answer);
+                self.event(graph, Event::Delivery { sender: SenderId(sender), delivery });
+            }
+            LeadMessage::Leads(leads) => self.leads(graph, leads),
+            LeadMessage::Types(types) => self.leader.set_types(types),
+            LeadMessage::Event(event) => self.event(graph, event),
+            LeadMessage::Renew => self.renew(graph),
+            LeadMessage::NotRenewed(refused) => {
+                refused.into_iter().for_each(|(partition, term)| self.stepped_down(partition, term));
+            }
+        }
+    }
+
+    fn new_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    fn event(&mut self, graph: &Arc<LiveGraph>, event: Event) {
+        let now = Now { since_start: graph.now(), since_1970: wall_ms() };
+        for action in self.leader.on(event, now) {
+            self.act(graph, action);
+        }
+    }
+
+    /// Takes and hands over leadership as the metadata say.
+    fn leads(&mut self, graph: &Arc<LiveGraph>, leads: BTreeMap<PartitionId, Term>) {
+        let before = std::mem::replace(&mut self.leads, leads.clone());
+        for (&partition, &term) in &leads {
+            if before.get(&partition) != Some(&term) {
+                self.refused.remove(&partition);
+                self.event(graph, Event::Lead { partition, term });
+            }
+        }
+        for partition in before.into_keys().filter(|partition| !leads.contains_key(partition)) {
+            self.event(graph, Event::HandOver { partition });
+        }
+    }
+
+    fn act(&mut self, graph: &Arc<LiveGraph>, action: Action) {
+        match action {
+            Action::BeginTerm { partition, term } => {
+                let request = BeginTerm { partition, term, leader: self.nonce };
+                self.spawn(graph, async move |graph| begin_term(&graph, request).await);
+            }
+            Action::Load { load, queries } => self.spawn(graph, async move |graph| {
+                let reads = queries.into_iter().map(|(partition, rows)| graph.database.read(partition, rows));
+                match try_join_all(reads).await {
+                    Ok(rows) => Event::Loaded { load, rows },
+                    Err(error) => {
+                        tracing::warn!(graph = graph.name, %error, "a leader cannot read the database");
+                        Event::LoadFailed { load }
+                    }
+                }
+            }),
+            Action::Commit { commit, batch } => self.spawn(graph, async move |graph| {
+                let changes: usize = batch.parts.iter().map(|part| part.changes.len()).sum();
+                metrics::histogram!("kith_live_commit_changes").record(changes as f64);
+                let result = commit_result(graph.database.commit(batch).await);
+                Event::Committed { commit, result }
+            }),
+            Action::Deliver { to, from, delivery } => self.deliver(graph, from, to, delivery),
+            Action::Answer { caller, answer } => {
+                note_write(&answer);
+                if let Some(waiting) = self.callers.remove(&caller.0) {
+                    let _ = waiting.send(answer);
+                }
+            }
+            Action::AnswerDelivery { sender, answer } => {
+                if let Some(waiting) = self.senders.remove(&sender.0) {
+                    let _ = waiting.send(answer);
+                }
+            }
+            Action::Publish { partition, after, changes } => {
+                graph.apply(partition, after, after.term, &changes);
+            }
+            Action::SteppedDown { partition, term } => {
+                tracing::info!(graph = graph.name, %partition, %term, "this node no longer leads a partition");
+                self.stepped_down(partition, term);
+            }
+            Action::Released { partition, term } => {
+                tracing::info!(graph = graph.name, %partition, %term, "a partition was handed over");
+            }
+        }
+    }
+
+    /// Carries out an action beside this task; what came of it is a message.
+    fn spawn<F>(&self, graph: &Arc<LiveGraph>, work: impl FnOnce(Arc<LiveGraph>) -> F)
+    where
+        F: Future<Output = Event> + Send + 'static,
+    {
+        let (own, work) = (self.own.clone(), work(Arc::clone(graph)));
+        tokio::spawn(async move {
+            let _ = own.send(LeadMessage::Event(work.await));
+        });
+    }
+
+    /// Brings an intent to whoever leads the partition of the other end: perhaps this node.
+    fn deliver(&self, graph: &Arc<LiveGraph>, from: PartitionId, to: PartitionId, delivery: Delivery) {
+        let stamp = delivery.intent.stamp;
+        let topology = Arc::clone(&self.parts.topology.borrow());
+        let leaders = topology.leaders.iter().find(|leaders| leaders.graph == graph.name);
+        let leader = leaders.map(leaders_of).and_then(|leaders: Leaders| leaders.of(to));
+        let node = leader.map(|leader| leader.node);
+        if node == Some(self.parts.node) {
+            let (answer, answered) = oneshot::channel();
+            let _ = self.own.send(LeadMessage::Deliver(delivery, answer));
+            return self.spawn(graph, async move |_| match answered.await {
+                Ok(Ok(at)) => Event::Delivered { partition: from, stamp, at },
+                Ok(Err(_)) | Err(_) => Event::DeliveryFailed { partition: from, stamp },
+            });
+        }
+        let known = node.and_then(|node| topology.nodes.iter().find(|known| known.node == node.0));
+        let addr = known.map(|known| known.addr.clone());
+        let transport = Arc::clone(&self.parts.transport);
+        let request = v1::DeliverRequest {
+            graph: graph.name.clone(),
+            intent: delivery.intent.to_bytes().into(),
+            floor: Some(place_of(delivery.floor)),
+        };
+        self.spawn(graph, async move |_| {
+            let Some(addr) = addr else { return Event::DeliveryFailed { partition: from, stamp } };
+            match transport.deliver(&addr, request, DELIVERY_PATIENCE).await {
+                Ok(reply) => {
+                    let at = reply.reached.map(point_of).unwrap_or_default();
+                    Event::Delivered { partition: from, stamp, at }
+                }
+                Err(status) => {
+                    tracing::debug!(%status, "an intent was not delivered");
+                    Event::DeliveryFailed { partition: from, stamp }
+                }
+            }
+        });
+    }
+
+    /// The database has a later term, or another leader has this one. If the metadata still say that this node leads, it needs a
+    /// new term: its process started again, or the database was replaced by a copy.
+    fn stepped_down(&mut self, partition: PartitionId, term: Term) {
+        if self.leads.get(&partition) != Some(&term) {
+            return;
+        }
+        let is_first = self.refused.is_empty();
+        self.refused.insert(partition, term);
+        if is_first {
+            let own = self.own.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(RENEWAL_DELAY).await;
+                let _ = own.send(LeadMessage::Renew);
+            });
+        }
+    }
+
+    fn renew(&mut self, graph: &Arc<LiveGraph>) {
+        let refused = std::mem::take(&mut self.refused);
+        if refused.is_empty() {
+            return;
+        }
+        let (metadata, node, name) = (Arc::clone(&self.parts.metadata), self.parts.node, graph.name.clone());
+        let own = self.own.clone();
+        tokio::spawn(async move {
+            let renewed = change_leaders(&*metadata, &name, |leaders| {
+                let is_refused = |partition: &PartitionId| {
+                    let term = leaders.of(*partition).map(|leader| leader.term);
+                    term.is_some() && term == refused.get(partition).copied()
+                };
+                let partitions: Vec<PartitionId> = refused.keys().copied().filter(is_refused).collect();
+                leaders.renew(node, &partitions)
+            });
+            if let Err(error) = renewed.await {
+                tracing::warn!(graph = name, %error, "new terms cannot be had now");
+                tokio::time::sleep(RENEWAL_RETRY).await;
+                let _ = own.send(LeadMessage::NotRenewed(refused));
+            }
+        });
+    }
+}
+
+async fn begin_term(graph: &LiveGraph, request: BeginTerm) -> Event {
+    let BeginTerm { partition, term, .. } = request;
+    match graph.database.begin_term(request).await {
+        Ok(end) => Event::TermBegun { partition, term, end: end.position },
+        Err(CommitError::Fenced { .. }) => Event::TermRefused { partition, term },
+        Err(error) => {
+            tracing::warn!(graph = graph.name, %partition, %error, "a term cannot begin yet");
+            Event::TermUnknown { partition, term }
+        }
+    }
+}
+
+fn commit_result(result: Result<(), CommitError>) -> CommitResult {
+    match result {
+        Ok(()) => CommitResult::Done,
+        Err(CommitError::Fenced { partition, found } | CommitError::Moved { partition, found }) => {
+            CommitResult::Elsewhere(vec![(partition, found)])
+        }
+        Err(CommitError::Unknown { reason }) => {
+            tracing::warn!(reason, "the outcome of a transaction was lost");
+            CommitResult::Unknown
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a transaction was refused");
+            CommitResult::Refused
+        }
+    }
+}
+
+/// Counts a write by its outcome.
+fn note_write(answer: &Result<Answered, WriteError>) {
+    let outcome = match answer {
+        Ok(_) => "done",
+        Err(WriteError::Invalid(_)) => "invalid",
+        Err(WriteError::Refused(_)) => "refused",
+        Err(WriteError::WriteIdTaken) => "write_id_taken",
+        Err(WriteError::NotLeader { .. }) => "not_leader",
+        Err(WriteError::Overloaded) => "overloaded",
+        Err(WriteError::OutcomeUnknown) => "outcome_unknown",
+        Err(_) => "unavailable",
+    };
+    metrics::counter!("kith_live_writes_total", "outcome" => outcome).increment(1);
+}
+
+/// A place in a log, as messages have it.
+pub(super) fn place_of(point: LogPoint) -> v1::LogPlace {
+    v1::LogPlace { term: point.term.0, position: point.position.0 }
+}
+
+/// The place that a message has.
+pub(super) fn point_of(place: v1::LogPlace) -> LogPoint {
+    LogPoint::new(place.term, place.position)
+}

@@ -1,0 +1,16 @@
+//! Live graphs on a node: the partitions that it leads, the logs that it follows, and the reads that it answers
+//! (`docs/design/0019-live-graph.md`).
+
+mod answer;
+mod catch_up;
+mod errors;
+mod graph;
+mod lead;
+mod open;
+mod read;
+mod registry;
+mod tail;
+
+pub(crate) use graph::LiveGraph;
+pub(crate) use read::ReadNeed;
+pub(crate) use registry::{LiveGraphs, Surroundings};

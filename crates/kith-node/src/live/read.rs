@@ -1,0 +1,227 @@
+//! Reads of objects and associations: from memory where that is proven to be right, else from the database.
+
+use super::{errors::LiveError, graph::LiveGraph};
+use futures::future::join_all;
+use kith_cache::{
+    Failure, FlightId, Landing,
+    live::{Answer, Answered, Begin, Filled, Memory, Need, Query, Reply, Start},
+};
+use kith_live::{
+    AssociationAnswer, AssociationRead, ListKey, ListedAssociation, ObjectAnswer, RowQuery, RowsAt, Select,
+    Start as AskedStart,
+};
+use kith_types::{LogPoint, PartitionId, partition_of_id};
+use std::{collections::BTreeMap, sync::Arc};
+use tokio::sync::oneshot;
+
+/// A read that finds its rows changed again and again gives up after so many attempts.
+const ATTEMPTS_MAX: u32 = 16;
+
+/// What a read must see.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReadNeed {
+    /// By partition, the place that it must have reached.
+    pub after: BTreeMap<PartitionId, LogPoint>,
+    /// Whether it must see everything that was written before it arrived.
+    pub critical: bool,
+}
+
+/// The rows of one partition that a read needs.
+type Fetch = Vec<(FlightId, RowQuery)>;
+
+impl LiveGraph {
+    /// Objects by id, in the order of the ids, and the places as of which they are.
+    pub async fn objects(
+        self: &Arc<Self>,
+        ids: &[u64],
+        need: &ReadNeed,
+    ) -> Result<(Vec<Option<ObjectAnswer>>, BTreeMap<PartitionId, LogPoint>), LiveError> {
+        let mut shares: BTreeMap<PartitionId, Vec<usize>> = BTreeMap::new();
+        for (place, id) in ids.iter().enumerate() {
+            shares.entry(partition_of_id(*id, self.count)).or_default().push(place);
+        }
+        let types = self.types();
+        let (mut objects, mut reached) = (vec![None; ids.len()], BTreeMap::new());
+        let reads = shares.into_iter().map(async |(partition, places)| {
+            let query = Query::Objects(places.iter().map(|place| ids[*place]).collect());
+            Ok::<_, LiveError>((partition, places, self.read(partition, query, need).await?))
+        });
+        for read in join_all(reads).await {
+            let (partition, places, answered) = read?;
+            reached.insert(partition, answered.until);
+            let Answer::Objects(found) = answered.answer else { continue };
+            for (place, object) in places.into_iter().zip(found) {
+                let Some(object) = object else { continue };
+                let kind = types.objects.get(&object.kind).map_or_else(String::new, |kind| kind.name.clone());
+                let data = types.decode(object.kind, &object.data)?;
+                objects[place] =
+                    Some(ObjectAnswer { id: object.id, kind, version: object.stamp.position.0, data });
+            }
+        }
+        Ok((objects, reached))
+    }
+
+    /// Associations that leave `id1`, and the place as of which they are.
+    pub async fn associations(
+        self: &Arc<Self>,
+        id1: u64,
+        read: &AssociationRead,
+        need: &ReadNeed,
+    ) -> Result<(AssociationAnswer, PartitionId, LogPoint), LiveError> {
+        let types = self.types();
+        let (number, kind) = types.association_named(&read.kind)?;
+        let list = ListKey { id1, kind: number };
+        let (query, limit) = query_of(list, &read.select, kind.cap);
+        let partition = partition_of_id(id1, self.count);
+        let answered = self.read(partition, query, need).await?;
+        let mut found = match answered.answer {
+            Answer::Count(count) => return Ok((AssociationAnswer::Count(count), partition, answered.until)),
+            Answer::Associations(found) => found,
+            Answer::Objects(_) => Vec::new(),
+        };
+        let more = limit < found.len();
+        found.truncate(limit);
+        let out = found.into_iter().map(|association| {
+            let data = read.with_data.then(|| types.decode(number, &association.data)).transpose()?;
+            Ok(ListedAssociation { id2: association.id2, time: association.time, data })
+        });
+        let out = out.collect::<Result<_, LiveError>>()?;
+        Ok((AssociationAnswer::List { out, more }, partition, answered.until))
+    }
+
+    /// Answers a query of one partition.
+    pub(super) async fn read(
+        self: &Arc<Self>,
+        partition: PartitionId,
+        query: Query,
+        need: &ReadNeed,
+    ) -> Result<Answered, LiveError> {
+        let mut after = need.after.get(&partition).copied().unwrap_or_default();
+        if need.critical {
+            let ends = self.database.points(vec![partition]).await?;
+            after = after.max(ends.first().copied().unwrap_or_default());
+        }
+        if after != LogPoint::default() {
+            self.catch_up(partition, after).await?;
+            self.check_contained(partition, need.after.get(&partition).copied().unwrap_or_default()).await?;
+        }
+        let memory = if need.critical { Memory::Verified } else { Memory::IfFresh };
+        let mut filled: Vec<Filled> = Vec::new();
+        for _ in 0..ATTEMPTS_MAX {
+            let reply = {
+                let mut caches = self.caches.lock();
+                let mut cache = caches.partition(partition).ok_or(LiveError::NotOwner(partition))?;
+                cache.ask(&query, Need { after, memory, filled: &filled }, self.now())
+            };
+            match reply {
+                Reply::Answer(answered) => return Ok(answered),
+                Reply::Wait => self.catch_up(partition, after).await?,
+                Reply::NotFresh => self.freshen(vec![partition]).await?,
+                Reply::Missing(rows) => filled.extend(self.bring(partition, rows).await?),
+            }
+        }
+        Err(LiveError::Behind(partition))
+    }
+
+    /// Reads rows of a partition, or waits until others have read them.
+    async fn bring(
+        self: &Arc<Self>,
+        partition: PartitionId,
+        rows: Vec<RowQuery>,
+    ) -> Result<Vec<Filled>, LiveError> {
+        let (mut fetch, mut waits) = (Fetch::new(), Vec::new());
+        {
+            let mut caches = self.caches.lock();
+            let mut cache = caches.partition(partition).ok_or(LiveError::NotOwner(partition))?;
+            let mut is_busy = false;
+            for row in rows {
+                match cache.begin(&row) {
+                    Begin::Fetch(flight) => fetch.push((flight, row)),
+                    Begin::Join(flight) => {
+                        let (waiter, wait) = oneshot::channel();
+                        if cache.join(flight, waiter).is_ok() {
+                            waits.push(wait);
+                        }
+                    }
+                    Begin::Busy | Begin::Uncached => is_busy = true,
+                }
+            }
+            if is_busy && fetch.is_empty() && waits.is_empty() {
+                return Err(LiveError::Busy(partition));
+            }
+        }
+        // In a task of its own: if the caller goes away, those who wait for the rows still get them.
+        let fetched = match fetch.is_empty() {
+            true => Vec::new(),
+            false => {
+                let graph = Arc::clone(self);
+                let fetching = tokio::spawn(async move { graph.fetch(partition, fetch).await });
+                fetching.await.map_err(|_| LiveError::Busy(partition))??
+            }
+        };
+        for wait in waits {
+            // Whoever read them may have failed: then this read asks again.
+            let _ = wait.await;
+        }
+        Ok(fetched)
+    }
+
+    async fn fetch(&self, partition: PartitionId, fetch: Fetch) -> Result<Vec<Filled>, LiveError> {
+        metrics::counter!("kith_live_fills_total").increment(fetch.len() as u64);
+        let queries = fetch.iter().map(|(_, query)| query.clone()).collect();
+        let read = self.database.read(partition, queries).await;
+        let mut caches = self.caches.lock();
+        let Some(mut cache) = caches.partition(partition) else {
+            return Err(LiveError::NotOwner(partition));
+        };
+        let (rows, error) = match read {
+            Ok(rows) => (rows, None),
+            Err(error) => (RowsAt { at: LogPoint::default(), answers: Vec::new() }, Some(error)),
+        };
+        let (mut filled, mut answers) = (Vec::new(), rows.answers.iter());
+        for (flight, query) in &fetch {
+            match answers.next() {
+                Some(answer) => {
+                    let landed = cache.land(*flight, rows.at, query, answer);
+                    landed.waiters.into_iter().for_each(|waiter| drop(waiter.send(())));
+                    match landed.filled {
+                        Some(rows) => filled.push(rows),
+                        None => metrics::counter!("kith_live_fills_refused_total").increment(1),
+                    }
+                }
+                None => {
+                    if let Landing::Wake(waiters) = cache.failed(*flight, query, Failure::Everyone) {
+                        waiters.into_iter().for_each(|waiter| drop(waiter.send(())));
+                    }
+                }
+            }
+        }
+        error.map_or(Ok(filled), |error| Err(error.into()))
+    }
+}
+
+/// What the cache is asked, and how many associations the caller gets at most: one more is asked for where the caller is told
+/// whether there are more.
+fn query_of(list: ListKey, select: &Select, cap: u32) -> (Query, usize) {
+    let limited = |limit: Option<u32>| limit.unwrap_or(cap).min(cap);
+    match select {
+        Select::Ids { ids, high, low } => {
+            let (high, low) = (high.unwrap_or(u64::MAX), low.unwrap_or(0));
+            (Query::Get { list, ids: ids.clone(), high, low }, usize::MAX)
+        }
+        Select::Count => (Query::Count(list), usize::MAX),
+        Select::Range { start, limit } => {
+            let limit = limited(*limit);
+            let start = match start {
+                AskedStart::Index(index) => Start::Index(u32::try_from(*index).unwrap_or(u32::MAX)),
+                AskedStart::After(place) => Start::After(*place),
+            };
+            (Query::Range { list, start, limit: limit.saturating_add(1) }, limit as usize)
+        }
+        Select::Times { high, low, limit } => {
+            let limit = limited(*limit);
+            let (high, low) = (high.unwrap_or(u64::MAX), low.unwrap_or(0));
+            (Query::TimeRange { list, high, low, limit: limit.saturating_add(1) }, limit as usize)
+        }
+    }
+}

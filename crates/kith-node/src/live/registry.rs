@@ -1,0 +1,130 @@
+//! The live graphs of a node, as the metadata name them.
+
+use super::{
+    graph::{LiveGraph, LiveGraphParts},
+    open::Opener,
+};
+use kith_live::{GraphTypes, TypesDocument};
+use kith_metadata::MetadataStore;
+use kith_net::{security::Dialer, transport::Transport};
+use kith_process::topology::TopologyReceiver;
+use kith_types::{NodeId, PartitionCount};
+use kith_wire::documents::{LiveGraphDocument, TopologyDocument};
+use parking_lot::RwLock;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use tokio_util::sync::CancellationToken;
+
+/// When a database that could not be opened is tried again.
+const OPEN_RETRY: Duration = Duration::from_millis(500);
+
+/// The live graphs of a node.
+pub(crate) struct LiveGraphs {
+    graphs: RwLock<BTreeMap<String, Arc<LiveGraph>>>,
+}
+
+/// What all live graphs of a node share.
+pub(crate) struct Surroundings {
+    pub node: NodeId,
+    pub topology: TopologyReceiver,
+    pub metadata: Arc<dyn MetadataStore>,
+    pub transport: Arc<dyn Transport>,
+    pub dialer: Dialer,
+    pub stop: CancellationToken,
+}
+
+impl LiveGraphs {
+    /// Opens the graphs that the topology names, and follows its changes until `stop`.
+    pub fn start(around: Surroundings) -> Arc<Self> {
+        let graphs = Arc::new(Self { graphs: RwLock::default() });
+        let follower = Arc::clone(&graphs);
+        tokio::spawn(async move {
+            let stop = around.stop.clone();
+            stop.run_until_cancelled(follower.follow(&around)).await;
+        });
+        graphs
+    }
+
+    /// The graph of this name, once its database is open.
+    pub fn get(&self, name: &str) -> Option<Arc<LiveGraph>> {
+        self.graphs.read().get(name).cloned()
+    }
+
+    async fn follow(&self, around: &Surroundings) {
+        let mut topology = around.topology.clone();
+        loop {
+            let current = Arc::clone(&topology.borrow_and_update());
+            let is_done = self.apply(around, &current).await;
+            let again = async {
+                match is_done {
+                    true => std::future::pending().await,
+                    false => tokio::time::sleep(OPEN_RETRY).await,
+                }
+            };
+            tokio::select! {
+                changed = topology.changed() => if changed.is_err() { return },
+                () = again => {}
+            }
+        }
+    }
+
+    /// Brings the graphs to the state of the topology; whether that succeeded.
+    async fn apply(&self, around: &Surroundings, topology: &TopologyDocument) -> bool {
+        let dropped = |name: &String| !topology.live.iter().any(|graph| graph.name == *name);
+        let gone: Vec<String> = self.graphs.read().keys().filter(|name| dropped(name)).cloned().collect();
+        for name in gone {
+            let graph = self.graphs.write().remove(&name);
+            if let Some(graph) = graph {
+                graph.close().await;
+            }
+        }
+        let mut is_done = true;
+        for document in &topology.live {
+            match self.apply_one(around, topology, document).await {
+                Ok(()) => {}
+                Err(error) => {
+                    tracing::warn!(graph = document.name, %error, "a live graph cannot be opened yet");
+                    is_done = false;
+                }
+            }
+        }
+        is_done
+    }
+
+    async fn apply_one(
+        &self,
+        around: &Surroundings,
+        topology: &TopologyDocument,
+        document: &LiveGraphDocument,
+    ) -> Result<(), String> {
+        let types = types_of(document)?;
+        let known = self.get(&document.name);
+        if let Some(known) = known.filter(|known| known.identity() == types.identity) {
+            known.follow(topology, types);
+            return Ok(());
+        }
+        let count =
+            PartitionCount::new(topology.cluster.partitions).ok_or("the cluster has no partitions")?;
+        let opener = Opener { topology, dialer: &around.dialer };
+        let database =
+            opener.open(document, types.identity, count).await.map_err(|error| error.to_string())?;
+        let graph = LiveGraph::start(LiveGraphParts {
+            name: document.name.clone(),
+            node: around.node,
+            count,
+            types: Arc::new(types),
+            database,
+            topology: around.topology.clone(),
+            metadata: Arc::clone(&around.metadata),
+            transport: Arc::clone(&around.transport),
+            stop: around.stop.child_token(),
+        });
+        graph.follow(topology, (*graph.types()).clone());
+        self.graphs.write().insert(document.name.clone(), graph);
+        Ok(())
+    }
+}
+
+fn types_of(document: &LiveGraphDocument) -> Result<GraphTypes, String> {
+    let types: TypesDocument = serde_json::from_str(&document.types).map_err(|error| error.to_string())?;
+    GraphTypes::try_from(types).map_err(|error| error.to_string())
+}

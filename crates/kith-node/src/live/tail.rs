@@ -1,0 +1,66 @@
+//! Keeps the partitions of a node fresh: asks the database where their logs end, and reads what is missing.
+
+use super::{errors::LiveError, graph::LiveGraph};
+use futures::{StreamExt, stream};
+use kith_cache::live::Nonce;
+use kith_types::PartitionId;
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+use tokio_util::sync::CancellationToken;
+
+/// How often the ends of all logs are read: a quarter of the time for which a partition is fresh.
+const INTERVAL: Duration = Duration::from_millis(500);
+/// Logs that are read at a time.
+const LOGS_AT_A_TIME: usize = 4;
+
+/// Starts to follow the logs of a graph.
+pub(super) fn start(graph: &Arc<LiveGraph>, stop: CancellationToken) {
+    let graph = Arc::downgrade(graph);
+    tokio::spawn(async move { stop.run_until_cancelled(follow(graph)).await });
+}
+
+async fn follow(graph: Weak<LiveGraph>) {
+    loop {
+        let Some(graph) = graph.upgrade() else { return };
+        let held = graph.held();
+        if !held.is_empty()
+            && let Err(error) = graph.freshen(held).await
+        {
+            tracing::debug!(graph = graph.name, %error, "logs cannot be followed now");
+            metrics::counter!("kith_live_follow_failures_total").increment(1);
+        }
+        drop(graph);
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+impl LiveGraph {
+    /// Reads where the logs of these partitions end, applies what is missing, and proves that they were fresh when this began.
+    ///
+    /// # Errors
+    /// If the database cannot be read, or a partition is not here.
+    pub(super) async fn freshen(&self, partitions: Vec<PartitionId>) -> Result<(), LiveError> {
+        let nonces = self.ask_freshness(&partitions);
+        let ends = self.database.points(partitions.clone()).await?;
+        let behind = partitions.into_iter().zip(ends).zip(nonces);
+        let caught_up = stream::iter(behind).map(async |((partition, end), nonce)| {
+            self.catch_up(partition, end).await?;
+            if let (Some(nonce), now) = (nonce, self.now())
+                && let Some(mut cache) = self.caches.lock().partition(partition)
+            {
+                cache.prove_freshness(nonce, end, now);
+            }
+            Ok(())
+        });
+        let results: Vec<Result<(), LiveError>> = caught_up.buffer_unordered(LOGS_AT_A_TIME).collect().await;
+        results.into_iter().collect()
+    }
+
+    fn ask_freshness(&self, partitions: &[PartitionId]) -> Vec<Option<Nonce>> {
+        let now = self.now();
+        let mut caches = self.caches.lock();
+        partitions.iter().map(|partition| Some(caches.partition(*partition)?.ask_freshness(now))).collect()
+    }
+}
