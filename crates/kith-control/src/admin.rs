@@ -2,6 +2,7 @@
 
 use crate::{
     fetch_rates,
+    live::LiveGraphStore,
     rebalance::Rebalancer,
     versions::{Push, Stores},
     who::Who,
@@ -29,6 +30,8 @@ const PROGRESS_QUEUE: usize = 256;
 pub struct Admin {
     /// Carries out what is asked of stores.
     pub stores: Stores,
+    /// Creates live graphs and changes their types.
+    pub live: LiveGraphStore,
     /// Carries out rebalances.
     pub rebalancer: Rebalancer,
     /// The cluster.
@@ -165,6 +168,15 @@ impl v1::cluster_server::Cluster for Admin {
         let who = Who::of(&request, &request.get_ref().who).name;
         let request = v1::RebalanceRequest { who, ..request.into_inner() };
         Ok(Response::new(self.rebalancer.command(request).await?))
+    }
+
+    async fn schema(
+        &self,
+        request: Request<v1::SchemaCommand>,
+    ) -> Result<Response<v1::SchemaOutcome>, Status> {
+        let who = Who::of(&request, &request.get_ref().who).name;
+        let request = request.into_inner();
+        Ok(Response::new(self.live.command(request, who).await?))
     }
 
     async fn fetch_rates(

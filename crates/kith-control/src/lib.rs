@@ -4,6 +4,7 @@
 mod admin;
 pub mod cluster;
 mod fetch_rates;
+mod live;
 mod own_status;
 mod rebalance;
 pub mod shape;
@@ -13,6 +14,7 @@ mod versions;
 mod who;
 
 pub use admin::{Admin, RouterView};
+pub use live::{Databases, LiveGraphStore, assign_leaders};
 pub use own_status::own_status;
 pub use rebalance::{Rebalancer, take_over};
 pub use uploads::UploadSettings;

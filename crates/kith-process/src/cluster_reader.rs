@@ -83,6 +83,10 @@ impl v1::cluster_server::Cluster for ClusterReader {
         Err(only_routers("looking after all fetches"))
     }
 
+    async fn schema(&self, _: Request<v1::SchemaCommand>) -> Result<Response<v1::SchemaOutcome>, Status> {
+        Err(only_routers("looking after live graphs"))
+    }
+
     async fn push_store(
         &self,
         _: Request<v1::PushRequest>,

@@ -6,7 +6,9 @@ use super::{
     view::View,
 };
 use kith_client::{Caches, ListStore, Session, topology::Topology};
-use kith_control::{Admin, Coordinator, Rebalancer, Stores, take_care, take_over};
+use kith_control::{
+    Admin, Coordinator, Databases, LiveGraphStore, Rebalancer, Stores, assign_leaders, take_care, take_over,
+};
 use kith_metadata::MetadataStore;
 use kith_net::security::Dialer;
 use kith_process::{StartError, freshness::Freshness, topology::TopologyReceiver};
@@ -40,11 +42,20 @@ pub(super) fn admin(
         Rebalancer::new(Arc::clone(&metadata), documents.clone(), coordinator.clone(), dialer.clone());
     take_over(rebalancer.clone(), stop.clone());
     let (read_from, uploads) = (options.settings.read_from.clone(), options.settings.uploads.clone());
-    let stores = Stores::new(metadata, documents.clone(), coordinator, dialer.clone(), read_from, uploads);
+    let stores = Stores::new(
+        Arc::clone(&metadata),
+        documents.clone(),
+        coordinator,
+        dialer.clone(),
+        read_from,
+        uploads,
+    );
     take_care(stores.clone(), stop.clone());
+    assign_leaders(Arc::clone(&metadata), documents.clone(), stop.clone());
+    let live = LiveGraphStore::new(metadata, documents.clone(), Databases::default());
     let (session, counters) = (graph.session.clone(), Arc::clone(&graph.pipeline.counters));
     let view = Arc::new(View { session, counters });
-    Admin { stores, rebalancer, topology: documents, freshness, dialer, stop, view }
+    Admin { stores, live, rebalancer, topology: documents, freshness, dialer, stop, view }
 }
 
 /// What answers queries.

@@ -161,7 +161,7 @@ impl Topology {
     /// # Errors
     /// If it makes no sense.
     pub fn from_document(document: Arc<TopologyDocument>) -> Result<Self, BadTopology> {
-        let table = table_of(&document)?;
+        let table = table_of_document(&document)?;
         let graphs = document.graphs().map(|graph| {
             let (pinned, schema) = (pinned(graph, "graph", &table), schema_of(graph)?);
             Ok((graph.name.clone(), Arc::new(Graph { pinned, schema, live: None })))
@@ -323,7 +323,10 @@ fn schema_of(graph: &ServedDocument) -> Result<GraphSchema, BadTopology> {
 }
 
 /// The table, with addresses; of a node that the table lists without labels, those that it registered with.
-fn table_of(document: &TopologyDocument) -> Result<RoutingTable, BadTopology> {
+///
+/// # Errors
+/// If the document makes no sense.
+pub fn table_of_document(document: &TopologyDocument) -> Result<RoutingTable, BadTopology> {
     let mut parts = table_parts(&document.cluster)?;
     for entry in &mut parts.nodes {
         let Some(known) = document.nodes.iter().find(|known| known.node == entry.id.0) else { continue };

@@ -4,7 +4,10 @@ use bytes::Bytes;
 use kith_wire::{
     Message,
     frame::Op,
-    v1::{self, rebalance_request::Command as Reshape, store_request::Command as Ask},
+    v1::{
+        self, rebalance_request::Command as Reshape, schema_command::Command as Schema,
+        store_request::Command as Ask,
+    },
 };
 use std::collections::BTreeSet;
 
@@ -77,6 +80,7 @@ pub fn calls(store: &str) -> Vec<Call> {
                 calls.push(call(&path, "", Bytes::new(), Needs::Known));
             }
             "Cluster/Store" => calls.extend(of_store(&path, store)),
+            "Cluster/Schema" => calls.extend(of_schema(&path, store)),
             "Cluster/Rebalance" => calls.extend(of_shape(&path)),
             "Cluster/FetchRates" => calls.extend(of_fetch_rates(&path)),
             _ => calls.push(call(&path, "", named(store), needs(method))),
@@ -151,6 +155,20 @@ fn of_store(path: &str, store: &str) -> Vec<Call> {
     ];
     assert_placed("StoreRequest", all.iter().map(|(name, ..)| *name));
     let message = |command| v1::StoreRequest { store: store.to_owned(), command, ..Default::default() };
+    let each = all.into_iter();
+    each.map(|(name, command, needs)| call(path, name, message(command).encode_to_vec().into(), needs))
+        .collect()
+}
+
+fn of_schema(path: &str, graph: &str) -> Vec<Call> {
+    let apply = v1::ApplySchema { dry_run: true, ..Default::default() };
+    let all = [
+        ("apply", Some(Schema::Apply(apply)), Needs::Admin),
+        ("show", Some(Schema::Show(v1::ShowSchema {})), Needs::Known),
+        ("", None, Needs::Admin),
+    ];
+    assert_placed("SchemaCommand", all.iter().map(|(name, ..)| *name));
+    let message = |command| v1::SchemaCommand { graph: graph.to_owned(), command, ..Default::default() };
     let each = all.into_iter();
     each.map(|(name, command, needs)| call(path, name, message(command).encode_to_vec().into(), needs))
         .collect()

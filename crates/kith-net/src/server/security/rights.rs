@@ -6,7 +6,10 @@ use kith_types::ErrorCode;
 use kith_wire::{
     Message,
     frame::Op,
-    v1::{self, rebalance_request::Command as Reshape, store_request::Command as Ask},
+    v1::{
+        self, rebalance_request::Command as Reshape, schema_command::Command as Schema,
+        store_request::Command as Ask,
+    },
 };
 use tonic::Status;
 
@@ -48,6 +51,7 @@ pub(super) fn rule(path: &str) -> Rule {
         "/kith.v1.Node/Evaluate" | "/kith.v1.Node/EvaluateStream" => Rule::OfMessage(evaluate),
         "/kith.v1.Cluster/PushStore" => Rule::OfMessage(|message| named(Right::Write, message)),
         "/kith.v1.Cluster/Store" => Rule::OfMessage(store),
+        "/kith.v1.Cluster/Schema" => Rule::OfMessage(schema),
         "/kith.v1.Cluster/Rebalance" => Rule::OfMessage(rebalance),
         "/kith.v1.Cluster/FetchRates" => Rule::OfMessage(fetch_rates),
         _ => Rule::Always(Need::Cluster),
@@ -107,6 +111,14 @@ fn store(message: &[u8]) -> Result<Need, Status> {
         }
     };
     Ok(Need::Store(right, store))
+}
+
+fn schema(message: &[u8]) -> Result<Need, Status> {
+    let v1::SchemaCommand { graph, command, .. } = decoded(message)?;
+    Ok(match command {
+        Some(Schema::Show(_)) => Need::Known,
+        Some(Schema::Apply(_)) | None => Need::Store(Right::Admin, graph),
+    })
 }
 
 fn rebalance(message: &[u8]) -> Result<Need, Status> {

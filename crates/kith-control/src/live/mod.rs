@@ -1,0 +1,9 @@
+//! Live graphs: their types and databases, and who leads their partitions (`docs/design/0019-live-graph.md`).
+
+mod databases;
+mod leaders;
+mod schema;
+
+pub use databases::Databases;
+pub use leaders::assign_leaders;
+pub use schema::LiveGraphStore;

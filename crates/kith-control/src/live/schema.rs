@@ -1,0 +1,272 @@
+//! Live graphs are created, and their types changed: each by one conditional write.
+
+use super::databases::Databases;
+use kith_api::QueryError;
+use kith_database::{DatabaseError, GraphIdentity};
+use kith_live::{DeclaredTypes, GraphTypes, TypeChange, TypesDocument, TypesError};
+use kith_metadata::{Committed, Condition, MetadataError, MetadataStore, Write, keys};
+use kith_process::topology::TopologyReceiver;
+use kith_types::{ErrorCode, PartitionCount, check_store_name};
+use kith_wire::{
+    documents::{DOCUMENT_FORMAT, Document, DocumentError, LiveGraphDocument},
+    v1::{self, schema_command::Command},
+};
+use std::{sync::Arc, time::Duration};
+use tonic::Status;
+
+/// How long a change may take to come back through the watch.
+const VISIBLE_WAIT: Duration = Duration::from_secs(5);
+
+/// Creates and changes live graphs, for one router.
+#[derive(Clone)]
+pub struct LiveGraphStore {
+    metadata: Arc<dyn MetadataStore>,
+    topology: TopologyReceiver,
+    databases: Databases,
+}
+
+/// What is to become of a live graph.
+#[derive(Clone, Debug)]
+struct SchemaApply {
+    /// The graph.
+    pub graph: String,
+    /// Its types (`docs/formats/graph-types.md`).
+    pub text: String,
+    /// Where its rows are to be; empty: where they are, or in the first database process of the cluster.
+    pub storage: String,
+    /// Whether only to say what would change.
+    pub dry_run: bool,
+    /// Who asks.
+    pub who: String,
+}
+
+/// What has become of a live graph, or would.
+#[derive(Clone, Debug, PartialEq)]
+struct Applied {
+    /// Whether the graph is new.
+    pub is_new: bool,
+    /// What changed.
+    pub changes: Vec<TypeChange>,
+    /// How often its types have changed: 1 for a new graph.
+    pub revision: u64,
+    /// Where its rows are.
+    pub storage: String,
+}
+
+impl LiveGraphStore {
+    /// Creates and changes graphs whose rows are in `databases`.
+    pub fn new(metadata: Arc<dyn MetadataStore>, topology: TopologyReceiver, databases: Databases) -> Self {
+        Self { metadata, topology, databases }
+    }
+
+    /// Does what is asked.
+    pub(crate) async fn command(
+        &self,
+        request: v1::SchemaCommand,
+        who: String,
+    ) -> Result<v1::SchemaOutcome, Status> {
+        match request.command {
+            Some(Command::Apply(v1::ApplySchema { text, storage, dry_run })) => {
+                let asked = SchemaApply { graph: request.graph, text, storage, dry_run, who };
+                let applied = self.apply(asked).await?;
+                Ok(v1::SchemaOutcome {
+                    is_new: applied.is_new,
+                    changes: applied.changes.iter().map(ToString::to_string).collect(),
+                    revision: applied.revision,
+                    storage: applied.storage,
+                    text: String::new(),
+                })
+            }
+            Some(Command::Show(_)) => {
+                Ok(v1::SchemaOutcome { text: self.show(&request.graph).await?, ..Default::default() })
+            }
+            None => {
+                let message = "the request has no command that this release knows";
+                Err(kith_wire::status(ErrorCode::UnsupportedOperation, message, "update the cluster"))
+            }
+        }
+    }
+
+    /// Creates a live graph, or changes its types.
+    ///
+    /// # Errors
+    /// `bad_schema` if the text is wrong or the types cannot change like that; `name_taken` if a store has the name;
+    /// `database_…` if there is no database for it. Nothing has changed then.
+    async fn apply(&self, request: SchemaApply) -> Result<Applied, Status> {
+        check_store_name(&request.graph).map_err(|error| {
+            kith_wire::status(ErrorCode::InvalidName, error.to_string(), "choose another name")
+        })?;
+        let declared: DeclaredTypes = request.text.parse().map_err(|error| bad_schema(&error))?;
+        let key = keys::live_graph(&request.graph);
+        let snapshot = self.metadata.read(&key).await.map_err(|error| unavailable(&error))?;
+        match snapshot.get(&key) {
+            None => self.create(&request, &declared).await,
+            Some(entry) => {
+                let document = LiveGraphDocument::decode(&entry.value).map_err(|error| unreadable(&error))?;
+                self.evolve(&request, &declared, document, entry.revision).await
+            }
+        }
+    }
+
+    /// The types of a graph, as the text that declares them.
+    ///
+    /// # Errors
+    /// `unknown_graph`, `loaded_graph`.
+    async fn show(&self, graph: &str) -> Result<String, Status> {
+        let key = keys::live_graph(graph);
+        let snapshot = self.metadata.read(&key).await.map_err(|error| unavailable(&error))?;
+        let Some(entry) = snapshot.get(&key) else { return Err(self.not_live(graph).to_status()) };
+        let document = LiveGraphDocument::decode(&entry.value).map_err(|error| unreadable(&error))?;
+        Ok(types_of(&document)?.declared().to_string())
+    }
+
+    fn not_live(&self, graph: &str) -> QueryError {
+        let topology = self.topology.borrow();
+        let name = graph.to_owned();
+        match topology.stores.iter().any(|store| store.name == graph) {
+            true => QueryError::LoadedGraph { name },
+            false => {
+                let known = topology.live.iter().map(|live| live.name.clone()).collect();
+                QueryError::UnknownGraph { name, known }
+            }
+        }
+    }
+
+    async fn create(&self, request: &SchemaApply, declared: &DeclaredTypes) -> Result<Applied, Status> {
+        let types = GraphTypes::new(rand::random(), declared).map_err(|error| bad_schema(&error))?;
+        let (_, changes) = GraphTypes::default().evolve(declared).map_err(|error| bad_schema(&error))?;
+        let storage = match request.storage.as_str() {
+            "" => self.databases.default_storage(&self.topology.borrow())?,
+            storage => storage.to_owned(),
+        };
+        let applied = Applied { is_new: true, changes, revision: types.revision, storage: storage.clone() };
+        let identity = self.identity(&types)?;
+        self.databases.check(&storage)?;
+        if request.dry_run {
+            return Ok(applied);
+        }
+        let document = document(request, &types, storage);
+        let (live, store) = (keys::live_graph(&request.graph), keys::store(&request.graph));
+        let conditions = [&live, &store].map(|key| Condition { key: key.clone(), revision: 0 });
+        let write = Write::put(live.clone(), document.encode());
+        let revision = match self.commit(conditions.to_vec(), write).await? {
+            Committed::At(revision) => revision,
+            Committed::Conflict => {
+                let message = format!("there is a store or graph {:?} already", request.graph);
+                return Err(kith_wire::status(ErrorCode::NameTaken, message, "choose another name"));
+            }
+        };
+        if let Err(error) = self.databases.create(&document, identity, &self.topology).await {
+            let condition = Condition { key: live.clone(), revision };
+            // If this fails too, applying the schema again creates the database.
+            let _ = self.commit(vec![condition], Write::delete(live)).await;
+            return Err(no_database(&error));
+        }
+        self.wait_until_visible(revision).await;
+        Ok(applied)
+    }
+
+    async fn evolve(
+        &self,
+        request: &SchemaApply,
+        declared: &DeclaredTypes,
+        document: LiveGraphDocument,
+        revision: u64,
+    ) -> Result<Applied, Status> {
+        if !request.storage.is_empty() && request.storage != document.storage {
+            let message = format!("the rows of graph {:?} are in {}", document.name, document.storage);
+            let help = "leave --storage out; to move a graph, export it and import it into a new one";
+            return Err(kith_wire::status(ErrorCode::BadSchema, message, help));
+        }
+        let old = types_of(&document)?;
+        let (types, changes) = old.evolve(declared).map_err(|error| bad_schema(&error))?;
+        let storage = document.storage.clone();
+        let applied = Applied { is_new: false, changes, revision: types.revision, storage };
+        if request.dry_run {
+            return Ok(applied);
+        }
+        let created = self.databases.create(&document, self.identity(&types)?, &self.topology).await;
+        created.map_err(|error| no_database(&error))?;
+        if applied.changes.is_empty() {
+            return Ok(applied);
+        }
+        let key = keys::live_graph(&request.graph);
+        let next = LiveGraphDocument { types: text_of(&types), ..document };
+        let condition = Condition { key: key.clone(), revision };
+        match self.commit(vec![condition], Write::put(key, next.encode())).await? {
+            Committed::At(revision) => {
+                self.wait_until_visible(revision).await;
+                Ok(applied)
+            }
+            Committed::Conflict => {
+                let message = format!("the types of graph {:?} were changed at the same time", request.graph);
+                Err(kith_wire::status(ErrorCode::Conflict, message, "nothing was changed; try again"))
+            }
+        }
+    }
+
+    fn identity(&self, types: &GraphTypes) -> Result<GraphIdentity, Status> {
+        let partitions = self.topology.borrow().cluster.partitions;
+        let partitions = PartitionCount::new(partitions).ok_or_else(|| {
+            kith_wire::status(ErrorCode::Internal, "the cluster has no partitions", "report it")
+        })?;
+        Ok(GraphIdentity { graph: types.identity, partitions })
+    }
+
+    async fn commit(&self, conditions: Vec<Condition>, write: Write) -> Result<Committed, Status> {
+        self.metadata.commit(conditions, vec![write]).await.map_err(|error| unavailable(&error))
+    }
+
+    /// A graph that was created can be asked at this router at once.
+    async fn wait_until_visible(&self, revision: u64) {
+        let mut topology = self.topology.clone();
+        let visible = topology.wait_for(|topology| revision <= topology.revision);
+        if tokio::time::timeout(VISIBLE_WAIT, visible).await.is_err() {
+            tracing::warn!(revision, "a change has not come back through the watch yet");
+        }
+    }
+}
+
+fn document(request: &SchemaApply, types: &GraphTypes, storage: String) -> LiveGraphDocument {
+    LiveGraphDocument {
+        format: DOCUMENT_FORMAT,
+        name: request.graph.clone(),
+        types: text_of(types),
+        storage,
+        who: request.who.clone(),
+    }
+}
+
+fn text_of(types: &GraphTypes) -> String {
+    serde_json::to_string(&TypesDocument::from(types)).unwrap_or_default()
+}
+
+fn types_of(document: &LiveGraphDocument) -> Result<GraphTypes, Status> {
+    let damaged = |detail: String| {
+        let message = format!("the types of graph {:?} cannot be read: {detail}", document.name);
+        kith_wire::status(ErrorCode::Internal, message, "use a release that knows them")
+    };
+    let types: TypesDocument =
+        serde_json::from_str(&document.types).map_err(|error| damaged(error.to_string()))?;
+    GraphTypes::try_from(types).map_err(|error| damaged(error.to_string()))
+}
+
+fn bad_schema(error: &TypesError) -> Status {
+    kith_wire::status(
+        ErrorCode::BadSchema,
+        error.to_string(),
+        "nothing was changed; see docs/formats/graph-types.md",
+    )
+}
+
+fn unavailable(error: &MetadataError) -> Status {
+    kith_wire::status(error.code(), error.to_string(), "nothing was changed; try again")
+}
+
+fn unreadable(error: &DocumentError) -> Status {
+    kith_wire::status(ErrorCode::Internal, error.to_string(), "use a release that knows the document")
+}
+
+fn no_database(error: &DatabaseError) -> Status {
+    kith_wire::status(error.code(), error.to_string(), "nothing was changed; see docs/operating/databases.md")
+}
