@@ -10,7 +10,7 @@ use crate::{
     load::{self, LoadCommand},
     output::{self, Format},
     read::{self, GetFlags, MultiGetFlags},
-    run,
+    run, schema,
     serve::{DevArgs, NodeArgs, RouterArgs},
     sim, store,
 };
@@ -73,6 +73,9 @@ pub enum Command {
     /// Manage stores and their versions
     #[command(subcommand)]
     Store(Box<store::StoreCommand>),
+    /// Create live graphs and change their types
+    #[command(subcommand)]
+    Schema(schema::SchemaCommand),
     /// Show the cluster and change its shape
     #[command(subcommand)]
     Cluster(cluster::ClusterCommand),
@@ -117,6 +120,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Run(flags) => block_on(run::run(&target, flags)),
         Command::Load(command) => block_on(load::run(&target, output, command)),
         Command::Store(command) => block_on(store::run(&target, output, *command)),
+        Command::Schema(command) => block_on(schema::run(&target, output, command)),
         Command::Cluster(command) => block_on(cluster::run(&target, output, command)),
         Command::Top(flags) => block_on(kith_top::run(&target, output, &flags)),
         Command::Bench(command) => block_on(kith_bench::run(&target, output, command)),
@@ -168,6 +172,7 @@ fn asks(command: &Command) -> bool {
         Command::Graph(_)
         | Command::Load(_)
         | Command::Store(_)
+        | Command::Schema(_)
         | Command::Cluster(_)
         | Command::Top(_)
         | Command::Sim(_)

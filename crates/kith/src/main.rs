@@ -15,6 +15,7 @@ mod publish;
 mod read;
 mod reply;
 mod run;
+mod schema;
 mod serve;
 mod sim;
 mod store;

@@ -72,6 +72,16 @@ impl RouterClient {
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 
+    /// Creates a live graph or changes its types, or shows them.
+    ///
+    /// # Errors
+    /// If it is refused, or the router does not answer.
+    pub async fn schema_of_graph(&self, request: v1::SchemaCommand) -> Result<v1::SchemaOutcome, QueryError> {
+        let mut cluster = self.cluster.clone();
+        let reply = within(PLAN_PATIENCE, cluster.schema(request)).await;
+        Ok(reply.map_err(|status| self.error(&status))?.into_inner())
+    }
+
     /// Looks at how fast nodes fetch, or changes it; each node answers for itself.
     ///
     /// # Errors
