@@ -1,11 +1,11 @@
-//! Answers from what is in memory, also to queries that nobody asked before (TAO §5.1), and what must be read for the others.
+//! Answers from what is in memory, also to queries that nobody asked before (TAO §4.2), and what must be read for the others.
 
 use super::entry::{Entry, Value};
 use super::guards::Guard;
 use super::key::{FillKey, Key};
 use super::partition::PartitionCache;
-use super::query::{Answer, Answered, Memory, Need, Query, Reply, Standing};
-use kith_live::{ListKey, RowQuery};
+use super::query::{Answer, Answered, Memory, Need, Query, Reply, Standing, Start};
+use kith_live::{AssociationKey, ListKey, RowAnswer, RowQuery};
 use kith_types::{LogPoint, Timestamp};
 use std::sync::Arc;
 
@@ -34,6 +34,36 @@ impl<W> PartitionCache<'_, W> {
             _ => self.store.counters.misses += 1,
         }
         Reply::Missing(missing)
+    }
+
+    /// One row, or part of a list, as the database would answer now, and the place as of which that is; `None` if the cache
+    /// does not know. For leaders, which need rows to decide about a write: freshness plays no part.
+    pub fn row(&mut self, query: &RowQuery) -> Option<(RowAnswer, LogPoint)> {
+        let of = match query {
+            RowQuery::Object(id) => Query::Objects(vec![*id]),
+            RowQuery::Association(AssociationKey { list, id2 }) => {
+                Query::Get { list: *list, ids: vec![*id2], high: u64::MAX, low: 0 }
+            }
+            RowQuery::Count(list) => Query::Count(*list),
+            RowQuery::List { list, after, limit } => {
+                let start = after.map_or(Start::Index(0), Start::After);
+                Query::Range { list: *list, start, limit: *limit }
+            }
+            RowQuery::Intents | RowQuery::PairStamp(_) | RowQuery::Floor(_) | RowQuery::Outcome(_) => {
+                return None;
+            }
+        };
+        let need = Need { memory: Memory::Verified, ..Need::default() };
+        let Answered { answer, until, .. } = self.find(&of, need).ok()?;
+        let row = match (query, answer) {
+            (RowQuery::Association(_), Answer::Associations(items)) => {
+                RowAnswer::Association(items.into_iter().next())
+            }
+            (_, Answer::Associations(items)) => RowAnswer::List(items),
+            (_, Answer::Objects(objects)) => RowAnswer::Object(objects.into_iter().next().flatten()),
+            (_, Answer::Count(count)) => RowAnswer::Count(count),
+        };
+        Some((row, until))
     }
 
     /// Whether the cache can answer a query from memory that requires the place `after`.
@@ -89,12 +119,16 @@ impl<W> PartitionCache<'_, W> {
         }
     }
 
-    /// The length of a list, and as of where.
-    pub(super) fn count(&mut self, list: ListKey, need: Need<'_>) -> Option<(u64, LogPoint)> {
-        if let Some((entry, at)) = self.look(FillKey::Entry(Key::Count(list)), need)
-            && let Value::Count(count) = entry.value
-        {
-            return Some((count, at));
+    /// The length of a list if it was read as such, and the place as of which it is.
+    pub(super) fn length(&mut self, list: ListKey, need: Need<'_>) -> Option<(u64, LogPoint)> {
+        let (entry, at) = self.look(FillKey::Entry(Key::Count(list)), need)?;
+        if let Value::Count(length) = entry.value { Some((length, at)) } else { None }
+    }
+
+    /// As [`Self::length`], also from a list that is known as a whole.
+    fn count(&mut self, list: ListKey, need: Need<'_>) -> Option<(u64, LogPoint)> {
+        if let Some(found) = self.length(list, need) {
+            return Some(found);
         }
         let (entry, at) = self.look(FillKey::Entry(Key::Prefix(list)), need)?;
         let prefix = entry.prefix().filter(|prefix| prefix.is_whole())?;

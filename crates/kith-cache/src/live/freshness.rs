@@ -59,8 +59,12 @@ impl Freshness {
             None if self.guards.hold(Guard::OwnNonce) => return,
             _ => now,
         };
-        push(&mut self.proofs, (end, from + self.stale_max));
-        self.applied(applied);
+        let until = from + self.stale_max;
+        // A proof that is over need not wait for its place.
+        if now < until {
+            push(&mut self.proofs, (end, until));
+            self.applied(applied);
+        }
     }
 
     /// The cache has applied everything up to `applied`.

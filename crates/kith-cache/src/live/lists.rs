@@ -58,10 +58,6 @@ impl<W> PartitionCache<'_, W> {
         if wanted.is_empty() || high < low {
             return Ok(self.nothing(self.anywhere(need)));
         }
-        let length = self.count(list, need);
-        if let Some((0, at)) = length {
-            return Ok(self.nothing(at));
-        }
         let (mut found, mut span) = (BTreeMap::new(), Span::default());
         let known = self.look(FillKey::Entry(Key::Prefix(list)), need);
         if let Some((entry, at)) = &known
@@ -75,6 +71,10 @@ impl<W> PartitionCache<'_, W> {
             if wanted.len() < before {
                 span.add(*at);
             }
+        }
+        let length = if known.is_none() { self.length(list, need) } else { None };
+        if let Some((0, at)) = length {
+            return Ok(self.nothing(at));
         }
         wanted.retain(|id2| match self.look(FillKey::Entry(Key::Association(list.to(*id2))), need) {
             Some((entry, at)) => {
@@ -97,15 +97,15 @@ impl<W> PartitionCache<'_, W> {
         if window.limit == 0 {
             return Ok(self.nothing(self.anywhere(need)));
         }
-        let length = self.count(list, need);
-        if let Some((0, at)) = length {
-            return Ok(self.nothing(at));
-        }
         let known = self.look(FillKey::Entry(Key::Prefix(list)), need);
         if let Some((entry, at)) = &known
             && let Some(items) = entry.prefix().and_then(|prefix| window.of(prefix))
         {
             return Ok(Answered { answer: Answer::Associations(items), from: *at, until: *at });
+        }
+        let length = self.length(list, need);
+        if let Some((0, at)) = length {
+            return Ok(self.nothing(at));
         }
         if let Start::After(place) = window.start
             && let Some((entry, at)) = self.look(FillKey::Page(list, place, window.limit), need)

@@ -1,4 +1,4 @@
-//! Caches that follow the log of a partition of a live graph (TAO §5; `docs/design/0019-live-graph.md`).
+//! Caches that follow the log of a partition of a live graph (TAO §4; `docs/design/0019-live-graph.md`).
 //!
 //! [`LiveCaches`] holds the entries of all partitions of a node, bounded in bytes together: objects, the newest parts of
 //! association lists, the lengths of lists, and proofs that something is absent. Each partition has a [`PartitionCache`],

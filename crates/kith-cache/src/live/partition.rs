@@ -153,7 +153,7 @@ impl<W> PartitionCache<'_, W> {
     }
 
     /// Empties the cache and goes on from `at`, because the log does not reach back to [`Self::applied`], or does not contain
-    /// it. Fills that were read before `at` are refused. `O(1)`, apart from the fills under way.
+    /// it. Fills that were read before `at` are refused. `O(1)` in the number of entries.
     pub fn jump(&mut self, at: LogPoint) {
         self.partition.applied = at;
         self.partition.freshness.reset();
@@ -163,7 +163,7 @@ impl<W> PartitionCache<'_, W> {
         self.forget_entries();
     }
 
-    /// Empties the cache, which goes on from where it is. `O(1)`, apart from the fills under way.
+    /// Empties the cache, which goes on from where it is. `O(1)` in the number of entries.
     pub fn empty(&mut self) {
         self.partition.recent.begin(self.partition.applied);
         self.forget_entries();
@@ -254,7 +254,7 @@ impl<W> PartitionCache<'_, W> {
     pub(super) fn is_current(&self, key: FillKey, at: LogPoint) -> bool {
         let Partition { applied, recent, guards, .. } = &*self.partition;
         let known = *applied <= at || recent.reaches(at) || !guards.hold(Guard::RefuseBeforeMemory);
-        let changed = at < *applied && recent.changed_after(key.changes_with(), at);
+        let changed = recent.changed_after(key.changes_with(), at);
         known && !(changed && guards.hold(Guard::RefuseChanged))
     }
 
@@ -331,6 +331,5 @@ impl<W> PartitionCache<'_, W> {
     fn forget_entries(&mut self) {
         self.partition.epoch = self.store.next_epoch();
         self.partition.ahead.clear();
-        self.partition.pending.values_mut().for_each(Pending::give_up);
     }
 }

@@ -24,7 +24,8 @@ impl Pending {
 
     pub(crate) fn note(&mut self, point: LogPoint, effect: &Effect) {
         if self.changes.len() == CHANGES_MAX {
-            self.give_up();
+            self.complete = false;
+            self.changes = Vec::new();
         }
         if self.complete {
             self.changes.push((point, effect.clone()));
@@ -36,12 +37,6 @@ impl Pending {
         let known = self.complete && self.since <= at;
         let later = self.changes.iter().filter(|(point, _)| at < *point);
         known.then(|| later.map(|(_, effect)| effect).collect())
-    }
-
-    /// Changes were missed: a fill must have been read after all of them.
-    pub(crate) fn give_up(&mut self) {
-        self.complete = false;
-        self.changes = Vec::new();
     }
 }
 

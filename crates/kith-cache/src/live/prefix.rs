@@ -1,4 +1,4 @@
-//! The newest part of an association list, without gaps (TAO §5.1: only contiguous prefixes are cached).
+//! The newest part of an association list, without gaps (TAO §4.4: only contiguous prefixes are cached).
 
 use kith_live::{Association, ListPlace};
 
@@ -181,6 +181,8 @@ mod tests {
         assert!(!whole().remove(item(8, 1).place(), 1), "it is not there");
         assert!(!whole().put(&item(9, 1), None, 3), "it is there already");
         assert!(!whole().put(&item(5, 5), None, 4), "another association is missing");
+        let mut part = Prefix::read(&[item(9, 1), item(7, 2)], 2);
+        assert!(!part.remove(item(8, 1).place(), 5), "it would be here");
     }
 
     #[test]

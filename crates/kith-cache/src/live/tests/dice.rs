@@ -1,5 +1,8 @@
 //! Random numbers that are the same for the same seed.
 
+use super::truth::{Op, list};
+use crate::live::query::{Query, Start};
+use kith_live::ListPlace;
 use kith_types::fmix64;
 
 pub(super) struct Dice(pub(super) u64);
@@ -12,5 +15,39 @@ impl Dice {
 
     pub(super) fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
+    }
+
+    pub(super) fn ids(&mut self) -> Vec<u64> {
+        (0..self.below(4)).map(|_| self.below(9)).collect()
+    }
+
+    pub(super) fn op(&mut self) -> Op {
+        let list = list(self.below(2));
+        match self.below(12) {
+            0 | 1 => Op::Object(self.below(4)),
+            2 => Op::LargeObject(self.below(4)),
+            3 => Op::NoObject(self.below(4)),
+            4 => Op::Nothing,
+            5..10 => Op::Put(list, self.below(12), self.below(6)),
+            _ => Op::Remove(list, self.below(9)),
+        }
+    }
+
+    pub(super) fn query(&mut self) -> Query {
+        let list = list(self.below(3));
+        let (one, other) = (self.below(7), self.below(7));
+        let (low, high) = if self.once_in(3) { (0, u64::MAX) } else { (one, other) };
+        let limit = if self.once_in(3) { 100 } else { self.below(6) } as u32;
+        match self.below(5) {
+            0 => Query::Objects((0..self.below(3)).map(|_| self.below(5)).collect()),
+            1 => Query::Count(list),
+            2 => Query::Get { list, ids: self.ids(), high, low },
+            3 => Query::TimeRange { list, high, low, limit },
+            _ if self.once_in(2) => Query::Range { list, start: Start::Index(self.below(9) as u32), limit },
+            _ => {
+                let place = ListPlace { time: one, id2: self.below(9) };
+                Query::Range { list, start: Start::After(place), limit }
+            }
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What each kind of knowledge answers, and what is read otherwise (TAO §5.1).
+//! What each kind of knowledge answers, and what is read otherwise (TAO §4.2).
 
 use super::truth::{Op, P, Truth, cache, list, open, options, point};
 use crate::live::query::{Answer, Memory, Need, Query, Reply, Standing, Start};
@@ -180,6 +180,29 @@ fn a_shorter_read_does_not_take_the_place_of_a_longer_one() {
 }
 
 #[test]
+fn an_entry_that_is_ahead_stays_when_older_rows_arrive() {
+    let mut example = Example::new(0);
+    let row = RowQuery::Object(1);
+    let late = (example.truth.end, example.truth.read(example.truth.end, &row));
+    example.truth.write(Op::Object(1));
+    example.read(&row);
+    assert!(cache(&mut example.caches).fill(late.0, &row, &late.1).is_some(), "they are valid, too");
+    let Reply::Answer(answered) = example.ask(&Query::Objects(vec![1])) else { panic!("it is known") };
+    assert_eq!(answered.until, example.truth.end);
+}
+
+#[test]
+fn rows_that_have_not_reached_the_required_place_are_not_used() {
+    let mut example = Example::new(0);
+    let row = RowQuery::Object(1);
+    let answer = example.truth.read(example.truth.end, &row);
+    let filled = [cache(&mut example.caches).fill(example.truth.end, &row, &answer).unwrap()];
+    let need = Need { after: point(1, 1), memory: Memory::Bypass, filled: &filled };
+    let reply = cache(&mut example.caches).ask(&Query::Objects(vec![1]), need, NOW);
+    assert_eq!(reply, Reply::Missing(vec![row]));
+}
+
+#[test]
 fn changes_keep_prefixes_lengths_and_proofs_up_to_date() {
     let mut example = Example::new(9);
     example.read_prefix(4);
@@ -193,6 +216,22 @@ fn changes_keep_prefixes_lengths_and_proofs_up_to_date() {
     assert_eq!(example.ids(&get(&[77], 0, u64::MAX)), [77]);
     let Reply::Answer(answered) = example.ask(&Query::Count(list(1))) else { panic!("it is known") };
     assert_eq!((answered.answer, answered.until), (Answer::Count(9), example.truth.end));
+}
+
+#[test]
+fn changes_that_do_not_follow_are_told() {
+    let mut example = Example::new(0);
+    let mut apply = |at| cache(&mut example.caches).apply(at, &Change::default(), NOW);
+    assert_eq!(apply(point(1, 2)), Progress::Gap { after: point(1, 0) });
+    assert_eq!(apply(point(1, 1)), Progress::Applied);
+    assert_eq!(apply(point(1, 1)), Progress::Known);
+    assert_eq!(apply(point(3, 2)), Progress::Applied, "the first change of a later term");
+    assert_eq!(apply(point(2, 3)), Progress::Known, "of a leader that was deposed");
+    assert_eq!(apply(point(4, 2)), Progress::Gap { after: point(3, 2) }, "the database lost position 2");
+    let mut begin = |at| cache(&mut example.caches).begin_term(at);
+    assert_eq!(begin(point(3, 2)), Progress::Known);
+    assert_eq!(begin(point(4, 1)), Progress::Gap { after: point(3, 2) });
+    assert_eq!(begin(point(4, 2)), Progress::Applied);
 }
 
 #[test]
@@ -229,6 +268,10 @@ fn emptying_is_one_step_and_leaves_other_partitions_alone() {
     let need = Need { memory: Memory::Verified, ..Need::default() };
     let mut other = example.caches.partition(PartitionId(8)).unwrap();
     assert!(matches!(other.ask(&Query::Objects(vec![1]), need, NOW), Reply::Answer(_)));
+    let end = example.truth.write(Op::Object(3));
+    let change = example.truth.log.last().unwrap().1.clone();
+    assert_eq!(cache(&mut example.caches).apply(end, &change, NOW), Progress::Applied);
+    assert_eq!(example.caches.counters().entries, 500, "a change finds one of them");
     example.read(&RowQuery::Object(499));
     assert!(matches!(example.ask(&Query::Objects(vec![499])), Reply::Answer(_)));
 }

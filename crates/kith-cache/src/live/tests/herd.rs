@@ -97,11 +97,15 @@ fn a_list_that_changes_all_the_time_is_filled() {
         let _ = cache(&mut caches).apply(*point, change, NOW);
     }
     let landed = cache(&mut caches).land(flight, read_at, &row, &rows);
-    assert!(landed.filled.is_some(), "the changes since were noted");
-    let query = Query::Count(list(1));
-    let need = Need { memory: Memory::Verified, ..Need::default() };
-    let Reply::Answer(answered) = cache(&mut caches).ask(&query, need, NOW) else { panic!("it was filled") };
-    assert_eq!((answered.answer, answered.until), (Answer::Count(4), truth.end));
+    let filled = [landed.filled.expect("the changes since were noted")];
+    for memory in [Memory::Verified, Memory::Bypass] {
+        let filled = if memory == Memory::Bypass { &filled[..] } else { &[] };
+        let need = Need { memory, filled, ..Need::default() };
+        let Reply::Answer(answered) = cache(&mut caches).ask(&Query::Count(list(1)), need, NOW) else {
+            panic!("it was filled")
+        };
+        assert_eq!((answered.answer, answered.until), (Answer::Count(4), truth.end));
+    }
 }
 
 #[test]

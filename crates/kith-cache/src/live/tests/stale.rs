@@ -92,6 +92,16 @@ fn a_proof_of_a_new_term_waits_until_the_cache_is_in_it() {
     assert!(is_fresh(&mut caches, 10));
 }
 
+#[test]
+fn a_jump_forgets_proofs_that_wait_for_changes() {
+    let mut caches = caches(None);
+    let nonce = cache(&mut caches).ask_freshness(at(0));
+    cache(&mut caches).prove_freshness(nonce, point(1, 9), at(10));
+    cache(&mut caches).jump(point(2, 7));
+    let _ = cache(&mut caches).apply(point(2, 8), &kith_live::Change::default(), at(20));
+    assert!(!is_fresh(&mut caches, 20), "it was a proof about another history");
+}
+
 /// Random delays of questions, replies and changes. Returns whether a change was missed for too long.
 fn misses_a_change(seed: u64, off: Option<Guard>) -> bool {
     let mut dice = Dice(seed);

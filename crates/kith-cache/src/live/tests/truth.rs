@@ -219,3 +219,27 @@ fn take(items: &mut Vec<Association>, id2: u64) -> Option<u64> {
     let index = items.iter().position(|item| item.id2 == id2)?;
     Some(items.remove(index).time)
 }
+
+/// Whether each part of an answer is that of one of the states.
+pub(super) fn parts_are_right(states: &[&State], query: &Query, answer: &Answer) -> bool {
+    match (query, answer) {
+        (Query::Objects(ids), Answer::Objects(objects)) => ids
+            .iter()
+            .zip(objects)
+            .all(|(id, object)| states.iter().any(|state| state.object(*id) == object.as_ref())),
+        (Query::Get { list, ids, high, low }, Answer::Associations(items)) => {
+            let known =
+                items.iter().all(|item| ids.contains(&item.id2)) && items.is_sorted_by_key(|it| it.place());
+            known
+                && ids.iter().all(|id2| {
+                    let item = items.iter().find(|item| item.id2 == *id2);
+                    let bounds = *low..=*high;
+                    let of = |state: &State| {
+                        state.association(*list, *id2).filter(|item| bounds.contains(&item.time)).cloned()
+                    };
+                    states.iter().any(|state| of(state).as_ref() == item)
+                })
+        }
+        _ => false,
+    }
+}
