@@ -14,6 +14,8 @@ pub(crate) enum Guard {
     MemoryBeginsAtJump,
     /// Entries and fills of a history that a database has lost do not count.
     LostHistory,
+    /// A change of a later term that was sent unasked counts only if it follows what the cache has applied.
+    SameLog,
     /// A reply proves freshness only if it answers a question of this follower.
     OwnNonce,
     /// A proof holds from the time at which the follower asked, by its own clock.

@@ -120,8 +120,8 @@ impl<W> PartitionCache<'_, W> {
         self.partition.applied
     }
 
-    /// Applies what one position of the log changed. The caller passes on changes of a log that contains [`Self::applied`]:
-    /// whoever subscribes to a leader lets the leader check this first.
+    /// Applies what one position of the log changed. The change comes from a log that contains [`Self::applied`], such as a read
+    /// of the log that began there. For changes that somebody sends unasked there is [`Self::apply_after`].
     pub fn apply(&mut self, point: LogPoint, change: &Change, now: Timestamp) -> Progress {
         let applied = self.partition.applied;
         if point <= applied {
@@ -136,6 +136,24 @@ impl<W> PartitionCache<'_, W> {
         }
         self.partition.recent.forget(now);
         Progress::Applied
+    }
+
+    /// Applies a change that follows `after` in the log of a sender that does not know what this cache has applied. The first
+    /// change of a later term is a gap unless the cache has applied `after`: the database may have been replaced by an older copy
+    /// of itself, in which positions that the cache has applied are used again.
+    pub fn apply_after(
+        &mut self,
+        after: LogPoint,
+        point: LogPoint,
+        change: &Change,
+        now: Timestamp,
+    ) -> Progress {
+        let applied = self.partition.applied;
+        let same_log = point.term == applied.term || after == applied;
+        if applied < point && !same_log && self.partition.guards.hold(Guard::SameLog) {
+            return Progress::Gap { after: applied };
+        }
+        self.apply(point, change, now)
     }
 
     /// A later term began at the position that the cache has applied: the log ends at `point`, and no change is missing. As

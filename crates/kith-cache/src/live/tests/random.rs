@@ -83,6 +83,10 @@ impl Run {
     /// Applies what follows in the log, or jumps if the log does not reach back or has another history.
     fn follow(&mut self) -> Result<(), String> {
         let applied = cache(&mut self.caches).applied();
+        if self.dice.once_in(3) {
+            self.push();
+            return Ok(());
+        }
         if !self.truth.contains(applied) || applied.position.0 < self.trimmed {
             let end = self.truth.end;
             cache(&mut self.caches).jump(end);
@@ -96,7 +100,22 @@ impl Run {
         }
         let Some((point, change)) = self.truth.after(applied) else { return Ok(()) };
         let (point, change) = (*point, change.clone());
-        expect(cache(&mut self.caches).apply(point, &change, now), Progress::Applied)
+        let mut cache = cache(&mut self.caches);
+        let progress = match self.dice.once_in(2) {
+            true => cache.apply(point, &change, now),
+            false => cache.apply_after(applied, point, &change, now),
+        };
+        expect(progress, Progress::Applied)
+    }
+
+    /// The leader sends its last change to everybody.
+    fn push(&mut self) {
+        let now = self.now;
+        let Some((point, change)) = self.truth.log.last() else { return };
+        // The last place of the log before it: of its own term, if that had begun by then.
+        let after = self.truth.points.iter().rev().find(|at| at.position.0 + 1 == point.position.0);
+        let after = after.copied().unwrap_or_default();
+        let _ = cache(&mut self.caches).apply_after(after, *point, change, now);
     }
 
     /// Changes that arrive again, or before their time.
@@ -295,7 +314,7 @@ impl Run {
             return Err(format!("{} waiters were not woken", self.waiting));
         }
         let end = self.truth.end;
-        for _ in 0..=self.truth.log.len() + 20 {
+        for _ in 0..=2 * self.truth.log.len() + 40 {
             self.follow()?;
         }
         let applied = cache(&mut self.caches).applied();
@@ -358,6 +377,7 @@ fn every_rule_is_needed() {
         Guard::RefuseBeforeMemory,
         Guard::MemoryBeginsAtJump,
         Guard::LostHistory,
+        Guard::SameLog,
         Guard::WaitApplied,
     ] {
         let seed = (0..4_000).find(|seed| run(*seed, Some(guard)).is_err());

@@ -181,6 +181,23 @@ fn what_was_read_of_a_lost_history_goes_when_the_next_term_begins() {
 }
 
 #[test]
+fn a_change_that_is_sent_by_the_leader_of_another_history_is_a_gap() {
+    needs(Guard::SameLog, |trace| {
+        trace.write(Op::Object(1));
+        let answer = trace.read(point(1, 1));
+        assert!(trace.fill(point(1, 1), &answer));
+        trace.apply_to(1);
+        // The database loses the object, and its next leader uses position 1 again.
+        trace.truth.restore(0);
+        trace.write(Op::Nothing);
+        trace.write(Op::Nothing);
+        let change = trace.truth.log[1].1.clone();
+        let _ = cache(&mut trace.caches).apply_after(point(2, 1), point(2, 2), &change, NOW);
+        trace.is_right()
+    });
+}
+
+#[test]
 fn a_late_fill_of_a_lost_history_is_refused() {
     needs(Guard::LostHistory, |trace| {
         trace.write(Op::Nothing);
