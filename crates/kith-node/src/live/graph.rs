@@ -153,9 +153,12 @@ impl LiveGraph {
         let mut caches = self.caches.lock();
         let Some(mut cache) = caches.partition(partition) else { return };
         let positions = (after.position.0 + 1..).map(Position);
+        let mut previous = after;
         for (position, change) in positions.zip(changes) {
+            let point = LogPoint { term, position };
             // A gap is closed by whoever reads the log next.
-            let _ = cache.apply(LogPoint { term, position }, change, now);
+            let _ = cache.apply_after(previous, point, change, now);
+            previous = point;
         }
     }
 
