@@ -13,6 +13,8 @@ mod fixture;
 mod guards;
 mod intent;
 mod leader;
+#[cfg(test)]
+mod model;
 mod read;
 mod resolve;
 mod rows;

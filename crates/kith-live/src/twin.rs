@@ -1,8 +1,8 @@
 //! A database in memory, for tests: applies batches as a real one must, and checks after each of them what must always hold.
 
 use crate::{
-    Association, AssociationKey, Batch, BatchPart, Effect, GraphTypes, Intent, ListKey, LoggedChange, Object,
-    Outcome, Pair, RecordedOutcome, RowAnswer, RowQuery, RowWrite, RowsAt, WriteId, fixture,
+    Association, AssociationKey, Batch, BatchPart, Change, Effect, GraphTypes, Intent, ListKey, LoggedChange,
+    Object, Outcome, Pair, RecordedOutcome, RowAnswer, RowQuery, RowWrite, RowsAt, WriteId, fixture,
 };
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term, partition_of_id};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +26,8 @@ struct Log {
     rows: Tables,
     /// What a replica makes of the changes alone.
     replica: Tables,
+    /// The changes, and the rows after each of them.
+    history: Vec<(Change, Tables)>,
 }
 
 #[derive(Clone, Default, PartialEq, Debug)]
@@ -97,6 +99,7 @@ impl Twin {
             for effect in &change.effects {
                 log.replica.learn(effect, &log.rows);
             }
+            log.history.push((change.clone(), log.rows.clone()));
         }
         log.end = part.end();
         for id in executed {
@@ -109,6 +112,19 @@ impl Twin {
     pub(crate) fn read(&self, partition: PartitionId, queries: &[RowQuery]) -> RowsAt {
         let log = &self.logs[&partition];
         RowsAt { at: log.end, answers: queries.iter().map(|query| log.rows.answer(query)).collect() }
+    }
+
+    /// What a cache answers that has applied the log up to `at`.
+    pub(crate) fn read_at(&self, partition: PartitionId, at: LogPoint, queries: &[RowQuery]) -> RowsAt {
+        let (log, empty) = (&self.logs[&partition], Tables::default());
+        let rows = at.position.0.checked_sub(1).map_or(&empty, |index| &log.history[index as usize].1);
+        RowsAt { at, answers: queries.iter().map(|query| rows.answer(query)).collect() }
+    }
+
+    /// Whether these changes follow a place in the log.
+    pub(crate) fn holds(&self, partition: PartitionId, after: LogPoint, changes: &[Change]) -> bool {
+        let history = self.logs[&partition].history.iter().skip(after.position.0 as usize);
+        history.take(changes.len()).map(|(change, _)| change).eq(changes)
     }
 
     /// All associations by their rows.

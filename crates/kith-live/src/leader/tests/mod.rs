@@ -1,1 +1,8 @@
-//! Tests of the leader.
+//! Leaders driven through a cluster in memory: scripted runs for each violation that the models of the protocol found, and
+//! random ones.
+
+mod client;
+mod explore;
+mod world;
+
+use crate::twin::ids_in;

@@ -1,0 +1,311 @@
+//! Random runs: takeovers with the deposed leader still running, crashes, lost answers, late and repeated deliveries, repeats of
+//! writes. `KITH_RUNS` sets how many; a failing seed is printed.
+
+use super::client::State;
+use super::world::{Pending, World};
+use super::*;
+use crate::leader::{CommitResult, Event};
+use crate::{Conditions, Guards, Mutation, Write, fixture};
+use kith_types::PartitionId;
+use std::time::Duration;
+
+const RUNS: u64 = 3_000;
+/// How many runs are searched for one that shows what a rule prevents.
+const SEARCHED: u64 = 60_000;
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit as u64) as usize
+    }
+
+    fn one_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    fn pick<T: Clone>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())].clone()
+    }
+}
+
+struct Explorer {
+    world: World,
+    random: Random,
+    /// Pairs of ids that writes concern.
+    pairs: Vec<(u64, u64)>,
+    /// The types of their associations.
+    kinds: Vec<&'static str>,
+    operations_max: usize,
+    /// Whether things go wrong often.
+    rough: bool,
+    /// One thing in so many happens in its turn.
+    order: usize,
+    /// Whether callers soon give up and repeat, while requests are long on their way.
+    hasty: bool,
+    /// Whether there are only additions and deletions of few associations.
+    narrow: bool,
+    /// Requests that take long.
+    slow: Vec<Pending>,
+}
+
+impl Explorer {
+    fn new(seed: u64, guards: Guards, trusts_errors: bool) -> Self {
+        let mut random = Random(seed);
+        let partitions = 2 + u32::from(random.one_in(4));
+        let mut world = World::new(2 + random.below(2), partitions, guards);
+        world.client.trusts_errors_of_repeats = trusts_errors;
+        let [a, b] =
+            [0, 1].map(|it| ids_in(PartitionId(it), world.twin.count).take(40).collect::<Vec<u64>>());
+        // Two pairs in two partitions that the same partition orders, one the other way round, one in one partition, and an
+        // object with itself.
+        let after = |ids: &[u64], low: u64| *ids.iter().find(|id| low < **id).unwrap();
+        let mut pairs = vec![(a[0], after(&b, a[0])), (a[1], after(&b, a[1]))];
+        pairs.extend([(b[0], after(&a, b[0])), (a[0], a[1]), (a[0], a[0])]);
+        pairs.truncate(1 + random.below(5));
+        let mut kinds: Vec<&str> =
+            (0..1 + random.below(3)).map(|_| random.pick(&fixture::NAMES[1..6])).collect();
+        if random.one_in(2) {
+            kinds.push("friend");
+        }
+        let (operations_max, rough) = (3 + random.below(12), random.one_in(2));
+        let (order, hasty, narrow) = (1 + random.below(6), random.one_in(2), random.one_in(2));
+        if narrow {
+            pairs.truncate(2);
+            kinds.truncate(1);
+        }
+        Self { world, random, pairs, kinds, operations_max, rough, order, hasty, narrow, slow: Vec::new() }
+    }
+
+    fn write(&mut self) -> Write {
+        let number = self.world.client.operations.len() as u64;
+        let (one, other) = self.random.pick(&self.pairs);
+        let (id1, id2) = if self.narrow || self.random.one_in(2) { (one, other) } else { (other, one) };
+        let kind = self.random.pick(&self.kinds).to_owned();
+        let choice = if self.narrow { 2 + self.random.below(8) } else { self.random.below(12) };
+        let mutation = match choice {
+            0 => Mutation::AddObject { kind: "user".to_owned(), data: None, id: Some(id1), near: None },
+            1 => Mutation::DeleteObject { id: id1 },
+            2..7 => Mutation::AddAssociation { id1, kind, id2, time: Some(number + 1), data: None },
+            7..10 => Mutation::DeleteAssociation { id1, kind, id2 },
+            _ => {
+                let new_kind = self.random.pick(&fixture::NAMES[2..6]).to_owned();
+                Mutation::ChangeType { id1, kind, id2, new_kind }
+            }
+        };
+        let if_exists = self.random.pick(&[None, None, Some(true), Some(false)]);
+        let write_id = (!self.random.one_in(4)).then(|| format!("w{number}").parse().unwrap());
+        Write { mutation, conditions: Conditions { if_exists, if_version: None }, write_id }
+    }
+
+    /// The node that a router takes for the leader: mostly the right one.
+    fn node_for(&mut self, write: &Write) -> usize {
+        let nodes = self.world.nodes.len();
+        let partition = crate::ordering_partition(write, &self.world.twin.types, self.world.twin.count);
+        match partition {
+            Ok(partition) if !self.random.one_in(5) => self.world.leaders[&partition].0,
+            _ => self.random.below(nodes),
+        }
+    }
+
+    fn step(&mut self) {
+        let rough = if self.rough { 12 } else { 60 };
+        match self.random.below(rough) {
+            0 => self.fault(),
+            1..4 => self.caller(),
+            4 => self.world.pass(Duration::from_millis(20 << self.random.below(7))),
+            _ => {}
+        }
+        if self.world.pending.is_empty() {
+            return self.world.pass(Duration::from_millis(100));
+        }
+        let at = if self.random.one_in(self.order) { 0 } else { self.random.below(self.world.pending.len()) };
+        let pending = self.world.pending.remove(at);
+        self.happen(pending);
+    }
+
+    fn fault(&mut self) {
+        let nodes = self.world.nodes.len();
+        let partition = PartitionId(self.random.below(self.world.twin.count.get() as usize) as u32);
+        match self.random.below(5) {
+            0 | 1 => self.world.elect(partition, self.random.below(nodes)),
+            2 => self.world.crash(self.random.below(nodes)),
+            3 => {
+                let (node, _) = self.world.leaders[&partition];
+                self.world.pending.push(Pending::Event { node, event: Event::HandOver { partition } });
+            }
+            _ => {
+                // A new leader everywhere, while others go on.
+                let node = self.random.below(nodes);
+                self.world.twin.count.iter().for_each(|partition| self.world.elect(partition, node));
+            }
+        }
+    }
+
+    fn caller(&mut self) {
+        let before = self.world.pending.len();
+        self.call();
+        if before < self.world.pending.len() && self.hasty && self.random.one_in(2) {
+            self.slow.extend(self.world.pending.pop());
+        }
+        if self.random.one_in(4) && !self.slow.is_empty() {
+            let at = self.random.below(self.slow.len());
+            self.world.pending.push(self.slow.remove(at));
+        }
+    }
+
+    fn call(&mut self) {
+        let operations = self.world.client.operations.len();
+        if operations < self.operations_max && self.random.one_in(2) {
+            let write = self.write();
+            let node = self.node_for(&write);
+            self.world.submit(node, write);
+        } else if operations != 0 {
+            let operation = self.random.below(operations);
+            if self.world.client.may_repeat(operation) {
+                let write = self.world.client.operations[operation].write.clone();
+                let node = self.node_for(&write);
+                self.world.repeat(node, operation);
+            } else if self.hasty || self.random.one_in(4) {
+                self.world.client.give_up(operation);
+            }
+        }
+    }
+
+    fn happen(&mut self, pending: Pending) {
+        let goes_wrong = self.random.one_in(if self.rough { 4 } else { 20 });
+        match pending {
+            Pending::Commit { node, commit, batch } if goes_wrong => {
+                let result = match self.random.below(4) {
+                    0 => CommitResult::Refused,
+                    1 => {
+                        drop(self.world.twin.commit(&batch));
+                        CommitResult::Unknown
+                    }
+                    _ => {
+                        self.world.pending.push(Pending::LateCommit { batch });
+                        CommitResult::Unknown
+                    }
+                };
+                self.world.tell(node, Event::Committed { commit, result });
+            }
+            Pending::LateCommit { .. } if self.random.one_in(3) => {}
+            Pending::BeginTerm { node, partition, term } if goes_wrong => {
+                if self.random.one_in(2) {
+                    let _ = self.world.twin.begin_term(partition, term);
+                }
+                self.world.tell(node, Event::TermUnknown { partition, term });
+            }
+            Pending::Load { node, load, .. } if goes_wrong => {
+                self.world.tell(node, Event::LoadFailed { load })
+            }
+            Pending::Load { node, load, queries } if self.random.one_in(2) => {
+                self.world.load_from_cache(node, load, &queries);
+            }
+            Pending::Deliver { node, from, to, delivery } => {
+                if self.random.one_in(3) {
+                    self.world.pending.push(Pending::LateDelivery { to, delivery: delivery.clone() });
+                }
+                if goes_wrong {
+                    let (partition, stamp) = (from, delivery.intent.stamp);
+                    return self.world.tell(node, Event::DeliveryFailed { partition, stamp });
+                }
+                let lost = self.random.one_in(6);
+                let to =
+                    if lost { self.random.below(self.world.nodes.len()) } else { self.world.leaders[&to].0 };
+                self.world.deliver(to, node, from, delivery);
+            }
+            Pending::LateDelivery { .. } if !self.random.one_in(8) => {
+                // It stays on its way, perhaps to arrive twice.
+                self.world.pending.push(pending.clone());
+                if self.random.one_in(8) {
+                    self.world.happen(pending);
+                }
+            }
+            other => self.world.happen(other),
+        }
+    }
+
+    fn run(&mut self) -> Vec<String> {
+        for _ in 0..400 {
+            self.step();
+            if !self.world.twin.faults.is_empty() {
+                return std::mem::take(&mut self.world.twin.faults);
+            }
+        }
+        for operation in 0..self.world.client.operations.len() {
+            self.world.client.give_up(operation);
+        }
+        self.world.pending.append(&mut self.slow);
+        self.world.heal();
+        self.world.verdict()
+    }
+}
+
+fn runs() -> u64 {
+    std::env::var("KITH_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(RUNS)
+}
+
+#[test]
+fn no_run_breaks_a_promise() {
+    let mut told = [0; 4];
+    for seed in 0..runs() {
+        let mut explorer = Explorer::new(seed, Guards::default(), false);
+        assert_eq!(explorer.run(), [""; 0], "seed {seed}");
+        for operation in &explorer.world.client.operations {
+            told[match operation.state {
+                State::Done(_) => 0,
+                State::Refused(_) => 1,
+                State::Failed => 2,
+                State::Running | State::Unknown => 3,
+            }] += 1;
+        }
+    }
+    // The runs would show little if callers were mostly told the same.
+    assert!(told.iter().all(|times| runs() / 5 < *times), "done, refused, failed, unknown: {told:?}");
+}
+
+#[test]
+fn the_same_seed_is_the_same_run() {
+    let run = |seed| {
+        let mut explorer = Explorer::new(seed, Guards::default(), false);
+        explorer.run();
+        (explorer.world.clock, explorer.world.now, explorer.world.twin.associations())
+    };
+    assert_eq!(run(7), run(7));
+}
+
+/// Whether a run shows what a switched-off rule prevents.
+fn is_violated(guards: Guards, trusts_errors: bool) -> bool {
+    (0..SEARCHED).any(|seed| !Explorer::new(seed, guards, trusts_errors).run().is_empty())
+}
+
+#[test]
+fn without_a_rule_some_run_breaks_a_promise() {
+    let all = Guards::default();
+    let without = [
+        ("forward_last", Guards { forward_last: false, ..all }),
+        ("intents_block", Guards { intents_block: false, ..all }),
+        ("refusals_recorded", Guards { refusals_recorded: false, ..all }),
+        ("removed_rows_keep_stamps", Guards { removed_rows_keep_stamps: false, ..all }),
+        ("stamps_kept_until_floor", Guards { stamps_kept_until_floor: false, ..all }),
+        ("floor_refuses", Guards { floor_refuses: false, ..all }),
+        ("floor_below_intents", Guards { floor_below_intents: false, ..all }),
+        ("unknown_settled", Guards { unknown_settled: false, ..all }),
+        ("marker_differs", Guards { marker_differs: false, ..all }),
+        ("answers_proven", Guards { answers_proven: false, ..all }),
+    ];
+    for (rule, guards) in without {
+        assert!(is_violated(guards, false), "nothing shows what {rule} prevents");
+    }
+    assert!(is_violated(all, true), "nothing shows that the error of a repeat proves nothing");
+}
