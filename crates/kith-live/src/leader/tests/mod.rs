@@ -2,7 +2,10 @@
 //! random ones.
 
 mod client;
+mod commits;
 mod explore;
+mod pairs;
+mod scenes;
 mod world;
 
 use crate::twin::ids_in;

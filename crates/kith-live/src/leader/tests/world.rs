@@ -132,6 +132,7 @@ impl World {
 
     /// A new operation of the client, sent to a node.
     pub(super) fn submit(&mut self, node: usize, write: Write) -> usize {
+        self.clock += 1;
         let (operation, caller) = self.client.begin(write.clone(), self.clock);
         self.send(node, caller, write);
         operation

@@ -1,0 +1,65 @@
+//! The beginnings and the writes of scripted runs.
+
+use super::ids_in;
+use super::world::{Pending, World};
+use crate::{Conditions, Guards, Mutation, Write};
+use kith_types::PartitionId;
+
+/// Three nodes and two partitions: node 0 leads partition 0, node 1 partition 1.
+pub(super) fn begun(guards: Guards) -> World {
+    let mut world = World::new(3, 2, guards);
+    world.run_all();
+    world
+}
+
+/// Two pairs that partition 0 orders, with their other ends in partition 1.
+pub(super) fn pairs(world: &World) -> ((u64, u64), (u64, u64)) {
+    let [low, high] = [0, 1].map(|partition| ids_in(PartitionId(partition), world.twin.count));
+    let low: Vec<u64> = low.take(2).collect();
+    let high: Vec<u64> = high.filter(|id| low[1] < *id).take(2).collect();
+    ((low[0], high[0]), (low[1], high[1]))
+}
+
+fn write(mutation: Mutation) -> Write {
+    Write { mutation, conditions: Conditions::default(), write_id: None }
+}
+
+pub(super) fn add((id1, id2): (u64, u64), kind: &str, time: u64) -> Write {
+    write(Mutation::AddAssociation { id1, kind: kind.to_owned(), id2, time: Some(time), data: None })
+}
+
+pub(super) fn delete((id1, id2): (u64, u64), kind: &str) -> Write {
+    write(Mutation::DeleteAssociation { id1, kind: kind.to_owned(), id2 })
+}
+
+pub(super) fn change_type((id1, id2): (u64, u64), kind: &str, new_kind: &str) -> Write {
+    write(Mutation::ChangeType { id1, kind: kind.to_owned(), id2, new_kind: new_kind.to_owned() })
+}
+
+pub(super) fn named(write: Write, name: &str) -> Write {
+    Write { write_id: Some(name.parse().unwrap()), ..write }
+}
+
+pub(super) fn if_exists(write: Write, exists: bool) -> Write {
+    Write { conditions: Conditions { if_exists: Some(exists), ..Conditions::default() }, ..write }
+}
+
+pub(super) fn is_delivery(pending: &Pending) -> bool {
+    matches!(pending, Pending::Deliver { .. })
+}
+
+pub(super) fn but_deliveries(pending: &Pending) -> bool {
+    !is_delivery(pending)
+}
+
+/// Goes on until the next delivery is on its way, and keeps a copy of it.
+pub(super) fn late_copy(world: &mut World) -> Pending {
+    world.run(but_deliveries);
+    let found = world.pending.iter().find_map(|pending| match pending {
+        Pending::Deliver { to, delivery, .. } => {
+            Some(Pending::LateDelivery { to: *to, delivery: delivery.clone() })
+        }
+        _ => None,
+    });
+    found.unwrap()
+}
