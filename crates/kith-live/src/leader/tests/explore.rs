@@ -9,9 +9,9 @@ use crate::{Conditions, Guards, Mutation, Write, fixture};
 use kith_types::PartitionId;
 use std::time::Duration;
 
-const RUNS: u64 = 3_000;
+const RUNS: u64 = 5_000;
 /// How many runs are searched for one that shows what a rule prevents.
-const SEARCHED: u64 = 60_000;
+const SEARCHED: u64 = 30_000;
 
 /// SplitMix64.
 struct Random(u64);
@@ -54,7 +54,7 @@ struct Explorer {
     hasty: bool,
     /// Whether there are only additions and deletions of few associations.
     narrow: bool,
-    /// Requests that take long.
+    /// Requests and deliveries that take long.
     slow: Vec<Pending>,
 }
 
@@ -81,7 +81,7 @@ impl Explorer {
         let (order, hasty, narrow) = (1 + random.below(6), random.one_in(2), random.one_in(2));
         if narrow {
             pairs.truncate(2);
-            kinds.truncate(1);
+            kinds = vec![random.pick(&fixture::NAMES[2..6])];
         }
         Self { world, random, pairs, kinds, operations_max, rough, order, hasty, narrow, slow: Vec::new() }
     }
@@ -211,8 +211,9 @@ impl Explorer {
             Pending::Load { node, load, queries } if self.random.one_in(2) => {
                 self.world.load_from_cache(node, load, &queries);
             }
+            Pending::Deliver { .. } if self.random.one_in(4) => self.slow.push(pending),
             Pending::Deliver { node, from, to, delivery } => {
-                if self.random.one_in(3) {
+                if self.random.one_in(2) {
                     self.world.pending.push(Pending::LateDelivery { to, delivery: delivery.clone() });
                 }
                 if goes_wrong {
