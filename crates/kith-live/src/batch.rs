@@ -20,7 +20,8 @@ pub struct BatchPart {
     /// Where its log must end for the transaction to take effect: the term that the leader took, and the position that it
     /// believes to be the last.
     pub expected: LogPoint,
-    /// The changes, each at the position after the one before. The first follows `expected.position`.
+    /// The changes, each at the position after the one before. The first follows `expected.position`. A part without changes
+    /// proves that the log ends where it is expected to.
     pub changes: Vec<LoggedChange>,
 }
 

@@ -92,7 +92,7 @@ pub enum Action {
     /// this term already.
     BeginTerm { partition: PartitionId, term: Term },
     /// Read rows, all of one partition from one snapshot. The snapshot is that of the primary database, or of a cache that has
-    /// applied the last position of the log.
+    /// applied the last position of the log. It must end at some time.
     Load { load: LoadId, queries: Vec<(PartitionId, Vec<RowQuery>)> },
     /// Commit a transaction. It must end at some time, if only as [`CommitResult::Unknown`].
     Commit { commit: CommitId, batch: Batch },
@@ -104,7 +104,8 @@ pub enum Action {
     AnswerDelivery { sender: SenderId, answer: Result<LogPoint, DeliveryError> },
     /// These changes follow `after` in the log of a partition: apply them to the cache and push them to the other replicas.
     Publish { partition: PartitionId, after: LogPoint, changes: Vec<Change> },
-    /// This node no longer leads a partition, because its log has a later term or does not end where it should.
+    /// This node no longer leads a partition, because its log has a later term or does not end where it should. It may lead it
+    /// again in a later term.
     SteppedDown { partition: PartitionId, term: Term },
     /// This node no longer leads a partition, as [`Event::HandOver`] asked.
     Released { partition: PartitionId, term: Term },

@@ -113,3 +113,20 @@ fn checksums_tell_writes_apart() {
     }
     assert_eq!(one.checksum(), Write { write_id: None, ..one.clone() }.checksum());
 }
+
+#[test]
+fn ids_and_checksums_are_the_same_in_every_release() {
+    let write_id: WriteId = "order-17".parse().unwrap();
+    assert_eq!(new_object_id(&write_id, None, count()), 6_189_143_431_148_096_296);
+    assert_eq!(new_object_id(&write_id, Some(PartitionId(63)), count()), 1_404_774_658_682_761_385);
+    let full = Mutation::AddAssociation {
+        id1: 300,
+        kind: "friend".to_owned(),
+        id2: 5,
+        time: None,
+        data: Some(r#"{"n":1}"#.to_owned()),
+    };
+    let conditions = Conditions { if_version: Some(9), if_exists: Some(true) };
+    assert_eq!(Write { conditions, ..write(full) }.checksum(), 10_057_506_012_325_489_106);
+    assert_eq!(write(Mutation::DeleteObject { id: 7 }).checksum(), 8_774_906_641_518_433_962);
+}
