@@ -211,7 +211,7 @@ fn sqlite_answers_as_its_twin_does() {
         let database = database.expect("a new file");
         runtime.block_on(compare(&database, steps))
     };
-    runner(128).run(&vec(step(), 1..60), claim).expect("they agree");
+    runner(96).run(&vec(step(), 1..60), claim).expect("they agree");
 }
 
 #[test]
@@ -224,5 +224,5 @@ fn mariadb_answers_as_its_twin_does() {
             compare(&database, steps).await
         })
     };
-    runner(48).run(&vec(step(), 1..60), claim).expect("they agree");
+    runner(32).run(&vec(step(), 1..60), claim).expect("they agree");
 }

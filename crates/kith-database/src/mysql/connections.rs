@@ -2,7 +2,7 @@
 
 use super::{
     MysqlOptions, MysqlTarget,
-    failure::{failure, is_lost},
+    failure::{failure, is_lost, is_victim},
     sql,
 };
 use crate::DatabaseError;
@@ -61,6 +61,11 @@ impl PacketError {
                 DatabaseError::unavailable(format!("it did not answer within {patience:?}"))
             }
         }
+    }
+
+    /// Whether the server has rolled the transaction back for the sake of another one.
+    pub fn is_victim(&self) -> bool {
+        matches!(self, PacketError::Failed(error) if is_victim(error))
     }
 
     fn is_lost(&self) -> bool {

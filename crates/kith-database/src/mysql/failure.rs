@@ -71,6 +71,11 @@ pub(super) fn is_lost(error: &Error) -> bool {
     }
 }
 
+/// Whether the transaction was rolled back for the sake of another one: a deadlock, or a write conflict.
+pub(super) fn is_victim(error: &Error) -> bool {
+    matches!(error, Error::Server(server) if [1213, 9007].contains(&server.code))
+}
+
 /// Whether a table is missing.
 pub(super) fn is_no_table(error: &Error) -> bool {
     matches!(error, Error::Server(server) if server.code == 1146)

@@ -236,7 +236,8 @@ pub(super) fn list(
     limit: u32,
 ) -> Vec<String> {
     let (select, partition, id1, kind) = (ASSOCIATIONS.select(), partition.0, list.id1, list.kind.0);
-    let head = format!("{select} WHERE partition_id = {partition} AND id1 = {id1} AND type = {kind}");
+    let index = "FORCE INDEX (associations_newest)";
+    let head = format!("{select} {index} WHERE partition_id = {partition} AND id1 = {id1} AND type = {kind}");
     let tail = format!("ORDER BY time DESC, id2 LIMIT {limit}");
     // Not one condition with OR, for which servers would sort the whole list.
     match after {

@@ -15,17 +15,50 @@ use crate::{
 use kith_types::{LogPoint, PartitionId};
 use std::collections::BTreeMap;
 
-/// Three round trips, unless the rows take several packets: the fence, the rows, the commit.
+/// How often a transaction is tried that the server rolls back for the sake of another one.
+const TRIES: u32 = 4;
+
+/// A transaction failed.
+struct Stopped {
+    error: CommitError,
+    /// Whether it was rolled back because of another transaction, so that it may take effect if it is tried again.
+    is_victim: bool,
+}
+
+impl From<CommitError> for Stopped {
+    fn from(error: CommitError) -> Self {
+        Self { error, is_victim: false }
+    }
+}
+
+impl From<PacketError> for Stopped {
+    fn from(error: PacketError) -> Self {
+        Self { is_victim: error.is_victim(), error: before(error) }
+    }
+}
+
+/// Writes a batch. Servers may lock more than the rows of a batch, so that leaders of neighbouring partitions meet.
 pub(super) async fn commit(writers: &Connections, writes: &Writes) -> Result<(), CommitError> {
     if writes.fences.is_empty() {
         return Ok(());
     }
-    let first = [sql::BEGIN.to_owned(), sql::fence(&writes.fences)];
-    let (mut lease, returned) = writers.begin(&first).await.map_err(before)?;
-    if affected(&returned) != writes.fences.len() as u64 {
-        return Err(elsewhere(lease, &writes.fences).await);
+    let mut tries = 1;
+    loop {
+        match try_commit(writers, writes).await {
+            Err(Stopped { is_victim: true, .. }) if tries < TRIES => tries += 1,
+            other => return other.map_err(|stopped| stopped.error),
+        }
     }
-    lease.run_all(&statements(writes)).await.map_err(before)?;
+}
+
+/// Three round trips, unless the rows take several packets: the fence, the rows, the commit.
+async fn try_commit(writers: &Connections, writes: &Writes) -> Result<(), Stopped> {
+    let first = [sql::BEGIN.to_owned(), sql::fence(&writes.fences)];
+    let (mut lease, returned) = writers.begin(&first).await?;
+    if affected(&returned) != writes.fences.len() as u64 {
+        return Err(elsewhere(lease, &writes.fences).await.into());
+    }
+    lease.run_all(&statements(writes)).await?;
     end(lease).await
 }
 
@@ -48,15 +81,20 @@ fn before(error: PacketError) -> CommitError {
     error.failure().into()
 }
 
-async fn end(mut lease: Lease<'_>) -> Result<(), CommitError> {
-    match lease.run(&[sql::COMMIT.to_owned()]).await {
+async fn end(mut lease: Lease<'_>) -> Result<(), Stopped> {
+    let error = match lease.run(&[sql::COMMIT.to_owned()]).await {
         Ok(_) => {
             lease.give_back();
-            Ok(())
+            return Ok(());
         }
-        Err(PacketError::Failed(error)) => Err(commit_failure(&error)),
-        Err(late @ PacketError::Late(_)) => Err(CommitError::Unknown { reason: late.failure().to_string() }),
-    }
+        Err(error) => error,
+    };
+    let is_victim = error.is_victim();
+    let error = match error {
+        PacketError::Failed(error) => commit_failure(&error),
+        late @ PacketError::Late(_) => CommitError::Unknown { reason: late.failure().to_string() },
+    };
+    Err(Stopped { error, is_victim })
 }
 
 /// Ends a transaction that changed nothing, or whose changes are not wanted. If that fails, its connection is closed.
@@ -111,7 +149,7 @@ pub(super) async fn begin_term(writers: &Connections, request: BeginTerm) -> Res
     let mut statements = vec![sql::raise_term(partition, term)];
     statements.extend(sql::insert(&TERMS, &[row.to_vec()], false));
     lease.run(&statements).await.map_err(before)?;
-    end(lease).await?;
+    end(lease).await.map_err(|stopped| stopped.error)?;
     Ok(LogPoint { term, ..found })
 }
 

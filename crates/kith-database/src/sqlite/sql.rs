@@ -135,26 +135,23 @@ pub(super) fn scan(table: &Table, has_key: bool) -> String {
 
 /// The newest associations of a list: at most ?4.
 pub(super) fn list() -> String {
-    let select = ASSOCIATIONS.select();
-    format!("{select} WHERE partition_id = ?1 AND id1 = ?2 AND type = ?3 ORDER BY time DESC, id2 LIMIT ?4")
+    format!("{} ORDER BY time DESC, id2 LIMIT ?4", of_list())
 }
 
-/// The associations of a list with time ?5 and ids above ?6.
+/// The associations of a list with time ?5 and ids above ?6: at most ?4.
 pub(super) fn list_ties() -> String {
-    let select = ASSOCIATIONS.select();
-    format!(
-        "{select} WHERE partition_id = ?1 AND id1 = ?2 AND type = ?3 AND time = ?5 AND ?6 < id2
-         ORDER BY id2 LIMIT ?4"
-    )
+    format!("{} AND time = ?5 AND ?6 < id2 ORDER BY id2 LIMIT ?4", of_list())
 }
 
-/// The associations of a list with times before ?5.
+/// The associations of a list with times before ?5: at most ?4.
 pub(super) fn list_older() -> String {
+    format!("{} AND time < ?5 ORDER BY time DESC, id2 LIMIT ?4", of_list())
+}
+
+/// SQLite has no statistics, and would take the primary key for ties, which means the whole list.
+fn of_list() -> String {
     let select = ASSOCIATIONS.select();
-    format!(
-        "{select} WHERE partition_id = ?1 AND id1 = ?2 AND type = ?3 AND time < ?5
-         ORDER BY time DESC, id2 LIMIT ?4"
-    )
+    format!("{select} INDEXED BY associations_newest WHERE partition_id = ?1 AND id1 = ?2 AND type = ?3")
 }
 
 fn is_key(table: &Table) -> String {

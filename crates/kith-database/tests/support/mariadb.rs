@@ -129,14 +129,12 @@ impl MariaDb {
         done.unwrap_or_else(|error| panic!("{statement}: {error}"));
     }
 
-    /// How many rows a statement reads from tables and indexes.
-    pub async fn examined(&self, statement: &str) -> u64 {
+    /// How many rows it has read from tables and indexes since it was started.
+    pub async fn rows_read(&self) -> u64 {
         let mut connection = self.connect().await.expect("it can be connected to");
-        connection.query_drop("FLUSH STATUS").await.expect("it can be reset");
-        connection.query_drop(statement).await.unwrap_or_else(|error| panic!("{statement}: {error}"));
-        let counts: Vec<(String, u64)> =
-            connection.query("SHOW SESSION STATUS LIKE 'Handler_read%'").await.expect("it counts");
-        counts.into_iter().map(|(_, count)| count).sum()
+        let count = connection.query_first("SHOW GLOBAL STATUS LIKE 'Rows_read'").await;
+        let (_, count): (String, u64) = count.expect("it counts").expect("it has that count");
+        count
     }
 
     /// The rows of a statement, as text.
