@@ -4,6 +4,32 @@
 //! A database stores rows and the log of each partition. It does not know what a write means: leaders decide, and their
 //! transactions are conditional on the term and the position that they believe to be the last. The tables are described in
 //! `docs/formats/database.md`.
+//!
+//! ```
+//! use kith_database::{BeginTerm, Database, GraphIdentity, SqliteDatabase, SqliteOptions};
+//! use kith_live::{Batch, BatchPart, ListKey, LoggedChange, RowAnswer, RowQuery, RowWrite, TypeId};
+//! use kith_types::{PartitionCount, PartitionId, Term};
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! let identity = GraphIdentity { graph: 7, partitions: PartitionCount::new(4).ok_or("no count")? };
+//! let file = folder.path().join("graph.sqlite");
+//! let database = SqliteDatabase::create(&file, identity, SqliteOptions::default())?;
+//!
+//! let partition = PartitionId(3);
+//! let expected = database.begin_term(BeginTerm { partition, term: Term(1), leader: 42 }).await?;
+//! let list = ListKey { id1: 9043, kind: TypeId(1) };
+//! let change = LoggedChange { rows: vec![RowWrite::SetCount(list, 2)], ..Default::default() };
+//! let part = BatchPart { partition, expected, changes: vec![change] };
+//! database.commit(Batch { parts: vec![part] }).await?;
+//!
+//! let rows = database.read(partition, vec![RowQuery::Count(list)]).await?;
+//! assert_eq!(rows.answers, [RowAnswer::Count(2)]);
+//! database.close().await;
+//! # Ok(())
+//! # }
+//! ```
 
 mod error;
 mod fold;

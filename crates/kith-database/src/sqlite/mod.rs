@@ -27,6 +27,9 @@ use std::{
     time::Duration,
 };
 
+/// The most prepared statements that a connection keeps: more than there are.
+const STATEMENTS_MAX: usize = 64;
+
 /// How a file is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SqliteOptions {
@@ -117,17 +120,24 @@ fn begin(connection: &mut Connection) -> Result<rusqlite::Transaction<'_>, Datab
     connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(|error| failure(&error))
 }
 
-/// Opens a connection. Everything else is in [`sql::SETTINGS`].
+/// Opens a connection.
 fn connect(file: &Path, options: SqliteOptions, flags: OpenFlags) -> Result<Connection, DatabaseError> {
     let flags = flags | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || {
         let connection = Connection::open_with_flags(file, flags)?;
         connection.busy_timeout(options.lock_wait)?;
-        connection.set_prepared_statement_cache_capacity(64);
+        connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+        let mode: String = connection.query_row(sql::WAL, [], |row| row.get(0))?;
         connection.execute_batch(sql::SETTINGS)?;
-        Ok(connection)
+        Ok((connection, mode))
     };
-    open().map_err(|error| failure(&error))
+    let (connection, mode) = open().map_err(|error| failure(&error))?;
+    if mode != "wal" {
+        let place = file.display();
+        let reason = format!("{place} is on a file system on which SQLite cannot keep a write-ahead log");
+        return Err(DatabaseError::Refused { reason });
+    }
+    Ok(connection)
 }
 
 /// The version of the tables, if they hold the graph that is expected.

@@ -13,9 +13,10 @@ use rusqlite::{
     types::{ToSqlOutput, Value, ValueRef},
 };
 
-/// What every connection is set to. A commit returns after its log has reached the disk.
+/// Keeps changes in a log beside the file, so that reads and writes do not wait for each other. Returns the mode that there is.
+pub(super) const WAL: &str = "PRAGMA journal_mode = WAL";
+/// What else every connection is set to. A commit returns after the log has reached the disk.
 pub(super) const SETTINGS: &str = "
-    PRAGMA journal_mode = WAL;
     PRAGMA synchronous = FULL;
     PRAGMA journal_size_limit = 67108864;
     PRAGMA cache_size = -16384;";

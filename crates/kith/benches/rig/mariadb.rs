@@ -47,7 +47,7 @@ impl MariaDb {
     /// `None`, said aloud, where MariaDB is not installed.
     pub async fn start() -> Option<Self> {
         let Some(program) = PROGRAMS.iter().find(|program| Path::new(program).exists()) else {
-            eprintln!("skipped: MariaDB is absent; scripts/packages.sh --bench installs it");
+            eprintln!("skipped: MariaDB is absent; scripts/packages.sh installs it");
             return None;
         };
         let folder = tempfile::tempdir().expect("a temporary folder");
