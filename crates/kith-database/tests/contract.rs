@@ -227,7 +227,7 @@ async fn intents_and_outcomes_are_kept_until_they_are_removed() {
             stamp: LogPoint::new(term, position),
             edges: vec![],
             done,
-            write_id: None,
+            name: None,
         };
         let outcome = |at| RecordedOutcome { write: 7, at, outcome: Outcome::Done(done), elsewhere: None };
         let id = |text: &str| text.parse().expect("it is one");

@@ -58,7 +58,7 @@ fn intent() -> impl Strategy<Value = Intent> {
             content: Some(EdgeContent { time: id2, data: object(id2, "x").data }),
         }],
         done: Done { id: 1, version: 2, existed: false },
-        write_id: None,
+        name: None,
     })
 }
 
