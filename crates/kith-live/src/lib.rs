@@ -26,7 +26,10 @@ mod write;
 
 pub use batch::{Batch, BatchPart, LoggedChange, RecordedOutcome, RowAnswer, RowQuery, RowWrite, RowsAt};
 pub use change::{CHANGE_OBJECT_BYTES_MAX, Change, Effect};
-pub use coding::Garbled;
+pub use coding::{
+    Garbled, associations_from_bytes, associations_to_bytes, objects_from_bytes, objects_to_bytes,
+    queries_from_bytes, queries_to_bytes,
+};
 pub use decide::{
     Decision, NotLoaded, Place, Rows, complete, completion_queries, decide, deliver, delivery_queries,
 };

@@ -1,12 +1,20 @@
 //! The bytes of changes, intents and outcomes in a database (`docs/formats/change.md`): varints, and byte strings with their
 //! lengths. Each begins with the number of its format. The database proves its bytes; lengths are checked all the same.
 
+mod outcome;
+mod requests;
+
+pub use requests::{
+    associations_from_bytes, associations_to_bytes, objects_from_bytes, objects_to_bytes, queries_from_bytes,
+    queries_to_bytes,
+};
+
 use crate::{
     Association, AssociationKey, Change, Data, Done, Edge, EdgeContent, Effect, Intent, ListKey, Object,
-    Outcome, Pair, RecordedOutcome, Refusal, TypeId, WriteName,
+    Pair, TypeId, WriteId, WriteName,
 };
 use kith_types::{
-    LogPoint, PartitionId,
+    LogPoint,
     delta::{put_varint, take_varint},
 };
 use thiserror::Error;
@@ -52,6 +60,26 @@ fn put_key(out: &mut Vec<u8>, key: AssociationKey) {
     put_varint(out, key.id2);
 }
 
+fn put_object(out: &mut Vec<u8>, object: &Object) {
+    put_varint(out, object.id);
+    put_varint(out, u64::from(object.kind.0));
+    put_point(out, object.stamp);
+    put_data(out, &object.data);
+}
+
+fn put_association(out: &mut Vec<u8>, association: &Association) {
+    put_varint(out, association.id2);
+    put_varint(out, association.time);
+    put_point(out, association.stamp);
+    put_data(out, &association.data);
+}
+
+/// A number of items, and the items.
+fn put_many<T>(out: &mut Vec<u8>, items: &[T], put: impl Fn(&mut Vec<u8>, &T)) {
+    put_varint(out, items.len() as u64);
+    items.iter().for_each(|item| put(out, item));
+}
+
 /// The bytes that are left to read.
 struct Rest<'a>(&'a [u8]);
 
@@ -85,6 +113,24 @@ impl<'a> Rest<'a> {
 
     fn key(&mut self) -> Taken<AssociationKey> {
         Ok(self.list()?.to(self.number()?))
+    }
+
+    fn object(&mut self) -> Taken<Object> {
+        Ok(Object {
+            id: self.number()?,
+            kind: TypeId(self.small()?),
+            stamp: self.point()?,
+            data: self.data()?,
+        })
+    }
+
+    fn association(&mut self) -> Taken<Association> {
+        Ok(Association {
+            id2: self.number()?,
+            time: self.number()?,
+            stamp: self.point()?,
+            data: self.data()?,
+        })
     }
 
     fn flag(&mut self) -> Taken<bool> {
@@ -139,10 +185,7 @@ impl Change {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put_varint(&mut out, FORMAT);
-        put_varint(&mut out, self.effects.len() as u64);
-        for effect in &self.effects {
-            effect.put(&mut out);
-        }
+        self.put(&mut out);
         out
     }
 
@@ -151,7 +194,15 @@ impl Change {
     /// # Errors
     /// [`Garbled`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Garbled> {
-        whole("a change", bytes, |rest| Ok(Self { effects: rest.many(Effect::take)? }))
+        whole("a change", bytes, Self::take)
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        put_many(out, &self.effects, |out, effect| effect.put(out));
+    }
+
+    fn take(rest: &mut Rest<'_>) -> Taken<Self> {
+        Ok(Self { effects: rest.many(Effect::take)? })
     }
 }
 
@@ -160,10 +211,7 @@ impl Effect {
         match self {
             Effect::Object(object) => {
                 put_varint(out, 0);
-                put_varint(out, object.id);
-                put_varint(out, u64::from(object.kind.0));
-                put_point(out, object.stamp);
-                put_data(out, &object.data);
+                put_object(out, object);
             }
             Effect::LargeObject(id) => {
                 put_varint(out, 1);
@@ -176,10 +224,7 @@ impl Effect {
             Effect::Association { list, now, was, count } => {
                 put_varint(out, 3);
                 put_list(out, *list);
-                put_varint(out, now.id2);
-                put_varint(out, now.time);
-                put_point(out, now.stamp);
-                put_data(out, &now.data);
+                put_association(out, now);
                 put_optional(out, *was, put_varint);
                 put_varint(out, *count);
             }
@@ -195,22 +240,12 @@ impl Effect {
 
     fn take(rest: &mut Rest<'_>) -> Taken<Self> {
         Ok(match rest.number()? {
-            0 => Effect::Object(Object {
-                id: rest.number()?,
-                kind: TypeId(rest.small()?),
-                stamp: rest.point()?,
-                data: rest.data()?,
-            }),
+            0 => Effect::Object(rest.object()?),
             1 => Effect::LargeObject(rest.number()?),
             2 => Effect::NoObject(rest.number()?),
             3 => Effect::Association {
                 list: rest.list()?,
-                now: Association {
-                    id2: rest.number()?,
-                    time: rest.number()?,
-                    stamp: rest.point()?,
-                    data: rest.data()?,
-                },
+                now: rest.association()?,
                 was: rest.optional(Rest::number)?,
                 count: rest.number()?,
             },
@@ -230,23 +265,7 @@ impl Intent {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put_varint(&mut out, FORMAT);
-        put_varint(&mut out, self.pair.low());
-        put_varint(&mut out, self.pair.high());
-        put_point(&mut out, self.stamp);
-        put_done(&mut out, self.done);
-        put_optional(&mut out, self.name.as_ref(), |out, name| {
-            put_bytes(out, name.id.as_str().as_bytes());
-            put_varint(out, name.checksum);
-        });
-        put_varint(&mut out, self.edges.len() as u64);
-        for edge in &self.edges {
-            put_key(&mut out, edge.forward);
-            put_key(&mut out, edge.inverse);
-            put_optional(&mut out, edge.content.as_ref(), |out, content| {
-                put_varint(out, content.time);
-                put_data(out, &content.data);
-            });
-        }
+        self.put(&mut out);
         out
     }
 
@@ -255,16 +274,54 @@ impl Intent {
     /// # Errors
     /// [`Garbled`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Garbled> {
-        whole("an intent", bytes, |rest| {
-            Ok(Self {
-                pair: Pair::of(rest.number()?, rest.number()?).ok_or(Unreadable)?,
-                stamp: rest.point()?,
-                done: take_done(rest)?,
-                name: rest.optional(take_name)?,
-                edges: rest.many(take_edge)?,
-            })
+        whole("an intent", bytes, Self::take)
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        put_pair(out, self.pair);
+        put_point(out, self.stamp);
+        put_done(out, self.done);
+        put_optional(out, self.name.as_ref(), |out, name| {
+            put_write_id(out, &name.id);
+            put_varint(out, name.checksum);
+        });
+        put_many(out, &self.edges, |out, edge| {
+            put_key(out, edge.forward);
+            put_key(out, edge.inverse);
+            put_optional(out, edge.content.as_ref(), |out, content| {
+                put_varint(out, content.time);
+                put_data(out, &content.data);
+            });
+        });
+    }
+
+    fn take(rest: &mut Rest<'_>) -> Taken<Self> {
+        Ok(Self {
+            pair: take_pair(rest)?,
+            stamp: rest.point()?,
+            done: take_done(rest)?,
+            name: rest.optional(take_name)?,
+            edges: rest.many(take_edge)?,
         })
     }
+}
+
+fn put_pair(out: &mut Vec<u8>, pair: Pair) {
+    put_varint(out, pair.low());
+    put_varint(out, pair.high());
+}
+
+fn take_pair(rest: &mut Rest<'_>) -> Taken<Pair> {
+    Pair::of(rest.number()?, rest.number()?).ok_or(Unreadable)
+}
+
+fn put_write_id(out: &mut Vec<u8>, id: &WriteId) {
+    put_bytes(out, id.as_str().as_bytes());
+}
+
+fn take_write_id(rest: &mut Rest<'_>) -> Taken<WriteId> {
+    let text = std::str::from_utf8(rest.bytes()?).map_err(|_| Unreadable)?;
+    text.parse().map_err(|_| Unreadable)
 }
 
 fn take_edge(rest: &mut Rest<'_>) -> Taken<Edge> {
@@ -273,8 +330,7 @@ fn take_edge(rest: &mut Rest<'_>) -> Taken<Edge> {
 }
 
 fn take_name(rest: &mut Rest<'_>) -> Taken<WriteName> {
-    let text = std::str::from_utf8(rest.bytes()?).map_err(|_| Unreadable)?;
-    Ok(WriteName { id: text.parse().map_err(|_| Unreadable)?, checksum: rest.number()? })
+    Ok(WriteName { id: take_write_id(rest)?, checksum: rest.number()? })
 }
 
 fn put_done(out: &mut Vec<u8>, done: Done) {
@@ -287,85 +343,27 @@ fn take_done(rest: &mut Rest<'_>) -> Taken<Done> {
     Ok(Done { id: rest.number()?, version: rest.number()?, existed: rest.flag()? })
 }
 
-impl RecordedOutcome {
-    /// Its bytes in the table of outcomes.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        put_varint(&mut out, FORMAT);
-        put_varint(&mut out, self.write);
-        put_varint(&mut out, self.at);
-        match self.outcome {
-            Outcome::Done(done) => {
-                put_varint(&mut out, 0);
-                put_done(&mut out, done);
-            }
-            Outcome::Refused(Refusal::OtherVersion { found, wanted }) => {
-                put_varint(&mut out, 1);
-                put_varint(&mut out, found);
-                put_varint(&mut out, wanted);
-            }
-            Outcome::Refused(Refusal::Absent) => put_varint(&mut out, 2),
-            Outcome::Refused(Refusal::Present { version }) => {
-                put_varint(&mut out, 3);
-                put_varint(&mut out, version);
-            }
-            Outcome::Refused(Refusal::ObjectExists { id }) => {
-                put_varint(&mut out, 4);
-                put_varint(&mut out, id);
-            }
-        }
-        put_optional(&mut out, self.elsewhere, |out, (partition, point)| {
-            put_varint(out, u64::from(partition.0));
-            put_point(out, point);
-        });
-        out
-    }
-
-    /// The outcome that [`RecordedOutcome::to_bytes`] wrote.
-    ///
-    /// # Errors
-    /// [`Garbled`].
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Garbled> {
-        whole("an outcome", bytes, |rest| {
-            Ok(Self {
-                write: rest.number()?,
-                at: rest.number()?,
-                outcome: match rest.number()? {
-                    0 => Outcome::Done(take_done(rest)?),
-                    1 => Outcome::Refused(Refusal::OtherVersion {
-                        found: rest.number()?,
-                        wanted: rest.number()?,
-                    }),
-                    2 => Outcome::Refused(Refusal::Absent),
-                    3 => Outcome::Refused(Refusal::Present { version: rest.number()? }),
-                    4 => Outcome::Refused(Refusal::ObjectExists { id: rest.number()? }),
-                    _ => return Err(Unreadable),
-                },
-                elsewhere: rest.optional(|rest| Ok((PartitionId(rest.small()?), rest.point()?)))?,
-            })
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Outcome, RecordedOutcome, Refusal};
+    use kith_types::PartitionId;
     use proptest::prelude::*;
 
-    fn data() -> impl Strategy<Value = Data> {
+    pub(super) fn data() -> impl Strategy<Value = Data> {
         (any::<u16>(), proptest::collection::vec(any::<u8>(), 0..9))
             .prop_map(|(schema, bytes)| Data { schema, bytes: bytes.into() })
     }
 
-    fn point() -> impl Strategy<Value = LogPoint> {
+    pub(super) fn point() -> impl Strategy<Value = LogPoint> {
         (any::<u64>(), any::<u64>()).prop_map(|(term, position)| LogPoint::new(term, position))
     }
 
-    fn list() -> impl Strategy<Value = ListKey> {
+    pub(super) fn list() -> impl Strategy<Value = ListKey> {
         (any::<u64>(), any::<u16>()).prop_map(|(id1, kind)| ListKey { id1, kind: TypeId(kind) })
     }
 
-    fn effect() -> impl Strategy<Value = Effect> {
+    pub(super) fn effect() -> impl Strategy<Value = Effect> {
         prop_oneof![
             (any::<u64>(), any::<u16>(), point(), data()).prop_map(|(id, kind, stamp, data)| {
                 Effect::Object(Object { id, kind: TypeId(kind), stamp, data })
@@ -392,7 +390,7 @@ mod tests {
         })
     }
 
-    fn intent() -> impl Strategy<Value = Intent> {
+    pub(super) fn intent() -> impl Strategy<Value = Intent> {
         let edge = (list(), list(), any::<u64>(), proptest::option::of((any::<u64>(), data()))).prop_map(
             |(forward, inverse, id2, content)| Edge {
                 forward: forward.to(id2),
@@ -414,7 +412,7 @@ mod tests {
         )
     }
 
-    fn outcome() -> impl Strategy<Value = RecordedOutcome> {
+    pub(super) fn outcome() -> impl Strategy<Value = RecordedOutcome> {
         let refusal = prop_oneof![
             (any::<u64>(), any::<u64>()).prop_map(|(found, wanted)| Refusal::OtherVersion { found, wanted }),
             Just(Refusal::Absent),
