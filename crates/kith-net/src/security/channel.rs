@@ -7,9 +7,13 @@ use futures::{
     future::{MapErr, MapOk},
 };
 use http_body_util::BodyExt;
-use std::task::{Context, Poll};
+use std::{
+    error::Error as _,
+    sync::Arc,
+    task::{Context, Poll},
+};
 use tonic::{
-    Status,
+    ConnectError, Status,
     body::Body,
     codegen::{
         Service,
@@ -56,5 +60,31 @@ fn guarded(body: Body) -> Body {
 }
 
 fn lost(error: &(dyn std::error::Error + 'static)) -> Status {
-    Status::unavailable(cause(error))
+    let mut status = Status::unavailable(cause(error));
+    if is_due_to::<ConnectError>(error) {
+        status.set_source(Arc::new(NotConnected));
+    }
+    status
+}
+
+/// The source of a status that says that there was no connection to send the request on.
+#[derive(Debug, thiserror::Error)]
+#[error("no connection could be opened")]
+struct NotConnected;
+
+/// Whether a call over a [`GrpcChannel`] failed before there was a connection to send it on, so that its peer cannot have seen it.
+pub fn was_never_sent(status: &Status) -> bool {
+    status.source().is_some_and(is_due_to::<NotConnected>)
+}
+
+/// Whether an error, or one of its sources, is an `E`.
+fn is_due_to<E: std::error::Error + 'static>(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.is::<E>() {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }

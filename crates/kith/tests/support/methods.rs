@@ -107,6 +107,10 @@ fn needs(method: &str) -> Needs {
         "Node/Deliver" => Needs::Cluster,
         "Metadata/Read" | "Metadata/Commit" | "Metadata/Watch" => Needs::Cluster,
         "Metadata/GrantLease" | "Metadata/KeepAlive" => Needs::Cluster,
+        "Database/Create" | "Database/Open" | "Database/Drop" => Needs::Cluster,
+        "Database/BeginTerm" | "Database/Commit" | "Database/Trim" => Needs::Cluster,
+        "Database/Read" | "Database/Points" | "Database/Changes" => Needs::Cluster,
+        "Database/ScanObjects" | "Database/ScanAssociations" => Needs::Cluster,
         _ => panic!("{method} is new: say here and in docs/operating/threats.md who may call it"),
     }
 }

@@ -189,7 +189,23 @@ mod tests {
         // A supervisor's own, which is served to its children alone.
         let metadata =
             ["Read", "Commit", "Watch", "GrantLease", "KeepAlive"].map(|it| format!("Metadata/{it}"));
-        let expected: Vec<String> = expected.chain(metadata).map(|name| format!("/kith.v1.{name}")).collect();
+        // What nodes and routers ask of a process with databases.
+        let database = [
+            "Create",
+            "Open",
+            "Drop",
+            "BeginTerm",
+            "Commit",
+            "Read",
+            "Points",
+            "Changes",
+            "ScanObjects",
+            "ScanAssociations",
+            "Trim",
+        ]
+        .map(|it| format!("Database/{it}"));
+        let expected = expected.chain(metadata).chain(database);
+        let expected: Vec<String> = expected.map(|name| format!("/kith.v1.{name}")).collect();
         assert_eq!(cluster, expected);
     }
 
