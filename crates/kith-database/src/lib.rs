@@ -1,5 +1,5 @@
-//! The store of record of a live graph (`docs/design/0019-live-graph.md`): one trait, and a database in a file (SQLite) or
-//! behind the protocol of MySQL.
+//! The store of record of a live graph (`docs/design/0019-live-graph.md`): one trait, and a database in a file (SQLite), in
+//! another process that has such files, or behind the protocol of MySQL.
 //!
 //! A database stores rows and the log of each partition. It does not know what a write means: leaders decide, and their
 //! transactions are conditional on the term and the position that they believe to be the last. The tables are described in
@@ -35,14 +35,18 @@ mod error;
 mod fold;
 mod log;
 mod mysql;
+mod process;
 mod read;
 mod rows;
 mod sqlite;
+mod storage;
 mod tables;
 
 pub use error::{CommitError, DatabaseError, LogError};
 pub use mysql::{MysqlDatabase, MysqlOptions, MysqlTarget, PasswordSource, TargetError};
+pub use process::{DatabaseService, GraphFiles, Locate, RemoteDatabase, RemoteOptions, RemoteTarget};
 pub use sqlite::{SqliteDatabase, SqliteOptions};
+pub use storage::{PASSWORD_VARIABLE, Reach, Storage, StorageError};
 
 use futures::future::BoxFuture;
 use kith_live::{Association, AssociationKey, Batch, Change, ListKey, Object, RowQuery, RowsAt};

@@ -99,6 +99,12 @@ impl MysqlTarget {
         Ok(Self { host, port: url.port().unwrap_or(PORT_DEFAULT), user, database, tls, password })
     }
 
+    /// The same, with a password.
+    #[must_use]
+    pub fn with_password(self, password: Option<PasswordSource>) -> Self {
+        Self { password, ..self }
+    }
+
     /// The place, for messages.
     pub fn place(&self) -> String {
         format!("{} at {}:{}", self.database, self.host, self.port)

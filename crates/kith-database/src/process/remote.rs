@@ -1,0 +1,206 @@
+//! The database of a graph in a database process.
+
+use super::{
+    call::{Caller, RemoteTarget},
+    fault::{place, point},
+};
+use crate::{
+    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogEntry, LogError,
+    LogPart, ObjectPage, Trim, Trimmed,
+};
+use futures::{FutureExt, future::BoxFuture};
+use kith_live::{
+    AssociationKey, Batch, Change, RowQuery, RowsAt, associations_from_bytes, objects_from_bytes,
+    queries_to_bytes,
+};
+use kith_types::{LogPoint, PartitionId};
+use kith_wire::v1;
+
+/// The database of a graph in a database process of the cluster.
+///
+/// A commit, or the begin of a term, is [`CommitError::Unknown`] if the connection is lost before the reply. It is
+/// [`CommitError::NotWritten`] if no connection could be opened.
+pub struct RemoteDatabase {
+    caller: Caller,
+}
+
+/// Sends one request and returns the reply, unless that is a fault.
+macro_rules! call {
+    ($caller:expr, $method:ident, $request:expr) => {{
+        let reply = $caller
+            .call($request, |mut client, request| async move { client.$method(request).await })
+            .await?;
+        match reply.fault {
+            None => reply,
+            Some(fault) => return Err(fault.into()),
+        }
+    }};
+}
+
+impl RemoteDatabase {
+    /// Creates the database of a graph. Does nothing if the process has that graph already.
+    ///
+    /// # Errors
+    /// [`DatabaseError::OtherGraph`] and the like if the process has another graph of this name.
+    pub async fn create(target: RemoteTarget, identity: GraphIdentity) -> Result<Self, DatabaseError> {
+        let caller = Caller::new(target, identity);
+        call!(caller, create, v1::DatabaseGraphRequest { graph: caller.graph() });
+        Ok(Self { caller })
+    }
+
+    /// Opens the database of a graph.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NoGraph`] if there is none, [`DatabaseError::OtherGraph`] and the like if it is another one.
+    pub async fn open(target: RemoteTarget, identity: GraphIdentity) -> Result<Self, DatabaseError> {
+        let caller = Caller::new(target, identity);
+        call!(caller, open, v1::DatabaseGraphRequest { graph: caller.graph() });
+        Ok(Self { caller })
+    }
+
+    /// Removes the database of a graph. Does nothing if it is not there.
+    ///
+    /// # Errors
+    /// [`DatabaseError::OtherGraph`] and the like if the process has another graph of this name.
+    pub async fn remove(target: RemoteTarget, identity: GraphIdentity) -> Result<(), DatabaseError> {
+        let caller = Caller::new(target, identity);
+        call!(caller, drop, v1::DatabaseGraphRequest { graph: caller.graph() });
+        Ok(())
+    }
+}
+
+fn entry(entry: v1::DatabaseChange) -> Result<LogEntry, DatabaseError> {
+    let change = Change::from_bytes(&entry.change)?;
+    Ok(LogEntry { at: point(entry.at), written_ms: entry.written_ms, change })
+}
+
+impl Database for RemoteDatabase {
+    fn identity(&self) -> GraphIdentity {
+        self.caller.identity()
+    }
+
+    fn begin_term(&self, request: BeginTerm) -> BoxFuture<'_, Result<LogPoint, CommitError>> {
+        async move {
+            let BeginTerm { partition, term, leader } = request;
+            let graph = self.caller.graph();
+            let request =
+                v1::DatabaseBeginTermRequest { graph, partition: partition.0, term: term.0, leader };
+            Ok(point(call!(self.caller, begin_term, request).end))
+        }
+        .boxed()
+    }
+
+    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<(), CommitError>> {
+        async move {
+            let batch = batch.to_bytes().into();
+            let request = v1::DatabaseCommitRequest { graph: self.caller.graph(), batch };
+            call!(self.caller, commit, request);
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn read(
+        &self,
+        partition: PartitionId,
+        queries: Vec<RowQuery>,
+    ) -> BoxFuture<'_, Result<RowsAt, DatabaseError>> {
+        async move {
+            let (graph, queries) = (self.caller.graph(), queries_to_bytes(&queries).into());
+            let request = v1::DatabaseReadRequest { graph, partition: partition.0, queries };
+            Ok(RowsAt::from_bytes(&call!(self.caller, read, request).rows)?)
+        }
+        .boxed()
+    }
+
+    fn points(&self, partitions: Vec<PartitionId>) -> BoxFuture<'_, Result<Vec<LogPoint>, DatabaseError>> {
+        async move {
+            let partitions: Vec<u32> = partitions.into_iter().map(|partition| partition.0).collect();
+            let expected = partitions.len();
+            let request = v1::DatabasePointsRequest { graph: self.caller.graph(), partitions };
+            let ends = call!(self.caller, points, request).ends;
+            if ends.len() != expected {
+                let detail = format!("{} ends of logs came instead of {expected}", ends.len());
+                return Err(DatabaseError::damaged(detail));
+            }
+            Ok(ends.into_iter().map(|end| point(Some(end))).collect())
+        }
+        .boxed()
+    }
+
+    fn changes(
+        &self,
+        partition: PartitionId,
+        after: LogPoint,
+        bytes_max: usize,
+    ) -> BoxFuture<'_, Result<LogPart, LogError>> {
+        async move {
+            let request = v1::DatabaseChangesRequest {
+                graph: self.caller.graph(),
+                partition: partition.0,
+                after: Some(place(after)),
+                bytes_max: bytes_max as u64,
+            };
+            let reply = call!(self.caller, changes, request);
+            let changes = reply.changes.into_iter().map(entry).collect::<Result<_, _>>()?;
+            Ok(LogPart { changes, end: point(reply.end) })
+        }
+        .boxed()
+    }
+
+    fn scan_objects(
+        &self,
+        partition: PartitionId,
+        after: Option<u64>,
+        limit: u32,
+    ) -> BoxFuture<'_, Result<ObjectPage, DatabaseError>> {
+        async move {
+            let graph = self.caller.graph();
+            let request = v1::DatabaseScanObjectsRequest { graph, partition: partition.0, after, limit };
+            let reply = call!(self.caller, scan_objects, request);
+            Ok(ObjectPage { at: point(reply.at), objects: objects_from_bytes(&reply.rows)? })
+        }
+        .boxed()
+    }
+
+    fn scan_associations(
+        &self,
+        partition: PartitionId,
+        after: Option<AssociationKey>,
+        limit: u32,
+    ) -> BoxFuture<'_, Result<AssociationPage, DatabaseError>> {
+        async move {
+            let key = |key: AssociationKey| v1::DatabaseAssociationKey {
+                id1: key.list.id1,
+                r#type: key.list.kind.0.into(),
+                id2: key.id2,
+            };
+            let (graph, after) = (self.caller.graph(), after.map(key));
+            let request = v1::DatabaseScanAssociationsRequest { graph, partition: partition.0, after, limit };
+            let reply = call!(self.caller, scan_associations, request);
+            let associations = associations_from_bytes(&reply.rows)?;
+            Ok(AssociationPage { at: point(reply.at), associations })
+        }
+        .boxed()
+    }
+
+    fn trim(&self, partition: PartitionId, trim: Trim) -> BoxFuture<'_, Result<Trimmed, DatabaseError>> {
+        async move {
+            let request = v1::DatabaseTrimRequest {
+                graph: self.caller.graph(),
+                partition: partition.0,
+                changes_before: trim.changes_before.0,
+                changes_written_before_ms: trim.changes_written_before_ms,
+                outcomes_before_ms: trim.outcomes_before_ms,
+            };
+            let reply = call!(self.caller, trim, request);
+            Ok(Trimmed { changes: reply.changes, outcomes: reply.outcomes, more: reply.more })
+        }
+        .boxed()
+    }
+
+    /// Waits for calls under way. The process keeps the graph open for others.
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.caller.close().boxed()
+    }
+}

@@ -1,0 +1,198 @@
+//! Where the rows of a live graph are, as the graph's document says: a database process of the cluster, or a server that speaks
+//! the protocol of MySQL.
+
+use crate::{
+    Database, DatabaseError, GraphIdentity, Locate, MysqlDatabase, MysqlOptions, MysqlTarget, PasswordSource,
+    RemoteDatabase, RemoteOptions, RemoteTarget, TargetError,
+};
+use kith_net::security::Dialer;
+use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
+use thiserror::Error;
+
+/// The environment variable with the password for servers, unless a file is named.
+pub const PASSWORD_VARIABLE: &str = "KITH_DATABASE_PASSWORD";
+
+/// What the storage of a database process begins with.
+const PROCESS: &str = "database:";
+/// What the storage on a server begins with.
+const SERVER: &str = "mysql://";
+
+/// Where the rows of a live graph are. It contains no password.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// `database:ID`: the database process of the cluster with this id.
+    Process(u32),
+    /// `mysql://USER@HOST:PORT/DATABASE`: a database on a server.
+    Server {
+        /// The address as it was written.
+        address: String,
+        /// What it names.
+        target: MysqlTarget,
+    },
+}
+
+/// A text that is no [`Storage`]. The message does not repeat the text, which may contain a password by mistake.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StorageError {
+    /// It begins with neither of the two words.
+    #[error("the storage of a live graph is database:ID, or mysql://USER@HOST:PORT/DATABASE")]
+    Kind,
+    /// What follows `database:` is not the id of a process.
+    #[error(
+        "the storage of a live graph has {id:?} after database:, which is not the id of a database process"
+    )]
+    Id {
+        /// What follows.
+        id: String,
+    },
+    /// The address of a server makes no sense.
+    #[error(transparent)]
+    Address(#[from] TargetError),
+}
+
+/// How a process of the cluster reaches databases.
+#[derive(Clone)]
+pub struct Reach {
+    /// Where database processes are.
+    pub locate: Locate,
+    /// How to connect to them.
+    pub dialer: Dialer,
+    /// A file with the password for servers. Without one, [`PASSWORD_VARIABLE`] has it, if it is set.
+    pub password_file: Option<PathBuf>,
+}
+
+impl FromStr for Storage {
+    type Err = StorageError;
+
+    fn from_str(text: &str) -> Result<Self, StorageError> {
+        if let Some(id) = text.strip_prefix(PROCESS) {
+            let is_number = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
+            let number = id.parse().ok().filter(|_| is_number);
+            return number.map(Storage::Process).ok_or_else(|| StorageError::Id { id: id.to_owned() });
+        }
+        if !text.starts_with(SERVER) {
+            return Err(StorageError::Kind);
+        }
+        Ok(Storage::Server { address: text.to_owned(), target: MysqlTarget::parse(text, None)? })
+    }
+}
+
+impl fmt::Display for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Storage::Process(database) => write!(f, "{PROCESS}{database}"),
+            Storage::Server { address, .. } => f.write_str(address),
+        }
+    }
+}
+
+impl Storage {
+    /// Creates the database of the graph `name`. Does nothing if it is there.
+    ///
+    /// # Errors
+    /// [`DatabaseError::OtherGraph`] and the like if there is another graph at this place.
+    pub async fn create(
+        &self,
+        name: &str,
+        identity: GraphIdentity,
+        reach: &Reach,
+    ) -> Result<Arc<dyn Database>, DatabaseError> {
+        Ok(match self {
+            Storage::Process(database) => {
+                Arc::new(RemoteDatabase::create(reach.process(*database, name), identity).await?)
+            }
+            Storage::Server { target, .. } => {
+                let target = target.clone().with_password(reach.password());
+                Arc::new(MysqlDatabase::create(target, identity, MysqlOptions::default()).await?)
+            }
+        })
+    }
+
+    /// Opens the database of the graph `name`.
+    ///
+    /// # Errors
+    /// [`DatabaseError::NoGraph`] if it has not been created; [`DatabaseError::OtherGraph`] and the like if there is another
+    /// graph at this place.
+    pub async fn open(
+        &self,
+        name: &str,
+        identity: GraphIdentity,
+        reach: &Reach,
+    ) -> Result<Arc<dyn Database>, DatabaseError> {
+        Ok(match self {
+            Storage::Process(database) => {
+                Arc::new(RemoteDatabase::open(reach.process(*database, name), identity).await?)
+            }
+            Storage::Server { target, .. } => {
+                let target = target.clone().with_password(reach.password());
+                Arc::new(MysqlDatabase::open(target, identity, MysqlOptions::default()).await?)
+            }
+        })
+    }
+
+    /// Removes the database of the graph `name`, for good. Does nothing if it is not there. Returns whether its rows are gone:
+    /// tables on a server are left to whoever administers it.
+    ///
+    /// # Errors
+    /// [`DatabaseError::OtherGraph`] and the like if there is another graph at this place.
+    pub async fn remove(
+        &self,
+        name: &str,
+        identity: GraphIdentity,
+        reach: &Reach,
+    ) -> Result<bool, DatabaseError> {
+        match self {
+            Storage::Process(database) => {
+                RemoteDatabase::remove(reach.process(*database, name), identity).await?;
+                Ok(true)
+            }
+            Storage::Server { .. } => Ok(false),
+        }
+    }
+}
+
+impl Reach {
+    fn process(&self, database: u32, graph: &str) -> RemoteTarget {
+        RemoteTarget {
+            database,
+            graph: graph.to_owned(),
+            locate: Arc::clone(&self.locate),
+            dialer: self.dialer.clone(),
+            options: RemoteOptions::default(),
+        }
+    }
+
+    fn password(&self) -> Option<PasswordSource> {
+        let variable = || std::env::var_os(PASSWORD_VARIABLE).map(|_| PASSWORD_VARIABLE.to_owned());
+        match &self.password_file {
+            Some(file) => Some(PasswordSource::File(file.clone())),
+            None => variable().map(PasswordSource::Variable),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_storage_survives_its_text() {
+        for text in ["database:0", "database:17", "mysql://kith@db.example:3307/social?tls=required"] {
+            assert_eq!(text.parse::<Storage>().unwrap().to_string(), text);
+        }
+        assert_eq!("database:17".parse::<Storage>().unwrap(), Storage::Process(17));
+    }
+
+    #[test]
+    fn other_texts_are_refused_and_passwords_are_not_repeated() {
+        let refusal = |text: &str| text.parse::<Storage>().unwrap_err().to_string();
+        for text in ["", "people", "postgres://kith:secret@h/social", "mysql://kith:secret@h/social"] {
+            assert!(!refusal(text).contains("secret"), "{}", refusal(text));
+        }
+        for text in ["database:", "database:+1", "database:-1", "database:4294967296", "database:a"] {
+            assert!(refusal(text).contains("not the id"), "{}", refusal(text));
+        }
+        assert!(refusal("mysql://kith:secret@h/social").contains("contains a password"));
+    }
+}
