@@ -4,7 +4,7 @@ use crate::{
     Association, AssociationKey, ListKey, Object, Pair, RecordedOutcome, RowAnswer, RowQuery, RowWrite,
     WriteId,
 };
-use kith_types::{LogPoint, PartitionCount, PartitionId};
+use kith_types::{LogPoint, PartitionId};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
@@ -69,13 +69,13 @@ impl Rows {
     }
 
     /// Takes over what a change writes, for the decisions after it.
-    pub fn apply(&mut self, writes: &[RowWrite], count: PartitionCount) {
+    pub fn apply(&mut self, writes: &[RowWrite]) {
         for write in writes {
-            self.apply_one(write, count);
+            self.apply_one(write);
         }
     }
 
-    fn apply_one(&mut self, write: &RowWrite, count: PartitionCount) {
+    fn apply_one(&mut self, write: &RowWrite) {
         let (query, answer) = match write {
             RowWrite::PutObject(object) => {
                 (RowQuery::Object(object.id), RowAnswer::Object(Some(object.clone())))
@@ -92,21 +92,11 @@ impl Rows {
             RowWrite::PutOutcome(id, outcome) => {
                 (RowQuery::Outcome(id.clone()), RowAnswer::Outcome(Some(*outcome)))
             }
-            RowWrite::DropPairStamps { from, before } => return self.drop_stamps(*from, *before, count),
+            // The floor that is set together with it refuses what these stamps would.
+            RowWrite::DropPairStamps { .. } => return,
             // Leaders hold the open intents themselves.
             RowWrite::PutIntent(_) | RowWrite::DeleteIntent(_) => return,
         };
         self.answers.insert(query, answer);
-    }
-
-    fn drop_stamps(&mut self, from: PartitionId, before: LogPoint, count: PartitionCount) {
-        for (query, answer) in &mut self.answers {
-            if let (RowQuery::PairStamp(pair), RowAnswer::Point(stamp)) = (query, answer)
-                && pair.partitions(count).0 == from
-                && *stamp < before
-            {
-                *stamp = LogPoint::default();
-            }
-        }
     }
 }

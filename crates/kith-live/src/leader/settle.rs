@@ -148,11 +148,10 @@ impl Leader {
         marker.lost.iter().for_each(|partition| self.step_down(*partition));
     }
 
-    /// A marker took effect: the commit never will, not even where leadership was lost.
+    /// A marker took effect: the commit never will, not even where leadership was lost. There the tasks are refused.
     fn not_written(&mut self, marker: &Marker, shares: Vec<Share>) {
         let mut tasks = Vec::new();
         for share in shares {
-            let is_lost = marker.lost.contains(&share.partition);
             if marker.marks(&share) {
                 let length = self.marker_length(&share);
                 let (partition, after) = (share.partition, share.expected);
@@ -162,12 +161,7 @@ impl Leader {
                 let changes = vec![Change::default(); length];
                 self.actions.push(Action::Publish { partition, after, changes });
             }
-            let decided = share.decided.into_iter().map(|decided| decided.task);
-            if is_lost {
-                decided.for_each(|task| self.refuse(task));
-            } else {
-                tasks.extend(decided);
-            }
+            tasks.extend(share.decided.into_iter().map(|decided| decided.task));
         }
         self.repeat(tasks);
         marker.lost.iter().for_each(|partition| self.step_down(*partition));

@@ -98,7 +98,7 @@ impl Share {
                 (Ending::Begun(intent), Some(change))
             }
         };
-        self.take(Task::Write(pending), ending, change, place)
+        self.take(Task::Write(pending), ending, change)
     }
 
     pub(super) fn deliver(&mut self, task: Task, place: Place<'_>) -> Taken {
@@ -107,9 +107,9 @@ impl Share {
             Err(_) => Taken::Failed(task),
             Ok(None) => {
                 let at = self.end();
-                self.take(task, Ending::Delivered { at }, None, place)
+                self.take(task, Ending::Delivered { at }, None)
             }
-            Ok(change) => self.take(task, Ending::Delivered { at: place.point }, change, place),
+            Ok(change) => self.take(task, Ending::Delivered { at: place.point }, change),
         }
     }
 
@@ -117,14 +117,14 @@ impl Share {
     pub(super) fn complete(&mut self, task: Task, open: (&Intent, LogPoint), place: Place<'_>) -> Taken {
         match complete(open.0, open.1, &self.rows, place) {
             Err(_) => Taken::Failed(task),
-            Ok(change) => self.take(task, Ending::Completed { at: place.point }, Some(change), place),
+            Ok(change) => self.take(task, Ending::Completed { at: place.point }, Some(change)),
         }
     }
 
-    fn take(&mut self, task: Task, ending: Ending, change: Option<LoggedChange>, place: Place<'_>) -> Taken {
+    fn take(&mut self, task: Task, ending: Ending, change: Option<LoggedChange>) -> Taken {
         let writes = change.is_some();
         if let Some(change) = change {
-            self.rows.apply(&change.rows, place.count);
+            self.rows.apply(&change.rows);
             self.bytes += change.rows.iter().map(row_bytes).sum::<usize>();
             self.changes.push(change);
         }

@@ -278,3 +278,54 @@ fn writes_wait_for_the_term_to_begin() {
     assert_eq!(world.client.operations[addition].state, State::Done(false));
     end_without_faults(&mut world);
 }
+
+/// Takes the load of a node, and what the database has for it now.
+fn next_load(world: &mut World, node: usize) -> (LoadId, Vec<crate::RowsAt>) {
+    let is_load = |pending: &Pending| matches!(pending, Pending::Load { node: own, .. } if *own == node);
+    world.run(|pending| !is_load(pending));
+    match world.take(is_load) {
+        Some(Pending::Load { load, queries, .. }) => {
+            let read = |(partition, queries): &(PartitionId, Vec<_>)| world.twin.read(*partition, queries);
+            (load, queries.iter().map(read).collect())
+        }
+        other => panic!("no load, but {other:?}"),
+    }
+}
+
+#[test]
+fn rows_of_an_older_snapshot_decide_nothing() {
+    let mut world = begun(Guards::default());
+    let (one, _) = pairs(&world);
+    world.submit(0, add(one, "likes", 1));
+    world.run_all();
+    let deletion = world.submit(0, delete(one, "likes"));
+    let (load, mut rows) = next_load(&mut world, 0);
+    rows[0].at.position.0 -= 1;
+    world.tell(0, Event::Loaded { load, rows });
+    world.run_all();
+    assert_eq!(world.client.operations[deletion].state, State::Failed);
+    assert!(world.nodes[0].end(PartitionId(0)).is_some(), "it still leads");
+    // Neither does a snapshot from before the term.
+    world.elect(PartitionId(0), 2);
+    let (load, mut rows) = next_load(&mut world, 2);
+    rows[0].at.term.0 -= 1;
+    world.tell(2, Event::Loaded { load, rows });
+    assert_eq!(world.nodes[2].end(PartitionId(0)), None);
+    world.run_all();
+    world.pass(Duration::from_millis(50));
+    world.run_all();
+    assert!(world.nodes[2].end(PartitionId(0)).is_some());
+    end_without_faults(&mut world);
+}
+
+#[test]
+fn rows_of_a_later_term_end_the_leadership() {
+    let mut world = begun(Guards::default());
+    let (one, _) = pairs(&world);
+    let addition = world.submit(0, add(one, "likes", 1));
+    world.run(|pending| !matches!(pending, Pending::Load { .. }));
+    world.twin.begin_term(PartitionId(0), kith_types::Term(99)).unwrap();
+    world.run_all();
+    assert_eq!(world.client.operations[addition].state, State::Failed);
+    assert_eq!(world.nodes[0].end(PartitionId(0)), None);
+}

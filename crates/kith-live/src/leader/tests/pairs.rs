@@ -74,6 +74,35 @@ fn the_floor_stays_below_open_intents() {
 }
 
 #[test]
+fn an_older_floor_that_arrives_later_does_not_lower_the_floor() {
+    let mut world = begun(Guards::default());
+    let [one, holds_down, slow, last] = four_pairs(&world);
+    let submit = |world: &mut World, pair, time| {
+        world.submit(0, add(pair, "friend", time));
+        world.run(but_deliveries);
+        world.take(is_delivery).unwrap()
+    };
+    let held = submit(&mut world, holds_down, 1);
+    world.submit(0, add(one, "friend", 2));
+    let late = late_copy(&mut world);
+    world.run_all();
+    world.submit(0, delete(one, "friend"));
+    world.run_all();
+    let with_old_floor = submit(&mut world, slow, 3);
+    world.happen(held);
+    world.run_all();
+    world.submit(0, add(last, "friend", 4));
+    world.run_all();
+    assert_eq!(world.twin.pair_stamps(), 0, "the floor has passed the deletion");
+    world.happen(with_old_floor);
+    world.run_all();
+    world.happen(late);
+    world.run_all();
+    world.heal();
+    assert_eq!(world.verdict(), [""; 0]);
+}
+
+#[test]
 fn a_forward_row_never_stands_alone() {
     // `pairs.py L`: the forward row in the first transaction.
     only_with(Guards { forward_last: false, ..Guards::default() }, |world| {
@@ -122,6 +151,22 @@ fn a_repeat_waits_for_the_open_intent_of_its_write() {
         world.run_all();
         assert_eq!(world.client.operations[addition].state, State::Done(false));
     });
+}
+
+#[test]
+fn another_write_with_the_id_of_an_open_intent_waits_and_is_refused() {
+    let mut world = begun(Guards::default());
+    let (one, other) = pairs(&world);
+    let first = world.submit(0, named(add(one, "friend", 1), "a"));
+    world.run(but_deliveries);
+    let second = world.submit(0, named(add(other, "friend", 2), "a"));
+    world.run(but_deliveries);
+    assert_eq!(world.client.operations[second].state, State::Running);
+    world.run_all();
+    let states = [first, second].map(|it| world.client.operations[it].state);
+    assert_eq!(states, [State::Done(false), State::Failed]);
+    world.heal();
+    assert_eq!(world.verdict(), [""; 0]);
 }
 
 #[test]

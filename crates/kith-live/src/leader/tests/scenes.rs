@@ -12,12 +12,18 @@ pub(super) fn begun(guards: Guards) -> World {
     world
 }
 
-/// Two pairs that partition 0 orders, with their other ends in partition 1.
-pub(super) fn pairs(world: &World) -> ((u64, u64), (u64, u64)) {
+/// Four pairs that partition 0 orders, with their other ends in partition 1.
+pub(super) fn four_pairs(world: &World) -> [(u64, u64); 4] {
     let [low, high] = [0, 1].map(|partition| ids_in(PartitionId(partition), world.twin.count));
-    let low: Vec<u64> = low.take(2).collect();
-    let high: Vec<u64> = high.filter(|id| low[1] < *id).take(2).collect();
-    ((low[0], high[0]), (low[1], high[1]))
+    let low: Vec<u64> = low.take(4).collect();
+    let high: Vec<u64> = high.filter(|id| low[3] < *id).take(4).collect();
+    [0, 1, 2, 3].map(|pair| (low[pair], high[pair]))
+}
+
+/// The first two of them.
+pub(super) fn pairs(world: &World) -> ((u64, u64), (u64, u64)) {
+    let [one, other, ..] = four_pairs(world);
+    (one, other)
 }
 
 fn write(mutation: Mutation) -> Write {
