@@ -75,8 +75,8 @@ pub enum Event {
 pub enum CommitResult {
     /// It took effect.
     Done,
-    /// It did not take effect and never will: these logs do not end where it expected. All such partitions are named, with the
-    /// ends of their logs.
+    /// It did not take effect and never will: these logs do not end where it expected. At least one such partition is named, with
+    /// the end of its log.
     Elsewhere(Vec<(PartitionId, LogPoint)>),
     /// It did not take effect and never will, for another reason.
     Refused,

@@ -198,6 +198,14 @@ impl Explorer {
                 };
                 self.world.tell(node, Event::Committed { commit, result });
             }
+            // Databases may name only one of the partitions that are led elsewhere.
+            Pending::Commit { node, commit, batch } if self.random.one_in(2) => {
+                let result = match self.world.twin.commit(&batch) {
+                    Ok(()) => CommitResult::Done,
+                    Err(ends) => CommitResult::Elsewhere(ends.into_iter().take(1).collect()),
+                };
+                self.world.tell(node, Event::Committed { commit, result });
+            }
             Pending::LateCommit { .. } if self.random.one_in(3) => {}
             Pending::BeginTerm { node, partition, term } if goes_wrong => {
                 if self.random.one_in(2) {
