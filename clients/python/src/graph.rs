@@ -1,6 +1,6 @@
 //! Questions of a graph, and their answers as plain Python values.
 
-use crate::options::wrong;
+use crate::{live, options::wrong};
 use kith_ops::{
     ColumnFilter, CommonAnswer, CommonPlan, EdgeCursor, EdgesAnswer, EdgesQuery, GraphAnswer, GraphQuery,
     NetworkAnswer, NotACursor, Operand, Want,
@@ -54,7 +54,8 @@ pub fn question(op: &str, fields: &Bound<'_, PyDict>, workflow: Workflow) -> PyR
             plan: CommonPlan::Auto,
         },
         "suggest" => Operand::Suggest { id: fields.must("id")?, k: fields.or("k", 20)? },
-        _ => return Err(PyTypeError::new_err(format!("there is no operation {op:?}"))),
+        _ => live::operand(op, &fields)?
+            .ok_or_else(|| PyTypeError::new_err(format!("there is no operation {op:?}")))?,
     };
     let direction = match fields.may::<String>("direction")?.as_deref() {
         None => None,
@@ -66,10 +67,11 @@ pub fn question(op: &str, fields: &Bound<'_, PyDict>, workflow: Workflow) -> PyR
     Ok(GraphQuery { operand, edge_type: fields.may("edge_type")?, direction, workflow })
 }
 
-struct Fields<'a, 'py>(&'a Bound<'py, PyDict>);
+/// The fields of a question.
+pub struct Fields<'a, 'py>(&'a Bound<'py, PyDict>);
 
 impl<'py> Fields<'_, 'py> {
-    fn may<T>(&self, name: &str) -> PyResult<Option<T>>
+    pub fn may<T>(&self, name: &str) -> PyResult<Option<T>>
     where
         T: FromPyObjectOwned<'py>,
     {
@@ -78,7 +80,7 @@ impl<'py> Fields<'_, 'py> {
         taken.transpose().map_err(|why: PyErr| PyTypeError::new_err(format!("{name}: {why}")))
     }
 
-    fn must<T>(&self, name: &str) -> PyResult<T>
+    pub fn must<T>(&self, name: &str) -> PyResult<T>
     where
         T: FromPyObjectOwned<'py>,
     {
@@ -101,7 +103,7 @@ impl<'py> Fields<'_, 'py> {
         cursor.transpose().map_err(|why: NotACursor| PyValueError::new_err(why.to_string()))
     }
 
-    fn or<T>(&self, name: &str, default: T) -> PyResult<T>
+    pub fn or<T>(&self, name: &str, default: T) -> PyResult<T>
     where
         T: FromPyObjectOwned<'py>,
     {
@@ -138,6 +140,10 @@ pub fn answer(py: Python<'_>, answer: GraphAnswer) -> PyResult<Py<PyAny>> {
         }
         GraphAnswer::Degrees(degrees) => degrees.into_py_any(py),
         GraphAnswer::Edges(answer) => edges(py, &answer),
+        GraphAnswer::Object(object) => live::object(py, object),
+        GraphAnswer::Objects(objects) => live::objects(py, objects),
+        GraphAnswer::AssociationCount(count) => count.into_py_any(py),
+        GraphAnswer::Associations(answer) => live::associations(py, answer),
         GraphAnswer::Path(path) => path.members.into_py_any(py),
         GraphAnswer::Suggestions(suggestions) => suggestions.into_py_any(py),
         GraphAnswer::Network(answer) => network(py, &answer),

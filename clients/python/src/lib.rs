@@ -15,6 +15,7 @@ mod error;
 mod footer;
 mod graph;
 mod keys;
+mod live;
 mod options;
 mod plan;
 mod predicate;

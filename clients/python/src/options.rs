@@ -1,6 +1,8 @@
 //! What a caller may say about one question besides the question; names as in `docs/queries.md`.
 
+use kith_api::merged_tickets;
 use kith_client::{CacheMode, FanOutLimits, QueryOptions, parse_hedging};
+use kith_live::Ticket;
 use kith_types::Workflow;
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
@@ -9,7 +11,8 @@ use pyo3::{
 };
 use std::time::Duration;
 
-const KNOWN: &str = "deadline, partial, fan_out, policy, hedge, cache, workflow, trace_id";
+const KNOWN: &str =
+    "deadline, partial, fan_out, policy, hedge, cache, workflow, trace_id, ticket, critical, group";
 
 /// The options of a dictionary; those that are `None` are as if they were left out.
 ///
@@ -33,6 +36,9 @@ pub fn options(given: Option<&Bound<'_, PyDict>>) -> PyResult<QueryOptions> {
             }
             "cache" => options.cache = cache(&value.extract::<String>()?)?,
             "workflow" => options.workflow = workflow(&value.extract::<String>()?)?,
+            "ticket" => options.ticket = ticket(&value)?,
+            "critical" => options.critical = value.extract()?,
+            "group" => options.group = Some(value.extract()?),
             "trace_id" => options.trace_id = value.extract()?,
             _ => {
                 let message = format!("there is no option {name:?}; options: {KNOWN}");
@@ -53,6 +59,15 @@ fn duration(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     positive.ok_or_else(|| {
         PyValueError::new_err("a deadline is a number of seconds above 0, or a datetime.timedelta")
     })
+}
+
+/// One ticket, or a sequence of tickets.
+fn ticket(value: &Bound<'_, PyAny>) -> PyResult<Option<Ticket>> {
+    let texts = match value.extract::<String>() {
+        Ok(text) => vec![text],
+        Err(_) => value.extract::<Vec<String>>()?,
+    };
+    merged_tickets(&texts).map_err(|why| PyValueError::new_err(why.to_string()))
 }
 
 fn fan_out(text: &str) -> PyResult<FanOutLimits> {

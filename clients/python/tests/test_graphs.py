@@ -82,3 +82,26 @@ def test_what_is_not_there_has_its_own_error(client: kith.Client, village: str) 
 def test_defaults_of_reads_do_not_disturb_graphs(cluster: Cluster, village: str) -> None:
     client = kith.connect(cluster.router, partial=True, deadline=30)
     assert client.graph(village).network_size(1005) == 951
+
+
+def test_loaded_graphs_have_no_objects_and_take_no_tickets(client: kith.Client, village: str) -> None:
+    graph = client.graph(village)
+    for ask in [
+        lambda: graph.object_get(1005),
+        lambda: graph.object_get_many([1005, 1]),
+        lambda: graph.assoc_get(1005, "likes", [1], high=9, with_data=True),
+        lambda: graph.assoc_count(1005, "likes"),
+        lambda: graph.assoc_range(1005, "likes", after=(7, 1), limit=2),
+        lambda: graph.assoc_time_range(1005, "likes", low=3),
+        lambda: graph.connections(1005, critical=True),
+    ]:
+        with pytest.raises(kith.KithError) as refused:
+            ask()
+        assert refused.value.code == "loaded_graph"
+    with pytest.raises(ValueError, match="not one that a write returned"):
+        graph.connections(1005, ticket="AAAA")
+    with pytest.raises(TypeError, match="pos or after"):
+        graph.assoc_range(1005, "likes", pos=1, after=(7, 1))
+    with pytest.raises(kith.KithError, match="no replica group 77"):
+        graph.connections(1005, group=77)
+    assert graph.connections(1005, group=0) == graph.connections(1005)

@@ -27,6 +27,35 @@ pub enum QueryError {
         /// The graphs there are.
         known: Vec<String>,
     },
+    /// A loaded graph was asked for what only live graphs have.
+    #[error("graph {name:?} was loaded; {what}")]
+    LoadedGraph {
+        name: String,
+        /// What only a live graph has, as a sentence.
+        what: &'static str,
+    },
+    /// A ticket of another graph.
+    #[error("the ticket belongs to another graph than {graph:?}")]
+    WrongTicket { graph: String },
+    /// Tickets of more than one graph.
+    #[error("the tickets belong to different graphs")]
+    MixedTickets,
+    /// There is no such replica group.
+    #[error("there is no replica group {group}")]
+    UnknownGroup {
+        group: u32,
+        /// The groups there are.
+        known: Vec<u32>,
+    },
+    /// No replica could answer for the state of a live graph that the query had begun to read.
+    #[error(
+        "graph {name:?} was written to so fast that its nodes cannot answer for one state of it: {reason}"
+    )]
+    OtherPosition {
+        name: String,
+        /// The last reason given.
+        reason: String,
+    },
     /// There is no such store of values.
     #[error("there is no store {name:?}")]
     UnknownStore {
@@ -179,11 +208,6 @@ pub enum QueryError {
     /// A write was sent, and its outcome was lost.
     #[error("nobody knows whether the write was carried out: {detail}")]
     OutcomeUnknown { detail: String },
-    /// A write to a graph that was loaded, or a question that only live graphs answer.
-    #[error(
-        "graph {name:?} was loaded: it does not take writes, tickets or questions about objects and associations"
-    )]
-    LoadedGraph { name: String },
     /// A defect of Kith.
     #[error("internal error: {detail}")]
     Internal {
@@ -213,6 +237,10 @@ impl QueryError {
         match self {
             QueryError::Operation(error) => operation_code(error),
             QueryError::UnknownGraph { .. } => ErrorCode::UnknownGraph,
+            QueryError::LoadedGraph { .. } => ErrorCode::LoadedGraph,
+            QueryError::WrongTicket { .. } | QueryError::MixedTickets => ErrorCode::WrongTicket,
+            QueryError::UnknownGroup { .. } => ErrorCode::UnknownGroup,
+            QueryError::OtherPosition { .. } => ErrorCode::OtherPosition,
             QueryError::UnknownStore { .. } => ErrorCode::UnknownStore,
             QueryError::NotValues { .. } => ErrorCode::NotValues,
             QueryError::NoVersion { .. } => ErrorCode::NoVersion,
@@ -241,7 +269,6 @@ impl QueryError {
             QueryError::WriteIdTaken { .. } => ErrorCode::WriteIdTaken,
             QueryError::NotLeader { .. } => ErrorCode::NotLeader,
             QueryError::OutcomeUnknown { .. } => ErrorCode::OutcomeUnknown,
-            QueryError::LoadedGraph { .. } => ErrorCode::LoadedGraph,
             QueryError::Remote { code, .. } => *code,
             QueryError::Internal { .. } => ErrorCode::Internal,
         }
@@ -255,6 +282,15 @@ impl QueryError {
                 "no graph is loaded yet: kith load graph EDGES --graph NAME".to_owned()
             }
             QueryError::UnknownGraph { known, .. } => format!("graphs: {}", known.join(", ")),
+            QueryError::LoadedGraph { .. } => "ask a live graph, which `kith schema apply` creates, or leave it out".to_owned(),
+            QueryError::WrongTicket { .. } | QueryError::MixedTickets => {
+                "give the tickets of writes to the graph that is asked".to_owned()
+            }
+            QueryError::UnknownGroup { known, .. } => {
+                let known: Vec<String> = known.iter().map(u32::to_string).collect();
+                format!("groups: {}", known.join(", "))
+            }
+            QueryError::OtherPosition { .. } => "ask again".to_owned(),
             QueryError::UnknownStore { known, .. } if known.is_empty() => {
                 "no store of values is there yet: kith store create NAME".to_owned()
             }
@@ -322,9 +358,6 @@ impl QueryError {
             QueryError::NotLeader { .. } => "send the write again: leadership has moved".to_owned(),
             QueryError::OutcomeUnknown { .. } => {
                 "send it again with the same write_id, which returns the first outcome; without one, read what is stored".to_owned()
-            }
-            QueryError::LoadedGraph { .. } => {
-                "`kith schema apply` creates a live graph; `kith load graph` replaces a loaded one".to_owned()
             }
             QueryError::Remote { help, .. } => help.clone(),
             QueryError::Internal { .. } => REPORT_IT.to_owned(),
@@ -397,6 +430,7 @@ fn operation_code(error: &OperationError) -> ErrorCode {
         | OperationError::BothDirections { .. }
         | OperationError::OtherCursor => ErrorCode::BadRequest,
         OperationError::CursorExpired { .. } => ErrorCode::CursorExpired,
+        OperationError::TooLarge { .. } => ErrorCode::TooLarge,
         _ => ErrorCode::Internal,
     }
 }
@@ -438,6 +472,7 @@ fn operation_help(error: &OperationError) -> String {
             "repeat the query that the cursor came from; only its columns and limit may change".to_owned()
         }
         OperationError::CursorExpired { .. } => "begin again without \"after\"".to_owned(),
+        OperationError::TooLarge { .. } => "ask for fewer at once".to_owned(),
         OperationError::OutOfRange { what: "number of targets", got, .. } => match got {
             0 => "name a target".to_owned(),
             _ => "ask in several queries".to_owned(),

@@ -18,7 +18,7 @@ pub use compute::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, Com
 pub use error::QueryError;
 pub use graph::{Answered, Served, ServedState};
 pub use kith_wire::{BATCH_KEYS_MAX, too_slow};
-pub use options::{CacheMode, Page, Proofs, QueryOptions, parse_hedging};
+pub use options::{CacheMode, Page, Proofs, QueryOptions, merged_tickets, parse_hedging};
 pub use request::{Question, Reply, Request, Written};
 pub use service::Service;
 pub use store::{ANSWER_BYTES_MAX, BatchAnswer, BatchKeys, StoreShape};

@@ -1,5 +1,7 @@
 //! What a caller may say about one query besides the question.
 
+use crate::QueryError;
+use kith_live::Ticket;
 use kith_routing::{FanOutLimits, load::Hedging};
 use kith_types::Workflow;
 use std::time::Duration;
@@ -34,6 +36,12 @@ pub struct QueryOptions {
     /// The name of the front door that it came through, if that is one without partial answers, such as `resp`: an incomplete
     /// answer is a failure then. Never travels.
     pub door: Option<&'static str>,
+    /// Of a live graph: the writes that the answer must show.
+    pub ticket: Option<Ticket>,
+    /// Of a live graph: whether everything is read at the leaders of the partitions.
+    pub critical: bool,
+    /// The only replica group whose nodes are asked; `None`: any. Caches of routers are not used then.
+    pub group: Option<u32>,
 }
 
 impl QueryOptions {
@@ -44,6 +52,30 @@ impl QueryOptions {
             None => Some(None),
         }
     }
+
+    /// How to use the router's caches, which do not know the group that an answer came from.
+    pub fn cache_mode(&self) -> CacheMode {
+        if self.group.is_some() { CacheMode::Bypass } else { self.cache }
+    }
+}
+
+/// The ticket that asks for all that these texts ask for; `None` if there are none.
+///
+/// # Errors
+/// [`QueryError::BadRequest`] if a text is no ticket; [`QueryError::WrongTicket`] if they are tickets of different graphs.
+pub fn merged_tickets<T: AsRef<str>>(texts: &[T]) -> Result<Option<Ticket>, QueryError> {
+    let tickets = texts.iter().map(|text| text.as_ref().parse::<Ticket>());
+    let tickets: Result<Vec<Ticket>, _> = tickets.collect();
+    let tickets = tickets.map_err(|why| QueryError::BadRequest { detail: why.to_string() })?;
+    let mut tickets = tickets.into_iter();
+    let Some(mut merged) = tickets.next() else { return Ok(None) };
+    for ticket in tickets {
+        if ticket.graph != merged.graph {
+            return Err(QueryError::MixedTickets);
+        }
+        merged.merge(&ticket);
+    }
+    Ok(Some(merged))
 }
 
 /// Who checks the checksums of the values of a batch read.
@@ -102,6 +134,25 @@ pub enum CacheMode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_types::{LogPoint, PartitionId};
+
+    #[test]
+    fn several_tickets_ask_for_what_each_of_them_asks_for() {
+        let ticket = |graph, partition, position| {
+            let mut ticket = Ticket::new(graph);
+            ticket.require(PartitionId(partition), LogPoint::new(1, position));
+            ticket
+        };
+        let merge =
+            |tickets: &[Ticket]| merged_tickets(&tickets.iter().map(Ticket::to_string).collect::<Vec<_>>());
+        let merged = merge(&[ticket(7, 0, 3), ticket(7, 1, 5), ticket(7, 0, 2)]);
+        let mut both = ticket(7, 0, 3);
+        both.require(PartitionId(1), LogPoint::new(1, 5));
+        assert_eq!(merged, Ok(Some(both)));
+        assert_eq!(merge(&[]), Ok(None));
+        assert_eq!(merge(&[ticket(7, 0, 3), ticket(8, 0, 3)]), Err(QueryError::MixedTickets));
+        assert!(matches!(merged_tickets(&["ticket"]), Err(QueryError::BadRequest { .. })));
+    }
 
     #[test]
     fn a_page_starts_after_an_id_and_ends_at_its_limit() {

@@ -23,6 +23,14 @@ pub fn fingerprint(answer: &GraphAnswer) -> u64 {
         }
         GraphAnswer::Degrees(degrees) => degrees.hash(&mut hasher),
         GraphAnswer::Edges(edges) => edges.ids.hash(&mut hasher),
+        GraphAnswer::Object(object) => object.iter().for_each(|object| object.version.hash(&mut hasher)),
+        GraphAnswer::Objects(objects) => {
+            objects.iter().flatten().for_each(|object| object.version.hash(&mut hasher));
+        }
+        GraphAnswer::AssociationCount(count) => count.hash(&mut hasher),
+        GraphAnswer::Associations(answer) => {
+            answer.out.iter().for_each(|association| (association.id2, association.time).hash(&mut hasher));
+        }
         GraphAnswer::Distances(distances) => distances.hash(&mut hasher),
         GraphAnswer::Path(path) => path.members.len().hash(&mut hasher),
         GraphAnswer::Common(CommonAnswer::Ids(ids)) => ids.hash(&mut hasher),

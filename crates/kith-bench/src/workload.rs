@@ -43,9 +43,12 @@ impl Kind {
             }
             Operand::Network { .. } | Operand::Suggest { .. } => Kind::MultiKey,
             Operand::Common { .. } => Kind::Common,
-            Operand::Degree { .. } | Operand::Edges(_) | Operand::Distance { .. } | Operand::Path { .. } => {
-                Kind::Other
-            }
+            Operand::Degree { .. }
+            | Operand::Edges(_)
+            | Operand::Objects { .. }
+            | Operand::Associations { .. }
+            | Operand::Distance { .. }
+            | Operand::Path { .. } => Kind::Other,
         }
     }
 }
@@ -139,7 +142,7 @@ impl Workload {
             let question = match kith_lines::parse(line) {
                 Ok(Line::Graph(question)) => question,
                 // A router records reads of stores beside its queries.
-                Ok(Line::Batch(_) | Line::Compute(_) | Line::Aggregate(_)) => return None,
+                Ok(Line::Batch(_) | Line::Compute(_) | Line::Aggregate(_) | Line::Write(_)) => return None,
                 Err(failure) => {
                     let message = format!("{}:{}: {}", file.display(), number + 1, failure.message);
                     return Some(Err(Failure { message, ..failure.into() }));

@@ -1,7 +1,7 @@
 //! The plan of a query without its cost: single-key look-ups are run, as later steps depend
 //! on them; the first fan-out to many keys is planned, not run; the rest is outlined.
 
-use crate::Session;
+use crate::{Session, session::check_live};
 use kith_api::{QueryError, QueryOptions};
 use kith_ops::{FanOut, GraphQuery, Input, Operation, Outline, Step};
 use kith_types::{FanOutKind, Workflow};
@@ -15,6 +15,7 @@ pub(crate) async fn explain(
 ) -> Result<v1::ExplainReply, QueryError> {
     let options = QueryOptions { profile: true, ..options.clone() };
     let (mut run, graph) = session.begin(graph, query.operand.operation(), &options)?;
+    check_live(&graph, query)?;
     let mut operation = Operation::new(query, &graph.schema)?;
     let mut notes = outline(&operation, &options);
     let mut input = Input::Start;

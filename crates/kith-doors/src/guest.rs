@@ -221,6 +221,14 @@ fn bytes(reply: &Reply) -> usize {
                 .map_or(0, |_| (network.sizes.first + network.sizes.second) as usize * ID),
             GraphAnswer::Degrees(degrees) => degrees.len() * 2 * ID,
             GraphAnswer::Edges(edges) => edges.ids.len() * ID * (1 + 2 * edges.columns.len()),
+            GraphAnswer::Object(object) => object.as_ref().map_or(0, |object| object.data.len()),
+            GraphAnswer::Objects(objects) => {
+                objects.iter().flatten().map(|object| 2 * ID + object.data.len()).sum()
+            }
+            GraphAnswer::Associations(answer) => {
+                let data = answer.out.iter().filter_map(|association| association.data.as_ref());
+                answer.out.len() * 2 * ID + data.map(String::len).sum::<usize>()
+            }
             GraphAnswer::Suggestions(members) => members.len() * 2 * ID,
             _ => 0,
         },

@@ -3,11 +3,14 @@
 use crate::error::LineError;
 use crate::{
     Operation, Shape,
+    live::check_tickets,
     options::{After, GraphOptions, ReadOptions},
 };
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use kith_api::QueryOptions;
+use kith_live::{Select, Start};
 use kith_ops::{GraphQuery, Operand};
+use std::marker::PhantomData;
 
 /// A query of a graph.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,27 +29,68 @@ impl GraphLine {
     /// # Errors
     /// `bad_request`.
     pub fn check(&self) -> Result<(), LineError> {
+        check_tickets(&self.options.ticket)?;
+        self.check_live()?;
         let paged = self.options.limit.is_some() || self.options.after.is_some();
         match (self.operation.shape(), self.options.after) {
-            (Shape::Ids | Shape::Entities, Some(After::Cursor(_))) => {
-                Err(LineError::bad_request("`after` is the last id of the previous page, not a cursor"))
+            (Shape::Ids | Shape::Entities, Some(After::Cursor(_) | After::Place(_))) => {
+                Err(LineError::bad_request("`after` is the last id of the previous page"))
             }
-            (Shape::Edges, Some(After::Id(_))) => {
-                Err(LineError::bad_request("`after` is the cursor of the previous page, not an id"))
+            (Shape::Edges, Some(After::Id(_) | After::Place(_))) => {
+                Err(LineError::bad_request("`after` is the cursor of the previous page"))
             }
-            (Shape::Ids | Shape::Entities | Shape::Edges, _) => Ok(()),
+            (Shape::Range, Some(After::Id(_) | After::Cursor(_))) => Err(LineError::bad_request(
+                "`after` is the last association of the previous page: [time, id2]",
+            )),
+            (Shape::TimeRange, Some(_)) => Err(LineError::bad_request(
+                "this operation has no `after`: give the last time of the previous page as `high`",
+            )),
+            (Shape::Ids | Shape::Entities | Shape::Edges | Shape::Range | Shape::TimeRange, _) => Ok(()),
             _ if paged => Err(LineError::bad_request(
-                "`limit` and `after` need an answer that is a set of ids or edges; this operation has none",
+                "`limit` and `after` need an answer that has pages: a set of ids, edges or associations",
             )),
             _ => Ok(()),
         }
     }
 
+    /// Refuses what makes no sense in reads of objects and associations.
+    fn check_live(&self) -> Result<(), LineError> {
+        match &self.operation {
+            Operation::ObjectGet(get) => get.check()?,
+            Operation::AssocRange(range) if range.has_pos() && self.options.place().is_some() => {
+                return Err(LineError::bad_request("give `pos` or `after`, not both"));
+            }
+            Operation::AssocGet(_)
+            | Operation::AssocCount(_)
+            | Operation::AssocRange(_)
+            | Operation::AssocTimeRange(_) => {}
+            _ => return Ok(()),
+        }
+        if self.options.edge_type.is_some() || self.options.direction.is_some() {
+            return Err(LineError::bad_request(
+                "this operation has no `edge_type` and no `direction`: they are for queries that follow edges",
+            ));
+        }
+        Ok(())
+    }
+
     /// Converts it to the query type of the client library.
     pub fn query(&self) -> GraphQuery {
         let mut operand = self.operation.operand();
-        if let Operand::Edges(edges) = &mut operand {
-            (edges.limit, edges.after) = (self.options.limit, self.options.cursor());
+        let limit = self.options.limit.map(|limit| u32::try_from(limit).unwrap_or(u32::MAX));
+        match &mut operand {
+            Operand::Edges(edges) => {
+                (edges.limit, edges.after) = (self.options.limit, self.options.cursor());
+            }
+            Operand::Associations { read, .. } => match &mut read.select {
+                Select::Range { start, limit: most } => {
+                    *most = limit;
+                    *start = self.options.place().map_or(*start, Start::After);
+                }
+                Select::Times { limit: most, .. } => *most = limit,
+                Select::Ids { .. } | Select::Count => {}
+            },
+            _ => {}
         }
         GraphQuery {
             operand,
@@ -62,11 +106,19 @@ impl GraphLine {
     }
 }
 
-impl Subcommand for GraphLine {
+/// Operations of graphs as subcommands of a command, each with the options of any query of a graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommandLine<O> {
+    /// The query.
+    pub line: GraphLine,
+    operations: PhantomData<O>,
+}
+
+impl<O: Subcommand + Into<Operation>> Subcommand for CommandLine<O> {
     fn augment_subcommands(command: Command) -> Command {
-        let operations = Operation::augment_subcommands(Command::new("operations"));
+        let operations = O::augment_subcommands(Command::new("operations"));
         let names = operations.get_subcommands().map(|operation| operation.get_name().to_owned());
-        names.fold(Operation::augment_subcommands(command), |command, name| {
+        names.fold(O::augment_subcommands(command), |command, name| {
             command.mut_subcommand(name, |operation| {
                 let about = operation.get_about().cloned().unwrap_or_default();
                 let operation = ReadOptions::augment_args(GraphOptions::augment_args(operation));
@@ -80,19 +132,45 @@ impl Subcommand for GraphLine {
     }
 
     fn has_subcommand(name: &str) -> bool {
+        O::has_subcommand(name)
+    }
+}
+
+impl<O: Subcommand + Into<Operation>> FromArgMatches for CommandLine<O> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
+        let (_, own) = matches.subcommand().ok_or_else(missing)?;
+        let line = GraphLine {
+            operation: O::from_arg_matches(matches)?.into(),
+            options: GraphOptions::from_arg_matches(own)?,
+            read: ReadOptions::from_arg_matches(own)?,
+        };
+        Ok(Self { line, operations: PhantomData })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Subcommand for GraphLine {
+    fn augment_subcommands(command: Command) -> Command {
+        CommandLine::<Operation>::augment_subcommands(command)
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
         Operation::has_subcommand(name)
     }
 }
 
 impl FromArgMatches for GraphLine {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
-        let (_, own) = matches.subcommand().ok_or_else(missing)?;
-        Ok(Self {
-            operation: Operation::from_arg_matches(matches)?,
-            options: GraphOptions::from_arg_matches(own)?,
-            read: ReadOptions::from_arg_matches(own)?,
-        })
+        Ok(CommandLine::<Operation>::from_arg_matches(matches)?.line)
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

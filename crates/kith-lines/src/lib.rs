@@ -6,6 +6,7 @@
 
 #![allow(missing_docs, reason = "docs/queries.md describes every field, and a test holds it against them")]
 
+mod choices;
 mod compute;
 mod error;
 mod filter;
@@ -15,6 +16,8 @@ mod golden;
 mod graph;
 mod json;
 mod line;
+mod live;
+mod mutation;
 mod names;
 mod operation;
 mod options;
@@ -26,8 +29,10 @@ pub use compute::{
     VectorFields, predicate_of, single_precision,
 };
 pub use error::{LineError, near_miss};
-pub use graph::GraphLine;
+pub use graph::{CommandLine, GraphLine};
 pub use line::{Line, parse};
+pub use live::{AssocOperation, ObjectOperation};
+pub use mutation::{AssocWrite, ObjectWrite, WriteCommand, WriteLine, WriteOperation, WriteOptions};
 pub use operation::{Operation, Shape};
 pub use options::{GraphOptions, ReadOptions};
 pub use store::{BatchFields, KeyEncoding, StoreKeys, StoreLine};

@@ -1,7 +1,8 @@
 //! Reads one request line. Operations and fields that this release does not have are refused, and the error names them.
 
 use crate::{
-    AggregateFields, BatchFields, ComputeFields, GraphLine, Operation, ReadOptions, StoreLine,
+    AggregateFields, BatchFields, ComputeFields, GraphLine, Operation, ReadOptions, StoreLine, WriteLine,
+    WriteOperation, WriteOptions,
     compute::{AGGREGATE, COMPUTE},
     error::{LineError, near_miss},
     json::Distinct,
@@ -24,6 +25,8 @@ pub enum Line {
     Compute(StoreLine<ComputeFields>),
     /// Counts over records.
     Aggregate(StoreLine<AggregateFields>),
+    /// A write to a live graph.
+    Write(WriteLine),
 }
 
 /// Parses a line of JSON.
@@ -45,8 +48,20 @@ pub fn parse(line: &str) -> Result<Line, LineError> {
         MGET => Ok(Line::Batch(store_line(&op, fields)?)),
         COMPUTE => Ok(Line::Compute(store_line(&op, fields)?)),
         AGGREGATE => Ok(Line::Aggregate(store_line(&op, fields)?)),
+        write if names_of::<WriteOperation>().contains(&write) => Ok(Line::Write(write_line(&op, fields)?)),
         _ => Ok(Line::Graph(graph_line(&op, fields)?)),
     }
+}
+
+fn write_line(op: &str, fields: Map<String, Value>) -> Result<WriteLine, LineError> {
+    let names = [fields_of_variant::<WriteOperation>(op), names_of::<WriteOptions>()];
+    let [own, options] = split(op, fields, names)?;
+    let line = WriteLine {
+        operation: read(Value::Object(Map::from_iter([(op.to_owned(), own)])), op)?,
+        options: read(options, "")?,
+    };
+    line.write()?;
+    Ok(line)
 }
 
 fn store_line<F: DeserializeOwned>(op: &str, fields: Map<String, Value>) -> Result<StoreLine<F>, LineError> {
@@ -82,8 +97,8 @@ fn split<const N: usize>(
 }
 
 fn operation_name(op: Option<Value>) -> Result<String, LineError> {
-    let known: Vec<&str> =
-        names_of::<Operation>().iter().chain(&[MGET, COMPUTE, AGGREGATE]).copied().collect();
+    let graphs = names_of::<Operation>().iter().chain(names_of::<WriteOperation>());
+    let known: Vec<&str> = graphs.chain(&[MGET, COMPUTE, AGGREGATE]).copied().collect();
     match op {
         Some(Value::String(op)) if known.contains(&op.as_str()) => Ok(op),
         Some(Value::String(op)) => {

@@ -1,8 +1,10 @@
 //! The operations and their fields. Each operation is a subcommand, and a value of `op` in a request line.
 
+use crate::choices::{CommonReturn, NetworkReturn, Plan};
 use crate::filter::Filter;
-use clap::{Args, Subcommand, ValueEnum};
-use kith_ops::{CommonPlan, EdgesQuery, Operand, PATH_LENGTH_MAX, Want};
+use crate::live::{self, AssocCount, AssocGet, AssocRange, AssocTimeRange, ObjectGet};
+use clap::{Args, Subcommand};
+use kith_ops::{EdgesQuery, Operand, PATH_LENGTH_MAX, Want};
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
 /// What is asked, with its own fields. Field names are a contract: `docs/queries.md`.
@@ -19,6 +21,21 @@ pub enum Operation {
     Degree(Degree),
     /// The edges of a member with their columns, sorted, page by page
     Edges(Edges),
+    #[command(skip)]
+    #[serde(rename = "object_get")]
+    ObjectGet(ObjectGet),
+    #[command(skip)]
+    #[serde(rename = "assoc_get")]
+    AssocGet(AssocGet),
+    #[command(skip)]
+    #[serde(rename = "assoc_count")]
+    AssocCount(AssocCount),
+    #[command(skip)]
+    #[serde(rename = "assoc_range")]
+    AssocRange(AssocRange),
+    #[command(skip)]
+    #[serde(rename = "assoc_time_range")]
+    AssocTimeRange(AssocTimeRange),
     /// First and second degree of a member
     Network(Network),
     /// Only the sizes of `network`
@@ -185,42 +202,6 @@ pub struct Suggest {
     k: u32,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum NetworkReturn {
-    /// Sizes and the ids of both degrees
-    #[default]
-    Ids,
-    /// Sizes only
-    Size,
-    /// Sizes and a checksum of each set
-    Sha,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CommonReturn {
-    /// The ids
-    #[default]
-    Ids,
-    /// Their number
-    Size,
-    /// Whether there is one
-    Exists,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Plan {
-    /// Choose by the lengths of the lists
-    #[default]
-    Auto,
-    /// Fetch both lists and intersect them at the caller
-    Fetch,
-    /// Ask the inverted index of every partition
-    Push,
-}
-
 /// The default number of members that `suggest` returns: one page.
 fn suggestions() -> u32 {
     20
@@ -252,6 +233,10 @@ pub enum Shape {
     Entities,
     /// Edges, which `limit` and a cursor divide into pages.
     Edges,
+    /// Associations, which `limit` and a place divide into pages.
+    Range,
+    /// Associations, which `limit` and the time divide into pages.
+    TimeRange,
     /// A network with the ids that the answer contains.
     Network,
     /// A network with checksums in place of ids.
@@ -274,6 +259,8 @@ impl Operation {
                 let filter = filter.map(Filter::of);
                 Operation::Edges(Edges { id, columns, order_by, descending, filter })
             }
+            Operand::Objects { ids, is_single } => Operation::ObjectGet(ObjectGet::of(ids, is_single)),
+            Operand::Associations { id1, read } => live::operation(id1, read),
             Operand::Network { id, want } => {
                 let returns = if want == Want::Ids { NetworkReturn::Ids } else { NetworkReturn::Size };
                 Operation::Network(Network { id, returns })
@@ -288,7 +275,7 @@ impl Operation {
         }
     }
 
-    /// Converts the operation to the operand of the client library. A page of edges is one of the options.
+    /// Converts the operation to the operand of the client library. A page of edges or associations is one of the options.
     pub fn operand(&self) -> Operand {
         match self.clone() {
             Operation::Connections(Connections { id }) => Operand::Connections { id },
@@ -301,6 +288,11 @@ impl Operation {
                 let (filter, limit, after) = (filter.map(Filter::inner), None, None);
                 Operand::Edges(EdgesQuery { id, columns, order_by, descending, filter, limit, after })
             }
+            Operation::ObjectGet(get) => get.operand(),
+            Operation::AssocGet(get) => get.operand(),
+            Operation::AssocCount(count) => count.operand(),
+            Operation::AssocRange(range) => range.operand(),
+            Operation::AssocTimeRange(range) => range.operand(),
             Operation::Network(Network { id, returns: NetworkReturn::Size })
             | Operation::NetworkSize(Member { id }) => Operand::Network { id, want: Want::Size },
             Operation::Network(Network { id, .. }) => Operand::Network { id, want: Want::Ids },
@@ -323,54 +315,19 @@ impl Operation {
             Operation::Entities(_) => Shape::Entities,
             Operation::Common(Common { returns: CommonReturn::Ids, .. }) => Shape::Ids,
             Operation::Edges(_) => Shape::Edges,
+            Operation::AssocRange(_) => Shape::Range,
+            Operation::AssocTimeRange(_) => Shape::TimeRange,
             Operation::Network(Network { returns: NetworkReturn::Sha, .. }) => Shape::NetworkSha,
             Operation::Network(_) | Operation::NetworkSize(_) => Shape::Network,
             Operation::Degree(_)
+            | Operation::ObjectGet(_)
+            | Operation::AssocGet(_)
+            | Operation::AssocCount(_)
             | Operation::Distance(_)
             | Operation::Path(_)
             | Operation::Common(_)
             | Operation::HasCommon(_)
             | Operation::Suggest(_) => Shape::Plain,
-        }
-    }
-}
-
-impl CommonReturn {
-    fn of(want: Want) -> Self {
-        match want {
-            Want::Ids => CommonReturn::Ids,
-            Want::Size => CommonReturn::Size,
-            Want::Exists => CommonReturn::Exists,
-        }
-    }
-
-    fn want(self) -> Want {
-        match self {
-            CommonReturn::Ids => Want::Ids,
-            CommonReturn::Size => Want::Size,
-            CommonReturn::Exists => Want::Exists,
-        }
-    }
-}
-
-impl Plan {
-    fn of(plan: CommonPlan) -> Self {
-        match plan {
-            CommonPlan::Auto => Plan::Auto,
-            CommonPlan::Fetch => Plan::Fetch,
-            CommonPlan::Push => Plan::Push,
-        }
-    }
-
-    fn is_auto(&self) -> bool {
-        *self == Plan::Auto
-    }
-
-    fn inner(self) -> CommonPlan {
-        match self {
-            Plan::Auto => CommonPlan::Auto,
-            Plan::Fetch => CommonPlan::Fetch,
-            Plan::Push => CommonPlan::Push,
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Options that requests have besides their own fields: as flags of a command, and as fields of a line.
 
+use crate::live;
 use clap::{Args, ValueEnum};
 use kith_api::{CacheMode, Page, QueryOptions};
+use kith_live::{AssociationRead, ListPlace, Select, Start, Ticket};
 use kith_ops::{EdgeCursor, GraphQuery, NotACursor, Operand};
 use kith_routing::{FanOutLimits, load::Hedging};
 use kith_types::{Direction, Workflow};
@@ -28,14 +30,32 @@ pub struct GraphOptions {
     #[arg(long, value_enum, default_value_t)]
     #[serde(default, skip_serializing_if = "is_default")]
     pub cache: CacheName,
-    /// Return at most this many ids, if the answer is a set of ids, or this many edges
+    /// Return at most this many ids, if the answer is a set of ids, or this many edges or associations
     #[arg(long, value_name = "N")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// Return what follows the previous page: its last id; with `edges`, the cursor that it ended with
-    #[arg(long, value_name = "ID|CURSOR")]
+    /// Return what follows the previous page: its last id; with `edges`, the cursor that it ended with; with `range`, the time and
+    /// id of its last association
+    #[arg(long, value_name = "ID|CURSOR|TIME,ID")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<After>,
+    /// Show the write that returned this ticket; for several, repeat the flag [live graphs only]
+    #[arg(long, value_name = "TICKET")]
+    #[serde(
+        default,
+        deserialize_with = "live::read_tickets",
+        serialize_with = "live::write_tickets",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub ticket: Vec<Ticket>,
+    /// Read everything at the leaders of the partitions [live graphs only]
+    #[arg(long)]
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub critical: bool,
+    /// Ask only the replicas of this group
+    #[arg(long, value_name = "N")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<u32>,
 }
 
 /// Where the previous page ended.
@@ -45,13 +65,21 @@ pub enum After {
     Id(u64),
     /// At an edge.
     Cursor(EdgeCursor),
+    /// At an association.
+    Place(ListPlace),
 }
 
 impl FromStr for After {
     type Err = NotACursor;
 
     fn from_str(text: &str) -> Result<Self, NotACursor> {
-        text.parse().map(After::Id).or_else(|_| text.parse().map(After::Cursor))
+        let place = text.split_once(',').and_then(|(time, id2)| {
+            Some(ListPlace { time: time.trim().parse().ok()?, id2: id2.trim().parse().ok()? })
+        });
+        match place {
+            Some(place) => Ok(After::Place(place)),
+            None => text.parse().map(After::Id).or_else(|_| text.parse().map(After::Cursor)),
+        }
     }
 }
 
@@ -60,6 +88,7 @@ impl Serialize for After {
         match self {
             After::Id(id) => serializer.serialize_u64(*id),
             After::Cursor(cursor) => serializer.collect_str(cursor),
+            After::Place(place) => (place.time, place.id2).serialize(serializer),
         }
     }
 }
@@ -67,13 +96,18 @@ impl Serialize for After {
 impl<'de> Deserialize<'de> for After {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        #[serde(untagged, expecting = "expected an id or the cursor of an answer")]
+        #[serde(
+            untagged,
+            expecting = "expected an id, the cursor of an answer, or a list of a time and an id"
+        )]
         enum Given {
             Id(u64),
             Cursor(String),
+            Place(u64, u64),
         }
         match Given::deserialize(input)? {
             Given::Id(id) => Ok(After::Id(id)),
+            Given::Place(time, id2) => Ok(After::Place(ListPlace { time, id2 })),
             Given::Cursor(text) => text.parse().map(After::Cursor).map_err(D::Error::custom),
         }
     }
@@ -251,6 +285,7 @@ impl GraphOptions {
     pub fn of(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Self {
         let (limit, after) = match &query.operand {
             Operand::Edges(edges) => (edges.limit, edges.after.map(After::Cursor)),
+            Operand::Associations { read: AssociationRead { select, .. }, .. } => page_of(select),
             _ => (options.page.limit, options.page.after.map(After::Id)),
         };
         Self {
@@ -260,6 +295,9 @@ impl GraphOptions {
             cache: CacheName::of(options.cache),
             limit,
             after,
+            ticket: options.ticket.iter().cloned().collect(),
+            critical: options.critical,
+            group: options.group,
         }
     }
 
@@ -271,7 +309,7 @@ impl GraphOptions {
     fn after_id(&self) -> Option<u64> {
         match self.after {
             Some(After::Id(id)) => Some(id),
-            Some(After::Cursor(_)) | None => None,
+            Some(After::Cursor(_) | After::Place(_)) | None => None,
         }
     }
 
@@ -279,7 +317,15 @@ impl GraphOptions {
     pub(crate) fn cursor(&self) -> Option<EdgeCursor> {
         match self.after {
             Some(After::Cursor(cursor)) => Some(cursor),
-            Some(After::Id(_)) | None => None,
+            Some(After::Id(_) | After::Place(_)) | None => None,
+        }
+    }
+
+    /// Where the page before ended in an association list.
+    pub(crate) fn place(&self) -> Option<ListPlace> {
+        match self.after {
+            Some(After::Place(place)) => Some(place),
+            Some(After::Id(_) | After::Cursor(_)) | None => None,
         }
     }
 
@@ -288,8 +334,24 @@ impl GraphOptions {
         QueryOptions {
             cache: self.cache.inner(),
             page: Page { after: self.after_id(), limit: self.limit },
+            ticket: live::merged(&self.ticket),
+            critical: self.critical,
+            group: self.group,
             ..read.query_options()
         }
+    }
+}
+
+/// The page of an association list that a read asks for.
+fn page_of(select: &Select) -> (Option<u64>, Option<After>) {
+    match select {
+        Select::Range { start: Start::After(place), limit } => {
+            (limit.map(u64::from), Some(After::Place(*place)))
+        }
+        Select::Range { start: Start::Index(_), limit } | Select::Times { limit, .. } => {
+            (limit.map(u64::from), None)
+        }
+        Select::Ids { .. } | Select::Count => (None, None),
     }
 }
 

@@ -2,7 +2,7 @@
 //! too.
 
 use crate::{
-    AggregateFields, BatchFields, ComputeFields, Operation, ReadOptions,
+    AggregateFields, BatchFields, ComputeFields, Operation, ReadOptions, WriteLine,
     compute::{AGGREGATE, COMPUTE},
     json::members,
     options::{GraphOptions, WorkflowName},
@@ -27,10 +27,8 @@ pub fn request_json(Request { question, options }: &Request) -> Option<Value> {
         Question::Aggregate { store, keys, query } => {
             store_json(AGGREGATE, StoreKeys::of(store, keys), &AggregateFields::of(&query.plan), options)
         }
-        Question::Write { .. }
-        | Question::Explain { .. }
-        | Question::Shape { .. }
-        | Question::Schema { .. } => return None,
+        Question::Write { graph, write } => write_json(&WriteLine::of(graph, write, options)?),
+        Question::Explain { .. } | Question::Shape { .. } | Question::Schema { .. } => return None,
     })
 }
 
@@ -42,6 +40,10 @@ pub fn summary_json(Request { question, options }: &Request, op: &'static str) -
             let mut line = query_json(graph, query, options);
             line["explain"] = Value::Bool(true);
             line
+        }
+        Question::Write { graph, write } => {
+            // Without its data, which may be long or private.
+            json!({"op": write.mutation.name(), "graph": graph, "write_id": write.write_id.as_ref().map(ToString::to_string)})
         }
         _ => {
             let op = options.door.map_or(op, |_| question.name());
@@ -62,8 +64,15 @@ fn query_json(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Value 
     Value::Object(line)
 }
 
+/// The JSON object of a write's line.
+fn write_json(line: &WriteLine) -> Value {
+    let mut written = operation(&line.operation);
+    written.extend(members(&line.options));
+    Value::Object(written)
+}
+
 /// The name of the operation and its own fields.
-fn operation(operation: &Operation) -> Map<String, Value> {
+fn operation(operation: &impl Serialize) -> Map<String, Value> {
     let mut line = Map::new();
     // serde writes a variant with fields as an object with one member, which has the name of the operation.
     for (op, fields) in members(operation) {

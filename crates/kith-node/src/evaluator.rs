@@ -4,6 +4,7 @@ use super::{
     answered::Answered,
     held::HeldStores,
     job::{Job, keys_of},
+    live::{Evaluated, LiveGraph, LiveGraphs},
     load::{InFlight, LoadCounter},
     pace::Reads,
     quota::NodeQuotas,
@@ -32,6 +33,8 @@ pub(super) struct Evaluator {
     pub evaluate_seconds: metrics::Histogram,
     /// How much may be read of each store.
     pub quotas: Arc<NodeQuotas>,
+    /// The live graphs.
+    pub live: Arc<LiveGraphs>,
 }
 
 impl Evaluator {
@@ -54,9 +57,32 @@ impl Evaluator {
 
     async fn evaluated(&self, request: v1::EvaluateRequest, started: Instant) -> Result<Answered, Status> {
         let _in_flight = self.admit(&request, started)?;
+        if let Some(graph) = self.live.get(&request.name) {
+            return self.evaluated_live(&graph, &request, started).await;
+        }
         let served = vec![v1::Served::of_version(request.name.clone(), request.version)];
         let job = self.let_in(request, &served, started)?;
         self.answer(job, served, started).await
+    }
+
+    /// Answers what is asked of a live graph.
+    pub async fn evaluated_live(
+        &self,
+        graph: &Arc<LiveGraph>,
+        request: &v1::EvaluateRequest,
+        started: Instant,
+    ) -> Result<Answered, Status> {
+        let Evaluated { value, reached } = graph.evaluate(request).await?;
+        let service = started.elapsed();
+        self.note_worked(service);
+        let served = v1::Served { name: request.name.clone(), version: 0, ticket: reached.to_bytes().into() };
+        let rest = v1::EvaluateReply {
+            load: Some(self.load.load(Instant::now())),
+            served: vec![served],
+            service_us: u64::try_from(service.as_micros()).unwrap_or(u64::MAX),
+            ..Default::default()
+        };
+        Ok(Answered { value, rest })
     }
 
     /// A place among the requests in flight.
@@ -177,6 +203,9 @@ fn status_of(node: u32, epoch: u64, error: &EvaluateError) -> Status {
         EvaluateError::Plan(error) => (error.code(), "see docs/queries.md"),
         EvaluateError::NotRecords => {
             (ErrorCode::NotRecords, "`kith store describe` shows what the store holds")
+        }
+        EvaluateError::LoadedGraph { .. } => {
+            (ErrorCode::LoadedGraph, "only live graphs have objects and associations")
         }
         _ => (ErrorCode::BadRequest, "use a client of this release"),
     };

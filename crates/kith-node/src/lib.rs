@@ -152,8 +152,8 @@ impl Node {
         let doors = Doors::bind(ports.resp, options.doors.clone(), &connections).await?;
         let readiness = Readiness::default();
         http::serve(ports.http, options.front_page(at), readiness.clone(), stop.clone());
-        let evaluator = Arc::new(evaluator(&options, held, topology, &stop));
-        let serving = answer(ports.grpc, &evaluator, &options, &metadata, stop.clone());
+        let evaluator = Arc::new(evaluator(&options, held, topology, &metadata, &stop));
+        let serving = answer(ports.grpc, &evaluator, &options, stop.clone());
         options.security.follow(stop.clone());
         let backend: Arc<dyn Backend> = Arc::new(doors::OwnReads::new(Arc::clone(&evaluator)));
         let doors = doors.open(&backend, &options.security, &stop);
@@ -214,8 +214,17 @@ fn evaluator(
     options: &NodeOptions,
     held: Arc<HeldStores>,
     topology: TopologyReceiver,
+    metadata: &Arc<dyn MetadataStore>,
     stop: &CancellationToken,
 ) -> Evaluator {
+    let live = live::LiveGraphs::start(live::Surroundings {
+        node: NodeId(options.node),
+        topology: topology.clone(),
+        metadata: Arc::clone(metadata),
+        transport: TransportKind::default().build(options.security.dialer()),
+        dialer: options.security.dialer().clone(),
+        stop: stop.clone(),
+    });
     Evaluator {
         node: options.node,
         held,
@@ -224,6 +233,7 @@ fn evaluator(
         topology,
         doctor: Arc::default(),
         reads: Arc::default(),
+        live,
         evaluate_seconds: metrics::histogram!("kith_node_evaluate_seconds"),
     }
 }
@@ -233,7 +243,6 @@ fn answer(
     bound: server::Bound,
     evaluator: &Arc<Evaluator>,
     options: &NodeOptions,
-    metadata: &Arc<dyn MetadataStore>,
     stop: CancellationToken,
 ) -> TaskTracker {
     let Evaluator { node, held, topology, quotas, .. } = &**evaluator;
@@ -244,15 +253,7 @@ fn answer(
         topology: topology.clone(),
         warm_bytes: options.warm_bytes,
     };
-    let live = live::LiveGraphs::start(live::Surroundings {
-        node: NodeId(*node),
-        topology: topology.clone(),
-        metadata: Arc::clone(metadata),
-        transport: TransportKind::default().build(options.security.dialer()),
-        dialer: options.security.dialer().clone(),
-        stop: stop.clone(),
-    });
-    let service = Arc::new(NodeService { evaluator: Arc::clone(evaluator), moves, preparer, live });
+    let service = Arc::new(NodeService { evaluator: Arc::clone(evaluator), moves, preparer });
     let inspect = inspect::InspectService {
         node: *node,
         held: Arc::clone(held),

@@ -3,7 +3,6 @@
 use super::{
     disk,
     evaluator::Evaluator,
-    live::LiveGraphs,
     moves::{CopyStream, Moves},
     peer,
     prepare::{PrepareStream, Preparer},
@@ -26,7 +25,6 @@ pub(super) struct NodeService {
     pub evaluator: Arc<Evaluator>,
     pub moves: Moves,
     pub preparer: Preparer,
-    pub live: Arc<LiveGraphs>,
 }
 
 impl NodeService {
@@ -67,10 +65,12 @@ impl FrameService for NodeService {
                 future::ready(asked.and_then(|asked| Ok(Reply::Ping(self.ping(&asked)?)))).boxed()
             }
             Op::Write => {
-                async move { Ok(Reply::Write(self.live.write(framed::request(body)?).await?)) }.boxed()
+                async move { Ok(Reply::Write(self.evaluator.live.write(framed::request(body)?).await?)) }
+                    .boxed()
             }
             Op::Deliver => {
-                async move { Ok(Reply::Deliver(self.live.deliver(framed::request(body)?).await?)) }.boxed()
+                async move { Ok(Reply::Deliver(self.evaluator.live.deliver(framed::request(body)?).await?)) }
+                    .boxed()
             }
             Op::Query
             | Op::MultiGet
@@ -184,14 +184,14 @@ impl v1::node_server::Node for NodeService {
         &self,
         request: Request<v1::GraphWriteRequest>,
     ) -> Result<Response<v1::GraphWriteReply>, Status> {
-        Ok(Response::new(self.live.write(request.into_inner()).await?))
+        Ok(Response::new(self.evaluator.live.write(request.into_inner()).await?))
     }
 
     async fn deliver(
         &self,
         request: Request<v1::DeliverRequest>,
     ) -> Result<Response<v1::DeliverReply>, Status> {
-        Ok(Response::new(self.live.deliver(request.into_inner()).await?))
+        Ok(Response::new(self.evaluator.live.deliver(request.into_inner()).await?))
     }
 
     async fn prepare(

@@ -92,6 +92,10 @@ impl Evaluator {
         cut: Cut,
     ) -> Result<Parts, Status> {
         let in_flight = self.admit(&request, started)?;
+        if let Some(graph) = self.live.get(&request.name) {
+            let first = self.evaluated_live(&graph, &request, started).await?;
+            return Ok(Parts { first, rest: None });
+        }
         let served = vec![v1::Served::of_version(request.name.clone(), request.version)];
         let job = self.let_in(request, &served, started)?;
         let is_cut = match cut {

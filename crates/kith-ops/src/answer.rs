@@ -1,6 +1,7 @@
 //! The answers to a [`crate::GraphQuery`].
 
 use crate::{EdgeCursor, Network, NetworkSizes};
+use kith_live::{ListedAssociation, ObjectAnswer};
 use kith_schema::ColumnNumber;
 use std::sync::Arc;
 
@@ -14,6 +15,14 @@ pub enum GraphAnswer {
     Degrees(Vec<Option<u64>>),
     /// To `Edges`.
     Edges(EdgesAnswer),
+    /// To `Objects` of a single id: `None` if there is no such object (or, in a partial answer, if nobody answered for it).
+    Object(Option<ObjectAnswer>),
+    /// To other `Objects`: as [`GraphAnswer::Object`], for each id.
+    Objects(Vec<Option<ObjectAnswer>>),
+    /// To `Associations` of [`kith_live::Select::Count`]: the length of the list (`None` only in a partial answer, if nobody answered).
+    AssociationCount(Option<u64>),
+    /// To other `Associations`.
+    Associations(AssociationsAnswer),
     /// To `Network`.
     Network(NetworkAnswer),
     /// To `Distance`: at each target's index 0, 1, 2, 3, or `None` for farther or unreachable.
@@ -24,6 +33,16 @@ pub enum GraphAnswer {
     Common(CommonAnswer),
     /// To `Suggest`: (member, number of common connections), most first, ties by ascending id.
     Suggestions(Vec<(u64, u32)>),
+}
+
+/// Associations of one list, newest first; of equal times the smaller id comes first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AssociationsAnswer {
+    /// The associations.
+    pub out: Vec<ListedAssociation>,
+    /// Whether further ones follow that the limit or the cap of the type cut off; `None` to [`kith_live::Select::Ids`], which cuts
+    /// nothing off.
+    pub more: Option<bool>,
 }
 
 /// Edges with their columns, in the order that was asked for.

@@ -87,6 +87,12 @@ pub enum OperationError {
         /// The range, for people.
         range: &'static str,
     },
+    /// The answer is more than one answer may be.
+    #[error("the answer is more than {max} bytes")]
+    TooLarge {
+        /// The bound, in bytes.
+        max: usize,
+    },
     /// A caller answered a step with something other than what was asked: a defect.
     #[error("a fan-out was answered with the wrong kind of value")]
     WrongValue,
@@ -159,6 +165,12 @@ pub enum EvaluateError {
     /// A field of the records cannot be read as the plan's schema has it.
     #[error("the plan's schema does not fit the records: {0}")]
     Schema(#[from] Incompatible),
+    /// Loaded graphs have no objects or associations.
+    #[error("operator {operator} reads a live graph, but this graph was loaded")]
+    LoadedGraph {
+        /// Name of the operator.
+        operator: &'static str,
+    },
     /// The caller's deadline passed, or it went away.
     #[error("evaluation was cancelled")]
     Cancelled,

@@ -12,6 +12,7 @@ mod error;
 mod evaluate;
 mod graph;
 mod groups;
+mod live;
 mod merge;
 mod network;
 mod operation;
@@ -26,7 +27,9 @@ pub mod testing;
 mod typing;
 mod value;
 
-pub use answer::{CommonAnswer, EdgeColumn, EdgesAnswer, GraphAnswer, NetworkAnswer, PathAnswer};
+pub use answer::{
+    AssociationsAnswer, CommonAnswer, EdgeColumn, EdgesAnswer, GraphAnswer, NetworkAnswer, PathAnswer,
+};
 pub use deliveries::Deliveries;
 pub use edges::{EdgeList, EdgePage, EdgePosition, EdgesEntry, EdgesPlan, PLAN_COLUMNS_MAX};
 pub use error::{EvaluateError, MergeError, OperationError};
@@ -35,10 +38,11 @@ pub use evaluate::{
     compute_fetched, evaluate, evaluate_values, lookup,
 };
 pub use graph::{
-    COMMON_FETCH_MAX, DEGREE_IDS_MAX, DISTANCE_TARGETS_MAX, EDGES_MAX, EdgeCursor, EdgesQuery, NotACursor,
-    PATH_LENGTH_MAX, SUGGESTIONS_MAX,
+    ASSOCIATION_IDS_MAX, COMMON_FETCH_MAX, DEGREE_IDS_MAX, DISTANCE_TARGETS_MAX, EDGES_MAX, EdgeCursor,
+    EdgesQuery, NotACursor, OBJECT_IDS_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX,
 };
 pub use groups::Groups;
+pub use live::{AssociationsEntry, ObjectEntry};
 pub use merge::Missing;
 pub use network::{Network, NetworkKey, NetworkSizes};
 pub use operation::{FanOut, Input, Operation, Outline, Scope, Step};

@@ -5,7 +5,10 @@ mod tests;
 
 use crate::groups::Tally;
 use crate::sets::{self, Scratch};
-use crate::{EdgesEntry, Groups, ListEntry, MergeError, Operator, Part, Records, Value, ValueKind};
+use crate::{
+    AssociationsEntry, EdgesEntry, Groups, ListEntry, MergeError, ObjectEntry, Operator, Part, Records,
+    Value, ValueKind,
+};
 use kith_schema::compute::GroupBy;
 
 /// What a key without an answer means.
@@ -41,19 +44,14 @@ impl Value {
             return Err(MergeError::Overlapping);
         }
         Ok(match kind {
-            ValueKind::Lists => {
-                let lists = parts.into_iter().map(|part| match part.value {
-                    Value::Lists(lists) => (part.positions, lists),
-                    _ => (part.positions, Vec::new()),
-                });
-                Value::Lists(place(key_count, lists, ListEntry::Unanswered)?)
+            ValueKind::Lists => Value::Lists(place(key_count, parts, lists_of, ListEntry::Unanswered)?),
+            ValueKind::Edges => Value::Edges(place(key_count, parts, edges_of, EdgesEntry::Unanswered)?),
+            ValueKind::Objects => {
+                Value::Objects(place(key_count, parts, objects_of, ObjectEntry::Unanswered)?)
             }
-            ValueKind::Edges => {
-                let edges = parts.into_iter().map(|part| match part.value {
-                    Value::Edges(edges) => (part.positions, edges),
-                    _ => (part.positions, Vec::new()),
-                });
-                Value::Edges(place(key_count, edges, EdgesEntry::Unanswered)?)
+            ValueKind::Associations => {
+                let unanswered = AssociationsEntry::Unanswered;
+                Value::Associations(place(key_count, parts, associations_of, unanswered)?)
             }
             ValueKind::Set => {
                 let mut ids = merge_sets(&mut parts, set_of, scratch);
@@ -103,18 +101,20 @@ fn count_of(value: &Value) -> u64 {
     }
 }
 
-/// Puts the entries of each part where their keys are.
+/// Puts the entries that `of` picks from each part where their keys are.
 fn place<T: Clone>(
     key_count: usize,
-    parts: impl Iterator<Item = (Vec<u32>, Vec<T>)>,
+    parts: Vec<Part>,
+    of: fn(Value) -> Option<Vec<T>>,
     unanswered: T,
 ) -> Result<Vec<T>, MergeError> {
     let mut placed = vec![unanswered; key_count];
-    for (positions, entries) in parts {
+    for Part { positions, value } in parts {
+        let entries = of(value).unwrap_or_default();
         if entries.len() != positions.len() {
             return Err(MergeError::WrongValue {
-                expected: "one list per key",
-                got: "another number of lists",
+                expected: "one entry per key",
+                got: "another number of entries",
             });
         }
         for (position, entry) in positions.into_iter().zip(entries) {
@@ -158,6 +158,22 @@ fn merge_groups(plan: &Operator, key_count: usize, parts: Vec<Part>) -> Result<G
         states.push(Part { positions, value: Value::Records(groups.records) });
     }
     Ok(tally.finish(place_records(key_count, states)?))
+}
+
+fn lists_of(value: Value) -> Option<Vec<ListEntry>> {
+    if let Value::Lists(lists) = value { Some(lists) } else { None }
+}
+
+fn edges_of(value: Value) -> Option<Vec<EdgesEntry>> {
+    if let Value::Edges(edges) = value { Some(edges) } else { None }
+}
+
+fn objects_of(value: Value) -> Option<Vec<ObjectEntry>> {
+    if let Value::Objects(objects) = value { Some(objects) } else { None }
+}
+
+fn associations_of(value: Value) -> Option<Vec<AssociationsEntry>> {
+    if let Value::Associations(associations) = value { Some(associations) } else { None }
 }
 
 fn set_of(value: &mut Value) -> Option<&mut Vec<u64>> {

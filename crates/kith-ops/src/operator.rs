@@ -2,6 +2,7 @@
 //! a caller over the nodes' answers (Moolle §II-A pushes query processing to both).
 
 use crate::EdgesPlan;
+use kith_live::AssociationRead;
 use kith_schema::compute::{AggregatePlan, ComputePlan};
 use kith_types::Direction;
 use std::sync::Arc;
@@ -91,6 +92,11 @@ pub enum Operator {
     Exists(Box<Operator>),
     /// The edges of the request's keys with their columns, in request order: `Edges`. Not an input of other operators.
     Edges(Box<EdgesPlan>),
+    /// The objects of a live graph that the request's keys name, in request order: `Objects`. Not an input of other operators.
+    Objects,
+    /// What is read of the association list of each of the request's keys in a live graph, in request order: `Associations`. Not an
+    /// input of other operators.
+    Associations(Box<AssociationRead>),
     /// The values of the request's keys in a store, in request order: `Records`. Not an input of other operators.
     Lookup,
     /// What a plan makes of the records of the request's keys in a store, in request order: `Records`, of the plan's result. Not an
@@ -104,6 +110,11 @@ impl Operator {
     /// Whether it is asked of stores of values, by key; graphs answer all others.
     pub fn reads_values(&self) -> bool {
         matches!(self, Operator::Lookup | Operator::Compute(_) | Operator::Aggregate(_))
+    }
+
+    /// Whether only live graphs answer it: it reads objects or associations, which loaded graphs do not have.
+    pub fn needs_live_graph(&self) -> bool {
+        matches!(self, Operator::Objects | Operator::Associations(_))
     }
 
     /// Whether asking a node twice has the effect of asking it once. Only then may a request be retried or hedged.
@@ -124,6 +135,8 @@ impl Operator {
             | Operator::Count(_)
             | Operator::Exists(_)
             | Operator::Edges(_)
+            | Operator::Objects
+            | Operator::Associations(_)
             | Operator::Lookup
             | Operator::Compute(_)
             | Operator::Aggregate(_) => true,

@@ -1,6 +1,7 @@
 //! The questions one can ask of a graph.
 
 use crate::EdgesQuery;
+use kith_live::{AssociationRead, Select};
 use kith_schema::ColumnNumber;
 use kith_types::{Direction, OperationName, PartitionCount, Workflow};
 
@@ -46,6 +47,20 @@ pub enum Operand {
     },
     /// The edges of a member with their columns, in an order, page by page.
     Edges(EdgesQuery),
+    /// Objects of a live graph (TAO, `obj_get`).
+    Objects {
+        /// Their ids, in any order, repeats allowed.
+        ids: Vec<u64>,
+        /// Whether one object was asked for by itself: `ids` has one id, and the answer is [`crate::GraphAnswer::Object`].
+        is_single: bool,
+    },
+    /// Associations of a live graph (TAO, `assoc_get`, `assoc_count`, `assoc_range`, `assoc_time_range`).
+    Associations {
+        /// The object that the associations leave.
+        id1: u64,
+        /// What is read of its list.
+        read: AssociationRead,
+    },
     /// First degree, exactly-second degree, their union and the raw union of the first degree's lists.
     Network {
         id: u64,
@@ -96,12 +111,24 @@ impl Operand {
             Operand::Members { .. } => OperationName::Members,
             Operand::Degree { .. } => OperationName::Degree,
             Operand::Edges(_) => OperationName::Edges,
+            Operand::Objects { .. } => OperationName::ObjectGet,
+            Operand::Associations { read, .. } => match read.select {
+                Select::Ids { .. } => OperationName::AssocGet,
+                Select::Count => OperationName::AssocCount,
+                Select::Range { .. } => OperationName::AssocRange,
+                Select::Times { .. } => OperationName::AssocTimeRange,
+            },
             Operand::Network { .. } => OperationName::Network,
             Operand::Distance { .. } => OperationName::Distance,
             Operand::Path { .. } => OperationName::Path,
             Operand::Common { .. } => OperationName::Common,
             Operand::Suggest { .. } => OperationName::Suggest,
         }
+    }
+
+    /// Whether only live graphs answer it: it asks for objects or associations, which loaded graphs do not have.
+    pub fn needs_live_graph(&self) -> bool {
+        matches!(self, Operand::Objects { .. } | Operand::Associations { .. })
     }
 }
 

@@ -1,7 +1,8 @@
 //! Which plans are well-typed, what type of value they give, and which ids of
 //! theirs two nodes can both hold. Checked before anything is read.
 
-use crate::{EvaluateError, Operator, PLAN_COLUMNS_MAX, ValueKind};
+use crate::{ASSOCIATION_IDS_MAX, EvaluateError, Operator, PLAN_COLUMNS_MAX, ValueKind};
+use kith_live::{AssociationRead, Select};
 
 impl Operator {
     /// The deepest plan that is evaluated. Operations of this crate need 4; the rest is room
@@ -31,6 +32,8 @@ impl Operator {
             Operator::Count(_) => "count",
             Operator::Exists(_) => "exists",
             Operator::Edges(_) => "edges",
+            Operator::Objects => "objects",
+            Operator::Associations(_) => "associations",
             Operator::Lookup => "lookup",
             Operator::Compute(_) => "compute",
             Operator::Aggregate(_) => "aggregate",
@@ -60,6 +63,8 @@ impl Operator {
                 Err(EvaluateError::TooMany { what, got, max })
             }
             Operator::Edges(_) => Ok(ValueKind::Edges),
+            Operator::Objects => Ok(ValueKind::Objects),
+            Operator::Associations(read) => check_read(read).map(|()| ValueKind::Associations),
             Operator::Ids(ids) => self.check_ids(ids, size).map(|()| ValueKind::Set),
             Operator::Intersect(inputs) if inputs.is_empty() => {
                 Err(EvaluateError::Mistyped { operator: self.name(), got: "nothing" })
@@ -124,6 +129,16 @@ impl Operator {
             Operator::Except { input, .. } => input.is_disjoint(),
             _ => false,
         }
+    }
+}
+
+/// These ids have a bound of their own: such a read is a whole plan, so they do not add up with those of other operators.
+fn check_read(read: &AssociationRead) -> Result<(), EvaluateError> {
+    match &read.select {
+        Select::Ids { ids, .. } if ASSOCIATION_IDS_MAX < ids.len() => {
+            Err(EvaluateError::TooMany { what: "ids", got: ids.len(), max: ASSOCIATION_IDS_MAX })
+        }
+        _ => Ok(()),
     }
 }
 

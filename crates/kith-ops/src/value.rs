@@ -1,6 +1,6 @@
 //! What evaluation gives, and the parts of it that nodes send back.
 
-use crate::{EdgesEntry, Groups, Records};
+use crate::{AssociationsEntry, EdgesEntry, Groups, ObjectEntry, Records};
 
 /// What evaluation gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,10 @@ pub enum Value {
     },
     /// One entry per key, in the order of the keys.
     Edges(Vec<EdgesEntry>),
+    /// One entry per key, in the order of the keys.
+    Objects(Vec<ObjectEntry>),
+    /// One entry per key, in the order of the keys.
+    Associations(Vec<AssociationsEntry>),
     /// A number of ids.
     Count(u64),
     /// Whether any id qualifies.
@@ -62,6 +66,10 @@ pub enum ValueKind {
     Tallies,
     /// [`Value::Edges`].
     Edges,
+    /// [`Value::Objects`].
+    Objects,
+    /// [`Value::Associations`].
+    Associations,
     /// [`Value::Count`].
     Count,
     /// [`Value::Exists`].
@@ -81,6 +89,8 @@ impl ValueKind {
             ValueKind::Neighbourhood => "a neighbourhood",
             ValueKind::Tallies => "tallies",
             ValueKind::Edges => "edges",
+            ValueKind::Objects => "objects",
+            ValueKind::Associations => "associations",
             ValueKind::Count => "a count",
             ValueKind::Exists => "an existence",
             ValueKind::Records => "records",
@@ -93,6 +103,7 @@ impl ValueKind {
     pub fn is_by_key(self) -> bool {
         match self {
             ValueKind::Lists | ValueKind::Edges | ValueKind::Records => true,
+            ValueKind::Objects | ValueKind::Associations => true,
             ValueKind::Set | ValueKind::Neighbourhood | ValueKind::Exists => true,
             ValueKind::Tallies | ValueKind::Count | ValueKind::Groups => false,
         }
@@ -108,6 +119,8 @@ impl Value {
             Value::Neighbourhood { .. } => ValueKind::Neighbourhood,
             Value::Tallies { .. } => ValueKind::Tallies,
             Value::Edges(_) => ValueKind::Edges,
+            Value::Objects(_) => ValueKind::Objects,
+            Value::Associations(_) => ValueKind::Associations,
             Value::Count(_) => ValueKind::Count,
             Value::Exists(_) => ValueKind::Exists,
             Value::Records(_) => ValueKind::Records,
@@ -153,6 +166,8 @@ impl Part {
             Value::Records(records) => records.retain(stays),
             Value::Lists(lists) => retain(lists, stays),
             Value::Edges(edges) => retain(edges, stays),
+            Value::Objects(objects) => retain(objects, stays),
+            Value::Associations(associations) => retain(associations, stays),
             Value::Set(_) | Value::Neighbourhood { .. } | Value::Exists(_) => {}
             Value::Tallies { .. } | Value::Count(_) | Value::Groups(_) => {
                 debug_assert!(late.is_empty(), "a sum cannot be taken apart");

@@ -68,9 +68,11 @@ impl Forwarder {
 
     /// The owner's reply, if another router owns the member and can be reached.
     pub async fn forward(&self, request: &Request) -> Option<Result<Reply, QueryError>> {
-        let Request { question: Question::Graph { query, .. }, options } = request else { return None };
+        let Request { question: Question::Graph { graph, query }, options } = request else { return None };
         let member = cached_member(&query.operand)?;
-        if options.forwarded || options.cache == CacheMode::Bypass {
+        // Nobody keeps the networks of live graphs.
+        let is_live = || self.topology.borrow().live.iter().any(|live| live.name == *graph);
+        if options.forwarded || options.cache_mode() == CacheMode::Bypass || is_live() {
             return None;
         }
         let client = self.owner(member)?;

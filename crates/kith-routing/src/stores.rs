@@ -113,6 +113,13 @@ impl StoreReach {
         without.into_iter().map(share).collect()
     }
 
+    /// The same, within one group; `None` if the table has no such group.
+    pub fn within(&self, table: &RoutingTable, group: GroupId) -> Option<Self> {
+        let place = table.groups().iter().position(|entry| entry.id == group)?;
+        let others = (u64::MAX >> (u64::BITS as usize - table.groups().len())) & !(1 << place);
+        Some(Self { closed: self.closed | others, ..self.clone() })
+    }
+
     /// The replicas of a partition that hold the store, also those that lack its version.
     pub fn replicas<'a>(
         &'a self,

@@ -182,6 +182,7 @@ impl Run {
             FailureClass::Timeout,
             FailureClass::NotOwner { epoch: Epoch(self.rng.random_range(1..4)) },
             FailureClass::VersionUnavailable { version: StoreVersion(2) },
+            FailureClass::OtherPosition,
             FailureClass::Damaged,
             FailureClass::Unsupported,
             FailureClass::Internal,
@@ -191,7 +192,7 @@ impl Run {
             FailureClass::BadRequest,
         ];
         // Mostly such as can be met by another replica.
-        let last = if self.rng.random_bool(0.9) { 7 } else { classes.len() };
+        let last = if self.rng.random_bool(0.9) { 8 } else { classes.len() };
         classes[self.rng.random_range(0..last)]
     }
 

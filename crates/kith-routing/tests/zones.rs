@@ -220,3 +220,16 @@ fn groups_that_span_zones_are_compared_by_the_keys_of_the_query() {
         assert_eq!(far[chosen], *far.iter().min().unwrap());
     }
 }
+
+#[test]
+fn one_group_can_be_asked_alone() {
+    let table = labelled(Strategy::ReplicaGroups, 3, spread_out(3, 2, 1), 12, 1);
+    let reach = StoreReach::new(&table, "people", None, &[]);
+    let alone = reach.within(&table, GroupId(1)).unwrap();
+    for partition in table.partition_count().iter() {
+        let held: Vec<NodeIndex> = alone.replicas(&table, partition).collect();
+        assert_eq!(held, [table.replicas(partition)[1]]);
+    }
+    assert!(reach.is_everything() && !alone.is_everything());
+    assert_eq!(reach.within(&table, GroupId(3)), None);
+}

@@ -31,7 +31,7 @@ codes! {
     Cancelled: Cancelled;
     Unknown: Unrecognized, OutcomeUnknown;
     InvalidArgument:
-        UnknownEdgeType, UnknownKind, UnknownField, UnknownColumn, UnknownPolicy, NoEdgeType, DirectionNotKept,
+        UnknownEdgeType, UnknownKind, UnknownField, UnknownColumn, UnknownPolicy, UnknownGroup, WrongTicket, NoEdgeType, DirectionNotKept,
         OutOfRange, WrongFieldType, WrongKeyType, DimensionMismatch, BadRequest, BadLines, BadInput,
         BadRows, BadSchema, BadDefinition, BadShape, TooManyKinds, NoEdges, NoEntities, NoMembers, NoRows,
         NothingToLoad, UnknownType, BadFields, InvalidName, NameTaken, DuplicateKey, Usage, BadSettings, BadSecurityFile,
@@ -55,7 +55,7 @@ codes! {
         DataDirectoryFormat, DataDirectoryInUse, DataDirectoryOwner, DataDirectoryUnusable,
         TopologyMismatch, ReplicasTogether, ReadyFileInUse, InsecureListener, OpenListener, IdTaken,
         PortInUse, CannotListen, CannotWrite, DatabaseNewer, DatabaseOtherGraph, HistoryLost, LogTrimmed;
-    Aborted: Conflict, PrepareFailed, Fenced, LogMoved;
+    Aborted: Conflict, OtherPosition, PrepareFailed, Fenced, LogMoved;
     OutOfRange: TooLarge;
     Unimplemented: UnsupportedOperation;
     Internal: Internal, BuildFailed, ChildFailed, NotSustained;

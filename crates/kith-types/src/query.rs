@@ -16,6 +16,16 @@ pub enum OperationName {
     Degree,
     /// The edges of a member with their columns.
     Edges,
+    /// Objects of a live graph.
+    ObjectGet,
+    /// Associations of a live graph between two objects.
+    AssocGet,
+    /// The length of an association list.
+    AssocCount,
+    /// Associations of a list from a place on.
+    AssocRange,
+    /// Associations of a list whose time lies in a range.
+    AssocTimeRange,
     /// First and second degree of a member.
     Network,
     /// How far members are.
@@ -36,12 +46,17 @@ pub enum OperationName {
 
 impl OperationName {
     /// Every operation, in the order of declaration.
-    pub const ALL: [OperationName; 13] = [
+    pub const ALL: [OperationName; 18] = [
         OperationName::Connections,
         OperationName::Entities,
         OperationName::Members,
         OperationName::Degree,
         OperationName::Edges,
+        OperationName::ObjectGet,
+        OperationName::AssocGet,
+        OperationName::AssocCount,
+        OperationName::AssocRange,
+        OperationName::AssocTimeRange,
         OperationName::Network,
         OperationName::Distance,
         OperationName::Path,

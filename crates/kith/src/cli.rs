@@ -1,10 +1,11 @@
 //! The commands and the flags that all of them share.
 
+use crate::write::LiveCommand;
 use crate::{
     cluster,
     compute::{self, AggregateFlags, ComputeFlags},
     connect::{SecurityFlags, TargetFlags},
-    explain,
+    explain::{self, ExplainCommand},
     failure::{Exit, Failure},
     graph::{self, GraphCommand},
     load::{self, LoadCommand},
@@ -16,7 +17,7 @@ use crate::{
 };
 use anyhow::Context;
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use kith_lines::GraphLine;
+use kith_lines::{AssocOperation, AssocWrite, ObjectOperation, ObjectWrite};
 use kith_types::ErrorCode;
 use std::{
     num::NonZeroU16,
@@ -54,9 +55,15 @@ pub enum Command {
     /// Query a graph; list, describe and drop graphs
     #[command(subcommand)]
     Graph(GraphCommand),
+    /// Read objects of a live graph
+    #[command(subcommand)]
+    Object(LiveCommand<ObjectOperation, ObjectWrite>),
+    /// Read associations of a live graph
+    #[command(subcommand)]
+    Assoc(LiveCommand<AssocOperation, AssocWrite>),
     /// Print the plan of a query without running it
     #[command(subcommand)]
-    Explain(GraphLine),
+    Explain(ExplainCommand),
     /// Print the value of a key of a store
     Get(GetFlags),
     /// Read many keys of a store at once
@@ -112,7 +119,9 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
     check_target(&target, &cli.command)?;
     match cli.command {
         Command::Graph(command) => block_on(graph::run(&target, output, command)),
-        Command::Explain(question) => block_on(explain::explain(&target, output, &question)),
+        Command::Object(command) => block_on(command.run(&target, output)),
+        Command::Assoc(command) => block_on(command.run(&target, output)),
+        Command::Explain(command) => block_on(explain::explain(&target, output, command.line())),
         Command::Get(flags) => block_on(read::get(&target, output, flags)),
         Command::Mget(flags) => block_on(read::multi_get(&target, output, flags)),
         Command::Compute(flags) => block_on(compute::compute(&target, output, *flags)),
@@ -136,7 +145,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
 /// Refuses flags of the cluster that the command has no use for.
 fn check_target(target: &TargetFlags, command: &Command) -> Result<(), Failure> {
     if target.direct && !asks(command) {
-        let help = "leave it out; it works with `kith graph` and `kith explain` questions, `kith get`, `kith mget`, `kith compute`, `kith aggregate`, `kith run`, `kith bench graph` and `kith bench kv`";
+        let help = "leave it out; it works with `kith graph` and `kith explain` questions, `kith object`, `kith assoc`, `kith get`, `kith mget`, `kith compute`, `kith aggregate`, `kith run`, `kith bench graph` and `kith bench kv`";
         return Err(Failure::usage("--direct does not apply here: this command sends no queries", help));
     }
     if !target.controllers.is_empty() && !target.direct {
@@ -160,6 +169,8 @@ fn check_target(target: &TargetFlags, command: &Command) -> Result<(), Failure> 
 fn asks(command: &Command) -> bool {
     match command {
         Command::Graph(GraphCommand::Ask(_))
+        | Command::Object(_)
+        | Command::Assoc(_)
         | Command::Explain(_)
         | Command::Get(_)
         | Command::Mget(_)
@@ -233,6 +244,8 @@ fn manual(folder: &Path) -> anyhow::Result<Exit> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_live::{ListPlace, Select, Start};
+    use kith_ops::Operand;
 
     #[test]
     fn the_command_line_is_well_formed() {
@@ -249,6 +262,34 @@ mod tests {
     }
 
     #[test]
+    fn reads_of_live_graphs_are_commands_of_their_own() {
+        let parse = |line: &str| Cli::try_parse_from(line.split(' ')).unwrap().command;
+        let operand = |line: &str| match parse(line) {
+            Command::Object(LiveCommand::Read(question)) => question.line.query().operand,
+            Command::Assoc(LiveCommand::Read(question)) => question.line.query().operand,
+            Command::Explain(command) => command.line().query().operand,
+            _ => panic!("{line}"),
+        };
+        let objects = |ids: &[u64], is_single| Operand::Objects { ids: ids.to_vec(), is_single };
+        assert_eq!(operand("kith object get 5 -g v"), objects(&[5], true));
+        assert_eq!(operand("kith object get 5 7 -g v --critical --group 1"), objects(&[5, 7], false));
+        assert_eq!(operand("kith explain object get 5 -g v"), objects(&[5], true));
+        let read = |line: &str| match operand(line) {
+            Operand::Associations { id1: 5, read } => read,
+            other => panic!("{other:?}"),
+        };
+        let get = read("kith assoc get --id1 5 --type likes --ids 3,4 --high 9 --with-data -g v");
+        assert_eq!(get.select, Select::Ids { ids: vec![3, 4], high: Some(9), low: None });
+        assert!(get.with_data && get.kind == "likes");
+        assert_eq!(read("kith assoc count --id1 5 --type likes -g v").select, Select::Count);
+        let after = Start::After(ListPlace { time: 90, id2: 4 });
+        let range = read("kith assoc range --id1 5 --type likes --after 90,4 --limit 2 -g v");
+        assert_eq!(range.select, Select::Range { start: after, limit: Some(2) });
+        let times = read("kith explain assoc time-range --id1 5 --type likes --low 1 -g v");
+        assert_eq!(times.select, Select::Times { high: None, low: Some(1), limit: None });
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused() {
         for line in [
             "kith graph connections -g v",
@@ -258,6 +299,10 @@ mod tests {
             "kith graph connections 1 -g v --fan-out all",
             "kith graph connections 1 -g v --deadline-ms 0",
             "kith graph reticulate 1 -g v",
+            "kith graph object-get 1 -g v",
+            "kith object get -g v",
+            "kith assoc count --id1 5 -g v",
+            "kith assoc count --id1 5 --type likes -g v --ticket no-ticket",
         ] {
             assert!(Cli::try_parse_from(line.split(' ')).is_err(), "{line}");
         }

@@ -7,7 +7,33 @@ use crate::{
     reply::ExplainReply,
     table,
 };
-use kith_lines::GraphLine;
+use clap::Subcommand;
+use kith_lines::{AssocOperation, CommandLine, GraphLine, ObjectOperation};
+
+/// The queries that have plans.
+#[derive(Debug, Subcommand)]
+pub enum ExplainCommand {
+    /// Explain a query of a graph.
+    #[command(flatten)]
+    Graph(Box<GraphLine>),
+    /// Explain a read of objects of a live graph
+    #[command(subcommand)]
+    Object(CommandLine<ObjectOperation>),
+    /// Explain a read of associations of a live graph
+    #[command(subcommand)]
+    Assoc(CommandLine<AssocOperation>),
+}
+
+impl ExplainCommand {
+    /// The query.
+    pub fn line(&self) -> &GraphLine {
+        match self {
+            ExplainCommand::Graph(line) => line,
+            ExplainCommand::Object(question) => &question.line,
+            ExplainCommand::Assoc(question) => &question.line,
+        }
+    }
+}
 
 /// Prints the plan of a question.
 ///

@@ -11,6 +11,7 @@ mod flag_error;
 mod golden;
 mod graph;
 mod load;
+mod order;
 mod publish;
 mod read;
 mod reply;
@@ -22,6 +23,7 @@ mod store;
 mod stream;
 mod table;
 mod who;
+mod write;
 
 use clap::Parser;
 use failure::{ErrorReport, Exit};

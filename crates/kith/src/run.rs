@@ -7,8 +7,10 @@ use crate::{
     ask,
     connect::{self, TargetFlags},
     failure::{ErrorReport, Exit, Failure},
+    order::{Order, Turn, may_write},
     output,
     read::Shapes,
+    write,
 };
 use anyhow::Context;
 use clap::Args;
@@ -109,8 +111,11 @@ async fn answer_all(
     let lines = stream::unfold(lines, async |mut lines| Some((lines.recv().await?, lines)));
     // A task each, so that answers are unpacked and printed on all cores.
     let shapes = Arc::<Shapes>::default();
-    let answers =
-        lines.map(|line| tokio::spawn(answer_line(Arc::clone(&service), Arc::clone(&shapes), line)));
+    let mut order = None;
+    let answers = lines.map(|line| {
+        let request = in_order(line, &mut order);
+        tokio::spawn(answer_line(Arc::clone(&service), Arc::clone(&shapes), request))
+    });
     let mut ready = std::pin::pin!(answers.buffered(concurrency).ready_chunks(concurrency));
     let mut exit = Exit::Done;
     let mut text = Vec::new();
@@ -135,16 +140,63 @@ struct Answered {
     whole: bool,
 }
 
-async fn answer_line(service: Arc<dyn Service>, shapes: Arc<Shapes>, line: Input) -> Answered {
-    match try_line(&*service, &shapes, line).await {
+/// A line on its way to its answer.
+enum Request {
+    /// One that needs no order, to be parsed by its task.
+    Line(Input),
+    /// One that may have to wait for earlier lines.
+    Ordered(Box<Line>, Option<Turn>),
+}
+
+/// From the first write on, lines are parsed one after the other, and get their turns in that order.
+fn in_order(line: Input, order: &mut Option<Order>) -> Request {
+    let writes = |line: &Vec<u8>| order.is_some() || may_write(line);
+    let text = match line {
+        Ok(line) if writes(&line) => line,
+        line => return Request::Line(line),
+    };
+    let Ok(Ok(line)) = str::from_utf8(&text).map(kith_lines::parse) else { return Request::Line(Ok(text)) };
+    let order = order.get_or_insert_default();
+    let turn = order.turn_of(&line);
+    Request::Ordered(Box::new(line), turn)
+}
+
+async fn answer_line(service: Arc<dyn Service>, shapes: Arc<Shapes>, request: Request) -> Answered {
+    match try_request(&*service, &shapes, request).await {
         Ok(answered) => answered,
         Err(error) => Answered { line: output::json_line(&ErrorReport::of(&error)), whole: false },
     }
 }
 
-async fn try_line(service: &dyn Service, shapes: &Shapes, line: Input) -> anyhow::Result<Answered> {
-    let line = String::from_utf8(line?).map_err(|_| Failure::bad_request("the line is not UTF-8 text"))?;
-    match kith_lines::parse(&line)? {
+async fn try_request(service: &dyn Service, shapes: &Shapes, request: Request) -> anyhow::Result<Answered> {
+    let (line, turn) = match request {
+        Request::Line(line) => {
+            let not_text = |_| Failure::bad_request("the line is not UTF-8 text");
+            (kith_lines::parse(&String::from_utf8(line?).map_err(not_text)?)?, None)
+        }
+        Request::Ordered(line, turn) => (*line, turn),
+    };
+    let Some(mut turn) = turn else { return try_line(service, shapes, line).await };
+    let tickets = turn.wait().await;
+    match line {
+        Line::Write(line) => {
+            let reply = write::write(service, &line).await;
+            turn.end(reply.as_ref().ok().map(|reply| reply.ticket.clone()));
+            Ok(Answered { whole: true, line: output::json_line(&reply?) })
+        }
+        mut line => {
+            if let Line::Graph(question) = &mut line {
+                question.options.ticket.extend(tickets);
+            }
+            let answered = try_line(service, shapes, line).await;
+            turn.end(None);
+            answered
+        }
+    }
+}
+
+async fn try_line(service: &dyn Service, shapes: &Shapes, line: Line) -> anyhow::Result<Answered> {
+    match line {
         Line::Graph(question) => {
             let answer = ask::answer(service, &question).await?;
             Ok(Answered { whole: answer.is_complete(), line: output::json_line(&answer) })
@@ -156,6 +208,10 @@ async fn try_line(service: &dyn Service, shapes: &Shapes, line: Input) -> anyhow
         Line::Compute(asked) => {
             let reply = shapes.compute(service, &asked).await?;
             Ok(Answered { whole: reply.last.is_complete(), line: output::json_line(&reply) })
+        }
+        Line::Write(line) => {
+            let reply = write::write(service, &line).await?;
+            Ok(Answered { whole: true, line: output::json_line(&reply) })
         }
         Line::Aggregate(asked) => {
             let reply = shapes.aggregate(service, &asked).await?;

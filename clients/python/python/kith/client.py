@@ -238,3 +238,75 @@ class Graph:
         }
         page: dict[str, Any] = self._ask("edges", asked, options)
         return page
+
+    def object_get(self, id: int, **options: Unpack[Options]) -> dict[str, Any] | None:
+        """An object of a live graph: ``id``, ``type``, ``version`` and ``data``; None if there is none."""
+        found: dict[str, Any] | None = self._ask("object_get", {"id": id}, options)
+        return found
+
+    def object_get_many(
+        self, ids: Sequence[int], **options: Unpack[Options]
+    ) -> list[dict[str, Any] | None]:
+        """What ``object_get`` returns, for each id."""
+        found: list[dict[str, Any] | None] = self._ask("object_get", {"ids": list(ids)}, options)
+        return found
+
+    def assoc_get(
+        self,
+        id1: int,
+        type: str,
+        ids: Sequence[int],
+        *,
+        high: int | None = None,
+        low: int | None = None,
+        with_data: bool = False,
+        **options: Unpack[Options],
+    ) -> list[tuple[Any, ...]]:
+        """The associations of a live graph that lead from an object to ``ids``, newest first: tuples ``(id2, time)``.
+
+        With ``with_data``, each tuple has the fields of the association too, as a dictionary. ``high`` and ``low`` are the
+        greatest and the least time.
+        """
+        asked = {"id1": id1, "type": type, "ids": list(ids), "high": high, "low": low, "with_data": with_data}
+        out: list[tuple[Any, ...]] = self._ask("assoc_get", asked, options)
+        return out
+
+    def assoc_count(self, id1: int, type: str, **options: Unpack[Options]) -> int:
+        """How many associations of a type leave an object."""
+        count: int = self._ask("assoc_count", {"id1": id1, "type": type}, options)
+        return count
+
+    def assoc_range(
+        self,
+        id1: int,
+        type: str,
+        *,
+        pos: int | None = None,
+        after: tuple[int, int] | None = None,
+        limit: int | None = None,
+        with_data: bool = False,
+        **options: Unpack[Options],
+    ) -> dict[str, Any]:
+        """Associations that leave an object, newest first, from an index or from behind a place ``(time, id2)`` on.
+
+        The answer has ``out``, tuples as of ``assoc_get``, and ``more``: whether further ones follow.
+        """
+        asked = {"id1": id1, "type": type, "pos": pos, "after": after, "limit": limit, "with_data": with_data}
+        page: dict[str, Any] = self._ask("assoc_range", asked, options)
+        return page
+
+    def assoc_time_range(
+        self,
+        id1: int,
+        type: str,
+        *,
+        high: int | None = None,
+        low: int | None = None,
+        limit: int | None = None,
+        with_data: bool = False,
+        **options: Unpack[Options],
+    ) -> dict[str, Any]:
+        """Associations that leave an object and whose time lies in a range, newest first; the answer is as of ``assoc_range``."""
+        asked = {"id1": id1, "type": type, "high": high, "low": low, "limit": limit, "with_data": with_data}
+        page: dict[str, Any] = self._ask("assoc_time_range", asked, options)
+        return page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Literal, TypedDict
 
@@ -27,5 +28,11 @@ class Options(TypedDict, total=False):
     """The router's caches, of graphs."""
     workflow: Literal["interactive", "background"] | None
     """Who waits for the answer."""
+    ticket: str | Sequence[str] | None
+    """Of a live graph: tickets whose writes the answer must show."""
+    critical: bool | None
+    """Of a live graph: whether everything is read at the leaders of the partitions."""
+    group: int | None
+    """The only replica group that is asked."""
     trace_id: str | None
     """Printed in logs beside the question."""

@@ -3,6 +3,7 @@
 mod batch;
 mod compute;
 mod edges;
+mod live;
 mod operator;
 mod query;
 mod stream;

@@ -5,7 +5,7 @@ use super::{
     compute::{
         aggregate_plan_from_wire, aggregate_plan_to_wire, compute_plan_from_wire, compute_plan_to_wire,
     },
-    direction_from_wire, direction_to_wire, edges,
+    direction_from_wire, direction_to_wire, edges, live,
 };
 use kith_ops::{ColumnRange, EdgeSelector, Operator, PlanSize};
 use kith_types::Direction;
@@ -47,6 +47,8 @@ pub fn operator_to_wire(operator: &Operator) -> v1::Operator {
         Operator::Count(inner) => Op::Count(boxed(inner)),
         Operator::Exists(inner) => Op::Exists(boxed(inner)),
         Operator::Edges(plan) => Op::Edges(edges::plan_to_wire(plan, edge_to_wire(&plan.edge))),
+        Operator::Objects => Op::Objects(v1::ObjectsOperator {}),
+        Operator::Associations(read) => Op::Associations(live::read_to_wire(read)),
         Operator::Lookup => Op::Lookup(v1::LookupOperator {}),
         Operator::Compute(plan) => Op::Compute(compute_plan_to_wire(plan)),
         Operator::Aggregate(plan) => Op::Aggregate(aggregate_plan_to_wire(plan)),
@@ -98,6 +100,8 @@ fn tree(wire: &v1::Operator, depth: usize, size: &mut PlanSize) -> Result<Operat
         Op::Edges(plan) => {
             Operator::Edges(Box::new(edges::plan_from_wire(plan, edge_from_wire(&plan.edge)?)))
         }
+        Op::Objects(_) => Operator::Objects,
+        Op::Associations(read) => Operator::Associations(Box::new(live::read_from_wire(read)?)),
         Op::Lookup(_) => Operator::Lookup,
         Op::Compute(plan) => Operator::Compute(Arc::new(compute_plan_from_wire(plan)?)),
         Op::Aggregate(plan) => Operator::Aggregate(Arc::new(aggregate_plan_from_wire(plan)?)),
@@ -137,6 +141,7 @@ fn edge_from_wire(wire: &Option<v1::EdgeSelector>) -> Result<EdgeSelector, Conve
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_live::{AssociationRead, Select};
     use kith_ops::ColumnRange;
     use kith_ops::EvaluateError;
 
@@ -153,6 +158,12 @@ mod tests {
         let postings = Operator::Postings { id: 7, edge: edge.clone() };
         let trees = [
             Operator::Lookup,
+            Operator::Objects,
+            Operator::Associations(Box::new(AssociationRead {
+                kind: "likes".into(),
+                select: Select::Count,
+                with_data: false,
+            })),
             Operator::Count(Box::new(Operator::Members)),
             Operator::Union(expand(u64::MAX)),
             Operator::Tally(expand(512)),

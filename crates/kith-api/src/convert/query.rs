@@ -1,11 +1,11 @@
 //! Queries and answers on the wire.
 
 use super::{
-    ConvertError, direction_from_wire, direction_to_wire, edges, workflow_from_wire, workflow_to_wire,
+    ConvertError, direction_from_wire, direction_to_wire, edges, live, workflow_from_wire, workflow_to_wire,
 };
 use crate::{
     Answered, CacheMode, Page, Proofs, QueryError, QueryOptions, Question, Request, Served, ServedState,
-    parse_hedging,
+    merged_tickets, parse_hedging,
 };
 use kith_live::Ticket;
 use kith_ops::{
@@ -54,6 +54,9 @@ pub(super) fn options_to_wire(options: &QueryOptions) -> v1::QueryOptions {
         }
         .into(),
         forwarded: options.forwarded,
+        tickets: options.ticket.iter().map(Ticket::to_string).collect(),
+        critical: options.critical,
+        group: options.group,
         ..Default::default()
     }
 }
@@ -86,6 +89,12 @@ fn operand_to_wire(operand: &Operand) -> Wire {
             filter: filter.as_ref().map(edges::filter_to_wire),
         }),
         Operand::Edges(query) => Wire::Edges(edges::query_to_wire(query)),
+        Operand::Objects { ids, is_single } => {
+            Wire::Objects(v1::ObjectsOperand { ids: ids.clone(), is_single: *is_single })
+        }
+        Operand::Associations { id1, read } => {
+            Wire::Associations(v1::AssociationsOperand { id1: *id1, read: Some(live::read_to_wire(read)) })
+        }
         Operand::Suggest { id, k } => Wire::Suggest(v1::SuggestOperand { id: *id, k: *k }),
     }
 }
@@ -144,6 +153,9 @@ pub(super) fn options_from_wire(options: v1::QueryOptions) -> Result<QueryOption
         },
         forwarded: options.forwarded,
         door: None,
+        ticket: merged_tickets(&options.tickets)?,
+        critical: options.critical,
+        group: options.group,
     })
 }
 
@@ -172,6 +184,11 @@ fn operand_from_wire(wire: Wire) -> Result<Operand, ConvertError> {
             Operand::Degree { ids: operand.ids, filter }
         }
         Wire::Edges(operand) => Operand::Edges(edges::query_from_wire(operand)?),
+        Wire::Objects(operand) => Operand::Objects { ids: operand.ids, is_single: operand.is_single },
+        Wire::Associations(operand) => {
+            let read = operand.read.ok_or(ConvertError::Missing("associations.read"))?;
+            Operand::Associations { id1: operand.id1, read: live::read_from_wire(&read)? }
+        }
         Wire::Suggest(operand) => Operand::Suggest { id: operand.id, k: operand.k },
     })
 }
@@ -278,6 +295,12 @@ pub fn answer_to_wire(answer: &GraphAnswer) -> Answer {
             Answer::Degrees(v1::Degrees { degrees: degrees.collect() })
         }
         GraphAnswer::Edges(answer) => Answer::Edges(edges::answer_to_wire(answer)),
+        GraphAnswer::Object(object) => Answer::Object(live::object_to_wire(object.as_ref())),
+        GraphAnswer::Objects(objects) => Answer::Objects(live::objects_to_wire(objects)),
+        GraphAnswer::AssociationCount(count) => {
+            Answer::AssociationCount(v1::AssociationCount { count: *count })
+        }
+        GraphAnswer::Associations(answer) => Answer::Associations(live::associations_to_wire(answer)),
         GraphAnswer::Path(path) => Answer::Path(v1::PathReply { members: path.members.clone() }),
         GraphAnswer::Common(common) => {
             let result = match common {
@@ -325,6 +348,10 @@ pub fn answer_from_wire(wire: Answer, ids_wanted: bool) -> Result<GraphAnswer, C
             GraphAnswer::Degrees(degrees.collect())
         }
         Answer::Edges(answer) => GraphAnswer::Edges(edges::answer_from_wire(answer)?),
+        Answer::Object(object) => GraphAnswer::Object(live::object_from_wire(object)),
+        Answer::Objects(objects) => GraphAnswer::Objects(live::objects_from_wire(objects)),
+        Answer::AssociationCount(wire) => GraphAnswer::AssociationCount(wire.count),
+        Answer::Associations(answer) => GraphAnswer::Associations(live::associations_from_wire(answer)?),
         Answer::Path(path) => GraphAnswer::Path(PathAnswer { members: path.members }),
         Answer::Common(common) => {
             GraphAnswer::Common(match common.result.ok_or(ConvertError::Missing("common.result"))? {

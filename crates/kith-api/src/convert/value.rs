@@ -1,6 +1,6 @@
 //! Values on the wire.
 
-use super::{ConvertError, edges};
+use super::{ConvertError, edges, live};
 use bytes::Bytes;
 use kith_ops::{Groups, ListEntry, Record, RecordError, Records, RecordsOver, Value};
 use kith_schema::compute::ComputeFault;
@@ -38,6 +38,8 @@ pub fn value_to_wire(value: &Value) -> v1::Value {
             Wire::Tallies(v1::Tallies { ids: encode_set(ids), counts: counts.clone() })
         }
         Value::Edges(entries) => Wire::Edges(edges::entries_to_wire(entries)),
+        Value::Objects(entries) => Wire::Objects(live::object_entries_to_wire(entries)),
+        Value::Associations(entries) => Wire::Associations(live::association_entries_to_wire(entries)),
         Value::Count(count) => Wire::Count(*count),
         Value::Exists(exists) => Wire::Exists(*exists),
         Value::Records(records) => Wire::Records(records_to_wire(records)),
@@ -69,6 +71,8 @@ pub fn value_from_wire(wire: v1::Value, keys: usize) -> Result<Value, ConvertErr
             Value::Tallies { ids, counts: tallies.counts }
         }
         Wire::Edges(entries) => Value::Edges(edges::entries_from_wire(entries)?),
+        Wire::Objects(entries) => Value::Objects(live::object_entries_from_wire(entries)),
+        Wire::Associations(entries) => Value::Associations(live::association_entries_from_wire(entries)?),
         Wire::Count(count) => Value::Count(count),
         Wire::Exists(exists) => Value::Exists(exists),
         Wire::Groups(groups) => Value::Groups(groups_from_wire(groups, keys)?),
@@ -198,7 +202,8 @@ fn entry(body: ListBody) -> ListEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_ops::{EdgePage, EdgePosition, EdgesEntry};
+    use kith_live::{AssociationAnswer, ListedAssociation, ObjectAnswer};
+    use kith_ops::{AssociationsEntry, EdgePage, EdgePosition, EdgesEntry, ObjectEntry};
 
     #[test]
     fn every_value_comes_back_as_it_went() {
@@ -221,6 +226,8 @@ mod tests {
                     next: Some(EdgePosition { value: 7, id: 2 }),
                 }),
             ]),
+            Value::Objects(vec![ObjectEntry::Absent, ObjectEntry::Found(object())]),
+            Value::Associations(associations()),
             Value::Count(3),
             Value::Exists(true),
             Value::Records(records()),
@@ -234,6 +241,23 @@ mod tests {
         for value in values {
             assert_eq!(value_from_wire(value_to_wire(&value), 100), Ok(value));
         }
+    }
+
+    fn object() -> ObjectAnswer {
+        let data = r#"{"name":"ada"}"#.to_owned();
+        ObjectAnswer { id: 5, kind: "person".to_owned(), version: u64::MAX, data }
+    }
+
+    fn associations() -> Vec<AssociationsEntry> {
+        let one = |data| ListedAssociation { id2: u64::MAX, time: 7, data };
+        let with_data = vec![one(Some("{}".to_owned())), one(Some(String::new()))];
+        let answers = [
+            AssociationAnswer::Count(u64::MAX),
+            AssociationAnswer::List { out: vec![one(None), one(None)], more: true },
+            AssociationAnswer::List { out: with_data, more: false },
+            AssociationAnswer::List { out: vec![], more: false },
+        ];
+        answers.map(AssociationsEntry::Answer).to_vec()
     }
 
     fn records() -> Records {

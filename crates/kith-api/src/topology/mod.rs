@@ -77,6 +77,13 @@ impl Pinned {
     pub fn version(&self) -> u64 {
         self.pin.version().unwrap_or_default()
     }
+
+    /// The same, read from other replicas.
+    #[must_use]
+    pub fn with_reach(&self, reach: StoreReach) -> Self {
+        let &Self { ref name, pin, ref components, what, .. } = self;
+        Self { name: name.clone(), pin, components: Arc::clone(components), what, reach }
+    }
 }
 
 /// One graph in the state that queries pin.

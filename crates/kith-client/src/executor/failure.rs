@@ -36,6 +36,10 @@ pub(super) fn query_error(
             version: pinned.version(),
         };
     }
+    if any(&|reason| matches!(reason, MissingReason::Failed(FailureClass::OtherPosition))) {
+        let reason = said.last().cloned().unwrap_or_default();
+        return QueryError::OtherPosition { name: pinned.name.clone(), reason };
+    }
     let detail = said.last().cloned().unwrap_or_else(|| first.reason.to_string());
     match first.reason {
         MissingReason::Failed(FailureClass::Overloaded) => QueryError::Overloaded { detail },

@@ -27,13 +27,14 @@ use kith_routing::{
     fan_out::ControllerStates,
     load::Hedging,
 };
-use kith_types::{FanOutKind, OperationName};
+use kith_types::{FanOutKind, LogPoint, OperationName, PartitionId};
 use parking_lot::Mutex;
 use proofs::LastReports;
 use rand::{SeedableRng, rngs::StdRng};
 pub(crate) use round::Handed;
 use round::Round;
 use std::{
+    collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -52,7 +53,12 @@ pub(crate) struct Asking<'a> {
     /// What the query is, whose fan-out this is.
     pub operation: OperationName,
     pub deadline: Instant,
+    /// Of a live graph, the places at which the query has read partitions already.
+    pub reached: &'a Reached,
 }
+
+/// Of a live graph, the places in the logs at which a query reads partitions.
+pub(crate) type Reached = BTreeMap<PartitionId, LogPoint>;
 
 /// Runs fan-outs. One per process and cluster.
 pub struct Executor {
@@ -88,6 +94,8 @@ pub struct RoundOutcome {
     pub missing: Vec<u32>,
     /// What went wrong with them.
     pub failures: Vec<Failure>,
+    /// Of a live graph, the places at which the query has read partitions, those of earlier rounds included.
+    pub reached: Reached,
 }
 
 impl Executor {

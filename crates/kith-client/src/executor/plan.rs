@@ -17,7 +17,6 @@ use kith_routing::{
 };
 use kith_types::{FanOutKind, PartitionId};
 use kith_wire::v1;
-use std::sync::Arc;
 
 /// One fan-out as it will be sent.
 pub(crate) struct Planned {
@@ -54,14 +53,7 @@ impl Executor {
         let availability = self.fleet.availability_within(table, &pinned.reach);
         let turn = self.with_routing(|state| rand::RngExt::random::<u32>(&mut state.rng)) as usize;
         let shares = pinned.reach.shares(table, &availability, &partitions, required as usize, turn);
-        let pin = |reach| Pinned {
-            name: pinned.name.clone(),
-            pin: pinned.pin,
-            components: Arc::clone(&pinned.components),
-            what: pinned.what,
-            reach,
-        };
-        shares.into_iter().map(pin).collect()
+        shares.into_iter().map(|reach| pinned.with_reach(reach)).collect()
     }
 
     /// Decides who is asked for what: controller, then policy.

@@ -248,6 +248,8 @@ fn wants_ids(operand: &Operand) -> bool {
         Operand::Connections { .. } | Operand::Entities { .. } | Operand::Members { .. } => true,
         Operand::Degree { .. }
         | Operand::Edges(_)
+        | Operand::Objects { .. }
+        | Operand::Associations { .. }
         | Operand::Distance { .. }
         | Operand::Path { .. }
         | Operand::Suggest { .. } => false,

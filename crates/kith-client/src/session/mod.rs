@@ -11,12 +11,12 @@ use crate::{
     executor::Executor,
     schemas::Schemas,
     settings::{SessionSettings, SettingsError},
-    topology::{Graph, Pinned, Topology},
+    topology::{Graph, Pin, Pinned, Topology},
 };
 use futures::{FutureExt, future::BoxFuture};
 use kith_api::{Answered, QueryError, QueryOptions};
 use kith_ops::{EdgesQuery, GraphQuery, Network, NetworkKey, Operand};
-use kith_types::{OperationName, Workflow};
+use kith_types::{GroupId, OperationName, Workflow};
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -181,6 +181,7 @@ impl Session {
             }
             _ => Arc::clone(topology.graph(graph)?),
         };
+        check_live(&graph, query)?;
         Ok((self.begin_at(topology, &graph.pinned, query.operand.operation(), options)?, graph))
     }
 
@@ -198,7 +199,8 @@ impl Session {
             // Told even where a cache makes the policy needless.
             return Err(QueryError::UnknownPolicy { name: name.clone() });
         }
-        Ok(Run::new(self, topology, Arc::clone(pinned), operation, options))
+        let pinned = within(pinned, &topology, options)?;
+        Ok(Run::new(self, topology, pinned, operation, options))
     }
 
     pub(crate) async fn answer(
@@ -227,5 +229,57 @@ impl Session {
         let wait = REFRESH_WAIT.min(deadline.saturating_duration_since(Instant::now()));
         // Nothing newer is fine: the nodes may catch up with us meanwhile.
         let _ = tokio::time::timeout(wait, topology.wait_for(|topology| revision < topology.revision)).await;
+    }
+}
+
+/// Refuses a query of objects or associations of a loaded graph.
+///
+/// # Errors
+/// [`QueryError::LoadedGraph`].
+pub(crate) fn check_live(graph: &Graph, query: &GraphQuery) -> Result<(), QueryError> {
+    match (&graph.live, query.operand.needs_live_graph()) {
+        (None, true) => Err(QueryError::LoadedGraph {
+            name: graph.pinned.name.clone(),
+            what: "only live graphs have objects and associations",
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// What a read with these options pins: only the group that they name, if they name one.
+///
+/// # Errors
+/// What they ask of a state that cannot give it, or a group that is not there.
+fn within(
+    pinned: &Arc<Pinned>,
+    topology: &Topology,
+    options: &QueryOptions,
+) -> Result<Arc<Pinned>, QueryError> {
+    match (pinned.pin, &options.ticket) {
+        (Pin::Live { identity }, Some(ticket)) if ticket.graph != identity => {
+            return Err(QueryError::WrongTicket { graph: pinned.name.clone() });
+        }
+        (Pin::Version(_), ticket) if options.critical || ticket.is_some() => {
+            return Err(live_only(pinned));
+        }
+        _ => {}
+    }
+    let Some(group) = options.group else { return Ok(Arc::clone(pinned)) };
+    let reach = pinned.reach.within(&topology.table, GroupId(group)).ok_or_else(|| {
+        let known = topology.table.groups().iter().map(|group| group.id.0).collect();
+        QueryError::UnknownGroup { group, known }
+    })?;
+    Ok(Arc::new(pinned.with_reach(reach)))
+}
+
+fn live_only(pinned: &Pinned) -> QueryError {
+    match pinned.what {
+        "graph" => QueryError::LoadedGraph {
+            name: pinned.name.clone(),
+            what: "only live graphs take tickets and critical reads",
+        },
+        _ => QueryError::BadRequest {
+            detail: "`ticket` and `critical` are for live graphs, not for stores of values".to_owned(),
+        },
     }
 }

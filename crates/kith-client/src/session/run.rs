@@ -4,6 +4,7 @@ mod ask;
 
 use super::Session;
 use crate::{
+    executor::Reached,
     profile::Trace,
     topology::{Graph, Pin, Pinned, Topology},
 };
@@ -14,12 +15,8 @@ use kith_ops::{
 };
 use kith_routing::execution::Failure;
 use kith_schema::SchemaId;
-use kith_types::{LogPoint, OperationName, PartitionId};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Instant,
-};
+use kith_types::OperationName;
+use std::{collections::BTreeSet, sync::Arc, time::Instant};
 
 /// One query on its way: what it pinned, how long it may take, what it did so far.
 pub struct Run<'a> {
@@ -33,7 +30,7 @@ pub struct Run<'a> {
     trace: Trace,
     missing: BTreeSet<u32>,
     /// Of a live graph, the places in the logs at which partitions were read: further reads of them are at the same places.
-    reached: BTreeMap<PartitionId, LogPoint>,
+    reached: Reached,
     /// What went wrong with them.
     failures: Vec<Failure>,
 }
@@ -56,7 +53,7 @@ impl<'a> Run<'a> {
             deadline: started + session.patience(options),
             trace: Trace::new(started, options.profile || session.settings().trace_all),
             missing: BTreeSet::new(),
-            reached: BTreeMap::new(),
+            reached: Reached::new(),
             failures: Vec::new(),
         }
     }
@@ -76,6 +73,8 @@ impl Run<'_> {
                 self.session.newer_than(self.topology.revision, self.deadline).await;
                 true
             }
+            // The query begins with whatever state the nodes have now.
+            QueryError::OtherPosition { .. } => true,
             // The only replica of a share went away meanwhile; another share may have had one to spare.
             QueryError::PartitionsUnavailable { .. } => several,
             _ => false,
@@ -84,7 +83,7 @@ impl Run<'_> {
 
     /// How the caller wants caches used.
     pub fn cache_mode(&self) -> CacheMode {
-        self.options.cache
+        self.options.cache_mode()
     }
 
     /// The session that runs it.

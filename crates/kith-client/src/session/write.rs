@@ -94,7 +94,10 @@ fn named(write: &Write) -> Cow<'_, Write> {
 
 fn partition_of(topology: &Topology, graph: &Graph, write: &Write) -> Result<PartitionId, QueryError> {
     let live = graph.live.as_ref();
-    let live = live.ok_or_else(|| QueryError::LoadedGraph { name: graph.pinned.name.clone() })?;
+    let live = live.ok_or_else(|| QueryError::LoadedGraph {
+        name: graph.pinned.name.clone(),
+        what: "it takes no writes",
+    })?;
     Ok(ordering_partition(write, &live.types, topology.table.partition_count())?)
 }
 

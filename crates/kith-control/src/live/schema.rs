@@ -124,7 +124,7 @@ impl LiveGraphStore {
         let topology = self.topology.borrow();
         let name = graph.to_owned();
         match topology.stores.iter().any(|store| store.name == graph) {
-            true => QueryError::LoadedGraph { name },
+            true => QueryError::LoadedGraph { name, what: "it has no types of objects and associations" },
             false => {
                 let known = topology.live.iter().map(|live| live.name.clone()).collect();
                 QueryError::UnknownGraph { name, known }

@@ -4,6 +4,7 @@
 mod answer;
 mod catch_up;
 mod errors;
+mod evaluate;
 mod graph;
 mod lead;
 mod open;
@@ -11,6 +12,6 @@ mod read;
 mod registry;
 mod tail;
 
+pub(crate) use evaluate::Evaluated;
 pub(crate) use graph::LiveGraph;
-pub(crate) use read::ReadNeed;
 pub(crate) use registry::{LiveGraphs, Surroundings};

@@ -1,6 +1,9 @@
 //! Reads of objects and associations: from memory where that is proven to be right, else from the database.
 
-use super::{errors::LiveError, graph::LiveGraph};
+use super::{
+    errors::LiveError,
+    graph::{LiveGraph, Waiter},
+};
 use futures::future::join_all;
 use kith_cache::{
     Failure, FlightId, Landing,
@@ -183,7 +186,7 @@ impl LiveGraph {
             match answers.next() {
                 Some(answer) => {
                     let landed = cache.land(*flight, rows.at, query, answer);
-                    landed.waiters.into_iter().for_each(|waiter| drop(waiter.send(())));
+                    wake(landed.waiters);
                     match landed.filled {
                         Some(rows) => filled.push(rows),
                         None => metrics::counter!("kith_live_fills_refused_total").increment(1),
@@ -191,12 +194,20 @@ impl LiveGraph {
                 }
                 None => {
                     if let Landing::Wake(waiters) = cache.failed(*flight, query, Failure::Everyone) {
-                        waiters.into_iter().for_each(|waiter| drop(waiter.send(())));
+                        wake(waiters);
                     }
                 }
             }
         }
         error.map_or(Ok(filled), |error| Err(error.into()))
+    }
+}
+
+/// Tells those who waited for rows to ask again.
+fn wake(waiters: Vec<Waiter>) {
+    for waiter in waiters {
+        // One that has gone away does not care.
+        let _ = waiter.send(());
     }
 }
 

@@ -37,7 +37,7 @@ pub const GRAPH_BYTES_MAX: usize = 64 << 20;
 ///
 /// # Errors
 /// What [`Operator::check`] and [`Share::check`] refuse, before anything is read; [`EvaluateError::TooLarge`] above
-/// [`GRAPH_BYTES_MAX`]; [`EvaluateError::Cancelled`]; what the source fails with.
+/// [`GRAPH_BYTES_MAX`]; [`EvaluateError::LoadedGraph`]; [`EvaluateError::Cancelled`]; what the source fails with.
 pub fn evaluate(
     plan: &Operator,
     share: &Share<'_>,
@@ -52,6 +52,9 @@ pub fn evaluate(
 impl Evaluator<'_> {
     fn run(mut self, plan: &Operator) -> Result<Value, EvaluateError> {
         let kind = plan.check()?;
+        if plan.needs_live_graph() {
+            return Err(EvaluateError::LoadedGraph { operator: plan.name() });
+        }
         self.share.check(self.source.partition_count())?;
         self.watch.look()?;
         let value = self.value(plan, kind);
@@ -74,6 +77,9 @@ impl Evaluator<'_> {
             },
             ValueKind::Count => self.count(plan).map(Value::Count),
             ValueKind::Exists => self.exists(plan).map(Value::Exists),
+            ValueKind::Objects | ValueKind::Associations => {
+                Err(EvaluateError::LoadedGraph { operator: plan.name() })
+            }
             ValueKind::Records | ValueKind::Groups => {
                 Err(EvaluateError::Mistyped { operator: plan.name(), got: "a graph" })
             }

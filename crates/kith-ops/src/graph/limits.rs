@@ -9,6 +9,12 @@ pub const DISTANCE_TARGETS_MAX: usize = 10_000;
 /// Members of one degree query: a length of a few bytes comes back for each.
 pub const DEGREE_IDS_MAX: usize = 100_000;
 
+/// Objects of one query: as many as members of a degree query. Answers of many bytes are refused by nodes.
+pub const OBJECT_IDS_MAX: usize = 100_000;
+
+/// Ids of one query of associations: no list can return more ([`kith_live::CAP_MAX`]).
+pub const ASSOCIATION_IDS_MAX: usize = kith_live::CAP_MAX as usize;
+
 /// Edges of one answer: with the most columns that is a message of a few megabytes. Whoever wants more takes pages.
 pub const EDGES_MAX: u64 = 100_000;
 

@@ -10,6 +10,7 @@ mod distance;
 mod edges;
 mod first_degree;
 mod limits;
+mod live;
 mod network;
 mod path;
 mod resolve;
@@ -20,7 +21,8 @@ mod trace;
 pub use cursor::{EdgeCursor, NotACursor};
 pub use edges::EdgesQuery;
 pub use limits::{
-    COMMON_FETCH_MAX, DEGREE_IDS_MAX, DISTANCE_TARGETS_MAX, EDGES_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX,
+    ASSOCIATION_IDS_MAX, COMMON_FETCH_MAX, DEGREE_IDS_MAX, DISTANCE_TARGETS_MAX, EDGES_MAX, OBJECT_IDS_MAX,
+    PATH_LENGTH_MAX, SUGGESTIONS_MAX,
 };
 
 use crate::{
@@ -32,6 +34,7 @@ use distance::Distance;
 use edges::Edges;
 use first_degree::FirstDegree;
 use kith_types::{Direction, Workflow};
+use live::{Associations, Objects};
 use network::{NetworkFetch, NetworkQuery};
 use path::Path;
 use resolve::Resolver;
@@ -43,6 +46,8 @@ pub(crate) enum Machine {
     FirstDegree(FirstDegree),
     Degree(Degree),
     Edges(Box<Edges>),
+    Objects(Objects),
+    Associations(Associations),
     NetworkQuery(NetworkQuery),
     NetworkFetch(NetworkFetch),
     Distance(Distance),
@@ -66,6 +71,8 @@ impl Machine {
                 Self::Degree(Degree::new(ids, names.filtered(names.edge()?, filter.as_ref())?)?)
             }
             Operand::Edges(query) => Self::Edges(Box::new(Edges::new(query, &names)?)),
+            Operand::Objects { ids, is_single } => Self::Objects(Objects::new(ids, *is_single)?),
+            Operand::Associations { id1, read } => Self::Associations(Associations::new(*id1, read)?),
             Operand::Network { id, want } => Self::NetworkQuery(NetworkQuery::new(names.key(*id)?, *want)),
             Operand::Distance { from, to } => {
                 Self::Distance(Distance::new(names.key(*from)?, names.edge()?, to)?)
@@ -93,6 +100,8 @@ impl Machine {
             Self::FirstDegree(machine) => machine.step(input),
             Self::Degree(machine) => machine.step(input),
             Self::Edges(machine) => machine.step(input),
+            Self::Objects(machine) => machine.step(input),
+            Self::Associations(machine) => machine.step(input),
             Self::NetworkQuery(machine) => machine.step(input),
             Self::NetworkFetch(machine) => machine.step(input),
             Self::Distance(machine) => machine.step(input),
@@ -107,6 +116,8 @@ impl Machine {
             Self::FirstDegree(machine) => machine.outline(),
             Self::Degree(_) => degree::outline(),
             Self::Edges(_) => edges::outline(),
+            Self::Objects(machine) => machine.outline(),
+            Self::Associations(machine) => machine.outline(),
             Self::NetworkQuery(_) => vec![ask::NETWORK],
             Self::NetworkFetch(machine) => machine.outline(),
             Self::Distance(_) => distance::outline(),

@@ -24,6 +24,9 @@ pub enum FailureClass {
         /// The version asked for.
         version: StoreVersion,
     },
+    /// Of a live graph: the node read a partition at another place of its log than the query had read it before, or cannot read it
+    /// there any more.
+    OtherPosition,
     /// The node has too much to do and said so at once.
     Overloaded,
     /// More is read of the store than its quota allows: the node said so at once.
@@ -60,13 +63,14 @@ impl FailureClass {
         match code {
             ErrorCode::VersionUnavailable => FailureClass::VersionUnavailable { version },
             ErrorCode::NotOwner => FailureClass::NotOwner { epoch },
+            ErrorCode::OtherPosition => FailureClass::OtherPosition,
             ErrorCode::Unavailable | ErrorCode::Cancelled => FailureClass::Connection,
             ErrorCode::Overloaded => FailureClass::Overloaded,
             ErrorCode::QuotaExceeded => FailureClass::Throttled,
             ErrorCode::Damaged => FailureClass::Damaged,
             ErrorCode::DeadlineExceeded => FailureClass::DeadlineExceeded,
             ErrorCode::UnsupportedOperation => FailureClass::Unsupported,
-            ErrorCode::NotRecords | ErrorCode::TooLarge => FailureClass::BadRequest,
+            ErrorCode::NotRecords | ErrorCode::LoadedGraph | ErrorCode::TooLarge => FailureClass::BadRequest,
             other => Self::of_class(other.class()),
         }
     }
@@ -101,6 +105,8 @@ impl FailureClass {
             FailureClass::Connection | FailureClass::Timeout | FailureClass::NodeDown => Retry::OtherReplica,
             FailureClass::NotOwner { .. } | FailureClass::VersionUnavailable { .. } => Retry::OtherReplica,
             FailureClass::Damaged | FailureClass::Unsupported | FailureClass::Internal => Retry::OtherReplica,
+            // The next request names the place.
+            FailureClass::OtherPosition => Retry::OtherReplica,
             // Each node has a share of its own of the quota.
             FailureClass::Throttled => Retry::OtherReplica,
             // More requests are the last thing an overloaded cluster needs (Venice never retries 429).

@@ -43,6 +43,7 @@ impl MissingReason {
                 FailureClass::NotOwner { .. } | FailureClass::VersionUnavailable { .. } => {
                     ErrorCode::VersionUnavailable
                 }
+                FailureClass::OtherPosition => ErrorCode::OtherPosition,
                 FailureClass::Overloaded => ErrorCode::Overloaded,
                 FailureClass::Throttled => ErrorCode::QuotaExceeded,
                 FailureClass::Damaged => ErrorCode::Damaged,

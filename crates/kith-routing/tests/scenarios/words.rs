@@ -7,11 +7,12 @@ use kith_types::{Epoch, StoreVersion, Timestamp};
 use std::time::Duration;
 
 /// Reasons as scripts write them; `not_owner` is followed by the epoch of the node.
-const REASONS: [FailureClass; 12] = [
+const REASONS: [FailureClass; 13] = [
     FailureClass::Connection,
     FailureClass::Timeout,
     FailureClass::NodeDown,
     FailureClass::VersionUnavailable { version: StoreVersion(1) },
+    FailureClass::OtherPosition,
     FailureClass::Overloaded,
     FailureClass::Throttled,
     FailureClass::Damaged,

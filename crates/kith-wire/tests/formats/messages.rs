@@ -53,6 +53,9 @@ fn options() -> v1::QueryOptions {
         forwarded: true,
         hedge: "table".to_owned(),
         proofs: v1::Proofs::Checked.into(),
+        tickets: vec!["AQ".to_owned()],
+        critical: true,
+        group: Some(2),
     }
 }
 
@@ -104,6 +107,8 @@ fn evaluation(messages: &mut Messages) {
             in_slices: true,
             proofs: true,
             reservation: Some(v1::Reservation { id: 4, step: v1::ReservationStep::Reserve.into(), keys: 2 }),
+            critical: true,
+            pinned: Bytes::from_static(b"p"),
         },
     );
     let load = v1::NodeLoad { requests_per_second: 1.5, clients: 2, in_flight: 3, leaving: true };

@@ -6,10 +6,10 @@ use kith_client::{
     Answered, BatchAnswer, BatchKeys, BatchPiece, BatchStream, QueryError, QueryOptions, Question, Reply,
     Request, Service, StoreShape, StreamFailure, StreamFooter, StreamItem, StreamStatus,
 };
-use kith_live::{Done, Ticket};
+use kith_live::{AssociationRead, Done, ListedAssociation, ObjectAnswer, Select, Ticket};
 use kith_ops::{
-    CommonAnswer, EdgeColumn, EdgeCursor, EdgePosition, EdgesAnswer, EdgesQuery, GraphAnswer, GraphQuery,
-    Network, NetworkAnswer, Operand, OperationError, PathAnswer, RecordsOver, Want,
+    AssociationsAnswer, CommonAnswer, EdgeColumn, EdgeCursor, EdgePosition, EdgesAnswer, EdgesQuery,
+    GraphAnswer, GraphQuery, Network, NetworkAnswer, Operand, OperationError, PathAnswer, RecordsOver, Want,
 };
 use kith_schema::ColumnNumber;
 use kith_schema::{KeyType, ValueType};
@@ -56,6 +56,35 @@ fn edges(query: &EdgesQuery) -> GraphAnswer {
     })
 }
 
+/// Each object has its id for a name; there are none from `STRANGER` on.
+fn objects(ids: &[u64], is_single: bool) -> GraphAnswer {
+    let object = |id: &u64| {
+        let data = format!("{{\"name\":\"{id}\",\"age\":{}}}", id % 90);
+        (*id < STRANGER).then(|| ObjectAnswer { id: *id, kind: "person".to_owned(), version: 12, data })
+    };
+    let mut objects = ids.iter().map(object);
+    match is_single {
+        true => GraphAnswer::Object(objects.next().flatten()),
+        false => GraphAnswer::Objects(objects.collect()),
+    }
+}
+
+/// A list of three associations, at most `limit` of them.
+fn associations(read: &AssociationRead) -> GraphAnswer {
+    let limit = match &read.select {
+        Select::Count => return GraphAnswer::AssociationCount(Some(3)),
+        Select::Ids { .. } => None,
+        Select::Range { limit, .. } | Select::Times { limit, .. } => {
+            Some(limit.map_or(3, |limit| limit.min(3)))
+        }
+    };
+    let data = || read.with_data.then(|| r#"{"note":"a"}"#.to_owned());
+    let out =
+        [(7, u64::MAX), (2, 30), (5, 30)].map(|(id2, time)| ListedAssociation { id2, time, data: data() });
+    let out = out[..limit.unwrap_or(3) as usize].to_vec();
+    GraphAnswer::Associations(AssociationsAnswer { out, more: limit.map(|limit| limit < 3) })
+}
+
 fn answer(operand: &Operand) -> Result<GraphAnswer, QueryError> {
     Ok(match operand {
         Operand::Connections { id } if STRANGER < *id => {
@@ -68,6 +97,8 @@ fn answer(operand: &Operand) -> Result<GraphAnswer, QueryError> {
             GraphAnswer::Degrees(ids.iter().map(|id| (*id < STRANGER).then_some(*id % 7)).collect())
         }
         Operand::Edges(query) => edges(query),
+        Operand::Objects { ids, is_single } => objects(ids, *is_single),
+        Operand::Associations { read, .. } => associations(read),
         Operand::Network { id, want } => {
             let union = BTreeSet::from([1, 2, *id, 7_000, 9_000]);
             let network = Network::new(*id, vec![1, 9], &Vec::from_iter(union));

@@ -6,6 +6,7 @@ mod compute;
 mod edges;
 #[cfg(test)]
 pub mod fake;
+mod live;
 mod profile;
 mod stream;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod tests;
 pub use batch::{BatchReply, Footer, FooterLine, Json, KeyReply, Values, key_name, reason};
 pub use compute::{AggregateReply, ComputeReply, Computed, ComputedReply, CountReply};
 pub use edges::Edge;
+pub use live::{Association, Associations, Object};
 pub use profile::{ExplainReply, InputsReply, ProfileReply, RequestReply, RoundReply};
 pub use stream::StreamFooterLine;
 
@@ -51,6 +53,10 @@ pub enum Reply {
     Network(NetworkReply),
     Degrees { degrees: Vec<Option<u64>> },
     Edges { edges: Vec<Edge>, after: Option<String> },
+    Object { object: Option<Object> },
+    Objects { objects: Vec<Option<Object>> },
+    AssociationCount { count: Option<u64> },
+    Associations(Associations),
     Distances { distances: Vec<Option<u8>> },
     Path { length: Option<usize>, path: Vec<u64> },
     Size { size: u64 },
@@ -111,6 +117,19 @@ impl Reply {
                 Reply::Network(NetworkReply::new(&answer, shape == Shape::NetworkSha)?)
             }
             (Shape::Edges, GraphAnswer::Edges(answer)) => edges::reply(answer),
+            (Shape::Plain, GraphAnswer::Object(object)) => {
+                Reply::Object { object: object.map(Object::of).transpose()? }
+            }
+            (Shape::Plain, GraphAnswer::Objects(objects)) => Reply::Objects {
+                objects: objects
+                    .into_iter()
+                    .map(|object| object.map(Object::of).transpose())
+                    .collect::<Result<_, _>>()?,
+            },
+            (Shape::Plain, GraphAnswer::AssociationCount(count)) => Reply::AssociationCount { count },
+            (Shape::Plain | Shape::Range | Shape::TimeRange, GraphAnswer::Associations(answer)) => {
+                Reply::Associations(Associations::of(answer)?)
+            }
             (Shape::Plain, GraphAnswer::Degrees(degrees)) => Reply::Degrees { degrees },
             (Shape::Plain, GraphAnswer::Distances(distances)) => Reply::Distances { distances },
             (Shape::Plain, GraphAnswer::Path(path)) => {

@@ -1,6 +1,6 @@
 //! An answer for people.
 
-use super::{Side, count, plan, plural, table};
+use super::{Side, count, live, plan, plural, table};
 use crate::reply::{Answer, Edge, NetworkReply, NetworkSets, Reply};
 use kith_lines::{GraphLine, Operation};
 use kith_ops::Operand;
@@ -35,6 +35,11 @@ fn reply(operation: &Operation, reply: &Reply) -> String {
         Reply::Network(network) => self::network(network),
         Reply::Degrees { degrees } => self::degrees(operation, degrees),
         Reply::Edges { edges, after } => self::edges(edges, after.as_deref()),
+        Reply::Object { object } => live::objects(operation, std::slice::from_ref(object)),
+        Reply::Objects { objects } => live::objects(operation, objects),
+        Reply::AssociationCount { count: None } => "nobody answered\n".to_owned(),
+        Reply::AssociationCount { count: Some(count) } => format!("{}\n", self::count(*count)),
+        Reply::Associations(associations) => live::associations(operation, associations),
         Reply::Distances { distances } => self::distances(operation, distances),
         Reply::Path { length: None, .. } => "no path within the limit\n".to_owned(),
         Reply::Path { length: Some(length), path } => {

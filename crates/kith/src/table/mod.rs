@@ -4,6 +4,7 @@ pub mod answer;
 pub mod cluster;
 pub mod compute;
 pub mod graphs;
+pub mod live;
 pub mod load;
 pub mod look;
 pub mod plan;

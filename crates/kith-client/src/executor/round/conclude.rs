@@ -3,7 +3,11 @@
 use super::Round;
 use crate::executor::{RoundOutcome, failure::query_error};
 use kith_api::QueryError;
-use kith_ops::{EdgesEntry, ListEntry, Missing as MissingKeys, Record, RecordError, Value, sets::Scratch};
+use kith_live::AssociationAnswer;
+use kith_ops::{
+    AssociationsEntry, EdgesEntry, ListEntry, Missing as MissingKeys, ObjectEntry, Record, RecordError,
+    Value, sets::Scratch,
+};
 use kith_routing::{
     NodeIndex,
     execution::{Failure, Outcome, Verdict},
@@ -48,6 +52,10 @@ impl Round<'_> {
         if matches!(outcome.verdict, Verdict::Failed | Verdict::Cancelled) {
             return Err(self.failure(&outcome));
         }
+        if self.is_torn {
+            let (name, reason) = (self.pinned.name.clone(), "answers are of different states".to_owned());
+            return Err(QueryError::OtherPosition { name, reason });
+        }
         let key_count = self.planned.partitions.len();
         let allowed = if self.options.partial { MissingKeys::Allow } else { MissingKeys::Refuse };
         let parts = std::mem::take(&mut self.parts);
@@ -64,7 +72,8 @@ impl Round<'_> {
         }
         self.trace.finish(ids_in(&value), outcome.stopped_early);
         let missing = outcome.missing.iter().map(|missing| missing.partition.0).collect();
-        Ok(RoundOutcome { value, missing, failures: outcome.failures() })
+        let reached = std::mem::take(&mut self.reached);
+        Ok(RoundOutcome { value, missing, failures: outcome.failures(), reached })
     }
 
     /// Why there is no answer.
@@ -98,8 +107,19 @@ fn ids_in(value: &Value) -> u64 {
                 |entry: &EdgesEntry| if let EdgesEntry::Page(page) = entry { page.ids.len() } else { 0 };
             entries.iter().map(edges).sum::<usize>() as u64
         }
+        Value::Objects(entries) => {
+            entries.iter().filter(|entry| matches!(entry, ObjectEntry::Found(_))).count() as u64
+        }
+        Value::Associations(entries) => entries.iter().map(associations_in).sum(),
         Value::Exists(exists) => u64::from(*exists),
         Value::Records(records) => records.counts().found,
         Value::Groups(groups) => groups.counts.len() as u64,
+    }
+}
+
+fn associations_in(entry: &AssociationsEntry) -> u64 {
+    match entry {
+        AssociationsEntry::Answer(AssociationAnswer::List { out, .. }) => out.len() as u64,
+        AssociationsEntry::Answer(AssociationAnswer::Count(_)) | AssociationsEntry::Unanswered => 0,
     }
 }

@@ -2,13 +2,14 @@
 
 mod calls;
 mod conclude;
+mod reached;
 mod reply;
 mod send;
 mod trace;
 
 pub(crate) use conclude::Handed;
 
-use super::{Asking, Executor, Planned};
+use super::{Asking, Executor, Planned, Reached};
 use crate::{
     alarm::Alarm,
     profile::Trace,
@@ -57,10 +58,14 @@ pub(super) struct Round<'a> {
     open: BTreeMap<RequestId, Open>,
     parts: Vec<Part>,
     /// Answers that may come to count: `Disposition::Held`.
-    held: BTreeMap<RequestId, Part>,
+    held: BTreeMap<RequestId, (Part, Reached)>,
     trace: RoundTrace<'a>,
     /// What nodes said, for messages.
     reasons: Vec<String>,
+    /// Of a live graph, the places at which partitions were read.
+    reached: Reached,
+    /// An answer that was held back and now counts shows a partition at another place than the others.
+    is_torn: bool,
     /// Whether a node refused because its share of the answer is too large.
     too_large: bool,
     /// A node does not let this process ask it.
@@ -91,7 +96,7 @@ impl<'a> Round<'a> {
         trace: &'a mut Trace,
         in_parts: bool,
     ) -> Self {
-        let &Asking { topology, pinned, fan_out, options, deadline, .. } = asking;
+        let &Asking { topology, pinned, fan_out, options, deadline, reached, .. } = asking;
         let fleet = &executor.fleet;
         let how = execution_options(executor, asking, planned);
         Self {
@@ -107,6 +112,8 @@ impl<'a> Round<'a> {
             held: BTreeMap::new(),
             trace: RoundTrace::new(trace, fan_out.purpose, planned),
             reasons: Vec::new(),
+            reached: reached.clone(),
+            is_torn: false,
             too_large: false,
             denied: None,
             damaged: BTreeSet::new(),
@@ -181,7 +188,10 @@ impl<'a> Round<'a> {
                 Action::Cancel { request, end } => self.close(request, end, name_of(end)),
                 Action::Use { request } => {
                     self.trace.won(request);
-                    self.parts.extend(self.held.remove(&request));
+                    if let Some((part, points)) = self.held.remove(&request) {
+                        self.is_torn |= !self.reach(points);
+                        self.parts.push(part);
+                    }
                 }
                 Action::Refresh { epoch } => tracing::info!(%epoch, "a node knows a newer routing table"),
                 Action::Finish(ended) => outcome = Some(ended),

@@ -12,7 +12,7 @@ use kith_routing::{
     execution::{Disposition, Event, FailureClass, RequestId},
     load::{NodeReport, RequestEnd},
 };
-use kith_types::{ErrorCode, NodeId};
+use kith_types::{ErrorCode, NodeId, PartitionId};
 use kith_wire::v1;
 use tonic::Status;
 
@@ -49,7 +49,9 @@ impl Round<'_> {
         if class == FailureClass::Throttled {
             self.executor.note_quota(&self.pinned.name, node, v1::QuotaLeft::QuotaTight);
         }
-        if code.is_denial() || class == FailureClass::Throttled {
+        // Nodes of a live graph know its types better than whoever asks.
+        let is_told = class == FailureClass::BadRequest && self.pinned.pin.version().is_none();
+        if code.is_denial() || class == FailureClass::Throttled || is_told {
             self.denied = Some(QueryError::from_status(status));
         }
         self.reasons.push(format!("{node}: {}", status.message()));
@@ -73,6 +75,10 @@ impl Round<'_> {
         let Some((mut part, is_last)) = self.part_of(request, &mut reply, rest.is_some()) else {
             return self.on_malformed(request, node);
         };
+        let Some(points) = self.points_of(&reply) else { return self.on_malformed(request, node) };
+        if let Some(partition) = self.moved(&points) {
+            return self.on_moved(request, node, partition);
+        }
         match rest.filter(|_| !is_last) {
             Some(rest) => self.calls.push(calls::next_part(request, rest)),
             None => self.close(request, RequestEnd::Answered, "ok"),
@@ -87,7 +93,7 @@ impl Round<'_> {
         match self.execution.on(event, now) {
             Disposition::Ignored => return,
             Disposition::Held => {
-                self.held.insert(request, part);
+                self.held.insert(request, (part, points));
                 return;
             }
             Disposition::Accepted => {}
@@ -95,10 +101,19 @@ impl Round<'_> {
         }
         self.service_us = self.service_us.max(reply.service_us);
         self.trace.won(request);
+        self.reach(points);
         self.parts.push(part);
         if settled {
             let _ = self.execution.on(Event::Satisfied, now);
         }
+    }
+
+    /// A node read a partition at another place than the answers that count show it at. The next request names that place.
+    fn on_moved(&mut self, request: RequestId, node: NodeId, partition: PartitionId) {
+        self.reasons.push(format!("{node}: read partition {partition} at another place of its log"));
+        let class = FailureClass::OtherPosition;
+        self.close(request, RequestEnd::Answered, class.name());
+        let _ = self.execution.on(Event::Failed { request, class }, self.executor.fleet.now());
     }
 
     fn on_malformed(&mut self, request: RequestId, node: NodeId) {
@@ -125,11 +140,10 @@ impl Round<'_> {
         reply: &mut v1::EvaluateReply,
         more: bool,
     ) -> Option<(Part, bool)> {
-        let is_wrong_version = reply.served.iter().any(|served| served.version != self.pinned.version());
         let open = self.open.get_mut(&request)?;
         let owed = &open.keys[open.heard..];
         let value = value_of_reply(reply, owed.len()).ok()?;
-        if is_wrong_version || !answers(&value, owed.len(), more) {
+        if !answers(&value, owed.len(), more) {
             return None;
         }
         let count = value.records().map_or(owed.len(), Records::len);

@@ -1,7 +1,8 @@
 //! What a node is asked, and the request that asks it.
 
 use super::{Open, Round, calls::Outgoing};
-use kith_api::convert::workflow_to_wire;
+use kith_api::{convert::workflow_to_wire, topology::Pin};
+use kith_live::Ticket;
 use kith_ops::Scope;
 use kith_routing::execution::{Cause, RequestId};
 use kith_types::NodeId;
@@ -52,6 +53,7 @@ impl Round<'_> {
             trace_id: self.options.trace_id.clone(),
             workflow: workflow_to_wire(self.options.workflow),
             admitted: self.executor.admits,
+            ticket: self.options.ticket.as_ref().map(Ticket::to_bytes).unwrap_or_default().into(),
             ..Default::default()
         };
         let mut request = v1::EvaluateRequest {
@@ -63,6 +65,10 @@ impl Round<'_> {
             proofs: self.proofs,
             ..Default::default()
         };
+        if let Pin::Live { identity } = self.pinned.pin {
+            request.critical = self.options.critical;
+            request.pinned = self.pinned_points(identity).into();
+        }
         match &self.fan_out.scope {
             Scope::Keys(all) => request.keys = keys.iter().map(|&key| all[key as usize]).collect(),
             Scope::ByteKeys(all) => request.byte_keys = encode_keys(&all.select(keys)),

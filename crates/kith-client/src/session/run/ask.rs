@@ -17,7 +17,7 @@ impl Run<'_> {
         let (Some(lists), Some(question)) = (&session.inner.caches.lists, ListQuestion::of(fan_out)) else {
             return self.ask(fan_out).await;
         };
-        let at_hand = match self.options.cache {
+        let at_hand = match self.cache_mode() {
             CacheMode::Use => lists.read(&self.pinned, question.edge, question.keys),
             CacheMode::Refresh => vec![None; question.keys.len()],
             CacheMode::Bypass => return self.ask(fan_out).await,
@@ -36,10 +36,20 @@ impl Run<'_> {
 
     /// Asks the nodes.
     pub(crate) async fn ask(&mut self, fan_out: &FanOut) -> Result<Value, QueryError> {
-        let &mut Self { ref topology, ref pinned, options, operation, deadline, ref mut trace, .. } = self;
-        let asking = Asking { topology, pinned, fan_out, options, operation, deadline };
+        let &mut Self {
+            ref topology,
+            ref pinned,
+            ref reached,
+            options,
+            operation,
+            deadline,
+            ref mut trace,
+            ..
+        } = self;
+        let asking = Asking { topology, pinned, fan_out, options, operation, deadline, reached };
         let run = self.session.inner.executor.run(&asking, trace);
-        let RoundOutcome { value, missing, failures } = run.await?;
+        let RoundOutcome { value, missing, failures, reached } = run.await?;
+        self.reached = reached;
         self.missing.extend(missing);
         self.failures.extend(failures);
         Ok(value)
@@ -51,15 +61,24 @@ impl Run<'_> {
         fan_out: &FanOut,
         handing: &mut Handing,
     ) -> Result<Handed, QueryError> {
-        let &mut Self { ref topology, ref pinned, options, operation, deadline, ref mut trace, .. } = self;
-        let asking = Asking { topology, pinned, fan_out, options, operation, deadline };
+        let &mut Self {
+            ref topology,
+            ref pinned,
+            ref reached,
+            options,
+            operation,
+            deadline,
+            ref mut trace,
+            ..
+        } = self;
+        let asking = Asking { topology, pinned, fan_out, options, operation, deadline, reached };
         self.session.inner.executor.run_in_parts(&asking, trace, handing).await
     }
 
     /// Decides whom the nodes' fan-out would go to, without asking them.
     pub(crate) fn plan(&self, fan_out: &FanOut) -> Result<Planned, QueryError> {
-        let &Self { ref topology, ref pinned, options, operation, deadline, .. } = self;
-        let asking = Asking { topology, pinned, fan_out, options, operation, deadline };
+        let &Self { ref topology, ref pinned, ref reached, options, operation, deadline, .. } = self;
+        let asking = Asking { topology, pinned, fan_out, options, operation, deadline, reached };
         self.session.inner.executor.plan(&asking)
     }
 
@@ -76,14 +95,16 @@ impl Run<'_> {
         let reads = shares.iter().map(|share| {
             let mut trace = self.trace.beside();
             let (topology, operation, deadline) = (&*self.topology, self.operation, self.deadline);
+            let reached = &self.reached;
             async move {
-                let asking = Asking { topology, pinned: share, fan_out, options, operation, deadline };
+                let asking =
+                    Asking { topology, pinned: share, fan_out, options, operation, deadline, reached };
                 executor.run(&asking, &mut trace).await.map(|outcome| (outcome, trace))
             }
         });
         let reads = try_join_all(reads.collect::<Vec<_>>()).await?;
         let mut answers = Vec::with_capacity(reads.len());
-        for (RoundOutcome { value, missing, failures }, trace) in reads {
+        for (RoundOutcome { value, missing, failures, .. }, trace) in reads {
             self.missing.extend(missing);
             self.failures.extend(failures);
             self.trace.absorb(trace);

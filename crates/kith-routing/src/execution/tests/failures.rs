@@ -141,6 +141,7 @@ fn each_class_of_failure_is_met_in_its_way() {
         FailureClass::Connection,
         FailureClass::Timeout,
         FailureClass::VersionUnavailable { version },
+        FailureClass::OtherPosition,
         FailureClass::Damaged,
         FailureClass::Unsupported,
         FailureClass::Internal,

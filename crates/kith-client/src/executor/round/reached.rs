@@ -1,0 +1,86 @@
+//! Of a live graph, the places in the logs at which nodes read partitions. All answers of a query show each partition at one place.
+
+use super::{Reached, Round};
+use kith_api::topology::Pin;
+use kith_live::Ticket;
+use kith_types::PartitionId;
+use kith_wire::v1;
+
+impl Round<'_> {
+    /// The places that a reply was read at; none of a loaded graph or store. `None` if the reply does not tell, or is about
+    /// something else than was asked.
+    pub(super) fn points_of(&self, reply: &v1::EvaluateReply) -> Option<Reached> {
+        points_of(self.pinned.pin, &reply.served)
+    }
+
+    /// The first partition that was read at another place than it is at in answers that count.
+    pub(super) fn moved(&self, points: &Reached) -> Option<PartitionId> {
+        let mut moved = points.iter().filter(|(partition, point)| {
+            self.reached.get(partition).is_some_and(|reached| reached != *point)
+        });
+        moved.next().map(|(partition, _)| *partition)
+    }
+
+    /// Notes the places of an answer that counts. False if other answers show a partition at another place.
+    pub(super) fn reach(&mut self, points: Reached) -> bool {
+        let is_one_state = self.moved(&points).is_none();
+        for (partition, point) in points {
+            self.reached.entry(partition).or_insert(point);
+        }
+        is_one_state
+    }
+
+    /// The places at which further requests read, as requests carry them.
+    pub(super) fn pinned_points(&self, graph: u64) -> Vec<u8> {
+        match self.reached.is_empty() {
+            true => Vec::new(),
+            false => Ticket { graph, points: self.reached.clone() }.to_bytes(),
+        }
+    }
+}
+
+fn points_of(pin: Pin, served: &[v1::Served]) -> Option<Reached> {
+    match pin {
+        Pin::Version(version) => {
+            let is_it = |served: &v1::Served| served.version == version && served.ticket.is_empty();
+            served.iter().all(is_it).then(Reached::new)
+        }
+        Pin::Live { identity } => {
+            let [served] = served else { return None };
+            let ticket = Ticket::from_bytes(&served.ticket).ok()?;
+            (ticket.graph == identity).then_some(ticket.points)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_types::LogPoint;
+
+    fn ticket(graph: u64) -> Ticket {
+        Ticket { graph, points: Reached::from([(PartitionId(3), LogPoint::new(1, 9))]) }
+    }
+
+    fn live(ticket: &Ticket) -> v1::Served {
+        v1::Served { name: "g".to_owned(), version: 0, ticket: ticket.to_bytes().into() }
+    }
+
+    #[test]
+    fn a_reply_of_a_live_graph_tells_the_places_that_it_was_read_at() {
+        let pin = Pin::Live { identity: 7 };
+        assert_eq!(points_of(pin, &[live(&ticket(7))]), Some(ticket(7).points));
+        assert_eq!(points_of(pin, &[live(&ticket(8))]), None, "another graph");
+        assert_eq!(points_of(pin, &[v1::Served::of_version("g".to_owned(), 0)]), None);
+        assert_eq!(points_of(pin, &[]), None);
+    }
+
+    #[test]
+    fn a_reply_of_a_loaded_graph_is_of_the_version_that_was_asked() {
+        let pin = Pin::Version(4);
+        let version = |version| v1::Served::of_version("g".to_owned(), version);
+        assert_eq!(points_of(pin, &[version(4)]), Some(Reached::new()));
+        assert_eq!(points_of(pin, &[version(5)]), None);
+        assert_eq!(points_of(pin, &[live(&ticket(7))]), None);
+    }
+}

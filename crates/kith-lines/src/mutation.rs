@@ -1,0 +1,349 @@
+//! Writes to live graphs: the lines of `kith run`, and the arguments of `kith object` and `kith assoc`.
+
+use crate::error::LineError;
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use kith_api::QueryOptions;
+use kith_live::{Conditions, Mutation, Write, WriteId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::{marker::PhantomData, num::NonZeroU32, time::Duration};
+
+/// The fields of an object or association, as JSON.
+type Fields = Map<String, Value>;
+
+/// A write to a live graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WriteLine {
+    /// What it does.
+    pub operation: WriteOperation,
+    /// The graph, and the options that any write has.
+    pub options: WriteOptions,
+}
+
+/// What a write does, with its own fields. Field names are a contract: `docs/live-graph.md`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteOperation {
+    ObjectAdd(ObjectAdd),
+    ObjectUpdate(ObjectUpdate),
+    ObjectDelete(ObjectDelete),
+    AssocAdd(AssocAdd),
+    AssocDelete(AssocDelete),
+    AssocChangeType(AssocChangeType),
+}
+
+/// The writes of `kith object`.
+#[derive(Clone, Debug, PartialEq, Subcommand)]
+pub enum ObjectWrite {
+    /// Create an object
+    Add(ObjectAdd),
+    /// Replace some fields of an object
+    Update(ObjectUpdate),
+    /// Delete an object; its associations stay
+    Delete(ObjectDelete),
+}
+
+/// The writes of `kith assoc`.
+#[derive(Clone, Debug, PartialEq, Subcommand)]
+pub enum AssocWrite {
+    /// Create or overwrite an association, and its inverse if its type has one
+    Add(AssocAdd),
+    /// Delete an association, and its inverse if its type has one
+    Delete(AssocDelete),
+    /// Give an association another type
+    ChangeType(AssocChangeType),
+}
+
+/// Options of any write to a live graph.
+#[derive(Clone, Debug, Default, PartialEq, Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Write options")]
+#[serde(deny_unknown_fields)]
+pub struct WriteOptions {
+    /// The live graph
+    #[arg(short, long)]
+    pub graph: String,
+    /// Write only if the object or association has this version
+    #[arg(long, value_name = "VERSION")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub if_version: Option<u64>,
+    /// Write only if the object or association exists (true), or only if it does not (false)
+    #[arg(long, value_name = "BOOL")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub if_exists: Option<bool>,
+    /// A name for the write: repeating it within ten minutes returns the first outcome and writes nothing
+    #[arg(long, value_name = "TEXT")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_id: Option<String>,
+    /// Milliseconds that the write may take [default: the router's]
+    #[arg(long, value_name = "MS")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<NonZeroU32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectAdd {
+    /// The object type
+    #[arg(long = "type", value_name = "TYPE")]
+    #[serde(rename = "type")]
+    kind: String,
+    /// Its fields: a JSON object
+    #[arg(long, value_name = "JSON", value_parser = fields)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    data: Option<Fields>,
+    /// Its id, if it is imported [default: the graph chooses one]
+    #[arg(long, value_name = "ID", conflicts_with = "near")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<u64>,
+    /// An object whose partition it is to share
+    #[arg(long, value_name = "ID")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    near: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectUpdate {
+    /// The object
+    id: u64,
+    /// The fields to replace: a JSON object
+    #[arg(long, value_name = "JSON", value_parser = fields)]
+    data: Fields,
+}
+
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectDelete {
+    /// The object
+    id: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AssocAdd {
+    /// The object that the association leaves
+    #[arg(long, value_name = "ID")]
+    id1: u64,
+    /// The association type
+    #[arg(long = "type", value_name = "TYPE")]
+    #[serde(rename = "type")]
+    kind: String,
+    /// The object that it leads to
+    #[arg(long, value_name = "ID")]
+    id2: u64,
+    /// Its time, by convention in milliseconds since 1970 [default: now]
+    #[arg(long, value_name = "TIME")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    time: Option<u64>,
+    /// Its fields: a JSON object
+    #[arg(long, value_name = "JSON", value_parser = fields)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    data: Option<Fields>,
+}
+
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AssocDelete {
+    /// The object that the association leaves
+    #[arg(long, value_name = "ID")]
+    id1: u64,
+    /// The association type
+    #[arg(long = "type", value_name = "TYPE")]
+    #[serde(rename = "type")]
+    kind: String,
+    /// The object that it leads to
+    #[arg(long, value_name = "ID")]
+    id2: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AssocChangeType {
+    /// The object that the association leaves
+    #[arg(long, value_name = "ID")]
+    id1: u64,
+    /// The association type that it has
+    #[arg(long = "type", value_name = "TYPE")]
+    #[serde(rename = "type")]
+    kind: String,
+    /// The object that it leads to
+    #[arg(long, value_name = "ID")]
+    id2: u64,
+    /// The association type that it is to have
+    #[arg(long, value_name = "TYPE")]
+    new_type: String,
+}
+
+/// The fields of an object or association, from an argument.
+fn fields(text: &str) -> Result<Fields, String> {
+    match serde_json::from_str(text) {
+        Ok(crate::json::Distinct(Value::Object(fields))) => Ok(fields),
+        Ok(_) => Err("expected a JSON object, such as '{\"name\":\"Ada\"}'".to_owned()),
+        Err(error) => Err(format!("expected a JSON object: {error}")),
+    }
+}
+
+impl From<ObjectWrite> for WriteOperation {
+    fn from(write: ObjectWrite) -> Self {
+        match write {
+            ObjectWrite::Add(add) => WriteOperation::ObjectAdd(add),
+            ObjectWrite::Update(update) => WriteOperation::ObjectUpdate(update),
+            ObjectWrite::Delete(delete) => WriteOperation::ObjectDelete(delete),
+        }
+    }
+}
+
+impl From<AssocWrite> for WriteOperation {
+    fn from(write: AssocWrite) -> Self {
+        match write {
+            AssocWrite::Add(add) => WriteOperation::AssocAdd(add),
+            AssocWrite::Delete(delete) => WriteOperation::AssocDelete(delete),
+            AssocWrite::ChangeType(change) => WriteOperation::AssocChangeType(change),
+        }
+    }
+}
+
+impl WriteOperation {
+    fn mutation(self) -> Mutation {
+        let text = |fields: Map<String, Value>| Value::Object(fields).to_string();
+        match self {
+            WriteOperation::ObjectAdd(ObjectAdd { kind, data, id, near }) => {
+                Mutation::AddObject { kind, data: data.map(text), id, near }
+            }
+            WriteOperation::ObjectUpdate(ObjectUpdate { id, data }) => {
+                Mutation::UpdateObject { id, data: text(data) }
+            }
+            WriteOperation::ObjectDelete(ObjectDelete { id }) => Mutation::DeleteObject { id },
+            WriteOperation::AssocAdd(AssocAdd { id1, kind, id2, time, data }) => {
+                Mutation::AddAssociation { id1, kind, id2, time, data: data.map(text) }
+            }
+            WriteOperation::AssocDelete(AssocDelete { id1, kind, id2 }) => {
+                Mutation::DeleteAssociation { id1, kind, id2 }
+            }
+            WriteOperation::AssocChangeType(AssocChangeType { id1, kind, id2, new_type }) => {
+                Mutation::ChangeType { id1, kind, id2, new_kind: new_type }
+            }
+        }
+    }
+
+    /// The operation that does this; `None` if its data are not a JSON object.
+    fn of(mutation: &Mutation) -> Option<Self> {
+        let object = |data: &str| serde_json::from_str::<Map<String, Value>>(data).ok();
+        let optional =
+            |data: &Option<String>| data.as_ref().map_or(Some(None), |data| object(data).map(Some));
+        Some(match mutation.clone() {
+            Mutation::AddObject { kind, data, id, near } => {
+                WriteOperation::ObjectAdd(ObjectAdd { kind, data: optional(&data)?, id, near })
+            }
+            Mutation::UpdateObject { id, data } => {
+                WriteOperation::ObjectUpdate(ObjectUpdate { id, data: object(&data)? })
+            }
+            Mutation::DeleteObject { id } => WriteOperation::ObjectDelete(ObjectDelete { id }),
+            Mutation::AddAssociation { id1, kind, id2, time, data } => {
+                WriteOperation::AssocAdd(AssocAdd { id1, kind, id2, time, data: optional(&data)? })
+            }
+            Mutation::DeleteAssociation { id1, kind, id2 } => {
+                WriteOperation::AssocDelete(AssocDelete { id1, kind, id2 })
+            }
+            Mutation::ChangeType { id1, kind, id2, new_kind } => {
+                WriteOperation::AssocChangeType(AssocChangeType { id1, kind, id2, new_type: new_kind })
+            }
+        })
+    }
+
+    /// The ids that it names.
+    pub fn ids(&self) -> Vec<u64> {
+        match self {
+            WriteOperation::ObjectAdd(add) => add.id.into_iter().collect(),
+            WriteOperation::ObjectUpdate(ObjectUpdate { id, .. })
+            | WriteOperation::ObjectDelete(ObjectDelete { id }) => vec![*id],
+            WriteOperation::AssocAdd(AssocAdd { id1, id2, .. })
+            | WriteOperation::AssocDelete(AssocDelete { id1, id2, .. })
+            | WriteOperation::AssocChangeType(AssocChangeType { id1, id2, .. }) => vec![*id1, *id2],
+        }
+    }
+}
+
+impl WriteLine {
+    /// The line that asks for a write; `None` if there is no such line.
+    pub fn of(graph: &str, write: &Write, options: &QueryOptions) -> Option<Self> {
+        let operation = WriteOperation::of(&write.mutation)?;
+        let millis = |deadline: Duration| NonZeroU32::new(u32::try_from(deadline.as_millis()).ok()?);
+        let options = WriteOptions {
+            graph: graph.to_owned(),
+            if_version: write.conditions.if_version,
+            if_exists: write.conditions.if_exists,
+            write_id: write.write_id.as_ref().map(ToString::to_string),
+            deadline_ms: options.deadline.and_then(millis),
+        };
+        Some(Self { operation, options })
+    }
+
+    /// Converts it to the write of the client library.
+    ///
+    /// # Errors
+    /// `bad_request` if the write id is none.
+    pub fn write(&self) -> Result<Write, LineError> {
+        let write_id = self.options.write_id.as_deref().map(str::parse::<WriteId>).transpose();
+        let write_id =
+            write_id.map_err(|error| LineError::bad_request(format!("field `write_id`: {error}")))?;
+        let WriteOptions { if_version, if_exists, .. } = self.options;
+        Ok(Write {
+            mutation: self.operation.clone().mutation(),
+            conditions: Conditions { if_version, if_exists },
+            write_id,
+        })
+    }
+
+    /// Converts the options to those of the client library.
+    pub fn query_options(&self) -> QueryOptions {
+        let deadline = self.options.deadline_ms.map(|millis| Duration::from_millis(millis.get().into()));
+        QueryOptions { deadline, ..QueryOptions::default() }
+    }
+}
+
+/// Writes as subcommands of a command, each with the options of any write.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WriteCommand<W> {
+    /// The write.
+    pub line: WriteLine,
+    writes: PhantomData<W>,
+}
+
+impl<W: Subcommand + Into<WriteOperation>> Subcommand for WriteCommand<W> {
+    fn augment_subcommands(command: Command) -> Command {
+        let writes = W::augment_subcommands(Command::new("writes"));
+        let names = writes.get_subcommands().map(|write| write.get_name().to_owned());
+        names.fold(W::augment_subcommands(command), |command, name| {
+            command.mut_subcommand(name, |write| {
+                let about = write.get_about().cloned().unwrap_or_default();
+                WriteOptions::augment_args(write).about(about).long_about(None)
+            })
+        })
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        W::has_subcommand(name)
+    }
+}
+
+impl<W: Subcommand + Into<WriteOperation>> FromArgMatches for WriteCommand<W> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
+        let (_, own) = matches.subcommand().ok_or_else(missing)?;
+        let line = WriteLine {
+            operation: W::from_arg_matches(matches)?.into(),
+            options: WriteOptions::from_arg_matches(own)?,
+        };
+        Ok(Self { line, writes: PhantomData })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

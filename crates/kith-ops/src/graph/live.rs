@@ -1,0 +1,254 @@
+//! Reads of a live graph: objects by id, and associations of one list (TAO §3.3, §3.4).
+
+use super::{
+    ask::ask,
+    limits::{ASSOCIATION_IDS_MAX, OBJECT_IDS_MAX, within},
+};
+use crate::{
+    AssociationsAnswer, AssociationsEntry, GRAPH_BYTES_MAX, GraphAnswer, Input, ObjectEntry, OperationError,
+    Operator, Outline, Step, Value,
+};
+use kith_live::{AssociationAnswer, AssociationRead, ObjectAnswer, Select};
+use kith_types::FanOutKind;
+
+const OBJECTS: &str = "objects";
+const ASSOCIATIONS: &str = "associations";
+
+/// A query of objects under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Objects {
+    ids: Vec<u64>,
+    /// Those asked for: ascending, each once.
+    distinct: Vec<u64>,
+    is_single: bool,
+}
+
+impl Objects {
+    pub(super) fn new(ids: &[u64], is_single: bool) -> Result<Self, OperationError> {
+        let most = u64::try_from(OBJECT_IDS_MAX).unwrap_or(u64::MAX);
+        match is_single {
+            true => within("the number of ids", ids.len() as u64, 1, 1, "1")?,
+            false => within("the number of ids", ids.len() as u64, 0, most, "at most 100000")?,
+        }
+        Ok(Self { ids: ids.to_vec(), distinct: distinct(ids), is_single })
+    }
+
+    pub(super) fn step(&mut self, input: Input) -> Result<Step, OperationError> {
+        match input {
+            Input::Start if self.ids.is_empty() => Ok(Step::Done(GraphAnswer::Objects(Vec::new()))),
+            Input::Start => Ok(ask(OBJECTS, FanOutKind::NonUnion, self.distinct.clone(), Operator::Objects)),
+            Input::Value(Value::Objects(entries)) if entries.len() == self.distinct.len() => {
+                let object = |id: &u64| match entries.get(self.distinct.binary_search(id).ok()?)? {
+                    ObjectEntry::Found(object) => Some(object),
+                    ObjectEntry::Absent | ObjectEntry::Unanswered => None,
+                };
+                let objects = self.ids.iter().map(object);
+                // Each repeat of an id is another copy of its object.
+                let sizes = objects.clone().flatten().map(|object| object.data.len());
+                if GRAPH_BYTES_MAX < sizes.fold(0, usize::saturating_add) {
+                    return Err(OperationError::TooLarge { max: GRAPH_BYTES_MAX });
+                }
+                let mut objects = objects.map(Option::<&ObjectAnswer>::cloned);
+                Ok(Step::Done(match self.is_single {
+                    true => GraphAnswer::Object(objects.next().flatten()),
+                    false => GraphAnswer::Objects(objects.collect()),
+                }))
+            }
+            _ => Err(OperationError::WrongValue),
+        }
+    }
+
+    pub(super) fn outline(&self) -> Vec<Outline> {
+        let reach = if self.is_single { "the object" } else { "the objects" };
+        vec![Outline { purpose: OBJECTS, kind: Some(FanOutKind::NonUnion), reach, when: "" }]
+    }
+}
+
+/// A query of associations under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Associations {
+    id1: u64,
+    read: AssociationRead,
+}
+
+impl Associations {
+    pub(super) fn new(id1: u64, read: &AssociationRead) -> Result<Self, OperationError> {
+        let mut read = read.clone();
+        match &mut read.select {
+            Select::Ids { ids, .. } => {
+                let most = u64::try_from(ASSOCIATION_IDS_MAX).unwrap_or(u64::MAX);
+                within("the number of ids", ids.len() as u64, 0, most, "at most 100000")?;
+                *ids = distinct(ids);
+            }
+            Select::Range { limit: Some(0), .. } | Select::Times { limit: Some(0), .. } => {
+                within("the limit", 0, 1, u64::MAX, "at least 1")?;
+            }
+            Select::Count | Select::Range { .. } | Select::Times { .. } => {}
+        }
+        Ok(Self { id1, read })
+    }
+
+    pub(super) fn step(&mut self, input: Input) -> Result<Step, OperationError> {
+        match (input, &self.read.select) {
+            (Input::Start, Select::Ids { ids, .. }) if ids.is_empty() => Ok(Step::Done(self.unanswered())),
+            (Input::Start, _) => {
+                let plan = Operator::Associations(Box::new(self.read.clone()));
+                Ok(ask(ASSOCIATIONS, FanOutKind::SingleKey, vec![self.id1], plan))
+            }
+            (Input::Value(Value::Associations(entries)), select) => {
+                let Ok([entry]) = <[AssociationsEntry; 1]>::try_from(entries) else {
+                    return Err(OperationError::WrongValue);
+                };
+                Ok(Step::Done(match (entry, select) {
+                    (AssociationsEntry::Unanswered, _) => self.unanswered(),
+                    (AssociationsEntry::Answer(AssociationAnswer::Count(count)), Select::Count) => {
+                        GraphAnswer::AssociationCount(Some(count))
+                    }
+                    (AssociationsEntry::Answer(AssociationAnswer::Count(_)), _) | (_, Select::Count) => {
+                        return Err(OperationError::WrongValue);
+                    }
+                    (AssociationsEntry::Answer(AssociationAnswer::List { out, more }), select) => {
+                        let more = is_cut(select).then_some(more);
+                        GraphAnswer::Associations(AssociationsAnswer { out, more })
+                    }
+                }))
+            }
+            _ => Err(OperationError::WrongValue),
+        }
+    }
+
+    /// The answer if nobody told anything about the list, or if no association of it was asked for.
+    fn unanswered(&self) -> GraphAnswer {
+        match &self.read.select {
+            Select::Count => GraphAnswer::AssociationCount(None),
+            select => GraphAnswer::Associations(AssociationsAnswer {
+                out: Vec::new(),
+                more: is_cut(select).then_some(false),
+            }),
+        }
+    }
+
+    pub(super) fn outline(&self) -> Vec<Outline> {
+        let (purpose, kind) = (ASSOCIATIONS, Some(FanOutKind::SingleKey));
+        vec![Outline { purpose, kind, reach: "the object", when: "" }]
+    }
+}
+
+/// Whether the answer may lack associations that were asked for, because of a limit.
+fn is_cut(select: &Select) -> bool {
+    match select {
+        Select::Range { .. } | Select::Times { .. } => true,
+        Select::Ids { .. } | Select::Count => false,
+    }
+}
+
+fn distinct(ids: &[u64]) -> Vec<u64> {
+    let mut distinct = ids.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    distinct
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FanOut, Scope};
+    use kith_live::{ListedAssociation, Start};
+
+    fn object(id: u64) -> ObjectAnswer {
+        ObjectAnswer { id, kind: "user".to_owned(), version: 4, data: "{}".to_owned() }
+    }
+
+    fn asked(step: Result<Step, OperationError>) -> FanOut {
+        match step {
+            Ok(Step::FanOut(fan_out)) => fan_out,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn read(select: Select) -> AssociationRead {
+        AssociationRead { kind: "likes".to_owned(), select, with_data: false }
+    }
+
+    fn list(out: Vec<ListedAssociation>, more: bool) -> Input {
+        let answer = AssociationAnswer::List { out, more };
+        Input::Value(Value::Associations(vec![AssociationsEntry::Answer(answer)]))
+    }
+
+    #[test]
+    fn each_id_is_asked_once_and_answered_as_often_as_it_was_named() {
+        let mut machine = Objects::new(&[9, 4, 9, 7], false).expect("few ids");
+        let fan_out = asked(machine.step(Input::Start));
+        assert_eq!((fan_out.scope, fan_out.plan), (Scope::Keys(vec![4, 7, 9]), Operator::Objects));
+        let entries = vec![ObjectEntry::Absent, ObjectEntry::Unanswered, ObjectEntry::Found(object(9))];
+        let answer = machine.step(Input::Value(Value::Objects(entries)));
+        let objects = vec![Some(object(9)), None, Some(object(9)), None];
+        assert_eq!(answer, Ok(Step::Done(GraphAnswer::Objects(objects))));
+    }
+
+    #[test]
+    fn repeats_of_a_large_object_are_bounded() {
+        let mut machine = Objects::new(&[9; 65], false).expect("few ids");
+        let large = ObjectAnswer { data: "x".repeat(1 << 20), ..object(9) };
+        let answer = machine.step(Input::Value(Value::Objects(vec![ObjectEntry::Found(large)])));
+        assert_eq!(answer, Err(OperationError::TooLarge { max: GRAPH_BYTES_MAX }));
+    }
+
+    #[test]
+    fn a_single_object_is_answered_by_itself() {
+        let mut machine = Objects::new(&[9], true).expect("one id");
+        assert_eq!(asked(machine.step(Input::Start)).kind, FanOutKind::SingleKey);
+        let answer = machine.step(Input::Value(Value::Objects(vec![ObjectEntry::Found(object(9))])));
+        assert_eq!(answer, Ok(Step::Done(GraphAnswer::Object(Some(object(9))))));
+        assert!(Objects::new(&[], true).is_err() && Objects::new(&[1, 2], true).is_err());
+    }
+
+    #[test]
+    fn no_ids_are_answered_without_asking() {
+        let answer = Objects::new(&[], false).expect("no ids").step(Input::Start);
+        assert_eq!(answer, Ok(Step::Done(GraphAnswer::Objects(vec![]))));
+        let none = read(Select::Ids { ids: vec![], high: None, low: None });
+        let answer = Associations::new(1, &none).expect("no ids").step(Input::Start);
+        let empty = AssociationsAnswer { out: vec![], more: None };
+        assert_eq!(answer, Ok(Step::Done(GraphAnswer::Associations(empty))));
+    }
+
+    #[test]
+    fn only_pages_say_whether_more_follows() {
+        let one = ListedAssociation { id2: 3, time: 50, data: None };
+        let ids = Select::Ids { ids: vec![3, 8, 3], high: Some(60), low: None };
+        let range = Select::Range { start: Start::Index(0), limit: Some(1) };
+        for (select, more) in [(ids, None), (range, Some(true))] {
+            let mut machine = Associations::new(1, &read(select)).expect("a good read");
+            let fan_out = asked(machine.step(Input::Start));
+            assert_eq!((fan_out.scope, fan_out.kind), (Scope::Keys(vec![1]), FanOutKind::SingleKey));
+            let answer = machine.step(list(vec![one.clone()], true));
+            let expected = AssociationsAnswer { out: vec![one.clone()], more };
+            assert_eq!(answer, Ok(Step::Done(GraphAnswer::Associations(expected))));
+        }
+    }
+
+    #[test]
+    fn a_count_is_a_number_unless_nobody_answered() {
+        let mut machine = Associations::new(1, &read(Select::Count)).expect("a good read");
+        let entry = AssociationsEntry::Answer(AssociationAnswer::Count(7));
+        let counted = machine.step(Input::Value(Value::Associations(vec![entry])));
+        assert_eq!(counted, Ok(Step::Done(GraphAnswer::AssociationCount(Some(7)))));
+        let unanswered = machine.step(Input::Value(Value::Associations(vec![AssociationsEntry::Unanswered])));
+        assert_eq!(unanswered, Ok(Step::Done(GraphAnswer::AssociationCount(None))));
+        assert_eq!(machine.step(list(vec![], false)), Err(OperationError::WrongValue));
+    }
+
+    #[test]
+    fn reads_that_are_too_large_or_empty_are_refused() {
+        let many = vec![1; OBJECT_IDS_MAX + 1];
+        let refused =
+            |error: OperationError| matches!(error, OperationError::OutOfRange { got: 100_001, .. });
+        assert!(Objects::new(&many, false).is_err_and(refused));
+        let ids = read(Select::Ids { ids: many, high: None, low: None });
+        assert!(Associations::new(1, &ids).is_err_and(refused));
+        let none = read(Select::Times { high: None, low: None, limit: Some(0) });
+        let refused = |error| matches!(error, OperationError::OutOfRange { what: "the limit", got: 0, .. });
+        assert!(Associations::new(1, &none).is_err_and(refused));
+    }
+}

@@ -1,0 +1,209 @@
+//! Keeps the order of lines of `kith run` that name a common id, whatever the number of lines in flight: a line waits for
+//! earlier writes to an id that it names, and a write also for earlier reads. Reads show the writes that they waited for.
+
+use kith_lines::Line;
+use kith_live::Ticket;
+use kith_ops::Operand;
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
+use tokio::sync::watch;
+
+/// What has become of a line: nothing yet, or its end with the ticket of its write.
+type Ended = Option<Option<Ticket>>;
+
+/// A write that ended so long ago shows in every read, with or without its ticket: five times the time for which a replica
+/// answers without having asked the database.
+const FORGET_AFTER: Duration = Duration::from_secs(10);
+/// How many ids are remembered before those whose lines have ended long ago are looked for.
+const SWEEP_AT: usize = 4_096;
+
+/// The lines in flight, by the ids that they name.
+#[derive(Debug, Default)]
+pub struct Order {
+    ids: HashMap<(String, u64), Lines>,
+    sweep_at: usize,
+}
+
+/// The lines that name one id.
+#[derive(Debug)]
+struct Lines {
+    write: Option<watch::Receiver<Ended>>,
+    /// Reads since that write.
+    reads: Vec<watch::Receiver<Ended>>,
+    named: Instant,
+}
+
+/// The place of one line among the others.
+#[derive(Debug)]
+pub struct Turn {
+    before: Vec<watch::Receiver<Ended>>,
+    ended: watch::Sender<Ended>,
+}
+
+/// Parts of the names of all writes: a line without any of them is none.
+const WRITES: [&[u8]; 4] = [b"_add\"", b"_update\"", b"_delete\"", b"_change_type\""];
+
+/// Whether a line may be a write. Looked at before it is parsed: as long as there are no writes, lines need no order.
+pub fn may_write(line: &[u8]) -> bool {
+    WRITES.iter().any(|name| line.windows(name.len()).any(|part| part == *name))
+}
+
+impl Order {
+    /// The turn of a line about a live graph, or about a graph that may be one; `None` of any other. Lines must be given in their
+    /// order.
+    pub fn turn_of(&mut self, line: &Line) -> Option<Turn> {
+        match line {
+            Line::Write(write) => Some(self.turn(&write.options.graph, &write.operation.ids(), true)),
+            Line::Graph(question) => {
+                let ids = ids_of(&question.query().operand);
+                Some(self.turn(&question.options.graph, &ids, false))
+            }
+            Line::Batch(_) | Line::Compute(_) | Line::Aggregate(_) => None,
+        }
+    }
+
+    /// The turn of a line that names these ids of a graph.
+    fn turn(&mut self, graph: &str, ids: &[u64], writes: bool) -> Turn {
+        let (ended, end) = watch::channel(None);
+        let (mut before, now) = (Vec::new(), Instant::now());
+        for &id in ids {
+            let lines = self.ids.entry((graph.to_owned(), id)).or_insert_with(|| Lines {
+                write: None,
+                reads: Vec::new(),
+                named: now,
+            });
+            lines.named = now;
+            before.extend(lines.write.clone());
+            if writes {
+                before.append(&mut lines.reads);
+                lines.write = Some(end.clone());
+            } else {
+                lines.reads.retain(|read| read.borrow().is_none());
+                lines.reads.push(end.clone());
+            }
+        }
+        self.sweep(now);
+        Turn { before, ended }
+    }
+
+    /// Forgets ids whose lines have ended long ago.
+    fn sweep(&mut self, now: Instant) {
+        if self.ids.len() < self.sweep_at.max(SWEEP_AT) {
+            return;
+        }
+        let runs = |line: &watch::Receiver<Ended>| line.borrow().is_none();
+        self.ids.retain(|_, lines| {
+            let is_old = FORGET_AFTER < now.saturating_duration_since(lines.named);
+            !is_old || lines.write.iter().chain(&lines.reads).any(runs)
+        });
+        self.sweep_at = 2 * self.ids.len();
+    }
+}
+
+/// The ids of objects that a query of a graph names.
+fn ids_of(operand: &Operand) -> Vec<u64> {
+    match operand {
+        Operand::Connections { id }
+        | Operand::Entities { id, .. }
+        | Operand::Network { id, .. }
+        | Operand::Suggest { id, .. } => vec![*id],
+        Operand::Members { entity, .. } => vec![*entity],
+        Operand::Degree { ids, .. } => ids.clone(),
+        Operand::Objects { ids, .. } => ids.clone(),
+        Operand::Associations { id1, .. } => vec![*id1],
+        Operand::Edges(query) => vec![query.id],
+        Operand::Distance { from, to } => [*from].into_iter().chain(to.iter().copied()).collect(),
+        Operand::Path { from, to, .. } => vec![*from, *to],
+        Operand::Common { id, to, .. } => vec![*id, *to],
+    }
+}
+
+impl Turn {
+    /// Waits until the lines before have ended; the tickets of their writes, merged by graph.
+    pub async fn wait(&mut self) -> Vec<Ticket> {
+        let mut tickets: Vec<Ticket> = Vec::new();
+        for mut line in self.before.drain(..) {
+            // A line that was dropped before it ended has no ticket.
+            let Ok(ended) = line.wait_for(Option::is_some).await else { continue };
+            let Some(Some(ticket)) = &*ended else { continue };
+            match tickets.iter_mut().find(|known| known.graph == ticket.graph) {
+                Some(known) => known.merge(ticket),
+                None => tickets.push(ticket.clone()),
+            }
+        }
+        tickets
+    }
+
+    /// Lets the lines behind go on. `ticket` is that of the line's write.
+    pub fn end(self, ticket: Option<Ticket>) {
+        let _ = self.ended.send(Some(ticket));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+    use kith_types::{LogPoint, PartitionId};
+
+    fn ticket(position: u64) -> Ticket {
+        let mut ticket = Ticket::new(7);
+        ticket.require(PartitionId(1), LogPoint::new(1, position));
+        ticket
+    }
+
+    /// Whether a line may begin now; its tickets.
+    fn begins(turn: &mut Turn) -> Option<Vec<Ticket>> {
+        turn.wait().now_or_never()
+    }
+
+    #[test]
+    fn a_read_waits_for_the_write_before_it_and_shows_it() {
+        let mut order = Order::default();
+        let mut write = order.turn("g", &[1, 2], true);
+        let mut read = order.turn("g", &[2], false);
+        assert_eq!(begins(&mut write), Some(vec![]));
+        let waiting = read.before[0].clone();
+        assert!(waiting.borrow().is_none());
+        write.end(Some(ticket(5)));
+        assert_eq!(begins(&mut read), Some(vec![ticket(5)]));
+    }
+
+    #[test]
+    fn a_write_waits_for_reads_and_writes_before_it_and_reads_do_not_wait_for_reads() {
+        let mut order = Order::default();
+        let (mut one, mut two) = (order.turn("g", &[1], false), order.turn("g", &[1], false));
+        assert_eq!((begins(&mut one), begins(&mut two)), (Some(vec![]), Some(vec![])));
+        let write = order.turn("g", &[1], true);
+        assert_eq!(write.before.len(), 2);
+        let next = order.turn("g", &[1], true);
+        assert_eq!(next.before.len(), 1, "the write before has waited for the reads");
+    }
+
+    #[test]
+    fn other_ids_and_other_graphs_do_not_wait() {
+        let mut order = Order::default();
+        let _write = order.turn("g", &[1], true);
+        assert_eq!(begins(&mut order.turn("g", &[2], true)), Some(vec![]));
+        assert_eq!(begins(&mut order.turn("h", &[1], true)), Some(vec![]));
+        assert_eq!(begins(&mut order.turn("g", &[], true)), Some(vec![]));
+    }
+
+    #[test]
+    fn a_line_that_names_an_id_twice_does_not_wait_for_itself() {
+        let mut order = Order::default();
+        let mut twice = order.turn("g", &[1, 1], true);
+        twice.before.clear();
+        twice.end(None);
+        assert_eq!(begins(&mut order.turn("g", &[1], false)), Some(vec![]));
+    }
+
+    #[test]
+    fn a_line_that_never_ends_does_not_hold_up_the_others() {
+        let mut order = Order::default();
+        drop(order.turn("g", &[1], true));
+        assert_eq!(begins(&mut order.turn("g", &[1], true)), Some(vec![]));
+    }
+}

@@ -1,0 +1,83 @@
+//! Objects and associations as JSON. Their fields are printed as the node wrote them.
+
+use super::wrong_kind;
+use crate::failure::Failure;
+use kith_live::{ListedAssociation, ObjectAnswer};
+use kith_ops::AssociationsAnswer;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// An object.
+#[derive(Clone, Debug, Serialize)]
+pub struct Object {
+    pub id: u64,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub version: u64,
+    pub data: Box<RawValue>,
+}
+
+/// Associations of one list, newest first.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Associations {
+    pub out: Vec<Association>,
+    /// Whether further ones follow; left out of answers that have no pages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more: Option<bool>,
+}
+
+/// An association: a list of its other end, its time and, if they were asked for, its fields.
+#[derive(Clone, Debug)]
+pub struct Association {
+    pub id2: u64,
+    pub time: u64,
+    pub data: Option<Box<RawValue>>,
+}
+
+impl Serialize for Association {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.data {
+            None => (self.id2, self.time).serialize(serializer),
+            Some(data) => (self.id2, self.time, data).serialize(serializer),
+        }
+    }
+}
+
+impl PartialEq for Object {
+    fn eq(&self, other: &Self) -> bool {
+        let words = |object: &Self| (object.id, object.kind.clone(), object.version);
+        words(self) == words(other) && self.data.get() == other.data.get()
+    }
+}
+
+impl PartialEq for Association {
+    fn eq(&self, other: &Self) -> bool {
+        let text = |association: &Self| association.data.as_ref().map(|data| data.get().to_owned());
+        (self.id2, self.time) == (other.id2, other.time) && text(self) == text(other)
+    }
+}
+
+impl Object {
+    /// # Errors
+    /// `internal` if its fields are not JSON.
+    pub(super) fn of(object: ObjectAnswer) -> Result<Self, Failure> {
+        let ObjectAnswer { id, kind, version, data } = object;
+        Ok(Self { id, kind, version, data: fields(data)? })
+    }
+}
+
+impl Associations {
+    /// # Errors
+    /// `internal` if fields are not JSON.
+    pub(super) fn of(answer: AssociationsAnswer) -> Result<Self, Failure> {
+        let association = |ListedAssociation { id2, time, data }| {
+            Ok(Association { id2, time, data: data.map(fields).transpose()? })
+        };
+        let out: Result<_, Failure> = answer.out.into_iter().map(association).collect();
+        Ok(Self { out: out?, more: answer.more })
+    }
+}
+
+fn fields(text: String) -> Result<Box<RawValue>, Failure> {
+    RawValue::from_string(text).map_err(|error| wrong_kind(&format!("fields that are not JSON: {error}")))
+}
