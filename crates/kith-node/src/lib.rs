@@ -41,6 +41,7 @@ use throttle::Throttle;
 
 use crate::load::LoadCounter;
 use evaluator::Evaluator;
+use kith_database::Reach;
 use kith_doors::{Backend, Doors, OpenDoors};
 use kith_metadata::MetadataStore;
 use kith_net::{
@@ -222,7 +223,11 @@ fn evaluator(
         topology: topology.clone(),
         metadata: Arc::clone(metadata),
         transport: TransportKind::default().build(options.security.dialer()),
-        dialer: options.security.dialer().clone(),
+        databases: Reach {
+            locate: topology::database_addresses(topology.clone()),
+            dialer: options.security.dialer().clone(),
+            password_file: options.database_password_file.clone(),
+        },
         stop: stop.clone(),
     });
     Evaluator {

@@ -32,6 +32,8 @@ pub struct NodeOptions {
     pub fetch_p99: Option<f64>,
     /// Bytes of a new version that are brought into memory before it serves, if there is room.
     pub warm_bytes: u64,
+    /// A file with the password for servers that hold live graphs; `None`: the environment has it, or they need none.
+    pub database_password_file: Option<PathBuf>,
     /// How its connections are bounded.
     pub connections: ConnectionSettings,
     /// Who may speak to it, and who it is to others.

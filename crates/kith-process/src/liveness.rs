@@ -79,6 +79,15 @@ impl ProcessId {
         }
     }
 
+    /// The id of a process with databases.
+    pub fn database(database: u32) -> Self {
+        Self {
+            name: format!("database {database}"),
+            key: keys::database(database),
+            live_key: keys::live_database(database),
+        }
+    }
+
     /// Waits until no other process has this id. `addr` is the address at which this process will listen. A holder of the id
     /// with the same address does not count, because it is gone once this process listens there. If the metadata store cannot
     /// be reached, this does not wait.

@@ -79,6 +79,15 @@ fn rebalance_of(snapshot: &Snapshot) -> Result<Option<String>, DocumentError> {
     Ok(None)
 }
 
+/// Finds the address of a process with databases by its id, in the topology as it is at the time of the call.
+pub fn database_addresses(topology: TopologyReceiver) -> Arc<dyn Fn(u32) -> Option<String> + Send + Sync> {
+    Arc::new(move |database| {
+        let topology = topology.borrow();
+        let document = topology.databases.iter().find(|document| document.database == database)?;
+        Some(document.addr.clone())
+    })
+}
+
 fn decode_under<D: Document>(snapshot: &Snapshot, prefix: &str) -> Result<Vec<D>, DocumentError> {
     let entries = snapshot.entries.iter().filter(|entry| entry.key.starts_with(prefix));
     entries.map(|entry| D::decode(&entry.value)).collect()

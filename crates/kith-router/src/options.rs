@@ -24,6 +24,8 @@ pub struct RouterOptions {
     pub data: PathBuf,
     /// How it answers.
     pub settings: RouterSettings,
+    /// A file with the password for servers that hold live graphs; `None`: the environment has it, or they need none.
+    pub database_password_file: Option<PathBuf>,
     /// How its connections are bounded.
     pub connections: ConnectionSettings,
     /// Who may speak to it, and who it is to others.

@@ -52,7 +52,9 @@ pub(super) fn admin(
     );
     take_care(stores.clone(), stop.clone());
     assign_leaders(Arc::clone(&metadata), documents.clone(), stop.clone());
-    let live = LiveGraphStore::new(metadata, documents.clone(), Databases::default());
+    let password_file = options.database_password_file.clone();
+    let databases = Databases::new(documents.clone(), dialer.clone(), password_file);
+    let live = LiveGraphStore::new(metadata, documents.clone(), databases);
     let (session, counters) = (graph.session.clone(), Arc::clone(&graph.pipeline.counters));
     let view = Arc::new(View { session, counters });
     Admin { stores, live, rebalancer, topology: documents, freshness, dialer, stop, view }

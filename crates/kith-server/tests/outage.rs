@@ -40,6 +40,7 @@ async fn a_node_starts_and_serves_while_the_metadata_store_is_away() {
         fetch_rate: None,
         fetch_p99: None,
         warm_bytes: NodeOptions::WARM_BYTES_DEFAULT,
+        database_password_file: None,
         connections: Default::default(),
         security: Default::default(),
     };
@@ -87,6 +88,7 @@ async fn a_node_that_never_saw_a_topology_says_so() {
         fetch_rate: None,
         fetch_p99: None,
         warm_bytes: NodeOptions::WARM_BYTES_DEFAULT,
+        database_password_file: None,
         connections: Default::default(),
         security: Default::default(),
     };

@@ -12,7 +12,7 @@ use crate::{
     output::{self, Format},
     read::{self, GetFlags, MultiGetFlags},
     run, schema,
-    serve::{DevArgs, NodeArgs, RouterArgs},
+    serve::{DatabaseArgs, DevArgs, NodeArgs, RouterArgs},
     sim, store,
 };
 use anyhow::Context;
@@ -98,6 +98,8 @@ pub enum Command {
     Node(Box<NodeArgs>),
     /// Run a router, which answers the queries of clients and caches networks
     Router(Box<RouterArgs>),
+    /// Run a database process, which keeps the rows of live graphs in files
+    Database(Box<DatabaseArgs>),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -137,6 +139,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Dev(args) => args.run(output, target.ready_file),
         Command::Node(args) => args.run(target.security),
         Command::Router(args) => args.run(target.security),
+        Command::Database(args) => args.run(target.security),
         Command::Completions { shell } => completions(shell),
         Command::Man { folder } => manual(&folder),
     }
@@ -190,6 +193,7 @@ fn asks(command: &Command) -> bool {
         | Command::Dev(_)
         | Command::Node(_)
         | Command::Router(_)
+        | Command::Database(_)
         | Command::Completions { .. }
         | Command::Man { .. } => false,
     }

@@ -60,6 +60,7 @@ impl<'c> Started<'c> {
             doors: vec![(local, Arc::new(Line))],
             data: cluster.folder.path().join("router-9"),
             settings: RouterSettings::default(),
+            database_password_file: None,
             connections: ConnectionSettings { open_max: Some(OPEN_MAX), ..ConnectionSettings::default() },
             security: security(cluster),
         };
@@ -118,6 +119,7 @@ async fn node(cluster: &Secured, stop: CancellationToken) -> Node {
         fetch_rate: None,
         fetch_p99: None,
         warm_bytes: 0,
+        database_password_file: None,
         connections: ConnectionSettings::default(),
         security: security(cluster),
     };

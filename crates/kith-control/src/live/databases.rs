@@ -1,23 +1,32 @@
 //! The databases of live graphs, as far as creating them goes.
 
-use kith_database::{DatabaseError, GraphIdentity, MysqlDatabase, MysqlOptions, MysqlTarget};
-use kith_process::topology::TopologyReceiver;
+use kith_database::{DatabaseError, GraphIdentity, Reach, Storage, StorageError};
+use kith_net::security::Dialer;
+use kith_process::topology::{TopologyReceiver, database_addresses};
 use kith_types::ErrorCode;
 use kith_wire::documents::{LiveGraphDocument, TopologyDocument};
+use std::path::PathBuf;
 use tonic::Status;
 
 /// Where databases of live graphs can be created.
-#[derive(Clone, Default)]
-pub struct Databases {}
+#[derive(Clone)]
+pub struct Databases {
+    reach: Reach,
+}
 
 impl Databases {
+    /// The database processes of the cluster, and servers that take the password in `password_file`.
+    pub fn new(topology: TopologyReceiver, dialer: Dialer, password_file: Option<PathBuf>) -> Self {
+        Self { reach: Reach { locate: database_addresses(topology), dialer, password_file } }
+    }
+
     /// Where the rows of a new graph are if nobody says: in the first database process of the cluster.
     ///
     /// # Errors
     /// If there is none.
     pub(super) fn default_storage(&self, topology: &TopologyDocument) -> Result<String, Status> {
         let first = topology.databases.iter().map(|database| database.database).min();
-        first.map(|database| format!("database:{database}")).ok_or_else(|| {
+        first.map(|database| Storage::Process(database).to_string()).ok_or_else(|| {
             let message = "the cluster has no database process";
             let help = "start one (`kith database`), or name a server with --storage mysql://USER@HOST:PORT/DATABASE";
             kith_wire::status(ErrorCode::DatabaseUnavailable, message, help)
@@ -26,8 +35,8 @@ impl Databases {
 
     /// Refuses a text that names no database.
     pub(super) fn check(&self, storage: &str) -> Result<(), Status> {
-        MysqlTarget::parse(storage, None).map(drop).map_err(|error| {
-            let help = "use mysql://USER@HOST:PORT/DATABASE, or leave --storage out";
+        storage.parse::<Storage>().map(drop).map_err(|error| {
+            let help = "use database:ID or mysql://USER@HOST:PORT/DATABASE, or leave --storage out";
             kith_wire::status(ErrorCode::BadRequest, error.to_string(), help)
         })
     }
@@ -37,10 +46,13 @@ impl Databases {
         &self,
         document: &LiveGraphDocument,
         identity: GraphIdentity,
-        _topology: &TopologyReceiver,
     ) -> Result<(), DatabaseError> {
-        let target = MysqlTarget::parse(&document.storage, None)
-            .map_err(|error| DatabaseError::Invalid { detail: error.to_string() })?;
-        MysqlDatabase::create(target, identity, MysqlOptions::default()).await.map(drop)
+        let storage: Storage = document
+            .storage
+            .parse()
+            .map_err(|error: StorageError| DatabaseError::Invalid { detail: error.to_string() })?;
+        let created = storage.create(&document.name, identity, &self.reach).await?;
+        created.close().await;
+        Ok(())
     }
 }

@@ -156,7 +156,7 @@ impl LiveGraphStore {
                 return Err(kith_wire::status(ErrorCode::NameTaken, message, "choose another name"));
             }
         };
-        if let Err(error) = self.databases.create(&document, identity, &self.topology).await {
+        if let Err(error) = self.databases.create(&document, identity).await {
             let condition = Condition { key: live.clone(), revision };
             // If this fails too, applying the schema again creates the database.
             let _ = self.commit(vec![condition], Write::delete(live)).await;
@@ -185,7 +185,7 @@ impl LiveGraphStore {
         if request.dry_run {
             return Ok(applied);
         }
-        let created = self.databases.create(&document, self.identity(&types)?, &self.topology).await;
+        let created = self.databases.create(&document, self.identity(&types)?).await;
         created.map_err(|error| no_database(&error))?;
         if applied.changes.is_empty() {
             return Ok(applied);

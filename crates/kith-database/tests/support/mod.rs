@@ -4,6 +4,7 @@
 
 pub mod mariadb;
 pub mod proxy;
+pub mod served;
 pub mod twin;
 
 use kith_database::{
@@ -15,6 +16,7 @@ use kith_live::{
 };
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
 use mariadb::MariaDb;
+use served::Served;
 use std::{future::Future, sync::Arc};
 use twin::Twin;
 
@@ -37,6 +39,11 @@ pub async fn each<F: Future<Output = ()>>(claim: impl Fn(Arc<dyn Database>) -> F
     let file = folder.path().join("graph.sqlite");
     let created = SqliteDatabase::create(&file, identity(), SqliteOptions::default());
     claim(Arc::new(created.expect("a new file"))).await;
+    eprintln!("a database process");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let served = Served::start(folder.path()).await;
+    claim(Arc::new(served.create().await)).await;
+    served.end().await;
     let server = MariaDb::shared().await;
     for statements_together in [true, false] {
         eprintln!("MariaDB, statements together: {statements_together}");

@@ -7,7 +7,6 @@ mod errors;
 mod evaluate;
 mod graph;
 mod lead;
-mod open;
 mod read;
 mod registry;
 mod tail;

@@ -1,12 +1,10 @@
 //! The live graphs of a node, as the metadata name them.
 
-use super::{
-    graph::{LiveGraph, LiveGraphParts},
-    open::Opener,
-};
+use super::graph::{LiveGraph, LiveGraphParts};
+use kith_database::{GraphIdentity, Reach, Storage, StorageError};
 use kith_live::{GraphTypes, TypesDocument};
 use kith_metadata::MetadataStore;
-use kith_net::{security::Dialer, transport::Transport};
+use kith_net::transport::Transport;
 use kith_process::topology::TopologyReceiver;
 use kith_types::{NodeId, PartitionCount};
 use kith_wire::documents::{LiveGraphDocument, TopologyDocument};
@@ -28,7 +26,7 @@ pub(crate) struct Surroundings {
     pub topology: TopologyReceiver,
     pub metadata: Arc<dyn MetadataStore>,
     pub transport: Arc<dyn Transport>,
-    pub dialer: Dialer,
+    pub databases: Reach,
     pub stop: CancellationToken,
 }
 
@@ -104,9 +102,10 @@ impl LiveGraphs {
         }
         let count =
             PartitionCount::new(topology.cluster.partitions).ok_or("the cluster has no partitions")?;
-        let opener = Opener { topology, dialer: &around.dialer };
-        let database =
-            opener.open(document, types.identity, count).await.map_err(|error| error.to_string())?;
+        let storage: Storage = document.storage.parse().map_err(|error: StorageError| error.to_string())?;
+        let identity = GraphIdentity { graph: types.identity, partitions: count };
+        let opened = storage.open(&document.name, identity, &around.databases).await;
+        let database = opened.map_err(|error| error.to_string())?;
         let graph = LiveGraph::start(LiveGraphParts {
             name: document.name.clone(),
             node: around.node,

@@ -57,6 +57,7 @@ fn node_options(options: &DevOptions, folder: &Path, topology: &TopologyDocument
         fetch_rate: options.fetch_rate,
         fetch_p99: options.fetch_p99,
         warm_bytes: NodeOptions::WARM_BYTES_DEFAULT,
+        database_password_file: None,
         connections: options.connections,
         security: Security::default(),
     }
@@ -81,6 +82,7 @@ fn router_options(
         doors: Vec::new(),
         data: folder.join(format!("router-{router:03}")),
         settings: options.router.clone(),
+        database_password_file: None,
         connections: options.connections,
         security: Security::default(),
     }

@@ -1,10 +1,10 @@
-//! The one file of a cluster's machines: every flag of `kith node`, `kith router` and `kith cluster create` is a key of
-//! the same name. Flags beat the file; keys that nobody knows are errors (docs/design/0007-etcd.md).
+//! The one file of a cluster's machines: every flag of `kith node`, `kith router`, `kith database` and `kith cluster create`
+//! is a key of the same name. Flags beat the file; keys that nobody knows are errors (docs/design/0007-etcd.md).
 
 use super::{
     FetchP99, FetchRate, PlacementFlag, ReplyMemory, ScrubRate, WarmBytes,
     metadata::MetadataFlags,
-    own::{NodeEntry, Own, RouterEntry, choose},
+    own::{DatabaseEntry, NodeEntry, Own, RouterEntry, choose},
 };
 use crate::failure::Failure;
 use kith_client::SessionSettings;
@@ -47,6 +47,9 @@ pub struct ConfigFile {
     reply_memory: Option<ReplyMemory>,
     threads: Option<NonZeroU16>,
 
+    // Of all nodes and routers.
+    database_password_file: Option<PathBuf>,
+
     // Of `kith cluster create`.
     pub placement: Option<PlacementFlag>,
     pub groups: Option<u32>,
@@ -65,6 +68,8 @@ pub struct ConfigFile {
     node: Vec<NodeEntry>,
     /// What each router has of its own.
     router: Vec<RouterEntry>,
+    /// What each database has of its own.
+    database: Vec<DatabaseEntry>,
 
     // Of all routers.
     session: SessionSettings,
@@ -137,6 +142,11 @@ impl ConfigFile {
         }
     }
 
+    /// A file with the password for servers that hold live graphs.
+    pub fn database_password_file(&self) -> Option<&Path> {
+        self.database_password_file.as_deref()
+    }
+
     /// How routers answer.
     pub fn router_settings(&self) -> RouterSettings {
         RouterSettings {
@@ -175,10 +185,21 @@ impl ConfigFile {
     /// # Errors
     /// If the file does not say which router is meant, or does not have it.
     pub fn router(&self, id: Option<u32>) -> Result<Own, Failure> {
-        let owns: Vec<Own> = self.router.iter().cloned().map(Own::from).collect();
-        // Without a file, or one that names no routers, there is one, as ever.
+        self.by_id(self.router.iter().cloned().map(Own::from).collect(), id, "[[router]]")
+    }
+
+    /// What the database of this id has of its own; without an id, the only database there is.
+    ///
+    /// # Errors
+    /// If the file does not say which database is meant, or does not have it.
+    pub fn database(&self, id: Option<u32>) -> Result<Own, Failure> {
+        self.by_id(self.database.iter().cloned().map(Own::from).collect(), id, "[[database]]")
+    }
+
+    fn by_id(&self, owns: Vec<Own>, id: Option<u32>, section: &str) -> Result<Own, Failure> {
+        // Without a file, or one that has no such section, there is one such process.
         let id = if owns.is_empty() { id.or(Some(0)) } else { id };
-        let mut own = choose(owns, id, "--id", "[[router]]")?;
+        let mut own = choose(owns, id, "--id", section)?;
         own.threads = own.threads.or(self.threads);
         Ok(own)
     }
@@ -241,7 +262,7 @@ mod tests {
         let none = ConfigFile::default();
         assert_eq!(none.node(Some(7)).unwrap(), Own { id: 7, ..Own::default() });
         assert_eq!(none.node(None).unwrap_err().message, "--node is missing");
-        assert_eq!(none.router(None).unwrap().id, 0);
+        assert_eq!([none.router(None), none.database(None)].map(|own| own.unwrap().id), [0, 0]);
     }
 
     #[test]
@@ -252,7 +273,8 @@ mod tests {
             Ok(_) => true,
         };
         assert!(!is_key("lissen = {}") && !is_key("[[node]]\nlissen = {}"));
-        for (path, section) in [("node", "[[node]]\n"), ("router", "[[router]]\n"), ("cluster create", "")] {
+        let roles = [("node", "[[node]]\n"), ("router", "[[router]]\n"), ("database", "[[database]]\n")];
+        for (path, section) in roles.into_iter().chain([("cluster create", "")]) {
             let command = path.split(' ').fold(&all, |command, name| command.find_subcommand(name).unwrap());
             let flags: Vec<&str> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
             assert!(flags.contains(&"metadata") && flags.contains(&"etcd-ca"), "{flags:?}");
@@ -269,6 +291,7 @@ mod tests {
             ("metdata = \"etcd://a:1\"\n", "metdata", "metadata"),
             ("[[node]]\nnode = 1\nlissen = \"a:1\"\n", "lissen", "listen"),
             ("[[router]]\nid = 1\ncache = 1\n", "cache", "listen"),
+            ("[[database]]\nid = 1\nresp = \"a:1\"\n", "resp", "listen"),
             ("[cache]\nbites = 3\n", "bites", "bytes"),
         ] {
             let told = file(text).unwrap_err();

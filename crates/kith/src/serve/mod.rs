@@ -1,8 +1,9 @@
-//! The commands that serve: `kith dev`, `kith node`, `kith router`; and `kith cluster create`, whose file they share.
+//! The commands that serve: `kith dev`, `kith node`, `kith router`, `kith database`; and `kith cluster create`, whose file they share.
 
 mod amounts;
 mod config;
 mod create;
+mod database;
 mod detach;
 mod dev;
 mod metadata;
@@ -11,6 +12,7 @@ mod process;
 
 pub use amounts::{FetchRate, PlacementFlag, fetch_rate};
 pub use create::{CreateFlags, CreateReply};
+pub use database::DatabaseArgs;
 pub use dev::DevArgs;
 pub use process::{NodeArgs, RouterArgs};
 

@@ -66,6 +66,19 @@ pub struct RouterEntry {
     end_with_stdin: bool,
 }
 
+/// An entry `[[database]]` of the file.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct DatabaseEntry {
+    id: u32,
+    listen: Option<SocketAddr>,
+    http: Option<SocketAddr>,
+    threads: Option<NonZeroU16>,
+    data: Option<PathBuf>,
+    #[serde(default)]
+    end_with_stdin: bool,
+}
+
 impl NodeEntry {
     /// The node, and where it is.
     pub fn labels(&self) -> (u32, Labels) {
@@ -108,6 +121,20 @@ impl From<RouterEntry> for Own {
             data: entry.data,
             end_with_stdin: entry.end_with_stdin,
             record: entry.record,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<DatabaseEntry> for Own {
+    fn from(entry: DatabaseEntry) -> Self {
+        Self {
+            id: entry.id,
+            listen: entry.listen,
+            http: entry.http,
+            threads: entry.threads,
+            data: entry.data,
+            end_with_stdin: entry.end_with_stdin,
             ..Self::default()
         }
     }

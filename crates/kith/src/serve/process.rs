@@ -25,7 +25,7 @@ use kith_router::{Router, RouterOptions};
 use std::{
     net::{Ipv4Addr, SocketAddr},
     num::NonZeroU16,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -34,11 +34,11 @@ const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr
 
 /// What every serving process needs. Each flag but `--config` is a key of its file too.
 #[derive(Args, Debug)]
-struct ProcessArgs {
+pub(super) struct ProcessArgs {
     /// Configuration file of the cluster's machines (TOML); docs/operating/machines.md lists its keys. Flags override
     /// it
     #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
+    pub config: Option<PathBuf>,
     /// Where the metadata is.
     #[command(flatten)]
     metadata: MetadataFlags,
@@ -49,12 +49,9 @@ struct ProcessArgs {
     /// Address for /healthz, /readyz and /metrics; port 0 takes a free one [default: 127.0.0.1:0]
     #[arg(long, value_name = "HOST:PORT")]
     http: Option<SocketAddr>,
-    /// Address for Redis clients (RESP); port 0 takes a free one [default: none; Redis clients are not served]
-    #[arg(long, value_name = "HOST:PORT")]
-    resp: Option<SocketAddr>,
     /// Threads that answer requests [default: one per processor]
     #[arg(long, value_name = "N")]
-    threads: Option<NonZeroU16>,
+    pub threads: Option<NonZeroU16>,
     /// Data directory of this process
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
@@ -85,6 +82,29 @@ struct ProcessArgs {
     /// Exit when standard input ends, so that a supervisor's children exit with it
     #[arg(long)]
     end_with_stdin: bool,
+}
+
+/// What nodes and routers have in common beyond what every process needs.
+#[derive(Args, Debug)]
+struct ServingArgs {
+    /// Address for Redis clients (RESP); port 0 takes a free one [default: none; Redis clients are not served]
+    #[arg(long, value_name = "HOST:PORT")]
+    resp: Option<SocketAddr>,
+    /// File whose first line is the password for servers that hold live graphs (mysql://…) [default: the environment
+    /// variable KITH_DATABASE_PASSWORD, if it is set]
+    #[arg(long, value_name = "FILE")]
+    database_password_file: Option<PathBuf>,
+}
+
+impl ServingArgs {
+    /// With what the file says.
+    fn over(self, file: &ConfigFile, own: &Own) -> Result<Self, Failure> {
+        let resp = self.resp.or(own.resp);
+        resp.map_or(Ok(()), |addr| check_address("resp", addr))?;
+        let database_password_file =
+            self.database_password_file.or_else(|| file.database_password_file().map(Path::to_owned));
+        Ok(Self { resp, database_password_file })
+    }
 }
 
 /// Run a node, which serves partitions
@@ -121,6 +141,8 @@ pub struct NodeArgs {
     region: Option<String>,
     #[command(flatten)]
     process: ProcessArgs,
+    #[command(flatten)]
+    serving: ServingArgs,
 }
 
 /// Run a router, which answers the queries of clients and caches networks
@@ -131,6 +153,8 @@ pub struct RouterArgs {
     id: Option<u32>,
     #[command(flatten)]
     process: ProcessArgs,
+    #[command(flatten)]
+    serving: ServingArgs,
     /// Append every query to a file that `kith run` and `kith bench graph` can replay
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -141,25 +165,22 @@ pub struct RouterArgs {
 }
 
 /// What a process is, once flags and file are laid over each other.
-struct Process {
-    listen: SocketAddr,
-    http: SocketAddr,
-    resp: Option<SocketAddr>,
-    data: PathBuf,
-    metadata: Arc<dyn MetadataStore>,
-    connections: ConnectionSettings,
-    security: Security,
-    end_with_stdin: bool,
+pub(super) struct Process {
+    pub listen: SocketAddr,
+    pub http: SocketAddr,
+    pub data: PathBuf,
+    pub metadata: Arc<dyn MetadataStore>,
+    pub connections: ConnectionSettings,
+    pub security: Security,
+    pub end_with_stdin: bool,
 }
 
 impl ProcessArgs {
-    fn over(self, files: SecurityFlags, file: &ConfigFile, own: &Own) -> anyhow::Result<Process> {
+    pub(super) fn over(self, files: SecurityFlags, file: &ConfigFile, own: &Own) -> anyhow::Result<Process> {
         let listen = self.listen.or(own.listen).unwrap_or(LISTEN_DEFAULT);
         let http = self.http.or(own.http).unwrap_or(LISTEN_DEFAULT);
         check_address("listen", listen)?;
         check_address("http", http)?;
-        let resp = self.resp.or(own.resp);
-        resp.map_or(Ok(()), |addr| check_address("resp", addr))?;
         if files.token_file.is_some() {
             let message = "--token-file does not apply here: processes of a cluster show certificates";
             return Err(
@@ -182,7 +203,6 @@ impl ProcessArgs {
         Ok(Process {
             listen,
             http,
-            resp,
             data,
             metadata,
             connections: file.connections(self.connections_max, self.connections_idle_ms, self.reply_memory),
@@ -215,6 +235,7 @@ impl NodeArgs {
 
     async fn serve(self, security: SecurityFlags, file: ConfigFile, own: Own) -> anyhow::Result<Exit> {
         let process = self.process.over(security, &file, &own)?;
+        let serving = self.serving.over(&file, &own)?;
         let ending = Ending::listen(process.end_with_stdin);
         let options = NodeOptions {
             node: own.id,
@@ -225,13 +246,14 @@ impl NodeArgs {
             },
             listen: process.listen,
             http: process.http,
-            resp: process.resp,
+            resp: serving.resp,
             doors: Vec::new(),
             data: process.data,
             scrub_rate: self.scrub_rate.or(own.scrub_rate).unwrap_or_default().0,
             fetch_rate: self.fetch_rate.or(own.fetch_rate).unwrap_or_default().0,
             fetch_p99: self.fetch_p99.or(own.fetch_p99).unwrap_or_default().ratio(),
             warm_bytes: self.warm_bytes.or(own.warm_bytes).unwrap_or_default().0,
+            database_password_file: serving.database_password_file,
             connections: process.connections,
             security: process.security,
         };
@@ -261,6 +283,7 @@ impl RouterArgs {
 
     async fn serve(self, security: SecurityFlags, file: ConfigFile, own: Own) -> anyhow::Result<Exit> {
         let process = self.process.over(security, &file, &own)?;
+        let serving = self.serving.over(&file, &own)?;
         let ending = Ending::listen(process.end_with_stdin);
         let mut settings = file.router_settings();
         settings.record = self.record.or(own.record).or(settings.record);
@@ -271,10 +294,11 @@ impl RouterArgs {
             router: own.id,
             listen: process.listen,
             http: process.http,
-            resp: process.resp,
+            resp: serving.resp,
             doors: Vec::new(),
             data: process.data,
             settings,
+            database_password_file: serving.database_password_file,
             connections: process.connections,
             security: process.security,
         };

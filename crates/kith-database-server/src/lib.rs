@@ -1,0 +1,129 @@
+//! A database process: keeps the rows and logs of live graphs, one file per graph, for the nodes of its cluster
+//! (`docs/design/0019-live-graph.md`).
+
+mod options;
+
+pub use options::DatabaseOptions;
+
+use kith_database::{DatabaseService, GraphFiles, SqliteOptions};
+use kith_metadata::MetadataStore;
+use kith_net::server::{
+    self, Ports,
+    connections::Connections,
+    http::{self, Readiness},
+};
+use kith_process::{
+    StartError, counts,
+    data_dir::{DataDir, Identity},
+    freshness::Freshness,
+    liveness::{self, ProcessId, Registration},
+    topology::{self, TopologyReceiver},
+};
+use kith_wire::documents::Document;
+use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// A running database process.
+pub struct DatabaseServer {
+    /// Where it listens for gRPC.
+    pub addr: SocketAddr,
+    /// Locked while it runs.
+    _data: DataDir,
+    graphs: Arc<GraphFiles>,
+    readiness: Readiness,
+    serving: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl fmt::Debug for DatabaseServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DatabaseServer").field("addr", &self.addr).finish_non_exhaustive()
+    }
+}
+
+impl DatabaseServer {
+    /// Starts a database process; returns once it answers. Runs until `stop`.
+    ///
+    /// # Errors
+    /// [`StartError`]: the directory, the addresses or the topology.
+    pub async fn start(
+        options: DatabaseOptions,
+        metadata: Arc<dyn MetadataStore>,
+        stop: CancellationToken,
+    ) -> Result<Self, StartError> {
+        options.check()?;
+        let data = DataDir::lock(&options.data)?;
+        let copy = topology::copy_in(&options.data);
+        let followed = topology::follow(Arc::clone(&metadata), Some(copy), stop.clone()).await?;
+        Self::serve(options, data, metadata, followed.topology, stop).await
+    }
+
+    /// Starts a database in the process of the metadata store. It shares the topology that the process follows, and keeps no
+    /// copy of it on disk.
+    ///
+    /// # Errors
+    /// As [`DatabaseServer::start`].
+    pub async fn start_beside(
+        options: DatabaseOptions,
+        metadata: Arc<dyn MetadataStore>,
+        topology: TopologyReceiver,
+        stop: CancellationToken,
+    ) -> Result<Self, StartError> {
+        options.check()?;
+        let data = DataDir::lock(&options.data)?;
+        topology::forget_copy(&options.data)?;
+        Self::serve(options, data, metadata, topology, stop).await
+    }
+
+    async fn serve(
+        options: DatabaseOptions,
+        data: DataDir,
+        metadata: Arc<dyn MetadataStore>,
+        topology: TopologyReceiver,
+        stop: CancellationToken,
+    ) -> Result<Self, StartError> {
+        http::count();
+        counts::of_process();
+        let id = ProcessId::database(options.database);
+        id.wait_until_free(&*metadata, options.listen).await?;
+        let cluster_id = topology.borrow().cluster.cluster_id.clone();
+        data.claim(&Identity { cluster_id, owner: format!("database {}", options.database) })?;
+        let graphs = GraphFiles::new(options.data.clone(), SqliteOptions::default());
+        let graphs = graphs.map_err(|source| StartError::Write { path: options.data.clone(), source })?;
+        let graphs = Arc::new(graphs);
+        let connections = Connections::new(options.connections)?;
+        let ports = Ports::bind(options.addresses(), &options.security, &connections).await?;
+        let at = ports.addresses();
+        let readiness = Readiness::default();
+        http::serve(ports.http, options.front_page(at), readiness.clone(), stop.clone());
+        let mut routes = server::routes();
+        routes.add_service(DatabaseService::new(Arc::clone(&graphs)));
+        let serving = server::spawn(ports.grpc, routes, None, &options.security, stop.clone());
+        options.security.follow(stop.clone());
+        let document = options.document(&at);
+        let registration = Registration {
+            id,
+            live_value: String::new(),
+            document: document.encode(),
+            addr: document.addr.clone(),
+        };
+        liveness::register(metadata, registration, Freshness::new(Duration::ZERO), stop.clone());
+        readiness.set(true);
+        tracing::info!(database = options.database, addr = %at.grpc, "database serves");
+        Ok(Self { addr: at.grpc, _data: data, graphs, readiness, serving, stop })
+    }
+
+    /// Takes no more requests and ends transactions under way. Cancels the `stop` that it was started with.
+    pub async fn leave(&self) {
+        tracing::info!(addr = %self.addr, "database leaves");
+        self.readiness.set(false);
+        self.stop.cancel();
+        self.ended().await;
+    }
+
+    /// Waits, once it is to stop, until transactions under way have ended and all files are closed.
+    pub async fn ended(&self) {
+        server::ended(&self.serving).await;
+        self.graphs.close().await;
+    }
+}

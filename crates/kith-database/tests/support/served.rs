@@ -1,0 +1,82 @@
+//! The graphs of a folder, served over gRPC on loopback, as a database process serves them.
+
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use super::identity;
+use kith_database::{
+    DatabaseService, GraphFiles, RemoteDatabase, RemoteOptions, RemoteTarget, SqliteOptions,
+};
+use kith_net::{
+    security::Dialer,
+    server::{self, connections::Connections, security::Security},
+};
+use std::{
+    net::SocketAddr,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU16, Ordering},
+    },
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+/// The graph that tests use.
+pub const GRAPH: &str = "people";
+
+pub struct Served {
+    pub addr: SocketAddr,
+    graphs: Arc<GraphFiles>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Served {
+    /// Serves the graphs of `folder`.
+    pub async fn start(folder: &Path) -> Self {
+        Self::start_at(folder, SocketAddr::from(([127, 0, 0, 1], 0))).await
+    }
+
+    /// The same at an address.
+    pub async fn start_at(folder: &Path, addr: SocketAddr) -> Self {
+        let graphs = GraphFiles::new(folder.to_owned(), SqliteOptions::default()).expect("a folder");
+        let graphs = Arc::new(graphs);
+        let connections = Connections::new(Default::default()).expect("enough files may be open");
+        let bound = server::bind(addr, &connections).await.expect("a port");
+        let addr = bound.addr;
+        let mut routes = server::routes();
+        routes.add_service(DatabaseService::new(Arc::clone(&graphs)));
+        let stop = CancellationToken::new();
+        let tasks = server::spawn(bound, routes, None, &Security::default(), stop.clone());
+        Self { addr, graphs, tasks, stop }
+    }
+
+    pub async fn create(&self) -> RemoteDatabase {
+        RemoteDatabase::create(target(self.addr.port()), identity()).await.expect("a new file")
+    }
+
+    pub async fn end(self) {
+        self.stop.cancel();
+        server::ended(&self.tasks).await;
+        self.graphs.close().await;
+    }
+}
+
+/// The graph in a process at a port of this machine.
+pub fn target(port: u16) -> RemoteTarget {
+    target_at(Arc::new(AtomicU16::new(port)))
+}
+
+/// The same at a port that may change; 0: there is no such process.
+pub fn target_at(port: Arc<AtomicU16>) -> RemoteTarget {
+    let address = move |_| match port.load(Ordering::Relaxed) {
+        0 => None,
+        port => Some(format!("127.0.0.1:{port}")),
+    };
+    RemoteTarget {
+        database: 0,
+        graph: GRAPH.to_owned(),
+        locate: Arc::new(address),
+        dialer: Dialer::default(),
+        options: RemoteOptions::default(),
+    }
+}

@@ -1,0 +1,49 @@
+//! `kith database`: a process that keeps the rows of live graphs.
+
+use super::{Ending, begin, config::ConfigFile, own::Own, process::ProcessArgs, start_failure};
+use crate::{cli::block_on_threads, connect::SecurityFlags, failure::Exit};
+use clap::Args;
+use kith_database_server::{DatabaseOptions, DatabaseServer};
+
+/// Run a database process, which keeps the rows of live graphs in files
+#[derive(Args, Debug)]
+pub struct DatabaseArgs {
+    /// Id of the database; live graphs name it as their storage, database:ID [default: the only database in the file,
+    /// else 0]
+    #[arg(long, value_name = "N")]
+    id: Option<u32>,
+    #[command(flatten)]
+    process: ProcessArgs,
+}
+
+impl DatabaseArgs {
+    /// Serves until told to end.
+    ///
+    /// # Errors
+    /// If it cannot start.
+    pub fn run(self, security: SecurityFlags) -> anyhow::Result<Exit> {
+        begin("info");
+        let file = ConfigFile::read(self.process.config.as_deref())?;
+        let own = file.database(self.id)?;
+        block_on_threads(self.process.threads.or(own.threads), self.serve(security, file, own))
+    }
+
+    async fn serve(self, security: SecurityFlags, file: ConfigFile, own: Own) -> anyhow::Result<Exit> {
+        let process = self.process.over(security, &file, &own)?;
+        let ending = Ending::listen(process.end_with_stdin);
+        let options = DatabaseOptions {
+            database: own.id,
+            listen: process.listen,
+            http: process.http,
+            data: process.data,
+            connections: process.connections,
+            security: process.security,
+        };
+        let started = DatabaseServer::start(options, process.metadata, ending.serving());
+        let Some(database) = ending.unless(started).await else { return Ok(Exit::Done) };
+        let database = database.map_err(start_failure)?;
+        ending.wait(database.leave()).await;
+        database.ended().await;
+        Ok(Exit::Done)
+    }
+}
