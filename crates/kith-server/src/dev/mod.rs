@@ -1,6 +1,7 @@
 //! `kith dev`: a whole cluster on one machine, in one process or with one process per
-//! node and router. Whatever it starts ends with it.
+//! database, node and router. Whatever it starts ends with it.
 
+mod members;
 mod plan;
 mod ports;
 mod processes;
@@ -11,10 +12,9 @@ mod temporary;
 
 pub use kith_control::cluster::Shape;
 pub use ports::{PORT, PORT_HTTP, PORT_RESP};
-pub use ready::{ReadyDocument, ReadyNode, ReadyRouter};
+pub use ready::{ReadyDatabase, ReadyDocument, ReadyNode, ReadyRouter};
 pub use stop::{StopError, stop};
 
-use futures::{FutureExt, future::join_all};
 use kith_control::cluster;
 use kith_metadata::{EmbeddedMetadata, MetadataService, MetadataStore};
 use kith_net::server::{
@@ -22,15 +22,14 @@ use kith_net::server::{
     connections::{ConnectionSettings, Connections},
     security::Security,
 };
-use kith_node::Node;
 use kith_process::{
     StartError,
     data_dir::{DataDir, Identity, write_atomically},
-    topology::{self, TopologyReceiver},
+    topology,
 };
-use kith_router::{Router, RouterSettings};
+use kith_router::RouterSettings;
+use members::{Around, Members};
 use plan::Plan;
-use ports::Reserved;
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     num::{NonZeroU16, NonZeroU64},
@@ -46,7 +45,7 @@ pub struct DevOptions {
     pub shape: Shape,
     /// How many routers.
     pub routers: u32,
-    /// One operating-system process per node and router.
+    /// One operating-system process per database, node and router.
     pub processes: bool,
     /// Threads on which each process answers; `None`: its share of the processors. Without processes of their own, the caller's
     /// runtime has what it has.
@@ -79,17 +78,16 @@ pub struct DevOptions {
 pub struct Dev {
     ready: ReadyDocument,
     metadata: SocketAddr,
+    members: Members,
     tasks: TaskTracker,
     stop: CancellationToken,
     ready_file: PathBuf,
-    /// Kept while it runs: nodes and routers of this process, the lock, the temporary directory.
+    /// Kept while it runs: the lock, the temporary directory.
     held: Held,
 }
 
 #[derive(Default)]
 struct Held {
-    nodes: Vec<Node>,
-    routers: Vec<Router>,
     data: Option<DataDir>,
     temporary: Option<tempfile::TempDir>,
 }
@@ -150,19 +148,18 @@ impl Dev {
         cluster::remove_stale(&*store, options.routers).await?;
         let topology = topology::follow(Arc::clone(&store), None, stop.clone()).await?.topology;
         let (plan, reserved) = Plan::new(&options, &folder, &topology.borrow());
-        let tasks = TaskTracker::new();
         let metadata = serve_metadata(&store).await?;
         write_atomically(&folder.join(METADATA_FILE), format!("{metadata}\n").as_bytes())?;
-        if options.processes {
-            processes::start(&plan, reserved, metadata, topology.clone(), &tasks, stop.clone()).await?;
-        } else {
-            start_here(&plan, reserved, &store, &topology, &mut held, &stop).await?;
-        }
+        let mut members = Members::new(stop.clone());
+        let around = Around { processes: options.processes, metadata: store, addr: metadata, topology };
+        members.start(&plan, reserved, &around).await?;
+        let topology = around.topology;
         let ready = ready::wait(topology.clone(), &plan).await?;
         ready.write(&options.ready_file)?;
+        let tasks = TaskTracker::new();
         tasks.spawn(ready::follow(topology, plan, options.ready_file.clone(), ready.clone(), stop.clone()));
         tasks.close();
-        Ok(Self { ready, metadata, tasks, stop, ready_file: options.ready_file, held })
+        Ok(Self { ready, metadata, members, tasks, stop, ready_file: options.ready_file, held })
     }
 
     /// What listens where.
@@ -179,9 +176,7 @@ impl Dev {
     pub async fn run(self) {
         self.stop.cancelled().await;
         self.tasks.wait().await;
-        let routers = self.held.routers.iter().map(|router| router.ended().boxed());
-        let nodes = self.held.nodes.iter().map(|node| node.ended().boxed());
-        join_all(routers.chain(nodes)).await;
+        self.members.end().await;
         // Whoever reads it next must not find a cluster that is gone.
         self.ready.remove(&self.ready_file);
         if let Some(folder) = self.held.temporary {
@@ -200,26 +195,6 @@ async fn serve_metadata(store: &Arc<dyn MetadataStore>) -> Result<SocketAddr, St
     // Outlives its clients: it stops when this process does.
     server::spawn(bound, routes, None, &Security::default(), CancellationToken::new());
     Ok(addr)
-}
-
-async fn start_here(
-    plan: &Plan,
-    reserved: Reserved,
-    store: &Arc<dyn MetadataStore>,
-    topology: &TopologyReceiver,
-    held: &mut Held,
-    stop: &CancellationToken,
-) -> Result<(), StartError> {
-    for node in plan.nodes.iter().cloned() {
-        let (store, topology) = (Arc::clone(store), topology.clone());
-        held.nodes.push(Node::start_beside(node, store, topology, stop.clone()).await?);
-    }
-    drop(reserved);
-    for router in plan.routers.iter().cloned() {
-        let (store, topology) = (Arc::clone(store), topology.clone());
-        held.routers.push(Router::start_beside(router, store, topology, stop.clone()).await?);
-    }
-    Ok(())
 }
 
 /// Logs of child processes go here.

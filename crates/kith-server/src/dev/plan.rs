@@ -1,9 +1,10 @@
-//! Which nodes and routers `kith dev` starts, and where they listen.
+//! Which databases, nodes and routers `kith dev` starts, and where they listen.
 
 use super::{
     DevOptions, PORT, PORT_HTTP, PORT_RESP,
     ports::{self, Reserved},
 };
+use kith_database_server::DatabaseOptions;
 use kith_net::server::security::Security;
 use kith_node::NodeOptions;
 use kith_process::Labels;
@@ -14,26 +15,84 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Which nodes and routers to start, and where.
+/// How many databases a development cluster has. One holds any number of live graphs.
+const DATABASES: u32 = 1;
+
+/// What to start, and where.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// The data directory.
     pub data: PathBuf,
-    pub nodes: Vec<NodeOptions>,
-    pub routers: Vec<RouterOptions>,
+    /// In the order in which they start: each may need those of the kinds before it. They end in the opposite order.
+    pub members: Vec<Member>,
     pub threads: Option<NonZeroU16>,
+}
+
+/// One part of the cluster.
+#[derive(Clone, Debug)]
+pub(super) enum Member {
+    Database(Box<DatabaseOptions>),
+    Node(Box<NodeOptions>),
+    Router(Box<RouterOptions>),
+}
+
+/// The kinds of members, in the order in which they start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Database,
+    Node,
+    Router,
+}
+
+impl Kind {
+    pub const ALL: [Self; 3] = [Self::Database, Self::Node, Self::Router];
+}
+
+impl Member {
+    pub fn kind(&self) -> Kind {
+        match self {
+            Member::Database(_) => Kind::Database,
+            Member::Node(_) => Kind::Node,
+            Member::Router(_) => Kind::Router,
+        }
+    }
 }
 
 impl Plan {
     /// With the usual ports kept from others until the routers start.
     pub fn new(options: &DevOptions, folder: &Path, topology: &TopologyDocument) -> (Self, Reserved) {
-        let node_ids = topology.cluster.groups.iter().flat_map(|group| group.nodes.iter().copied());
-        let nodes = node_ids.map(|node| node_options(options, folder, topology, node)).collect();
         let mut reserved = Reserved::default();
+        let databases = (0..DATABASES).map(|database| database_options(options, folder, topology, database));
+        let node_ids = topology.cluster.groups.iter().flat_map(|group| group.nodes.iter().copied());
+        let nodes = node_ids.map(|node| node_options(options, folder, topology, node));
         let routers = (0..options.routers)
-            .map(|router| router_options(options, folder, topology, router, &mut reserved))
-            .collect();
-        (Self { data: folder.to_owned(), nodes, routers, threads: options.threads }, reserved)
+            .map(|router| router_options(options, folder, topology, router, &mut reserved));
+        let mut members: Vec<Member> = databases.map(|it| Member::Database(Box::new(it))).collect();
+        members.extend(nodes.map(|it| Member::Node(Box::new(it))));
+        members.extend(routers.map(|it| Member::Router(Box::new(it))));
+        (Self { data: folder.to_owned(), members, threads: options.threads }, reserved)
+    }
+
+    /// The members of one kind.
+    pub fn of(&self, kind: Kind) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(move |member| member.kind() == kind)
+    }
+}
+
+fn database_options(
+    options: &DevOptions,
+    folder: &Path,
+    topology: &TopologyDocument,
+    database: u32,
+) -> DatabaseOptions {
+    let known = topology.databases.iter().find(|document| document.database == database);
+    DatabaseOptions {
+        database,
+        listen: ports::before(known.map(|document| document.addr.as_str())),
+        http: ports::before(known.map(|document| document.http.as_str())),
+        data: folder.join(format!("database-{database:03}")),
+        connections: options.connections,
+        security: Security::default(),
     }
 }
 

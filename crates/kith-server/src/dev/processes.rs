@@ -1,13 +1,9 @@
-//! One process per node and router: started, watched, started again, ended.
+//! One process per database, node and router: started, watched, started again, ended.
 //!
 //! A child ends when its standard input does: the pipe closes with this process,
 //! however it ends, so no child outlives it.
 
-use super::{
-    plan::Plan,
-    ports::Reserved,
-    roles::{Addresses, Role, node_role, router_role},
-};
+use super::roles::{Addresses, Role};
 use kith_process::{StartError, topology::TopologyReceiver};
 use std::{
     net::SocketAddr,
@@ -37,37 +33,27 @@ struct Running {
     input: Option<ChildStdin>,
 }
 
-/// Starts every node, then every router, with the metadata at `addr`; returns once all have registered.
+/// Starts children together; returns once all have registered. They run until `stop`.
 pub(super) async fn start(
-    plan: &Plan,
-    reserved: Reserved,
-    addr: SocketAddr,
-    topology: TopologyReceiver,
+    roles: Vec<Role>,
+    topology: &TopologyReceiver,
     tasks: &TaskTracker,
-    stop: CancellationToken,
+    stop: &CancellationToken,
 ) -> Result<(), StartError> {
-    let nodes: Vec<Role> = plan.nodes.iter().map(|options| node_role(options, addr)).collect();
-    let routers: Vec<Role> =
-        plan.routers.iter().map(|options| router_role(options, addr)).collect::<Result<_, _>>()?;
-    let threads = plan.threads.unwrap_or_else(|| share_of_processors(nodes.len() + routers.len()));
-    for (roles, reserved) in [(nodes, None), (routers, Some(reserved))] {
-        drop(reserved);
-        let mut children = Vec::new();
-        for mut role in roles {
-            role.arguments.extend(["--threads".to_owned(), threads.to_string()]);
-            children.push((spawn(&role, None)?, role));
-        }
-        for (child, role) in children {
-            let (child, at) = registered(child, &role, topology.clone()).await?;
-            tasks.spawn(supervise(child, role, at, stop.clone()));
-        }
+    let mut children = Vec::new();
+    for role in roles {
+        children.push((spawn(&role, None)?, role));
+    }
+    for (child, role) in children {
+        let (child, at) = registered(child, &role, topology.clone()).await?;
+        tasks.spawn(supervise(child, role, at, stop.clone()));
     }
     Ok(())
 }
 
 /// Threads of each of so many processes: more than processors in all would take turns with each other, which costs more than
 /// it brings (docs/benchmarks.md, "Threads").
-fn share_of_processors(processes: usize) -> NonZeroU16 {
+pub(super) fn share_of_processors(processes: usize) -> NonZeroU16 {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let share = u16::try_from(processors / processes.max(1)).unwrap_or(u16::MAX);
     NonZeroU16::new(share).unwrap_or(NonZeroU16::MIN)

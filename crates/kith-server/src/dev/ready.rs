@@ -1,6 +1,6 @@
 //! The ready file: what listens where, as JSON, replaced whole at every change.
 
-use super::plan::Plan;
+use super::plan::{Member, Plan};
 use kith_process::{
     StartError,
     data_dir::{DataDirError, write_atomically},
@@ -33,6 +33,9 @@ pub struct ReadyDocument {
     pub nodes: Vec<ReadyNode>,
     /// Every router.
     pub routers: Vec<ReadyRouter>,
+    /// Every database.
+    #[serde(default)]
+    pub databases: Vec<ReadyDatabase>,
     /// The process of `kith dev`, which ends all others when it ends.
     pub pid: u32,
     /// Its data directory.
@@ -65,46 +68,67 @@ pub struct ReadyRouter {
     pub pid: u32,
 }
 
+/// One database process, which keeps the rows of live graphs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadyDatabase {
+    /// Its id.
+    pub database: u32,
+    /// Its gRPC address.
+    pub addr: String,
+    /// Its process.
+    pub pid: u32,
+}
+
 impl ReadyDocument {
     /// What the topology says, once it names all of `plan`.
     fn of(topology: &TopologyDocument, plan: &Plan) -> Option<Self> {
-        let group_of = |node: u32| {
-            topology.cluster.groups.iter().find(|group| group.nodes.contains(&node)).map(|group| group.group)
+        let mut ready = Self {
+            router: String::new(),
+            http: String::new(),
+            resp: String::new(),
+            nodes: Vec::new(),
+            routers: Vec::new(),
+            databases: Vec::new(),
+            pid: std::process::id(),
+            data: plan.data.clone(),
         };
-        // One that was removed from the cluster is not part of it any more, though it still runs.
-        let listed = plan.nodes.iter().filter(|options| group_of(options.node).is_some());
-        let nodes = listed.map(|options| {
-            let document = topology.nodes.iter().find(|document| document.node == options.node)?;
-            Some(ReadyNode {
-                group: group_of(options.node)?,
-                node: options.node,
-                addr: document.addr.clone(),
-                resp: document.resp.clone(),
-                pid: document.pid,
-            })
-        });
-        let routers: Option<Vec<_>> = plan
-            .routers
-            .iter()
-            .map(|options| topology.routers.iter().find(|document| document.router == options.router))
-            .collect();
-        let routers = routers?;
-        Some(Self {
-            router: routers.first()?.addr.clone(),
-            http: routers.first()?.http.clone(),
-            resp: routers.first()?.resp.clone(),
-            nodes: nodes.collect::<Option<_>>()?,
-            routers: routers
-                .iter()
-                .map(|document| ReadyRouter {
+        plan.members.iter().try_for_each(|member| ready.add(member, topology))?;
+        Some(ready)
+    }
+
+    /// Adds what the topology says about a member; `None` if it does not name it.
+    fn add(&mut self, member: &Member, topology: &TopologyDocument) -> Option<()> {
+        match member {
+            Member::Database(options) => {
+                let document = topology.databases.iter().find(|it| it.database == options.database)?;
+                let (database, addr) = (document.database, document.addr.clone());
+                self.databases.push(ReadyDatabase { database, addr, pid: document.pid });
+            }
+            Member::Node(options) => {
+                let mut groups = topology.cluster.groups.iter();
+                // One that was removed from the cluster is not part of it any more, though it still runs.
+                let Some(group) = groups.find(|group| group.nodes.contains(&options.node)) else {
+                    return Some(());
+                };
+                let document = topology.nodes.iter().find(|it| it.node == options.node)?;
+                self.nodes.push(ReadyNode {
+                    group: group.group,
+                    node: options.node,
                     addr: document.addr.clone(),
                     resp: document.resp.clone(),
                     pid: document.pid,
-                })
-                .collect(),
-            pid: std::process::id(),
-            data: plan.data.clone(),
-        })
+                });
+            }
+            Member::Router(options) => {
+                let document = topology.routers.iter().find(|it| it.router == options.router)?;
+                let (addr, resp) = (document.addr.clone(), document.resp.clone());
+                if self.routers.is_empty() {
+                    (self.router, self.http, self.resp) = (addr.clone(), document.http.clone(), resp.clone());
+                }
+                self.routers.push(ReadyRouter { addr, resp, pid: document.pid });
+            }
+        }
+        Some(())
     }
 
     /// What a ready file says, if it is one.
@@ -165,7 +189,7 @@ pub(super) async fn wait(mut topology: TopologyReceiver, plan: &Plan) -> Result<
     };
     let timed_out = || StartError::Child {
         what: "the cluster".to_owned(),
-        detail: format!("not all nodes and routers registered within {READY_TIMEOUT:?}"),
+        detail: format!("not all databases, nodes and routers registered within {READY_TIMEOUT:?}"),
     };
     tokio::time::timeout(READY_TIMEOUT, all_here).await.ok().flatten().ok_or_else(timed_out)
 }

@@ -1,6 +1,7 @@
 //! The children of `kith dev`: who each is, and the arguments that it is run with.
 
-use super::log_file;
+use super::{log_file, plan::Member};
+use kith_database_server::DatabaseOptions;
 use kith_net::server::{self, connections::ConnectionSettings};
 use kith_node::NodeOptions;
 use kith_process::{Labels, StartError};
@@ -23,9 +24,10 @@ pub(super) struct Role {
     pub id: RoleId,
 }
 
-/// Which node or router a child is.
+/// Which database, node or router a child is.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RoleId {
+    Database(u32),
     Node(u32),
     Router(u32),
 }
@@ -34,6 +36,10 @@ impl RoleId {
     /// Process and addresses under which it is registered, by whomever.
     pub fn registered(self, topology: &TopologyDocument) -> Option<(u32, Addresses)> {
         match self {
+            RoleId::Database(id) => {
+                let document = topology.databases.iter().find(|document| document.database == id)?;
+                Some((document.pid, [document.addr.clone(), document.http.clone(), String::new()]))
+            }
             RoleId::Node(id) => {
                 let document = topology.nodes.iter().find(|document| document.node == id)?;
                 Some((document.pid, [document.addr.clone(), document.http.clone(), document.resp.clone()]))
@@ -46,8 +52,30 @@ impl RoleId {
     }
 }
 
-/// A node that finds the metadata at this address.
-pub(super) fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {
+/// The child that is a member of the cluster and finds the metadata at this address.
+///
+/// # Errors
+/// [`StartError::Settings`].
+pub(super) fn role(member: &Member, metadata: SocketAddr) -> Result<Role, StartError> {
+    match member {
+        Member::Database(options) => Ok(database_role(options, metadata)),
+        Member::Node(options) => Ok(node_role(options, metadata)),
+        Member::Router(options) => router_role(options, metadata),
+    }
+}
+
+fn database_role(options: &DatabaseOptions, metadata: SocketAddr) -> Role {
+    let at = server::Addresses { grpc: options.listen, http: options.http, resp: None };
+    let command = ["database", "--id", &options.database.to_string()];
+    Role {
+        name: format!("database {}", options.database),
+        log: log_file(&options.data),
+        arguments: arguments(command, metadata, at, &options.data, options.connections),
+        id: RoleId::Database(options.database),
+    }
+}
+
+fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {
     let at = server::Addresses { grpc: options.listen, http: options.http, resp: options.resp };
     let command = ["node", "--node", &options.node.to_string()];
     let mut arguments = arguments(command, metadata, at, &options.data, options.connections);
@@ -72,11 +100,8 @@ pub(super) fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {
     }
 }
 
-/// A router that finds the metadata at this address. Its settings are written to a file beside its data.
-///
-/// # Errors
-/// [`StartError::Settings`].
-pub(super) fn router_role(options: &RouterOptions, metadata: SocketAddr) -> Result<Role, StartError> {
+/// The settings of a router are written to a file beside its data.
+fn router_role(options: &RouterOptions, metadata: SocketAddr) -> Result<Role, StartError> {
     if !options.settings.session.own_controllers.is_empty() {
         let detail = "controllers that a program brings stay in its process: run the cluster in one process";
         return Err(StartError::Settings { detail: detail.to_owned() });
@@ -95,7 +120,7 @@ pub(super) fn router_role(options: &RouterOptions, metadata: SocketAddr) -> Resu
     })
 }
 
-/// The arguments that nodes and routers have in common.
+/// The arguments that all members have in common.
 fn arguments(
     command: [&str; 3],
     metadata: SocketAddr,

@@ -39,7 +39,7 @@ pub struct DevArgs {
     /// Number of routers; several routers divide the network cache among them
     #[arg(long = "routers", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     router_count: u32,
-    /// Run each node and router as a supervised process of its own
+    /// Run each database, node and router as a supervised process of its own
     #[arg(long)]
     processes: bool,
     /// Threads that answer requests [default: one per processor; with --processes, an equal share of the processors]
@@ -245,6 +245,7 @@ mod tests {
             resp: "127.0.0.1:41002".to_owned(),
             nodes: Vec::new(),
             routers: Vec::new(),
+            databases: Vec::new(),
             pid: 1,
             data: PathBuf::new(),
         };

@@ -1,0 +1,147 @@
+//! The members of a development cluster while they run: in this process, or as its children.
+
+use super::{
+    plan::{Kind, Member, Plan},
+    ports::Reserved,
+    processes, roles,
+};
+use futures::future::{BoxFuture, FutureExt, join_all};
+use kith_database_server::DatabaseServer;
+use kith_metadata::MetadataStore;
+use kith_node::Node;
+use kith_process::{StartError, topology::TopologyReceiver};
+use kith_router::Router;
+use std::{net::SocketAddr, sync::Arc};
+use tokio_util::{
+    sync::{CancellationToken, DropGuard},
+    task::TaskTracker,
+};
+
+/// What members need.
+pub(super) struct Around {
+    /// Whether each member is a process of its own.
+    pub processes: bool,
+    pub metadata: Arc<dyn MetadataStore>,
+    /// Where children find the metadata.
+    pub addr: SocketAddr,
+    pub topology: TopologyReceiver,
+}
+
+/// The members that run. Databases end last, because nodes may still have writes under way.
+pub(super) struct Members {
+    nodes_and_routers: Group,
+    databases: Group,
+    /// Ends the databases even if nobody waits for them.
+    _end_databases: DropGuard,
+}
+
+/// Members that end together.
+struct Group {
+    stop: CancellationToken,
+    /// What supervises children.
+    tasks: TaskTracker,
+    /// Members in this process.
+    here: Vec<Here>,
+}
+
+enum Here {
+    Database(DatabaseServer),
+    Node(Node),
+    Router(Router),
+}
+
+impl Members {
+    /// No members yet. Nodes and routers will run until `stop`.
+    pub fn new(stop: CancellationToken) -> Self {
+        let databases = Group::new(CancellationToken::new());
+        let end = databases.stop.clone().drop_guard();
+        Self { nodes_and_routers: Group::new(stop), databases, _end_databases: end }
+    }
+
+    /// Starts all members of `plan`, kind by kind.
+    ///
+    /// # Errors
+    /// [`StartError`]. What was started before ends once this is dropped and `stop` is cancelled.
+    pub async fn start(
+        &mut self,
+        plan: &Plan,
+        reserved: Reserved,
+        around: &Around,
+    ) -> Result<(), StartError> {
+        let mut reserved = Some(reserved);
+        for kind in Kind::ALL {
+            if kind == Kind::Router {
+                // Routers listen on these ports themselves.
+                drop(reserved.take());
+            }
+            let group = match kind {
+                Kind::Database => &mut self.databases,
+                Kind::Node | Kind::Router => &mut self.nodes_and_routers,
+            };
+            match around.processes {
+                true => group.start_children(plan, kind, around).await?,
+                false => group.start_here(plan, kind, around).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until nodes and routers, which have been told to end, have ended; then ends the databases.
+    pub async fn end(&self) {
+        self.nodes_and_routers.ended().await;
+        self.databases.stop.cancel();
+        self.databases.ended().await;
+    }
+}
+
+impl Group {
+    fn new(stop: CancellationToken) -> Self {
+        Self { stop, tasks: TaskTracker::new(), here: Vec::new() }
+    }
+
+    async fn start_children(&self, plan: &Plan, kind: Kind, around: &Around) -> Result<(), StartError> {
+        let threads = plan.threads.unwrap_or_else(|| processes::share_of_processors(plan.members.len()));
+        let mut children =
+            plan.of(kind).map(|member| roles::role(member, around.addr)).collect::<Result<Vec<_>, _>>()?;
+        for role in &mut children {
+            role.arguments.extend(["--threads".to_owned(), threads.to_string()]);
+        }
+        processes::start(children, &around.topology, &self.tasks, &self.stop).await
+    }
+
+    async fn start_here(&mut self, plan: &Plan, kind: Kind, around: &Around) -> Result<(), StartError> {
+        for member in plan.of(kind).cloned() {
+            let (metadata, topology) = (Arc::clone(&around.metadata), around.topology.clone());
+            let stop = self.stop.clone();
+            self.here.push(match member {
+                Member::Database(options) => {
+                    Here::Database(DatabaseServer::start_beside(*options, metadata, topology, stop).await?)
+                }
+                Member::Node(options) => {
+                    Here::Node(Node::start_beside(*options, metadata, topology, stop).await?)
+                }
+                Member::Router(options) => {
+                    Here::Router(Router::start_beside(*options, metadata, topology, stop).await?)
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// Waits for the end of members that have been told to end.
+    async fn ended(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+        join_all(self.here.iter().map(Here::ended)).await;
+    }
+}
+
+impl Here {
+    fn ended(&self) -> BoxFuture<'_, ()> {
+        match self {
+            Here::Database(database) => database.ended().boxed(),
+            Here::Node(node) => node.ended().boxed(),
+            Here::Router(router) => router.ended().boxed(),
+        }
+    }
+}
