@@ -6,7 +6,6 @@
 use super::roles::{Addresses, Role};
 use kith_process::{StartError, topology::TopologyReceiver};
 use std::{
-    net::SocketAddr,
     num::NonZeroU16,
     process::{ExitStatus, Stdio},
     time::{Duration, Instant},
