@@ -102,7 +102,7 @@ if command -v systemd-analyze >/dev/null; then
   [[ $told != *"$units"* ]] || fail "units: $told"
 else
   echo "skipped: systemd-analyze is not here; the units are only looked for"
-  ls "$root"/lib/systemd/system/kith-{node@,router@,dev}.service >/dev/null
+  ls "$root"/lib/systemd/system/kith-{node@,router@,database@,dev}.service >/dev/null
 fi
 grep -q '^tokio 1' "$root/LICENCES-OF-DEPENDENCIES.txt" || fail "LICENCES-OF-DEPENDENCIES.txt"
 # The line tables are in their own tarball, and are those of this binary.
