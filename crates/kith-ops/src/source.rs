@@ -1,7 +1,7 @@
 //! Where a node's operators read neighbour lists and values from.
 
 use crate::{EdgeList, EdgeSelector, LookupKeys};
-use kith_types::{PartitionCount, PartitionId, ValueProof};
+use kith_types::{LogPoint, PartitionCount, PartitionId, ValueProof};
 use std::ops::ControlFlow;
 use thiserror::Error;
 
@@ -132,6 +132,35 @@ pub enum SourceError {
     NotOwner {
         /// The partition asked for.
         partition: PartitionId,
+    },
+    /// The node holds the partition of a live graph, but has not read all lists from the database yet. Another replica may
+    /// answer.
+    #[error("the lists of partition {partition} are still being read from the database")]
+    NotBuilt {
+        /// The partition asked for.
+        partition: PartitionId,
+    },
+    /// The lists of a live graph cannot be read as of this place in the log: it is older than what the node can undo, newer
+    /// than what it has applied, or in no history that it knows. The query can be started again.
+    #[error("partition {partition} cannot be read at {at}, only from {from} to {to}")]
+    PositionUnavailable {
+        /// The partition asked for.
+        partition: PartitionId,
+        /// The place asked for.
+        at: LogPoint,
+        /// The oldest place that can be read.
+        from: LogPoint,
+        /// The newest place that can be read.
+        to: LogPoint,
+    },
+    /// The associations of a type without an inverse are only known where they begin, so nothing tells who leads to an id.
+    #[error(
+        "edge type {kind:?} can only be followed along its direction \"out\": it has no inverse type, which would hold the lists \
+         of the other direction"
+    )]
+    OneSided {
+        /// The edge type.
+        kind: String,
     },
     /// The graph has no such edge type or entity kind.
     #[error("unknown edge type or entity kind {kind:?}")]
