@@ -21,6 +21,7 @@
 //! assert_eq!(cache.get(&1005, pinned, now, Mode::Use), Lookup::Hit("its network"));
 //! ```
 
+pub mod adjacency;
 mod cache;
 mod counters;
 mod flights;

@@ -1,0 +1,235 @@
+//! Sorted ids that stay cheap to change when there are many.
+
+/// The most ids of one chunk, 16 KiB: what an insertion moves, whatever the length of the list.
+const CHUNK_IDS_MAX: usize = 2_048;
+
+/// A chunk with fewer ids joins its neighbour, if both fit into one.
+const CHUNK_IDS_LOW: usize = CHUNK_IDS_MAX / 8;
+
+/// Ids, ascending and distinct. One id takes no memory of its own, and up to [`CHUNK_IDS_MAX`] ids are one block. Longer lists
+/// are a row of chunks, so that a change never moves more than a chunk and the row.
+#[derive(Clone, Debug)]
+pub(super) enum SortedIds {
+    One(u64),
+    Chunk(Vec<u64>),
+    Chunks(Box<Chunks>),
+}
+
+/// At least two chunks, none of which is empty. All ids of a chunk are less than those of the next.
+#[derive(Clone, Debug)]
+pub(super) struct Chunks {
+    len: usize,
+    chunks: Vec<Vec<u64>>,
+}
+
+impl Default for SortedIds {
+    fn default() -> Self {
+        Self::Chunk(Vec::new())
+    }
+}
+
+impl SortedIds {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Chunk(ids) => ids.len(),
+            Self::Chunks(chunks) => chunks.len,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The ids, in consecutive parts.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &[u64]> {
+        let (one, more) = match self {
+            Self::One(id) => (std::slice::from_ref(id), [].as_slice()),
+            Self::Chunk(ids) => (ids.as_slice(), [].as_slice()),
+            Self::Chunks(chunks) => ([].as_slice(), chunks.chunks.as_slice()),
+        };
+        std::iter::once(one).chain(more.iter().map(Vec::as_slice))
+    }
+
+    pub(super) fn contains(&self, id: u64) -> bool {
+        let chunk = match self {
+            Self::One(one) => return *one == id,
+            Self::Chunk(ids) => ids,
+            Self::Chunks(chunks) => &chunks.chunks[chunks.place(id)],
+        };
+        chunk.binary_search(&id).is_ok()
+    }
+
+    /// Adds an id; `false` if it was there.
+    pub(super) fn insert(&mut self, id: u64) -> bool {
+        match self {
+            Self::One(one) if *one == id => return false,
+            Self::One(one) => *self = Self::Chunk(vec![id.min(*one), id.max(*one)]),
+            Self::Chunk(ids) if ids.is_empty() => *self = Self::One(id),
+            Self::Chunk(ids) => {
+                let Err(at) = ids.binary_search(&id) else { return false };
+                match insert(ids, at, id) {
+                    None => {}
+                    Some(second) => {
+                        let chunks = vec![std::mem::take(ids), second];
+                        *self = Self::Chunks(Box::new(Chunks { len: CHUNK_IDS_MAX + 1, chunks }));
+                    }
+                }
+            }
+            Self::Chunks(chunks) => return chunks.insert(id),
+        }
+        true
+    }
+
+    /// Takes out an id; `false` if it was not there.
+    pub(super) fn remove(&mut self, id: u64) -> bool {
+        match self {
+            Self::One(one) if *one == id => *self = Self::default(),
+            Self::One(_) => return false,
+            Self::Chunk(ids) => {
+                let Ok(at) = ids.binary_search(&id) else { return false };
+                remove(ids, at);
+                if let [one] = **ids {
+                    *self = Self::One(one);
+                }
+            }
+            Self::Chunks(chunks) => {
+                if !chunks.remove(id) {
+                    return false;
+                }
+                if let [only] = chunks.chunks.as_mut_slice() {
+                    *self = Self::Chunk(std::mem::take(only));
+                }
+            }
+        }
+        true
+    }
+}
+
+impl Chunks {
+    /// The chunk in which an id is, or would be.
+    fn place(&self, id: u64) -> usize {
+        let before = self.chunks.partition_point(|chunk| chunk.last().is_some_and(|last| *last < id));
+        before.min(self.chunks.len() - 1)
+    }
+
+    fn insert(&mut self, id: u64) -> bool {
+        let place = self.place(id);
+        let Err(at) = self.chunks[place].binary_search(&id) else { return false };
+        if let Some(second) = insert(&mut self.chunks[place], at, id) {
+            self.chunks.insert(place + 1, second);
+        }
+        self.len += 1;
+        true
+    }
+
+    fn remove(&mut self, id: u64) -> bool {
+        let place = self.place(id);
+        let Ok(at) = self.chunks[place].binary_search(&id) else { return false };
+        remove(&mut self.chunks[place], at);
+        self.len -= 1;
+        if self.chunks[place].len() < CHUNK_IDS_LOW {
+            self.join(place.min(self.chunks.len() - 2));
+        }
+        true
+    }
+
+    /// Puts a chunk and the next one together, if they fit into one.
+    fn join(&mut self, place: usize) {
+        if CHUNK_IDS_MAX < self.chunks[place].len() + self.chunks[place + 1].len() {
+            return;
+        }
+        let second = self.chunks.remove(place + 1);
+        self.chunks[place].extend(second);
+    }
+}
+
+/// Adds an id to a chunk. Returns the second part of a chunk that had to be divided. A chunk that grows at its end stays full,
+/// so that lists that are read in order take little more memory than their ids.
+fn insert(chunk: &mut Vec<u64>, at: usize, id: u64) -> Option<Vec<u64>> {
+    if chunk.len() < CHUNK_IDS_MAX {
+        if chunk.len() == chunk.capacity() {
+            chunk.reserve_exact(2 + chunk.len() / 8);
+        }
+        chunk.insert(at, id);
+        return None;
+    }
+    if at == chunk.len() {
+        return Some(vec![id]);
+    }
+    let mut second = chunk.split_off(CHUNK_IDS_MAX / 2);
+    match at.checked_sub(chunk.len()) {
+        None => chunk.insert(at, id),
+        Some(at) => second.insert(at, id),
+    }
+    Some(second)
+}
+
+/// Takes an id out of a chunk, and gives back memory that is mostly unused.
+fn remove(chunk: &mut Vec<u64>, at: usize) {
+    chunk.remove(at);
+    if chunk.len() * 4 < chunk.capacity() {
+        chunk.shrink_to(chunk.len() * 2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_types::fmix64;
+    use std::collections::BTreeSet;
+
+    fn check(ids: &SortedIds, twin: &BTreeSet<u64>) {
+        assert_eq!(ids.len(), twin.len());
+        assert!(ids.parts().flatten().eq(twin));
+        assert!(ids.parts().all(|part| part.len() <= CHUNK_IDS_MAX));
+        match ids {
+            SortedIds::One(_) => {}
+            SortedIds::Chunk(ids) => assert_ne!(ids.len(), 1),
+            SortedIds::Chunks(chunks) => {
+                assert!(2 <= chunks.chunks.len() && !chunks.chunks.iter().any(Vec::is_empty));
+            }
+        }
+    }
+
+    /// Grows to many chunks and shrinks to nothing, in random order and at random places.
+    #[test]
+    fn ids_are_those_of_a_set() {
+        for (seed, space) in [(1, 12), (2, 3_000), (3, 40_000), (4, u64::MAX)] {
+            let (mut ids, mut twin, mut state) = (SortedIds::default(), BTreeSet::new(), seed);
+            for step in 0..60_000u64 {
+                state = fmix64(state + step);
+                let id = state % space;
+                let grows = (step / 20_000) % 2 == 0;
+                match grows != (state >> 40).is_multiple_of(4) {
+                    true => assert_eq!(ids.insert(id), twin.insert(id)),
+                    false => {
+                        let id = twin.range(id..).next().copied().unwrap_or(id);
+                        assert_eq!(ids.remove(id), twin.remove(&id));
+                    }
+                }
+                assert_eq!(ids.contains(id), twin.contains(&id));
+                if step % 1_500 == 0 {
+                    check(&ids, &twin);
+                }
+            }
+            check(&ids, &twin);
+            for id in std::mem::take(&mut twin) {
+                assert!(ids.remove(id) && !ids.remove(id));
+            }
+            check(&ids, &twin);
+        }
+    }
+
+    #[test]
+    fn a_list_that_grows_at_its_end_has_full_chunks() {
+        let mut ids = SortedIds::default();
+        (0..10 * CHUNK_IDS_MAX as u64).for_each(|id| assert!(ids.insert(id)));
+        assert!(ids.parts().skip(1).all(|part| part.len() == CHUNK_IDS_MAX));
+    }
+
+    #[test]
+    fn a_short_list_takes_three_words() {
+        assert_eq!(size_of::<SortedIds>(), 24);
+    }
+}

@@ -1,0 +1,251 @@
+//! The adjacency of one partition: it follows the log, and is read as of any point of the recent past.
+
+use super::state::{Fact, State};
+use super::types::Lists;
+use super::undo::{Place, Undo, amend};
+use super::{AdjacencyOptions, Progress, Window};
+use kith_live::{AssociationKey, Change, ListKey, TypeId};
+use kith_types::{LogPoint, Timestamp};
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+/// All lists of one partition.
+#[derive(Debug)]
+pub(super) struct PartitionAdjacency {
+    state: State,
+    /// Types whose associations are not kept.
+    skipped: BTreeSet<TypeId>,
+    applied: LogPoint,
+    undo: Undo,
+}
+
+/// Why a partition cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unreadable {
+    /// The point is outside of the window.
+    Point(Window),
+    /// The associations of the type are not kept.
+    Skipped,
+}
+
+/// What is read: lists of these types as of a point.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading<'a> {
+    pub(super) at: LogPoint,
+    pub(super) lists: Lists,
+    /// The types whose associations make a member of the id that they leave.
+    pub(super) joining: &'a BTreeSet<TypeId>,
+}
+
+impl PartitionAdjacency {
+    /// A partition in the state of `at`. Nothing before it can be read.
+    pub(super) fn new(
+        state: State,
+        skipped: BTreeSet<TypeId>,
+        at: LogPoint,
+        options: AdjacencyOptions,
+    ) -> Self {
+        let undo = Undo::new(at, options.undo_for, options.undo_max);
+        Self { state, skipped, applied: at, undo }
+    }
+
+    pub(super) fn window(&self) -> Window {
+        Window { from: self.undo.from(), to: self.applied }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.state.bytes() + self.undo.bytes()
+    }
+
+    pub(super) fn skipped(&self) -> &BTreeSet<TypeId> {
+        &self.skipped
+    }
+
+    /// As [`super::Adjacency::apply`].
+    pub(super) fn apply(&mut self, point: LogPoint, change: &Change, now: Timestamp) -> Progress {
+        let applied = self.applied;
+        if point <= applied {
+            return Progress::Known;
+        }
+        if point.position != applied.position.next() {
+            return Progress::Gap { after: applied };
+        }
+        self.move_to(point);
+        for effect in &change.effects {
+            let (fact, present) = Fact::of(effect);
+            self.set(fact, present, now);
+        }
+        self.undo.forget(now);
+        Progress::Applied
+    }
+
+    /// As [`super::Adjacency::apply_after`].
+    pub(super) fn apply_after(
+        &mut self,
+        after: LogPoint,
+        point: LogPoint,
+        change: &Change,
+        now: Timestamp,
+    ) -> Progress {
+        let applied = self.applied;
+        if applied < point && point.term != applied.term && after != applied {
+            return Progress::Gap { after: applied };
+        }
+        self.apply(point, change, now)
+    }
+
+    /// As [`super::Adjacency::begin_term`].
+    pub(super) fn begin_term(&mut self, point: LogPoint) -> Progress {
+        let applied = self.applied;
+        if point <= applied {
+            return Progress::Known;
+        }
+        if point.position != applied.position {
+            return Progress::Gap { after: applied };
+        }
+        self.move_to(point);
+        Progress::Applied
+    }
+
+    /// As [`super::Adjacency::forget`].
+    pub(super) fn forget(&mut self, now: Timestamp) {
+        self.undo.forget(now);
+    }
+
+    fn move_to(&mut self, point: LogPoint) {
+        if point.term != self.applied.term {
+            self.undo.note_term(point.term, self.applied.position);
+        }
+        self.applied = point;
+    }
+
+    fn set(&mut self, fact: Fact, present: bool, now: Timestamp) {
+        if let Fact::Association(key) = fact
+            && self.skipped.contains(&key.list.kind)
+        {
+            return;
+        }
+        if !self.state.set(fact, present) {
+            return;
+        }
+        let mut note = |place, id| self.undo.note(place, id, !present, self.applied, now);
+        match fact {
+            Fact::Object(id) => note(Place::Object(id), id),
+            Fact::Association(AssociationKey { list: ListKey { id1, kind }, id2 }) if id1 == id2 => {
+                note(Place::WithItself(kind, id1), id1);
+            }
+            Fact::Association(AssociationKey { list: ListKey { id1, kind }, id2 }) => {
+                note(Place::List(kind, id1), id2);
+                note(Place::Inverted(kind, id2), id1);
+            }
+        }
+    }
+
+    /// Whether lists can be read as of a point.
+    pub(super) fn check(&self, at: LogPoint) -> Result<(), Unreadable> {
+        let readable = at <= self.applied && self.undo.reaches(at);
+        if readable { Ok(()) } else { Err(Unreadable::Point(self.window())) }
+    }
+
+    fn check_reading(&self, reading: &Reading<'_>) -> Result<(), Unreadable> {
+        self.check(reading.at)?;
+        if reading.lists.iter().any(|kind| self.skipped.contains(&kind)) {
+            return Err(Unreadable::Skipped);
+        }
+        Ok(())
+    }
+
+    /// Appends the list of an id to `out`. With two lists, that is one after the other. `false` if the id is not in the graph.
+    pub(super) fn list(
+        &self,
+        reading: &Reading<'_>,
+        id: u64,
+        out: &mut Vec<u64>,
+    ) -> Result<bool, Unreadable> {
+        self.check_reading(reading)?;
+        let before = out.len();
+        for kind in reading.lists.iter() {
+            let parts = self.state.list(ListKey { id1: id, kind }).into_iter().flat_map(|list| list.parts());
+            amend(parts, self.undo_at(Place::List(kind, id), reading.at), out);
+        }
+        Ok(before < out.len() || self.is_member(reading, id))
+    }
+
+    /// The number of ids in the list of an id: in both together if there are two. `None` if the id is not in the graph.
+    pub(super) fn length(&self, reading: &Reading<'_>, id: u64) -> Result<Option<usize>, Unreadable> {
+        self.check_reading(reading)?;
+        let length = reading.lists.iter().map(|kind| self.len_at(kind, id, reading.at)).sum();
+        Ok((0 < length || self.is_member(reading, id)).then_some(length))
+    }
+
+    /// Appends everyone whose list contains `id2` to `out`. With two lists, that is one answer after the other.
+    pub(super) fn postings(
+        &self,
+        reading: &Reading<'_>,
+        id2: u64,
+        out: &mut Vec<u64>,
+    ) -> Result<(), Unreadable> {
+        self.check_reading(reading)?;
+        for kind in reading.lists.iter() {
+            let now = self.state.lists(kind).into_iter().flat_map(|lists| lists.leading_to(id2));
+            let others = self.undo_at(Place::Inverted(kind, id2), reading.at);
+            if others.is_empty() {
+                out.extend(now);
+            } else {
+                let now: Vec<u64> = now.collect();
+                amend(std::iter::once(now.as_slice()), others, out);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends all members to `out`: several ascending runs, and an id may be in each of them.
+    pub(super) fn members(
+        &self,
+        at: LogPoint,
+        joining: &BTreeSet<TypeId>,
+        out: &mut Vec<u64>,
+    ) -> Result<(), Unreadable> {
+        self.check(at)?;
+        let was = |places, was: &dyn Fn(Place) -> bool| {
+            self.changed(places, at).map(|place| (place.id(), was(place))).collect()
+        };
+        let was_there = |place: Place| self.undo.at(place, at).into_values().any(|was| was);
+        amend(self.state.objects.parts(), was(Place::objects(), &was_there), out);
+        for &kind in joining {
+            let lists = self.state.lists(kind);
+            let now: Vec<u64> = lists.into_iter().flat_map(|lists| lists.by_id1.keys().copied()).collect();
+            let others = was(Place::lists(kind), &|place| 0 < self.len_at(kind, place.id(), at));
+            amend(std::iter::once(now.as_slice()), others, out);
+            let now: Vec<u64> =
+                lists.into_iter().flat_map(|lists| lists.with_themselves.iter().copied()).collect();
+            amend(std::iter::once(now.as_slice()), was(Place::with_themselves(kind), &was_there), out);
+        }
+        Ok(())
+    }
+
+    fn is_member(&self, reading: &Reading<'_>, id: u64) -> bool {
+        let at = reading.at;
+        let was = |place, now| self.undo_at(place, at).get(&id).copied().unwrap_or(now);
+        was(Place::Object(id), self.state.objects.contains(id))
+            || reading.joining.iter().any(|&kind| {
+                let lists = self.state.lists(kind);
+                let with_itself = lists.is_some_and(|lists| lists.with_themselves.contains(&id));
+                0 < self.len_at(kind, id, at) || was(Place::WithItself(kind, id), with_itself)
+            })
+    }
+
+    fn len_at(&self, kind: TypeId, id1: u64, at: LogPoint) -> usize {
+        let now = self.state.list(ListKey { id1, kind }).map_or(0, |list| list.len());
+        if at == self.applied { now } else { self.undo.len_at(Place::List(kind, id1), at, now) }
+    }
+
+    /// What was otherwise at a point: nothing at the current one.
+    fn undo_at(&self, place: Place, at: LogPoint) -> std::collections::BTreeMap<u64, bool> {
+        if at == self.applied { Default::default() } else { self.undo.at(place, at) }
+    }
+
+    fn changed(&self, places: RangeInclusive<Place>, at: LogPoint) -> impl Iterator<Item = Place> {
+        self.undo.changed(places, at)
+    }
+}

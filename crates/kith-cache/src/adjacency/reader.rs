@@ -1,0 +1,169 @@
+//! Reading several partitions at fixed points.
+
+use super::partition::{PartitionAdjacency, Reading, Unreadable};
+use super::types::{EdgeTypes, Lists};
+use super::{Window, lock};
+use kith_ops::{EdgeList, EdgeSelector, NeighbourSource, SourceError};
+use kith_types::{LogPoint, PartitionCount, PartitionId, partition_of_id};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::{Arc, RwLock};
+
+/// Some partitions as they were at one point each: what the queries of one request read.
+///
+/// Each list is copied under the lock of its partition, and handed out after the lock was given back. So a change never waits
+/// for a query, only for a copy, and what a query does with a list cannot block. That all lists of a partition are of one
+/// point is due to the undo information, not to the lock. If the information is given up while a request still reads, the
+/// request fails with [`SourceError::PositionUnavailable`].
+#[derive(Debug)]
+pub struct AdjacencyReader {
+    pub(super) partition_count: PartitionCount,
+    pub(super) types: Arc<EdgeTypes>,
+    pub(super) partitions: BTreeMap<PartitionId, Pinned>,
+}
+
+/// A partition, and the point at which it is read.
+#[derive(Clone, Debug)]
+pub(super) struct Pinned {
+    pub(super) adjacency: Arc<RwLock<PartitionAdjacency>>,
+    pub(super) at: LogPoint,
+}
+
+impl AdjacencyReader {
+    /// The point at which each partition is read. The later rounds of a request pass them to [`super::Adjacency::reader`].
+    pub fn points(&self) -> BTreeMap<PartitionId, LogPoint> {
+        self.partitions.iter().map(|(partition, pinned)| (*partition, pinned.at)).collect()
+    }
+
+    /// Reads something of one partition.
+    fn read<T>(
+        &self,
+        partition: PartitionId,
+        lists: Lists,
+        read: impl FnOnce(&PartitionAdjacency, &Reading<'_>) -> Result<T, Unreadable>,
+    ) -> Result<T, SourceError> {
+        let pinned = self.partitions.get(&partition).ok_or(SourceError::NotOwner { partition })?;
+        let reading = Reading { at: pinned.at, lists, joining: self.types.joining() };
+        read(&lock::read(&pinned.adjacency), &reading).map_err(|error| error.of(partition, pinned.at))
+    }
+
+    /// As [`NeighbourSource::lists`], for lists that were selected.
+    fn each_list(
+        &self,
+        lists: Lists,
+        keys: &[u64],
+        mut each: impl FnMut(usize, Option<&[u64]>) -> ControlFlow<()>,
+    ) -> Result<(), SourceError> {
+        let mut ids = Vec::new();
+        for (index, &key) in keys.iter().enumerate() {
+            ids.clear();
+            let partition = partition_of_id(key, self.partition_count);
+            let is_member = self.read(partition, lists, |it, reading| it.list(reading, key, &mut ids))?;
+            if lists.are_two() {
+                unite(&mut ids);
+            }
+            if each(index, is_member.then_some(ids.as_slice())).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl NeighbourSource for AdjacencyReader {
+    fn partition_count(&self) -> PartitionCount {
+        self.partition_count
+    }
+
+    fn lists(
+        &self,
+        edge: &EdgeSelector,
+        keys: &[u64],
+        each: &mut dyn FnMut(usize, Option<&[u64]>) -> ControlFlow<()>,
+    ) -> Result<(), SourceError> {
+        self.each_list(self.types.select(edge)?, keys, each)
+    }
+
+    fn lengths(
+        &self,
+        edge: &EdgeSelector,
+        keys: &[u64],
+        each: &mut dyn FnMut(usize, Option<u64>) -> ControlFlow<()>,
+    ) -> Result<(), SourceError> {
+        let lists = self.types.select(edge)?;
+        if lists.are_two() {
+            // Ids may be in both.
+            return self.each_list(lists, keys, |index, ids| each(index, ids.map(|ids| ids.len() as u64)));
+        }
+        for (index, &key) in keys.iter().enumerate() {
+            let partition = partition_of_id(key, self.partition_count);
+            let length = self.read(partition, lists, |it, reading| it.length(reading, key))?;
+            if each(index, length.map(|length| length as u64)).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Associations have no columns that queries know.
+    fn edges(
+        &self,
+        edge: &EdgeSelector,
+        columns: &[&str],
+        keys: &[u64],
+        each: &mut dyn FnMut(usize, Option<EdgeList<'_>>) -> ControlFlow<()>,
+    ) -> Result<(), SourceError> {
+        let lists = self.types.select(edge)?;
+        let kind = || edge.kind.clone();
+        if let Some(&column) = columns.first() {
+            return Err(SourceError::UnknownColumn { kind: kind(), column: column.to_owned() });
+        }
+        if lists.are_two() {
+            return Err(SourceError::TwoLists { kind: kind() });
+        }
+        self.each_list(lists, keys, |index, ids| each(index, ids.map(|ids| EdgeList { ids, columns: &[] })))
+    }
+
+    fn postings(
+        &self,
+        edge: &EdgeSelector,
+        partition: PartitionId,
+        id: u64,
+        out: &mut Vec<u64>,
+    ) -> Result<(), SourceError> {
+        let lists = self.types.select(edge)?;
+        let mut ids = Vec::new();
+        self.read(partition, lists, |it, reading| it.postings(reading, id, &mut ids))?;
+        if lists.are_two() {
+            unite(&mut ids);
+        }
+        out.append(&mut ids);
+        Ok(())
+    }
+
+    fn members(&self, partition: PartitionId, out: &mut Vec<u64>) -> Result<(), SourceError> {
+        let pinned = self.partitions.get(&partition).ok_or(SourceError::NotOwner { partition })?;
+        let mut ids = Vec::new();
+        let read = lock::read(&pinned.adjacency).members(pinned.at, self.types.joining(), &mut ids);
+        read.map_err(|error| error.of(partition, pinned.at))?;
+        unite(&mut ids);
+        out.append(&mut ids);
+        Ok(())
+    }
+}
+
+impl Unreadable {
+    /// As an error of a read of `partition` at a point.
+    pub(super) fn of(self, partition: PartitionId, at: LogPoint) -> SourceError {
+        match self {
+            Self::Point(Window { from, to }) => SourceError::PositionUnavailable { partition, at, from, to },
+            Self::Skipped => SourceError::NotBuilt { partition },
+        }
+    }
+}
+
+/// Makes one list of several ascending runs. The stable sort recognizes them, and only merges.
+fn unite(ids: &mut Vec<u64>) {
+    ids.sort();
+    ids.dedup();
+}

@@ -1,0 +1,74 @@
+//! The association types that queries follow, and which lists answer which direction.
+
+use kith_live::{GraphTypes, Inverse, TypeId};
+use kith_ops::{EdgeSelector, SourceError};
+use kith_types::Direction;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What adjacency needs of the types of a graph.
+#[derive(Debug)]
+pub(super) struct EdgeTypes {
+    by_name: BTreeMap<String, (TypeId, Inverse)>,
+    /// Types that queries follow in one direction or the other. Their associations are kept, and join members to the graph.
+    joining: BTreeSet<TypeId>,
+    /// All other types. Associations of types that are not known yet are kept: they may have adjacency.
+    skipped: BTreeSet<TypeId>,
+}
+
+/// One list, or two whose union answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lists {
+    first: TypeId,
+    second: Option<TypeId>,
+}
+
+impl Lists {
+    pub(super) fn iter(self) -> impl Iterator<Item = TypeId> {
+        std::iter::once(self.first).chain(self.second)
+    }
+
+    pub(super) fn are_two(self) -> bool {
+        self.second.is_some()
+    }
+}
+
+impl EdgeTypes {
+    pub(super) fn new(types: &GraphTypes) -> Self {
+        let follows = |kind: &TypeId| types.associations.get(kind).is_some_and(|kind| kind.adjacency);
+        let each = types.associations.iter();
+        let by_name = each.clone().filter(|(_, kind)| kind.adjacency);
+        let by_name = by_name.map(|(id, kind)| (kind.name.clone(), (*id, kind.inverse))).collect();
+        let (joining, skipped) = each.map(|(id, kind)| (*id, kind)).partition::<Vec<_>, _>(|(id, kind)| {
+            kind.adjacency || kind.inverse_of(*id).is_some_and(|inverse| follows(&inverse))
+        });
+        let ids = |kinds: Vec<(TypeId, _)>| kinds.into_iter().map(|(id, _)| id).collect();
+        Self { by_name, joining: ids(joining), skipped: ids(skipped) }
+    }
+
+    pub(super) fn joining(&self) -> &BTreeSet<TypeId> {
+        &self.joining
+    }
+
+    pub(super) fn skipped(&self) -> &BTreeSet<TypeId> {
+        &self.skipped
+    }
+
+    /// The lists that answer a selector.
+    pub(super) fn select(&self, edge: &EdgeSelector) -> Result<Lists, SourceError> {
+        let kind = || edge.kind.clone();
+        let &(own, inverse) =
+            self.by_name.get(&edge.kind).ok_or_else(|| SourceError::UnknownKind { kind: kind() })?;
+        if let Some(filter) = &edge.filter {
+            return Err(SourceError::UnknownColumn { kind: kind(), column: filter.column.clone() });
+        }
+        let (first, second) = match (inverse, edge.direction) {
+            (Inverse::Symmetric, _) | (Inverse::None | Inverse::Named { .. }, Direction::Out) => (own, None),
+            (Inverse::Named { kind, .. }, Direction::In) => (kind, None),
+            (Inverse::Named { kind, .. }, Direction::Both) => (own, Some(kind)),
+            (Inverse::None, Direction::In | Direction::Both) => {
+                return Err(SourceError::OneSided { kind: kind() });
+            }
+        };
+        Ok(Lists { first, second })
+    }
+}
