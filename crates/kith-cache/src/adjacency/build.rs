@@ -1,15 +1,17 @@
 //! Building the adjacency of a partition from pages of the database while its log goes on.
 //!
-//! Each page is a snapshot of its own, so the rows of two pages may be of different points. The builder remembers which keys
-//! each page covers and the point at which it was read. A change then has an effect on a key only if the page of that key was
-//! read before the change: effects up to the point of the page are in the page, and keys that no page covers yet will be read
-//! later. Once the changes up to the latest point of all pages are applied, all rows are of one point.
+//! Each page is a snapshot of its own, so the rows of two pages may be of different points. The build therefore applies all
+//! changes from the point of its first page on, up to the latest point of all pages. Effects say what there is after them, not
+//! what they add, so a row is right in the end whatever it was before: the last change of it counts, and without a change it is
+//! as its page says. A change that was in the page already is undone by nothing but a later one, which is applied too.
+//!
+//! For this to hold, a page must not be older than what was applied, and no page may be of a history that the database has lost.
 
 use super::Progress;
 use super::state::{Fact, State};
 use kith_live::{AssociationKey, Change, TypeId};
-use kith_types::{LogPoint, PartitionId};
-use std::collections::BTreeSet;
+use kith_types::{LogPoint, PartitionId, Position, Term};
+use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
 /// The adjacency of one partition, being built. [`super::Adjacency::open`] begins one, and [`Build::next`] says how it goes on.
@@ -20,8 +22,10 @@ pub struct Build {
     pub(super) number: u64,
     skipped: BTreeSet<TypeId>,
     state: State,
-    objects: Coverage<u64>,
-    associations: Coverage<AssociationKey>,
+    objects: Cursor<u64>,
+    associations: Cursor<AssociationKey>,
+    /// By term, the greatest position at which a page was read.
+    pages: BTreeMap<Term, Position>,
     applied: Option<LogPoint>,
 }
 
@@ -53,7 +57,7 @@ pub enum Next {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// Changes after the page were applied already, and did not have an effect on its keys. Read the page again.
+    /// The page is older than what was applied. Read it again.
     #[error("the page was read at {at}, and the build has applied {applied}")]
     OldPage {
         /// Where the page was read.
@@ -70,19 +74,19 @@ pub enum BuildError {
     HistoryLost,
 }
 
-/// Which keys were read, and when.
+/// How far pages of one sort have come.
 #[derive(Debug)]
-struct Coverage<K> {
-    /// The last key of each page, and when the page was read. Ascending. Neighbours whose points are applied are one entry.
-    pages: Vec<(K, LogPoint)>,
-    /// When the last page was read, which covers all greater keys.
-    rest: Option<LogPoint>,
+struct Cursor<K> {
+    last: Option<K>,
+    done: bool,
 }
 
 impl Build {
     pub(super) fn new(partition: PartitionId, number: u64, skipped: BTreeSet<TypeId>) -> Self {
-        let (objects, associations) = (Coverage::default(), Coverage::default());
-        Self { partition, number, skipped, state: State::default(), objects, associations, applied: None }
+        let (objects, associations) =
+            (Cursor { last: None, done: false }, Cursor { last: None, done: false });
+        let (state, pages) = (State::default(), BTreeMap::new());
+        Self { partition, number, skipped, state, objects, associations, pages, applied: None }
     }
 
     /// The partition that is built.
@@ -102,7 +106,7 @@ impl Build {
 
     /// What to read next. Changes come first, so that the build never needs more of the log than was written since its last page.
     pub fn next(&self) -> Next {
-        let until = self.objects.latest().max(self.associations.latest());
+        let until = self.pages.iter().next_back().map(|(&term, &position)| LogPoint { term, position });
         match (self.applied, until) {
             (Some(after), Some(until)) if after < until => Next::Changes { after, until },
             _ => self.next_page(),
@@ -112,10 +116,10 @@ impl Build {
     /// The page to read next, or nothing. Pages may be read before the changes that [`Build::next`] asks for, as long as the log
     /// keeps the changes.
     pub fn next_page(&self) -> Next {
-        if self.objects.rest.is_none() {
-            Next::Objects { after: self.objects.last() }
-        } else if self.associations.rest.is_none() {
-            Next::Associations { after: self.associations.last() }
+        if !self.objects.done {
+            Next::Objects { after: self.objects.last }
+        } else if !self.associations.done {
+            Next::Associations { after: self.associations.last }
         } else {
             Next::Nothing
         }
@@ -126,8 +130,9 @@ impl Build {
     /// # Errors
     /// The page is not taken; see [`BuildError`].
     pub fn objects(&mut self, at: LogPoint, ids: &[u64], last: bool) -> Result<(), BuildError> {
-        let applied = self.begin(at)?;
-        self.objects.cover(at, ids, last, applied)?;
+        self.check(at)?;
+        self.objects.advance(ids, last)?;
+        self.note(at);
         for &id in ids {
             self.state.set(Fact::Object(id), true);
         }
@@ -144,15 +149,16 @@ impl Build {
         keys: &[AssociationKey],
         last: bool,
     ) -> Result<(), BuildError> {
-        let applied = self.begin(at)?;
-        self.associations.cover(at, keys, last, applied)?;
+        self.check(at)?;
+        self.associations.advance(keys, last)?;
+        self.note(at);
         for key in keys.iter().filter(|key| !self.skipped.contains(&key.list.kind)) {
             self.state.set(Fact::Association(*key), true);
         }
         Ok(())
     }
 
-    /// Applies what one position of the log changed, to what was read before it. The change comes from a log that contains what
+    /// Applies what one position of the log changed. The change comes from a log that contains what
     /// was applied. Before the first page, all changes are [`Progress::Known`].
     ///
     /// # Errors
@@ -166,13 +172,9 @@ impl Build {
         }
         self.move_to(applied, point)?;
         for (fact, present) in change.effects.iter().map(Fact::of) {
-            let read_at = match fact {
-                Fact::Object(id) => self.objects.read_at(id),
-                Fact::Association(key) if self.skipped.contains(&key.list.kind) => None,
-                Fact::Association(key) => self.associations.read_at(key),
-            };
-            if read_at.is_some_and(|read_at| read_at < point) {
-                self.state.set(fact, present);
+            match fact {
+                Fact::Association(key) if self.skipped.contains(&key.list.kind) => {}
+                fact => _ = self.state.set(fact, present),
             }
         }
         Ok(Progress::Applied)
@@ -201,15 +203,26 @@ impl Build {
         }
     }
 
-    /// What was applied: the point of the first page, if this is the first one.
-    fn begin(&mut self, at: LogPoint) -> Result<LogPoint, BuildError> {
-        let applied = *self.applied.get_or_insert(at);
-        if at < applied { Err(BuildError::OldPage { at, applied }) } else { Ok(applied) }
+    /// Refuses a page that is older than what was applied: later changes of its rows would be missing.
+    fn check(&self, at: LogPoint) -> Result<(), BuildError> {
+        match self.applied {
+            Some(applied) if at < applied => Err(BuildError::OldPage { at, applied }),
+            _ => Ok(()),
+        }
     }
 
+    /// Remembers when a page was read. Changes are applied from the first page on.
+    fn note(&mut self, at: LogPoint) {
+        self.applied.get_or_insert(at);
+        let position = self.pages.entry(at.term).or_default();
+        *position = at.position.max(*position);
+    }
+
+    /// A page that was read beyond the end of an earlier term is of a history that the database has lost.
     fn move_to(&mut self, applied: LogPoint, point: LogPoint) -> Result<(), BuildError> {
-        let ends = |at: LogPoint| at.term < point.term && applied.position < at.position;
-        if applied.term != point.term && (self.objects.any_at(ends) || self.associations.any_at(ends)) {
+        let earlier = self.pages.range(..point.term);
+        let mut ahead = earlier.filter(|(_, position)| applied.position < **position);
+        if applied.term != point.term && ahead.next().is_some() {
             return Err(BuildError::HistoryLost);
         }
         self.applied = Some(point);
@@ -217,46 +230,15 @@ impl Build {
     }
 }
 
-impl<K> Default for Coverage<K> {
-    fn default() -> Self {
-        Self { pages: Vec::new(), rest: None }
-    }
-}
-
-impl<K: Copy + Ord> Coverage<K> {
-    fn last(&self) -> Option<K> {
-        self.pages.last().map(|(last, _)| *last)
-    }
-
-    fn latest(&self) -> Option<LogPoint> {
-        self.pages.iter().map(|(_, at)| *at).chain(self.rest).max()
-    }
-
-    fn any_at(&self, is: impl Fn(LogPoint) -> bool) -> bool {
-        self.pages.iter().map(|(_, at)| *at).chain(self.rest).any(is)
-    }
-
-    /// When a key was read; `None` if it was not.
-    fn read_at(&self, key: K) -> Option<LogPoint> {
-        let place = self.pages.partition_point(|(last, _)| *last < key);
-        self.pages.get(place).map(|(_, at)| *at).or(self.rest)
-    }
-
+impl<K: Copy + Ord> Cursor<K> {
     /// Takes a page. One without keys is the last.
-    fn cover(&mut self, at: LogPoint, keys: &[K], last: bool, applied: LogPoint) -> Result<(), BuildError> {
-        let follows = keys.first().is_none_or(|first| self.last().is_none_or(|last| last < *first));
-        if self.rest.is_some() || !follows || !keys.is_sorted_by(|a, b| a < b) {
+    fn advance(&mut self, keys: &[K], last: bool) -> Result<(), BuildError> {
+        let follows = keys.first().is_none_or(|first| self.last < Some(*first));
+        if self.done || !follows || !keys.is_sorted_by(|a, b| a < b) {
             return Err(BuildError::Disordered);
         }
-        while let [.., (_, before), (_, at)] = *self.pages.as_slice()
-            && before.max(at) <= applied
-        {
-            self.pages.remove(self.pages.len() - 2);
-        }
-        self.pages.extend(keys.last().map(|last| (*last, at)));
-        if last || keys.is_empty() {
-            self.rest = Some(at);
-        }
+        self.last = keys.last().copied().or(self.last);
+        self.done = last || keys.is_empty();
         Ok(())
     }
 }
