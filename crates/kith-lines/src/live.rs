@@ -262,7 +262,6 @@ pub(crate) fn read_tickets<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Ti
 }
 
 /// Writes what [`read_tickets`] reads.
-#[expect(clippy::ptr_arg, reason = "serde passes the field")]
 pub(crate) fn write_tickets<S: Serializer>(tickets: &Vec<Ticket>, output: S) -> Result<S::Ok, S::Error> {
     match tickets.as_slice() {
         [ticket] => output.collect_str(ticket),
