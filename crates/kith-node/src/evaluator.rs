@@ -177,7 +177,7 @@ impl Evaluator {
 }
 
 /// What an evaluation that failed is answered with.
-fn status_of(node: u32, epoch: u64, error: &EvaluateError) -> Status {
+pub(super) fn status_of(node: u32, epoch: u64, error: &EvaluateError) -> Status {
     let message = format!("node {node}: {error}");
     let (code, help) = match error {
         EvaluateError::Cancelled => (ErrorCode::DeadlineExceeded, "give the query more time"),
@@ -191,6 +191,15 @@ fn status_of(node: u32, epoch: u64, error: &EvaluateError) -> Status {
             tracing::error!(%error, node, "damaged data");
             metrics::counter!("kith_node_damaged_reads_total").increment(1);
             (ErrorCode::Damaged, "ask another replica; load the graph again to repair this one")
+        }
+        EvaluateError::Source(SourceError::NotBuilt { .. }) => {
+            (ErrorCode::Unavailable, "ask another replica")
+        }
+        EvaluateError::Source(SourceError::PositionUnavailable { .. }) => {
+            (ErrorCode::OtherPosition, "ask again")
+        }
+        EvaluateError::Source(SourceError::OneSided { .. }) => {
+            (ErrorCode::DirectionNotKept, "give the type an inverse, or follow it along \"out\"")
         }
         EvaluateError::TooLarge { .. } => (ErrorCode::TooLarge, "ask in several batches"),
         EvaluateError::Repeated { .. } | EvaluateError::UnknownPartition { .. } => {

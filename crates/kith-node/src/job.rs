@@ -36,6 +36,11 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::new());
 }
 
+/// Works with the scratch memory of this thread.
+pub(super) fn with_scratch<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
+    SCRATCH.with_borrow_mut(work)
+}
+
 /// One evaluation, ready to run on any thread.
 pub(super) struct Job {
     reader: VersionReader,

@@ -37,6 +37,15 @@ impl LiveGraph {
             if target <= after {
                 return Ok(());
             }
+            if after == LogPoint::default() {
+                // It is empty, so it can begin anywhere.
+                let ends = self.database.points(vec![partition]).await?;
+                self.begin_at(partition, ends.first().copied().unwrap_or_default())?;
+                if target <= self.applied(partition)? {
+                    return Ok(());
+                }
+            }
+            let after = self.applied(partition)?;
             let end = match self.database.changes(partition, after, LOG_BYTES_MAX).await {
                 Ok(part) => self.apply_part(partition, after, &part)?,
                 Err(LogError::HistoryLost { end, .. }) => self.jump(partition, end)?,
@@ -96,6 +105,7 @@ impl LiveGraph {
                 break;
             }
         }
+        self.apply_to_lists(partition, &part.changes, part.end);
         // A later term has begun, and nothing was written in it yet.
         let applied = cache.applied();
         if applied.position == part.end.position && applied < part.end {
@@ -104,10 +114,18 @@ impl LiveGraph {
         Ok(part.end)
     }
 
+    /// Begins to follow a log at its end.
+    fn begin_at(&self, partition: PartitionId, end: LogPoint) -> Result<(), LiveError> {
+        let mut caches = self.caches.lock();
+        caches.partition(partition).ok_or(LiveError::NotOwner(partition))?.jump(end);
+        Ok(())
+    }
+
     /// Empties a partition, which goes on from the end of its log.
     fn jump(&self, partition: PartitionId, end: LogPoint) -> Result<LogPoint, LiveError> {
         tracing::info!(graph = self.name, %partition, %end, "the log does not reach back to this replica: its cache is emptied");
         metrics::counter!("kith_live_jumps_total").increment(1);
+        self.adjacency.close(partition);
         let mut caches = self.caches.lock();
         caches.partition(partition).ok_or(LiveError::NotOwner(partition))?.jump(end);
         Ok(end)

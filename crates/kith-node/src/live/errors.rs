@@ -3,6 +3,7 @@
 use kith_api::QueryError;
 use kith_database::{DatabaseError, LogError};
 use kith_live::{DeliveryError, FieldsFault, UnknownType, WriteError};
+use kith_ops::SourceError;
 use kith_types::{ErrorCode, PartitionId};
 use thiserror::Error;
 use tonic::Status;
@@ -21,6 +22,9 @@ pub(crate) enum LiveError {
         "the ticket names a write that is no longer in the database: it was replaced by an older copy of itself"
     )]
     HistoryLost,
+    /// The lists of a partition cannot be read.
+    #[error(transparent)]
+    Lists(#[from] SourceError),
     /// The graph has no such type.
     #[error(transparent)]
     Type(#[from] UnknownType),
@@ -54,6 +58,10 @@ impl LiveError {
             LiveError::Fields(_) => {
                 (ErrorCode::Damaged, "the types of the graph and its rows do not fit: report it with the log")
             }
+            LiveError::Lists(SourceError::PositionUnavailable { .. }) => {
+                (ErrorCode::OtherPosition, "ask again")
+            }
+            LiveError::Lists(_) => (ErrorCode::Unavailable, "ask another replica"),
             LiveError::Busy(_) => (ErrorCode::Overloaded, "send less, or ask another replica"),
             LiveError::Behind(_) => (ErrorCode::Unavailable, "ask another replica"),
         };

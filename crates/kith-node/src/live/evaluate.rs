@@ -1,12 +1,17 @@
 //! Evaluates operators over a live graph.
 
-use super::{graph::LiveGraph, read::ReadNeed};
+use super::{errors::LiveError, graph::LiveGraph, read::ReadNeed};
+use crate::{evaluator::status_of, job::with_scratch};
 use kith_api::convert::operator_from_wire;
 use kith_live::Ticket;
-use kith_ops::{AssociationsEntry, ObjectEntry, Operator, Value};
-use kith_types::{ErrorCode, LogPoint, PartitionId};
+use kith_ops::{AssociationsEntry, ObjectEntry, Operator, Share, Value, evaluate};
+use kith_types::{ErrorCode, LogPoint, PartitionId, partition_of_id};
 use kith_wire::v1;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tonic::Status;
 
 /// Time for a request that brings no deadline.
@@ -24,8 +29,7 @@ impl LiveGraph {
     /// # Errors
     /// As the caller is to be told.
     pub async fn evaluate(self: &Arc<Self>, request: &v1::EvaluateRequest) -> Result<Evaluated, Status> {
-        let micros = request.header.as_ref().map_or(0, |header| header.deadline_us);
-        let left = if micros == 0 { DEADLINE_DEFAULT } else { Duration::from_micros(micros) };
+        let left = left_of(request);
         let need = self.need_of(request)?;
         let late = |_| {
             let help = "give the query more time";
@@ -62,20 +66,80 @@ impl LiveGraph {
                 }
                 (Value::Associations(entries), reached)
             }
-            _ => return Err(unsupported("this node does not answer graph queries over live graphs yet")),
+            plan if plan.reads_values() => {
+                return Err(unsupported("the graph is live: there are no values to look up"));
+            }
+            plan => self.evaluate_lists(plan, request, need).await?,
         };
         Ok(Evaluated { value, reached: Ticket { graph: self.identity(), points: reached } })
+    }
+
+    /// Evaluates a plan over sorted lists, each partition at one place.
+    async fn evaluate_lists(
+        self: &Arc<Self>,
+        plan: Operator,
+        request: &v1::EvaluateRequest,
+        need: &ReadNeed,
+    ) -> Result<(Value, BTreeMap<PartitionId, LogPoint>), Status> {
+        let share = OwnedShare {
+            keys: request.keys.clone(),
+            partitions: request.partitions.iter().copied().map(PartitionId).collect(),
+        };
+        let of_keys = share.keys.iter().map(|key| partition_of_id(*key, self.count));
+        let partitions: BTreeSet<PartitionId> = of_keys.chain(share.partitions.iter().copied()).collect();
+        let pinned = ticket_of(&request.pinned)?.map_or_else(BTreeMap::new, |ticket| ticket.points);
+        let live = |error: LiveError| error.to_status();
+        let after = self.fresh_places(&partitions, &pinned, need).await.map_err(live)?;
+        let reader = self.lists(partitions, &after, &pinned).await.map_err(live)?;
+        let reached = reader.points();
+        let until = Instant::now() + left_of(request);
+        let work = move || {
+            let share = Share { keys: &share.keys, partitions: &share.partitions };
+            with_scratch(|scratch| evaluate(&plan, &share, &reader, scratch, &|| until <= Instant::now()))
+        };
+        let joined = tokio::task::spawn_blocking(work).await;
+        let value =
+            joined.map_err(|error| Status::internal(format!("evaluation ended unexpectedly: {error}")))?;
+        Ok((value.map_err(|error| status_of(self.node(), 0, &error))?, reached))
+    }
+
+    /// The places that partitions must have reached so that an answer is fresh and shows what it must.
+    async fn fresh_places(
+        &self,
+        partitions: &BTreeSet<PartitionId>,
+        pinned: &BTreeMap<PartitionId, LogPoint>,
+        need: &ReadNeed,
+    ) -> Result<BTreeMap<PartitionId, LogPoint>, LiveError> {
+        let now = self.now();
+        let stale: Vec<PartitionId> = {
+            let mut caches = self.caches.lock();
+            let is_stale = |partition: &&PartitionId| {
+                !pinned.contains_key(partition)
+                    && caches
+                        .partition(**partition)
+                        .is_some_and(|cache| need.critical || cache.fresh_until() <= now)
+            };
+            partitions.iter().filter(is_stale).copied().collect()
+        };
+        if !stale.is_empty() {
+            self.freshen(stale).await?;
+        }
+        let mut places = BTreeMap::new();
+        for &partition in partitions {
+            let required = need.after.get(&partition).copied().unwrap_or_default();
+            self.catch_up(partition, required).await?;
+            self.check_contained(partition, required).await?;
+            places.insert(partition, self.applied(partition)?.max(required));
+        }
+        Ok(places)
     }
 
     /// What the answer must show.
     fn need_of(&self, request: &v1::EvaluateRequest) -> Result<ReadNeed, Status> {
         let ticket = request.header.as_ref().map(|header| &header.ticket[..]).unwrap_or_default();
-        let after = match ticket {
-            [] => BTreeMap::new(),
-            bytes => {
-                let ticket = Ticket::from_bytes(bytes).map_err(|error| {
-                    kith_wire::status(ErrorCode::BadRequest, error.to_string(), "use a ticket of a write")
-                })?;
+        let after = match ticket_of(ticket)? {
+            None => BTreeMap::new(),
+            Some(ticket) => {
                 if ticket.graph != self.identity() {
                     let message = format!("the ticket is not of graph {:?}", self.name);
                     return Err(kith_wire::status(
@@ -89,6 +153,31 @@ impl LiveGraph {
         };
         Ok(ReadNeed { after, critical: request.critical })
     }
+}
+
+/// The keys and partitions of a request.
+struct OwnedShare {
+    keys: Vec<u64>,
+    partitions: Vec<PartitionId>,
+}
+
+/// How long the caller waits.
+fn left_of(request: &v1::EvaluateRequest) -> Duration {
+    match request.header.as_ref().map_or(0, |header| header.deadline_us) {
+        0 => DEADLINE_DEFAULT,
+        micros => Duration::from_micros(micros),
+    }
+}
+
+/// The ticket of these bytes; `None` of none.
+fn ticket_of(bytes: &[u8]) -> Result<Option<Ticket>, Status> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let ticket = Ticket::from_bytes(bytes);
+    ticket.map(Some).map_err(|error| {
+        kith_wire::status(ErrorCode::BadRequest, error.to_string(), "use a ticket of a write")
+    })
 }
 
 /// Keeps the later place of each partition.

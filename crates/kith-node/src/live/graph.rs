@@ -1,12 +1,16 @@
 //! One live graph on a node: its database, the caches of the partitions that are here, and the way to their leader.
 
 use super::{
+    adjacency,
     lead::{self, LeadMessage},
     tail,
 };
 use arc_swap::ArcSwap;
 use kith_api::topology::leaders_of;
-use kith_cache::live::{LiveCacheOptions, LiveCaches};
+use kith_cache::{
+    adjacency::{Adjacency, AdjacencyOptions},
+    live::{LiveCacheOptions, LiveCaches},
+};
 use kith_database::Database;
 use kith_live::{Change, GraphTypes};
 use kith_metadata::MetadataStore;
@@ -48,6 +52,8 @@ pub(crate) struct LiveGraph {
     pub(super) database: Arc<dyn Database>,
     /// Locked for microseconds.
     pub(super) caches: Mutex<LiveCaches<Waiter>>,
+    /// The lists that graph queries read.
+    pub(super) adjacency: Adjacency,
     /// The partitions that are here, with what keeps two readers of one log apart.
     pub(super) partitions: RwLock<BTreeMap<PartitionId, Arc<tokio::sync::Mutex<()>>>>,
     /// By partition and term, the greatest position of an earlier term that the log was found to contain.
@@ -68,6 +74,7 @@ impl LiveGraph {
             types: ArcSwap::new(Arc::clone(&parts.types)),
             database: parts.database,
             caches: Mutex::new(LiveCaches::new(LiveCacheOptions::default())),
+            adjacency: Adjacency::new(parts.count, &parts.types, AdjacencyOptions::default()),
             partitions: RwLock::default(),
             contained: Mutex::default(),
             lead,
@@ -87,6 +94,7 @@ impl LiveGraph {
             messages,
         );
         tail::start(&graph, graph.stop.clone());
+        adjacency::start(&graph, graph.stop.clone());
         graph
     }
 
@@ -95,6 +103,7 @@ impl LiveGraph {
         if types != **self.types.load() {
             let types = Arc::new(types);
             self.types.store(Arc::clone(&types));
+            self.adjacency.set_types(&types);
             let _ = self.lead.send(LeadMessage::Types(types));
         }
         self.hold(topology);
@@ -116,6 +125,7 @@ impl LiveGraph {
             let stays = own.contains(partition);
             if !stays {
                 caches.close(*partition);
+                self.adjacency.close(*partition);
             }
             stays
         });
@@ -125,6 +135,11 @@ impl LiveGraph {
                 Arc::default()
             });
         }
+    }
+
+    /// The node.
+    pub(super) fn node(&self) -> u32 {
+        self.node.0
     }
 
     /// Its identity.
@@ -158,6 +173,7 @@ impl LiveGraph {
             let point = LogPoint { term, position };
             // A gap is closed by whoever reads the log next.
             let _ = cache.apply_after(previous, point, change, now);
+            self.publish_to_lists(partition, previous, point, change);
             previous = point;
         }
     }

@@ -1,6 +1,7 @@
 //! Live graphs on a node: the partitions that it leads, the logs that it follows, and the reads that it answers
 //! (`docs/design/0019-live-graph.md`).
 
+mod adjacency;
 mod answer;
 mod catch_up;
 mod errors;
