@@ -3,7 +3,8 @@
 //! [`NetworkCache`] decides what is kept, what is served stale, and who fetches a
 //! network that several queries want at once. Fetching, waiting and the clock
 //! are the caller's: every input that needs the time takes it as an argument.
-//! [`ListCache`] keeps whole neighbour lists of immutable versions.
+//! [`live`] and [`adjacency`] follow the logs of live graphs: the one for reads of objects and associations, the other for graph
+//! queries. [`ListCache`] keeps whole neighbour lists of immutable versions.
 //! [`owner_of`] says which of several routers caches a member, so that
 //! together they hold one cache and not copies.
 //!
