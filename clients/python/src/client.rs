@@ -5,8 +5,9 @@ use crate::{
     ask::{counted, read},
     batch::Batch,
     call::{Call, reply},
-    graph,
+    graph::{self, Fields},
     keys::Keys,
+    live,
     options::options,
     plan::{self, Plan},
     security::{self, Files},
@@ -16,6 +17,7 @@ use crate::{
 use kith_client::{
     AggregateQuery, ComputeAt, Failover, QueryOptions, Service, Session, SessionSettings, TransportKind,
 };
+use kith_live::Mutation;
 use kith_schema::compute::AggregatePlan;
 use pyo3::{IntoPyObjectExt, exceptions::PyTypeError, prelude::*, types::PyDict};
 use std::sync::Arc;
@@ -175,6 +177,24 @@ impl Client {
         Ok(Call::new(async move {
             let answered = shared.service().query(&name, &query, &options).await?;
             reply(move |py| graph::answer(py, answered.answer))
+        }))
+    }
+
+    /// Writes to a live graph; operations and fields as in `docs/live-graph.md`, but `data` is JSON text.
+    #[pyo3(signature = (name, op, fields, given=None))]
+    fn write(
+        &self,
+        name: String,
+        op: &str,
+        fields: &Bound<'_, PyDict>,
+        given: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Call> {
+        let (shared, options) = (Arc::clone(&self.shared), options(given)?);
+        let write = live::write(op, &Fields(fields))?;
+        let is_new_object = matches!(write.mutation, Mutation::AddObject { .. });
+        Ok(Call::new(async move {
+            let written = shared.service().write(&name, &write, &options).await?;
+            reply(move |py| live::written(py, &written, is_new_object))
         }))
     }
 

@@ -68,7 +68,7 @@ pub fn question(op: &str, fields: &Bound<'_, PyDict>, workflow: Workflow) -> PyR
 }
 
 /// The fields of a question.
-pub struct Fields<'a, 'py>(&'a Bound<'py, PyDict>);
+pub struct Fields<'a, 'py>(pub &'a Bound<'py, PyDict>);
 
 impl<'py> Fields<'_, 'py> {
     pub fn may<T>(&self, name: &str) -> PyResult<Option<T>>

@@ -1,7 +1,11 @@
-//! Reads of live graphs, and their answers as plain Python values.
+//! Reads and writes of live graphs, and their answers as plain Python values.
 
 use crate::graph::Fields;
-use kith_live::{AssociationRead, ListPlace, ListedAssociation, ObjectAnswer, Select, Start};
+use kith_client::Written;
+use kith_live::{
+    AssociationRead, Conditions, ListPlace, ListedAssociation, Mutation, NotAWriteId, ObjectAnswer, Select,
+    Start, Write,
+};
 use kith_ops::{AssociationsAnswer, Operand};
 use pyo3::{
     IntoPyObjectExt,
@@ -38,6 +42,58 @@ pub fn operand(op: &str, fields: &Fields<'_, '_>) -> PyResult<Option<Operand>> {
     let (kind, with_data) = (fields.must("type")?, fields.or("with_data", false)?);
     let read = AssociationRead { kind, select, with_data };
     Ok(Some(Operand::Associations { id1: fields.must("id1")?, read }))
+}
+
+/// The write of an operation's name and fields.
+///
+/// # Errors
+/// `TypeError` or `ValueError`, with what is wrong.
+pub fn write(op: &str, fields: &Fields<'_, '_>) -> PyResult<Write> {
+    let (id1, id2) = (|| fields.must("id1"), || fields.must("id2"));
+    let kind = || fields.must("type");
+    let mutation = match op {
+        "object_add" => Mutation::AddObject {
+            kind: kind()?,
+            data: fields.may("data")?,
+            id: fields.may("id")?,
+            near: fields.may("near")?,
+        },
+        "object_update" => Mutation::UpdateObject { id: fields.must("id")?, data: fields.must("data")? },
+        "object_delete" => Mutation::DeleteObject { id: fields.must("id")? },
+        "assoc_add" => Mutation::AddAssociation {
+            id1: id1()?,
+            kind: kind()?,
+            id2: id2()?,
+            time: fields.may("time")?,
+            data: fields.may("data")?,
+        },
+        "assoc_delete" => Mutation::DeleteAssociation { id1: id1()?, kind: kind()?, id2: id2()? },
+        "assoc_change_type" => Mutation::ChangeType {
+            id1: id1()?,
+            kind: kind()?,
+            id2: id2()?,
+            new_kind: fields.must("new_type")?,
+        },
+        _ => return Err(PyTypeError::new_err(format!("there is no write {op:?}"))),
+    };
+    let write_id = fields.may::<String>("write_id")?.map(|text| text.parse()).transpose();
+    Ok(Write {
+        mutation,
+        conditions: Conditions { if_version: fields.may("if_version")?, if_exists: fields.may("if_exists")? },
+        write_id: write_id.map_err(|why: NotAWriteId| PyValueError::new_err(why.to_string()))?,
+    })
+}
+
+/// The outcome of a write as a dictionary: of a new object `id`, of other writes `existed`, and always `version` and `ticket`.
+pub fn written(py: Python<'_>, written: &Written, is_new_object: bool) -> PyResult<Py<PyAny>> {
+    let dict = PyDict::new(py);
+    match is_new_object {
+        true => dict.set_item("id", written.done.id)?,
+        false => dict.set_item("existed", written.done.existed)?,
+    }
+    dict.set_item("version", written.done.version)?;
+    dict.set_item("ticket", written.ticket.to_string())?;
+    dict.into_py_any(py)
 }
 
 fn start(fields: &Fields<'_, '_>) -> PyResult<Start> {

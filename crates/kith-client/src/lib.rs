@@ -28,7 +28,7 @@ pub use kith_api::{
     ANSWER_BYTES_MAX, AggregateAnswer, AggregateQuery, Answered, BATCH_KEYS_MAX, BatchAnswer, BatchKeys,
     BatchPiece, BatchStream, CacheMode, ComputeAnswer, ComputeAt, ComputeQuery, Page, Proofs, QueryError,
     QueryOptions, Question, Reply, Request, Service, StoreShape, StreamFailure, StreamFooter, StreamItem,
-    StreamStatus, parse_hedging,
+    StreamStatus, Written, parse_hedging,
 };
 pub use kith_net::security;
 pub use kith_net::transport::{EvaluateParts, FramedTransport, GrpcTransport, Transport, TransportKind};

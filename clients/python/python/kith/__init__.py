@@ -23,7 +23,7 @@ from kith.answers import Counts, Footer, StreamFailure, StreamFooter
 from kith.building import BuiltComponent, BuiltGraph, BuiltStore, Dropped, build_graph, build_store
 from kith.client import Client, Compute, Aggregate, Graph, connect
 from kith.errors import DeadlineExceeded, Denied, KithError, NotFound, Overloaded, Refused, Unreachable
-from kith.options import Options
+from kith.options import Options, WriteOptions
 from kith.stream import Stream
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "StreamFailure",
     "StreamFooter",
     "Unreachable",
+    "WriteOptions",
     "aio",
     "build_graph",
     "build_store",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from kith import _kith
 from kith.answers import Counts, value_of
 from kith.cluster import addresses
-from kith.options import Filter, Options
+from kith.options import Filter, Options, WriteOptions
 from kith.plan import Building
 from kith.security import Path, files
 from kith.stream import Stream
@@ -238,6 +239,68 @@ class Graph:
         }
         page: dict[str, Any] = self._ask("edges", asked, options)
         return page
+
+    def _write(self, op: str, fields: dict[str, Any], options: WriteOptions) -> dict[str, Any]:
+        given = {"deadline": options.pop("deadline", self._client._defaults.get("deadline"))}
+        data = fields.get("data")
+        asked = {**fields, **options, "data": None if data is None else json.dumps(dict(data))}
+        done: dict[str, Any] = self._client._core.write(self._name, op, asked, given).wait()
+        return done
+
+    def object_add(
+        self,
+        type: str,
+        data: Mapping[str, Any] | None = None,
+        *,
+        id: int | None = None,
+        near: int | None = None,
+        **options: Unpack[WriteOptions],
+    ) -> dict[str, Any]:
+        """Creates an object of a live graph: ``id``, ``version`` and ``ticket``.
+
+        ``id`` imports one; ``near`` is an object whose partition the new one shares.
+        """
+        return self._write("object_add", {"type": type, "data": data, "id": id, "near": near}, options)
+
+    def object_update(
+        self, id: int, data: Mapping[str, Any], **options: Unpack[WriteOptions]
+    ) -> dict[str, Any]:
+        """Replaces the fields of an object that ``data`` has: ``version``, ``ticket`` and ``existed``."""
+        return self._write("object_update", {"id": id, "data": data}, options)
+
+    def object_delete(self, id: int, **options: Unpack[WriteOptions]) -> dict[str, Any]:
+        """Deletes an object; its associations stay."""
+        return self._write("object_delete", {"id": id}, options)
+
+    def assoc_add(
+        self,
+        id1: int,
+        type: str,
+        id2: int,
+        data: Mapping[str, Any] | None = None,
+        *,
+        time: int | None = None,
+        **options: Unpack[WriteOptions],
+    ) -> dict[str, Any]:
+        """Creates or overwrites an association, and its inverse if its type has one.
+
+        ``time`` is by convention in milliseconds since 1970, and now if it is left out.
+        """
+        asked = {"id1": id1, "type": type, "id2": id2, "time": time, "data": data}
+        return self._write("assoc_add", asked, options)
+
+    def assoc_delete(
+        self, id1: int, type: str, id2: int, **options: Unpack[WriteOptions]
+    ) -> dict[str, Any]:
+        """Deletes an association, and its inverse if its type has one."""
+        return self._write("assoc_delete", {"id1": id1, "type": type, "id2": id2}, options)
+
+    def assoc_change_type(
+        self, id1: int, type: str, id2: int, new_type: str, **options: Unpack[WriteOptions]
+    ) -> dict[str, Any]:
+        """Gives an association another type, if it exists."""
+        asked = {"id1": id1, "type": type, "id2": id2, "new_type": new_type}
+        return self._write("assoc_change_type", asked, options)
 
     def object_get(self, id: int, **options: Unpack[Options]) -> dict[str, Any] | None:
         """An object of a live graph: ``id``, ``type``, ``version`` and ``data``; None if there is none."""

@@ -36,3 +36,16 @@ class Options(TypedDict, total=False):
     """The only replica group that is asked."""
     trace_id: str | None
     """Printed in logs beside the question."""
+
+
+class WriteOptions(TypedDict, total=False):
+    """What one may say about a write to a live graph; all may be left out."""
+
+    if_version: int | None
+    """Writes only if the object or association has this version."""
+    if_exists: bool | None
+    """Writes only if it exists, or only if it does not."""
+    write_id: str | None
+    """Names the write: repeating it within ten minutes returns the first outcome and writes nothing."""
+    deadline: float | timedelta | None
+    """Seconds that the write may take."""
