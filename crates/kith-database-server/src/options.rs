@@ -36,7 +36,12 @@ impl DatabaseOptions {
 
     /// What its HTTP port says about it.
     pub(super) fn front_page(&self, at: Addresses) -> FrontPage {
-        FrontPage { name: format!("database {}", self.database), does: "keeps the rows of live graphs", at }
+        FrontPage {
+            name: format!("database {}", self.database),
+            does: "keeps the rows of live graphs",
+            answers_clients: false,
+            at,
+        }
     }
 
     /// What it says about itself in the metadata, once it listens `at` these addresses.

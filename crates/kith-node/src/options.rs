@@ -61,7 +61,12 @@ impl NodeOptions {
 
     /// What its HTTP port says about it.
     pub(super) fn front_page(&self, at: Addresses) -> FrontPage {
-        FrontPage { name: format!("node {}", self.node), does: "serves the partitions of one node", at }
+        FrontPage {
+            name: format!("node {}", self.node),
+            does: "serves the partitions of one node",
+            answers_clients: true,
+            at,
+        }
     }
 
     /// What it says about itself in the metadata, once it listens `at` these addresses.

@@ -52,7 +52,12 @@ impl RouterOptions {
 
     /// What its HTTP port says about it.
     pub(super) fn front_page(&self, at: Addresses) -> FrontPage {
-        FrontPage { name: format!("router {}", self.router), does: "answers queries of clients", at }
+        FrontPage {
+            name: format!("router {}", self.router),
+            does: "answers queries of clients",
+            answers_clients: true,
+            at,
+        }
     }
 
     /// What it says about itself in the metadata, once it listens `at` these addresses.

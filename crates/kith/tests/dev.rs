@@ -69,9 +69,10 @@ fn pid(value: &Value) -> u32 {
     value.as_u64().and_then(|pid| pid.try_into().ok()).expect("a process id")
 }
 
-/// The supervisor, and the processes of nodes and routers.
+/// The supervisor, and the processes of databases, nodes and routers.
 fn pids(ready: &Value) -> Vec<u32> {
-    let processes = ["nodes", "routers"].into_iter().flat_map(|key| ready[key].as_array().expect("a list"));
+    let kinds = ["databases", "nodes", "routers"].into_iter();
+    let processes = kinds.flat_map(|key| ready[key].as_array().expect("a list"));
     std::iter::once(pid(&ready["pid"])).chain(processes.map(|process| pid(&process["pid"]))).collect()
 }
 

@@ -22,6 +22,8 @@ pub struct FrontPage {
     pub name: String,
     /// What it does, as the end of a sentence that begins with "It".
     pub does: &'static str,
+    /// Whether clients ask it, and not only other processes of the cluster.
+    pub answers_clients: bool,
     /// Where it listens.
     pub at: Addresses,
 }
@@ -39,9 +41,14 @@ impl FrontPage {
     }
 
     fn lines(&self, link: impl Fn(&str) -> String) -> String {
-        let Self { name, does, at } = self;
+        let Self { name, does, answers_clients, at } = self;
         let mut page = format!("Kith {}, {name}. It {does}.\n\n", env!("CARGO_PKG_VERSION"));
-        page.push_str(&format!("{:<22}queries, over gRPC and frames: --router {0}\n", at.grpc.to_string()));
+        let grpc = at.grpc.to_string();
+        let what = match answers_clients {
+            true => format!("queries, over gRPC and frames: --router {grpc}"),
+            false => "gRPC, for nodes and routers".to_owned(),
+        };
+        page.push_str(&format!("{grpc:<22}{what}\n"));
         if let Some(resp) = at.resp {
             let command = format!("redis-cli -h {} -p {} get STORE:KEY", resp.ip(), resp.port());
             page.push_str(&format!("{:<22}Redis clients: {command}\n", resp.to_string()));
@@ -62,7 +69,7 @@ mod tests {
     fn page() -> FrontPage {
         let addr = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
         let at = Addresses { grpc: addr(7000), http: addr(7080), resp: Some(addr(7379)) };
-        FrontPage { name: "router 0".to_owned(), does: "answers queries", at }
+        FrontPage { name: "router 0".to_owned(), does: "answers queries", answers_clients: true, at }
     }
 
     #[test]
