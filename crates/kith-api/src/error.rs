@@ -203,7 +203,7 @@ pub enum QueryError {
     #[error("the write_id {write_id:?} names another write, which was sent within the last ten minutes")]
     WriteIdTaken { write_id: String },
     /// The node that was asked does not lead the partition. Nothing was written.
-    #[error("nothing was written: {detail}")]
+    #[error("{detail}")]
     NotLeader { detail: String },
     /// A write was sent, and its outcome was lost.
     #[error("nobody knows whether the write was carried out: {detail}")]
@@ -282,7 +282,7 @@ impl QueryError {
                 "no graph is loaded yet: kith load graph EDGES --graph NAME".to_owned()
             }
             QueryError::UnknownGraph { known, .. } => format!("graphs: {}", known.join(", ")),
-            QueryError::LoadedGraph { .. } => "ask a live graph, which `kith schema apply` creates, or leave it out".to_owned(),
+            QueryError::LoadedGraph { .. } => "ask a live graph, which `kith schema apply` creates, or omit what only live graphs have".to_owned(),
             QueryError::WrongTicket { .. } | QueryError::MixedTickets => {
                 "give the tickets of writes to the graph that is asked".to_owned()
             }
@@ -353,7 +353,7 @@ impl QueryError {
             QueryError::Refused(Refusal::ObjectExists { .. }) => {
                 "leave the id out to get a new one, or update the object".to_owned()
             }
-            QueryError::Refused(_) => "read it again and decide anew".to_owned(),
+            QueryError::Refused(_) => "read it again, and decide on its new state".to_owned(),
             QueryError::WriteIdTaken { .. } => "give each write a write_id of its own".to_owned(),
             QueryError::NotLeader { .. } => "send the write again: leadership has moved".to_owned(),
             QueryError::OutcomeUnknown { .. } => {

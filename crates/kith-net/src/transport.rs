@@ -10,6 +10,7 @@ use futures::{
     future::BoxFuture,
     stream::{self, BoxStream},
 };
+use kith_types::ErrorCode;
 use kith_wire::{
     MESSAGE_BYTES_MAX,
     frame::Op,
@@ -89,18 +90,24 @@ pub trait Transport: Send + Sync + 'static {
 pub enum Unwritten {
     /// The request was never sent: nothing was written.
     Unsent(Status),
-    /// The node said why. Whether something was written follows from the code.
+    /// The process that was asked answered that nothing was written, or that it does not know
+    /// ([`ErrorCode::OutcomeUnknown`]).
     Refused(Status),
     /// The request was sent, and no reply came: nobody knows whether it was carried out.
     Lost(Status),
 }
 
 impl Unwritten {
-    /// Of a request that was sent. Only nodes give their errors a code of Kith's.
-    fn after_sending(status: Status) -> Self {
-        match kith_wire::detail_of(&status).code.is_empty() {
-            true => Unwritten::Lost(status),
-            false => Unwritten::Refused(status),
+    /// Of a request that was sent. A deadline may pass while the write is carried out, and an internal error may come after it, so
+    /// that neither says anything about it.
+    pub fn after_sending(status: Status) -> Self {
+        let is_over = !matches!(
+            kith_wire::code_of(&status),
+            ErrorCode::DeadlineExceeded | ErrorCode::Cancelled | ErrorCode::Internal
+        );
+        match is_over && kith_wire::is_answer(&status) {
+            true => Unwritten::Refused(status),
+            false => Unwritten::Lost(status),
         }
     }
 
@@ -205,7 +212,8 @@ impl Transport for FramedTransport {
     ) -> BoxFuture<'a, Result<v1::GraphWriteReply, Unwritten>> {
         async move {
             self.frames.open(addr).await.map_err(Unwritten::Unsent)?;
-            let asked = self.frames.ask(addr, Op::Write, Some(patience), &request);
+            // Without a deadline in the frame: the server would drop the answer of a write that is under way.
+            let asked = self.frames.ask(addr, Op::Write, None, &request);
             match tokio::time::timeout(patience, asked).await {
                 Ok(reply) => reply.map_err(Unwritten::after_sending),
                 Err(_) => Err(Unwritten::silence(patience)),
@@ -354,5 +362,30 @@ impl Transport for GrpcTransport {
 
     fn keep_only(&self, known: &HashSet<&str>) {
         self.channels().retain(|addr, _| known.contains(addr.as_str()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_answer_that_says_why_proves_that_a_write_was_not_carried_out() {
+        let answered = |code| kith_wire::status(code, "no", "");
+        let is_lost = |status| matches!(Unwritten::after_sending(status), Unwritten::Lost(_));
+        for status in [
+            Status::unavailable("connection reset"),
+            Status::internal("a reply that cannot be read"),
+            answered(ErrorCode::DeadlineExceeded),
+            answered(ErrorCode::Cancelled),
+            answered(ErrorCode::Internal),
+        ] {
+            assert!(is_lost(status.clone()), "{status}");
+        }
+        for code in
+            [ErrorCode::NotLeader, ErrorCode::ConditionFailed, ErrorCode::Leaving, ErrorCode::Overloaded]
+        {
+            assert!(!is_lost(answered(code)), "{code}");
+        }
     }
 }

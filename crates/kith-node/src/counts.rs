@@ -8,7 +8,11 @@ use metrics::{counter, gauge};
 use tokio_util::sync::CancellationToken;
 
 /// Counters without labels.
-const OF_NODES: [&str; 14] = [
+const OF_NODES: [&str; 18] = [
+    "kith_live_fills_refused_total",
+    "kith_live_fills_total",
+    "kith_live_follow_failures_total",
+    "kith_live_jumps_total",
     "kith_node_damage_found_total",
     "kith_node_damaged_reads_total",
     "kith_node_expired_total",
@@ -26,8 +30,23 @@ const OF_NODES: [&str; 14] = [
 ];
 
 /// Counters with one label.
-const LABELLED_OF_NODES: [Labelled; 1] =
-    [Labelled { name: "kith_node_waits_told_total", label: "believed", values: &["true", "false"] }];
+const LABELLED_OF_NODES: [Labelled; 2] = [
+    Labelled {
+        name: "kith_live_writes_total",
+        label: "outcome",
+        values: &[
+            "done",
+            "invalid",
+            "refused",
+            "write_id_taken",
+            "not_leader",
+            "overloaded",
+            "outcome_unknown",
+            "unavailable",
+        ],
+    },
+    Labelled { name: "kith_node_waits_told_total", label: "believed", values: &["true", "false"] },
+];
 
 /// Counts for a node from zero.
 pub(super) fn of_node(topology: &TopologyReceiver, stop: &CancellationToken) {

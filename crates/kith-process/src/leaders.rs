@@ -4,14 +4,18 @@ use kith_api::topology::{leaders_document, leaders_of};
 use kith_metadata::{Committed, Condition, MetadataError, MetadataStore, Write, keys};
 use kith_routing::Leaders;
 use kith_wire::documents::{Document, LeadersDocument};
+use std::time::Duration;
 
-/// A change that others make in between is taken into account so many times.
-const ATTEMPTS_MAX: u32 = 5;
+/// A change that others make in between is taken into account so many times. All nodes and routers of a cluster change the leaders of
+/// a graph when they start, each more than once.
+const ATTEMPTS_MAX: u32 = 50;
+/// The longest pause after a change that came too late. Pauses are random, so that those who compete do not meet again.
+const PAUSE_MAX: Duration = Duration::from_millis(20);
 
 /// Changes the leaders of a graph to what `decide` makes of the current ones; `None` leaves them. Returns whether they changed.
 ///
 /// # Errors
-/// If the metadata store cannot be read or written.
+/// If the metadata store cannot be read or written, or if others kept changing the leaders in between.
 pub async fn change_leaders(
     metadata: &dyn MetadataStore,
     graph: &str,
@@ -36,6 +40,11 @@ pub async fn change_leaders(
         if let Committed::At(_) = metadata.commit(vec![condition], vec![write]).await? {
             return Ok(true);
         }
+        tokio::time::sleep(PAUSE_MAX.mul_f64(rand::random())).await;
     }
-    Ok(false)
+    Err(MetadataError::Unavailable {
+        reason: format!(
+            "the leaders of graph {graph:?} changed {ATTEMPTS_MAX} times in a row before a change of them was written"
+        ),
+    })
 }

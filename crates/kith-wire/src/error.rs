@@ -103,6 +103,12 @@ pub fn code_of(status: &Status) -> ErrorCode {
     ErrorCode::of_name(&detail_of(status).code)
 }
 
+/// Whether a process of Kith wrote this status as its answer. One that comes from elsewhere (a proxy, a lost connection, a timer of
+/// gRPC) does not say what became of the request.
+pub fn is_answer(status: &Status) -> bool {
+    own_detail(status).is_some()
+}
+
 /// The details of a status, with the code that [`code_of`] tells.
 pub fn detail_of(status: &Status) -> ErrorDetail {
     if let Some(detail) = own_detail(status) {

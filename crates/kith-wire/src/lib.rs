@@ -25,7 +25,7 @@ pub mod etcd {
 }
 
 pub use around::{InSlices, around_records, around_slice};
-pub use error::{code_of, detail_of, status, too_slow, with_detail};
+pub use error::{code_of, detail_of, is_answer, status, too_slow, with_detail};
 pub use prost::Message;
 pub use rope::Rope;
 

@@ -55,10 +55,10 @@ pub enum Command {
     /// Query a graph; list, describe and drop graphs
     #[command(subcommand)]
     Graph(GraphCommand),
-    /// Read objects of a live graph
+    /// Read and write objects of a live graph
     #[command(subcommand)]
     Object(LiveCommand<ObjectOperation, ObjectWrite>),
-    /// Read associations of a live graph
+    /// Read and write associations of a live graph
     #[command(subcommand)]
     Assoc(LiveCommand<AssocOperation, AssocWrite>),
     /// Print the plan of a query without running it

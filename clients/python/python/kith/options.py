@@ -31,7 +31,7 @@ class Options(TypedDict, total=False):
     ticket: str | Sequence[str] | None
     """Of a live graph: tickets whose writes the answer must show."""
     critical: bool | None
-    """Of a live graph: whether everything is read at the leaders of the partitions."""
+    """Of a live graph: whether the answer must show every write that was answered before this question was asked."""
     group: int | None
     """The only replica group that is asked."""
     trace_id: str | None

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     compute::{aggregate_here, compute_here},
     service::note_mismatches,
+    session::ANSWER_GRACE,
     topology::Topology,
 };
 use futures::{FutureExt, future::BoxFuture};
@@ -22,6 +23,7 @@ use kith_api::{
     driven,
 };
 use kith_live::Write;
+use kith_net::transport::Unwritten;
 use kith_ops::{GraphQuery, Operand, Want};
 use kith_schema::{Schema, SchemaId};
 use kith_wire::{Message, frame::Op, v1};
@@ -103,18 +105,25 @@ impl RouterClient {
         if let Some(frames) = &self.frames {
             frames.open(&self.addr).await.map_err(|status| self.error(&status))?;
         }
-        let grpc = |request: v1::GraphWriteRequest| async move { self.graph.clone().write(request).await };
-        let reply = self.batch(Op::Write, options, request, grpc).await;
-        written_from_wire(reply.map_err(|status| self.unwritten(&status))?)
+        // The router may wait for the leader beyond the deadline, and reports what came of the write after that.
+        let patience = patience(options) + ANSWER_GRACE;
+        let asked = async {
+            match &self.frames {
+                Some(frames) => frames.ask(&self.addr, Op::Write, None, &request).await,
+                None => Ok(self.graph.clone().write(request).await?.into_inner()),
+            }
+        };
+        let reply = tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| Err(overdue(patience)));
+        written_from_wire(reply.map_err(|status| self.unwritten(status))?)
     }
 
-    /// What became of a write whose answer is an error.
-    fn unwritten(&self, status: &Status) -> QueryError {
-        match kith_wire::detail_of(status).code.is_empty() {
-            true => QueryError::OutcomeUnknown {
+    /// What became of a write that was sent and whose answer is an error.
+    fn unwritten(&self, status: Status) -> QueryError {
+        match Unwritten::after_sending(status) {
+            Unwritten::Lost(status) => QueryError::OutcomeUnknown {
                 detail: format!("no answer came from router {}: {}", self.addr, status.message()),
             },
-            false => self.error(status),
+            Unwritten::Unsent(status) | Unwritten::Refused(status) => self.error(&status),
         }
     }
 

@@ -5,6 +5,7 @@ mod run;
 mod write;
 
 pub use run::Run;
+pub(crate) use write::ANSWER_GRACE;
 
 use crate::{
     ListStore,

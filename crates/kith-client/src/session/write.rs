@@ -20,7 +20,7 @@ use tonic::Status;
 /// How long to wait for news of leaders before a write that was certainly not carried out is sent again.
 const LEADER_WAIT: Duration = Duration::from_millis(20);
 /// How long a leader may take beyond the deadline of a write to say what came of it.
-const ANSWER_GRACE: Duration = Duration::from_millis(500);
+pub(crate) const ANSWER_GRACE: Duration = Duration::from_millis(500);
 
 impl Session {
     /// Writes to a live graph. A write that provably was not carried out is sent again, to whoever leads by then, until the deadline.
@@ -39,13 +39,14 @@ impl Session {
         loop {
             let topology = self.topology();
             let refused = match self.send_write(&topology, graph, &write, options, deadline).await {
-                Err(Unwritten::Lost(status)) => return Err(outcome_unknown(&status)),
                 Ok(reply) => return written_from_wire(reply),
-                Err(Unwritten::Unsent(status) | Unwritten::Refused(status)) => status,
+                Err(Unwritten::Lost(status)) => return Err(outcome_unknown(&status)),
+                Err(Unwritten::Unsent(status)) if awaits_leader(&status) || is_unreachable(&status) => status,
+                Err(Unwritten::Refused(status)) if awaits_leader(&status) => status,
+                Err(Unwritten::Unsent(status) | Unwritten::Refused(status)) => {
+                    return Err(QueryError::from_status(&status));
+                }
             };
-            if !is_about_leaders(&refused) {
-                return Err(QueryError::from_status(&refused));
-            }
             if deadline <= Instant::now() + LEADER_WAIT {
                 return Err(QueryError::NotLeader { detail: refused.message().to_owned() });
             }
@@ -111,16 +112,16 @@ fn leader_of(topology: &Topology, graph: &Graph, partition: PartitionId) -> Resu
     }
 }
 
-/// Whether the write may succeed once somebody else leads, or the leader can be reached.
-fn is_about_leaders(status: &Status) -> bool {
-    matches!(
-        kith_wire::code_of(status),
-        ErrorCode::NotLeader | ErrorCode::Leaving | ErrorCode::Unavailable | ErrorCode::NodeUnreachable
-    )
+/// Whether the write may succeed once somebody else leads.
+fn awaits_leader(status: &Status) -> bool {
+    matches!(kith_wire::code_of(status), ErrorCode::NotLeader | ErrorCode::Leaving)
+}
+
+/// Whether nothing could be sent to the leader. It may be reached later, or another node may lead by then.
+fn is_unreachable(status: &Status) -> bool {
+    matches!(kith_wire::code_of(status), ErrorCode::Unavailable | ErrorCode::NodeUnreachable)
 }
 
 fn outcome_unknown(status: &Status) -> QueryError {
-    QueryError::OutcomeUnknown {
-        detail: format!("the connection to the leader was lost: {}", status.message()),
-    }
+    QueryError::OutcomeUnknown { detail: format!("no answer came from the leader: {}", status.message()) }
 }
