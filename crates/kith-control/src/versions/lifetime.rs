@@ -24,14 +24,15 @@ impl Stores {
         check_definition(&definition, self.topology.borrow().cluster.groups.len())?;
         let document = self.new_store(store, definition).await?;
         let key = keys::store(store);
-        let only_if_new = Condition { key: key.clone(), revision: 0 };
+        let only_if_new = [&key, &keys::live_graph(store)].map(|key| Condition { key: key.clone(), revision: 0 });
         let write = Write::put(key, document.encode());
-        match self.metadata.commit(vec![only_if_new], vec![write]).await? {
+        match self.metadata.commit(only_if_new.to_vec(), vec![write]).await? {
             Committed::At(revision) => {
                 self.wait_until_visible(revision).await;
                 Ok(document)
             }
             Committed::Conflict => {
+                self.check_not_live(store).await?;
                 let message = format!("there is a store {store:?} already");
                 let help = "choose another name, or drop it first";
                 Err(kith_wire::status(ErrorCode::StoreExists, message, help).into())
@@ -45,6 +46,7 @@ impl Stores {
         name: &str,
         definition: DefinitionDocument,
     ) -> Result<StoreDocument, ChangeError> {
+        self.check_not_live(name).await?;
         let key = keys::dropped(name);
         let snapshot = self.metadata.read(&key).await?;
         let dropped = snapshot.get(&key).map(|entry| DroppedDocument::decode(&entry.value)).transpose()?;
@@ -60,6 +62,19 @@ impl Stores {
             cancelled: Vec::new(),
             history: Vec::new(),
         })
+    }
+
+    /// Refuses the name of a live graph, which stores share names with.
+    async fn check_not_live(&self, name: &str) -> Result<(), ChangeError> {
+        let key = keys::live_graph(name);
+        match self.metadata.read(&key).await?.get(&key) {
+            None => Ok(()),
+            Some(_) => {
+                let message = format!("{name:?} is a live graph: it takes writes, and cannot be loaded or pushed");
+                let help = "use `kith import`, or choose another name";
+                Err(kith_wire::status(ErrorCode::LiveGraph, message, help).into())
+            }
+        }
     }
 
     /// Drops a store, or with `is_graph` only a graph.

@@ -133,6 +133,10 @@ pub async fn change_known(
     let mut state = state_of(&known.document)?;
     let key = keys::store(&known.document.name);
     let mut conditions = vec![Condition { key: key.clone(), revision: known.revision }];
+    if known.revision == 0 {
+        // A new store must not take the name of a live graph.
+        conditions.push(Condition { key: keys::live_graph(&known.document.name), revision: 0 });
+    }
     let rebalance = rebalance(metadata, commands, &mut conditions).await?;
     let (now, mut effects) = (now(), Vec::new());
     let StoreDocument { name, definition, .. } = &known.document;
