@@ -10,8 +10,9 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// What has become of a line: nothing yet, or its end with the ticket of its write.
-type Ended = Option<Option<Ticket>>;
+/// What has become of a line: nothing yet, or its end with the tickets of its write and of those that it waited for, merged by
+/// graph. The ticket of a write alone would not do: it need not name the partitions that earlier writes to its ids changed.
+type Ended = Option<Vec<Ticket>>;
 
 /// A write that ended so long ago shows in every read, with or without its ticket: five times the time for which a replica
 /// answers without having asked the database.
@@ -39,6 +40,8 @@ struct Lines {
 #[derive(Debug)]
 pub struct Turn {
     before: Vec<watch::Receiver<Ended>>,
+    /// Of the writes that it has waited for.
+    tickets: Vec<Ticket>,
     ended: watch::Sender<Ended>,
 }
 
@@ -86,7 +89,7 @@ impl Order {
             }
         }
         self.sweep(now);
-        Turn { before, ended }
+        Turn { before, tickets: Vec::new(), ended }
     }
 
     /// Forgets ids whose lines have ended long ago.
@@ -122,24 +125,32 @@ fn ids_of(operand: &Operand) -> Vec<u64> {
 }
 
 impl Turn {
-    /// Waits until the lines before have ended; the tickets of their writes, merged by graph.
+    /// Waits until the lines before have ended; the tickets of the writes among them and before them, merged by graph.
     pub async fn wait(&mut self) -> Vec<Ticket> {
-        let mut tickets: Vec<Ticket> = Vec::new();
         for mut line in self.before.drain(..) {
-            // A line that was dropped before it ended has no ticket.
+            // A line that was dropped before it ended has no tickets.
             let Ok(ended) = line.wait_for(Option::is_some).await else { continue };
-            let Some(Some(ticket)) = &*ended else { continue };
-            match tickets.iter_mut().find(|known| known.graph == ticket.graph) {
-                Some(known) => known.merge(ticket),
-                None => tickets.push(ticket.clone()),
-            }
+            ended.iter().flatten().for_each(|ticket| merge(&mut self.tickets, ticket));
         }
-        tickets
+        self.tickets.clone()
     }
 
-    /// Lets the lines behind go on. `ticket` is that of the line's write.
-    pub fn end(self, ticket: Option<Ticket>) {
-        let _ = self.ended.send(Some(ticket));
+    /// Lets the lines behind a write go on; `ticket` is that of the write, if it has one.
+    pub fn end_write(mut self, ticket: Option<&Ticket>) {
+        ticket.into_iter().for_each(|ticket| merge(&mut self.tickets, ticket));
+        let _ = self.ended.send(Some(self.tickets));
+    }
+
+    /// Lets the lines behind a read go on.
+    pub fn end_read(self) {
+        let _ = self.ended.send(Some(Vec::new()));
+    }
+}
+
+fn merge(tickets: &mut Vec<Ticket>, ticket: &Ticket) {
+    match tickets.iter_mut().find(|known| known.graph == ticket.graph) {
+        Some(known) => known.merge(ticket),
+        None => tickets.push(ticket.clone()),
     }
 }
 
@@ -168,8 +179,22 @@ mod tests {
         assert_eq!(begins(&mut write), Some(vec![]));
         let waiting = read.before[0].clone();
         assert!(waiting.borrow().is_none());
-        write.end(Some(ticket(5)));
+        write.end_write(Some(&ticket(5)));
         assert_eq!(begins(&mut read), Some(vec![ticket(5)]));
+    }
+
+    #[test]
+    fn a_read_shows_all_writes_before_it_also_if_the_last_one_concerns_another_partition() {
+        let mut order = Order::default();
+        let mut elsewhere = Ticket::new(7);
+        elsewhere.require(PartitionId(2), LogPoint::new(1, 3));
+        for (ids, ticket) in [([1, 2], Some(&ticket(5))), ([1, 3], Some(&elsewhere)), ([1, 4], None)] {
+            let mut write = order.turn("g", &ids, true);
+            assert!(begins(&mut write).is_some());
+            write.end_write(ticket);
+        }
+        elsewhere.merge(&ticket(5));
+        assert_eq!(begins(&mut order.turn("g", &[1], false)), Some(vec![elsewhere]));
     }
 
     #[test]
@@ -198,7 +223,7 @@ mod tests {
         for writes in [false, true] {
             let mut twice = order.turn("g", &[1, 1], writes);
             assert_eq!(begins(&mut twice), Some(vec![]));
-            twice.end(None);
+            twice.end_write(None);
         }
         assert_eq!(begins(&mut order.turn("g", &[1], false)), Some(vec![]));
     }

@@ -181,7 +181,7 @@ async fn try_request(service: &dyn Service, shapes: &Shapes, request: Request) -
     match line {
         Line::Write(line) => {
             let reply = write::write(service, &line).await;
-            turn.end(reply.as_ref().ok().map(|reply| reply.ticket.clone()));
+            turn.end_write(reply.as_ref().ok().map(|reply| &reply.ticket));
             Ok(Answered { whole: true, line: output::json_line(&reply?) })
         }
         mut line => {
@@ -189,7 +189,7 @@ async fn try_request(service: &dyn Service, shapes: &Shapes, request: Request) -
                 question.options.ticket.extend(tickets);
             }
             let answered = try_line(service, shapes, line).await;
-            turn.end(None);
+            turn.end_read();
             answered
         }
     }
