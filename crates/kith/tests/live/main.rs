@@ -1,0 +1,18 @@
+//! Live graphs, end to end: real clusters and databases against models, through lines of `kith run`.
+//!
+//! `KITH_SEED` repeats a random program, `KITH_PROGRAM_OPERATIONS` makes it longer, and `KITH_FAULT_SECONDS` lets processes die for
+//! longer.
+
+mod bad_input;
+mod faults;
+mod history;
+#[path = "../../../kith-database/tests/support/mariadb.rs"]
+mod mariadb;
+mod model;
+mod order;
+mod program;
+mod semantics;
+mod site;
+#[path = "../support/mod.rs"]
+mod support;
+mod tickets;

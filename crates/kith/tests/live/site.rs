@@ -1,0 +1,188 @@
+//! A cluster with a live graph, and how it is asked.
+
+use crate::{
+    mariadb::MariaDb,
+    support::cluster::{Cluster, kith, text},
+};
+use serde_json::Value;
+use std::{
+    fs,
+    io::{BufRead, BufReader, Lines, Write},
+    process::{Child, ChildStdout, Command, Output, Stdio},
+    thread,
+};
+use tokio::runtime::Runtime;
+
+pub const GRAPH: &str = "social";
+
+/// Types of every kind of association: one-sided, with and without fields, symmetric, and with a named inverse.
+pub const TYPES: &str = r#"
+[object.person]
+fields = { name = "text", age = { type = "i64", nullable = true } }
+
+[object.page]
+fields = { title = { type = "text", default = "untitled" } }
+
+[object.tag]
+
+[association.likes]
+fields = { note = { type = "text", nullable = true } }
+
+[association.loves]
+cap = 4
+fields = { note = { type = "text", nullable = true } }
+
+[association.knows]
+
+[association.friend]
+symmetric = true
+fields = { note = { type = "text", nullable = true } }
+
+[association.rival]
+symmetric = true
+fields = { note = { type = "text", nullable = true } }
+
+[association.follows]
+inverse = "followed_by"
+fields = { note = { type = "text", nullable = true } }
+
+[association.hires]
+inverse = "hired_by"
+fields = { note = { type = "text", nullable = true } }
+
+[association.hired_by]
+cap = 3
+"#;
+
+/// A cluster, and the database server of its graph if that is not its own.
+pub struct Site {
+    pub cluster: Cluster,
+    folder: tempfile::TempDir,
+    _server: Option<MariaDb>,
+}
+
+impl Site {
+    /// A cluster with the live graph [`GRAPH`] in its own database.
+    pub fn start(arguments: &[&str]) -> Self {
+        let site = Self::without_graph(arguments, None);
+        site.create(GRAPH, &[]);
+        site
+    }
+
+    /// The same with the rows of the graph in a MariaDB.
+    pub fn start_on_mariadb(arguments: &[&str]) -> Self {
+        let runtime = Runtime::new().expect("a runtime");
+        let (server, address) = runtime.block_on(async {
+            let server = MariaDb::start(&[]).await;
+            let address = server.address(&server.database().await);
+            (server, address)
+        });
+        let site = Self::without_graph(arguments, Some(server));
+        site.create(GRAPH, &["--storage", &address]);
+        site
+    }
+
+    fn without_graph(arguments: &[&str], server: Option<MariaDb>) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Self { cluster: Cluster::start(arguments), folder, _server: server }
+    }
+
+    /// Creates a live graph of [`TYPES`].
+    pub fn create(&self, graph: &str, more: &[&str]) {
+        let created = self.apply(graph, TYPES, more);
+        assert!(created.status.success(), "{}", text(&created));
+    }
+
+    /// Runs `kith schema apply` with these types.
+    pub fn apply(&self, graph: &str, types: &str, more: &[&str]) -> Output {
+        let path = self.file("types.toml", types);
+        self.command(&[&["schema", "apply", &path, "--graph", graph, "-o", "json"], more].concat())
+    }
+
+    /// Writes a file; its path.
+    pub fn file(&self, name: &str, content: &str) -> String {
+        let path = self.folder.path().join(name);
+        fs::write(&path, content).expect("it can be written");
+        path.to_str().expect("UTF-8").to_owned()
+    }
+
+    /// What a command says.
+    pub fn command(&self, arguments: &[&str]) -> Output {
+        self.cluster.kith(arguments).output().expect("kith runs")
+    }
+
+    /// A conversation with any router.
+    pub fn talk(&self, concurrency: u32) -> Talk {
+        Talk::start(self.cluster.kith(&["run"]), concurrency)
+    }
+
+    /// A conversation with one of the routers.
+    pub fn talk_to(&self, router: usize) -> Talk {
+        Talk::start(kith(&["run", "--router", &self.router(router)]), 4)
+    }
+
+    fn router(&self, router: usize) -> String {
+        self.cluster.ready()["routers"][router]["addr"].as_str().expect("an address").to_owned()
+    }
+}
+
+/// A `kith run` that is asked again and again. It ends when dropped.
+pub struct Talk {
+    child: Child,
+    answers: Lines<BufReader<ChildStdout>>,
+}
+
+impl Talk {
+    fn start(mut command: Command, concurrency: u32) -> Self {
+        command.args(["--input", "-", "--concurrency", &concurrency.to_string()]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("kith run starts");
+        let answers = BufReader::new(child.stdout.take().expect("its output is piped")).lines();
+        Self { child, answers }
+    }
+
+    /// The answers to several lines, which are sent without waiting.
+    pub fn ask_all(&mut self, lines: &[Value]) -> Vec<Value> {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let (input, answers) = (self.child.stdin.as_mut().expect("its input is piped"), &mut self.answers);
+        thread::scope(|scope| {
+            scope.spawn(move || input.write_all(text.as_bytes()).expect("kith run reads"));
+            let answer = |_: &Value| {
+                let line = answers.next().expect("kith run answers every line").expect("its output is text");
+                serde_json::from_str(&line).expect("each line is JSON")
+            };
+            lines.iter().map(answer).collect()
+        })
+    }
+
+    pub fn ask(&mut self, line: &Value) -> Value {
+        self.ask_all(std::slice::from_ref(line)).remove(0)
+    }
+
+    /// As [`Talk::ask`], of a line that must succeed.
+    pub fn must(&mut self, line: &Value) -> Value {
+        let answer = self.ask(line);
+        assert!(answer.get("error").is_none(), "{line}: {answer}");
+        answer
+    }
+
+    /// The code of the error that a line ends with.
+    pub fn refused(&mut self, line: &Value) -> (String, String) {
+        let answer = self.ask(line);
+        let code = code(&answer).unwrap_or_else(|| panic!("{line} is answered: {answer}")).to_owned();
+        (code, answer["error"].to_string())
+    }
+}
+
+impl Drop for Talk {
+    fn drop(&mut self) {
+        // It is of no use to anybody any more, whatever it waits for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The code of an answer that is an error.
+pub fn code(answer: &Value) -> Option<&str> {
+    answer["error"]["code"].as_str()
+}
