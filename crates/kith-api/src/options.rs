@@ -38,7 +38,7 @@ pub struct QueryOptions {
     pub door: Option<&'static str>,
     /// Of a live graph: the writes that the answer must show.
     pub ticket: Option<Ticket>,
-    /// Of a live graph: whether everything is read at the leaders of the partitions.
+    /// Of a live graph: whether the answer must show every write that was answered before.
     pub critical: bool,
     /// The only replica group whose nodes are asked; `None`: any. Caches of routers are not used then.
     pub group: Option<u32>,

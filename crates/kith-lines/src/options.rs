@@ -48,7 +48,7 @@ pub struct GraphOptions {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub ticket: Vec<Ticket>,
-    /// Read everything at the leaders of the partitions [live graphs only]
+    /// Show every write that was answered before [live graphs only]
     #[arg(long)]
     #[serde(default, skip_serializing_if = "is_default")]
     pub critical: bool,

@@ -48,7 +48,9 @@ impl Session {
                 }
             };
             if deadline <= Instant::now() + LEADER_WAIT {
-                return Err(QueryError::NotLeader { detail: refused.message().to_owned() });
+                return Err(QueryError::NotLeader {
+                    detail: format!("nothing was written: {}", refused.message()),
+                });
             }
             self.await_news(&topology, LEADER_WAIT).await;
         }

@@ -24,7 +24,8 @@ impl Stores {
         check_definition(&definition, self.topology.borrow().cluster.groups.len())?;
         let document = self.new_store(store, definition).await?;
         let key = keys::store(store);
-        let only_if_new = [&key, &keys::live_graph(store)].map(|key| Condition { key: key.clone(), revision: 0 });
+        let only_if_new =
+            [&key, &keys::live_graph(store)].map(|key| Condition { key: key.clone(), revision: 0 });
         let write = Write::put(key, document.encode());
         match self.metadata.commit(only_if_new.to_vec(), vec![write]).await? {
             Committed::At(revision) => {
@@ -70,7 +71,8 @@ impl Stores {
         match self.metadata.read(&key).await?.get(&key) {
             None => Ok(()),
             Some(_) => {
-                let message = format!("{name:?} is a live graph: it takes writes, and cannot be loaded or pushed");
+                let message =
+                    format!("{name:?} is a live graph: it takes writes, and cannot be loaded or pushed");
                 let help = "use `kith import`, or choose another name";
                 Err(kith_wire::status(ErrorCode::LiveGraph, message, help).into())
             }
