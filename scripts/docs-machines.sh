@@ -1,6 +1,6 @@
 # Sourced by documents about clusters of machines, in comments (docs/writing.md). This machine stands for all of them: 127.N.x.y for
-# 10.0.x.y, folders of the document for /etc/kith, /var/lib/kith and /mnt/kith. Certificates are made and an etcd is started. `kith node`
-# and `kith router`, which serve until they are stopped, go to the background.
+# 10.0.x.y, folders of the document for /etc/kith, /var/lib/kith and /mnt/kith. Certificates are made and an etcd is started. `kith node`,
+# `kith router` and `kith database`, which serve until they are stopped, go to the background.
 network="127.$((RANDOM % 200 + 20))"
 mkdir -p etc/kith mnt var
 printf '%s\t%s\n' 10.0. "$network." /etc/kith "$PWD/etc/kith" /var/lib/kith "$PWD/var/kith" /mnt/kith "$PWD/mnt/kith" >stand-ins
@@ -11,7 +11,7 @@ openssl req -x509 "${new_key[@]}" -days 2 -subj /CN=authority -keyout etc/kith/c
 certificate() {
   openssl req "${new_key[@]}" -subj "$2" -keyout "etc/kith/$1.key" -out "etc/kith/$1.csr"
   openssl x509 -req -in "etc/kith/$1.csr" -CA etc/kith/ca.pem -CAkey etc/kith/ca.key -days 2 -out "etc/kith/$1.pem" -extfile <(
-    echo "subjectAltName=IP:$network.0.1,IP:$network.0.2,IP:$network.0.3,IP:$network.1.10,IP:$network.1.11,IP:$network.1.20"
+    echo "subjectAltName=IP:$network.0.1,IP:$network.0.2,IP:$network.0.3,IP:$network.1.10,IP:$network.1.11,IP:$network.1.20,IP:$network.1.30"
   )
 }
 certificate machine /CN=kith
@@ -38,10 +38,10 @@ etcd_does user add kith:secret
 etcd_does user grant-role kith kith
 etcd_does auth enable
 
-# The last argument of the two that serve is the id.
+# The last argument of the commands that serve is the id.
 kith() {
   case "$1" in
-  node | router)
+  node | router | database)
     local data="$PWD/var/$1-${!#}"
     command kith "$@" --data "$data" >"$data.log" 2>&1 &
     ;;
