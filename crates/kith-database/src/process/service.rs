@@ -37,9 +37,9 @@ type Answer<R> = Result<Response<R>, Status>;
 macro_rules! answer {
     ($error:ty, $reply:ident, $work:expr) => {{
         let done: Result<v1::$reply, $error> = async { $work }.await;
-        Ok(Response::new(
-            done.unwrap_or_else(|error| v1::$reply { fault: Some(error.into()), ..v1::$reply::default() }),
-        ))
+        #[allow(clippy::needless_update, reason = "some replies have no other field")]
+        let faulty = |error: $error| v1::$reply { fault: Some(error.into()), ..v1::$reply::default() };
+        Ok(Response::new(done.unwrap_or_else(faulty)))
     }};
 }
 
