@@ -40,6 +40,8 @@ const NEVER: [&str; 11] = [
     "write_id_taken",
     "unknown_type",
 ];
+const SHAPE: [&str; 11] =
+    ["--processes", "--groups", "2", "--nodes", "2", "--routers", "2", "--partitions", "8", "--threads", "2"];
 /// Who dies, in turn.
 const VICTIMS: [(&str, usize); 7] = [
     ("nodes", 0),
@@ -144,6 +146,9 @@ fn write(world: &World, writer: usize, talks: &mut [Talk]) {
         line["deadline_ms"] = json!(3_000);
         let talk = random.random_range(0..talks.len());
         let mut answer = talks[talk].ask(&line);
+        if code(&answer) == Some("condition_failed") {
+            world.wrong.lock().push(format!("{answer}, after {:?}", history.lock()));
+        }
         world.note("write", &line, &answer);
         // Some leave it open, and never write this thing again: the write may still arrive.
         if code(&answer) == Some("outcome_unknown") && random.random_ratio(3, 4) {
@@ -215,18 +220,21 @@ fn process(cluster: &Cluster, (of, index): (&str, usize)) -> Option<Pid> {
 }
 
 /// Kills one after the other, each when the one before is back.
-fn kill(world: &World, cluster: &Cluster) {
+fn kill(world: &World, site: &Site) {
+    let cluster = &site.cluster;
     let started = Instant::now();
     for (turn, victim) in VICTIMS.into_iter().cycle().enumerate() {
         let is_over = time() < started.elapsed() && VICTIMS.len() <= turn;
         if is_over || !world.goes_on() {
             return;
         }
-        let Some(pid) = process(cluster, victim) else { continue };
-        // It may end by itself meanwhile.
-        let _ = kill_process(pid, Signal::KILL);
-        let is_back = || process(cluster, victim).is_some_and(|now| now != pid);
-        wait_until_or_tell("a process is started again", is_back, || format!("{victim:?}"));
+        if victim.0 != "databases" || !site.restart_server() {
+            let Some(pid) = process(cluster, victim) else { continue };
+            // It may end by itself meanwhile.
+            let _ = kill_process(pid, Signal::KILL);
+            let is_back = || process(cluster, victim).is_some_and(|now| now != pid);
+            wait_until_or_tell("a process is started again", is_back, || format!("{victim:?}"));
+        }
         *world.counts.lock().entry(format!("killed: {}", victim.0)).or_default() += 1;
         thread::sleep(PAUSE);
     }
@@ -274,8 +282,15 @@ fn check(world: &World, talk: &mut Talk) {
 
 #[test]
 fn no_acknowledged_write_is_lost_when_processes_die() {
-    let shape = ["--processes", "--groups", "2", "--nodes", "2", "--routers", "2", "--partitions", "8"];
-    let site = Site::start(&[&shape[..], &["--threads", "2"]].concat());
+    check_under_faults(&Site::start(&SHAPE));
+}
+
+#[test]
+fn no_acknowledged_write_is_lost_when_processes_and_mariadb_die() {
+    check_under_faults(&Site::start_on_mariadb(&SHAPE));
+}
+
+fn check_under_faults(site: &Site) {
     let world = World { things: first(&mut site.talk(1)), ..World::default() };
     let world = &world;
     let talks = || [site.talk_to(0), site.talk_to(1)];
@@ -288,7 +303,7 @@ fn no_acknowledged_write_is_lost_when_processes_die() {
             let mut talks = talks();
             scope.spawn(move || read(world, reader, &mut talks));
         }
-        let killed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| kill(world, &site.cluster)));
+        let killed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| kill(world, site)));
         world.stop.store(true, Ordering::Relaxed);
         killed.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     });

@@ -4,6 +4,7 @@ use crate::{
     mariadb::MariaDb,
     support::cluster::{Cluster, kith, text},
 };
+use parking_lot::Mutex;
 use serde_json::Value;
 use std::{
     fs,
@@ -58,7 +59,7 @@ cap = 3
 pub struct Site {
     pub cluster: Cluster,
     folder: tempfile::TempDir,
-    _server: Option<MariaDb>,
+    server: Option<Mutex<MariaDb>>,
 }
 
 impl Site {
@@ -73,7 +74,7 @@ impl Site {
     pub fn start_on_mariadb(arguments: &[&str]) -> Self {
         let runtime = Runtime::new().expect("a runtime");
         let (server, address) = runtime.block_on(async {
-            let server = MariaDb::start(&[]).await;
+            let server = MariaDb::start_to_be_killed().await;
             let address = server.address(&server.database().await);
             (server, address)
         });
@@ -84,7 +85,14 @@ impl Site {
 
     fn without_graph(arguments: &[&str], server: Option<MariaDb>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        Self { cluster: Cluster::start(arguments), folder, _server: server }
+        Self { cluster: Cluster::start(arguments), folder, server: server.map(Mutex::new) }
+    }
+
+    /// Kills the MariaDB and starts it again, if there is one. Whether there is.
+    pub fn restart_server(&self) -> bool {
+        let Some(server) = &self.server else { return false };
+        Runtime::new().expect("a runtime").block_on(server.lock().restart());
+        true
     }
 
     /// Creates a live graph of [`TYPES`].
