@@ -216,7 +216,8 @@ pub enum QueryError {
     },
 }
 
-const SEE_FIELDS: &str = "see docs/queries.md for the fields of each operation";
+const SEE_FIELDS: &str =
+    "see docs/queries.md for the fields of each operation, and docs/live-graph.md for those of writes";
 const RECORDS_ONLY: &str = "only stores of records can be worked on: kith store create NAME --value record";
 const UPDATE_OR_CLIENT: &str = "update the cluster; `\"at\":\"client\"` works it out here";
 const REPORT_IT: &str = "this is a defect of Kith: please report it with the log";

@@ -23,7 +23,11 @@ impl LineError {
 
     /// A request that cannot be understood.
     pub fn bad_request(message: impl Into<String>) -> Self {
-        Self::new(ErrorCode::BadRequest, message, "see docs/queries.md for the fields of each operation")
+        Self::new(
+            ErrorCode::BadRequest,
+            message,
+            "see docs/queries.md for the fields of each operation, and docs/live-graph.md for those of writes",
+        )
     }
 }
 

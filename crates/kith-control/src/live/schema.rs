@@ -175,7 +175,7 @@ impl LiveGraphStore {
     ) -> Result<Applied, Status> {
         if !request.storage.is_empty() && request.storage != document.storage {
             let message = format!("the rows of graph {:?} are in {}", document.name, document.storage);
-            let help = "leave --storage out; to move a graph, export it and import it into a new one";
+            let help = "leave --storage out: a graph stays where it was created";
             return Err(kith_wire::status(ErrorCode::BadSchema, message, help));
         }
         let old = types_of(&document)?;

@@ -73,7 +73,7 @@ impl Stores {
             Some(_) => {
                 let message =
                     format!("{name:?} is a live graph: it takes writes, and cannot be loaded or pushed");
-                let help = "use `kith import`, or choose another name";
+                let help = "choose another name";
                 Err(kith_wire::status(ErrorCode::LiveGraph, message, help).into())
             }
         }

@@ -1,7 +1,7 @@
 //! What an error of a server, or of the connection to it, means.
 
 use crate::{CommitError, DatabaseError};
-use mysql_async::{DriverError, Error, ServerError};
+use mysql_async::{DriverError, Error, IoError, ServerError};
 
 /// The meaning of an error before the commit: nothing was written.
 pub(super) fn failure(error: &Error) -> DatabaseError {
@@ -15,6 +15,8 @@ pub(super) fn failure(error: &Error) -> DatabaseError {
             | DriverError::PacketTooLarge,
         )
         | Error::Url(_) => DatabaseError::Refused { reason: error.to_string() },
+        // Its own words for this repeat those of its source.
+        Error::Io(IoError::Io(error)) => DatabaseError::unavailable(error.to_string()),
         Error::Driver(_) | Error::Io(_) | Error::Other(_) => DatabaseError::unavailable(error.to_string()),
     }
 }

@@ -13,10 +13,10 @@ fn the_ready_file_names_distinct_processes_and_follows_them() {
     let mut cluster = Cluster::start(&["--processes", "--routers", "2", "--nodes", "2"]);
     let ready = cluster.ready();
     let fields: Vec<&String> = ready.as_object().expect("an object").keys().collect();
-    assert_eq!(fields, ["data", "http", "nodes", "pid", "resp", "router", "routers"]);
+    assert_eq!(fields, ["data", "databases", "http", "nodes", "pid", "resp", "router", "routers"]);
     assert_eq!(ready["routers"][0]["addr"], ready["router"]);
     assert_eq!(ready["routers"][0]["resp"], ready["resp"]);
-    let mut pids: Vec<u64> = [&ready["nodes"], &ready["routers"]]
+    let mut pids: Vec<u64> = [&ready["nodes"], &ready["routers"], &ready["databases"]]
         .iter()
         .flat_map(|list| {
             list.as_array().expect("a list").iter().map(|entry| entry["pid"].as_u64().expect("a pid"))
@@ -24,7 +24,7 @@ fn the_ready_file_names_distinct_processes_and_follows_them() {
         .collect();
     pids.sort_unstable();
     pids.dedup();
-    assert_eq!(pids.len(), 4 + 2);
+    assert_eq!(pids.len(), 4 + 2 + 1);
 
     let victim = &ready["nodes"][1];
     signal(victim["pid"].as_u64().expect("a pid") as u32, "KILL");
