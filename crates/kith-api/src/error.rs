@@ -1,5 +1,7 @@
 //! Why a query has no answer: a stable code, what happened and why, what to do.
 
+mod help;
+
 use kith_live::{FieldsFault, Refusal, WriteFault};
 use kith_ops::OperationError;
 use kith_routing::QuotaKind;
@@ -216,12 +218,6 @@ pub enum QueryError {
     },
 }
 
-const SEE_FIELDS: &str =
-    "see docs/queries.md for the fields of each operation, and docs/live-graph.md for those of writes";
-const RECORDS_ONLY: &str = "only stores of records can be worked on: kith store create NAME --value record";
-const UPDATE_OR_CLIENT: &str = "update the cluster; `\"at\":\"client\"` works it out here";
-const REPORT_IT: &str = "this is a defect of Kith: please report it with the log";
-
 impl QueryError {
     /// Whether the caller lacks a right or an identity, so that every router and node would refuse it.
     pub fn is_denied(&self) -> bool {
@@ -272,96 +268,6 @@ impl QueryError {
             QueryError::OutcomeUnknown { .. } => ErrorCode::OutcomeUnknown,
             QueryError::Remote { code, .. } => *code,
             QueryError::Internal { .. } => ErrorCode::Internal,
-        }
-    }
-
-    /// What to do about it.
-    pub fn help(&self) -> String {
-        match self {
-            QueryError::Operation(error) => operation_help(error),
-            QueryError::UnknownGraph { known, .. } if known.is_empty() => {
-                "no graph is loaded yet: kith load graph EDGES --graph NAME".to_owned()
-            }
-            QueryError::UnknownGraph { known, .. } => format!("graphs: {}", known.join(", ")),
-            QueryError::LoadedGraph { .. } => "ask a live graph, which `kith schema apply` creates, or omit what only live graphs have".to_owned(),
-            QueryError::WrongTicket { .. } | QueryError::MixedTickets => {
-                "give the tickets of writes to the graph that is asked".to_owned()
-            }
-            QueryError::UnknownGroup { known, .. } => {
-                let known: Vec<String> = known.iter().map(u32::to_string).collect();
-                format!("groups: {}", known.join(", "))
-            }
-            QueryError::OtherPosition { .. } => "ask again".to_owned(),
-            QueryError::UnknownStore { known, .. } if known.is_empty() => {
-                "no store of values is there yet: kith store create NAME".to_owned()
-            }
-            QueryError::UnknownStore { known, .. } => format!("stores of values: {}", known.join(", ")),
-            QueryError::NotValues { .. } => {
-                "ask it with `kith graph`; `kith store list` shows what stores hold".to_owned()
-            }
-            QueryError::NoVersion { .. } => "push one: kith store push".to_owned(),
-            QueryError::WrongKeys { .. } => {
-                "ids are numbers, strings are text, bytes are base64 (docs/queries.md)".to_owned()
-            }
-            QueryError::BatchTooLarge { what: crate::store::KEY_COUNT, max, .. }
-                if *max == crate::BATCH_KEYS_MAX as u64 =>
-            {
-                "ask in several batches; routers take no more than their keys-max, 100000 by default".to_owned()
-            }
-            QueryError::BatchTooLarge { .. } | QueryError::TooLarge { .. } => {
-                "ask in several batches".to_owned()
-            }
-            QueryError::Damaged { .. } => {
-                "push the version again, or roll back; \"partial\":true answers the other keys".to_owned()
-            }
-            QueryError::Disagreement { .. } => {
-                "kith store verify --deep says which replica is wrong; \"partial\":true answers the other keys".to_owned()
-            }
-            QueryError::SchemaUnavailable { .. } => {
-                "read again: the version may have gone meanwhile; look at `kith cluster status`".to_owned()
-            }
-            QueryError::Compute(error) => compute_help(error),
-            QueryError::NotRecords { .. } => RECORDS_ONLY.to_owned(),
-            QueryError::Unsupported { .. } => UPDATE_OR_CLIENT.to_owned(),
-            QueryError::UnknownPolicy { .. } => {
-                let names: Vec<&str> = kith_routing::policy::ALL.iter().map(|policy| policy.name()).collect();
-                format!("policies: {}", names.join(", "))
-            }
-            QueryError::BadRequest { .. } => SEE_FIELDS.to_owned(),
-            QueryError::DeadlineExceeded { .. } => {
-                "give the query more time (deadline_ms), or look at its plan with `kith explain`".to_owned()
-            }
-            QueryError::PartitionsUnavailable { .. } => {
-                "look at `kith cluster status`; partial answers are allowed with \"partial\":true".to_owned()
-            }
-            QueryError::VersionUnavailable { .. } => {
-                "nodes are still fetching it: try again, or look at `kith cluster status`".to_owned()
-            }
-            QueryError::Overloaded { .. } => "send less, or add a router or a replica group".to_owned(),
-            QueryError::QuotaExceeded { store, kind, retry_after_ms, .. } => format!(
-                "ask again in {retry_after_ms} ms; `kith store alter {store} --read-quota-{}` allows more",
-                kind.name()
-            ),
-            QueryError::Unreachable { .. } => {
-                "is the cluster running (`kith dev`)? name another router with --router".to_owned()
-            }
-            QueryError::NodeUnreachable { .. } => {
-                "is it running, and can this machine reach it? look at `kith cluster status`".to_owned()
-            }
-            QueryError::Tls { help, .. } => (*help).to_owned(),
-            QueryError::Write(WriteFault::Type(fault)) => fault.help(),
-            QueryError::Write(_) => "see docs/live-graph.md for what each write takes".to_owned(),
-            QueryError::Refused(Refusal::ObjectExists { .. }) => {
-                "leave the id out to get a new one, or update the object".to_owned()
-            }
-            QueryError::Refused(_) => "read it again, and decide on its new state".to_owned(),
-            QueryError::WriteIdTaken { .. } => "give each write a write_id of its own".to_owned(),
-            QueryError::NotLeader { .. } => "send the write again: leadership has moved".to_owned(),
-            QueryError::OutcomeUnknown { .. } => {
-                "send it again with the same write_id, which returns the first outcome; without one, read what is stored".to_owned()
-            }
-            QueryError::Remote { help, .. } => help.clone(),
-            QueryError::Internal { .. } => REPORT_IT.to_owned(),
         }
     }
 
@@ -433,52 +339,5 @@ fn operation_code(error: &OperationError) -> ErrorCode {
         OperationError::CursorExpired { .. } => ErrorCode::CursorExpired,
         OperationError::TooLarge { .. } => ErrorCode::TooLarge,
         _ => ErrorCode::Internal,
-    }
-}
-
-fn compute_help(error: &ComputeError) -> String {
-    match error {
-        ComputeError::UnknownField { .. } | ComputeError::UnknownScore { .. } => {
-            "`kith get STORE KEY -o json` shows the fields of a record".to_owned()
-        }
-        ComputeError::Dimensions { want, .. } => format!("give a query of {want} numbers"),
-        _ => "see docs/queries.md for what works on which fields".to_owned(),
-    }
-}
-
-fn operation_help(error: &OperationError) -> String {
-    match error {
-        OperationError::MemberNotFound { .. } => {
-            "check the id; members come from the edges and from the files given with --entities and --members"
-                .to_owned()
-        }
-        OperationError::EntityNotFound { .. } => "check the entity id and its kind".to_owned(),
-        OperationError::UnknownEdgeType { known, .. } => format!("edge types: {}", known.join(", ")),
-        OperationError::UnknownKind { known, .. } => format!("kinds: {}", known.join(", ")),
-        OperationError::NoEdgeType => "load one: kith load graph EDGES --graph NAME".to_owned(),
-        OperationError::DirectionNotKept { .. } => {
-            "leave the direction out, or load it with --directed".to_owned()
-        }
-        OperationError::UnknownColumn { known, .. } if known.is_empty() => {
-            "columns are kept that the load names: kith load graph EDGES --columns NAME".to_owned()
-        }
-        OperationError::UnknownColumn { known, .. } => format!("columns: {}", known.join(", ")),
-        OperationError::RepeatedColumn { .. } => "name each column once".to_owned(),
-        OperationError::BothDirections { .. } => "give the direction \"out\" or \"in\"".to_owned(),
-        OperationError::NotOfKind { .. } => {
-            "columns of kind time and u64 hold whole numbers from 0, i64 whole numbers, f64 any number"
-                .to_owned()
-        }
-        OperationError::OtherCursor => {
-            "repeat the query that the cursor came from; only its columns and limit may change".to_owned()
-        }
-        OperationError::CursorExpired { .. } => "begin again without \"after\"".to_owned(),
-        OperationError::TooLarge { .. } => "ask for fewer at once".to_owned(),
-        OperationError::OutOfRange { what: "number of targets", got, .. } => match got {
-            0 => "name a target".to_owned(),
-            _ => "ask in several queries".to_owned(),
-        },
-        OperationError::OutOfRange { .. } => "see docs/queries.md for what each query takes".to_owned(),
-        _ => "this is a defect of Kith: please report it with the log".to_owned(),
     }
 }

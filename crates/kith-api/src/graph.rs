@@ -33,7 +33,7 @@ pub struct Served {
 pub enum ServedState {
     /// A version.
     Version(u64),
-    /// Of a live graph, the place in the log at which each partition was read. Whoever presents it as a ticket reads nothing
-    /// older.
+    /// Of a live graph, the place in the log at which each partition was read. A read with it as its ticket
+    /// returns nothing older.
     Live(Ticket),
 }

@@ -67,7 +67,7 @@ pub enum Reply {
 pub struct Written {
     /// What was written.
     pub done: Done,
-    /// Whoever presents it sees the write.
+    /// A read with this ticket shows the write.
     pub ticket: Ticket,
     /// The timings, if asked for.
     pub profile: Option<v1::Profile>,
