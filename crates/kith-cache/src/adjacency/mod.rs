@@ -86,7 +86,7 @@ use std::time::Duration;
 pub struct AdjacencyOptions {
     /// Changes can be undone for this long. Longer than any query takes.
     pub undo_for: Duration,
-    /// And at most so many of each partition, at about 190 bytes each. A change of an association counts twice: for its list
+    /// The most changes of each partition that can be undone, at about 190 bytes each. A change of an association counts twice: for its list
     /// and for the inverted index.
     pub undo_max: usize,
 }

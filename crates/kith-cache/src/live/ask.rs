@@ -4,7 +4,7 @@ use super::entry::{Entry, Value};
 use super::guards::Guard;
 use super::key::{FillKey, Key};
 use super::partition::PartitionCache;
-use super::query::{Answer, Answered, Memory, Need, Query, Reply, Standing, Start};
+use super::query::{Answer, Answered, Memory, Need, Query, Readiness, Reply, Start};
 use kith_live::{AssociationKey, ListKey, RowAnswer, RowQuery};
 use kith_types::{LogPoint, Timestamp};
 use std::sync::Arc;
@@ -15,9 +15,9 @@ pub(super) type Found = Result<Answered, Vec<RowQuery>>;
 impl<W> PartitionCache<'_, W> {
     /// Answers a query, or says what to do.
     pub fn ask(&mut self, query: &Query, need: Need<'_>, now: Timestamp) -> Reply {
-        let standing = self.standing(need.after, now);
+        let readiness = self.readiness(need.after, now);
         let memory = match need.memory {
-            Memory::IfFresh if standing == Standing::NotFresh => Memory::Bypass,
+            Memory::IfFresh if readiness == Readiness::NotFresh => Memory::Bypass,
             other => other,
         };
         let missing = match self.find(query, Need { memory, ..need }) {
@@ -27,9 +27,9 @@ impl<W> PartitionCache<'_, W> {
             }
             Err(missing) => missing,
         };
-        match (need.memory, standing) {
+        match (need.memory, readiness) {
             (Memory::Bypass, _) => self.store.counters.bypassed += 1,
-            (Memory::IfFresh, Standing::NotFresh) => return Reply::NotFresh,
+            (Memory::IfFresh, Readiness::NotFresh) => return Reply::NotFresh,
             _ if self.is_behind(need.after) => return Reply::Wait,
             _ => self.store.counters.misses += 1,
         }
@@ -67,11 +67,11 @@ impl<W> PartitionCache<'_, W> {
     }
 
     /// Whether the cache can answer a query from memory that requires the place `after`.
-    pub fn standing(&self, after: LogPoint, now: Timestamp) -> Standing {
+    pub fn readiness(&self, after: LogPoint, now: Timestamp) -> Readiness {
         if !self.partition.freshness.is_fresh(now) {
-            return Standing::NotFresh;
+            return Readiness::NotFresh;
         }
-        if self.is_behind(after) { Standing::Wait } else { Standing::Now }
+        if self.is_behind(after) { Readiness::Wait } else { Readiness::Now }
     }
 
     /// A place for answers that need no rows, and so hold at every place.

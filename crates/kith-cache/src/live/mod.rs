@@ -49,7 +49,7 @@ mod tests;
 
 pub use freshness::Nonce;
 pub use partition::{Begin, Filled, Landed, PartitionCache, Progress};
-pub use query::{Answer, Answered, Memory, Need, Query, Reply, Standing, Start};
+pub use query::{Answer, Answered, Memory, Need, Query, Readiness, Reply, Start};
 pub use verifier::{Verified, Verifier};
 
 use crate::CacheCounters;
@@ -70,7 +70,7 @@ pub struct LiveCacheOptions {
     pub stale_max: Duration,
     /// Changes are remembered for this long, so that older fills can be refused. Longer than any read of the database takes.
     pub recent_for: Duration,
-    /// And at most so many changes of each partition, at about 100 bytes each.
+    /// The most changes that are remembered of each partition, at about 100 bytes each.
     pub recent_max: usize,
     /// The most reads of the database that are under way for each partition.
     pub fills_max: usize,
@@ -120,7 +120,7 @@ impl<W> LiveCaches<W> {
         PartitionCache { id, partition, store: &mut self.store }
     }
 
-    /// Stops following a partition. Its entries make room as they are found. Whoever waits for one of its fills is dropped.
+    /// Stops following a partition. Its entries are evicted as they are found, and reads that wait for its fills are dropped.
     pub fn close(&mut self, id: PartitionId) {
         self.partitions.remove(&id);
     }

@@ -97,7 +97,7 @@ pub enum Begin {
     Uncached,
 }
 
-/// Rows that were read for the cache and are valid, whether or not they were kept. Whoever waited for them passes them to
+/// Rows that were read for the cache and are valid, whether or not they were kept. Reads that waited for them pass them to
 /// [`PartitionCache::ask`], so that an answer does not depend on whether they were evicted meanwhile.
 #[derive(Clone, Debug)]
 pub struct Filled {

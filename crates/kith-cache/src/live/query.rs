@@ -92,10 +92,10 @@ pub enum Reply {
 
 /// Whether a cache can answer a query from memory at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// Yes.
+pub enum Readiness {
+    /// The cache is fresh, and has applied the place that the query requires.
     Now,
-    /// Once it has applied the place that the query requires.
+    /// The cache is fresh, but has not applied that place yet.
     Wait,
     /// No proof of freshness holds: ask the leader.
     NotFresh,

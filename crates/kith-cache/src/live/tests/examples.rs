@@ -1,7 +1,7 @@
 //! What each kind of knowledge answers, and what is read otherwise (TAO §4.2).
 
 use super::truth::{Op, P, Truth, cache, list, open, options, point};
-use crate::live::query::{Answer, Memory, Need, Query, Reply, Standing, Start};
+use crate::live::query::{Answer, Memory, Need, Query, Readiness, Reply, Start};
 use crate::live::{LiveCaches, Progress};
 use kith_live::{Association, Change, Data, Effect, ListPlace, RowAnswer, RowQuery};
 use kith_types::{PartitionId, Timestamp};
@@ -290,10 +290,10 @@ fn a_partition_that_comes_back_does_not_find_its_old_entries() {
 fn a_read_with_a_ticket_waits_until_its_place_is_applied_unless_its_rows_have_reached_it() {
     let mut example = Example::new(2);
     let nonce = cache(&mut example.caches).ask_freshness(NOW);
-    assert_eq!(cache(&mut example.caches).standing(point(1, 1), NOW), Standing::NotFresh);
+    assert_eq!(cache(&mut example.caches).readiness(point(1, 1), NOW), Readiness::NotFresh);
     cache(&mut example.caches).prove_freshness(nonce, point(1, 0), NOW);
-    assert_eq!(cache(&mut example.caches).standing(point(1, 0), NOW), Standing::Now);
-    assert_eq!(cache(&mut example.caches).standing(point(1, 1), NOW), Standing::Wait);
+    assert_eq!(cache(&mut example.caches).readiness(point(1, 0), NOW), Readiness::Now);
+    assert_eq!(cache(&mut example.caches).readiness(point(1, 1), NOW), Readiness::Wait);
     example.read_prefix(64);
     let need = |after| Need { after, ..Need::default() };
     let ask = |example: &mut Example, after| cache(&mut example.caches).ask(&range(0, 9), need(after), NOW);

@@ -3,7 +3,7 @@
 use super::dice::Dice;
 use super::truth::{Op, Truth, cache, open, options, point};
 use crate::live::guards::Guard;
-use crate::live::query::{Need, Query, Reply, Standing};
+use crate::live::query::{Need, Query, Readiness, Reply};
 use crate::live::{LiveCaches, Nonce};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, Timestamp};
@@ -22,7 +22,7 @@ fn caches(off: Option<Guard>) -> LiveCaches<char> {
 }
 
 fn is_fresh(caches: &mut LiveCaches<char>, now: u64) -> bool {
-    cache(caches).standing(LogPoint::default(), at(now)) != Standing::NotFresh
+    cache(caches).readiness(LogPoint::default(), at(now)) != Readiness::NotFresh
 }
 
 #[test]
