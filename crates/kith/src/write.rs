@@ -20,7 +20,7 @@ pub struct WriteReply {
     pub id: Option<u64>,
     /// The version of what was written; 0 if there was nothing to do.
     pub version: u64,
-    /// Whoever presents it sees the write.
+    /// A read with this ticket shows the write.
     #[serde(serialize_with = "as_text")]
     pub ticket: Ticket,
     /// Whether it existed before; left out of a new object.
