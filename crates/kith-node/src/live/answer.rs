@@ -3,7 +3,8 @@
 use super::{
     errors::{delivery_status, write_status},
     graph::LiveGraph,
-    lead::{LeadMessage, place_of, point_of},
+    lead::{place_of, point_of},
+    message::LeadMessage,
     registry::LiveGraphs,
 };
 use kith_api::{

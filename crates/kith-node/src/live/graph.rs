@@ -1,10 +1,6 @@
 //! One live graph on a node: its database, the caches of the partitions that are here, and the way to their leader.
 
-use super::{
-    adjacency,
-    lead::{self, LeadMessage},
-    tail,
-};
+use super::message::LeadMessage;
 use arc_swap::ArcSwap;
 use kith_api::topology::leaders_of;
 use kith_cache::{
@@ -13,9 +9,6 @@ use kith_cache::{
 };
 use kith_database::Database;
 use kith_live::{Change, GraphTypes};
-use kith_metadata::MetadataStore;
-use kith_net::transport::Transport;
-use kith_process::topology::TopologyReceiver;
 use kith_types::{LogPoint, NodeId, PartitionCount, PartitionId, Position, Term, Timestamp};
 use kith_wire::documents::TopologyDocument;
 use parking_lot::{Mutex, RwLock};
@@ -38,10 +31,6 @@ pub(super) struct LiveGraphParts {
     pub count: PartitionCount,
     pub types: Arc<GraphTypes>,
     pub database: Arc<dyn Database>,
-    pub topology: TopologyReceiver,
-    pub metadata: Arc<dyn MetadataStore>,
-    pub transport: Arc<dyn Transport>,
-    pub stop: CancellationToken,
 }
 
 /// One live graph on a node.
@@ -58,6 +47,7 @@ pub(crate) struct LiveGraph {
     pub(super) partitions: RwLock<BTreeMap<PartitionId, Arc<tokio::sync::Mutex<()>>>>,
     /// By partition and term, the greatest position of an earlier term that the log was found to contain.
     pub(super) contained: Mutex<BTreeMap<(PartitionId, Term), Position>>,
+    /// To the task that leads.
     pub(super) lead: mpsc::UnboundedSender<LeadMessage>,
     node: NodeId,
     started: Duration,
@@ -65,37 +55,26 @@ pub(crate) struct LiveGraph {
 }
 
 impl LiveGraph {
-    /// Leads and follows nothing until [`LiveGraph::follow`] says what.
-    pub(super) fn start(parts: LiveGraphParts) -> Arc<Self> {
-        let (lead, messages) = mpsc::unbounded_channel();
-        let graph = Arc::new(Self {
+    /// Leads and follows nothing until the task that `lead` reaches runs, and [`LiveGraph::follow`] says what.
+    pub(super) fn new(
+        parts: LiveGraphParts,
+        lead: mpsc::UnboundedSender<LeadMessage>,
+        stop: CancellationToken,
+    ) -> Self {
+        Self {
             name: parts.name,
             count: parts.count,
-            types: ArcSwap::new(Arc::clone(&parts.types)),
+            adjacency: Adjacency::new(parts.count, &parts.types, AdjacencyOptions::default()),
+            types: ArcSwap::new(parts.types),
             database: parts.database,
             caches: Mutex::new(LiveCaches::new(LiveCacheOptions::default())),
-            adjacency: Adjacency::new(parts.count, &parts.types, AdjacencyOptions::default()),
             partitions: RwLock::default(),
             contained: Mutex::default(),
             lead,
             node: parts.node,
             started: boot_time(),
-            stop: parts.stop,
-        });
-        lead::start(
-            &graph,
-            lead::LeadParts {
-                node: parts.node,
-                topology: parts.topology,
-                metadata: parts.metadata,
-                transport: parts.transport,
-                stop: graph.stop.clone(),
-            },
-            messages,
-        );
-        tail::start(&graph, graph.stop.clone());
-        adjacency::start(&graph, graph.stop.clone());
-        graph
+            stop,
+        }
     }
 
     /// Takes over the types, and leads and follows what the topology gives to this node.

@@ -1,12 +1,15 @@
 //! The shell of [`Leader`]: carries out its actions, and tells it what came of them.
 
-use super::graph::{LiveGraph, wall_ms};
+use super::{
+    graph::{LiveGraph, wall_ms},
+    message::LeadMessage,
+};
 use futures::future::try_join_all;
 use kith_api::topology::leaders_of;
 use kith_database::{BeginTerm, CommitError};
 use kith_live::{
-    Action, Answered, CallerId, CommitResult, Delivery, DeliveryError, Event, GraphTypes, Leader, Now,
-    SenderId, Write, WriteError,
+    Action, Answered, CallerId, CommitResult, Delivery, DeliveryError, Event, Leader, Now, SenderId,
+    WriteError,
 };
 use kith_metadata::MetadataStore;
 use kith_net::transport::Transport;
@@ -29,24 +32,6 @@ const RENEWAL_DELAY: Duration = Duration::from_millis(20);
 
 /// How long to wait before the metadata are asked again.
 const RENEWAL_RETRY: Duration = Duration::from_millis(500);
-
-/// What the task that leads is told.
-pub(super) enum LeadMessage {
-    /// A caller wants a write.
-    Write(Write, oneshot::Sender<Result<Answered, WriteError>>),
-    /// The leader of another partition delivers an intent.
-    Deliver(Delivery, oneshot::Sender<Result<LogPoint, DeliveryError>>),
-    /// What the metadata say that this node leads, and for which terms.
-    Leads(BTreeMap<PartitionId, Term>),
-    /// The types have changed.
-    Types(Arc<GraphTypes>),
-    /// An action came to its end.
-    Event(Event),
-    /// It is time to ask for new terms for partitions that were stepped down from.
-    Renew,
-    /// New terms for these partitions, in place of these ones, cannot be had yet.
-    NotRenewed(BTreeMap<PartitionId, Term>),
-}
 
 /// What leading needs besides the graph.
 pub(super) struct LeadParts {

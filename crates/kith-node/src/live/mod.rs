@@ -8,6 +8,7 @@ mod errors;
 mod evaluate;
 mod graph;
 mod lead;
+mod message;
 mod read;
 mod registry;
 mod tail;

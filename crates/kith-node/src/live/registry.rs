@@ -1,6 +1,11 @@
 //! The live graphs of a node, as the metadata name them.
 
-use super::graph::{LiveGraph, LiveGraphParts};
+use super::{
+    adjacency,
+    graph::{LiveGraph, LiveGraphParts},
+    lead::{self, LeadParts},
+    tail,
+};
 use kith_database::{GraphIdentity, Reach, Storage, StorageError};
 use kith_live::{GraphTypes, TypesDocument};
 use kith_metadata::MetadataStore;
@@ -10,6 +15,7 @@ use kith_types::{NodeId, PartitionCount};
 use kith_wire::documents::{LiveGraphDocument, TopologyDocument};
 use parking_lot::RwLock;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// When a database that could not be opened is tried again.
@@ -106,21 +112,38 @@ impl LiveGraphs {
         let identity = GraphIdentity { graph: types.identity, partitions: count };
         let opened = storage.open(&document.name, identity, &around.databases).await;
         let database = opened.map_err(|error| error.to_string())?;
-        let graph = LiveGraph::start(LiveGraphParts {
-            name: document.name.clone(),
-            node: around.node,
-            count,
-            types: Arc::new(types),
-            database,
-            topology: around.topology.clone(),
-            metadata: Arc::clone(&around.metadata),
-            transport: Arc::clone(&around.transport),
-            stop: around.stop.child_token(),
-        });
+        let graph = start(
+            around,
+            LiveGraphParts {
+                name: document.name.clone(),
+                node: around.node,
+                count,
+                types: Arc::new(types),
+                database,
+            },
+        );
         graph.follow(topology, (*graph.types()).clone());
         self.graphs.write().insert(document.name.clone(), graph);
         Ok(())
     }
+}
+
+/// A graph, with the tasks that lead its partitions, follow their logs and build their lists.
+fn start(around: &Surroundings, parts: LiveGraphParts) -> Arc<LiveGraph> {
+    let (lead, messages) = mpsc::unbounded_channel();
+    let stop = around.stop.child_token();
+    let graph = Arc::new(LiveGraph::new(parts, lead, stop.clone()));
+    let leading = LeadParts {
+        node: around.node,
+        topology: around.topology.clone(),
+        metadata: Arc::clone(&around.metadata),
+        transport: Arc::clone(&around.transport),
+        stop: stop.clone(),
+    };
+    lead::start(&graph, leading, messages);
+    tail::start(&graph, stop.clone());
+    adjacency::start(&graph, stop);
+    graph
 }
 
 fn types_of(document: &LiveGraphDocument) -> Result<GraphTypes, String> {
