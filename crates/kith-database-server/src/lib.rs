@@ -106,6 +106,7 @@ impl DatabaseServer {
             live_value: String::new(),
             document: document.encode(),
             addr: document.addr.clone(),
+            leaving: CancellationToken::new(),
         };
         liveness::register(metadata, registration, Freshness::new(Duration::ZERO), stop.clone());
         readiness.set(true);

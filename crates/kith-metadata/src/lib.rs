@@ -47,6 +47,8 @@ pub mod keys {
     pub const REBALANCE_ASKED: &str = "rebalance-asked";
     /// Prefix of leased keys: present while a process lives.
     pub const LIVE: &str = "live/";
+    /// Prefix of the leased keys of nodes; the id follows.
+    pub const LIVE_NODES: &str = "live/nodes/";
     /// Prefix of the leased keys of routers; the id follows.
     pub const LIVE_ROUTERS: &str = "live/routers/";
 
@@ -92,7 +94,7 @@ pub mod keys {
 
     /// The leased key of one node.
     pub fn live_node(node: u32) -> String {
-        format!("{LIVE}nodes/{node:06}")
+        format!("{LIVE_NODES}{node:06}")
     }
 
     /// The leased key of one router.

@@ -55,6 +55,7 @@ use kith_net::{
 use kith_process::{
     ClusterReader, StartError,
     data_dir::{DataDir, Identity},
+    follow_lives,
     freshness::Freshness,
     liveness::{self, ProcessId, Registration},
     topology::{self, TopologyReceiver},
@@ -74,8 +75,8 @@ use std::{
 use tokio::sync::Mutex;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// How long a node says that it is about to end before it does: five times the interval at which clients probe nodes that they
-/// did not ask anything.
+/// How long a node goes on answering once it has said that it is about to end and has handed over what it led: five times the
+/// interval at which clients probe nodes that they did not ask anything.
 const LEAVING: Duration = Duration::from_secs(1);
 
 /// A running node.
@@ -89,6 +90,9 @@ pub struct Node {
     _data: Arc<DataDir>,
     lost: Mutex<home::Lost>,
     load: Arc<LoadCounter>,
+    live: Arc<live::LiveGraphs>,
+    /// Cancelled when it is about to end.
+    leaving: CancellationToken,
     readiness: Readiness,
     serving: TaskTracker,
     stop: CancellationToken,
@@ -158,12 +162,23 @@ impl Node {
         options.security.follow(stop.clone());
         let backend: Arc<dyn Backend> = Arc::new(doors::OwnReads::new(Arc::clone(&evaluator)));
         let doors = doors.open(&backend, &options.security, &stop);
-        register(id, &options.document(&at), &metadata, &stop);
+        let leaving = CancellationToken::new();
+        register(id, &options.document(&at), &metadata, (&leaving, &stop));
         let lost = look_after(&evaluator, &options, &data, metadata, &stop);
         readiness.set(true);
         tracing::info!(node = options.node, addr = %at.grpc, "node serves");
-        let load = Arc::clone(&evaluator.load);
-        Ok(Self { addr: at.grpc, doors, _data: data, lost: Mutex::new(lost), load, readiness, serving, stop })
+        Ok(Self {
+            addr: at.grpc,
+            doors,
+            _data: data,
+            lost: Mutex::new(lost),
+            load: Arc::clone(&evaluator.load),
+            live: Arc::clone(&evaluator.live),
+            leaving,
+            readiness,
+            serving,
+            stop,
+        })
     }
 
     /// Waits until another process has taken the data directory: this one has to end then, and has cancelled its `stop`.
@@ -175,12 +190,15 @@ impl Node {
         }
     }
 
-    /// Leaves without a failed read: tells whoever asks that it is about to end, so that they ask others; then takes no more, and
-    /// ends what is under way. Cancels the `stop` that it was started with.
+    /// Leaves without a failed read or write: tells all who ask that it is about to end, so that they ask others; hands over the
+    /// partitions of live graphs that it leads; then takes no more, and ends what is under way. Cancels the `stop` that it was
+    /// started with.
     pub async fn leave(&self) {
         tracing::info!(addr = %self.addr, "node leaves");
         self.readiness.set(false);
         self.load.leave();
+        self.leaving.cancel();
+        self.live.leave().await;
         tokio::time::sleep(LEAVING).await;
         self.stop.cancel();
         server::ended(&self.serving).await;
@@ -219,9 +237,12 @@ fn evaluator(
     stop: &CancellationToken,
 ) -> Evaluator {
     let live = live::LiveGraphs::start(live::Surroundings {
-        node: NodeId(options.node),
-        topology: topology.clone(),
-        metadata: Arc::clone(metadata),
+        outlook: live::Outlook {
+            node: NodeId(options.node),
+            topology: topology.clone(),
+            lives: follow_lives(Arc::clone(metadata), stop.clone()),
+            metadata: Arc::clone(metadata),
+        },
         transport: TransportKind::default().build(options.security.dialer()),
         databases: Reach {
             locate: topology::database_addresses(topology.clone()),
@@ -280,13 +301,14 @@ fn register(
     id: ProcessId,
     document: &NodeDocument,
     metadata: &Arc<dyn MetadataStore>,
-    stop: &CancellationToken,
+    (leaving, stop): (&CancellationToken, &CancellationToken),
 ) {
     let registration = Registration {
         id,
         live_value: String::new(),
         document: document.encode(),
         addr: document.addr.clone(),
+        leaving: leaving.clone(),
     };
     liveness::register(Arc::clone(metadata), registration, Freshness::new(Duration::ZERO), stop.clone());
 }

@@ -5,6 +5,7 @@
 use crate::{
     StartError,
     freshness::{Freshness, LEASE_TTL},
+    lives::LEAVING,
 };
 use kith_metadata::{Committed, Condition, LeaseId, MetadataError, MetadataStore, Write, keys};
 use serde::Deserialize;
@@ -47,6 +48,9 @@ pub struct Registration {
     pub document: Vec<u8>,
     /// The address at which it listens, as in its document.
     pub addr: String,
+    /// Cancelled when the process, a node, is about to end. Its leased key then says so, and [`crate::follow_lives`] tells all who
+    /// follow it.
+    pub leaving: CancellationToken,
 }
 
 /// The part that the documents of all processes share.
@@ -145,7 +149,7 @@ async fn may_live(addr: &str) -> bool {
 /// the id: a process that was frozen for long and was replaced does not take its id back.
 pub fn register(
     metadata: Arc<dyn MetadataStore>,
-    registration: Registration,
+    mut registration: Registration,
     freshness: Freshness,
     stop: CancellationToken,
 ) {
@@ -175,6 +179,11 @@ pub fn register(
             }
             tokio::select! {
                 () = stop.cancelled() => break,
+                () = registration.leaving.cancelled(), if registration.live_value != LEAVING => {
+                    // It registers again, under a new lease.
+                    registration.live_value = LEAVING.to_owned();
+                    lease = None;
+                }
                 () = sleep(LEASE_INTERVAL) => {}
             }
         }
@@ -199,7 +208,7 @@ async fn keep(
         metadata.keep_alive(lease).await?;
         return Ok(Kept::Registered(lease));
     }
-    let Registration { id, live_value, document, addr } = registration;
+    let Registration { id, live_value, document, addr, .. } = registration;
     let holder = id.holder(metadata).await?;
     if let Some(other) = holder.other_than(addr).await {
         return Ok(Kept::Taken(other));

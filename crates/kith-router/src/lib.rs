@@ -142,8 +142,13 @@ impl Router {
         let serving = answer(ports.grpc, graph, admin, &options.security, stop.clone());
         options.security.follow(stop.clone());
         watch.start(stop.clone());
-        let registration =
-            Registration { id, live_value, document: document.encode(), addr: document.addr.clone() };
+        let registration = Registration {
+            id,
+            live_value,
+            document: document.encode(),
+            addr: document.addr.clone(),
+            leaving: CancellationToken::new(),
+        };
         liveness::register(around.metadata, registration, around.freshness, stop.clone());
         readiness.set(true);
         tracing::info!(router = options.router, addr = %at.grpc, "router serves");

@@ -54,7 +54,7 @@ pub use execution::Execution;
 pub use fan_out::{Controllers, FanOutController, FanOutLimit, FanOutLimits, QueryShape, Selector};
 pub use health::{Health, HealthChange, HealthEvent, HealthOptions};
 pub use latencies::{Latencies, ReportedLatencies};
-pub use leaders::{Leader, Leaders};
+pub use leaders::{Leader, Leaders, Lives};
 pub use load::{LoadMeter, LoadSnapshot, NodeLoad};
 pub use owners::{OwnerChoice, OwnerOutcome, OwnerVerdict, Owners, OwnersOptions};
 pub use pace::{Pace, PaceOptions, PaceSample, SeenFrom};

@@ -1,20 +1,23 @@
 //! Sees to it that every partition of a live graph has a leader that is alive. Every router does so; conditional writes keep
-//! them from undoing each other's work.
+//! them from undoing each other's work. Leaders that are alive hand over by themselves (`kith-node/src/live/hand_over.rs`).
 
-use futures::StreamExt;
-use kith_api::topology::table_of_document;
-use kith_metadata::{MetadataStore, Snapshot, keys};
-use kith_process::{change_leaders, topology::TopologyReceiver};
-use kith_routing::{GroupIndex, GroupRole, RoutingTable};
+use kith_api::topology::{leaders_of, table_of_document};
+use kith_metadata::MetadataStore;
+use kith_process::{change_leaders, follow_lives, topology::TopologyReceiver};
+use kith_routing::{Leaders, Lives, RoutingTable};
 use kith_types::NodeId;
 use kith_wire::documents::TopologyDocument;
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How often leaders are looked at if nothing changes: leadership that is moved for the sake of balance moves this often.
+/// How often leaders are looked at if nothing changes.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// A node that is not alive is waited for this long after this router has started: all processes of a cluster start at once.
 const START_WAIT: Duration = Duration::from_secs(2);
+/// If leaders that are alive should hand over, and nothing has changed for this long, they are replaced. It is longer than a
+/// leader takes for it.
+const HANDOVER_WAIT: Duration = Duration::from_secs(15);
 
 /// Assigns leaders until `stop`.
 pub fn assign_leaders(
@@ -22,26 +25,17 @@ pub fn assign_leaders(
     mut topology: TopologyReceiver,
     stop: CancellationToken,
 ) {
+    let mut lives = follow_lives(Arc::clone(&metadata), stop.clone());
     let assign = async move {
-        let started = tokio::time::Instant::now();
-        let mut lives = metadata.watch(keys::LIVE, 0);
-        let mut alive: Option<BTreeSet<NodeId>> = None;
+        let mut assigner = Assigner { metadata, started: Instant::now(), awaited: BTreeMap::new() };
         loop {
             let current = Arc::clone(&topology.borrow_and_update());
-            if let Some(alive) = &alive {
-                let is_complete = current.nodes.iter().all(|node| alive.contains(&NodeId(node.node)));
-                if is_complete || START_WAIT <= started.elapsed() {
-                    assign_all(&*metadata, &current, alive).await;
-                }
+            let known = lives.borrow_and_update().clone();
+            if let Some(known) = known {
+                assigner.assign_all(&current, &known).await;
             }
             tokio::select! {
-                snapshot = lives.next() => match snapshot {
-                    Some(snapshot) => alive = Some(alive_nodes(&snapshot)),
-                    None => {
-                        tokio::time::sleep(INTERVAL).await;
-                        lives = metadata.watch(keys::LIVE, 0);
-                    }
-                },
+                changed = lives.changed() => if changed.is_err() { return },
                 changed = topology.changed() => if changed.is_err() { return },
                 () = tokio::time::sleep(INTERVAL) => {}
             }
@@ -50,36 +44,59 @@ pub fn assign_leaders(
     tokio::spawn(async move { stop.run_until_cancelled(assign).await });
 }
 
-/// The nodes whose leases have not ended.
-fn alive_nodes(snapshot: &Snapshot) -> BTreeSet<NodeId> {
-    let nodes = snapshot.entries.iter().filter_map(|entry| entry.key.strip_prefix("live/nodes/"));
-    nodes.filter_map(|node| node.parse().ok().map(NodeId)).collect()
+struct Assigner {
+    metadata: Arc<dyn MetadataStore>,
+    started: Instant,
+    /// By graph, the leaders of which some should hand over, and since when they have been the same.
+    awaited: BTreeMap<String, (Leaders, Instant)>,
 }
 
-async fn assign_all(metadata: &dyn MetadataStore, topology: &TopologyDocument, alive: &BTreeSet<NodeId>) {
-    if topology.live.is_empty() {
-        return;
-    }
-    let table = match table_of_document(topology) {
-        Ok(table) => table,
-        Err(error) => {
-            return tracing::error!(%error, "leaders cannot be assigned: the routing table makes no sense");
+impl Assigner {
+    async fn assign_all(&mut self, topology: &TopologyDocument, lives: &Lives) {
+        let is_complete = topology.nodes.iter().all(|node| lives.alive.contains(&NodeId(node.node)));
+        if topology.live.is_empty() || (!is_complete && self.started.elapsed() < START_WAIT) {
+            return;
         }
-    };
-    let eligible = eligible(&table, alive);
-    for graph in &topology.live {
-        let changed = change_leaders(metadata, &graph.name, |leaders| leaders.next(&table, &eligible)).await;
-        match changed {
-            Ok(true) => tracing::info!(graph = graph.name, "partitions have new leaders"),
-            Ok(false) => {}
-            Err(error) => tracing::debug!(graph = graph.name, %error, "leaders cannot be assigned now"),
+        let table = match table_of_document(topology) {
+            Ok(table) => table,
+            Err(error) => {
+                return tracing::error!(%error, "leaders cannot be assigned: the routing table makes no sense");
+            }
+        };
+        let eligible = lives.eligible(&table);
+        for graph in &topology.live {
+            let is_overdue = self.is_overdue(&graph.name, topology, &table, lives);
+            let changed = change_leaders(&*self.metadata, &graph.name, |leaders| match is_overdue {
+                true => leaders.next(&table, &eligible),
+                false => leaders.replaced(&table, lives),
+            });
+            match changed.await {
+                Ok(true) => tracing::info!(graph = graph.name, is_overdue, "partitions have new leaders"),
+                Ok(false) => {}
+                Err(error) => tracing::debug!(graph = graph.name, %error, "leaders cannot be assigned now"),
+            }
         }
     }
-}
 
-/// The nodes that may lead: alive, and in a group that takes reads.
-fn eligible(table: &RoutingTable, alive: &BTreeSet<NodeId>) -> BTreeSet<NodeId> {
-    let serving = table.groups().iter().enumerate().filter(|(_, group)| group.role == GroupRole::Serving);
-    let nodes = serving.flat_map(|(index, _)| table.nodes_of(GroupIndex(index as u32)));
-    nodes.map(|node| node.id).filter(|node| alive.contains(node)).collect()
+    /// Whether leaders that are alive should have handed over long ago.
+    fn is_overdue(
+        &mut self,
+        graph: &str,
+        topology: &TopologyDocument,
+        table: &RoutingTable,
+        lives: &Lives,
+    ) -> bool {
+        let leaders = topology.leaders.iter().find(|leaders| leaders.graph == graph);
+        let leaders = leaders.map(leaders_of).unwrap_or_default();
+        if leaders.next(table, &lives.eligible(table)).is_none() {
+            self.awaited.remove(graph);
+            return false;
+        }
+        let awaited =
+            self.awaited.entry(graph.to_owned()).or_insert_with(|| (leaders.clone(), Instant::now()));
+        if awaited.0 != leaders {
+            *awaited = (leaders, Instant::now());
+        }
+        HANDOVER_WAIT <= awaited.1.elapsed()
+    }
 }

@@ -37,7 +37,7 @@ impl Leader {
         };
         match task {
             Task::Completion { stamp, .. } => leadership.intents.get(stamp).map(|_| task),
-            Task::Delivery { .. } if leadership.is_leading() && !leadership.is_handed_over() => Some(task),
+            Task::Delivery { .. } if leadership.is_leading() => Some(task),
             Task::Write(pending) if !leadership.is_handed_over() => {
                 if !leadership.is_leading() {
                     leadership.hold(pending);

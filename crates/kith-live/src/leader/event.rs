@@ -64,7 +64,8 @@ pub enum Event {
     Delivered { partition: PartitionId, stamp: LogPoint, at: LogPoint },
     /// [`Action::Deliver`] failed, or its result is not known.
     DeliveryFailed { partition: PartitionId, stamp: LogPoint },
-    /// This node is to stop leading a partition.
+    /// This node is to stop leading a partition. It takes no more writes for it, completes what it has begun, and then releases it
+    /// ([`Action::Released`]), at once if it does not lead it.
     HandOver { partition: PartitionId },
     /// The time of [`super::Leader::wakes_at`] has come.
     Woken,
@@ -107,8 +108,8 @@ pub enum Action {
     /// This node no longer leads a partition, because its log has a later term or does not end where it should. It may lead it
     /// again in a later term.
     SteppedDown { partition: PartitionId, term: Term },
-    /// This node no longer leads a partition, as [`Event::HandOver`] asked.
-    Released { partition: PartitionId, term: Term },
+    /// This node no longer leads a partition, as [`Event::HandOver`] asked, and has nothing under way there.
+    Released { partition: PartitionId },
 }
 
 /// The answer to a write that took effect, or had nothing to do.

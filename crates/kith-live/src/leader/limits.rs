@@ -17,8 +17,9 @@ pub(super) const BATCH_BYTES_MAX: usize = 8 << 20;
 pub(super) const TRIES_MAX: u32 = 3;
 /// How long a leader waits for the answer to a delivery before it sends it again.
 pub(super) const DELIVERY_PATIENCE: Duration = Duration::from_secs(1);
-/// How long it waits for open intents when it hands a partition over. The next leader completes the rest.
-pub(super) const HANDOVER_PATIENCE: Duration = Duration::from_secs(2);
+/// How long it waits for open intents when it hands a partition over. The next leader completes the rest, but their callers are
+/// then told that the outcome is not known.
+pub(super) const HANDOVER_PATIENCE: Duration = Duration::from_secs(10);
 
 const BACK_OFF_MIN: Duration = Duration::from_millis(50);
 /// Below ten seconds, within which an open intent is to be completed after a failure.

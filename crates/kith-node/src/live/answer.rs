@@ -31,8 +31,10 @@ impl LiveGraphs {
         let graph = self.leading(&name)?;
         let write_id = write.write_id.as_ref().map(ToString::to_string).unwrap_or_default();
         let (answer, answered) = oneshot::channel();
-        let _ = graph.lead.send(LeadMessage::Write(write, answer));
-        // Whoever leads may have been told to stop in between.
+        if graph.lead.send(LeadMessage::Write(write, answer)).is_err() {
+            return Err(QueryError::NotLeader { detail: "this node is about to end".to_owned() }.to_status());
+        }
+        // The node may end while the write is carried out.
         let lost = |_| QueryError::OutcomeUnknown { detail: "the leader has ended".to_owned() }.to_status();
         let done = answered.await.map_err(lost)?.map_err(|error| write_status(error, &write_id))?;
         Ok(written_to_wire(Written { done: done.done, ticket: done.ticket, profile: None }))

@@ -85,19 +85,22 @@ impl LiveGraph {
             self.adjacency.set_types(&types);
             let _ = self.lead.send(LeadMessage::Types(types));
         }
-        self.hold(topology);
         let leaders = topology.leaders.iter().find(|leaders| leaders.graph == self.name);
         let leaders = leaders.map(leaders_of).unwrap_or_default();
-        let own = self.count.iter().filter_map(|partition| {
+        let leads = self.count.iter().filter_map(|partition| {
             let leader = leaders.of(partition).filter(|leader| leader.node == self.node)?;
             Some((partition, leader.term))
         });
-        let _ = self.lead.send(LeadMessage::Leads(own.collect()));
+        let leads: BTreeMap<PartitionId, Term> = leads.collect();
+        self.hold(topology, &leads);
+        let _ = self.lead.send(LeadMessage::Leads(leads));
     }
 
-    /// Begins to follow the logs of partitions that came, and stops following those that are gone.
-    fn hold(&self, topology: &TopologyDocument) {
-        let own = owned(topology, self.node);
+    /// Begins to follow the logs of partitions that came, and stops following those that are gone. A partition that this node
+    /// still leads is kept until it is handed over.
+    fn hold(&self, topology: &TopologyDocument, leads: &BTreeMap<PartitionId, Term>) {
+        let mut own = owned(topology, self.node);
+        own.extend(leads.keys());
         let mut partitions = self.partitions.write();
         let mut caches = self.caches.lock();
         partitions.retain(|partition, _| {

@@ -2,6 +2,7 @@
 
 use super::{
     graph::{LiveGraph, wall_ms},
+    hand_over::{HandOver, Outlook},
     message::LeadMessage,
 };
 use futures::future::try_join_all;
@@ -11,11 +12,10 @@ use kith_live::{
     Action, Answered, CallerId, CommitResult, Delivery, DeliveryError, Event, Leader, Now, SenderId,
     WriteError,
 };
-use kith_metadata::MetadataStore;
 use kith_net::transport::Transport;
-use kith_process::{change_leaders, topology::TopologyReceiver};
+use kith_process::change_leaders;
 use kith_routing::Leaders;
-use kith_types::{LogPoint, NodeId, PartitionId, Term};
+use kith_types::{LogPoint, PartitionId, Term};
 use kith_wire::v1;
 use std::{
     collections::{BTreeMap, HashMap},
@@ -35,9 +35,7 @@ const RENEWAL_RETRY: Duration = Duration::from_millis(500);
 
 /// What leading needs besides the graph.
 pub(super) struct LeadParts {
-    pub node: NodeId,
-    pub topology: TopologyReceiver,
-    pub metadata: Arc<dyn MetadataStore>,
+    pub outlook: Outlook,
     pub transport: Arc<dyn Transport>,
     pub stop: CancellationToken,
 }
@@ -55,6 +53,7 @@ struct Task {
     callers: HashMap<u64, oneshot::Sender<Result<Answered, WriteError>>>,
     senders: HashMap<u64, oneshot::Sender<Result<LogPoint, DeliveryError>>>,
     leads: BTreeMap<PartitionId, Term>,
+    hand_over: HandOver,
     /// Partitions that this node stepped down from although the metadata said that it leads them, with the terms.
     refused: BTreeMap<PartitionId, Term>,
 }
@@ -69,6 +68,7 @@ pub(super) fn start(
         leader: Leader::new(graph.types(), graph.count),
         graph: Arc::downgrade(graph),
         own: graph.lead.clone(),
+        hand_over: HandOver::new(graph.name.clone(), parts.outlook.clone()),
         parts,
         nonce: rand::random(),
         last_id: 0,
@@ -78,8 +78,12 @@ pub(super) fn start(
         refused: BTreeMap::new(),
     };
     let stop = task.parts.stop.clone();
+    let (mut lives, own) = (task.parts.outlook.lives.clone(), task.own.clone());
+    let tell = async move { while lives.changed().await.is_ok() && own.send(LeadMessage::Lives).is_ok() {} };
+    tokio::spawn(stop.clone().run_until_cancelled_owned(tell));
     tokio::spawn(async move {
         stop.run_until_cancelled(async { while task.next(&mut messages).await.is_some() {} }).await;
+        task.end(messages);
     });
 }
 
@@ -119,10 +123,13 @@ impl Task {
             LeadMessage::Types(types) => self.leader.set_types(types),
             LeadMessage::Event(event) => self.event(graph, event),
             LeadMessage::Renew => self.renew(graph),
+            LeadMessage::Lives => self.hand_over_due(graph),
+            LeadMessage::Given(given) => self.hand_over.written(&given),
             LeadMessage::NotRenewed(refused) => {
                 refused.into_iter().for_each(|(partition, term)| self.stepped_down(partition, term));
             }
         }
+        self.give();
     }
 
     fn new_id(&mut self) -> u64 {
@@ -147,7 +154,27 @@ impl Task {
             }
         }
         for partition in before.into_keys().filter(|partition| !leads.contains_key(partition)) {
+            if !self.hand_over.is_asked(partition) {
+                self.event(graph, Event::HandOver { partition });
+            }
+        }
+        self.hand_over_due(graph);
+    }
+
+    /// Asks the leader to release what another node should lead.
+    fn hand_over_due(&mut self, graph: &Arc<LiveGraph>) {
+        for partition in self.hand_over.begin(&self.leads) {
             self.event(graph, Event::HandOver { partition });
+        }
+    }
+
+    /// Gives released partitions to their successors.
+    fn give(&mut self) {
+        if let Some(write) = self.hand_over.write() {
+            let own = self.own.clone();
+            tokio::spawn(async move {
+                let _ = own.send(LeadMessage::Given(write.await));
+            });
         }
     }
 
@@ -192,8 +219,9 @@ impl Task {
                 tracing::info!(graph = graph.name, %partition, %term, "this node no longer leads a partition");
                 self.stepped_down(partition, term);
             }
-            Action::Released { partition, term } => {
-                tracing::info!(graph = graph.name, %partition, %term, "a partition was handed over");
+            Action::Released { partition } => {
+                tracing::debug!(graph = graph.name, %partition, "this node has ceased to lead a partition");
+                self.hand_over.released(partition);
             }
         }
     }
@@ -212,11 +240,11 @@ impl Task {
     /// Brings an intent to whoever leads the partition of the other end: perhaps this node.
     fn deliver(&self, graph: &Arc<LiveGraph>, from: PartitionId, to: PartitionId, delivery: Delivery) {
         let stamp = delivery.intent.stamp;
-        let topology = Arc::clone(&self.parts.topology.borrow());
+        let topology = Arc::clone(&self.parts.outlook.topology.borrow());
         let leaders = topology.leaders.iter().find(|leaders| leaders.graph == graph.name);
         let leader = leaders.map(leaders_of).and_then(|leaders: Leaders| leaders.of(to));
         let node = leader.map(|leader| leader.node);
-        if node == Some(self.parts.node) {
+        if node == Some(self.parts.outlook.node) {
             let (answer, answered) = oneshot::channel();
             let _ = self.own.send(LeadMessage::Deliver(delivery, answer));
             return self.spawn(graph, async move |_| match answered.await {
@@ -269,8 +297,8 @@ impl Task {
         if refused.is_empty() {
             return;
         }
-        let (metadata, node, name) = (Arc::clone(&self.parts.metadata), self.parts.node, graph.name.clone());
-        let own = self.own.clone();
+        let Outlook { node, metadata, .. } = self.parts.outlook.clone();
+        let (own, name) = (self.own.clone(), graph.name.clone());
         tokio::spawn(async move {
             let renewed = change_leaders(&*metadata, &name, |leaders| {
                 let is_refused = |partition: &PartitionId| {
@@ -286,6 +314,31 @@ impl Task {
                 let _ = own.send(LeadMessage::NotRenewed(refused));
             }
         });
+    }
+}
+
+impl Task {
+    /// Answers writes and deliveries that have not begun: nothing was written.
+    fn end(mut self, mut messages: mpsc::UnboundedReceiver<LeadMessage>) {
+        let Some(graph) = self.graph.upgrade() else { return };
+        messages.close();
+        let leads: Vec<PartitionId> = std::mem::take(&mut self.leads).into_keys().collect();
+        leads.into_iter().for_each(|partition| self.refuse(&graph, Event::HandOver { partition }));
+        while let Ok(message) = messages.try_recv() {
+            if let LeadMessage::Write(..) | LeadMessage::Deliver(..) = message {
+                self.on(&graph, message);
+            }
+        }
+    }
+
+    /// Carries out only those actions that answer somebody.
+    fn refuse(&mut self, graph: &Arc<LiveGraph>, event: Event) {
+        let now = Now { since_start: graph.now(), since_1970: wall_ms() };
+        for action in self.leader.on(event, now) {
+            if let Action::Answer { .. } | Action::AnswerDelivery { .. } = action {
+                self.act(graph, action);
+            }
+        }
     }
 }
 

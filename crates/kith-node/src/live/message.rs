@@ -1,5 +1,6 @@
 //! The messages to the task that leads.
 
+use super::hand_over::Given;
 use kith_live::{Answered, Delivery, DeliveryError, Event, GraphTypes, Write, WriteError};
 use kith_types::{LogPoint, PartitionId, Term};
 use std::{collections::BTreeMap, sync::Arc};
@@ -19,6 +20,10 @@ pub(super) enum LeadMessage {
     Event(Event),
     /// It is time to ask for new terms for partitions that were stepped down from.
     Renew,
+    /// Other nodes have come or gone: perhaps partitions are to be handed over.
+    Lives,
+    /// An attempt to write the successors of released partitions has ended.
+    Given(Given),
     /// New terms for these partitions, in place of these ones, cannot be had yet.
     NotRenewed(BTreeMap<PartitionId, Term>),
 }

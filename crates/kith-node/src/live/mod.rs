@@ -7,6 +7,7 @@ mod catch_up;
 mod errors;
 mod evaluate;
 mod graph;
+mod hand_over;
 mod lead;
 mod message;
 mod read;
@@ -15,4 +16,5 @@ mod tail;
 
 pub(crate) use evaluate::Evaluated;
 pub(crate) use graph::LiveGraph;
+pub(crate) use hand_over::Outlook;
 pub(crate) use registry::{LiveGraphs, Surroundings};

@@ -3,18 +3,17 @@
 use super::{
     adjacency,
     graph::{LiveGraph, LiveGraphParts},
+    hand_over::Outlook,
     lead::{self, LeadParts},
     tail,
 };
 use kith_database::{GraphIdentity, Reach, Storage, StorageError};
 use kith_live::{GraphTypes, TypesDocument};
-use kith_metadata::MetadataStore;
 use kith_net::transport::Transport;
-use kith_process::topology::TopologyReceiver;
-use kith_types::{NodeId, PartitionCount};
+use kith_types::PartitionCount;
 use kith_wire::documents::{LiveGraphDocument, TopologyDocument};
 use parking_lot::RwLock;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -24,13 +23,18 @@ const OPEN_RETRY: Duration = Duration::from_millis(500);
 /// The live graphs of a node.
 pub(crate) struct LiveGraphs {
     graphs: RwLock<BTreeMap<String, Arc<LiveGraph>>>,
+    outlook: Outlook,
+}
+
+impl fmt::Debug for LiveGraphs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.graphs.read().keys()).finish()
+    }
 }
 
 /// What all live graphs of a node share.
 pub(crate) struct Surroundings {
-    pub node: NodeId,
-    pub topology: TopologyReceiver,
-    pub metadata: Arc<dyn MetadataStore>,
+    pub outlook: Outlook,
     pub transport: Arc<dyn Transport>,
     pub databases: Reach,
     pub stop: CancellationToken,
@@ -39,7 +43,7 @@ pub(crate) struct Surroundings {
 impl LiveGraphs {
     /// Opens the graphs that the topology names, and follows its changes until `stop`.
     pub fn start(around: Surroundings) -> Arc<Self> {
-        let graphs = Arc::new(Self { graphs: RwLock::default() });
+        let graphs = Arc::new(Self { graphs: RwLock::default(), outlook: around.outlook.clone() });
         let follower = Arc::clone(&graphs);
         tokio::spawn(async move {
             let stop = around.stop.clone();
@@ -53,8 +57,15 @@ impl LiveGraphs {
         self.graphs.read().get(name).cloned()
     }
 
+    /// Waits until other nodes lead what this one has led, as far as they can. Others must have been told that this node is about to
+    /// end. Takes milliseconds, and ten seconds at most.
+    pub async fn leave(&self) {
+        let graphs: Vec<String> = self.graphs.read().keys().cloned().collect();
+        self.outlook.clone().leave(&graphs).await;
+    }
+
     async fn follow(&self, around: &Surroundings) {
-        let mut topology = around.topology.clone();
+        let mut topology = around.outlook.topology.clone();
         loop {
             let current = Arc::clone(&topology.borrow_and_update());
             let is_done = self.apply(around, &current).await;
@@ -116,7 +127,7 @@ impl LiveGraphs {
             around,
             LiveGraphParts {
                 name: document.name.clone(),
-                node: around.node,
+                node: around.outlook.node,
                 count,
                 types: Arc::new(types),
                 database,
@@ -134,9 +145,7 @@ fn start(around: &Surroundings, parts: LiveGraphParts) -> Arc<LiveGraph> {
     let stop = around.stop.child_token();
     let graph = Arc::new(LiveGraph::new(parts, lead, stop.clone()));
     let leading = LeadParts {
-        node: around.node,
-        topology: around.topology.clone(),
-        metadata: Arc::clone(&around.metadata),
+        outlook: around.outlook.clone(),
         transport: Arc::clone(&around.transport),
         stop: stop.clone(),
     };

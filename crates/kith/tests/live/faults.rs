@@ -293,7 +293,7 @@ fn no_acknowledged_write_is_lost_when_processes_and_mariadb_die() {
 fn check_under_faults(site: &Site) {
     let world = World { things: first(&mut site.talk(1)), ..World::default() };
     let world = &world;
-    let talks = || [site.talk_to(0), site.talk_to(1)];
+    let talks = || [site.talk_to(0, 4), site.talk_to(1, 4)];
     thread::scope(|scope| {
         for writer in 0..WRITERS {
             let mut talks = talks();

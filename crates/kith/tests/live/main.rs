@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod faults;
+mod handover;
 mod history;
 #[path = "../../../kith-database/tests/support/mariadb.rs"]
 mod mariadb;

@@ -125,8 +125,8 @@ impl Site {
     }
 
     /// A conversation with one of the routers.
-    pub fn talk_to(&self, router: usize) -> Talk {
-        Talk::start(kith(&["run", "--router", &self.router(router)]), 4)
+    pub fn talk_to(&self, router: usize, concurrency: u32) -> Talk {
+        Talk::start(kith(&["run", "--router", &self.router(router)]), concurrency)
     }
 
     fn router(&self, router: usize) -> String {

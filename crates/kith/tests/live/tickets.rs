@@ -33,9 +33,9 @@ fn in_groups(read: &Value, ticket: &Value) -> Vec<Value> {
 #[test]
 fn a_write_shows_at_once_to_whoever_has_its_ticket() {
     let site = Site::start(&["--groups", "2", "--nodes", "2", "--partitions", "8", "--routers", "2"]);
-    let mut writer = site.talk_to(0);
-    let mut readers = [(); 3].map(|()| site.talk_to(1));
-    let mut critical = site.talk_to(1);
+    let mut writer = site.talk_to(0, 4);
+    let mut readers = [(); 3].map(|()| site.talk_to(1, 4));
+    let mut critical = site.talk_to(1, 4);
     writer.must(
         &json!({"op": "object_add", "graph": GRAPH, "type": "person", "id": 1, "data": {"name": "Ada"}}),
     );

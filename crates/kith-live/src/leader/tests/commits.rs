@@ -193,9 +193,37 @@ fn handing_over_does_not_wait_for_ever() {
     let begun = world.submit(0, add(one, "friend", 1));
     world.run(but_deliveries);
     world.tell(0, Event::HandOver { partition: PartitionId(0) });
-    world.pass(Duration::from_secs(3));
+    world.pass(Duration::from_secs(11));
     assert_eq!(world.client.operations[begun].state, State::Unknown);
     assert_eq!(world.released, [PartitionId(0)]);
+    end_without_faults(&mut world);
+}
+
+#[test]
+fn two_partitions_that_are_handed_over_do_not_wait_for_each_other() {
+    let mut world = begun(Guards::default());
+    let (one, _) = pairs(&world);
+    let low = ids_in(PartitionId(1), world.twin.count).next().unwrap();
+    let high = ids_in(PartitionId(0), world.twin.count).find(|id| low < *id && *id != one.0).unwrap();
+    let writes = [world.submit(0, add(one, "friend", 1)), world.submit(1, add((low, high), "friend", 1))];
+    world.run(but_deliveries);
+    for (node, partition) in [(0, PartitionId(0)), (1, PartitionId(1))] {
+        world.tell(node, Event::HandOver { partition });
+    }
+    assert_eq!(world.released, []);
+    world.run_all();
+    assert_eq!(writes.map(|it| world.client.operations[it].state), [State::Done(false); 2]);
+    world.released.sort();
+    assert_eq!(world.released, [PartitionId(0), PartitionId(1)]);
+    end_without_faults(&mut world);
+}
+
+#[test]
+fn a_partition_that_is_not_led_is_released_at_once() {
+    let mut world = begun(Guards::default());
+    world.tell(2, Event::HandOver { partition: PartitionId(0) });
+    assert_eq!(world.released, [PartitionId(0)]);
+    world.run_all();
     end_without_faults(&mut world);
 }
 

@@ -190,7 +190,7 @@ impl World {
                 }
             }
             Action::SteppedDown { .. } => {}
-            Action::Released { partition, .. } => self.released.push(partition),
+            Action::Released { partition } => self.released.push(partition),
         }
     }
 

@@ -1,0 +1,150 @@
+//! Which node leads which partition of a live graph, and when leadership moves.
+//!
+//! [`Leaders::next`] says who should lead. Two parties carry it out. Routers replace leaders that are gone
+//! ([`Leaders::replaced`]). A leader that is alive hands over by itself ([`Leaders::due`], [`Leaders::given`]), because only it
+//! knows when all that it has begun is complete, so that no write fails.
+//!
+//! Leases and health only decide *when* it moves. That two nodes never write the same partition is ensured by terms, which the
+//! database checks in every transaction (`docs/design/0019-live-graph.md`).
+
+mod draft;
+
+use crate::{GroupIndex, GroupRole, RoutingTable};
+use draft::Draft;
+use kith_types::{NodeId, PartitionId, Term};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which nodes are there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lives {
+    /// The nodes that are alive, those that are leaving among them.
+    pub alive: BTreeSet<NodeId>,
+    /// The nodes that have announced that they are about to end.
+    pub leaving: BTreeSet<NodeId>,
+}
+
+impl Lives {
+    /// The nodes that may lead: alive, not leaving, and in a group that takes reads.
+    pub fn eligible(&self, table: &RoutingTable) -> BTreeSet<NodeId> {
+        let groups = table.groups().iter().enumerate();
+        let serving = groups.filter(|(_, group)| group.role == GroupRole::Serving);
+        let nodes = serving.flat_map(|(index, _)| table.nodes_of(GroupIndex(index as u32)));
+        let stays = |node: &NodeId| self.alive.contains(node) && !self.leaving.contains(node);
+        nodes.map(|node| node.id).filter(stays).collect()
+    }
+}
+
+/// Who leads one partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leader {
+    /// The node.
+    pub node: NodeId,
+    /// The term for which it leads.
+    pub term: Term,
+}
+
+/// The leaders of all partitions of one live graph. `Default` has none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Leaders {
+    /// The greatest term that was ever given.
+    pub term_last: Term,
+    /// By partition; `None` where no node could lead yet.
+    pub by_partition: Vec<Option<Leader>>,
+}
+
+impl Leaders {
+    /// The leader of a partition.
+    pub fn of(&self, partition: PartitionId) -> Option<Leader> {
+        self.by_partition.get(partition.index()).copied().flatten()
+    }
+
+    /// How many partitions a node leads.
+    pub fn led_by(&self, node: NodeId) -> usize {
+        self.by_partition.iter().flatten().filter(|leader| leader.node == node).count()
+    }
+
+    /// Who should lead, if that differs from who does. `eligible` are the nodes that may lead ([`Lives::eligible`]).
+    ///
+    /// A leader that may lead keeps its partitions. A partition without such a leader goes to the eligible replica that leads
+    /// the fewest; if there is none, it stays where it is. Only if nothing else moves, partitions move for the sake of balance,
+    /// a few at a time. Every partition that moves gets a term that was never used before. `O(partitions × replicas)`.
+    pub fn next(&self, table: &RoutingTable, eligible: &BTreeSet<NodeId>) -> Option<Self> {
+        let mut draft = Draft::new(self, table, eligible);
+        draft.replace_missing();
+        if !draft.has_moved() {
+            draft.balance();
+        }
+        draft.next_if_moved()
+    }
+
+    /// What [`Leaders::next`] says of the partitions whose leader is not alive, or that have none. Leaders that are alive stay
+    /// until they have handed over. `O(partitions × replicas)`.
+    pub fn replaced(&self, table: &RoutingTable, lives: &Lives) -> Option<Self> {
+        let mut next = self.next(table, &lives.eligible(table))?;
+        for (partition, leader) in next.by_partition.iter_mut().enumerate() {
+            let now = self.of(PartitionId(partition as u32));
+            if now.is_some_and(|now| lives.alive.contains(&now.node)) {
+                *leader = now;
+            }
+        }
+        let has_changed = next.by_partition.iter().flatten().any(|leader| leader.term == next.term_last);
+        has_changed.then_some(next)
+    }
+
+    /// The partitions that `node` leads and that another node should lead, according to [`Leaders::next`]. All nodes come to the
+    /// same decision, so that no more partitions move for the sake of balance than it allows. `O(partitions × replicas)`.
+    pub fn due(
+        &self,
+        node: NodeId,
+        table: &RoutingTable,
+        eligible: &BTreeSet<NodeId>,
+    ) -> BTreeMap<PartitionId, Term> {
+        let next = self.next(table, eligible).unwrap_or_default();
+        let own = table.partition_count().iter().filter_map(|partition| {
+            let leader = self.of(partition).filter(|leader| leader.node == node)?;
+            let moves = next.of(partition).is_some_and(|next| next != leader);
+            moves.then_some((partition, leader.term))
+        });
+        own.collect()
+    }
+
+    /// Successors for partitions that `node` has led for these terms and does not write any more. If there is no other eligible
+    /// replica, or if all others lead more by now, the node leads the partition again, for a new term. `None` if `node` leads none
+    /// of them for the given term. `O(partitions × replicas)`.
+    pub fn given(
+        &self,
+        node: NodeId,
+        released: &BTreeMap<PartitionId, Term>,
+        table: &RoutingTable,
+        eligible: &BTreeSet<NodeId>,
+    ) -> Option<Self> {
+        let mut draft = Draft::new(self, table, eligible);
+        for (&partition, &term) in released {
+            if self.of(partition) == Some(Leader { node, term }) {
+                let successor = draft.least(partition).unwrap_or(node);
+                draft.give(partition, successor);
+            }
+        }
+        draft.next_if_moved()
+    }
+
+    /// New terms for these partitions, which `node` leads and goes on leading: after it has started again, or after the database
+    /// was replaced by a copy. Partitions that it does not lead keep what they have. `None` if it leads none of them.
+    pub fn renew(&self, node: NodeId, partitions: &[PartitionId]) -> Option<Self> {
+        let mut next = self.clone();
+        next.term_last = Term(self.term_last.0 + 1);
+        let mut has_changed = false;
+        for partition in partitions {
+            if let Some(Some(leader)) = next.by_partition.get_mut(partition.index())
+                && leader.node == node
+            {
+                leader.term = next.term_last;
+                has_changed = true;
+            }
+        }
+        has_changed.then_some(next)
+    }
+}
+
+#[cfg(test)]
+mod tests;
