@@ -37,6 +37,7 @@ mod log;
 mod mysql;
 mod process;
 mod read;
+mod retention;
 mod rows;
 mod sqlite;
 mod storage;
@@ -45,6 +46,7 @@ mod tables;
 pub use error::{CommitError, DatabaseError, LogError};
 pub use mysql::{MysqlDatabase, MysqlOptions, MysqlTarget, PasswordSource, TargetError};
 pub use process::{DatabaseService, GraphFiles, Locate, RemoteDatabase, RemoteOptions, RemoteTarget};
+pub use retention::Retention;
 pub use sqlite::{SqliteDatabase, SqliteOptions};
 pub use storage::{PASSWORD_VARIABLE, Reach, Storage, StorageError};
 

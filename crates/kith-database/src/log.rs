@@ -3,8 +3,10 @@
 use crate::{DatabaseError, LogEntry, LogError, LogPart, Trim};
 use kith_types::{LogPoint, PartitionId, Position};
 
-/// The most changes that one call reads or removes.
+/// The most changes that one call reads.
 pub(crate) const ENTRIES_MAX: u32 = 4096;
+/// The most changes, and the most outcomes, that one call removes. Commits wait meanwhile, for about 10 ms.
+pub(crate) const TRIMMED_MAX: u32 = 1024;
 
 /// Which positions belong to a term, as the table `terms` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,12 +65,15 @@ pub(crate) fn fitting(sizes: impl Iterator<Item = u64>, bytes_max: usize) -> usi
     sizes.map(fits).take_while(|fits| *fits).count().max(any)
 }
 
+/// Whether a change may go that was written at `written_ms`, if all changes before it go.
+pub(crate) fn may_go(trim: Trim, position: u64, written_ms: u64) -> bool {
+    position < trim.changes_before.0 && written_ms < trim.changes_written_before_ms
+}
+
 /// Before which position the log may be cut: `written_ms` has position and time of the first changes, in order.
 pub(crate) fn cut(trim: Trim, written_ms: &[(u64, u64)]) -> Option<Position> {
-    let old = |(position, at): &&(u64, u64)| {
-        *position < trim.changes_before.0 && *at < trim.changes_written_before_ms
-    };
-    let last = written_ms.iter().take_while(old).last()?;
+    let goes = |(position, at): &&(u64, u64)| may_go(trim, *position, *at);
+    let last = written_ms.iter().take_while(goes).last()?;
     Some(Position(last.0).next())
 }
 

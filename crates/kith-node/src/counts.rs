@@ -30,7 +30,8 @@ const OF_NODES: [&str; 18] = [
 ];
 
 /// Counters with one label.
-const LABELLED_OF_NODES: [Labelled; 2] = [
+const LABELLED_OF_NODES: [Labelled; 3] = [
+    Labelled { name: "kith_live_trimmed_total", label: "rows", values: &["changes", "outcomes"] },
     Labelled {
         name: "kith_live_writes_total",
         label: "outcome",

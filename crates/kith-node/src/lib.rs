@@ -41,7 +41,7 @@ use throttle::Throttle;
 
 use crate::load::LoadCounter;
 use evaluator::Evaluator;
-use kith_database::Reach;
+use kith_database::{Reach, Retention};
 use kith_doors::{Backend, Doors, OpenDoors};
 use kith_metadata::MetadataStore;
 use kith_net::{
@@ -249,6 +249,7 @@ fn evaluator(
             dialer: options.security.dialer().clone(),
             password_file: options.database_password_file.clone(),
         },
+        retention: Retention { changes: options.log_retention, ..Retention::default() },
         stop: stop.clone(),
     });
     Evaluator {

@@ -1,10 +1,11 @@
 //! How a node is run.
 
+use kith_database::Retention;
 use kith_doors::DoorAt;
 use kith_net::server::{Addresses, FrontPage, connections::ConnectionSettings, security::Security};
 use kith_process::{Labels, StartError};
 use kith_wire::documents::{DOCUMENT_FORMAT, NodeDocument};
-use std::{net::SocketAddr, num::NonZeroU64, path::PathBuf};
+use std::{net::SocketAddr, num::NonZeroU64, path::PathBuf, time::Duration};
 
 /// How a node is run.
 #[derive(Clone, Debug)]
@@ -34,6 +35,9 @@ pub struct NodeOptions {
     pub warm_bytes: u64,
     /// A file with the password for servers that hold live graphs; `None`: the environment has it, or they need none.
     pub database_password_file: Option<PathBuf>,
+    /// How long the changes of live graphs are kept in their logs. A replica that was frozen or cut off for longer reads what it needs
+    /// from the rows again.
+    pub log_retention: Duration,
     /// How its connections are bounded.
     pub connections: ConnectionSettings,
     /// Who may speak to it, and who it is to others.
@@ -45,6 +49,8 @@ impl NodeOptions {
     pub const SCRUB_RATE_DEFAULT: u64 = 10 << 20;
     /// All indexes of most versions, and read in well under a second.
     pub const WARM_BYTES_DEFAULT: u64 = 256 << 20;
+    /// As long as the outcome of a write is known.
+    pub const LOG_RETENTION_DEFAULT: Duration = Retention::CHANGES_DEFAULT;
 
     /// Refuses listeners that would give what they serve to everybody.
     pub(super) fn check(&self) -> Result<(), StartError> {

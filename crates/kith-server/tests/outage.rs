@@ -41,6 +41,7 @@ async fn a_node_starts_and_serves_while_the_metadata_store_is_away() {
         fetch_p99: None,
         warm_bytes: NodeOptions::WARM_BYTES_DEFAULT,
         database_password_file: None,
+        log_retention: NodeOptions::LOG_RETENTION_DEFAULT,
         connections: Default::default(),
         security: Default::default(),
     };
@@ -89,6 +90,7 @@ async fn a_node_that_never_saw_a_topology_says_so() {
         fetch_p99: None,
         warm_bytes: NodeOptions::WARM_BYTES_DEFAULT,
         database_password_file: None,
+        log_retention: NodeOptions::LOG_RETENTION_DEFAULT,
         connections: Default::default(),
         security: Default::default(),
     };

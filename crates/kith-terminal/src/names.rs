@@ -69,7 +69,7 @@ pub fn node_wait(text: &str) -> Result<u64, String> {
 }
 
 /// A time in milliseconds, as `500ms`, `30s`, `5m`, `1h` or `0`.
-fn milliseconds(text: &str) -> Result<u64, String> {
+pub fn milliseconds(text: &str) -> Result<u64, String> {
     let units = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
     let zero = (text == "0").then_some(("0", 1));
     let split =

@@ -61,6 +61,7 @@ impl<'c> Started<'c> {
             data: cluster.folder.path().join("router-9"),
             settings: RouterSettings::default(),
             database_password_file: None,
+            log_retention: NodeOptions::LOG_RETENTION_DEFAULT,
             connections: ConnectionSettings { open_max: Some(OPEN_MAX), ..ConnectionSettings::default() },
             security: security(cluster),
         };
@@ -120,6 +121,7 @@ async fn node(cluster: &Secured, stop: CancellationToken) -> Node {
         fetch_p99: None,
         warm_bytes: 0,
         database_password_file: None,
+        log_retention: NodeOptions::LOG_RETENTION_DEFAULT,
         connections: ConnectionSettings::default(),
         security: security(cluster),
     };

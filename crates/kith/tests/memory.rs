@@ -2,7 +2,7 @@
 
 mod support;
 
-use kith_client::{BatchKeys, QueryOptions, RouterClient, Service, Session, SessionSettings};
+use kith_client::{BatchKeys, QueryOptions, Service, Session, SessionSettings};
 use kith_engine::{KeyType, ValueType};
 use kith_types::fmix64;
 use support::{
@@ -30,10 +30,7 @@ fn a_lookup_beyond_memory_costs_two_reads_of_the_disk_and_is_right() {
     values::push(&cluster, "large", (KeyType::Id, ValueType::Bytes), 1, rows);
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let addr = cluster.ready()["router"].as_str().expect("an address").to_owned();
-    let http = runtime.block_on(async {
-        let router = RouterClient::connect(std::slice::from_ref(&addr)).await.expect("the router is up");
-        router.topology().await.expect("it knows the nodes").nodes[0].http.clone()
-    });
+    let http = cluster.nodes_http().remove(0);
     let session =
         runtime.block_on(Session::connect(vec![addr], SessionSettings::default())).expect("it is up");
     let get = |keys: Vec<u64>| {

@@ -2,7 +2,6 @@
 
 mod support;
 
-use kith_client::RouterClient;
 use kith_engine::{KeyType, ValueType};
 use serde_json::Value;
 use std::{
@@ -51,17 +50,6 @@ fn named(page: &str) -> Vec<Named> {
     found
 }
 
-/// Where each node serves its metrics.
-fn nodes_http(cluster: &Cluster) -> Vec<String> {
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let addr = cluster.ready()["router"].as_str().expect("an address").to_owned();
-    runtime.block_on(async {
-        let router = RouterClient::connect(&[addr]).await.expect("the router is up");
-        let topology = router.topology().await.expect("it knows the nodes");
-        topology.nodes.iter().map(|node| node.http.clone()).collect()
-    })
-}
-
 #[test]
 fn every_metric_that_an_alert_is_about_is_there_before_its_first_event() {
     let mut cluster = Cluster::start(&["--processes", "--groups", "1", "--nodes", "1"]);
@@ -70,7 +58,7 @@ fn every_metric_that_an_alert_is_about_is_there_before_its_first_event() {
     let named = named(&page);
     assert!(15 < named.len(), "{named:?}");
     let router = cluster.ready()["http"].as_str().expect("an address").to_owned();
-    let node = nodes_http(&cluster).remove(0);
+    let node = cluster.nodes_http().remove(0);
     let mut missing = Vec::new();
     for (addr, prefixes) in
         [(router, ["kith_router_", "kith_server_"]), (node, ["kith_node_", "kith_server_"])]
@@ -201,5 +189,5 @@ fn a_data_directory_that_is_removed_under_a_node_stays_the_nodes() {
         });
     }
     assert_eq!(cluster.node_pids(0), [pid], "it went on");
-    assert!(metric_at(&nodes_http(&cluster)[0], "kith_node_files_damaged") == Some(0.0));
+    assert!(metric_at(&cluster.nodes_http()[0], "kith_node_files_damaged") == Some(0.0));
 }

@@ -40,6 +40,12 @@ struct Slot {
     adjacency: Option<Arc<RwLock<PartitionAdjacency>>>,
 }
 
+/// The lists of a partition that [`Adjacency::close`] let go of.
+#[derive(Debug)]
+pub struct ClosedLists {
+    _lists: Option<Slot>,
+}
+
 /// Why a build does not take the place of its partition.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
@@ -123,10 +129,10 @@ impl Adjacency {
         Ok(())
     }
 
-    /// Lets go of a partition. Readers that exist go on reading it.
-    pub fn close(&self, partition: PartitionId) {
-        let closed = lock::write(&self.table).partitions.remove(&partition);
-        drop(closed);
+    /// Lets go of a partition. Readers that exist go on reading it. Dropping what is returned frees the lists, which takes long if
+    /// there are many.
+    pub fn close(&self, partition: PartitionId) -> ClosedLists {
+        ClosedLists { _lists: lock::write(&self.table).partitions.remove(&partition) }
     }
 
     /// Applies what one position of the log changed. The change comes from a log that contains what was applied, such as a read

@@ -75,7 +75,7 @@ mod undo;
 
 pub use crate::live::Progress;
 pub use build::{Build, BuildError, Next};
-pub use graph::{Adjacency, InstallError};
+pub use graph::{Adjacency, ClosedLists, InstallError};
 pub use reader::AdjacencyReader;
 
 use kith_types::LogPoint;

@@ -159,9 +159,9 @@ pub(super) fn drop_stamps(drop: &StampDrop) -> String {
     )
 }
 
-/// Positions and times of the first changes.
-pub(super) fn written(partition: PartitionId) -> String {
-    let (partition, limit) = (partition.0, log::ENTRIES_MAX);
+/// Positions and times of the first changes, at most `limit`.
+pub(super) fn written(partition: PartitionId, limit: u32) -> String {
+    let partition = partition.0;
     format!(
         "SELECT position, written_ms FROM changes WHERE partition_id = {partition} ORDER BY position LIMIT {limit}"
     )
@@ -172,7 +172,7 @@ pub(super) fn delete_changes(partition: PartitionId, before: Position) -> String
 }
 
 pub(super) fn delete_outcomes(partition: PartitionId, before_ms: u64) -> String {
-    let (partition, limit) = (partition.0, log::ENTRIES_MAX);
+    let (partition, limit) = (partition.0, log::TRIMMED_MAX);
     format!(
         "DELETE FROM outcomes WHERE partition_id = {partition} AND decided_ms < {before_ms}
          ORDER BY decided_ms LIMIT {limit}"

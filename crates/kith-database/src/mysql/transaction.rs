@@ -159,18 +159,25 @@ pub(super) async fn trim(
     partition: PartitionId,
     trim: Trim,
 ) -> Result<Trimmed, DatabaseError> {
-    let (mut lease, returned) = writers.begin(&[sql::written(partition)]).await?;
-    let rows = returned.into_iter().flat_map(|returned| returned.rows);
-    let written: Result<Vec<(u64, u64)>, _> =
-        rows.map(|row| sql::numbers(CHANGES.name, row).map(|[position, at]| (position, at))).collect();
+    let (mut lease, returned) = writers.begin(&[sql::written(partition, 1)]).await?;
     let mut trimmed = Trimmed::default();
-    if let Some(before) = log::cut(trim, &written?) {
-        trimmed.changes = affected(&lease.run(&[sql::delete_changes(partition, before)]).await?);
+    // Mostly, the oldest change stays, so the others need not be read.
+    if log::cut(trim, &written(returned)?).is_some() {
+        let first = lease.run(&[sql::written(partition, log::TRIMMED_MAX)]).await?;
+        if let Some(before) = log::cut(trim, &written(first)?) {
+            trimmed.changes = affected(&lease.run(&[sql::delete_changes(partition, before)]).await?);
+        }
     }
     let outcomes = sql::delete_outcomes(partition, trim.outcomes_before_ms);
     trimmed.outcomes = affected(&lease.run(&[outcomes]).await?);
     lease.give_back();
-    let most = u64::from(log::ENTRIES_MAX);
+    let most = u64::from(log::TRIMMED_MAX);
     trimmed.more = trimmed.changes == most || trimmed.outcomes == most;
     Ok(trimmed)
+}
+
+/// Positions and times of changes.
+fn written(returned: Vec<Returned>) -> Result<Vec<(u64, u64)>, DatabaseError> {
+    let rows = returned.into_iter().flat_map(|returned| returned.rows);
+    rows.map(|row| sql::numbers(CHANGES.name, row).map(|[position, at]| (position, at))).collect()
 }

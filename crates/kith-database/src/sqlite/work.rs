@@ -131,23 +131,35 @@ pub(super) fn wide(
 }
 
 fn trim(connection: &Connection, partition: PartitionId, trim: Trim) -> Result<Trimmed, DatabaseError> {
-    let written: rusqlite::Result<Vec<(u64, u64)>> = (|| {
-        let mut statement = connection.prepare_cached(sql::WRITTEN)?;
-        let rows = statement.query_map(params![partition.0, log::ENTRIES_MAX], |row| {
-            Ok((sql::plain(row.get(0)?), sql::plain(row.get(1)?)))
-        })?;
-        rows.collect()
-    })();
-    let written = written.map_err(|error| failure(&error))?;
+    let written = written_and_old(connection, partition, trim).map_err(|error| failure(&error))?;
     let mut trimmed = Trimmed::default();
     if let Some(before) = log::cut(trim, &written) {
         let cells = [Cell::Small(partition.0), Cell::Wide(before.0)];
         trimmed.changes = execute(connection, sql::DELETE_CHANGES, cells)? as u64;
     }
     let cells =
-        [Cell::Small(partition.0), Cell::Wide(trim.outcomes_before_ms), Cell::Small(log::ENTRIES_MAX)];
+        [Cell::Small(partition.0), Cell::Wide(trim.outcomes_before_ms), Cell::Small(log::TRIMMED_MAX)];
     trimmed.outcomes = execute(connection, sql::DELETE_OUTCOMES, cells)? as u64;
-    let most = u64::from(log::ENTRIES_MAX);
+    let most = u64::from(log::TRIMMED_MAX);
     trimmed.more = trimmed.changes == most || trimmed.outcomes == most;
     Ok(trimmed)
+}
+
+/// Positions and times of the first changes, up to the first one that stays.
+fn written_and_old(
+    connection: &Connection,
+    partition: PartitionId,
+    trim: Trim,
+) -> rusqlite::Result<Vec<(u64, u64)>> {
+    let mut statement = connection.prepare_cached(sql::WRITTEN)?;
+    let mut rows = statement.query(params![partition.0, log::TRIMMED_MAX])?;
+    let mut written = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (position, written_ms) = (sql::plain(row.get(0)?), sql::plain(row.get(1)?));
+        if !log::may_go(trim, position, written_ms) {
+            break;
+        }
+        written.push((position, written_ms));
+    }
+    Ok(written)
 }

@@ -1,9 +1,6 @@
 //! The lists that graph queries read: built from the database when a partition comes, and brought on with its log.
 
-use super::{
-    errors::{LiveError, of_log},
-    graph::LiveGraph,
-};
+use super::{errors::LiveError, graph::LiveGraph};
 use kith_cache::adjacency::{AdjacencyReader, Build, BuildError, Next};
 use kith_cache::live::Progress;
 use kith_database::{LogEntry, LogError};
@@ -48,7 +45,10 @@ async fn build_all(graph: Weak<LiveGraph>) {
         let Some(graph) = graph.upgrade() else { return };
         for partition in graph.unbuilt() {
             match graph.build(partition).await {
-                Ok(()) | Err(Stopped::BeginAgain) => {}
+                Ok(()) => {}
+                Err(Stopped::BeginAgain) => {
+                    tracing::debug!(graph = graph.name, %partition, "the lists of a partition are built from the start");
+                }
                 Err(Stopped::Failed(error)) => {
                     tracing::warn!(graph = graph.name, %partition, %error, "lists cannot be read from the database yet");
                     break;
@@ -69,10 +69,34 @@ impl LiveGraph {
         unbuilt
     }
 
-    /// Reads all rows of a partition, page by page, and the changes meanwhile.
-    async fn build(&self, partition: PartitionId) -> Result<(), Stopped> {
+    /// Builds the lists of a partition, and has them read from then on.
+    async fn build(self: &Arc<Self>, partition: PartitionId) -> Result<(), Stopped> {
         let mut build = self.adjacency.open(partition);
+        let read = self.read_all(&mut build).await;
+        self.building.lock().remove(&partition);
+        let (graph, is_whole) = (Arc::clone(self), read.is_ok());
+        // Freeing what is replaced or given up takes long.
+        let installed = tokio::task::spawn_blocking(move || {
+            if is_whole {
+                // One that was superseded meanwhile is of a partition that is gone, or is being built anew.
+                let _ = graph.adjacency.install(build);
+            }
+        });
+        let _ = installed.await;
+        // It may have left while, or just before, the build was opened.
+        if !self.held().contains(&partition) {
+            self.close_lists(partition);
+        }
+        read
+    }
+
+    /// Reads all rows of a partition, page by page, and the changes meanwhile.
+    async fn read_all(&self, build: &mut Build) -> Result<(), Stopped> {
+        let partition = build.partition();
         loop {
+            if let Some(applied) = build.applied() {
+                self.building.lock().insert(partition, applied.position);
+            }
             match build.next() {
                 Next::Objects { after } => {
                     let page = self.database.scan_objects(partition, after, PAGE_ROWS).await?;
@@ -85,13 +109,10 @@ impl LiveGraph {
                     let keys: Vec<_> = page.associations.iter().map(key).collect();
                     taken(build.associations(page.at, &keys, keys.len() < PAGE_ROWS as usize))?;
                 }
-                Next::Changes { after, .. } => self.replay(&mut build, after).await?,
-                Next::Nothing => break,
+                Next::Changes { after, .. } => self.replay(build, after).await?,
+                Next::Nothing => return Ok(()),
             }
         }
-        // One that was superseded meanwhile is of a partition that is gone, or is being built anew.
-        let _ = self.adjacency.install(build);
-        Ok(())
     }
 
     async fn replay(&self, build: &mut Build, after: LogPoint) -> Result<(), Stopped> {
@@ -114,7 +135,7 @@ impl LiveGraph {
     pub(super) fn apply_to_lists(&self, partition: PartitionId, changes: &[LogEntry], end: LogPoint) {
         let now = self.now();
         for entry in changes {
-            // What is missing before it is read when somebody asks.
+            // What is missing before it is read soon, or when somebody asks.
             if let Some(Progress::Gap { .. }) = self.adjacency.apply(partition, entry.at, &entry.change, now)
             {
                 return;
@@ -161,6 +182,18 @@ impl LiveGraph {
         Ok(self.adjacency.reader(at)?)
     }
 
+    /// Brings the lists of a partition to what its cache has applied, if they are behind: they were built a moment ago.
+    ///
+    /// # Errors
+    /// If the database cannot be read, or the partition is not here.
+    pub(super) async fn bring_lists_on(&self, partition: PartitionId) -> Result<(), LiveError> {
+        let applied = self.applied(partition)?;
+        match self.adjacency.window(partition) {
+            Some(window) if window.to < applied => self.bring_lists_to(partition, applied).await,
+            _ => Ok(()),
+        }
+    }
+
     async fn bring_lists_to(&self, partition: PartitionId, target: LogPoint) -> Result<(), LiveError> {
         loop {
             let window = self.adjacency.window(partition);
@@ -177,10 +210,10 @@ impl LiveGraph {
                     }
                 }
                 Err(LogError::Database(error)) => return Err(error.into()),
-                Err(error) => {
-                    // The lists are of a history that the log no longer has: build them again.
-                    self.adjacency.close(partition);
-                    return Err(of_log(error));
+                Err(LogError::Trimmed { .. } | LogError::HistoryLost { .. }) => {
+                    // The log no longer has what follows the lists: build them again.
+                    self.close_lists(partition);
+                    return Err(LiveError::Lists(SourceError::NotBuilt { partition }));
                 }
             }
         }

@@ -125,7 +125,7 @@ impl LiveGraph {
     fn jump(&self, partition: PartitionId, end: LogPoint) -> Result<LogPoint, LiveError> {
         tracing::info!(graph = self.name, %partition, %end, "the log does not reach back to this replica: its cache is emptied");
         metrics::counter!("kith_live_jumps_total").increment(1);
-        self.adjacency.close(partition);
+        self.close_lists(partition);
         let mut caches = self.caches.lock();
         caches.partition(partition).ok_or(LiveError::NotOwner(partition))?.jump(end);
         Ok(end)

@@ -43,6 +43,8 @@ pub(crate) struct LiveGraph {
     pub(super) caches: Mutex<LiveCaches<Waiter>>,
     /// The lists that graph queries read.
     pub(super) adjacency: Adjacency,
+    /// Partitions whose lists are being built, and the position that each build has applied: it reads the log from there on.
+    pub(super) building: Mutex<BTreeMap<PartitionId, Position>>,
     /// The partitions that are here, with what keeps two readers of one log apart.
     pub(super) partitions: RwLock<BTreeMap<PartitionId, Arc<tokio::sync::Mutex<()>>>>,
     /// By partition and term, the greatest position of an earlier term that the log was found to contain.
@@ -68,6 +70,7 @@ impl LiveGraph {
             types: ArcSwap::new(parts.types),
             database: parts.database,
             caches: Mutex::new(LiveCaches::new(LiveCacheOptions::default())),
+            building: Mutex::default(),
             partitions: RwLock::default(),
             contained: Mutex::default(),
             lead,
@@ -85,13 +88,7 @@ impl LiveGraph {
             self.adjacency.set_types(&types);
             let _ = self.lead.send(LeadMessage::Types(types));
         }
-        let leaders = topology.leaders.iter().find(|leaders| leaders.graph == self.name);
-        let leaders = leaders.map(leaders_of).unwrap_or_default();
-        let leads = self.count.iter().filter_map(|partition| {
-            let leader = leaders.of(partition).filter(|leader| leader.node == self.node)?;
-            Some((partition, leader.term))
-        });
-        let leads: BTreeMap<PartitionId, Term> = leads.collect();
+        let leads = led_by(topology, self, self.node);
         self.hold(topology, &leads);
         let _ = self.lead.send(LeadMessage::Leads(leads));
     }
@@ -107,7 +104,7 @@ impl LiveGraph {
             let stays = own.contains(partition);
             if !stays {
                 caches.close(*partition);
-                self.adjacency.close(*partition);
+                self.close_lists(*partition);
             }
             stays
         });
@@ -160,11 +157,46 @@ impl LiveGraph {
         }
     }
 
+    /// Lets go of the lists of a partition. Freeing large ones takes long, so another thread does that.
+    pub(super) fn close_lists(&self, partition: PartitionId) {
+        let closed = self.adjacency.close(partition);
+        tokio::task::spawn_blocking(move || drop(closed));
+    }
+
+    /// Says how much memory the caches and the lists take.
+    pub(super) fn report_bytes(&self) {
+        self.set_bytes(self.caches.lock().counters().bytes, self.adjacency.bytes());
+    }
+
+    fn set_bytes(&self, cached: u64, listed: u64) {
+        let set = |name: &'static str, bytes: u64| {
+            metrics::gauge!(name, "graph" => self.name.clone()).set(bytes as f64);
+        };
+        set("kith_live_cache_bytes", cached);
+        set("kith_live_list_bytes", listed);
+    }
+
     /// Stops leading and following.
     pub(super) async fn close(&self) {
         self.stop.cancel();
+        self.set_bytes(0, 0);
         self.database.close().await;
     }
+}
+
+/// The partitions of a graph that a node leads, and the terms for which it does.
+pub(super) fn led_by(
+    topology: &TopologyDocument,
+    graph: &LiveGraph,
+    node: NodeId,
+) -> BTreeMap<PartitionId, Term> {
+    let leaders = topology.leaders.iter().find(|leaders| leaders.graph == graph.name);
+    let leaders = leaders.map(leaders_of).unwrap_or_default();
+    let led = graph.count.iter().filter_map(|partition| {
+        let leader = leaders.of(partition).filter(|leader| leader.node == node)?;
+        Some((partition, leader.term))
+    });
+    led.collect()
 }
 
 /// The partitions of a node in all groups.

@@ -13,6 +13,7 @@ mod message;
 mod read;
 mod registry;
 mod tail;
+mod trim;
 
 pub(crate) use evaluate::Evaluated;
 pub(crate) use graph::LiveGraph;

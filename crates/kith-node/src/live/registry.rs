@@ -6,8 +6,9 @@ use super::{
     hand_over::Outlook,
     lead::{self, LeadParts},
     tail,
+    trim::{self, TrimParts},
 };
-use kith_database::{GraphIdentity, Reach, Storage, StorageError};
+use kith_database::{GraphIdentity, Reach, Retention, Storage, StorageError};
 use kith_live::{GraphTypes, TypesDocument};
 use kith_net::transport::Transport;
 use kith_types::PartitionCount;
@@ -37,6 +38,7 @@ pub(crate) struct Surroundings {
     pub outlook: Outlook,
     pub transport: Arc<dyn Transport>,
     pub databases: Reach,
+    pub retention: Retention,
     pub stop: CancellationToken,
 }
 
@@ -139,7 +141,7 @@ impl LiveGraphs {
     }
 }
 
-/// A graph, with the tasks that lead its partitions, follow their logs and build their lists.
+/// A graph, with the tasks that lead its partitions, follow and trim their logs, and build their lists.
 fn start(around: &Surroundings, parts: LiveGraphParts) -> Arc<LiveGraph> {
     let (lead, messages) = mpsc::unbounded_channel();
     let stop = around.stop.child_token();
@@ -151,7 +153,9 @@ fn start(around: &Surroundings, parts: LiveGraphParts) -> Arc<LiveGraph> {
     };
     lead::start(&graph, leading, messages);
     tail::start(&graph, stop.clone());
-    adjacency::start(&graph, stop);
+    adjacency::start(&graph, stop.clone());
+    let (node, topology) = (around.node, around.topology.clone());
+    trim::start(&graph, TrimParts { node, topology, retention: around.retention, stop });
     graph
 }
 

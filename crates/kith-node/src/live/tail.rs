@@ -24,19 +24,30 @@ pub(super) fn start(graph: &Arc<LiveGraph>, stop: CancellationToken) {
 async fn follow(graph: Weak<LiveGraph>) {
     loop {
         let Some(graph) = graph.upgrade() else { return };
-        let held = graph.held();
-        if !held.is_empty()
-            && let Err(error) = graph.freshen(held).await
-        {
+        if let Err(error) = graph.follow_logs().await {
             tracing::debug!(graph = graph.name, %error, "logs cannot be followed now");
             metrics::counter!("kith_live_follow_failures_total").increment(1);
         }
+        graph.adjacency.forget(graph.now());
+        graph.report_bytes();
         drop(graph);
         tokio::time::sleep(INTERVAL).await;
     }
 }
 
 impl LiveGraph {
+    /// Brings all partitions that are here to the ends of their logs.
+    async fn follow_logs(&self) -> Result<(), LiveError> {
+        let held = self.held();
+        if !held.is_empty() {
+            self.freshen(held.clone()).await?;
+        }
+        for partition in held {
+            self.bring_lists_on(partition).await?;
+        }
+        Ok(())
+    }
+
     /// Reads where the logs of these partitions end, applies what is missing, and proves that they were fresh when this began.
     ///
     /// # Errors

@@ -35,6 +35,7 @@ use std::{
     num::{NonZeroU16, NonZeroU64},
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -70,6 +71,8 @@ pub struct DevOptions {
     pub fetch_rate: Option<NonZeroU64>,
     /// How far fetches may raise the p99 of reads; `None`: as far as they do.
     pub fetch_p99: Option<f64>,
+    /// How long the changes of live graphs are kept in their logs.
+    pub log_retention: Duration,
     /// How the connections of each node and router are bounded.
     pub connections: ConnectionSettings,
 }

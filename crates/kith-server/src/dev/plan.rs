@@ -117,6 +117,7 @@ fn node_options(options: &DevOptions, folder: &Path, topology: &TopologyDocument
         fetch_p99: options.fetch_p99,
         warm_bytes: NodeOptions::WARM_BYTES_DEFAULT,
         database_password_file: None,
+        log_retention: options.log_retention,
         connections: options.connections,
         security: Security::default(),
     }

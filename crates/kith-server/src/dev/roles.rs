@@ -86,6 +86,8 @@ fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {
     }
     let fetch_p99 = options.fetch_p99.map_or("off".to_owned(), |ratio| ratio.to_string());
     arguments.extend(["--fetch-p99".to_owned(), fetch_p99]);
+    let retention = format!("{}ms", options.log_retention.as_millis());
+    arguments.extend(["--log-retention".to_owned(), retention]);
     let Labels { zone, rack, region } = &options.place;
     for (flag, label) in [("--zone", zone), ("--rack", rack), ("--region", region)] {
         if !label.is_empty() {

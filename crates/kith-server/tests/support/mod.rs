@@ -41,6 +41,7 @@ pub fn options(folder: &Path, groups: u32, nodes: u32) -> DevOptions {
         scrub_rate: None,
         fetch_rate: None,
         fetch_p99: None,
+        log_retention: kith_node::NodeOptions::LOG_RETENTION_DEFAULT,
         connections: Default::default(),
     }
 }

@@ -1,11 +1,11 @@
 //! How flags and keys of those that serve spell rates, ratios, sizes and places, and what they are without them.
 
-use crate::names::{rate, size};
+use crate::names::{milliseconds, rate, size};
 use clap::ValueEnum;
 use kith_node::NodeOptions;
 use kith_routing::{PaceOptions, Strategy};
 use serde::{Deserialize, Serialize};
-use std::num::NonZeroU64;
+use std::{num::NonZeroU64, time::Duration};
 
 /// How replicas are placed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize, Serialize)]
@@ -139,6 +139,36 @@ impl TryFrom<String> for WarmBytes {
 /// A size.
 pub fn warm_bytes(text: &str) -> Result<WarmBytes, String> {
     size(text).map(|bytes| WarmBytes(bytes as u64))
+}
+
+/// How long the changes of live graphs are kept in their logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct LogRetention(pub(super) Duration);
+
+/// In less, a node cannot even notice that a log has grown.
+const LOG_RETENTION_MIN: Duration = Duration::from_secs(1);
+
+impl Default for LogRetention {
+    fn default() -> Self {
+        Self(NodeOptions::LOG_RETENTION_DEFAULT)
+    }
+}
+
+impl TryFrom<String> for LogRetention {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        log_retention(&text)
+    }
+}
+
+/// A time, of one second at least.
+pub fn log_retention(text: &str) -> Result<LogRetention, String> {
+    match Duration::from_millis(milliseconds(text)?) {
+        time if time < LOG_RETENTION_MIN => Err(format!("{text} is less than the minimum of 1s")),
+        time => Ok(LogRetention(time)),
+    }
 }
 
 /// Memory for replies, as the command line and the configuration file write it.

@@ -2,7 +2,7 @@
 //! is a key of the same name. Flags beat the file; keys that nobody knows are errors (docs/design/0007-etcd.md).
 
 use super::{
-    FetchP99, FetchRate, PlacementFlag, ReplyMemory, ScrubRate, WarmBytes,
+    FetchP99, FetchRate, LogRetention, PlacementFlag, ReplyMemory, ScrubRate, WarmBytes,
     metadata::MetadataFlags,
     own::{DatabaseEntry, NodeEntry, Own, RouterEntry, choose},
 };
@@ -64,6 +64,7 @@ pub struct ConfigFile {
     fetch_rate: Option<FetchRate>,
     fetch_p99: Option<FetchP99>,
     warm_bytes: Option<WarmBytes>,
+    log_retention: Option<LogRetention>,
     /// What each node has of its own.
     node: Vec<NodeEntry>,
     /// What each router has of its own.
@@ -177,6 +178,7 @@ impl ConfigFile {
         own.fetch_rate = own.fetch_rate.or(self.fetch_rate);
         own.fetch_p99 = own.fetch_p99.or(self.fetch_p99);
         own.warm_bytes = own.warm_bytes.or(self.warm_bytes);
+        own.log_retention = own.log_retention.or(self.log_retention);
         Ok(own)
     }
 

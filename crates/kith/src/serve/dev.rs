@@ -1,8 +1,8 @@
 //! `kith dev`: a whole cluster on this machine.
 
 use super::{
-    FetchP99, FetchRate, PlacementFlag, ReplyMemory, ScrubRate, begin, detach, fetch_p99, fetch_rate,
-    reply_memory, scrub_rate, settings, start_failure, stop_signal,
+    FetchP99, FetchRate, LogRetention, PlacementFlag, ReplyMemory, ScrubRate, begin, detach, fetch_p99,
+    fetch_rate, log_retention, reply_memory, scrub_rate, settings, start_failure, stop_signal,
 };
 use crate::{
     cli::{block_on, block_on_threads},
@@ -77,6 +77,10 @@ pub struct DevArgs {
     /// never
     #[arg(long, value_name = "RATIO", value_parser = fetch_p99, default_value = "1.2")]
     fetch_p99: FetchP99,
+    /// Keep the changes of live graphs in their logs for this long; replicas that are further behind read their rows
+    /// again
+    #[arg(long, value_name = "DURATION", value_parser = log_retention, default_value = "10m")]
+    log_retention: LogRetention,
     /// Memory of each node and router for replies that are being built or read; requests beyond it are refused
     /// (`overloaded`) [default: 1GiB]
     #[arg(long, value_name = "SIZE", value_parser = reply_memory)]
@@ -94,8 +98,8 @@ pub struct DevArgs {
     /// Stop the cluster of this folder, or that of --ready-file or --data, and wait until it has stopped
     #[arg(long, conflicts_with_all = [
         "placement", "groups", "nodes", "partitions", "zones", "router_count", "processes", "threads", "objects",
-        "port", "http_port", "resp_port", "config", "record", "scrub_rate", "fetch_rate", "fetch_p99", "reply_memory",
-        "read_from", "end_with_stdin", "detach", "detached",
+        "port", "http_port", "resp_port", "config", "record", "scrub_rate", "fetch_rate", "fetch_p99",
+        "log_retention", "reply_memory", "read_from", "end_with_stdin", "detach", "detached",
     ])]
     stop: bool,
     /// Run as the process that --detach leaves
@@ -195,6 +199,7 @@ impl DevArgs {
             scrub_rate: self.scrub_rate.0,
             fetch_rate: self.fetch_rate.0,
             fetch_p99: self.fetch_p99.ratio(),
+            log_retention: self.log_retention.0,
             connections: ConnectionSettings { reply_bytes, ..ConnectionSettings::default() },
         })
     }

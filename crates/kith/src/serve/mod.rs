@@ -17,7 +17,10 @@ pub use dev::DevArgs;
 pub use process::{NodeArgs, RouterArgs};
 
 use crate::failure::Failure;
-use amounts::{FetchP99, ReplyMemory, ScrubRate, WarmBytes, fetch_p99, reply_memory, scrub_rate, warm_bytes};
+use amounts::{
+    FetchP99, LogRetention, ReplyMemory, ScrubRate, WarmBytes, fetch_p99, log_retention, reply_memory,
+    scrub_rate, warm_bytes,
+};
 use kith_process::{StartError, private};
 use kith_router::{RouterSettings, SettingsFileError};
 use kith_types::ErrorCode;

@@ -1,6 +1,6 @@
 //! What each process of a `--config` file has of its own.
 
-use super::{FetchP99, FetchRate, ScrubRate, WarmBytes};
+use super::{FetchP99, FetchRate, LogRetention, ScrubRate, WarmBytes};
 use crate::failure::Failure;
 use kith_node::Labels;
 use kith_types::ErrorCode;
@@ -24,6 +24,7 @@ pub struct Own {
     pub fetch_rate: Option<FetchRate>,
     pub fetch_p99: Option<FetchP99>,
     pub warm_bytes: Option<WarmBytes>,
+    pub log_retention: Option<LogRetention>,
     pub place: Labels,
 }
 
@@ -41,6 +42,7 @@ pub struct NodeEntry {
     fetch_rate: Option<FetchRate>,
     fetch_p99: Option<FetchP99>,
     warm_bytes: Option<WarmBytes>,
+    log_retention: Option<LogRetention>,
     #[serde(default)]
     zone: String,
     #[serde(default)]
@@ -105,6 +107,7 @@ impl From<NodeEntry> for Own {
             fetch_rate: entry.fetch_rate,
             fetch_p99: entry.fetch_p99,
             warm_bytes: entry.warm_bytes,
+            log_retention: entry.log_retention,
             record: None,
         }
     }

@@ -1,9 +1,9 @@
 //! `kith node` and `kith router`: one role, one process.
 
 use super::{
-    Ending, FetchP99, FetchRate, ReplyMemory, ScrubRate, WarmBytes, begin,
+    Ending, FetchP99, FetchRate, LogRetention, ReplyMemory, ScrubRate, WarmBytes, begin,
     config::ConfigFile,
-    fetch_p99, fetch_rate,
+    fetch_p99, fetch_rate, log_retention,
     metadata::{MetadataFlags, missing},
     own::Own,
     reply_memory, scrub_rate, start_failure, warm_bytes,
@@ -130,6 +130,10 @@ pub struct NodeArgs {
     /// now [default: 256MiB]
     #[arg(long, value_name = "SIZE", value_parser = warm_bytes)]
     warm_bytes: Option<WarmBytes>,
+    /// Keep the changes of live graphs in their logs for this long; replicas that are further behind read their rows
+    /// again [default: 10m]
+    #[arg(long, value_name = "DURATION", value_parser = log_retention)]
+    log_retention: Option<LogRetention>,
     /// Zone, a failure domain: replicas are placed in different zones, and reads prefer their own
     #[arg(long, value_name = "NAME")]
     zone: Option<String>,
@@ -254,6 +258,7 @@ impl NodeArgs {
             fetch_p99: self.fetch_p99.or(own.fetch_p99).unwrap_or_default().ratio(),
             warm_bytes: self.warm_bytes.or(own.warm_bytes).unwrap_or_default().0,
             database_password_file: serving.database_password_file,
+            log_retention: self.log_retention.or(own.log_retention).unwrap_or_default().0,
             connections: process.connections,
             security: process.security,
         };

@@ -17,3 +17,4 @@ mod site;
 #[path = "../support/mod.rs"]
 mod support;
 mod tickets;
+mod trimmed;

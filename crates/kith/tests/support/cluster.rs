@@ -142,6 +142,17 @@ impl Cluster {
         metric_at(self.ready()["http"].as_str().expect("an address"), name)
     }
 
+    /// Where each node serves its metrics, by id.
+    pub fn nodes_http(&self) -> Vec<String> {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let addr = self.ready()["router"].as_str().expect("an address").to_owned();
+        runtime.block_on(async {
+            let router = kith_client::RouterClient::connect(&[addr]).await.expect("the router is up");
+            let topology = router.topology().await.expect("it knows the nodes");
+            topology.nodes.iter().map(|node| node.http.clone()).collect()
+        })
+    }
+
     /// Process ids of the nodes of one group.
     pub fn node_pids(&self, group: u64) -> Vec<u32> {
         let ready = self.ready();

@@ -1,0 +1,58 @@
+//! How long the log of a live graph and the outcomes of its writes are kept.
+
+use crate::Trim;
+use kith_types::Position;
+use std::time::Duration;
+
+/// How long the log of a live graph and the outcomes of its writes are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// Changes are kept for this long. A replica that is further behind empties its cache and builds its lists again.
+    pub changes: Duration,
+    /// Outcomes are kept for this long. Until then, a repeat of a write with the same `write_id` gets the first outcome.
+    pub outcomes: Duration,
+}
+
+impl Default for Retention {
+    /// Ten minutes each. Outcomes are kept for a minute more, because the clock of the leader that trims may be ahead of
+    /// the clock of the one that decided.
+    fn default() -> Self {
+        Self { changes: Self::CHANGES_DEFAULT, outcomes: Duration::from_secs(11 * 60) }
+    }
+}
+
+impl Retention {
+    /// How long changes are kept unless a setting says otherwise.
+    pub const CHANGES_DEFAULT: Duration = Duration::from_secs(10 * 60);
+
+    /// What may be removed of a partition at the time `now_ms` (milliseconds since 1970). Changes after `needed_after` stay,
+    /// however old they are: somebody is about to read them.
+    pub fn trim(self, now_ms: u64, needed_after: Option<Position>) -> Trim {
+        let before =
+            |age: Duration| now_ms.saturating_sub(u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
+        Trim {
+            changes_before: needed_after.map_or(Position(u64::MAX), Position::next),
+            changes_written_before_ms: before(self.changes),
+            outcomes_before_ms: before(self.outcomes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_old_and_not_needed_may_go() {
+        let retention = Retention { changes: Duration::from_secs(5), outcomes: Duration::from_secs(60) };
+        let all = Trim {
+            changes_before: Position(u64::MAX),
+            changes_written_before_ms: 95_000,
+            outcomes_before_ms: 40_000,
+        };
+        assert_eq!(retention.trim(100_000, None), all);
+        let needed = Trim { changes_before: Position(8), ..all };
+        assert_eq!(retention.trim(100_000, Some(Position(7))), needed, "the change at 7 was read");
+        assert_eq!(retention.trim(1_000, None).changes_written_before_ms, 0, "nothing is that old");
+    }
+}

@@ -1,0 +1,74 @@
+//! Removes what is no longer needed of the partitions that this node leads: old changes of their logs, and old outcomes of writes.
+
+use super::graph::{LiveGraph, led_by, wall_ms};
+use kith_database::{DatabaseError, Retention};
+use kith_process::topology::TopologyReceiver;
+use kith_types::{NodeId, PartitionId, Position};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+use tokio_util::sync::CancellationToken;
+
+/// The time between two rounds is a tenth of the time for which changes are kept, but not less than this …
+const PAUSE_MIN: Duration = Duration::from_millis(500);
+/// … and not more than this.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// The time between two transactions of a round, in which commits find the database free.
+const BREATH: Duration = Duration::from_millis(10);
+
+/// What trimming needs besides the graph.
+pub(super) struct TrimParts {
+    pub node: NodeId,
+    pub topology: TopologyReceiver,
+    pub retention: Retention,
+    pub stop: CancellationToken,
+}
+
+/// Starts to trim the partitions that the node leads, again and again.
+pub(super) fn start(graph: &Arc<LiveGraph>, parts: TrimParts) {
+    let graph = Arc::downgrade(graph);
+    let stop = parts.stop.clone();
+    tokio::spawn(async move { stop.run_until_cancelled(trim_all(graph, parts)).await });
+}
+
+async fn trim_all(graph: Weak<LiveGraph>, parts: TrimParts) {
+    let pause = (parts.retention.changes / 10).clamp(PAUSE_MIN, PAUSE_MAX);
+    loop {
+        tokio::time::sleep(pause).await;
+        let Some(graph) = graph.upgrade() else { return };
+        let led = led_by(&parts.topology.borrow(), &graph, parts.node);
+        for partition in led.into_keys() {
+            if let Err(error) = graph.trim(partition, parts.retention).await {
+                tracing::debug!(graph = graph.name, %partition, %error, "a log cannot be trimmed now");
+                break;
+            }
+        }
+    }
+}
+
+impl LiveGraph {
+    /// Removes what is old of a partition, in as many short transactions as it takes.
+    async fn trim(&self, partition: PartitionId, retention: Retention) -> Result<(), DatabaseError> {
+        loop {
+            let trim = retention.trim(wall_ms(), self.needed_after(partition));
+            let trimmed = self.database.trim(partition, trim).await?;
+            let count = |rows: &'static str, number| {
+                metrics::counter!("kith_live_trimmed_total", "rows" => rows).increment(number);
+            };
+            count("changes", trimmed.changes);
+            count("outcomes", trimmed.outcomes);
+            if !trimmed.more {
+                return Ok(());
+            }
+            tokio::time::sleep(BREATH).await;
+        }
+    }
+
+    /// The position after which this node still reads the log of a partition for its lists.
+    fn needed_after(&self, partition: PartitionId) -> Option<Position> {
+        let built = self.adjacency.window(partition).map(|window| window.to.position);
+        let building = self.building.lock().get(&partition).copied();
+        built.into_iter().chain(building).min()
+    }
+}
