@@ -154,7 +154,7 @@ fn start(around: &Surroundings, parts: LiveGraphParts) -> Arc<LiveGraph> {
     lead::start(&graph, leading, messages);
     tail::start(&graph, stop.clone());
     adjacency::start(&graph, stop.clone());
-    let (node, topology) = (around.node, around.topology.clone());
+    let (node, topology) = (around.outlook.node, around.outlook.topology.clone());
     trim::start(&graph, TrimParts { node, topology, retention: around.retention, stop });
     graph
 }
