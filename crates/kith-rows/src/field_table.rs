@@ -46,6 +46,13 @@ impl FieldTable {
         &self.columns
     }
 
+    /// Takes lines of JSON for what may have a member of this name, even if none of the first lines has it.
+    pub fn expect(&mut self, name: &str) {
+        if matches!(self.rows, Rows::Lines(_)) && !self.columns.iter().any(|known| known == name) {
+            self.columns.push(name.to_owned());
+        }
+    }
+
     /// `line` or `row`: what the numbers of rows count.
     pub fn unit(&self) -> &'static str {
         match &self.rows {

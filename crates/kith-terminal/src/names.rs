@@ -1,6 +1,7 @@
 //! What graphs may be called, and how flags spell delimiters, sizes and times.
 
 use kith_types::check_store_name;
+use std::time::Duration;
 
 /// The name of a store: as of a graph, which is one.
 pub fn store_name(text: &str) -> Result<String, String> {
@@ -65,6 +66,14 @@ pub fn node_wait(text: &str) -> Result<u64, String> {
         millis if millis <= most => Ok(millis),
         _ => Err("a push waits an hour at most: give at most 1h, or leave nodes out with --allow-missing"
             .to_owned()),
+    }
+}
+
+/// A time of at most an hour.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    match milliseconds(text)? {
+        millis if millis <= 3_600_000 => Ok(Duration::from_millis(millis)),
+        _ => Err("expected at most 1h".to_owned()),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::{
     explain::{self, ExplainCommand},
     failure::{Exit, Failure},
     graph::{self, GraphCommand},
+    import::{self, ImportFlags},
     load::{self, LoadCommand},
     output::{self, Format},
     read::{self, GetFlags, MultiGetFlags},
@@ -77,6 +78,11 @@ pub enum Command {
     /// Load data into the cluster
     #[command(subcommand)]
     Load(LoadCommand),
+    /// Write the objects or associations of a file to a live graph
+    ///
+    /// The file is CSV or TSV, JSON lines, Parquet or Arrow IPC: plain, .gz or .zst. Rows that exist are overwritten, so that
+    /// repeating an import does no harm. The same command continues an import that was interrupted.
+    Import(Box<ImportFlags>),
     /// Manage stores and their versions
     #[command(subcommand)]
     Store(Box<store::StoreCommand>),
@@ -130,6 +136,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Aggregate(flags) => block_on(compute::aggregate(&target, output, *flags)),
         Command::Run(flags) => block_on(run::run(&target, flags)),
         Command::Load(command) => block_on(load::run(&target, output, command)),
+        Command::Import(flags) => block_on(import::run(&target, output, *flags)),
         Command::Store(command) => block_on(store::run(&target, output, *command)),
         Command::Schema(command) => block_on(schema::run(&target, output, command)),
         Command::Cluster(command) => block_on(cluster::run(&target, output, command)),
@@ -148,7 +155,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
 /// Refuses flags of the cluster that the command has no use for.
 fn check_target(target: &TargetFlags, command: &Command) -> Result<(), Failure> {
     if target.direct && !asks(command) {
-        let help = "leave it out; it works with `kith graph` and `kith explain` questions, `kith object`, `kith assoc`, `kith get`, `kith mget`, `kith compute`, `kith aggregate`, `kith run`, `kith bench graph` and `kith bench kv`";
+        let help = "leave it out; it works with `kith graph` and `kith explain` questions, `kith object`, `kith assoc`, `kith get`, `kith mget`, `kith compute`, `kith aggregate`, `kith run`, `kith import`, `kith bench graph` and `kith bench kv`";
         return Err(Failure::usage("--direct does not apply here: this command sends no queries", help));
     }
     if !target.controllers.is_empty() && !target.direct {
@@ -179,6 +186,7 @@ fn asks(command: &Command) -> bool {
         | Command::Mget(_)
         | Command::Compute(_)
         | Command::Aggregate(_)
+        | Command::Import(_)
         | Command::Run(_) => true,
         Command::Bench(command) => {
             matches!(command, kith_bench::BenchCommand::Graph(_) | kith_bench::BenchCommand::Kv(_))

@@ -10,6 +10,7 @@ mod flag_error;
 #[cfg(test)]
 mod golden;
 mod graph;
+mod import;
 mod load;
 mod order;
 mod publish;
@@ -18,6 +19,7 @@ mod reply;
 mod run;
 mod schema;
 mod serve;
+mod signals;
 mod sim;
 mod store;
 mod stream;

@@ -9,7 +9,7 @@ use std::fmt;
 const EXCERPT_CHARS_MAX: usize = 60;
 
 /// What is wrong with a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LineFault {
     /// The line has another number of columns than the first line of its file.
@@ -29,6 +29,12 @@ pub enum LineFault {
     IdTooLarge,
     /// A kept column's value is not of its kind.
     ColumnValue(ColumnKind),
+    /// A column that must be text is not UTF-8.
+    NotText,
+    /// The fields of an object or association cannot be stored, for this reason.
+    Fields(String),
+    /// The cluster refused to write the object or association, for this reason.
+    Refused(String),
     /// The name of an entity kind cannot name a component.
     KindName,
     /// A quoted field has no closing quote.
@@ -41,7 +47,7 @@ pub enum LineFault {
 
 impl LineFault {
     /// The name under which lines with this fault are counted.
-    pub fn reason(self) -> &'static str {
+    pub fn reason(&self) -> &'static str {
         match self {
             LineFault::ColumnCount { .. } => "wrong column count",
             LineFault::EmptyId => "empty id",
@@ -49,6 +55,9 @@ impl LineFault {
             LineFault::NegativeId => "negative id",
             LineFault::IdTooLarge => "id too large",
             LineFault::ColumnValue(_) => "bad column value",
+            LineFault::NotText => "not UTF-8 text",
+            LineFault::Fields(_) => "bad data",
+            LineFault::Refused(_) => "refused by the cluster",
             LineFault::KindName => "bad kind name",
             LineFault::UnclosedQuote => "unclosed quote",
             LineFault::TextAfterQuote => "text after a closing quote",
@@ -87,7 +96,7 @@ impl fmt::Display for LineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let column = self.column.as_deref().unwrap_or("the line");
         write!(f, "{} {}: ", self.unit, self.line)?;
-        match self.fault {
+        match &self.fault {
             LineFault::ColumnCount { expected, got } => {
                 write!(f, "expected {expected} columns, got {got}")
             }
@@ -99,6 +108,9 @@ impl fmt::Display for LineError {
                 write!(f, "{column} is not a time from 1970 on, in milliseconds or as 2026-11-25T08:00:00Z")
             }
             LineFault::ColumnValue(kind) => write!(f, "{column} is not of kind {}", kind.name()),
+            LineFault::NotText => write!(f, "{column} is not UTF-8 text"),
+            LineFault::Fields(why) => write!(f, "{column}: {why}"),
+            LineFault::Refused(why) => write!(f, "{why}"),
             LineFault::KindName => {
                 write!(f, "{column} is not a name (1 to 64 letters, digits, '_' or '-')")
             }

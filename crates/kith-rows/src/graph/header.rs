@@ -13,17 +13,30 @@ pub(super) struct Wanted {
     pub(super) default: Option<(&'static str, usize)>,
     /// Whether it holds ids, which tells a header line from data.
     pub(super) is_id: bool,
+    /// Whether a file may lack it. Only the last column that is wanted, which then is not among those that are found.
+    pub(super) is_optional: bool,
 }
 
 impl Wanted {
     pub(super) fn id(label: &'static str, at: Option<&ColumnRef>, position: usize) -> Self {
-        Wanted { label: label.to_owned(), at: at.cloned(), default: Some((label, position)), is_id: true }
+        Wanted {
+            label: label.to_owned(),
+            at: at.cloned(),
+            default: Some((label, position)),
+            is_id: true,
+            is_optional: false,
+        }
+    }
+
+    /// A column of text that a file may lack.
+    pub(super) fn optional(label: &'static str, position: usize) -> Self {
+        Wanted { is_id: false, is_optional: true, ..Wanted::id(label, None, position) }
     }
 
     pub(super) fn kept(column: &ColumnSpec) -> Self {
         let name = || ColumnRef::Name(column.name.clone());
         let at = column.position.map_or_else(name, ColumnRef::Position);
-        Wanted { label: column.name.clone(), at: Some(at), default: None, is_id: false }
+        Wanted { label: column.name.clone(), at: Some(at), default: None, is_id: false, is_optional: false }
     }
 }
 
@@ -68,7 +81,7 @@ pub(super) fn find_columns(
     width: usize,
 ) -> Result<Vec<usize>, NoColumn> {
     let find = |name: &str| names.iter().position(|known| known == name);
-    let mut defaults = wanted.iter().filter(|column| column.at.is_none());
+    let mut defaults = wanted.iter().filter(|column| column.at.is_none() && !column.is_optional);
     let all_named = defaults.all(|column| column.default.is_some_and(|(name, _)| find(name).is_some()));
     let place = |column: &Wanted| {
         let at = match (&column.at, column.default) {
@@ -83,9 +96,13 @@ pub(super) fn find_columns(
         };
         let places = || (1..=width).map(|place| place.to_string()).collect();
         let header = || if names.is_empty() { places() } else { names.to_vec() };
-        found.ok_or_else(|| NoColumn { column: at, role: column.label.clone(), header: header() })
+        match found {
+            None if column.is_optional => Ok(None),
+            None => Err(NoColumn { column: at, role: column.label.clone(), header: header() }),
+            found => Ok(found),
+        }
     };
-    wanted.iter().map(place).collect()
+    wanted.iter().filter_map(|column| place(column).transpose()).collect()
 }
 
 /// The first of tab, comma, `;`, `|` and space that the first line has outside quotes; comma if none

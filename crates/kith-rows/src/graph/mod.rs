@@ -1,5 +1,5 @@
 //! Files of graphs: edges ([`read_edges`]), member-to-entity edges ([`read_entities`]) and lists of members
-//! ([`read_members`]).
+//! ([`read_members`]); of live graphs, objects ([`read_objects`]) and associations ([`read_associations`]).
 //!
 //! They are CSV or TSV text, JSON lines, Parquet or Arrow, plain, gzip or Zstandard, with or without a header. Each function
 //! calls another one per good line, counts the wrong lines by reason, keeps the first ten word for word, and refuses
@@ -14,6 +14,7 @@ mod error;
 mod fault;
 mod files;
 mod header;
+mod live;
 mod options;
 mod quoted;
 mod record;
@@ -31,5 +32,6 @@ pub use columns::{ColumnRef, ColumnSpec, ColumnSpecError, store_text};
 pub use error::FileError;
 pub use fault::{LineError, LineErrors, LineFault};
 pub use files::{EdgeColumns, read_edges, read_entities, read_members};
+pub use live::{AssociationRow, ObjectRow, read_associations, read_objects};
 pub use options::FileOptions;
 pub use report::{FileReport, ReadProgress};

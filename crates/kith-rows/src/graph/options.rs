@@ -2,6 +2,9 @@
 
 use crate::options::{HeaderMode, MEMORY_BYTES_DEFAULT};
 
+/// The longest line of a file of edges, entities or members: a longer one is no row of ids.
+const LINE_BYTES_MAX: usize = 1 << 20;
+
 /// How files of graphs are read.
 #[derive(Clone, Debug)]
 pub struct FileOptions {
@@ -12,6 +15,8 @@ pub struct FileOptions {
     pub header: HeaderMode,
     /// How many wrong lines a file may have before it is refused.
     pub max_errors: u64,
+    /// The longest line of text, in bytes. A file with a longer one is refused: it is no table.
+    pub line_bytes_max: usize,
     /// Bytes that what is decoded of a Parquet or Arrow file may take at a time.
     pub memory_bytes: usize,
 }
@@ -23,6 +28,7 @@ impl Default for FileOptions {
             delimiter: None,
             header: HeaderMode::default(),
             max_errors: 0,
+            line_bytes_max: LINE_BYTES_MAX,
             memory_bytes: MEMORY_BYTES_DEFAULT,
         }
     }

@@ -12,11 +12,8 @@ use crate::id::take_plain_id;
 use memchr::{memchr, memchr_iter};
 use std::ops::Range;
 
-/// The longest line (or quoted record) accepted: beyond it the file is no table of ids.
-pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
-
 /// What [`RecordReader::next`] found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// A record; its fields are in [`RecordReader::field`].
     Record,
@@ -30,6 +27,8 @@ pub(super) enum Next {
 pub(super) struct RecordReader {
     pub(super) source: Source,
     pub(super) delimiter: u8,
+    /// The longest line or quoted record that is accepted.
+    line_bytes_max: usize,
     /// Unpacked bytes; those before `at` are done with.
     buffer: Vec<u8>,
     at: usize,
@@ -47,10 +46,11 @@ pub(super) struct RecordReader {
 }
 
 impl RecordReader {
-    pub(super) fn new(source: Source, delimiter: u8) -> Self {
+    pub(super) fn new(source: Source, delimiter: u8, line_bytes_max: usize) -> Self {
         RecordReader {
             source,
             delimiter,
+            line_bytes_max,
             buffer: Vec::new(),
             at: 0,
             at_end: false,
@@ -65,9 +65,9 @@ impl RecordReader {
 
     /// Drops the bytes done with and reads more; `false` at the end, once every record was taken.
     pub(super) fn fill(&mut self) -> Result<bool, FileError> {
-        if self.buffer.len() - self.at > LINE_BYTES_MAX {
+        if self.buffer.len() - self.at > self.line_bytes_max {
             let path = self.source.path.clone();
-            return Err(FileError::LineTooLong { path, line: self.line, limit: LINE_BYTES_MAX });
+            return Err(FileError::LineTooLong { path, line: self.line, limit: self.line_bytes_max });
         }
         self.buffer.drain(..self.at);
         self.at = 0;
@@ -136,7 +136,7 @@ impl RecordReader {
                 self.begin_record(consumed, lines);
                 Next::Record
             }
-            Err(Split::More) if rest.len() <= LINE_BYTES_MAX && !self.at_end => Next::More,
+            Err(Split::More) if rest.len() <= self.line_bytes_max && !self.at_end => Next::More,
             Err(reason) => {
                 self.begin_record(length, 1);
                 let after = matches!(reason, Split::TextAfterQuote);

@@ -13,13 +13,29 @@ pub(super) enum Row<'a> {
     /// Of delimited text.
     Text { reader: &'a RecordReader, places: &'a [usize] },
     /// Of a file of rows.
-    Fields(&'a [Field<'a>]),
+    Fields { number: u64, fields: &'a [Field<'a>] },
 }
 
 /// A fault in the wanted column of this index.
 pub(super) struct ColumnFault(pub(super) usize, pub(super) LineFault);
 
 impl Row<'_> {
+    /// Its number in the file: of text the line on which it begins, from 1.
+    pub(super) fn number(&self) -> u64 {
+        match self {
+            Row::Text { reader, .. } => reader.record_line(),
+            Row::Fields { number, .. } => *number,
+        }
+    }
+
+    /// How many of the wanted columns it has.
+    pub(super) fn columns(&self) -> usize {
+        match self {
+            Row::Text { places, .. } => places.len(),
+            Row::Fields { fields, .. } => fields.len(),
+        }
+    }
+
     /// The wanted column of this index, as text; `None` if it is not UTF-8.
     pub(super) fn text(&self, column: usize) -> Option<Cow<'_, str>> {
         match self {
@@ -27,7 +43,7 @@ impl Row<'_> {
                 let bytes = reader.field(places[column]).trim_ascii();
                 std::str::from_utf8(bytes).ok().map(Cow::Borrowed)
             }
-            Row::Fields(fields) => Some(fields[column].text()),
+            Row::Fields { fields, .. } => Some(fields[column].text()),
         }
     }
 
@@ -36,7 +52,7 @@ impl Row<'_> {
     pub(super) fn id(&self, column: usize) -> Result<u64, ColumnFault> {
         let id = match self {
             Row::Text { reader, places } => parse_id(reader.field(places[column]).trim_ascii()),
-            Row::Fields(fields) => match &fields[column] {
+            Row::Fields { fields, .. } => match &fields[column] {
                 Field::Unsigned(id) => Ok(*id),
                 field => parse_id(field.text().as_bytes().trim_ascii()),
             },
@@ -49,7 +65,7 @@ impl Row<'_> {
     pub(super) fn value(&self, column: usize, kind: ColumnKind) -> Result<u64, ColumnFault> {
         let value = match self {
             Row::Text { .. } => self.text(column).and_then(|text| store_text(kind, &text)),
-            Row::Fields(fields) => stored(&fields[column], kind),
+            Row::Fields { fields, .. } => stored(&fields[column], kind),
         };
         value.ok_or(ColumnFault(column, LineFault::ColumnValue(kind)))
     }

@@ -39,7 +39,10 @@ pub(super) struct RowTable {
 
 impl RowTable {
     /// Finds the columns that are wanted.
-    pub(super) fn new(file: RowFile, tally: Tally) -> Result<Self, FileError> {
+    pub(super) fn new(mut file: RowFile, tally: Tally) -> Result<Self, FileError> {
+        for (name, _) in tally.wanted.iter().filter(|it| it.is_optional).filter_map(|it| it.default) {
+            file.table.expect(name);
+        }
         let names = file.table.columns();
         let places = tally.find_columns(names, names.len())?;
         Ok(RowTable { file, places, tally })
@@ -62,7 +65,7 @@ impl RowTable {
                 progress(&ReadProgress { path, bytes_read: 0, bytes_total: 0, lines: number - 1 });
             }
             let place = (unit, number);
-            let counted = match fields.map(|fields| (fields, each(&Row::Fields(fields)))) {
+            let counted = match fields.map(|fields| (fields, each(&Row::Fields { number, fields }))) {
                 Ok((_, Ok(Ok(())))) => {
                     tally.report.rows += 1;
                     Ok(())

@@ -27,7 +27,7 @@ impl TextTable {
     pub(super) fn open(path: &Path, options: &FileOptions, tally: Tally) -> Result<Self, FileError> {
         let source = Source::open(path)?;
         let mut table = TextTable {
-            reader: RecordReader::new(source, options.delimiter.unwrap_or(b',')),
+            reader: RecordReader::new(source, options.delimiter.unwrap_or(b','), options.line_bytes_max),
             places: Vec::new(),
             width: None,
             tally,

@@ -1,21 +1,18 @@
 //! Ctrl-C and SIGTERM while a router publishes: the cluster is asked to cancel, and what came of it is told.
 
 use super::Unpublished;
-use crate::{failure::Failure, who::who};
-use anyhow::Context;
+use crate::{failure::Failure, signals::Signals, who::who};
 use futures::future::BoxFuture;
 use kith_client::{QueryError, RouterClient};
 use kith_types::ErrorCode;
 use kith_wire::v1::{self, store_request::Command};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The push or load that a command follows.
 pub struct Publication {
     router: RouterClient,
     store: String,
     push: String,
-    interrupt: Signal,
-    terminate: Signal,
+    signals: Signals,
     cancelling: Option<BoxFuture<'static, Result<v1::StoreReply, QueryError>>>,
 }
 
@@ -35,13 +32,11 @@ impl Publication {
     /// # Errors
     /// If the system gives no signals.
     pub fn new(router: &RouterClient, store: &str, push: &str) -> anyhow::Result<Self> {
-        let listen = |kind| signal(kind).context("listen to signals");
         Ok(Self {
             router: router.clone(),
             store: store.to_owned(),
             push: push.to_owned(),
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
+            signals: Signals::new()?,
             cancelling: None,
         })
     }
@@ -66,8 +61,7 @@ impl Publication {
                 }
             };
             tokio::select! {
-                _ = self.interrupt.recv() => {}
-                _ = self.terminate.recv() => {}
+                () = self.signals.next() => {}
                 reply = answered => {
                     self.cancelling = Some(Box::pin(std::future::pending()));
                     match reply {

@@ -104,6 +104,12 @@ impl From<LoadError> for Failure {
     }
 }
 
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        LoadError::Input(error).into()
+    }
+}
+
 fn missing(role: FileRole, edge_type: &str) -> String {
     match role {
         FileRole::Edges => format!("no edge of type {edge_type:?}"),

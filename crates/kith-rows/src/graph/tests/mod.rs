@@ -2,6 +2,7 @@
 
 mod files;
 mod layouts;
+mod live;
 mod rows;
 mod wrong;
 

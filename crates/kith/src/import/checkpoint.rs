@@ -1,0 +1,197 @@
+//! How far an import has come, in a file: the same command continues there after an interruption.
+//!
+//! The file is locked while an import runs. It is always written whole, with one call, and padded to one size, so that a process
+//! that is killed leaves the old or the new state. If it cannot be read, the import starts from the first row, which is slow but right.
+
+use super::window::Counts;
+use crate::failure::Failure;
+use kith_types::ErrorCode;
+use serde::{Deserialize, Serialize};
+use std::{
+    fs::{self, File, TryLockError},
+    io::{self, Read},
+    os::unix::fs::FileExt,
+    path::{Path, PathBuf},
+};
+
+/// The size of the file, so that one state never leaves the end of another behind.
+const FILE_BYTES: usize = 1024;
+const FORMAT: u32 = 1;
+
+/// How far an import has come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Progress {
+    format: u32,
+    /// A random number that names the import. The names of its writes are derived from it.
+    pub import: String,
+    /// What is imported.
+    pub subject: Subject,
+    /// Rows from the first one on that have all been written or refused.
+    pub done: u64,
+    /// What became of them.
+    pub counts: Counts,
+}
+
+/// What is imported: if any of it differs, the import is another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Subject {
+    /// The identity of the graph; a graph that was created again has another one.
+    pub graph: u64,
+    /// The type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The checksum of the rows.
+    pub rows: String,
+}
+
+impl Progress {
+    /// An import that begins.
+    pub fn begin(subject: Subject) -> Self {
+        let import = format!("{:032x}", rand::random::<u128>());
+        Self { format: FORMAT, import, subject, done: 0, counts: Counts::default() }
+    }
+}
+
+/// The file of an import that runs.
+#[derive(Debug)]
+pub struct Checkpoint {
+    path: PathBuf,
+    file: File,
+}
+
+impl Checkpoint {
+    /// Opens or creates the file, and returns the progress of an import of the same subject that was interrupted.
+    /// `note` is told why an existing file is of no use.
+    ///
+    /// # Errors
+    /// `load_running` if another process imports the same file; `cannot_write` if the file cannot be created.
+    pub fn open(
+        path: &Path,
+        subject: &Subject,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<(Self, Option<Progress>), Failure> {
+        let mut options = File::options();
+        let file = options.read(true).write(true).create(true).truncate(false).open(path);
+        let mut file = file.map_err(|error| unwritable(path, &error))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let message = format!("another import of the same file runs: it holds {}", path.display());
+                return Err(Failure::new(ErrorCode::LoadRunning, message, "wait until it has ended"));
+            }
+            Err(TryLockError::Error(error)) => return Err(unwritable(path, &error)),
+        }
+        let mut text = String::new();
+        let read = file.by_ref().take(FILE_BYTES as u64).read_to_string(&mut text);
+        let known = match (read, text.trim_end()) {
+            (Ok(_), "") => None,
+            (Ok(_), text) => {
+                serde_json::from_str::<Progress>(text).ok().filter(|it| it.format == FORMAT).or_else(|| {
+                    note(&format!("{} cannot be read: the import starts from the first row", path.display()));
+                    None
+                })
+            }
+            (Err(error), _) => return Err(unwritable(path, &error)),
+        };
+        let known = known.filter(|known| {
+            let fits = known.subject == *subject;
+            if !fits {
+                note(
+                    "the file or the graph has changed since the import was interrupted: it starts from the first row",
+                );
+            }
+            fits
+        });
+        Ok((Self { path: path.to_owned(), file }, known))
+    }
+
+    /// Records how far the import has come.
+    ///
+    /// # Errors
+    /// `cannot_write`.
+    pub fn save(&self, progress: &Progress) -> Result<(), Failure> {
+        let text = serde_json::to_string(progress).expect("progress holds only strings and numbers");
+        let padded = format!("{text:<width$}\n", width = FILE_BYTES - 1);
+        self.file.write_all_at(padded.as_bytes(), 0).map_err(|error| unwritable(&self.path, &error))
+    }
+
+    /// Removes the file: the import has ended.
+    ///
+    /// # Errors
+    /// `cannot_write`.
+    pub fn remove(self) -> Result<(), Failure> {
+        fs::remove_file(&self.path).map_err(|error| unwritable(&self.path, &error))
+    }
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    let message = format!("the progress of the import cannot be kept in {}: {error}", path.display());
+    Failure::new(ErrorCode::CannotWrite, message, "name a file that can be written with --checkpoint")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subject(rows: &str) -> Subject {
+        Subject { graph: u64::MAX, kind: "x".repeat(64), rows: rows.to_owned() }
+    }
+
+    /// Opens the checkpoint; the progress that it has, and what is noted.
+    fn open(path: &Path, subject: &Subject) -> (Checkpoint, Option<Progress>, String) {
+        let mut notes = String::new();
+        let (checkpoint, known) = Checkpoint::open(path, subject, &mut |note| notes += note).unwrap();
+        (checkpoint, known, notes)
+    }
+
+    #[test]
+    fn progress_is_found_again_until_the_import_has_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c");
+        let subject = subject(&"f".repeat(64));
+        let (checkpoint, known, _) = open(&path, &subject);
+        assert_eq!(known, None);
+        let mut progress = Progress::begin(subject.clone());
+        for done in [u64::MAX, 7] {
+            progress.done = done;
+            checkpoint.save(&progress).unwrap();
+            assert_eq!(
+                fs::metadata(&path).unwrap().len(),
+                FILE_BYTES as u64,
+                "every state has the same size"
+            );
+        }
+        drop(checkpoint);
+        let (checkpoint, known, notes) = open(&path, &subject);
+        assert_eq!((known, notes.as_str()), (Some(progress), ""));
+        checkpoint.remove().unwrap();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn progress_of_other_rows_or_another_graph_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c");
+        let (checkpoint, _, _) = open(&path, &subject("a"));
+        checkpoint.save(&Progress { done: 5, ..Progress::begin(subject("a")) }).unwrap();
+        drop(checkpoint);
+        for other in [subject("b"), Subject { graph: 1, ..subject("a") }] {
+            let (_, known, notes) = open(&path, &other);
+            assert!(known.is_none() && notes.contains("has changed"), "{notes}");
+        }
+        fs::write(&path, "{\"format\":1").unwrap();
+        let (_, known, notes) = open(&path, &subject("a"));
+        assert!(known.is_none() && notes.contains("cannot be read"), "{notes}");
+    }
+
+    #[test]
+    fn two_imports_do_not_share_a_checkpoint() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c");
+        let _held = open(&path, &subject("a"));
+        let second = Checkpoint::open(&path, &subject("a"), &mut |_| ());
+        assert_eq!(second.unwrap_err().code, ErrorCode::LoadRunning);
+    }
+}

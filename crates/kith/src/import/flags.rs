@@ -1,0 +1,197 @@
+//! The flags of `kith import`.
+
+use crate::{
+    failure::Failure,
+    names::{delimiter, duration, graph_name},
+};
+use clap::Args;
+use kith_build::{ColumnRef, FileOptions, HeaderMode};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// A line has room for the largest object as JSON in a quoted field: 1 MiB of control characters, each written in six.
+const LINE_BYTES_MAX: usize = 16 << 20;
+
+/// What a file contains, and where its rows go.
+#[derive(Clone, Debug, Args)]
+pub struct ImportFlags {
+    /// The live graph
+    #[arg(value_parser = graph_name)]
+    pub graph: String,
+    /// A file of associations: id1,id2,time and optionally data, a JSON object; `-` reads standard input
+    #[arg(long, value_name = "FILE", required_unless_present = "objects", conflicts_with = "objects")]
+    assocs: Option<PathBuf>,
+    /// A file of objects: id and optionally data, a JSON object; `-` reads standard input
+    #[arg(long, value_name = "FILE")]
+    objects: Option<PathBuf>,
+    /// The type of all objects or associations of the file
+    #[arg(long = "type", value_name = "TYPE")]
+    pub kind: String,
+    /// The columns to read, in the order id1,id2,time[,data] or id[,data]: their names, or their positions from 1
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub columns: Vec<ColumnRef>,
+    /// What separates columns: a character, or tab, comma, semicolon, pipe, space [default: detected]
+    #[arg(long, value_parser = delimiter)]
+    delimiter: Option<u8>,
+    /// The file has a header line [default: detected]
+    #[arg(long, conflicts_with = "no_header")]
+    header: bool,
+    /// The file has no header line
+    #[arg(long)]
+    no_header: bool,
+    /// Drop up to this many invalid lines instead of refusing the file
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    max_errors: u64,
+    /// Writes in flight at once
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub concurrency: u16,
+    /// How long to repeat a write that fails because of an outage, at most 1h
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1m")]
+    pub retry_for: Duration,
+    /// Where the progress is kept, so that the same command continues after an interruption [default: a file beside FILE]
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Option<PathBuf>,
+    /// Read and check the file without writing anything
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// What the rows of a file become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    Objects,
+    Associations,
+}
+
+impl ImportFlags {
+    /// What the rows become.
+    pub fn target(&self) -> Target {
+        if self.objects.is_some() { Target::Objects } else { Target::Associations }
+    }
+
+    /// The file as the user named it.
+    fn named(&self) -> &Path {
+        let file = self.objects.as_ref().or(self.assocs.as_ref());
+        file.expect("one of both is required").as_path()
+    }
+
+    /// The file to read.
+    pub fn file(&self) -> &Path {
+        if self.named().as_os_str() == "-" { Path::new("/dev/stdin") } else { self.named() }
+    }
+
+    /// Where the progress is kept: a file for this file, graph and type. `None` for standard input and pipes, which cannot be read again.
+    pub fn checkpoint(&self) -> Option<PathBuf> {
+        let is_file = self.named() == self.file() && self.file().is_file();
+        if !is_file {
+            return None;
+        }
+        let beside = || {
+            let mut path = self.file().as_os_str().to_owned();
+            path.push(format!(".{}.{}.kith-import", self.graph, self.kind));
+            path.into()
+        };
+        Some(self.checkpoint.clone().unwrap_or_else(beside))
+    }
+
+    /// Whether the user says where the progress is kept.
+    pub fn names_checkpoint(&self) -> bool {
+        self.checkpoint.is_some()
+    }
+
+    /// Refuses flags that make no sense.
+    ///
+    /// # Errors
+    /// A usage error that names the flag.
+    pub fn check(&self) -> Result<(), Failure> {
+        let (names, least, most) = match self.target() {
+            Target::Objects => ("id[,data]", 1, 2),
+            Target::Associations => ("id1,id2,time[,data]", 3, 4),
+        };
+        let count = self.columns.len();
+        if count != 0 && !(least..=most).contains(&count) {
+            let message = format!("--columns names {count} columns, but {names} are to be read");
+            return Err(Failure::usage(message, format!("name them in this order: {names}")));
+        }
+        if (1..count).any(|place| self.columns[..place].contains(&self.columns[place])) {
+            return Err(Failure::usage("--columns names a column twice", "name each column once"));
+        }
+        Ok(())
+    }
+
+    /// How the file is read.
+    pub fn files(&self) -> FileOptions {
+        FileOptions {
+            delimiter: self.delimiter,
+            header: match (self.header, self.no_header) {
+                (true, _) => HeaderMode::Present,
+                (_, true) => HeaderMode::Absent,
+                _ => HeaderMode::Detect,
+            },
+            max_errors: self.max_errors,
+            line_bytes_max: LINE_BYTES_MAX,
+            ..FileOptions::default()
+        }
+    }
+
+    /// How many lines may be invalid.
+    pub fn max_errors(&self) -> u64 {
+        self.max_errors
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+    use kith_types::ErrorCode;
+
+    fn flags(rest: &str) -> Result<Box<ImportFlags>, clap::Error> {
+        match Cli::try_parse_from(format!("kith import g {rest}").split_whitespace())?.command {
+            Command::Import(flags) => Ok(flags),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_file_is_of_objects_or_of_associations() {
+        let objects = flags("--objects o.csv --type person --columns 2,1").unwrap();
+        assert_eq!((objects.target(), objects.columns.len()), (Target::Objects, 2));
+        assert!(objects.check().is_ok());
+        for line in [
+            "--type t",
+            "--objects a --assocs b --type t",
+            "--objects a",
+            "--assocs a --type t --retry-for 2h",
+        ] {
+            assert!(flags(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn columns_must_be_those_that_the_rows_need() {
+        for line in [
+            "--objects a --type t --columns a,b,c",
+            "--assocs a --type t --columns a,b",
+            "--assocs a --type t --columns a,b,c,d,e",
+            "--assocs a --type t --columns a,b,a",
+        ] {
+            assert_eq!(flags(line).unwrap().check().unwrap_err().code, ErrorCode::Usage, "{line}");
+        }
+        assert!(flags("--assocs a --type t --columns src,dst,created_ms").unwrap().check().is_ok());
+    }
+
+    #[test]
+    fn what_can_be_read_only_once_has_no_checkpoint() {
+        assert_eq!(flags("--objects - --type t").unwrap().checkpoint(), None);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().display().to_string();
+        let beside = flags(&format!("--objects {path} --type t")).unwrap().checkpoint().unwrap();
+        assert_eq!(beside.display().to_string(), format!("{path}.g.t.kith-import"));
+        let named = flags(&format!("--objects {path} --type t --checkpoint c")).unwrap().checkpoint();
+        assert_eq!(named, Some("c".into()));
+    }
+}

@@ -1,0 +1,205 @@
+//! The writes of an import: many in flight, rows with the same ids one after the other, and a checkpoint as they end.
+
+use super::{
+    checkpoint::{Checkpoint, Progress},
+    rows::Row,
+    window::{Outcome, Window},
+    writer::{Fate, Writer},
+};
+use crate::{failure::Failure, signals::Signals, table::count};
+use futures::{StreamExt, stream::FuturesUnordered};
+use kith_client::QueryError;
+use kith_terminal::progress::{ProgressLine, StageProgress};
+use kith_types::ErrorCode;
+use std::{collections::HashSet, sync::Arc, time::Duration};
+use tokio::{sync::mpsc, task::JoinHandle};
+
+/// How often progress is saved and shown.
+const TICK: Duration = Duration::from_millis(500);
+/// How many times as many rows as are in flight may have begun that a checkpoint does not count, while one of them waits.
+const AHEAD_FACTOR: usize = 16;
+/// How many refused rows are shown.
+const REFUSED_SHOWN: usize = 10;
+
+/// Rows that the cluster refused.
+#[derive(Clone, Debug, Default)]
+pub struct Refused {
+    /// Of this run.
+    pub count: u64,
+    /// The first of them: their lines and why.
+    pub first: Vec<String>,
+}
+
+/// A row whose write has ended.
+struct Ended {
+    index: u64,
+    row: Row,
+    fate: Result<Fate, QueryError>,
+}
+
+/// The writes of an import.
+pub struct Flow {
+    pub writer: Arc<Writer>,
+    pub window: Window,
+    pub progress: Progress,
+    pub checkpoint: Option<Checkpoint>,
+    pub refused: Refused,
+    /// How many rows may be refused.
+    pub refused_max: u64,
+    pub concurrency: usize,
+    pub line: ProgressLine,
+    /// Rows of the file; 0 if unknown.
+    pub total: u64,
+    /// Rows that an earlier, interrupted run had done.
+    resumed: u64,
+    in_flight: FuturesUnordered<JoinHandle<Ended>>,
+    /// The keys of the rows in flight.
+    keys: HashSet<(u64, u64)>,
+    /// Why no further rows are begun.
+    end: Option<Failure>,
+}
+
+impl Flow {
+    /// Writes that go on after `progress`.
+    pub fn new(writer: Writer, progress: Progress, checkpoint: Option<Checkpoint>, concurrency: u16) -> Self {
+        Self {
+            resumed: progress.done,
+            writer: Arc::new(writer),
+            window: Window::after(progress.done, progress.counts),
+            progress,
+            checkpoint,
+            refused: Refused::default(),
+            refused_max: 0,
+            concurrency: concurrency.into(),
+            line: ProgressLine::new(),
+            total: 0,
+            in_flight: FuturesUnordered::new(),
+            keys: HashSet::new(),
+            end: None,
+        }
+    }
+
+    /// Writes all rows. Ctrl-C and SIGTERM let the writes in flight end; a second one leaves at once.
+    ///
+    /// # Errors
+    /// If not all rows were written. The same command continues then, if there is a checkpoint.
+    pub async fn run(&mut self, mut rows: mpsc::Receiver<Row>) -> anyhow::Result<()> {
+        let mut signals = Signals::new()?;
+        let mut ticks = tokio::time::interval(TICK);
+        let (mut waiting, mut at_end) = (None, false);
+        while !(at_end && waiting.is_none() || self.end.is_some()) || !self.in_flight.is_empty() {
+            let may_begin = self.may_begin();
+            tokio::select! {
+                biased;
+                () = signals.next() => {
+                    if self.end.is_some() {
+                        break;
+                    }
+                    self.line.note("waiting for the writes in flight; interrupt again to leave at once");
+                    self.stop(Failure::new(ErrorCode::Cancelled, "the import was interrupted", ""));
+                }
+                Some(ended) = self.in_flight.next() => {
+                    self.on_ended(ended.map_err(|error| anyhow::anyhow!("write a row: {error}"))?);
+                }
+                row = rows.recv(), if may_begin && waiting.is_none() && !at_end => match row {
+                    Some(row) => waiting = Some(row),
+                    None => at_end = true,
+                },
+                _ = ticks.tick() => self.save_and_tell()?,
+            }
+            let is_free = |row: &mut Row| !self.keys.contains(&row.key());
+            if self.may_begin()
+                && let Some(row) = waiting.take_if(is_free)
+            {
+                self.begin(row);
+            }
+        }
+        self.save_and_tell()?;
+        self.line.clear();
+        match self.end.take() {
+            Some(failure) => Err(self.told(failure).into()),
+            None => Ok(()),
+        }
+    }
+
+    fn may_begin(&self) -> bool {
+        self.end.is_none()
+            && self.in_flight.len() < self.concurrency
+            && self.window.ahead() < self.concurrency * AHEAD_FACTOR
+    }
+
+    fn begin(&mut self, row: Row) {
+        let (index, writer) = (self.window.begin(), Arc::clone(&self.writer));
+        self.keys.insert(row.key());
+        self.in_flight.push(tokio::spawn(async move {
+            let fate = writer.write(&row).await;
+            Ended { index, row, fate }
+        }));
+    }
+
+    fn on_ended(&mut self, Ended { index, row, fate }: Ended) {
+        self.keys.remove(&row.key());
+        let line = row.number();
+        match fate {
+            Ok(Fate::Done(outcome)) => self.window.end(index, outcome),
+            Ok(Fate::Refused(why)) => {
+                self.window.end(index, Outcome::Refused);
+                self.refuse(format!("line {line}: {why}"));
+            }
+            // What was stopped is not a failure of its own.
+            Err(error) => {
+                let failure = Failure::from(&error);
+                let message = format!("line {line}: {}", failure.message);
+                self.stop(Failure { message, ..failure });
+            }
+        }
+    }
+
+    fn refuse(&mut self, told: String) {
+        self.refused.count += 1;
+        if self.refused.first.len() < REFUSED_SHOWN {
+            self.line.note(&told);
+            self.refused.first.push(told.clone());
+        }
+        if self.refused_max < self.refused.count {
+            let help = "correct the line, or allow some with --max-errors";
+            self.stop(Failure::new(ErrorCode::BadLines, told, help));
+        }
+    }
+
+    /// Begins no further rows. The first reason counts.
+    fn stop(&mut self, failure: Failure) {
+        self.writer.stop.cancel();
+        self.end.get_or_insert(failure);
+    }
+
+    fn save_and_tell(&mut self) -> Result<(), Failure> {
+        (self.progress.done, self.progress.counts) = (self.window.done(), self.window.counts());
+        if let Some(checkpoint) = &self.checkpoint {
+            checkpoint.save(&self.progress)?;
+        }
+        let done = self.window.done();
+        let elapsed = self.line.enter("importing").as_secs_f64().max(1e-3);
+        let rate = done.saturating_sub(self.resumed) as f64 / elapsed;
+        let detail = format!("{} rows, {rate:.0} rows/s", count(done));
+        self.line.tell(&StageProgress { done, total: self.total, detail });
+        Ok(())
+    }
+
+    /// A failure, with what is written already and how to go on.
+    fn told(&self, failure: Failure) -> Failure {
+        let done = count(self.window.done());
+        let of = if self.total == 0 { String::new() } else { format!(" of {}", count(self.total)) };
+        let message = format!("{}; the first {done}{of} rows are done", failure.message);
+        let again = match self.checkpoint {
+            Some(_) => "run the same command again: it continues after these rows",
+            None => "run the same command again: it writes all rows again, which does no harm",
+        };
+        let help = if failure.help.is_empty() {
+            again.to_owned()
+        } else {
+            format!("{}; then {again}", failure.help)
+        };
+        Failure { message, help, ..failure }
+    }
+}

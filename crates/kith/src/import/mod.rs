@@ -1,0 +1,158 @@
+//! `kith import`: the rows of a file become objects or associations of a live graph.
+//!
+//! An import uses the ordinary writes, many at a time. A file is read twice: first it is checked as a whole, so that a file that is
+//! refused changes nothing, then its rows are written. A pipe can be read only once, and is checked as it is written.
+
+mod checkpoint;
+mod flags;
+mod flow;
+mod reply;
+mod rows;
+mod window;
+mod writer;
+
+pub use flags::ImportFlags;
+
+use crate::{
+    connect::{self, TargetFlags},
+    failure::{Exit, Failure, told},
+    output::{self, Format},
+    publish::Meter,
+};
+use anyhow::Context;
+use checkpoint::{Checkpoint, Progress, Subject};
+use flow::Flow;
+use kith_build::{LoadProgress, Progress as Reading};
+use kith_client::{QueryError, topology::Topology};
+use kith_live::GraphTypes;
+use kith_rows::graph::{FileReport, ReadProgress};
+use kith_types::ErrorCode;
+use reply::{Done, ImportReply};
+use rows::{Checked, ReadEnd, Row, Rows, hex};
+use sha2::{Digest, Sha256};
+use std::{sync::Arc, thread, time::Instant};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use writer::Writer;
+
+/// Imports a file.
+///
+/// # Errors
+/// If the file is refused, the graph lacks the type, or not all rows were written.
+pub async fn run(target: &TargetFlags, format: Format, flags: ImportFlags) -> anyhow::Result<Exit> {
+    flags.check()?;
+    let started = Instant::now();
+    let types = types(target, &flags.graph).await?;
+    let rows = Rows::new(&flags, &types).map_err(|fault| {
+        let help = format!("{} --graph {}", fault.help(), flags.graph);
+        Failure::new(ErrorCode::UnknownType, fault.to_string(), help)
+    })?;
+    let checkpoint = flags.checkpoint();
+    let checked = match checkpoint.is_some() || flags.dry_run {
+        true => Some(tokio::task::block_in_place(|| check(&rows))?),
+        false => None,
+    };
+    let (report, done) = match (flags.dry_run, checked) {
+        (true, Some(checked)) => (checked.report, Done::default()),
+        (_, checked) => import(target, &flags, &types, rows, checked).await?,
+    };
+    let reply = ImportReply::new(&flags, &report, &done, started.elapsed());
+    output::print(format, &reply, ImportReply::text)?;
+    Ok(Exit::Done)
+}
+
+/// The types of the graph.
+async fn types(target: &TargetFlags, graph: &str) -> anyhow::Result<Arc<GraphTypes>> {
+    let document = connect::router(target).await?.topology().await.context("read the types of the graph")?;
+    let topology = Topology::from_document(Arc::new(document)).context("read the types of the graph")?;
+    let found = topology.graph(graph)?;
+    let live = found.live.as_ref().ok_or_else(|| QueryError::LoadedGraph {
+        name: graph.to_owned(),
+        what: "`kith load graph` loads edges into it",
+    })?;
+    Ok(Arc::clone(&live.types))
+}
+
+/// Checks the whole file while a meter runs.
+fn check(rows: &Rows) -> Result<Checked, Failure> {
+    let mut meter = Meter::default();
+    let checked = rows.check(&mut |progress| tell(&mut meter, progress));
+    meter.clear();
+    checked.map_err(|error| told(error.into()))
+}
+
+fn tell(meter: &mut Meter, progress: &ReadProgress) {
+    meter.on(Reading::Graph(LoadProgress::Reading(progress)));
+}
+
+async fn import(
+    target: &TargetFlags,
+    flags: &ImportFlags,
+    types: &GraphTypes,
+    rows: Rows,
+    checked: Option<Checked>,
+) -> anyhow::Result<(FileReport, Done)> {
+    let service = connect::service(target).await?;
+    let checksum = checked.as_ref().map_or("", |checked| &checked.checksum);
+    let subject = Subject { graph: types.identity, kind: flags.kind.clone(), rows: checksum.to_owned() };
+    let (checkpoint, progress) = resume(flags, subject)?;
+    let resumed = progress.done;
+    let writer = Writer {
+        service,
+        graph: flags.graph.clone(),
+        kind: flags.kind.clone(),
+        import: progress.import.clone(),
+        retry_for: flags.retry_for,
+        stop: CancellationToken::new(),
+    };
+    let mut flow = Flow::new(writer, progress, checkpoint, flags.concurrency);
+    flow.total = checked.as_ref().map_or(0, |checked| checked.rows);
+    let dropped = checked.as_ref().map_or(0, |checked| checked.report.errors.total());
+    flow.refused_max = flags.max_errors().saturating_sub(dropped + flow.window.counts().refused);
+    let (sender, receiver) = mpsc::channel(flow.concurrency);
+    let reading = thread::spawn(move || send(&rows, resumed, &sender));
+    let flown = flow.run(receiver).await;
+    let read = reading
+        .join()
+        .map_err(|_| Failure::new(ErrorCode::Internal, "the reading of the file panicked", ""))?;
+    flown?;
+    let (report, read_checksum) = match read {
+        Ok(read) => read,
+        Err(ReadEnd::File(error)) => return Err(told(error.into()).into()),
+        Err(ReadEnd::Stopped) => unreachable!("all rows were wanted"),
+    };
+    if checked.is_some_and(|checked| checked.checksum != read_checksum) {
+        let message = format!("{} changed while it was imported", flags.file().display());
+        return Err(Failure::new(ErrorCode::BadInput, message, "import it again").into());
+    }
+    if let Some(checkpoint) = flow.checkpoint.take() {
+        checkpoint.remove()?;
+    }
+    Ok((report, Done { counts: flow.window.counts(), resumed, refused: flow.refused }))
+}
+
+/// The checkpoint, and where to begin. Without a folder that can be written to, an import goes without a checkpoint.
+fn resume(flags: &ImportFlags, subject: Subject) -> Result<(Option<Checkpoint>, Progress), Failure> {
+    let Some(path) = flags.checkpoint() else { return Ok((None, Progress::begin(subject))) };
+    match Checkpoint::open(&path, &subject, &mut |note| eprintln!("{note}")) {
+        Ok((checkpoint, known)) => Ok((Some(checkpoint), known.unwrap_or_else(|| Progress::begin(subject)))),
+        Err(error) if error.code == ErrorCode::CannotWrite && !flags.names_checkpoint() => {
+            eprintln!(
+                "{error}: an import that is interrupted will start from the first row; --checkpoint names another file"
+            );
+            Ok((None, Progress::begin(subject)))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Sends all rows after the first `skip`; what the file has, and the checksum of all its rows.
+fn send(rows: &Rows, skip: u64, to: &mpsc::Sender<Row>) -> Result<(FileReport, String), ReadEnd> {
+    let (mut index, mut hash) = (0, Sha256::new());
+    let report = rows.read(&mut |_| (), |row| {
+        row.hash_into(&mut hash);
+        index += 1;
+        index <= skip || to.blocking_send(row).is_ok()
+    })?;
+    Ok((report, hex(&hash.finalize())))
+}

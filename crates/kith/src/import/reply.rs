@@ -1,0 +1,133 @@
+//! What an import did, as JSON: field names are a contract (`docs/live-graph.md`).
+
+use super::{flags::ImportFlags, flow::Refused, window::Counts};
+use crate::{
+    publish::Dropped,
+    table::{count, load::dropped, plural},
+};
+use kith_rows::graph::FileReport;
+use serde::Serialize;
+use std::time::Duration;
+
+/// An import that ended, or a file that was only checked.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ImportReply {
+    pub graph: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub file: String,
+    /// Lines of data in the file.
+    pub rows: u64,
+    /// Objects or associations that are new.
+    pub added: u64,
+    /// Objects or associations that existed, and have the data of the file now.
+    pub existed: u64,
+    /// Rows that an interrupted import had done before; they are in the counts.
+    pub resumed: u64,
+    /// Invalid lines that were dropped, by reason.
+    pub dropped: Vec<Dropped>,
+    /// Whether nothing was written.
+    pub dry_run: bool,
+    pub seconds: f64,
+}
+
+/// What an import came to.
+#[derive(Clone, Debug, Default)]
+pub struct Done {
+    pub counts: Counts,
+    pub resumed: u64,
+    pub refused: Refused,
+}
+
+impl ImportReply {
+    /// From what was read and written.
+    pub fn new(flags: &ImportFlags, report: &FileReport, done: &Done, took: Duration) -> Self {
+        let file = flags.file().display().to_string();
+        let mut dropped: Vec<Dropped> = report
+            .errors
+            .by_reason
+            .iter()
+            .map(|(reason, count)| {
+                let first = report.errors.first.iter().filter(|error| error.fault.reason() == *reason);
+                let first_lines = first.map(|error| format!("{file}: {error}")).collect();
+                Dropped { reason: (*reason).to_owned(), count: *count, first_lines }
+            })
+            .collect();
+        if 0 < done.counts.refused {
+            let first_lines = done.refused.first.iter().map(|line| format!("{file}: {line}")).collect();
+            let reason = "refused by the cluster".to_owned();
+            dropped.push(Dropped { reason, count: done.counts.refused, first_lines });
+        }
+        Self {
+            graph: flags.graph.clone(),
+            kind: flags.kind.clone(),
+            file,
+            rows: report.rows,
+            added: done.counts.added,
+            existed: done.counts.existed,
+            resumed: done.resumed,
+            dropped,
+            dry_run: flags.dry_run,
+            seconds: (took.as_secs_f64() * 1e3).round() / 1e3,
+        }
+    }
+
+    /// Dropped lines and why, then one line that sums it up.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        if !self.dropped.is_empty() {
+            text += &dropped("dropped lines", &self.dropped);
+            text += "\n";
+        }
+        let (rows, seconds) = (plural(self.rows, "line"), self.seconds);
+        if self.dry_run {
+            return text + &format!("dry run: {rows} checked, nothing written, {seconds:.1} s\n");
+        }
+        let resumed = match self.resumed {
+            0 => String::new(),
+            resumed => format!(", {} of them before the interruption", count(resumed)),
+        };
+        let (graph, kind) = (&self.graph, &self.kind);
+        let (added, existed) = (count(self.added), count(self.existed));
+        text + &format!(
+            "graph {graph}: {rows} of type {kind:?}{resumed}: {added} added, {existed} existed, {seconds:.1} s\n"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_sums_up_what_was_done() {
+        let reply = ImportReply {
+            graph: "social".to_owned(),
+            kind: "likes".to_owned(),
+            file: "likes.csv".to_owned(),
+            rows: 1_203,
+            added: 1_000,
+            existed: 202,
+            resumed: 0,
+            dropped: vec![Dropped {
+                reason: "negative id".to_owned(),
+                count: 1,
+                first_lines: vec!["likes.csv: line 7: id1 is negative: \"-1,2,3\"".to_owned()],
+            }],
+            dry_run: false,
+            seconds: 1.5,
+        };
+        let expected = "\
+dropped lines  why
+            1  negative id
+  likes.csv: line 7: id1 is negative: \"-1,2,3\"
+
+graph social: 1,203 lines of type \"likes\": 1,000 added, 202 existed, 1.5 s
+";
+        assert_eq!(reply.text(), expected);
+        let resumed = ImportReply { resumed: 700, dropped: Vec::new(), ..reply.clone() };
+        assert!(resumed.text().contains("\"likes\", 700 of them before the interruption: 1,000 added"));
+        let dry = ImportReply { dry_run: true, dropped: Vec::new(), ..reply };
+        assert_eq!(dry.text(), "dry run: 1,203 lines checked, nothing written, 1.5 s\n");
+    }
+}

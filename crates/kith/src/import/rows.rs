@@ -1,0 +1,147 @@
+//! The rows of a file, checked against the types of the graph before anything is written.
+
+use super::flags::{ImportFlags, Target};
+use kith_live::{GraphTypes, TypeId, UnknownType};
+use kith_rows::{
+    ReadError,
+    graph::{
+        AssociationRow, FileError, FileReport, LineFault, ObjectRow, ReadProgress, read_associations,
+        read_objects,
+    },
+};
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+
+/// An object or association to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Row {
+    Object(ObjectRow),
+    Association(AssociationRow),
+}
+
+impl Row {
+    /// Its line in the file.
+    pub fn number(&self) -> u64 {
+        match self {
+            Row::Object(object) => object.number,
+            Row::Association(association) => association.number,
+        }
+    }
+
+    /// Rows with the same key must be written in their order. The two directions of a two-sided association have the same key.
+    pub fn key(&self) -> (u64, u64) {
+        match self {
+            Row::Object(object) => (object.id, object.id),
+            Row::Association(AssociationRow { id1, id2, .. }) => (*id1.min(id2), *id1.max(id2)),
+        }
+    }
+
+    /// Adds all of it to a checksum.
+    pub fn hash_into(&self, hash: &mut Sha256) {
+        let (numbers, data) = match self {
+            Row::Object(ObjectRow { number, id, data }) => ([*number, *id, 0, 0], data),
+            Row::Association(AssociationRow { number, id1, id2, time, data }) => {
+                ([*number, *id1, *id2, *time], data)
+            }
+        };
+        numbers.iter().for_each(|number| hash.update(number.to_le_bytes()));
+        let data = data.as_deref().unwrap_or_default();
+        hash.update((data.len() as u64).to_le_bytes());
+        hash.update(data.as_bytes());
+    }
+}
+
+/// A file of rows of one type.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    flags: ImportFlags,
+    types: Arc<GraphTypes>,
+    kind: TypeId,
+}
+
+/// What a whole file has.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    pub report: FileReport,
+    /// Rows that can be written.
+    pub rows: u64,
+    /// The checksum of those rows.
+    pub checksum: String,
+}
+
+/// Why the reading ended early.
+pub enum ReadEnd {
+    /// The file.
+    File(FileError),
+    /// Nobody wants further rows.
+    Stopped,
+}
+
+impl Rows {
+    /// The rows of the file that the flags name.
+    ///
+    /// # Errors
+    /// [`UnknownType`] if the graph lacks the type.
+    pub fn new(flags: &ImportFlags, types: &Arc<GraphTypes>) -> Result<Self, UnknownType> {
+        let kind = match flags.target() {
+            Target::Objects => types.object_named(&flags.kind)?.0,
+            Target::Associations => types.association_named(&flags.kind)?.0,
+        };
+        Ok(Self { flags: flags.clone(), types: Arc::clone(types), kind })
+    }
+
+    /// Reads and checks all of the file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or has more invalid lines than allowed.
+    pub fn check(&self, progress: &mut dyn FnMut(&ReadProgress)) -> Result<Checked, FileError> {
+        let (mut rows, mut hash) = (0, Sha256::new());
+        let read = self.read(progress, |row| {
+            rows += 1;
+            row.hash_into(&mut hash);
+            true
+        });
+        match read {
+            Ok(report) => Ok(Checked { report, rows, checksum: hex(&hash.finalize()) }),
+            Err(ReadEnd::File(error)) => Err(error),
+            Err(ReadEnd::Stopped) => unreachable!("every row is wanted"),
+        }
+    }
+
+    /// Calls `each` for every row whose fields fit the type, until it answers `false`.
+    ///
+    /// # Errors
+    /// [`ReadEnd`].
+    pub fn read(
+        &self,
+        progress: &mut dyn FnMut(&ReadProgress),
+        mut each: impl FnMut(Row) -> bool,
+    ) -> Result<FileReport, ReadEnd> {
+        let (path, options, columns) = (self.flags.file(), self.flags.files(), &self.flags.columns);
+        let fits = |data: &Option<String>| match self.types.encode(self.kind, data.as_deref()) {
+            Ok(_) => Ok(()),
+            Err(fault) => Err(LineFault::Fields(fault.to_string())),
+        };
+        let mut hand = |fits: Result<(), LineFault>, row: Row| match fits {
+            Ok(()) if !each(row) => Err(()),
+            fits => Ok(fits),
+        };
+        let read = match self.flags.target() {
+            Target::Objects => read_objects(path, &options, columns, progress, |object| {
+                hand(fits(&object.data), Row::Object(object))
+            }),
+            Target::Associations => read_associations(path, &options, columns, progress, |association| {
+                hand(fits(&association.data), Row::Association(association))
+            }),
+        };
+        read.map_err(|error| match error {
+            ReadError::Input(error) => ReadEnd::File(error),
+            ReadError::Caller(()) => ReadEnd::Stopped,
+        })
+    }
+}
+
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,197 @@
+//! Writes one row, however often it takes.
+
+use super::{
+    rows::{Row, hex},
+    window::Outcome,
+};
+use futures::future::BoxFuture;
+use kith_client::{QueryError, QueryOptions, Service};
+use kith_live::{Conditions, Mutation, ObjectAnswer, Write, WriteId};
+use kith_ops::{GraphAnswer, GraphQuery, Operand};
+use kith_rows::graph::{AssociationRow, ObjectRow};
+use kith_types::{ErrorClass, ErrorCode, Workflow};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio_util::sync::CancellationToken;
+
+/// How long an attempt may take. While a leader moves, it waits that long for the next one.
+const DEADLINE: Duration = Duration::from_secs(10);
+/// The pause after a first failure; after each further one it doubles.
+const PAUSE_FIRST: Duration = Duration::from_millis(50);
+/// The longest pause.
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// Writes the rows of one import.
+pub struct Writer {
+    pub service: Arc<dyn Service>,
+    pub graph: String,
+    /// The type of the rows.
+    pub kind: String,
+    /// Names the import. The names of writes are derived from it and from their rows, so that repeating a write after its answer
+    /// was lost, or after the import was interrupted, has no effect.
+    pub import: String,
+    /// How long to repeat a write that fails because of an outage.
+    pub retry_for: Duration,
+    /// When it is cancelled, nothing is repeated any more.
+    pub stop: CancellationToken,
+}
+
+/// What became of a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Done(Outcome),
+    /// It cannot be written, for this reason.
+    Refused(String),
+}
+
+impl Writer {
+    /// Writes a row.
+    ///
+    /// # Errors
+    /// If the cluster does not take writes: the row may be written later. After `outcome_unknown` it may have been written.
+    pub async fn write(&self, row: &Row) -> Result<Fate, QueryError> {
+        let fate = match row {
+            Row::Object(object) => self.object(row, object).await,
+            Row::Association(association) => self.association(row, association).await,
+        };
+        match fate {
+            Err(error) if concerns_row(error.code()) => Ok(Fate::Refused(error.to_string())),
+            fate => fate,
+        }
+    }
+
+    async fn association(&self, row: &Row, it: &AssociationRow) -> Result<Fate, QueryError> {
+        let (kind, data) = (self.kind.clone(), it.data.clone());
+        let add = Mutation::AddAssociation { id1: it.id1, kind, id2: it.id2, time: Some(it.time), data };
+        let existed = self.send(row, add).await?;
+        Ok(Fate::Done(if existed { Outcome::Existed } else { Outcome::Added }))
+    }
+
+    /// Adds an object. If it exists, it gets the fields of the row, unless it has them.
+    async fn object(&self, row: &Row, ObjectRow { id, data, .. }: &ObjectRow) -> Result<Fate, QueryError> {
+        let add =
+            Mutation::AddObject { kind: self.kind.clone(), data: data.clone(), id: Some(*id), near: None };
+        match self.send(row, add).await {
+            Ok(_) => return Ok(Fate::Done(Outcome::Added)),
+            Err(error) if error.code() == ErrorCode::ObjectExists => {}
+            Err(error) => return Err(error),
+        }
+        let deleted = || Ok(Fate::Refused(format!("object {id} was deleted while it was imported")));
+        let Some(found) = self.find(*id).await? else { return deleted() };
+        if found.kind != self.kind {
+            return Ok(Fate::Refused(format!("object {id} exists already, as type {:?}", found.kind)));
+        }
+        match data {
+            Some(data) if !has(&found.data, data) => {
+                let existed = self.send(row, Mutation::UpdateObject { id: *id, data: data.clone() }).await?;
+                if existed { Ok(Fate::Done(Outcome::Existed)) } else { deleted() }
+            }
+            _ => Ok(Fate::Done(Outcome::Existed)),
+        }
+    }
+
+    /// Sends a write until its outcome is known; whether what it names existed before.
+    async fn send(&self, row: &Row, mutation: Mutation) -> Result<bool, QueryError> {
+        let write_id = Some(self.name(row, &mutation));
+        let write = Write { mutation, conditions: Conditions::default(), write_id };
+        let options = QueryOptions { deadline: Some(DEADLINE), ..QueryOptions::default() };
+        let written = self.repeated(|| self.service.write(&self.graph, &write, &options)).await?;
+        Ok(written.done.existed)
+    }
+
+    /// The object as it is stored now.
+    async fn find(&self, id: u64) -> Result<Option<ObjectAnswer>, QueryError> {
+        let operand = Operand::Objects { ids: vec![id], is_single: true };
+        let query = GraphQuery { operand, edge_type: None, direction: None, workflow: Workflow::Interactive };
+        let options = QueryOptions { deadline: Some(DEADLINE), critical: true, ..QueryOptions::default() };
+        match self.repeated(|| self.service.query(&self.graph, &query, &options)).await?.answer {
+            GraphAnswer::Object(object) => Ok(object),
+            other => Err(QueryError::Internal { detail: format!("an object was answered by {other:?}") }),
+        }
+    }
+
+    /// Asks until it succeeds, fails for a reason that does not pass, or has failed for too long.
+    async fn repeated<'s, T>(
+        &'s self,
+        ask: impl Fn() -> BoxFuture<'s, Result<T, QueryError>>,
+    ) -> Result<T, QueryError> {
+        let (started, mut pause) = (Instant::now(), PAUSE_FIRST);
+        loop {
+            let error = match ask().await {
+                Err(error) if may_pass(error.code()) => error,
+                ended => return ended,
+            };
+            if self.retry_for <= started.elapsed() + pause {
+                return Err(error);
+            }
+            let is_stopped = self.stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none();
+            if is_stopped {
+                return Err(error);
+            }
+            pause = PAUSE_MAX.min(pause * 2);
+        }
+    }
+
+    /// The name of a write.
+    fn name(&self, row: &Row, mutation: &Mutation) -> WriteId {
+        let mut hash = Sha256::new();
+        hash.update(self.import.as_bytes());
+        hash.update(mutation.name().as_bytes());
+        row.hash_into(&mut hash);
+        let name = format!("import-{}", &hex(&hash.finalize())[..40]);
+        name.parse().expect("letters, digits and a hyphen")
+    }
+}
+
+/// Whether an object has all fields of `wanted` with the same values. Both are JSON objects.
+fn has(object: &str, wanted: &str) -> bool {
+    let parse = |text: &str| serde_json::from_str::<Map<String, Value>>(text).ok();
+    let (Some(object), Some(wanted)) = (parse(object), parse(wanted)) else { return false };
+    wanted.iter().all(|(name, value)| object.get(name) == Some(value))
+}
+
+/// Whether the write fails because of its row: another row may succeed.
+fn concerns_row(code: ErrorCode) -> bool {
+    matches!(code, ErrorCode::BadRequest | ErrorCode::BadFields | ErrorCode::TooLarge)
+}
+
+/// Whether an error may pass: an outage, a change of leaders, too much load, or a write whose answer was lost.
+fn may_pass(code: ErrorCode) -> bool {
+    match code.class() {
+        ErrorClass::Unavailable | ErrorClass::DeadlineExceeded | ErrorClass::Aborted => true,
+        ErrorClass::ResourceExhausted => code != ErrorCode::DatabaseFull,
+        _ => code == ErrorCode::OutcomeUnknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_has_what_is_wanted_of_it() {
+        let object = r#"{"name":"Ada","born":null,"tags":["a"]}"#;
+        for wanted in ["{}", r#"{"name":"Ada"}"#, r#"{"tags":["a"],"born":null}"#] {
+            assert!(has(object, wanted), "{wanted}");
+        }
+        for wanted in [r#"{"name":"Bob"}"#, r#"{"born":0}"#, r#"{"tags":[]}"#, r#"{"age":null}"#, "1"] {
+            assert!(!has(object, wanted), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn outages_pass_and_errors_of_rows_do_not() {
+        for code in ["not_leader", "overloaded", "database_unavailable", "unreachable", "outcome_unknown"] {
+            assert!(may_pass(ErrorCode::of_name(code)), "{code}");
+        }
+        for code in
+            ["bad_fields", "object_exists", "permission_denied", "database_full", "unknown_type", "internal"]
+        {
+            assert!(!may_pass(ErrorCode::of_name(code)), "{code}");
+        }
+    }
+}
