@@ -1,4 +1,4 @@
-//! Looks at what one node holds, for administration: schemas, places of keys, all records, damage.
+//! Looks at what one node holds, for administration: schemas, places of keys, all records or rows, damage.
 //!
 //! Nothing here retries or chooses a node: whoever asks wants this node's own word.
 
@@ -72,6 +72,15 @@ impl Inspector {
     ) -> Result<Streaming<v1::VerifyProgress>, QueryError> {
         let mut client = self.client.clone();
         self.within(client.verify(request)).await
+    }
+
+    /// A page of the rows of a live graph.
+    ///
+    /// # Errors
+    /// If the node does not hold the partition, the database does not answer, or the node does not.
+    pub async fn scan(&self, request: v1::ScanRequest) -> Result<v1::ScanReply, QueryError> {
+        let mut client = self.client.clone();
+        self.within(client.scan(request)).await
     }
 
     /// What a status that came in a stream means.

@@ -1,9 +1,10 @@
-//! What a node tells of what it holds: schemas, places of keys, all records of a partition, damage.
+//! What a node tells of what it holds: schemas, places of keys, all records or rows of a partition, damage.
 
 use super::{
     copies,
     export::Pieces,
     held::{HeldStores, VersionReader},
+    live::LiveGraphs,
     named::{seen, unknown_version, version_named},
     quota::NodeQuotas,
     verify::{Depth, verify},
@@ -27,6 +28,7 @@ pub(super) struct InspectService {
     pub held: Arc<HeldStores>,
     pub topology: TopologyReceiver,
     pub quotas: Arc<NodeQuotas>,
+    pub live: Arc<LiveGraphs>,
     /// Whose turn it is to look at what the object store has: one at a time.
     pub turns: Arc<Semaphore>,
 }
@@ -83,6 +85,10 @@ impl v1::inspect_server::Inspect for InspectService {
         // Short enough for the connection's own task: one key.
         let place = self.place_of(&reader, &key).map_err(|error| refused(self.node, &error))?;
         Ok(Response::new(place))
+    }
+
+    async fn scan(&self, request: Request<v1::ScanRequest>) -> Result<Response<v1::ScanReply>, Status> {
+        Ok(Response::new(self.live.scan(&request.into_inner()).await?))
     }
 
     type RecordsStream = BoxStream<'static, Result<v1::RecordsPiece, Status>>;

@@ -272,7 +272,7 @@ fn answer(
     options: &NodeOptions,
     stop: CancellationToken,
 ) -> TaskTracker {
-    let Evaluator { node, held, topology, quotas, .. } = &**evaluator;
+    let Evaluator { node, held, topology, quotas, live, .. } = &**evaluator;
     let moves = moves::Moves { node: *node, held: Arc::clone(held), topology: topology.clone() };
     let preparer = prepare::Preparer {
         node: *node,
@@ -286,6 +286,7 @@ fn answer(
         held: Arc::clone(held),
         topology: topology.clone(),
         quotas: Arc::clone(quotas),
+        live: Arc::clone(live),
         turns: Arc::new(tokio::sync::Semaphore::new(1)),
     };
     let node = NodeServer::from_arc(Arc::clone(&service))

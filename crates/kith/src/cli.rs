@@ -6,6 +6,7 @@ use crate::{
     compute::{self, AggregateFlags, ComputeFlags},
     connect::{SecurityFlags, TargetFlags},
     explain::{self, ExplainCommand},
+    export::{self, ExportFlags},
     failure::{Exit, Failure},
     graph::{self, GraphCommand},
     import::{self, ImportFlags},
@@ -83,6 +84,8 @@ pub enum Command {
     /// The file is CSV or TSV, JSON lines, Parquet or Arrow IPC: plain, .gz or .zst. Rows that exist are overwritten, so that
     /// repeating an import does no harm. The same command continues an import that was interrupted.
     Import(Box<ImportFlags>),
+    /// Print the objects or associations of a live graph in the form that `kith import` reads
+    Export(ExportFlags),
     /// Manage stores and their versions
     #[command(subcommand)]
     Store(Box<store::StoreCommand>),
@@ -136,6 +139,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Aggregate(flags) => block_on(compute::aggregate(&target, output, *flags)),
         Command::Run(flags) => block_on(run::run(&target, flags)),
         Command::Load(command) => block_on(load::run(&target, output, command)),
+        Command::Export(flags) => block_on(export::run(&target, output, flags)),
         Command::Import(flags) => block_on(import::run(&target, output, *flags)),
         Command::Store(command) => block_on(store::run(&target, output, *command)),
         Command::Schema(command) => block_on(schema::run(&target, output, command)),
@@ -193,6 +197,7 @@ fn asks(command: &Command) -> bool {
         }
         Command::Graph(_)
         | Command::Load(_)
+        | Command::Export(_)
         | Command::Store(_)
         | Command::Schema(_)
         | Command::Cluster(_)

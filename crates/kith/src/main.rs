@@ -6,6 +6,7 @@ mod cli;
 mod cluster;
 mod compute;
 mod explain;
+mod export;
 mod flag_error;
 #[cfg(test)]
 mod golden;
@@ -13,6 +14,7 @@ mod graph;
 mod import;
 mod load;
 mod order;
+mod out;
 mod publish;
 mod read;
 mod reply;

@@ -12,6 +12,7 @@ mod lead;
 mod message;
 mod read;
 mod registry;
+mod scan;
 mod tail;
 mod trim;
 

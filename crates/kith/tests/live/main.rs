@@ -7,6 +7,8 @@ mod bad_input;
 mod faults;
 mod handover;
 mod history;
+mod import;
+mod ldbc;
 #[path = "../../../kith-database/tests/support/mariadb.rs"]
 mod mariadb;
 mod model;

@@ -83,6 +83,11 @@ impl Site {
         site
     }
 
+    /// A cluster without a graph.
+    pub fn start_empty(arguments: &[&str]) -> Self {
+        Self::without_graph(arguments, None)
+    }
+
     fn without_graph(arguments: &[&str], server: Option<MariaDb>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         Self { cluster: Cluster::start(arguments), folder, server: server.map(Mutex::new) }

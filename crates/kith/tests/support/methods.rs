@@ -99,7 +99,8 @@ fn needs(method: &str) -> Needs {
         "Graph/Query" | "Graph/QueryStream" | "Graph/Explain" => Needs::Read,
         "Store/MultiGet" | "Store/MultiGetStream" | "Store/Schema" => Needs::Read,
         "Store/Compute" | "Store/ComputeStream" | "Store/Aggregate" => Needs::Read,
-        "Inspect/Schema" | "Inspect/Place" | "Inspect/Records" | "Inspect/Verify" => Needs::Read,
+        "Inspect/Schema" | "Inspect/Place" | "Inspect/Records" => Needs::Read,
+        "Inspect/Verify" | "Inspect/Scan" => Needs::Read,
         "Cluster/PushStore" | "Graph/Write" | "Node/Write" => Needs::Write,
         "Node/Prepare" | "Node/ReadObject" | "Node/Copy" | "Node/Release" | "Node/FetchRate" => {
             Needs::Cluster

@@ -233,7 +233,8 @@ fn short(value: &Value) -> String {
     value.to_string().chars().take(300).collect()
 }
 
-fn lines(file: &Path) -> impl Iterator<Item = String> + use<> {
+/// The lines of a gzip file.
+pub fn lines(file: &Path) -> impl Iterator<Item = String> + use<> {
     let open = File::open(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     BufReader::new(MultiGzDecoder::new(open)).lines().map(|line| line.expect("the file is whole"))
 }

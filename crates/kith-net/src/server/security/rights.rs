@@ -44,7 +44,8 @@ pub(super) fn rule(path: &str) -> Rule {
         | "/kith.v1.Inspect/Schema"
         | "/kith.v1.Inspect/Place"
         | "/kith.v1.Inspect/Records"
-        | "/kith.v1.Inspect/Verify" => Rule::OfMessage(|message| named(Right::Read, message)),
+        | "/kith.v1.Inspect/Verify"
+        | "/kith.v1.Inspect/Scan" => Rule::OfMessage(|message| named(Right::Read, message)),
         "/kith.v1.Graph/Write" | "/kith.v1.Node/Write" => {
             Rule::OfMessage(|message| named(Right::Write, message))
         }

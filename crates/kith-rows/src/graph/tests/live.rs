@@ -68,7 +68,7 @@ fn columns_that_are_needed_must_be_there() {
     assert_eq!(message(&folder, &error), "two has no column 3 for time (its columns: 1, 2)");
     let named = folder.file("named", "id1,id2,time\n1,2,3\n");
     let error = associations(&named, "id1 id2 time data", 0).unwrap_err();
-    assert!(message(&folder, &error).starts_with("named has no column data for data"), "{error}");
+    assert!(message(&folder, &error).starts_with("named has no column \"data\" for data"), "{error}");
 }
 
 #[test]

@@ -5,13 +5,14 @@
 
 use super::{
     replicas::{Replica, Replicas},
-    sink::{ExportFormat, Out, Sink, Total},
+    sink::{ExportFormat, Sink, Total},
     throttle::Throttle,
 };
 use crate::{
     connect::{self, TargetFlags},
     failure::{Exit, Failure},
     names::{rate, store_name},
+    out::Out,
     output::{self, Format},
     table,
 };

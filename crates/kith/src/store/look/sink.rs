@@ -1,15 +1,13 @@
-//! Where an export writes records, and in which form: JSON lines or Parquet, standard output or a file that appears whole.
+//! In which form an export writes records: JSON lines or Parquet.
 
 use super::lines::{Lines, odd};
-use crate::failure::Failure;
+use crate::out::{Out, Writer, closed_or, unwritable};
 use clap::ValueEnum;
 use kith_rows::{ParquetRows, RowOptions, ValueShape, WriteRowsError};
-use kith_types::ErrorCode;
 use kith_wire::v1;
 use serde::Serialize;
 use std::{
-    fs::{self, File},
-    io::{self, BufWriter, Write},
+    io::{self, Write},
     path::{Path, PathBuf},
 };
 
@@ -40,8 +38,6 @@ impl Total {
     }
 }
 
-type Writer = Box<dyn Write + Send>;
-
 /// Where records go, in which form.
 pub enum Sink {
     Lines { lines: Lines, text: Vec<u8>, writer: Writer, path: PathBuf },
@@ -54,7 +50,7 @@ impl Sink {
     /// # Errors
     /// If it cannot be written.
     pub fn new(format: ExportFormat, rows: &RowOptions, out: &Out) -> anyhow::Result<Self> {
-        let (path, writer) = (out.path.clone(), out.writer()?);
+        let (path, writer) = (out.path().to_owned(), out.writer()?);
         if format == ExportFormat::Parquet {
             let rows = ParquetRows::new(writer, rows).map_err(|error| told(&path, error))?;
             return Ok(Sink::Parquet { rows: Box::new(rows), path });
@@ -106,68 +102,9 @@ impl Sink {
     }
 }
 
-/// A reader that went away is no failure of ours: the caller ends in silence.
-fn closed_or(path: &Path, error: io::Error) -> anyhow::Error {
-    match error.kind() {
-        io::ErrorKind::BrokenPipe => error.into(),
-        _ => unwritable(path, &error).into(),
-    }
-}
-
 fn told(path: &Path, error: WriteRowsError) -> anyhow::Error {
     match error {
         WriteRowsError::Parquet(error) => unwritable(path, &io::Error::other(error)).into(),
         error => odd(&error.to_string()).into(),
     }
-}
-
-/// Standard output, or a file that gets its name when it is whole.
-pub struct Out {
-    path: PathBuf,
-    /// `None`: standard output.
-    partial: Option<PathBuf>,
-}
-
-impl Out {
-    /// The file at a path; `-` is standard output.
-    pub fn open(path: &Path) -> Self {
-        if path.as_os_str() == "-" {
-            return Self { path: path.to_owned(), partial: None };
-        }
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(".partial");
-        Self { path: path.to_owned(), partial: Some(path.with_file_name(name)) }
-    }
-
-    fn writer(&self) -> Result<Writer, Failure> {
-        let Some(partial) = &self.partial else { return Ok(Box::new(io::stdout())) };
-        let file = File::create(partial).map_err(|error| unwritable(partial, &error))?;
-        Ok(Box::new(BufWriter::new(file)))
-    }
-
-    /// Gives the file its name.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn finish(self) -> Result<(), Failure> {
-        let Some(partial) = self.partial else { return Ok(()) };
-        let synced = File::open(&partial).and_then(|file| file.sync_all());
-        let named = synced.and_then(|()| fs::rename(&partial, &self.path));
-        named.map_err(|error| {
-            let _ = fs::remove_file(&partial);
-            unwritable(&self.path, &error)
-        })
-    }
-
-    /// Removes what is not whole, so that nobody takes it for an export.
-    pub fn give_up(self) {
-        if let Some(partial) = self.partial {
-            let _ = fs::remove_file(partial);
-        }
-    }
-}
-
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    let message = format!("cannot write {}: {error}", path.display());
-    Failure::new(ErrorCode::OutputUnwritable, message, "check the path, its permissions and the free space")
 }

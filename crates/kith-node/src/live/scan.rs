@@ -1,0 +1,148 @@
+//! Pages of all rows of a partition, for exports: read from the database, never from memory.
+//!
+//! A page consists of the rows as they are in the database when it is read. Keys are visited in ascending order, so a row that
+//! exists from the first page to the last is in exactly one page. A row that is written meanwhile may be in one or in none.
+
+use super::{
+    errors::LiveError,
+    graph::LiveGraph,
+    lead::{place_of, point_of},
+    registry::LiveGraphs,
+};
+use kith_live::{AssociationKey, GraphTypes, Inverse, ListKey, TypeId};
+use kith_types::{ErrorCode, LogPoint, PartitionId};
+use kith_wire::v1;
+use tonic::Status;
+
+/// Objects that are read at once: they may have 1 MiB each.
+const OBJECTS_READ: u32 = 64;
+/// Associations that are read at once: they may have 64 KiB each.
+const ASSOCIATIONS_READ: u32 = 1_024;
+/// A page ends when its rows have so many bytes …
+const PAGE_BYTES: usize = 1 << 20;
+/// … or when so many rows have been read, most of which may be of other types.
+const PAGE_ROWS: usize = 16 << 10;
+
+/// The key of a row.
+#[derive(Clone, Copy, Debug)]
+enum Key {
+    Object(u64),
+    Association(AssociationKey),
+}
+
+/// Rows that were read at once.
+struct Part {
+    at: LogPoint,
+    /// The key of each row, and the row if it is to be in the page.
+    rows: Vec<(Key, Option<v1::ScanRow>)>,
+    /// Whether these are the last rows.
+    is_last: bool,
+}
+
+impl LiveGraphs {
+    /// A page of the rows of one type.
+    ///
+    /// # Errors
+    /// As the caller is to be told.
+    pub async fn scan(&self, request: &v1::ScanRequest) -> Result<v1::ScanReply, Status> {
+        let graph = self.get(&request.graph).ok_or_else(|| {
+            let message = format!("this node has not opened the live graph {:?}", request.graph);
+            kith_wire::status(ErrorCode::Unavailable, message, "ask another replica, or ask again")
+        })?;
+        graph.scan(request).await.map_err(|error| error.to_status())
+    }
+}
+
+impl LiveGraph {
+    async fn scan(&self, request: &v1::ScanRequest) -> Result<v1::ScanReply, LiveError> {
+        let partition = PartitionId(request.partition);
+        if !self.partitions.read().contains_key(&partition) {
+            return Err(LiveError::NotOwner(partition));
+        }
+        let types = self.types();
+        let kind = match request.objects {
+            true => types.object_named(&request.r#type)?.0,
+            false => types.association_named(&request.r#type)?.0,
+        };
+        let mut reply = v1::ScanReply { next: request.after, ..Default::default() };
+        let (mut bytes, mut seen) = (0, 0);
+        loop {
+            let part = match request.objects {
+                true => self.objects_after(&types, (partition, kind), reply.next).await?,
+                false => self.associations_after(&types, (partition, kind), reply.next).await?,
+            };
+            let before = reply.at.map(point_of).unwrap_or_default();
+            if part.at.term < before.term || part.at.position < before.position {
+                return Err(LiveError::HistoryLost);
+            }
+            reply.at = Some(place_of(part.at));
+            for (key, row) in part.rows {
+                seen += 1;
+                reply.next = Some(key.to_wire());
+                if let Some(row) = row {
+                    bytes += size_of::<v1::ScanRow>() + row.data.len();
+                    reply.rows.push(row);
+                }
+                // The rest is read again for the next page.
+                if PAGE_BYTES <= bytes || PAGE_ROWS <= seen {
+                    return Ok(reply);
+                }
+            }
+            if part.is_last {
+                reply.next = None;
+                return Ok(reply);
+            }
+        }
+    }
+
+    async fn objects_after(
+        &self,
+        types: &GraphTypes,
+        (partition, kind): (PartitionId, TypeId),
+        after: Option<v1::ScanPlace>,
+    ) -> Result<Part, LiveError> {
+        let page = self.database.scan_objects(partition, after.map(|place| place.id), OBJECTS_READ).await?;
+        let is_last = page.objects.len() < OBJECTS_READ as usize;
+        let row = |object: kith_live::Object| {
+            let data = (object.kind == kind).then(|| types.decode(kind, &object.data)).transpose()?;
+            let row = data.map(|data| v1::ScanRow { id: object.id, data, ..Default::default() });
+            Ok((Key::Object(object.id), row))
+        };
+        let rows = page.objects.into_iter().map(row).collect::<Result<_, LiveError>>()?;
+        Ok(Part { at: page.at, rows, is_last })
+    }
+
+    async fn associations_after(
+        &self,
+        types: &GraphTypes,
+        (partition, kind): (PartitionId, TypeId),
+        after: Option<v1::ScanPlace>,
+    ) -> Result<Part, LiveError> {
+        let after = after.map(|place| {
+            let kind = TypeId(u16::try_from(place.r#type).unwrap_or(u16::MAX));
+            ListKey { id1: place.id, kind }.to(place.id2)
+        });
+        let page = self.database.scan_associations(partition, after, ASSOCIATIONS_READ).await?;
+        let is_last = page.associations.len() < ASSOCIATIONS_READ as usize;
+        let symmetric = types.associations.get(&kind).is_some_and(|it| it.inverse == Inverse::Symmetric);
+        let row = |(list, it): (ListKey, kith_live::Association)| {
+            let is_wanted = list.kind == kind && !(symmetric && it.id2 < list.id1);
+            let data = is_wanted.then(|| types.decode(kind, &it.data)).transpose()?;
+            let row = data.map(|data| v1::ScanRow { id: list.id1, id2: it.id2, time: it.time, data });
+            Ok((Key::Association(list.to(it.id2)), row))
+        };
+        let rows = page.associations.into_iter().map(row).collect::<Result<_, LiveError>>()?;
+        Ok(Part { at: page.at, rows, is_last })
+    }
+}
+
+impl Key {
+    fn to_wire(self) -> v1::ScanPlace {
+        match self {
+            Key::Object(id) => v1::ScanPlace { id, ..Default::default() },
+            Key::Association(AssociationKey { list, id2 }) => {
+                v1::ScanPlace { id: list.id1, r#type: list.kind.0.into(), id2 }
+            }
+        }
+    }
+}
