@@ -2,6 +2,7 @@
 
 use crate::{
     admin::Admin,
+    live::status::{self as live, Told},
     own_status, shape,
     versions::{last_push, observed},
 };
@@ -27,7 +28,7 @@ impl Admin {
         if own {
             return v1::ClusterStatus { counters: told, revision, metadata_age_ms, ..Default::default() };
         }
-        let nodes = self.node_statuses(&topology, counters).await;
+        let (nodes, told_live) = self.node_statuses(&topology, counters).await;
         let is_away =
             |node: &&v1::NodeStatus| !node.spare && ["down", "unregistered"].contains(&node.state.as_str());
         let nodes_down: Vec<u32> = nodes.iter().filter(is_away).map(|node| node.node).collect();
@@ -43,11 +44,17 @@ impl Admin {
             metadata_age_ms,
             stores: self.store_statuses().await,
             groups: shape::groups(&topology, &nodes_down),
+            live_graphs: live::graphs(&topology, &told_live),
+            databases: self.live.database_statuses(&topology.databases, NODE_PATIENCE).await,
         }
     }
 
-    /// The status of every listed node, and of the spares that live.
-    async fn node_statuses(&self, topology: &TopologyDocument, counters: bool) -> Vec<v1::NodeStatus> {
+    /// The status of every listed node, and of the spares that live; what those that are up tell of live graphs.
+    async fn node_statuses(
+        &self,
+        topology: &TopologyDocument,
+        counters: bool,
+    ) -> (Vec<v1::NodeStatus>, Told) {
         let groups = topology.cluster.groups.iter();
         let listed: Vec<(Option<u32>, u32)> =
             groups.flat_map(|group| group.nodes.iter().map(|&node| (Some(group.group), node))).collect();
@@ -55,10 +62,12 @@ impl Admin {
         let spares = topology.nodes.iter().map(|known| known.node).filter(is_spare).map(|node| (None, node));
         let nodes = listed.iter().copied().chain(spares);
         let nodes = nodes.map(|(group, node)| self.node_status(topology, group, node, counters));
-        let mut nodes = futures::future::join_all(nodes).await;
+        let told = futures::future::join_all(nodes).await;
+        let live = told.iter().filter_map(|(status, live)| Some((status.node, live.clone()?))).collect();
+        let mut nodes: Vec<v1::NodeStatus> = told.into_iter().map(|(status, _)| status).collect();
         // A node that was removed and ended is nobody's business any more.
         nodes.retain(|node| !node.spare || node.state != "down");
-        nodes
+        (nodes, live)
     }
 
     async fn node_status(
@@ -67,7 +76,7 @@ impl Admin {
         group: Option<u32>,
         node: u32,
         counters: bool,
-    ) -> v1::NodeStatus {
+    ) -> (v1::NodeStatus, Option<Vec<v1::AppliedLogs>>) {
         let document: Option<&NodeDocument> = topology.nodes.iter().find(|document| document.node == node);
         let listed = topology.cluster.listed.iter().find(|listed| listed.node == node);
         let zone = listed.map(|listed| &listed.zone).filter(|zone| !zone.is_empty());
@@ -83,12 +92,16 @@ impl Admin {
             state: "unregistered".to_owned(),
             ..Default::default()
         };
-        if document.is_some() { self.asked(status, counters).await } else { status }
+        if document.is_some() { self.asked(status, counters).await } else { (status, None) }
     }
 
-    /// Adds what a node says about itself.
-    async fn asked(&self, mut status: v1::NodeStatus, counters: bool) -> v1::NodeStatus {
-        let request = v1::PingRequest { counters, disk: true, ..Default::default() };
+    /// Adds what a node says about itself; what it tells of live graphs, if it is up.
+    async fn asked(
+        &self,
+        mut status: v1::NodeStatus,
+        counters: bool,
+    ) -> (v1::NodeStatus, Option<Vec<v1::AppliedLogs>>) {
+        let request = v1::PingRequest { counters, disk: true, live: true, ..Default::default() };
         let ping = self.view.ping(&status.addr, request);
         match tokio::time::timeout(NODE_PATIENCE, ping).await {
             Ok(Ok(reply)) => {
@@ -101,10 +114,13 @@ impl Admin {
                 status.fetch_held_back = reply.fetch_held_back;
                 status.counters = reply.counters;
                 status.disk_free = reply.disk_free;
+                (status, Some(reply.live))
             }
-            _ => status.state = "down".to_owned(),
+            _ => {
+                status.state = "down".to_owned();
+                (status, None)
+            }
         }
-        status
     }
 
     async fn router_status(&self, router: &RouterDocument) -> v1::RouterStatus {

@@ -29,7 +29,7 @@ pub(super) struct NodeService {
 
 impl NodeService {
     fn ping(&self, request: &v1::PingRequest) -> Result<v1::PingReply, Status> {
-        let Evaluator { node, held, load, topology, doctor, reads, .. } = &*self.evaluator;
+        let Evaluator { node, held, load, topology, doctor, reads, live, .. } = &*self.evaluator;
         if load.is_leaving() {
             let message = format!("node {node} is about to end");
             return Err(kith_wire::status(ErrorCode::Leaving, message, "ask another replica"));
@@ -50,6 +50,7 @@ impl NodeService {
             fetch_held_back: held.fetches().state().held_back.map_or(0, NonZeroU64::get),
             counters: request.counters.then(|| load.counters()),
             disk_free: request.disk.then(|| disk::free(held.folder())).flatten(),
+            live: if request.live { live.applied_logs() } else { Vec::new() },
         })
     }
 }

@@ -8,7 +8,7 @@ mod table;
 mod view;
 
 use rates::Rates;
-use view::{NodeView, RouterView, View};
+use view::{DatabaseView, LiveGraphView, LiveNodeView, NodeView, RouterView, View};
 
 use anyhow::Context;
 use clap::Args;

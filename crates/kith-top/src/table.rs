@@ -1,6 +1,6 @@
 //! What a cluster does, for people.
 
-use crate::{NodeView, Rates, RouterView, View};
+use crate::{DatabaseView, LiveGraphView, LiveNodeView, NodeView, Rates, RouterView, View};
 use kith_terminal::table::{Side, count, micros, plural, table};
 
 const RATES: [(&str, Side); 11] = [
@@ -17,7 +17,7 @@ const RATES: [(&str, Side); 11] = [
     ("failed/s", Side::Right),
 ];
 
-/// The cluster and its groups, then nodes, then routers.
+/// The cluster and its groups, then nodes, routers, live graphs and databases.
 pub fn render(view: &View) -> String {
     let all = view.nodes.iter().filter(|node| node.group.is_some());
     let up = all.clone().filter(|node| node.state == "up").count();
@@ -29,7 +29,9 @@ pub fn render(view: &View) -> String {
         plural(view.routers.len() as u64, "router"),
         view.interval_s
     );
-    format!("{head}\n\n{}\n{}\n{}", groups(view), nodes(&view.nodes), routers(&view.routers))
+    let (live_graphs, databases) = (live_graphs(&view.live_graphs), databases(&view.databases));
+    let (groups, nodes, routers) = (groups(view), nodes(&view.nodes), routers(&view.routers));
+    format!("{head}\n\n{groups}\n{nodes}\n{routers}{live_graphs}{databases}")
 }
 
 /// The whole cluster, then each group.
@@ -80,6 +82,56 @@ fn routers(routers: &[RouterView]) -> String {
         ]
     });
     table(&columns, rows)
+}
+
+/// For each live graph a line for all, then one for each node.
+fn live_graphs(graphs: &[LiveGraphView]) -> String {
+    if graphs.is_empty() {
+        return String::new();
+    }
+    let columns = [
+        ("live graph", Side::Left),
+        ("node", Side::Right),
+        ("changes/s", Side::Right),
+        ("position", Side::Right),
+        ("no leader", Side::Right),
+        ("leads", Side::Right),
+        ("follows", Side::Right),
+        ("behind", Side::Right),
+        ("at most", Side::Right),
+    ];
+    let rows = graphs.iter().flat_map(|graph| {
+        let sum = |number: fn(&LiveNodeView) -> u64| graph.nodes.iter().map(number).sum::<u64>();
+        let behind_max = graph.nodes.iter().map(|node| node.behind_max).max().unwrap_or_default();
+        let all = vec![
+            graph.graph.clone(),
+            "all".to_owned(),
+            rate(graph.changes_per_second),
+            count(graph.position),
+            count(graph.leaderless.into()),
+            count(sum(|node| node.leads.into())),
+            count(sum(|node| node.follows.into())),
+            count(sum(|node| node.behind)),
+            count(behind_max),
+        ];
+        let nodes = graph.nodes.iter().map(|node| {
+            let number = node.node.to_string();
+            let numbers = [node.leads.into(), node.follows.into(), node.behind, node.behind_max].map(count);
+            let none = String::new;
+            [vec![none(), number, none(), none(), none()], numbers.to_vec()].concat()
+        });
+        std::iter::once(all).chain(nodes).collect::<Vec<_>>()
+    });
+    "\n".to_owned() + &table(&columns, rows)
+}
+
+fn databases(databases: &[DatabaseView]) -> String {
+    if databases.is_empty() {
+        return String::new();
+    }
+    let columns = [("database", Side::Right), ("state", Side::Left), ("address", Side::Left)];
+    let rows = databases.iter().map(|it| vec![it.database.to_string(), it.state.clone(), it.addr.clone()]);
+    "\n".to_owned() + &table(&columns, rows)
 }
 
 fn rates(rates: &Rates) -> Vec<String> {

@@ -1,5 +1,9 @@
 //! From two samples to what happened between them. Pure: no clock, no sockets.
 
+mod live;
+
+pub use live::{DatabaseView, LiveGraphView, LiveNodeView};
+
 use super::{
     rates::{
         Rates, RequestTotals, Sum, asked_by_router, asked_of_nodes, earlier, latencies, micros, per_second,
@@ -20,6 +24,8 @@ pub struct View {
     pub groups: Vec<GroupView>,
     pub nodes: Vec<NodeView>,
     pub routers: Vec<RouterView>,
+    pub live_graphs: Vec<LiveGraphView>,
+    pub databases: Vec<DatabaseView>,
 }
 
 /// One replica group: its nodes together.
@@ -104,6 +110,8 @@ pub fn view(before: &Sample, after: &Sample) -> View {
             .iter()
             .map(|(addr, now)| router(addr, before, now.as_ref(), seconds))
             .collect(),
+        live_graphs: live::graphs(before, after, seconds),
+        databases: live::databases(after),
     }
 }
 

@@ -3,6 +3,7 @@
 mod databases;
 mod leaders;
 mod schema;
+pub(crate) mod status;
 
 pub use databases::Databases;
 pub use leaders::assign_leaders;

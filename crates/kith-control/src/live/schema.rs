@@ -20,7 +20,7 @@ const VISIBLE_WAIT: Duration = Duration::from_secs(5);
 /// Creates and changes live graphs, for one router.
 #[derive(Clone)]
 pub struct LiveGraphStore {
-    metadata: Arc<dyn MetadataStore>,
+    pub(super) metadata: Arc<dyn MetadataStore>,
     topology: TopologyReceiver,
     databases: Databases,
 }

@@ -7,11 +7,24 @@ use super::{
 use kith_cache::live::Progress;
 use kith_database::{LogError, LogPart};
 use kith_types::{LogPoint, PartitionId, Position};
+use kith_wire::v1;
 
 /// How much of a log is read at once.
 const LOG_BYTES_MAX: usize = 4 << 20;
 
 impl LiveGraph {
+    /// What all partitions that are here have applied.
+    pub(super) fn applied_logs(&self) -> v1::AppliedLogs {
+        let held = self.held();
+        let mut caches = self.caches.lock();
+        let logs = held.into_iter().filter_map(|partition| {
+            let applied = caches.partition(partition)?.applied();
+            Some((partition.0, applied.position.0))
+        });
+        let (partitions, positions) = logs.unzip();
+        v1::AppliedLogs { graph: self.name.clone(), partitions, positions }
+    }
+
     /// What a partition has applied.
     ///
     /// # Errors

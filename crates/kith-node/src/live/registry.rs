@@ -13,6 +13,7 @@ use kith_live::{GraphTypes, TypesDocument};
 use kith_net::transport::Transport;
 use kith_types::PartitionCount;
 use kith_wire::documents::{LiveGraphDocument, TopologyDocument};
+use kith_wire::v1;
 use parking_lot::RwLock;
 use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
 use tokio::sync::mpsc;
@@ -64,6 +65,11 @@ impl LiveGraphs {
     pub async fn leave(&self) {
         let graphs: Vec<String> = self.graphs.read().keys().cloned().collect();
         self.outlook.clone().leave(&graphs).await;
+    }
+
+    /// How far the logs of all graphs are applied, from memory. `O(partitions)`.
+    pub fn applied_logs(&self) -> Vec<v1::AppliedLogs> {
+        self.graphs.read().values().map(|graph| graph.applied_logs()).collect()
     }
 
     async fn follow(&self, around: &Surroundings) {

@@ -117,8 +117,34 @@ fn the_contract_of_one_sample() {
             "failed_per_second": 2.0, "partial_per_second": 1.0, "keys_pending": 100,
             "hedges_per_second": 5.0, "keys_hedged_ratio": 0.0455,
         }],
+        "live_graphs": [],
+        "databases": [],
     });
     assert_eq!(view_json(&before, &after), expected);
+}
+
+#[test]
+fn live_graphs_show_who_leads_and_how_fast_they_change() {
+    let at = |at_ms, graphs: &[(&str, u64)]| {
+        let mut sample = sample(at_ms, vec![], &[]);
+        let node = v1::LiveNodeStatus { node: 4, leads: 3, follows: 8, behind: 2, behind_max: 1 };
+        let graph = |(graph, position): &(&str, u64)| v1::LiveGraphStatus {
+            graph: (*graph).to_owned(),
+            position: *position,
+            leaderless: 1,
+            nodes: vec![node],
+            ..Default::default()
+        };
+        sample.status.live_graphs = graphs.iter().map(graph).collect();
+        sample.status.databases =
+            vec![v1::DatabaseStatus { addr: "d:1".to_owned(), state: "up".to_owned(), ..Default::default() }];
+        sample
+    };
+    let view = view_json(&at(1_000, &[("old", 10)]), &at(3_000, &[("new", 7), ("old", 110)]));
+    let node = json!({"node": 4, "leads": 3, "follows": 8, "behind": 2, "behind_max": 1});
+    let graph = |graph, position, changes: Option<f64>| json!({"graph": graph, "position": position, "changes_per_second": changes, "leaderless": 1, "nodes": [node]});
+    assert_eq!(view["live_graphs"], json!([graph("new", 7, None), graph("old", 110, Some(50.0))]));
+    assert_eq!(view["databases"], json!([{"database": 0, "state": "up", "addr": "d:1"}]));
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn evaluation(messages: &mut Messages) {
     messages.add("EvaluateReply", reply);
     messages.add(
         "PingRequest",
-        v1::PingRequest { header: Some(header()), counters: true, disk: true, waits: vec![0, 2] },
+        v1::PingRequest { header: Some(header()), counters: true, disk: true, waits: vec![0, 2], live: true },
     );
     messages.add(
         "PingReply",
@@ -134,6 +134,11 @@ fn evaluation(messages: &mut Messages) {
             served: served(),
             epoch: 3,
             disk_free: Some(9),
+            live: vec![v1::AppliedLogs {
+                graph: "social".to_owned(),
+                partitions: vec![0, 3],
+                positions: vec![7, 0],
+            }],
             ..Default::default()
         },
     );

@@ -2,6 +2,7 @@
 
 mod fetch_rate;
 mod follow;
+mod live;
 mod reshape;
 
 use crate::{
@@ -18,11 +19,12 @@ use serde::Serialize;
 
 use fetch_rate::FetchRateFlags;
 pub use fetch_rate::FetchRatesReply;
+pub use live::{DatabaseReply, LiveGraphReply};
 use reshape::{AddFlags, GroupFlags, NodesFlags, RebalanceFlags};
 
 #[derive(Debug, Subcommand)]
 pub enum ClusterCommand {
-    /// Show the nodes, routers, groups and stores
+    /// Show the nodes, routers, groups, stores, live graphs and databases
     Status,
     /// Create a cluster in its metadata store, before its nodes and routers start
     ///
@@ -64,6 +66,8 @@ pub struct StatusReply {
     pub routers: Vec<RouterReply>,
     /// None if the metadata store does not answer.
     pub stores: Vec<StoreStatusReply>,
+    pub live_graphs: Vec<LiveGraphReply>,
+    pub databases: Vec<DatabaseReply>,
 }
 
 /// One replica group.
@@ -188,7 +192,16 @@ impl From<v1::ClusterStatus> for StatusReply {
         let routers = wire.routers.into_iter().map(RouterReply::from).collect();
         let stores = wire.stores.into_iter().map(StoreStatusReply::from).collect();
         let groups = wire.groups.into_iter().map(GroupReply::from).collect();
-        Self { epoch: wire.epoch, partitions: wire.partitions, groups, nodes, routers, stores }
+        Self {
+            epoch: wire.epoch,
+            partitions: wire.partitions,
+            groups,
+            nodes,
+            routers,
+            stores,
+            live_graphs: wire.live_graphs.into_iter().map(LiveGraphReply::from).collect(),
+            databases: wire.databases.into_iter().map(DatabaseReply::from).collect(),
+        }
     }
 }
 

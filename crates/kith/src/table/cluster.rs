@@ -2,14 +2,14 @@
 
 use super::{Side, bytes, count, plural, table};
 use crate::{
-    cluster::{FetchRatesReply, RouterReply, StatusReply, StoreStatusReply},
+    cluster::{DatabaseReply, FetchRatesReply, LiveGraphReply, RouterReply, StatusReply, StoreStatusReply},
     serve::{CreateReply, PlacementFlag},
 };
 
-/// Nodes, then routers, then stores.
+/// Nodes, then routers, stores, live graphs and databases.
 pub fn status(status: &StatusReply) -> String {
     format!(
-        "{}, {}, epoch {}\n{}{}\n{}{}",
+        "{}, {}, epoch {}\n{}{}\n{}{}{}{}",
         plural(status.nodes.len() as u64, "node"),
         plural(status.partitions.into(), "partition"),
         status.epoch,
@@ -17,6 +17,8 @@ pub fn status(status: &StatusReply) -> String {
         notes(status),
         routers(&status.routers),
         stores(&status.stores),
+        live_graphs(&status.live_graphs),
+        databases(&status.databases),
     )
 }
 
@@ -70,7 +72,11 @@ fn notes(status: &StatusReply) -> String {
         };
         Some(format!("group {} {note}\n", group.group))
     });
-    held_back.chain(out).collect()
+    let leaderless = status.live_graphs.iter().filter(|graph| 0 < graph.leaderless).map(|graph| {
+        let partitions = plural(graph.leaderless.into(), "partition");
+        format!("live graph {:?}: {partitions} without a leader take no writes\n", graph.graph)
+    });
+    held_back.chain(out).chain(leaderless).collect()
 }
 
 fn routers(routers: &[RouterReply]) -> String {
@@ -127,6 +133,56 @@ fn stores(stores: &[StoreStatusReply]) -> String {
             format!("{} us", count(store.p50_us)),
             format!("{} us", count(store.p99_us)),
         ]
+    });
+    "\n".to_owned() + &table(&columns, rows)
+}
+
+/// A line for each live graph, and for each of its nodes.
+fn live_graphs(graphs: &[LiveGraphReply]) -> String {
+    if graphs.is_empty() {
+        return String::new();
+    }
+    let columns = [
+        ("live graph", Side::Left),
+        ("storage", Side::Left),
+        ("position", Side::Right),
+        ("node", Side::Right),
+        ("leads", Side::Right),
+        ("follows", Side::Right),
+        ("behind", Side::Right),
+        ("at most", Side::Right),
+    ];
+    let rows = graphs.iter().flat_map(|graph| {
+        let of_all = [graph.graph.clone(), graph.storage.clone(), count(graph.position)];
+        let nodes = graph.nodes.iter().enumerate().map(move |(index, node)| {
+            let of_all = if index == 0 { of_all.to_vec() } else { vec![String::new(); of_all.len()] };
+            let of_node = vec![
+                node.node.to_string(),
+                node.leads.to_string(),
+                node.follows.to_string(),
+                count(node.behind),
+                count(node.behind_max),
+            ];
+            [of_all, of_node].concat()
+        });
+        nodes.collect::<Vec<_>>()
+    });
+    "\n".to_owned() + &table(&columns, rows)
+}
+
+fn databases(databases: &[DatabaseReply]) -> String {
+    if databases.is_empty() {
+        return String::new();
+    }
+    let columns = [
+        ("database", Side::Right),
+        ("state", Side::Left),
+        ("address", Side::Left),
+        ("http", Side::Left),
+        ("pid", Side::Right),
+    ];
+    let rows = databases.iter().map(|it| {
+        vec![it.database.to_string(), it.state.clone(), it.addr.clone(), it.http.clone(), it.pid.to_string()]
     });
     "\n".to_owned() + &table(&columns, rows)
 }

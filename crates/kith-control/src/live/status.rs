@@ -1,0 +1,155 @@
+//! Who leads the partitions of live graphs, and how far their replicas are, for whoever asks for the status of the cluster.
+
+use super::schema::LiveGraphStore;
+use kith_api::topology::leaders_of;
+use kith_metadata::keys;
+use kith_routing::Leaders;
+use kith_types::{NodeId, PartitionId};
+use kith_wire::{
+    documents::{DatabaseDocument, LiveGraphDocument, TopologyDocument},
+    v1,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+/// What the nodes that are up have told, by node.
+pub(crate) type Told = BTreeMap<u32, Vec<v1::AppliedLogs>>;
+
+/// The live graphs of the cluster.
+pub(crate) fn graphs(topology: &TopologyDocument, told: &Told) -> Vec<v1::LiveGraphStatus> {
+    topology.live.iter().map(|graph| status_of(graph, topology, told)).collect()
+}
+
+fn status_of(graph: &LiveGraphDocument, topology: &TopologyDocument, told: &Told) -> v1::LiveGraphStatus {
+    let leaders = topology.leaders.iter().find(|leaders| leaders.graph == graph.name);
+    let leaders = leaders.map(leaders_of).unwrap_or_default();
+    let applied = applied(&graph.name, told);
+    let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
+    for (&partition, &position) in applied.values().flatten() {
+        let end = ends.entry(partition).or_default();
+        *end = position.max(*end);
+    }
+    let partitions = 0..topology.cluster.partitions;
+    let is_led = |partition: &u32| {
+        let leader = leaders.of(PartitionId(*partition));
+        leader.is_some_and(|leader| applied.contains_key(&leader.node.0))
+    };
+    v1::LiveGraphStatus {
+        graph: graph.name.clone(),
+        storage: graph.storage.clone(),
+        leaderless: partitions.filter(|partition| !is_led(partition)).count() as u32,
+        position: ends.values().sum(),
+        nodes: nodes(topology, &leaders, &applied, &ends),
+    }
+}
+
+/// By node that has opened the graph: the positions that it has applied, by partition.
+fn applied(graph: &str, told: &Told) -> BTreeMap<u32, BTreeMap<u32, u64>> {
+    let logs = told.iter().filter_map(|(node, logs)| {
+        let logs = logs.iter().find(|logs| logs.graph == graph)?;
+        let positions = logs.partitions.iter().copied().zip(logs.positions.iter().copied());
+        Some((*node, positions.collect()))
+    });
+    logs.collect()
+}
+
+fn nodes(
+    topology: &TopologyDocument,
+    leaders: &Leaders,
+    applied: &BTreeMap<u32, BTreeMap<u32, u64>>,
+    ends: &BTreeMap<u32, u64>,
+) -> Vec<v1::LiveNodeStatus> {
+    let owners = topology.cluster.groups.iter().flat_map(|group| group.owners.iter().copied());
+    let leading = leaders.by_partition.iter().flatten().map(|leader| leader.node.0);
+    let nodes: BTreeSet<u32> = owners.chain(leading).collect();
+    let status = |node: u32| {
+        let own = applied.get(&node).into_iter().flatten();
+        let behind: Vec<u64> = own.map(|(partition, position)| ends[partition] - position).collect();
+        v1::LiveNodeStatus {
+            node,
+            leads: leaders.led_by(NodeId(node)) as u32,
+            follows: behind.len() as u32,
+            behind: behind.iter().sum(),
+            behind_max: behind.iter().copied().max().unwrap_or_default(),
+        }
+    };
+    nodes.into_iter().map(status).collect()
+}
+
+impl LiveGraphStore {
+    /// The processes with embedded databases, and whether their leases last. Waits for the metadata store no longer than
+    /// `patience`.
+    pub(crate) async fn database_statuses(
+        &self,
+        databases: &[DatabaseDocument],
+        patience: Duration,
+    ) -> Vec<v1::DatabaseStatus> {
+        let lives = self.metadata.read(keys::LIVE);
+        let lives = match databases.is_empty() {
+            true => None,
+            false => tokio::time::timeout(patience, lives).await.ok().and_then(Result::ok),
+        };
+        let status = |document: &DatabaseDocument| {
+            let is_alive = lives.as_ref().map(|it| it.get(&keys::live_database(document.database)).is_some());
+            let state = match is_alive {
+                Some(true) => "up",
+                Some(false) => "down",
+                None => "unknown",
+            };
+            v1::DatabaseStatus {
+                database: document.database,
+                addr: document.addr.clone(),
+                http: document.http.clone(),
+                pid: document.pid,
+                state: state.to_owned(),
+            }
+        };
+        databases.iter().map(status).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn replicas_are_compared_with_the_furthest_one_and_leaders_that_do_not_answer_do_not_count() {
+        let topology: TopologyDocument = serde_json::from_value(json!({
+            "format": 1, "revision": 1, "routers": [], "stores": [], "nodes": [],
+            "cluster": {
+                "format": 1, "cluster_id": "", "epoch": 1, "partitions": 3, "object_store": "",
+                "groups": [
+                    {"group": 0, "nodes": [0, 1], "owners": [0, 0, 1], "role": ""},
+                    {"group": 1, "nodes": [2], "owners": [2, 2, 2], "role": ""},
+                ],
+            },
+            "live": [{"format": 1, "name": "social", "types": "", "storage": "database:0", "who": ""}],
+            "leaders": [{"format": 1, "graph": "social", "term_last": 4, "nodes": [0, 2, 1], "terms": [1, 2, 4]}],
+        }))
+        .expect("a document");
+        let logs = |graph: &str, positions: &[(u32, u64)]| {
+            let (partitions, positions) = positions.iter().copied().unzip();
+            vec![v1::AppliedLogs { graph: graph.to_owned(), partitions, positions }]
+        };
+        // Node 1 has not opened the graph.
+        let told = Told::from([
+            (0, logs("social", &[(0, 10), (1, 3)])),
+            (1, logs("other", &[(2, 99)])),
+            (2, logs("social", &[(0, 7), (1, 8), (2, 5)])),
+        ]);
+        let statuses = graphs(&topology, &told);
+        let [status] = &statuses[..] else { panic!("{statuses:?}") };
+        assert_eq!((status.leaderless, status.position), (1, 10 + 8 + 5), "{status:?}");
+        let node = |node, leads, follows, behind, behind_max| v1::LiveNodeStatus {
+            node,
+            leads,
+            follows,
+            behind,
+            behind_max,
+        };
+        assert_eq!(status.nodes, [node(0, 1, 2, 5, 5), node(1, 1, 0, 0, 0), node(2, 1, 3, 3, 3)]);
+    }
+}
