@@ -330,7 +330,9 @@ fn operation_code(error: &OperationError) -> ErrorCode {
         OperationError::UnknownEdgeType { .. } => ErrorCode::UnknownEdgeType,
         OperationError::UnknownKind { .. } => ErrorCode::UnknownKind,
         OperationError::NoEdgeType => ErrorCode::NoEdgeType,
-        OperationError::DirectionNotKept { .. } => ErrorCode::DirectionNotKept,
+        OperationError::DirectionNotKept { .. } | OperationError::OneSided { .. } => {
+            ErrorCode::DirectionNotKept
+        }
         OperationError::OutOfRange { .. } | OperationError::NotOfKind { .. } => ErrorCode::OutOfRange,
         OperationError::UnknownColumn { .. } => ErrorCode::UnknownColumn,
         OperationError::RepeatedColumn { .. }

@@ -27,7 +27,8 @@ pub(crate) async fn explain(
                     "the network of member {} comes from the router's cache if it is there",
                     key.id
                 ));
-                operation = Operation::network(key, options.workflow, run.network_plan());
+                let plan = run.network_plan(&key);
+                operation = Operation::network(key, options.workflow, plan);
                 input = Input::Start;
             }
             Step::FanOut(fan_out) => {

@@ -209,6 +209,7 @@ impl Manifest {
             role: graph.role,
             version: self.version,
             columns: graph.columns.clone(),
+            one_sided: false,
         })
     }
 

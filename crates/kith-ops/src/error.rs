@@ -43,6 +43,17 @@ pub enum OperationError {
         /// The edge type.
         name: String,
     },
+    /// The query needs the lists of the other direction, which the edge type does not have.
+    #[error(
+        "{what} needs to know who has an association to a given id, but the association type {name:?} is one-sided: its \
+         associations are only stored at the id that they leave"
+    )]
+    OneSided {
+        /// The edge type.
+        name: String,
+        /// What cannot be asked.
+        what: &'static str,
+    },
     /// The edges of both directions are two lists, which may hold the same edge with other values.
     #[error("edges of the directed edge type {name:?} are listed one way: \"out\" or \"in\"")]
     BothDirections {

@@ -96,7 +96,7 @@ pub struct Outline {
 /// use kith_ops::{GraphQuery, GraphSchema, Input, KindRole, KindSchema, Operand, Operation, Step};
 /// # use kith_types::StoreVersion;
 /// let role = KindRole::Undirected;
-/// let schema = GraphSchema { kinds: vec![KindSchema { name: "connection".into(), role, version: StoreVersion(1), columns: vec![] }] };
+/// let schema = GraphSchema { kinds: vec![KindSchema { name: "connection".into(), role, version: StoreVersion(1), columns: vec![], one_sided: false }] };
 /// let query = GraphQuery {
 ///     operand: Operand::Connections { id: 1005 },
 ///     edge_type: None,

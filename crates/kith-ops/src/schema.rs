@@ -22,6 +22,9 @@ pub struct KindSchema {
     pub version: StoreVersion,
     /// The columns kept beside its ids.
     pub columns: Vec<Column>,
+    /// Whether only the lists of [`Direction::Out`] are there: nothing tells who leads to an id. So it is with associations of a live
+    /// graph that have no inverse.
+    pub one_sided: bool,
 }
 
 /// What a kind joins, and whether its edges have a direction.

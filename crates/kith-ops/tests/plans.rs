@@ -196,10 +196,53 @@ fn unknown_names_are_refused_with_those_there_are() {
     assert_eq!(refusal(&directed), OperationError::DirectionNotKept { name: "connection".into() });
     let role = KindRole::MembersOnly;
     let schema = GraphSchema {
-        kinds: vec![KindSchema { name: "members".into(), role, version: StoreVersion(1), columns: vec![] }],
+        kinds: vec![KindSchema {
+            name: "members".into(),
+            role,
+            version: StoreVersion(1),
+            columns: vec![],
+            one_sided: false,
+        }],
     };
     let error = Operation::new(&connections(), &schema).unwrap_err();
     assert_eq!(error, OperationError::NoEdgeType);
+}
+
+#[test]
+fn edges_that_are_known_at_one_end_are_not_followed_backwards() {
+    let kind = KindSchema {
+        name: "likes".into(),
+        role: KindRole::Directed,
+        version: StoreVersion(0),
+        columns: vec![],
+        one_sided: true,
+    };
+    let schema = GraphSchema { kinds: vec![kind] };
+    let refused = |query: &GraphQuery| match Operation::new(query, &schema) {
+        Ok(_) => None,
+        Err(OperationError::OneSided { name, what }) => {
+            assert_eq!(name, "likes");
+            Some(what)
+        }
+        Err(other) => panic!("{other}"),
+    };
+    let along =
+        |direction| GraphQuery { direction: Some(direction), ..query(Operand::Connections { id: 4 }) };
+    assert_eq!(refused(&along(Direction::Out)), None);
+    assert_eq!(refused(&along(Direction::In)), Some("direction \"in\""));
+    assert_eq!(refused(&along(Direction::Both)), Some("direction \"both\""));
+    assert_eq!(refused(&query(Operand::Path { from: 4, to: 9, max: 3 })), Some("a path"));
+    assert_eq!(refused(&query(Operand::Distance { from: 4, to: vec![9] })), Some("a distance"));
+    assert_eq!(refused(&common(1, 2, Want::Size, CommonPlan::Push)), Some("the plan \"push\""));
+    for query in [
+        query(Operand::Network { id: 4, want: Want::Size }),
+        query(Operand::Suggest { id: 4, k: 3 }),
+        common(1, 2, Want::Size, CommonPlan::Fetch),
+    ] {
+        assert_eq!(refused(&query), None, "{query:?}");
+    }
+    let auto = Operation::new(&common(1, 2, Want::Size, CommonPlan::Auto), &schema).unwrap();
+    assert_eq!(auto.outline().len(), 1, "lists are fetched, however long: {:?}", auto.outline());
 }
 
 #[test]

@@ -130,7 +130,8 @@ fn compute_help(error: &ComputeError) -> String {
 fn operation_help(error: &OperationError) -> String {
     match error {
         OperationError::MemberNotFound { .. } => {
-            "check the id; members come from the edges and from the files given with --entities and --members"
+            "check the id; a loaded graph has the members of its edges and of the files given with --entities and \
+             --members, a live graph has its objects and the ids that associations leave"
                 .to_owned()
         }
         OperationError::EntityNotFound { .. } => "check the entity id and its kind".to_owned(),
@@ -139,6 +140,9 @@ fn operation_help(error: &OperationError) -> String {
         OperationError::NoEdgeType => "load one: kith load graph EDGES --graph NAME".to_owned(),
         OperationError::DirectionNotKept { .. } => {
             "leave the direction out, or load it with --directed".to_owned()
+        }
+        OperationError::OneSided { .. } => {
+            "use a type that is declared with `inverse` or `symmetric`: see docs/live-graph.md".to_owned()
         }
         OperationError::UnknownColumn { known, .. } if known.is_empty() => {
             "columns are kept that the load names: kith load graph EDGES --columns NAME".to_owned()

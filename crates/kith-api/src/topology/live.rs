@@ -76,6 +76,7 @@ fn schema_of(types: &GraphTypes) -> GraphSchema {
         },
         version: StoreVersion(0),
         columns: Vec::new(),
+        one_sided: kind.inverse == Inverse::None,
     };
     GraphSchema { kinds: types.associations.values().filter(|it| it.adjacency).map(kind).collect() }
 }
@@ -84,6 +85,7 @@ fn schema_of(types: &GraphTypes) -> GraphSchema {
 mod tests {
     use super::*;
     use kith_live::DeclaredTypes;
+    use std::collections::BTreeSet;
 
     #[test]
     fn queries_see_the_association_types_that_have_adjacency() {
@@ -96,14 +98,20 @@ mod tests {
             [association.liked_by]
             [association.seen]
             adjacency = false
+            [association.rates]
         "#;
         let declared: DeclaredTypes = text.parse().expect("the text is valid");
         let types = GraphTypes::new(7, &declared).expect("it declares a graph");
-        let seen: Vec<_> = schema_of(&types).kinds.into_iter().map(|kind| (kind.name, kind.role)).collect();
-        let directed = |name: &str| (name.to_owned(), KindRole::Directed);
-        assert!(seen.contains(&("friend".to_owned(), KindRole::Undirected)), "{seen:?}");
-        assert!(seen.contains(&directed("likes")) && seen.contains(&directed("liked_by")), "{seen:?}");
-        assert_eq!(seen.len(), 3);
+        let kinds = schema_of(&types).kinds.into_iter();
+        let seen: BTreeSet<_> = kinds.map(|kind| (kind.name, kind.role, kind.one_sided)).collect();
+        let directed = |name: &str, one_sided| (name.to_owned(), KindRole::Directed, one_sided);
+        let expected = [
+            ("friend".to_owned(), KindRole::Undirected, false),
+            directed("likes", false),
+            directed("liked_by", false),
+            directed("rates", true),
+        ];
+        assert_eq!(seen, BTreeSet::from(expected));
     }
 
     #[test]

@@ -324,6 +324,7 @@ fn schema_of(graph: &ServedDocument) -> Result<GraphSchema, BadTopology> {
             role,
             version: StoreVersion(component.version),
             columns: columns.collect::<Result<_, BadTopology>>()?,
+            one_sided: false,
         })
     });
     Ok(GraphSchema { kinds: kinds.collect::<Result<_, BadTopology>>()? })

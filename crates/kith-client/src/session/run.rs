@@ -116,7 +116,7 @@ impl Run<'_> {
     /// # Errors
     /// [`QueryError`].
     pub async fn fetch_network(&mut self, key: NetworkKey) -> Result<Arc<Network>, QueryError> {
-        let (plan, workflow) = (self.network_plan(), self.options.workflow);
+        let (plan, workflow) = (self.network_plan(&key), self.options.workflow);
         match self.steps(Operation::network(key, workflow, plan), false).await? {
             GraphAnswer::Network(answer) => answer
                 .network
@@ -125,9 +125,13 @@ impl Run<'_> {
         }
     }
 
-    /// How a network is fetched: in turn whenever the caller says how many groups may take part, or takes what is left of one.
-    pub(crate) fn network_plan(&self) -> NetworkPlan {
-        if !self.options.fan_out.is_auto() || self.options.partial {
+    /// How a network is fetched: in turn whenever the caller says how many groups may take part, or takes what is left of one,
+    /// and if nobody but the member itself knows whom it leads to.
+    pub(crate) fn network_plan(&self, key: &NetworkKey) -> NetworkPlan {
+        let graph = self.topology.graphs.get(&self.pinned.name);
+        let kind = graph.and_then(|graph| graph.schema.kind(&key.edge_type));
+        let is_one_sided = kind.is_some_and(|kind| kind.one_sided);
+        if !self.options.fan_out.is_auto() || self.options.partial || is_one_sided {
             return NetworkPlan::InTurn;
         }
         let table = &self.topology.table;

@@ -26,7 +26,8 @@ pub use limits::{
 };
 
 use crate::{
-    GraphQuery, GraphSchema, Input, NetworkKey, NetworkPlan, Operand, OperationError, Outline, Step,
+    CommonPlan, EdgeSelector, GraphQuery, GraphSchema, Input, NetworkKey, NetworkPlan, Operand,
+    OperationError, Outline, Step,
 };
 use common::Common;
 use degree::Degree;
@@ -75,15 +76,20 @@ impl Machine {
             Operand::Associations { id1, read } => Self::Associations(Associations::new(*id1, read)?),
             Operand::Network { id, want } => Self::NetworkQuery(NetworkQuery::new(names.key(*id)?, *want)),
             Operand::Distance { from, to } => {
-                Self::Distance(Distance::new(names.key(*from)?, names.edge()?, to)?)
+                let edge = names.edge()?;
+                names.two_sided(&edge, "a distance")?;
+                Self::Distance(Distance::new(names.key(*from)?, edge, to)?)
             }
             Operand::Path { from, to, max } => {
-                let path = Path::new(names.key(*from)?, names.edge()?, *to, *max, query.workflow)?;
+                let edge = names.edge()?;
+                names.two_sided(&edge, "a path")?;
+                let path = Path::new(names.key(*from)?, edge, *to, *max, query.workflow)?;
                 Self::Path(Box::new(path))
             }
             Operand::Common { id, to, kind, want, plan } => {
                 let (edge, shared) = names.shared(kind.as_deref())?;
-                Self::Common(Common::new([*id, *to], edge, shared, *want, *plan))
+                let plan = common_plan(*plan, &edge, &names)?;
+                Self::Common(Common::new([*id, *to], edge, shared, *want, plan))
             }
             Operand::Suggest { id, k } => {
                 Self::Suggest(Suggest::new(*id, names.edge()?, *k, query.workflow)?)
@@ -125,5 +131,19 @@ impl Machine {
             Self::Common(machine) => machine.outline(),
             Self::Suggest(machine) => machine.outline(),
         }
+    }
+}
+
+/// How lists are intersected: those of an edge type with one direction only are always fetched.
+fn common_plan(
+    plan: CommonPlan,
+    edge: &EdgeSelector,
+    names: &Resolver<'_>,
+) -> Result<CommonPlan, OperationError> {
+    match plan {
+        CommonPlan::Fetch => Ok(plan),
+        CommonPlan::Auto if names.kind(edge)?.one_sided => Ok(CommonPlan::Fetch),
+        CommonPlan::Auto => Ok(plan),
+        CommonPlan::Push => names.two_sided(edge, "the plan \"push\"").map(|()| plan),
     }
 }

@@ -54,6 +54,12 @@ impl Resolver<'_> {
         Ok(EdgeSelector { filter: Some(ColumnRange { column: column.name.clone(), low, high }), ..edge })
     }
 
+    /// Refuses an edge type that has lists of one direction only, for `what` follows edges backwards.
+    pub(super) fn two_sided(&self, edge: &EdgeSelector, what: &'static str) -> Result<(), OperationError> {
+        let kind = self.kind(edge)?;
+        if kind.one_sided { Err(one_sided(kind, what)) } else { Ok(()) }
+    }
+
     /// The member's network over those edges.
     pub(super) fn key(&self, id: u64) -> Result<NetworkKey, OperationError> {
         let EdgeSelector { kind, direction, .. } = self.edge()?;
@@ -84,6 +90,8 @@ impl Resolver<'_> {
     fn directed(&self, kind: &KindSchema) -> Result<EdgeSelector, OperationError> {
         match (kind.role, self.query.direction) {
             (_, None) => Ok(kind.default_edge()),
+            (_, Some(Direction::In)) if kind.one_sided => Err(one_sided(kind, "direction \"in\"")),
+            (_, Some(Direction::Both)) if kind.one_sided => Err(one_sided(kind, "direction \"both\"")),
             (KindRole::Undirected, Some(Direction::In | Direction::Out)) => {
                 Err(OperationError::DirectionNotKept { name: kind.name.clone() })
             }
@@ -94,6 +102,10 @@ impl Resolver<'_> {
     fn names(&self, which: impl Fn(&KindSchema) -> bool) -> Vec<String> {
         self.schema.kinds.iter().filter(|kind| which(kind)).map(|kind| kind.name.clone()).collect()
     }
+}
+
+fn one_sided(kind: &KindSchema, what: &'static str) -> OperationError {
+    OperationError::OneSided { name: kind.name.clone(), what }
 }
 
 fn selector(kind: &KindSchema, direction: Direction) -> EdgeSelector {

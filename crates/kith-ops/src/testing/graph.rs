@@ -87,7 +87,8 @@ impl MemoryGraph {
             list.sort_unstable();
             list.dedup();
         }
-        let kind = KindSchema { name: name.to_owned(), role, version: StoreVersion(1), columns: Vec::new() };
+        let (name_of, version, columns) = (name.to_owned(), StoreVersion(1), Vec::new());
+        let kind = KindSchema { name: name_of, role, version, columns, one_sided: false };
         self.schema.kinds.push(kind);
         assert!(self.kinds.insert(name.to_owned(), lists).is_none(), "a second kind {name}");
     }
