@@ -106,6 +106,16 @@ impl GraphLine {
     }
 }
 
+/// Operations of graphs that are the subcommands of one command.
+pub trait Operations: Subcommand + Into<Operation> {
+    /// Whether they follow edges, so that options say which edge type, and in which direction.
+    const FOLLOWS_EDGES: bool;
+}
+
+impl Operations for Operation {
+    const FOLLOWS_EDGES: bool = true;
+}
+
 /// Operations of graphs as subcommands of a command, each with the options of any query of a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommandLine<O> {
@@ -114,14 +124,20 @@ pub struct CommandLine<O> {
     operations: PhantomData<O>,
 }
 
-impl<O: Subcommand + Into<Operation>> Subcommand for CommandLine<O> {
+impl<O: Operations> Subcommand for CommandLine<O> {
     fn augment_subcommands(command: Command) -> Command {
         let operations = O::augment_subcommands(Command::new("operations"));
         let names = operations.get_subcommands().map(|operation| operation.get_name().to_owned());
         names.fold(O::augment_subcommands(command), |command, name| {
             command.mut_subcommand(name, |operation| {
                 let about = operation.get_about().cloned().unwrap_or_default();
-                let operation = ReadOptions::augment_args(GraphOptions::augment_args(operation));
+                let mut operation = ReadOptions::augment_args(GraphOptions::augment_args(operation));
+                if !O::FOLLOWS_EDGES {
+                    // They are refused: see `GraphLine::check`.
+                    for flag in ["edge_type", "direction"] {
+                        operation = operation.mut_arg(flag, |flag| flag.hide(true));
+                    }
+                }
                 operation.about(about).long_about(None)
             })
         })
@@ -136,7 +152,7 @@ impl<O: Subcommand + Into<Operation>> Subcommand for CommandLine<O> {
     }
 }
 
-impl<O: Subcommand + Into<Operation>> FromArgMatches for CommandLine<O> {
+impl<O: Operations> FromArgMatches for CommandLine<O> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
         let (_, own) = matches.subcommand().ok_or_else(missing)?;

@@ -29,7 +29,7 @@ pub use compute::{
     VectorFields, predicate_of, single_precision,
 };
 pub use error::{LineError, near_miss};
-pub use graph::{CommandLine, GraphLine};
+pub use graph::{CommandLine, GraphLine, Operations};
 pub use line::{Line, parse};
 pub use live::{AssocOperation, ObjectOperation};
 pub use mutation::{AssocWrite, ObjectWrite, WriteCommand, WriteLine, WriteOperation, WriteOptions};

@@ -1,7 +1,7 @@
 //! Reads of live graphs: their fields, the tickets that any query of a graph may carry, and the commands `kith object` and
 //! `kith assoc`.
 
-use crate::{Operation, error::LineError};
+use crate::{Operation, error::LineError, graph::Operations};
 use clap::{Args, Subcommand};
 use kith_live::{AssociationRead, Select, Start, Ticket};
 use kith_ops::Operand;
@@ -121,6 +121,14 @@ pub struct AssocTimeRange {
     #[arg(long)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     with_data: bool,
+}
+
+impl Operations for ObjectOperation {
+    const FOLLOWS_EDGES: bool = false;
+}
+
+impl Operations for AssocOperation {
+    const FOLLOWS_EDGES: bool = false;
 }
 
 impl From<ObjectOperation> for Operation {

@@ -8,7 +8,7 @@ use crate::{
 };
 use clap::Subcommand;
 use kith_client::Service;
-use kith_lines::{CommandLine, Operation, WriteCommand, WriteLine, WriteOperation};
+use kith_lines::{CommandLine, Operations, WriteCommand, WriteLine, WriteOperation};
 use kith_live::Ticket;
 use serde::Serialize;
 
@@ -71,7 +71,7 @@ impl WriteReply {
 
 /// What `kith object` and `kith assoc` do.
 #[derive(Debug, Subcommand)]
-pub enum LiveCommand<R: Subcommand + Into<Operation>, W: Subcommand + Into<WriteOperation>> {
+pub enum LiveCommand<R: Operations, W: Subcommand + Into<WriteOperation>> {
     #[command(flatten)]
     Read(CommandLine<R>),
     #[command(flatten)]
@@ -80,7 +80,7 @@ pub enum LiveCommand<R: Subcommand + Into<Operation>, W: Subcommand + Into<Write
 
 impl<R, W> LiveCommand<R, W>
 where
-    R: Subcommand + Into<Operation>,
+    R: Operations,
     W: Subcommand + Into<WriteOperation>,
 {
     /// Runs it.

@@ -90,7 +90,6 @@ impl Associations {
 
     pub(super) fn step(&mut self, input: Input) -> Result<Step, OperationError> {
         match (input, &self.read.select) {
-            (Input::Start, Select::Ids { ids, .. }) if ids.is_empty() => Ok(Step::Done(self.unanswered())),
             (Input::Start, _) => {
                 let plan = Operator::Associations(Box::new(self.read.clone()));
                 Ok(ask(ASSOCIATIONS, FanOutKind::SingleKey, vec![self.id1], plan))
@@ -117,7 +116,7 @@ impl Associations {
         }
     }
 
-    /// The answer if nobody told anything about the list, or if no association of it was asked for.
+    /// The answer if nobody told anything about the list.
     fn unanswered(&self) -> GraphAnswer {
         match &self.read.select {
             Select::Count => GraphAnswer::AssociationCount(None),

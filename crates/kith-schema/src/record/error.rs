@@ -3,13 +3,21 @@
 use crate::language::did_you_mean;
 use thiserror::Error;
 
+/// A type for people, with the unit of its values where the name does not tell it.
+fn spelled(kind: &str) -> &str {
+    match kind {
+        "timestamp" => "timestamp (a whole number of milliseconds since 1970)",
+        kind => kind,
+    }
+}
+
 /// What is wrong with one value.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ValueFault {
     /// A value of another type.
-    #[error("expected {expected}, got {got}")]
+    #[error("expected {}, got {got}", spelled(expected))]
     WrongType {
         /// The type of the field or item.
         expected: String,
@@ -17,7 +25,7 @@ pub enum ValueFault {
         got: String,
     },
     /// A number that the type cannot hold, or not exactly.
-    #[error("{got} does not fit {expected}")]
+    #[error("{got} does not fit {}", spelled(expected))]
     OutOfRange {
         /// The type of the field or item.
         expected: String,

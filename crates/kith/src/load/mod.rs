@@ -25,7 +25,7 @@ use clap::Subcommand;
 use kith_build::{LoadOptions, LoadReport, LockedStore, Work, load_graph, partition_count};
 use kith_client::{QueryError, RouterClient};
 use kith_types::{ErrorCode, PartitionCount};
-use kith_wire::documents::StoreDocument;
+use kith_wire::documents::{StoreDocument, TopologyDocument};
 use publish::{Load, Offered, publish};
 use std::time::Instant;
 
@@ -63,6 +63,7 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
     flags.check()?;
     let router = connect::router(target).await?;
     let topology = router.topology().await.context("read the topology")?;
+    check_not_live(&topology, &flags.graph)?;
     let push = format!("load-{:016x}", rand::random::<u64>());
     let store = lock(&topology.cluster, &flags.graph, Work::Load(&push))?;
     // Only what is known under the lock is known not to change.
@@ -91,6 +92,15 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
             Err(unpublished.named(&flags.graph, || format!("publish graph {}", flags.graph)))
         }
     }
+}
+
+/// Refuses the name of a live graph before anything is built. When the graph is published, it is checked again.
+fn check_not_live(topology: &TopologyDocument, graph: &str) -> Result<(), Failure> {
+    if topology.live.iter().all(|live| live.name != graph) {
+        return Ok(());
+    }
+    let message = format!("{graph:?} is a live graph: it takes writes, and cannot be loaded");
+    Err(Failure::new(ErrorCode::LiveGraph, message, "load under another name; nothing was built"))
 }
 
 /// Builds the files into the object store.

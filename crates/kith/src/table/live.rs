@@ -5,20 +5,24 @@ use crate::reply::{Association, Associations, Object};
 use kith_lines::Operation;
 use kith_ops::Operand;
 
-/// One row per object that was asked for.
+/// One row per object that there is, and one line per id that is no object's.
 pub fn objects(operation: &Operation, objects: &[Option<Object>]) -> String {
     let ids = match operation.operand() {
         Operand::Objects { ids, .. } => ids,
         _ => Vec::new(),
     };
-    let rows = ids.iter().zip(objects).map(|(id, object)| match object {
-        Some(Object { kind, version, data, .. }) => {
-            vec![id.to_string(), kind.clone(), version.to_string(), data.get().to_owned()]
+    let (mut rows, mut absent) = (Vec::new(), String::new());
+    for (id, object) in ids.iter().zip(objects) {
+        match object {
+            Some(Object { kind, version, data, .. }) => {
+                rows.push(vec![id.to_string(), kind.clone(), version.to_string(), data.get().to_owned()]);
+            }
+            None => absent.push_str(&format!("there is no object {id}\n")),
         }
-        None => vec![id.to_string(), "there is none".to_owned(), String::new(), String::new()],
-    });
+    }
     let columns = [("id", Side::Right), ("type", Side::Left), ("version", Side::Right), ("data", Side::Left)];
-    table(&columns, rows)
+    let found = if rows.is_empty() { String::new() } else { table(&columns, rows.into_iter()) };
+    found + &absent
 }
 
 /// One row per association, and how to get the next page.
