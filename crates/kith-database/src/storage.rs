@@ -131,8 +131,7 @@ impl Storage {
         })
     }
 
-    /// Removes the database of the graph `name`, for good. Does nothing if it is not there. Returns whether its rows are gone:
-    /// tables on a server are left to whoever administers it.
+    /// Removes the rows of the graph `name`, for good: its file, or its tables on a server. Does nothing if they are not there.
     ///
     /// # Errors
     /// [`DatabaseError::OtherGraph`] and the like if there is another graph at this place.
@@ -141,13 +140,15 @@ impl Storage {
         name: &str,
         identity: GraphIdentity,
         reach: &Reach,
-    ) -> Result<bool, DatabaseError> {
+    ) -> Result<(), DatabaseError> {
         match self {
             Storage::Process(database) => {
-                RemoteDatabase::remove(reach.process(*database, name), identity).await?;
-                Ok(true)
+                RemoteDatabase::remove(reach.process(*database, name), identity).await
             }
-            Storage::Server { .. } => Ok(false),
+            Storage::Server { target, .. } => {
+                let target = target.clone().with_password(reach.password());
+                MysqlDatabase::remove(target, identity, MysqlOptions::default()).await
+            }
         }
     }
 }

@@ -99,6 +99,20 @@ pub(crate) static TERMS: Table =
 pub(crate) static CHANGES: Table =
     Table { name: "changes", key: &[PARTITION, POSITION], rest: &[TERM, wide("written_ms"), bytes("bytes")] };
 
+/// All tables but `meta`, which says whose they are.
+pub(crate) static ALL: [&Table; 10] = [
+    &OBJECTS,
+    &ASSOCIATIONS,
+    &COUNTS,
+    &INTENTS,
+    &PAIR_STAMPS,
+    &FLOORS,
+    &OUTCOMES,
+    &PARTITIONS,
+    &TERMS,
+    &CHANGES,
+];
+
 impl Table {
     /// All columns: the key, then the rest.
     pub fn columns(&self) -> impl Iterator<Item = &'static Column> + Clone + use<> {

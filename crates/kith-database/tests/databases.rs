@@ -122,6 +122,25 @@ async fn a_database_on_a_server_belongs_to_one_graph() {
 }
 
 #[tokio::test]
+async fn a_graph_is_removed_from_its_server_and_other_tables_stay() {
+    let server = MariaDb::shared().await;
+    let name = server.database().await;
+    let address = server.address(&name);
+    let create = |identity| MysqlDatabase::create(target(&address), identity, MysqlOptions::default());
+    let remove = |identity| MysqlDatabase::remove(target(&address), identity, MysqlOptions::default());
+    server.execute(&format!("CREATE TABLE {name}.mine (id INT)")).await;
+    assert_eq!(remove(identity()).await, Ok(()), "there is none");
+    let database = create(identity()).await.expect("it is empty");
+    write(&database, P, lead(&database, P, 1).await, vec![RowWrite::PutObject(object(1, ""))]).await;
+    assert_eq!(remove(other_graph()).await.map_err(|error| error.code()), Err(ErrorCode::DatabaseOtherGraph));
+    assert_eq!(remove(identity()).await, Ok(()));
+    assert!(database.points(vec![P]).await.is_err(), "its tables are gone");
+    assert_eq!(server.rows(&format!("SHOW TABLES FROM {name}")).await, ["mine"]);
+    let again = create(other_graph()).await.expect("it is empty again");
+    assert_eq!(again.scan_objects(P, None, 9).await.map(|page| page.objects), Ok(vec![]));
+}
+
+#[tokio::test]
 async fn the_most_partitions_that_a_cluster_may_have_can_be_created() {
     let server = MariaDb::shared().await;
     let all = PartitionCount::new(PartitionCount::MAX).expect("it is one");

@@ -3,7 +3,8 @@
 use kith_api::topology::{leaders_document, leaders_of};
 use kith_metadata::{Committed, Condition, MetadataError, MetadataStore, Write, keys};
 use kith_routing::Leaders;
-use kith_wire::documents::{Document, LeadersDocument};
+use kith_types::Term;
+use kith_wire::documents::{Document, LeadersDocument, LiveGraphDocument};
 use std::time::Duration;
 
 /// A change that others make in between is taken into account so many times. All nodes and routers of a cluster change the leaders of
@@ -25,7 +26,7 @@ pub async fn change_leaders(
     for _ in 0..ATTEMPTS_MAX {
         let snapshot = metadata.read(&key).await?;
         let entry = snapshot.get(&key);
-        let (current, revision) = match entry {
+        let (mut current, revision) = match entry {
             Some(entry) => {
                 let document = LeadersDocument::decode(&entry.value).map_err(|error| {
                     MetadataError::Refused { reason: format!("the leaders of graph {graph:?}: {error}") }
@@ -34,10 +35,15 @@ pub async fn change_leaders(
             }
             None => (Leaders::default(), 0),
         };
+        let mut conditions = vec![Condition { key: key.clone(), revision }];
+        if entry.is_none() {
+            let Some((graph, term_last)) = new_graph(metadata, graph).await? else { return Ok(false) };
+            conditions.push(graph);
+            current.term_last = term_last;
+        }
         let Some(next) = decide(&current) else { return Ok(false) };
-        let condition = Condition { key: key.clone(), revision };
         let write = Write::put(key.clone(), leaders_document(graph, &next).encode());
-        if let Committed::At(_) = metadata.commit(vec![condition], vec![write]).await? {
+        if let Committed::At(_) = metadata.commit(conditions, vec![write]).await? {
             return Ok(true);
         }
         tokio::time::sleep(PAUSE_MAX.mul_f64(rand::random())).await;
@@ -47,4 +53,20 @@ pub async fn change_leaders(
             "the leaders of graph {graph:?} changed {ATTEMPTS_MAX} times in a row before a change of them was written"
         ),
     })
+}
+
+/// For a graph without leaders: that it is there is a condition of giving it some, and no term may be used that a graph of the same
+/// name had before it was dropped. Each change of leaders raises both the terms, by one, and the revision of the metadata. So
+/// the revision of the graph is above all terms of earlier graphs. `None` if there is no such graph.
+async fn new_graph(
+    metadata: &dyn MetadataStore,
+    graph: &str,
+) -> Result<Option<(Condition, Term)>, MetadataError> {
+    let key = keys::live_graph(graph);
+    let snapshot = metadata.read(&key).await?;
+    let Some(entry) = snapshot.get(&key) else { return Ok(None) };
+    let document = LiveGraphDocument::decode(&entry.value)
+        .map_err(|error| MetadataError::Refused { reason: format!("the live graph {graph:?}: {error}") })?;
+    let revision = entry.revision;
+    Ok((!document.dropping).then_some((Condition { key, revision }, Term(revision))))
 }

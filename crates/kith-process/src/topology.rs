@@ -52,6 +52,7 @@ pub enum TopologyError {
 pub fn document_of(snapshot: &Snapshot) -> Result<TopologyDocument, TopologyError> {
     let cluster = snapshot.get(keys::CLUSTER).ok_or(TopologyError::NoCluster)?;
     let stores = decode_under::<StoreDocument>(snapshot, keys::STORES)?;
+    let live = decode_under::<LiveGraphDocument>(snapshot, keys::LIVE_GRAPHS)?;
     Ok(TopologyDocument {
         format: DOCUMENT_FORMAT,
         revision: snapshot.revision,
@@ -60,7 +61,7 @@ pub fn document_of(snapshot: &Snapshot) -> Result<TopologyDocument, TopologyErro
         routers: decode_under::<RouterDocument>(snapshot, keys::ROUTERS)?,
         stores: stores.iter().map(StoreDocument::served).collect(),
         kept: stores.iter().flat_map(StoreDocument::kept).collect(),
-        live: decode_under::<LiveGraphDocument>(snapshot, keys::LIVE_GRAPHS)?,
+        live: live.into_iter().filter(|graph| !graph.dropping).collect(),
         leaders: decode_under::<LeadersDocument>(snapshot, keys::LEADERS)?,
         databases: decode_under::<DatabaseDocument>(snapshot, keys::DATABASES)?,
         rebalance: rebalance_of(snapshot)?,

@@ -13,14 +13,20 @@ use std::io::{self, IsTerminal, Write};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct DropReply {
     dropped: String,
+    /// What became of its rows, if it was a live graph.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<String>,
 }
 
-/// Prints what was dropped.
+/// Prints what was dropped, and what became of the rows of a live graph.
 ///
 /// # Errors
 /// If standard output cannot be written.
-pub fn print_dropped(format: Format, dropped: String) -> anyhow::Result<()> {
-    output::print(format, &DropReply { dropped }, |reply| format!("dropped {}\n", reply.dropped))
+pub fn print_dropped(format: Format, dropped: String, rows: Option<String>) -> anyhow::Result<()> {
+    output::print(format, &DropReply { dropped, rows }, |reply| match &reply.rows {
+        None => format!("dropped {}\n", reply.dropped),
+        Some(rows) => format!("dropped {}; {rows}\n", reply.dropped),
+    })
 }
 
 /// Asks whether `what` is to be dropped, unless `--yes` said so already.

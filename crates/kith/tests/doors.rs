@@ -61,7 +61,6 @@ impl<'c> Started<'c> {
             data: cluster.folder.path().join("router-9"),
             settings: RouterSettings::default(),
             database_password_file: None,
-            log_retention: NodeOptions::LOG_RETENTION_DEFAULT,
             connections: ConnectionSettings { open_max: Some(OPEN_MAX), ..ConnectionSettings::default() },
             security: security(cluster),
         };

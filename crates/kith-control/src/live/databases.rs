@@ -1,4 +1,4 @@
-//! The databases of live graphs, as far as creating them goes.
+//! The databases of live graphs, as far as creating and removing them goes.
 
 use kith_database::{DatabaseError, GraphIdentity, Reach, Storage, StorageError};
 use kith_net::security::Dialer;
@@ -47,12 +47,36 @@ impl Databases {
         document: &LiveGraphDocument,
         identity: GraphIdentity,
     ) -> Result<(), DatabaseError> {
-        let storage: Storage = document
-            .storage
-            .parse()
-            .map_err(|error: StorageError| DatabaseError::Invalid { detail: error.to_string() })?;
-        let created = storage.create(&document.name, identity, &self.reach).await?;
+        let created = storage_of(document)?.create(&document.name, identity, &self.reach).await?;
         created.close().await;
         Ok(())
     }
+
+    /// Whether the database of a graph answers, or says that it has no such graph.
+    pub(super) async fn reach(
+        &self,
+        document: &LiveGraphDocument,
+        identity: GraphIdentity,
+    ) -> Result<(), DatabaseError> {
+        match storage_of(document)?.open(&document.name, identity, &self.reach).await {
+            Ok(database) => database.close().await,
+            Err(DatabaseError::NoGraph { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Removes the rows of a graph, if they are there.
+    pub(super) async fn remove(
+        &self,
+        document: &LiveGraphDocument,
+        identity: GraphIdentity,
+    ) -> Result<(), DatabaseError> {
+        storage_of(document)?.remove(&document.name, identity, &self.reach).await
+    }
+}
+
+fn storage_of(document: &LiveGraphDocument) -> Result<Storage, DatabaseError> {
+    let invalid = |error: StorageError| DatabaseError::Invalid { detail: error.to_string() };
+    document.storage.parse().map_err(invalid)
 }

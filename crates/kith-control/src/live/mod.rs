@@ -1,6 +1,7 @@
 //! Live graphs: their types and databases, and who leads their partitions (`docs/design/0019-live-graph.md`).
 
 mod databases;
+mod drop;
 mod leaders;
 mod schema;
 pub(crate) mod status;

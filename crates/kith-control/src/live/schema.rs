@@ -1,4 +1,4 @@
-//! Live graphs are created, and their types changed: each by one conditional write.
+//! Live graphs are created, and their types changed: each by one conditional write. `drop.rs` removes them.
 
 use super::databases::Databases;
 use kith_api::QueryError;
@@ -22,7 +22,7 @@ const VISIBLE_WAIT: Duration = Duration::from_secs(5);
 pub struct LiveGraphStore {
     pub(super) metadata: Arc<dyn MetadataStore>,
     topology: TopologyReceiver,
-    databases: Databases,
+    pub(super) databases: Databases,
 }
 
 /// What is to become of a live graph.
@@ -80,6 +80,9 @@ impl LiveGraphStore {
             Some(Command::Show(_)) => {
                 Ok(v1::SchemaOutcome { text: self.show(&request.graph).await?, ..Default::default() })
             }
+            Some(Command::Drop(v1::DropGraph { keep_rows })) => {
+                self.drop_graph(&request.graph, keep_rows).await
+            }
             None => {
                 let message = "the request has no command that this release knows";
                 Err(kith_wire::status(ErrorCode::UnsupportedOperation, message, "update the cluster"))
@@ -90,8 +93,8 @@ impl LiveGraphStore {
     /// Creates a live graph, or changes its types.
     ///
     /// # Errors
-    /// `bad_schema` if the text is wrong or the types cannot change like that; `name_taken` if a store has the name;
-    /// `database_…` if there is no database for it. Nothing has changed then.
+    /// `bad_schema` if the text is wrong or the types cannot change like that; `loaded_graph` or `store_exists` if the name is
+    /// taken; `database_…` if there is no database for it. Nothing has changed then.
     async fn apply(&self, request: SchemaApply) -> Result<Applied, Status> {
         check_store_name(&request.graph).map_err(|error| {
             kith_wire::status(ErrorCode::InvalidName, error.to_string(), "choose another name")
@@ -120,19 +123,39 @@ impl LiveGraphStore {
         Ok(types_of(&document)?.declared().to_string())
     }
 
-    fn not_live(&self, graph: &str) -> QueryError {
+    pub(super) fn not_live(&self, graph: &str) -> QueryError {
         let topology = self.topology.borrow();
         let name = graph.to_owned();
         match topology.stores.iter().any(|store| store.name == graph) {
             true => QueryError::LoadedGraph { name, what: "it has no types of objects and associations" },
             false => {
-                let known = topology.live.iter().map(|live| live.name.clone()).collect();
+                let loaded = topology.graphs().map(|graph| graph.name.clone());
+                let mut known: Vec<_> =
+                    loaded.chain(topology.live.iter().map(|live| live.name.clone())).collect();
+                known.sort();
                 QueryError::UnknownGraph { name, known }
             }
         }
     }
 
+    /// Refuses the name of a store or a loaded graph.
+    fn check_no_store(&self, graph: &str) -> Result<(), Status> {
+        let topology = self.topology.borrow();
+        match topology.stores.iter().find(|store| store.name == graph) {
+            None => Ok(()),
+            Some(store) if store.is_graph() => {
+                let message = format!("graph {graph:?} was loaded, so it cannot become a live graph");
+                Err(kith_wire::status(ErrorCode::LoadedGraph, message, "choose another name"))
+            }
+            Some(_) => {
+                let message = format!("there is a store {graph:?} already");
+                Err(kith_wire::status(ErrorCode::StoreExists, message, "choose another name"))
+            }
+        }
+    }
+
     async fn create(&self, request: &SchemaApply, declared: &DeclaredTypes) -> Result<Applied, Status> {
+        self.check_no_store(&request.graph)?;
         let types = GraphTypes::new(rand::random(), declared).map_err(|error| bad_schema(&error))?;
         let (_, changes) = GraphTypes::default().evolve(declared).map_err(|error| bad_schema(&error))?;
         let storage = match request.storage.as_str() {
@@ -149,17 +172,22 @@ impl LiveGraphStore {
         let (live, store) = (keys::live_graph(&request.graph), keys::store(&request.graph));
         let conditions = [&live, &store].map(|key| Condition { key: key.clone(), revision: 0 });
         let write = Write::put(live.clone(), document.encode());
-        let revision = match self.commit(conditions.to_vec(), write).await? {
+        let revision = match self.commit(conditions.to_vec(), vec![write]).await? {
             Committed::At(revision) => revision,
             Committed::Conflict => {
-                let message = format!("there is a store or graph {:?} already", request.graph);
-                return Err(kith_wire::status(ErrorCode::NameTaken, message, "choose another name"));
+                let message = format!("a store or graph {:?} was created at the same time", request.graph);
+                return Err(kith_wire::status(
+                    ErrorCode::Conflict,
+                    message,
+                    "nothing was changed; try again",
+                ));
             }
         };
         if let Err(error) = self.databases.create(&document, identity).await {
             let condition = Condition { key: live.clone(), revision };
+            let writes = [live, keys::leaders(&request.graph)].map(Write::delete);
             // If this fails too, applying the schema again creates the database.
-            let _ = self.commit(vec![condition], Write::delete(live)).await;
+            let _ = self.commit(vec![condition], writes.to_vec()).await;
             return Err(no_database(&error));
         }
         self.wait_until_visible(revision).await;
@@ -173,10 +201,15 @@ impl LiveGraphStore {
         document: LiveGraphDocument,
         revision: u64,
     ) -> Result<Applied, Status> {
+        if document.dropping {
+            let message = format!("graph {:?} is being dropped", document.name);
+            let help = "finish that with `kith graph drop`; after that, the name is free";
+            return Err(kith_wire::status(ErrorCode::Conflict, message, help));
+        }
         if !request.storage.is_empty() && request.storage != document.storage {
             let message = format!("the rows of graph {:?} are in {}", document.name, document.storage);
             let help = "leave --storage out: a graph stays where it was created";
-            return Err(kith_wire::status(ErrorCode::BadSchema, message, help));
+            return Err(kith_wire::status(ErrorCode::BadRequest, message, help));
         }
         let old = types_of(&document)?;
         let (types, changes) = old.evolve(declared).map_err(|error| bad_schema(&error))?;
@@ -193,7 +226,7 @@ impl LiveGraphStore {
         let key = keys::live_graph(&request.graph);
         let next = LiveGraphDocument { types: text_of(&types), ..document };
         let condition = Condition { key: key.clone(), revision };
-        match self.commit(vec![condition], Write::put(key, next.encode())).await? {
+        match self.commit(vec![condition], vec![Write::put(key, next.encode())]).await? {
             Committed::At(revision) => {
                 self.wait_until_visible(revision).await;
                 Ok(applied)
@@ -205,7 +238,7 @@ impl LiveGraphStore {
         }
     }
 
-    fn identity(&self, types: &GraphTypes) -> Result<GraphIdentity, Status> {
+    pub(super) fn identity(&self, types: &GraphTypes) -> Result<GraphIdentity, Status> {
         let partitions = self.topology.borrow().cluster.partitions;
         let partitions = PartitionCount::new(partitions).ok_or_else(|| {
             kith_wire::status(ErrorCode::Internal, "the cluster has no partitions", "report it")
@@ -213,12 +246,16 @@ impl LiveGraphStore {
         Ok(GraphIdentity { graph: types.identity, partitions })
     }
 
-    async fn commit(&self, conditions: Vec<Condition>, write: Write) -> Result<Committed, Status> {
-        self.metadata.commit(conditions, vec![write]).await.map_err(|error| unavailable(&error))
+    pub(super) async fn commit(
+        &self,
+        conditions: Vec<Condition>,
+        writes: Vec<Write>,
+    ) -> Result<Committed, Status> {
+        self.metadata.commit(conditions, writes).await.map_err(|error| unavailable(&error))
     }
 
-    /// A graph that was created can be asked at this router at once.
-    async fn wait_until_visible(&self, revision: u64) {
+    /// A graph that was created can be asked at this router at once, and one that was dropped no longer.
+    pub(super) async fn wait_until_visible(&self, revision: u64) {
         let mut topology = self.topology.clone();
         let visible = topology.wait_for(|topology| revision <= topology.revision);
         if tokio::time::timeout(VISIBLE_WAIT, visible).await.is_err() {
@@ -234,6 +271,7 @@ fn document(request: &SchemaApply, types: &GraphTypes, storage: String) -> LiveG
         types: text_of(types),
         storage,
         who: request.who.clone(),
+        dropping: false,
     }
 }
 
@@ -241,7 +279,7 @@ fn text_of(types: &GraphTypes) -> String {
     serde_json::to_string(&TypesDocument::from(types)).unwrap_or_default()
 }
 
-fn types_of(document: &LiveGraphDocument) -> Result<GraphTypes, Status> {
+pub(super) fn types_of(document: &LiveGraphDocument) -> Result<GraphTypes, Status> {
     let damaged = |detail: String| {
         let message = format!("the types of graph {:?} cannot be read: {detail}", document.name);
         kith_wire::status(ErrorCode::Internal, message, "use a release that knows them")
@@ -259,11 +297,11 @@ fn bad_schema(error: &TypesError) -> Status {
     )
 }
 
-fn unavailable(error: &MetadataError) -> Status {
+pub(super) fn unavailable(error: &MetadataError) -> Status {
     kith_wire::status(error.code(), error.to_string(), "nothing was changed; try again")
 }
 
-fn unreadable(error: &DocumentError) -> Status {
+pub(super) fn unreadable(error: &DocumentError) -> Status {
     kith_wire::status(ErrorCode::Internal, error.to_string(), "use a release that knows the document")
 }
 

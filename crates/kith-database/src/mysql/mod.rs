@@ -100,6 +100,27 @@ impl MysqlDatabase {
         Ok(database)
     }
 
+    /// Removes the tables of a graph, and leaves other tables of the database alone. Does nothing if it has no graph.
+    ///
+    /// # Errors
+    /// [`DatabaseError::OtherGraph`] and the like if it has another graph. If the connection is lost, some tables may be gone:
+    /// repeat it.
+    pub async fn remove(
+        target: MysqlTarget,
+        identity: GraphIdentity,
+        options: MysqlOptions,
+    ) -> Result<(), DatabaseError> {
+        let place = target.place();
+        let database = Self::new(target, identity, options);
+        let removed = match database.version(&place).await {
+            Err(DatabaseError::NoGraph { .. }) => Ok(()),
+            Err(error) => Err(error),
+            Ok(_) => database.write(&sql::drop_tables()).await,
+        };
+        database.close().await;
+        removed
+    }
+
     fn new(target: MysqlTarget, identity: GraphIdentity, options: MysqlOptions) -> Self {
         let pool = |most, isolation| Connections::new(target.clone(), options.clone(), most, isolation);
         Self {

@@ -6,7 +6,7 @@ use crate::{
     fold::{Fence, StampDrop},
     log,
     rows::Key,
-    tables::{ASSOCIATIONS, CHANGES, Cell, Column, Kind, PARTITIONS, TERMS, Table, names},
+    tables::{ALL, ASSOCIATIONS, CHANGES, Cell, Column, Kind, PARTITIONS, TERMS, Table, names},
 };
 use kith_live::{ListKey, ListPlace};
 use kith_types::{LogPoint, PartitionId, Position, Term};
@@ -105,6 +105,12 @@ pub(super) fn put_meta(identity: GraphIdentity) -> String {
         "INSERT IGNORE INTO meta (one, schema_version, graph, partitions)
          VALUES (1, {SCHEMA_VERSION}, {graph}, {partitions})"
     )
+}
+
+/// Removes all tables. `meta` is last: as long as it is there, the others are known to be those of its graph.
+pub(super) fn drop_tables() -> [String; 2] {
+    let tables: Vec<_> = ALL.iter().map(|table| table.name).collect();
+    [format!("DROP TABLE IF EXISTS {}", tables.join(", ")), "DROP TABLE IF EXISTS meta".to_owned()]
 }
 
 pub(super) fn set_version() -> String {

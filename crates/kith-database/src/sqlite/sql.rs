@@ -3,10 +3,7 @@
 
 use crate::{
     DatabaseError,
-    tables::{
-        ASSOCIATIONS, CHANGES, COUNTS, Cell, Column, FLOORS, INTENTS, Kind, OBJECTS, OUTCOMES, PAIR_STAMPS,
-        PARTITIONS, TERMS, Table, names,
-    },
+    tables::{ALL, ASSOCIATIONS, Cell, Column, Kind, Table, names},
 };
 use rusqlite::{
     Row, ToSql,
@@ -162,18 +159,6 @@ fn is_key(table: &Table) -> String {
 
 /// A view for each table that shows its numbers as they are.
 pub(super) fn views() -> String {
-    let tables: [&'static Table; 10] = [
-        &OBJECTS,
-        &ASSOCIATIONS,
-        &COUNTS,
-        &INTENTS,
-        &PAIR_STAMPS,
-        &FLOORS,
-        &OUTCOMES,
-        &PARTITIONS,
-        &TERMS,
-        &CHANGES,
-    ];
     let column = |column: &Column| match column.kind {
         Kind::Wide => format!(
             "CASE WHEN {0} < 0 THEN {0} + 9223372036854775807 + 1
@@ -190,7 +175,7 @@ pub(super) fn views() -> String {
             columns.join(", ")
         )
     };
-    tables.map(view).concat()
+    ALL.map(view).concat()
 }
 
 /// A number of 64 bits as SQLite keeps it.

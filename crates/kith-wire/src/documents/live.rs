@@ -17,6 +17,9 @@ pub struct LiveGraphDocument {
     pub storage: String,
     /// Whoever created it, for the audit log and for messages.
     pub who: String,
+    /// Whether it is being dropped: nobody can ask it any more, and its rows are being removed. Its name is not free yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dropping: bool,
 }
 impl Document for LiveGraphDocument {
     const WHAT: &'static str = "live graph";

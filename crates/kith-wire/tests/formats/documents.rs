@@ -248,6 +248,7 @@ fn live_graph() -> LiveGraphDocument {
         types: r#"{"objects":[]}"#.to_owned(),
         storage: "database:0".to_owned(),
         who: "anna".to_owned(),
+        dropping: true,
     }
 }
 

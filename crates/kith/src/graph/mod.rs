@@ -5,7 +5,7 @@ pub mod reply;
 use crate::{
     confirm::{confirm_drop, print_dropped},
     connect::{self, TargetFlags},
-    failure::Exit,
+    failure::{Exit, Failure},
     output::{self, Format},
     table::graphs,
     who::who,
@@ -14,7 +14,7 @@ use anyhow::Context;
 use clap::Subcommand;
 use kith_client::{QueryError, RouterClient};
 use kith_lines::GraphLine;
-use kith_wire::v1::{self, store_request::Command};
+use kith_wire::v1::{self, schema_command::Command as Schema, store_request::Command};
 use reply::GraphReply;
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ pub enum GraphCommand {
     Ask(Box<GraphLine>),
     /// List the graphs
     List,
-    /// Show a graph's edge types and entity kinds
+    /// Show a loaded graph's edge types and entity kinds, or a live graph's types and storage
     Describe {
         /// The graph
         graph: String,
@@ -37,6 +37,9 @@ pub enum GraphCommand {
         /// Do not ask for confirmation; required without a terminal
         #[arg(long)]
         yes: bool,
+        /// Leave the rows of a live graph where they are, even if their database cannot be reached
+        #[arg(long)]
+        keep_rows: bool,
     },
 }
 
@@ -54,32 +57,56 @@ pub async fn run(target: &TargetFlags, format: Format, command: GraphCommand) ->
     match command {
         GraphCommand::Ask(question) => crate::ask::ask(target, format, &question).await,
         GraphCommand::List => {
-            let mut reply = ListReply { graphs: graphs(&connect::router(target).await?).await? };
-            reply.graphs.sort_by(|a, b| a.graph.cmp(&b.graph));
+            let reply = ListReply { graphs: graphs(&connect::router(target).await?).await? };
             output::print(format, &reply, |reply| graphs::list(&reply.graphs))?;
             Ok(Exit::Done)
         }
         GraphCommand::Describe { graph } => {
             let graphs = graphs(&connect::router(target).await?).await?;
-            let known = graphs.iter().map(|graph| graph.graph.clone()).collect();
-            let found = graphs.into_iter().find(|candidate| candidate.graph == graph);
+            let known = graphs.iter().map(|graph| graph.name().to_owned()).collect();
+            let found = graphs.into_iter().find(|candidate| candidate.name() == graph);
             let found = found.ok_or(QueryError::UnknownGraph { name: graph, known })?;
             output::print(format, &found, graphs::describe)?;
             Ok(Exit::Done)
         }
-        GraphCommand::Drop { graph, yes } => {
+        GraphCommand::Drop { graph, yes, keep_rows } => {
             confirm_drop(&format!("graph {graph:?}"), yes)?;
             let router = connect::router(target).await?;
-            let drop = Some(Command::Drop(v1::DropStore { graph: true }));
-            let request = v1::StoreRequest { store: graph.clone(), who: who(), command: drop };
-            router.store(request).await.with_context(|| format!("drop graph {graph}"))?;
-            print_dropped(format, graph)?;
+            let topology = router.topology().await.context("read the topology")?;
+            let rows = match topology.stores.iter().any(|store| store.name == graph) {
+                true => drop_loaded(&router, &graph, keep_rows).await.map(|()| None),
+                false => drop_live(&router, &graph, keep_rows).await.map(Some),
+            };
+            let rows = rows.with_context(|| format!("drop graph {graph}"))?;
+            print_dropped(format, graph, rows)?;
             Ok(Exit::Done)
         }
     }
 }
 
+async fn drop_loaded(router: &RouterClient, graph: &str, keep_rows: bool) -> anyhow::Result<()> {
+    if keep_rows {
+        let message = format!("graph {graph:?} was loaded: it has no rows");
+        return Err(Failure::usage(message, "leave --keep-rows out").into());
+    }
+    let drop = Some(Command::Drop(v1::DropStore { graph: true }));
+    let request = v1::StoreRequest { store: graph.to_owned(), who: who(), command: drop };
+    router.store(request).await?;
+    Ok(())
+}
+
+/// Drops a live graph; says what became of its rows.
+async fn drop_live(router: &RouterClient, graph: &str, keep_rows: bool) -> anyhow::Result<String> {
+    let drop = Some(Schema::Drop(v1::DropGraph { keep_rows }));
+    let request = v1::SchemaCommand { graph: graph.to_owned(), who: who(), command: drop };
+    let storage = router.schema_of_graph(request).await?.storage;
+    Ok(match keep_rows {
+        true => format!("its rows are left in {storage}"),
+        false => format!("its rows in {storage} were removed"),
+    })
+}
+
 async fn graphs(router: &RouterClient) -> anyhow::Result<Vec<GraphReply>> {
     let topology = router.topology().await.context("read the topology")?;
-    Ok(topology.graphs().cloned().map(GraphReply::from).collect())
+    GraphReply::all(topology)
 }

@@ -1,12 +1,24 @@
 //! Graphs as commands print them.
 
-use kith_wire::documents::{ComponentDocument, ServedDocument};
+use kith_live::{AssociationType, GraphTypes, Inverse, ObjectType, TypeId, TypesDocument};
+use kith_schema::Schema;
+use kith_wire::documents::{ComponentDocument, LiveGraphDocument, ServedDocument, TopologyDocument};
 use serde::Serialize;
 
-/// A graph at the version that queries pin.
+/// A graph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct GraphReply {
+#[serde(untagged)]
+pub enum GraphReply {
+    Loaded(LoadedReply),
+    Live(LiveReply),
+}
+
+/// A loaded graph at the version that queries pin.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LoadedReply {
     pub graph: String,
+    /// `loaded`.
+    pub kind: &'static str,
     pub version: u64,
     pub components: Vec<ComponentReply>,
 }
@@ -24,10 +36,110 @@ pub struct ComponentReply {
     pub loaded_at: u64,
 }
 
-impl From<ServedDocument> for GraphReply {
+/// A live graph.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LiveReply {
+    pub graph: String,
+    /// `live`.
+    pub kind: &'static str,
+    /// How often its types have changed: 1 for a new graph.
+    pub revision: u64,
+    /// Where its rows are.
+    pub storage: String,
+    pub partitions: u32,
+    pub types: Vec<TypeReply>,
+}
+
+/// A type of objects or associations.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TypeReply {
+    pub name: String,
+    /// `object` or `association`.
+    pub kind: &'static str,
+    /// The type of the other direction, which is the type itself if it is symmetric.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inverse: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cap: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adjacency: Option<bool>,
+    pub fields: Vec<String>,
+}
+
+impl GraphReply {
+    /// All graphs of a cluster, by name.
+    ///
+    /// # Errors
+    /// If the types of a live graph cannot be read.
+    pub fn all(topology: TopologyDocument) -> anyhow::Result<Vec<Self>> {
+        let partitions = topology.cluster.partitions;
+        let loaded = topology.graphs().cloned().map(|graph| Ok(Self::Loaded(graph.into())));
+        let live = topology.live.iter().map(|graph| Ok(Self::Live(LiveReply::new(graph, partitions)?)));
+        let mut all: Vec<Self> = loaded.chain(live).collect::<anyhow::Result<_>>()?;
+        all.sort_by(|a, b| a.name().cmp(b.name()));
+        Ok(all)
+    }
+
+    pub fn name(&self) -> &str {
+        match self {
+            GraphReply::Loaded(graph) => &graph.graph,
+            GraphReply::Live(graph) => &graph.graph,
+        }
+    }
+}
+
+impl LiveReply {
+    fn new(document: &LiveGraphDocument, partitions: u32) -> anyhow::Result<Self> {
+        let types: TypesDocument = serde_json::from_str(&document.types)?;
+        let types = GraphTypes::try_from(types)?;
+        let objects = types.objects.values().map(TypeReply::from);
+        let associations =
+            types.associations.iter().map(|(id, kind)| TypeReply::of_association(*id, kind, &types));
+        Ok(Self {
+            graph: document.name.clone(),
+            kind: "live",
+            revision: types.revision,
+            storage: document.storage.clone(),
+            partitions,
+            types: objects.chain(associations).collect(),
+        })
+    }
+}
+
+impl TypeReply {
+    fn of_association(id: TypeId, kind: &AssociationType, types: &GraphTypes) -> Self {
+        let inverse = match kind.inverse {
+            Inverse::None => None,
+            Inverse::Symmetric => types.associations.get(&id),
+            Inverse::Named { kind, .. } => types.associations.get(&kind),
+        };
+        Self {
+            name: kind.name.clone(),
+            kind: "association",
+            inverse: inverse.map(|inverse| inverse.name.clone()),
+            cap: Some(kind.cap),
+            adjacency: Some(kind.adjacency),
+            fields: fields(&kind.schemas),
+        }
+    }
+}
+
+impl From<&ObjectType> for TypeReply {
+    fn from(kind: &ObjectType) -> Self {
+        let (name, fields) = (kind.name.clone(), fields(&kind.schemas));
+        Self { name, kind: "object", inverse: None, cap: None, adjacency: None, fields }
+    }
+}
+
+fn fields(schemas: &[Schema]) -> Vec<String> {
+    let fields = schemas.last().into_iter().flat_map(|schema| schema.fields());
+    fields.map(|field| field.name().to_owned()).collect()
+}
+
+impl From<ServedDocument> for LoadedReply {
     fn from(document: ServedDocument) -> Self {
-        let components = document.components.into_iter().map(ComponentReply::from);
-        Self { graph: document.name, version: document.version, components: components.collect() }
+        let components = document.components.into_iter().map(ComponentReply::from).collect();
+        Self { graph: document.name, kind: "loaded", version: document.version, components }
     }
 }
 

@@ -171,7 +171,7 @@ async fn list(router: &RouterClient, format: Format) -> anyhow::Result<()> {
 async fn drop_store(router: &RouterClient, format: Format, store: String, yes: bool) -> anyhow::Result<()> {
     confirm_drop(&format!("store {store:?} with all its versions"), yes)?;
     ask(router, &store, Ask::Drop(v1::DropStore::default())).await?;
-    print_dropped(format, store)
+    print_dropped(format, store, None)
 }
 
 async fn ask(router: &RouterClient, store: &str, command: Ask) -> anyhow::Result<v1::StoreReply> {

@@ -1,36 +1,58 @@
 //! Graphs and their components for people.
 
 use super::{Side, bytes, count, table};
-use crate::graph::reply::{ComponentReply, GraphReply};
+use crate::graph::reply::{ComponentReply, GraphReply, LiveReply, LoadedReply, TypeReply};
 
 /// One line per graph.
 pub fn list(graphs: &[GraphReply]) -> String {
     if graphs.is_empty() {
-        return "no graph is loaded: kith load graph EDGES --graph NAME\n".to_owned();
+        return "there is no graph: kith load graph EDGES --graph NAME, or kith schema apply TYPES --graph NAME\n"
+            .to_owned();
     }
     let columns = [
         ("graph", Side::Left),
+        ("kind", Side::Left),
         ("version", Side::Right),
         ("edges", Side::Right),
         ("bytes", Side::Right),
         ("components", Side::Left),
     ];
-    let rows = graphs.iter().map(|graph| {
-        let sum = |of: fn(&ComponentReply) -> u64| graph.components.iter().map(of).sum::<u64>();
-        let names: Vec<&str> = graph.components.iter().map(|component| component.name.as_str()).collect();
-        vec![
-            graph.graph.clone(),
-            graph.version.to_string(),
-            count(sum(|component| component.edges)),
-            bytes(sum(|component| component.bytes)),
-            names.join(", "),
-        ]
+    let rows = graphs.iter().map(|graph| match graph {
+        GraphReply::Loaded(graph) => loaded_row(graph),
+        GraphReply::Live(graph) => live_row(graph),
     });
     table(&columns, rows)
 }
 
-/// A graph with its components.
+fn loaded_row(graph: &LoadedReply) -> Vec<String> {
+    let sum = |of: fn(&ComponentReply) -> u64| graph.components.iter().map(of).sum::<u64>();
+    let names: Vec<&str> = graph.components.iter().map(|component| component.name.as_str()).collect();
+    vec![
+        graph.graph.clone(),
+        graph.kind.to_owned(),
+        graph.version.to_string(),
+        count(sum(|component| component.edges)),
+        bytes(sum(|component| component.bytes)),
+        names.join(", "),
+    ]
+}
+
+/// Nobody counts what a live graph has, so these columns are empty.
+fn live_row(graph: &LiveReply) -> Vec<String> {
+    let names: Vec<&str> = graph.types.iter().map(|kind| kind.name.as_str()).collect();
+    let nothing = String::new;
+    vec![graph.graph.clone(), graph.kind.to_owned(), nothing(), nothing(), nothing(), names.join(", ")]
+}
+
+/// A graph with its components, or its types.
 pub fn describe(graph: &GraphReply) -> String {
+    match graph {
+        GraphReply::Loaded(graph) => describe_loaded(graph),
+        GraphReply::Live(graph) => describe_live(graph),
+    }
+}
+
+fn describe_loaded(graph: &LoadedReply) -> String {
     let columns = [
         ("component", Side::Left),
         ("role", Side::Left),
@@ -52,4 +74,35 @@ pub fn describe(graph: &GraphReply) -> String {
         ]
     });
     format!("graph {}, version {}\n{}", graph.graph, graph.version, table(&columns, rows))
+}
+
+fn describe_live(graph: &LiveReply) -> String {
+    let columns = [
+        ("type", Side::Left),
+        ("kind", Side::Left),
+        ("inverse", Side::Left),
+        ("cap", Side::Right),
+        ("adjacency", Side::Left),
+        ("fields", Side::Left),
+    ];
+    let adjacency = |kind: &TypeReply| match kind.adjacency {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "",
+    };
+    let rows = graph.types.iter().map(|kind| {
+        vec![
+            kind.name.clone(),
+            kind.kind.to_owned(),
+            kind.inverse.clone().unwrap_or_default(),
+            kind.cap.map(|cap| count(cap.into())).unwrap_or_default(),
+            adjacency(kind).to_owned(),
+            kind.fields.join(", "),
+        ]
+    });
+    let LiveReply { graph, revision, storage, partitions, .. } = graph;
+    format!(
+        "live graph {graph}, {partitions} partitions, rows in {storage}, revision {revision} of its types\n{}",
+        table(&columns, rows)
+    )
 }

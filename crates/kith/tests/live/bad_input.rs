@@ -45,6 +45,7 @@ fn writes_that_make_no_sense_are_refused_and_write_nothing() {
         line
     };
     let near = with(add("tag", json!({})), "near", json!(1));
+    let likes = |line: Value| with(line, "edge_type", json!("likes"));
     for (line, code, said) in [
         (add("persom", json!({})), "unknown_type", "did you mean \\\"person\\\"?"),
         (assoc("freind", json!({})), "unknown_type", "did you mean \\\"friend\\\"?"),
@@ -77,11 +78,18 @@ fn writes_that_make_no_sense_are_refused_and_write_nothing() {
             "did you mean \\\"friend\\\"?",
         ),
         (json!({"op": "object_get", "id": 1, "group": 7}), "unknown_group", "groups"),
+        (likes(json!({"op": "connections", "id": 1, "direction": "in"})), "direction_not_kept", "one-sided"),
+        (likes(json!({"op": "path", "id": 1, "to": 2})), "direction_not_kept", "a path"),
+        (likes(json!({"op": "distance", "id": 1, "to": [2]})), "direction_not_kept", "a distance"),
+        (likes(json!({"op": "common", "id": 1, "to": 2, "plan": "push"})), "direction_not_kept", "push"),
         (json!({"op": "assoc_range", "id1": 1, "type": "friend", "limit": 0}), "out_of_range", "limit"),
     ] {
         refused(&mut talk, line, code, said);
     }
     assert_unchanged(&mut talk, &first);
+    // In one group, networks are otherwise fetched from all nodes at once, by who leads to whom.
+    let network = json!({"op": "network", "graph": GRAPH, "id": 1, "edge_type": "likes", "return": "size"});
+    assert_eq!(talk.must(&network)["degree"], 0);
     // What is as large as may be is stored.
     let largest =
         json!({"op": "object_update", "graph": GRAPH, "id": 1, "data": {"name": "y".repeat((1 << 20) - 64)}});
@@ -114,7 +122,8 @@ fn live_graphs_and_stores_do_not_take_each_others_names() {
     let stores = site.cluster.must(&["store", "list", "-o", "json"]);
     assert!(!stores.contains("\"social\""), "nothing is left of them: {stores}");
     site.cluster.must(&["load", "graph", &edges, "--graph", "village"]);
-    assert_eq!(error(&site.apply("village", TYPES, &[])).0, "name_taken");
+    let applied = site.apply("village", TYPES, &[]);
+    assert_eq!((error(&applied).0.as_str(), applied.status.code()), ("loaded_graph", Some(1)));
     let mut talk = site.talk(4);
     let write = json!({"op": "object_add", "graph": "village", "type": "person", "data": {"name": "Ada"}});
     assert_eq!(talk.refused(&write).0, "loaded_graph");
@@ -154,7 +163,7 @@ fn types_that_cannot_change_stay_as_they_are() {
     }
     assert_eq!(shown(), before);
     let (code, told) = error(&site.apply(GRAPH, TYPES, &["--storage", "mysql://root@127.0.0.1:1/x"]));
-    assert!(code == "bad_schema" && told.contains("database:0"), "{code}: {told}");
+    assert!(code == "bad_request" && told.contains("database:0"), "{code}: {told}");
     // What may change does, also for what is stored.
     let types =
         TYPES.replace("name = \"text\"", "name = \"text\", born = { type = \"i64\", default = 1970 }");

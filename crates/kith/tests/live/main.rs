@@ -4,6 +4,7 @@
 //! longer.
 
 mod bad_input;
+mod drop;
 mod faults;
 mod handover;
 mod history;

@@ -170,6 +170,7 @@ fn of_schema(path: &str, graph: &str) -> Vec<Call> {
     let all = [
         ("apply", Some(Schema::Apply(apply)), Needs::Admin),
         ("show", Some(Schema::Show(v1::ShowSchema {})), Needs::Known),
+        ("drop", Some(Schema::Drop(v1::DropGraph::default())), Needs::Admin),
         ("", None, Needs::Admin),
     ];
     assert_placed("SchemaCommand", all.iter().map(|(name, ..)| *name));

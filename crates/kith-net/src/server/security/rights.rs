@@ -118,7 +118,7 @@ fn schema(message: &[u8]) -> Result<Need, Status> {
     let v1::SchemaCommand { graph, command, .. } = decoded(message)?;
     Ok(match command {
         Some(Schema::Show(_)) => Need::Known,
-        Some(Schema::Apply(_)) | None => Need::Store(Right::Admin, graph),
+        Some(Schema::Apply(_) | Schema::Drop(_)) | None => Need::Store(Right::Admin, graph),
     })
 }
 

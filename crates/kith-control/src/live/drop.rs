@@ -1,0 +1,77 @@
+//! Live graphs are dropped: first nobody can ask them any more, then their rows go, and last their names become free. A drop
+//! that was interrupted goes on when it is repeated.
+
+use super::schema::{LiveGraphStore, types_of, unavailable, unreadable};
+use kith_database::DatabaseError;
+use kith_metadata::{Committed, Condition, Write, keys};
+use kith_types::ErrorCode;
+use kith_wire::{
+    documents::{Document, LiveGraphDocument},
+    v1,
+};
+use tonic::Status;
+
+impl LiveGraphStore {
+    /// Drops a live graph; with `keep_rows`, its rows are left where they are.
+    ///
+    /// # Errors
+    /// `unknown_graph`, `loaded_graph`. `database_…` if the database cannot be reached: nothing has changed then, unless the message
+    /// says so.
+    pub(super) async fn drop_graph(&self, graph: &str, keep_rows: bool) -> Result<v1::SchemaOutcome, Status> {
+        let key = keys::live_graph(graph);
+        let snapshot = self.metadata.read(&key).await.map_err(|error| unavailable(&error))?;
+        let Some(entry) = snapshot.get(&key) else { return Err(self.not_live(graph).to_status()) };
+        let document = LiveGraphDocument::decode(&entry.value).map_err(|error| unreadable(&error))?;
+        let identity = self.identity(&types_of(&document)?)?;
+        if !keep_rows {
+            let reached = self.databases.reach(&document, identity).await;
+            reached.map_err(|error| unreachable(&error, &document))?;
+        }
+        let revision = self.withdraw(&document, entry.revision).await?;
+        if !keep_rows {
+            let removed = self.databases.remove(&document, identity).await;
+            removed.map_err(|error| unfinished(&error, &document))?;
+        }
+        let condition = Condition { key: key.clone(), revision };
+        self.commit(vec![condition], vec![Write::delete(key)]).await?;
+        Ok(v1::SchemaOutcome { storage: document.storage, ..Default::default() })
+    }
+
+    /// Notes that a graph is being dropped, so that nobody asks or leads it any more; the revision of its document then.
+    async fn withdraw(&self, document: &LiveGraphDocument, revision: u64) -> Result<u64, Status> {
+        if document.dropping {
+            return Ok(revision);
+        }
+        let (live, leaders) = (keys::live_graph(&document.name), keys::leaders(&document.name));
+        let condition = Condition { key: live.clone(), revision };
+        let dropping = LiveGraphDocument { dropping: true, ..document.clone() };
+        let writes = vec![Write::put(live, dropping.encode()), Write::delete(leaders)];
+        match self.commit(vec![condition], writes).await? {
+            Committed::At(revision) => {
+                self.wait_until_visible(revision).await;
+                Ok(revision)
+            }
+            Committed::Conflict => {
+                let message = format!("graph {:?} was changed at the same time", document.name);
+                Err(kith_wire::status(ErrorCode::Conflict, message, "nothing was changed; try again"))
+            }
+        }
+    }
+}
+
+fn unreachable(error: &DatabaseError, document: &LiveGraphDocument) -> Status {
+    let message = format!("the rows of graph {:?} cannot be removed: {error}", document.name);
+    let help = format!(
+        "make {} available and try again; if it is gone for good, --keep-rows drops the graph without its rows",
+        document.storage
+    );
+    kith_wire::status(error.code(), message, &help)
+}
+
+fn unfinished(error: &DatabaseError, document: &LiveGraphDocument) -> Status {
+    let LiveGraphDocument { name, storage, .. } = document;
+    let message =
+        format!("graph {name:?} can no longer be asked, but its rows in {storage} were not removed: {error}");
+    let help = "drop it again, which goes on from here; its name is free only after that";
+    kith_wire::status(error.code(), message, help)
+}

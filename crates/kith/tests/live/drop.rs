@@ -1,0 +1,87 @@
+//! Live graphs are listed, described and dropped as loaded ones are, and a dropped one leaves nothing behind.
+
+use crate::{
+    site::{GRAPH, Site, TYPES, code},
+    support::{cluster::text, wait_until},
+};
+use serde_json::{Value, json};
+
+const SHAPE: [&str; 6] = ["--groups", "1", "--nodes", "2", "--partitions", "4"];
+
+fn object(id: u64, op: &str) -> Value {
+    json!({"op": op, "graph": GRAPH, "id": id})
+}
+
+fn add(id: u64) -> Value {
+    json!({"op": "object_add", "graph": GRAPH, "type": "person", "id": id, "data": {"name": "Ada"}})
+}
+
+fn read(site: &Site, arguments: &[&str]) -> Value {
+    serde_json::from_str(&site.cluster.must(&[arguments, &["-o", "json"]].concat())).expect("it is JSON")
+}
+
+/// Keys of the metadata that name the graph.
+fn keys(site: &Site) -> Vec<&'static str> {
+    let metadata = std::fs::read_to_string(site.cluster.data().join("metadata.json")).expect("it is there");
+    let keys = ["live-graphs/social", "leaders/social"];
+    keys.into_iter().filter(|key| metadata.contains(key)).collect()
+}
+
+#[test]
+fn a_dropped_graph_leaves_nothing_behind() {
+    let site = Site::start(&SHAPE);
+    let edges = site.file("edges.csv", "src,dst\n1,2\n");
+    site.cluster.must(&["load", "graph", &edges, "--graph", "village"]);
+    let mut talk = site.talk(1);
+    let first = talk.must(&add(1));
+    let graphs = read(&site, &["graph", "list"]);
+    let kinds: Vec<_> = [0, 1]
+        .map(|place| &graphs["graphs"][place])
+        .into_iter()
+        .map(|graph| (&graph["graph"], &graph["kind"]))
+        .collect();
+    assert_eq!(json!(kinds), json!([["social", "live"], ["village", "loaded"]]));
+    let described = read(&site, &["graph", "describe", GRAPH]);
+    assert_eq!(described["storage"], "database:0");
+    assert_eq!((&described["partitions"], &described["revision"]), (&json!(4), &json!(1)));
+    let follows = described["types"].as_array().expect("types").iter().find(|kind| kind["name"] == "follows");
+    assert_eq!(follows.expect("it was declared")["inverse"], "followed_by");
+
+    let unconfirmed = site.command(&["graph", "drop", GRAPH]);
+    assert_eq!(unconfirmed.status.code(), Some(2), "{}", text(&unconfirmed));
+    let file = site.cluster.data().join("database-000/social.sqlite");
+    assert!(file.is_file());
+    let told = site.cluster.must(&["graph", "drop", GRAPH, "--yes"]);
+    assert!(told.contains("rows in database:0 were removed"), "{told}");
+    assert!(!file.exists());
+    assert_eq!(keys(&site), [""; 0]);
+    assert_eq!(code(&talk.ask(&object(1, "object_get"))), Some("unknown_graph"));
+    let again = site.command(&["graph", "drop", GRAPH, "--yes", "-o", "json"]);
+    assert!(text(&again).contains("unknown_graph") && text(&again).contains("village"), "{}", text(&again));
+
+    site.create(GRAPH, &[]);
+    let mut read = object(1, "object_get");
+    read["critical"] = json!(true);
+    let mut got = Value::Null;
+    wait_until("the new graph answers", || {
+        got = talk.ask(&read);
+        code(&got).is_none()
+    });
+    assert_eq!(got["object"], Value::Null, "it is another graph");
+    talk.must(&add(1));
+    let mut read = object(1, "object_get");
+    read["ticket"] = first["ticket"].clone();
+    assert_eq!(code(&talk.ask(&read)), Some("wrong_ticket"));
+}
+
+#[test]
+fn a_graph_without_a_database_can_only_be_dropped_without_its_rows() {
+    let site = Site::start(&SHAPE);
+    let file = site.cluster.data().join("database-000/social.sqlite");
+    // A file of another graph of this name: the database answers, but not for this graph.
+    site.cluster.must(&["graph", "drop", GRAPH, "--yes", "--keep-rows"]);
+    assert!(file.is_file(), "it was left");
+    let refused = site.apply(GRAPH, TYPES, &[]);
+    assert!(text(&refused).contains("database_other_graph"), "{}", text(&refused));
+    assert_eq!(keys(&site), [""; 0], "nothing is left of a graph that was not created");
+}
