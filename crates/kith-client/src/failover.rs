@@ -54,10 +54,14 @@ impl Failover {
         let client = self.current.lock().await.clone();
         let addr = client.addr().to_owned();
         let lost = match client.call(Arc::clone(&request)).await.map_err(|error| named(error, &addr)) {
-            Err(error @ QueryError::Unreachable { .. }) if request.question.is_idempotent() => error,
+            Err(error @ QueryError::Unreachable { .. }) => error,
             other => return other,
         };
+        // Also after a request that is not repeated: the next one must not go to the same router.
         let Some(next) = self.instead_of(&addr).await else { return Err(lost) };
+        if !request.question.is_idempotent() {
+            return Err(lost);
+        }
         let Some(request) = left(&request, started.elapsed()) else { return Err(lost) };
         let addr = next.addr().to_owned();
         next.call(request).await.map_err(|error| named(error, &addr))

@@ -83,27 +83,24 @@ impl Checkpoint {
             }
             Err(TryLockError::Error(error)) => return Err(unwritable(path, &error)),
         }
-        let mut text = String::new();
-        let read = file.by_ref().take(FILE_BYTES as u64).read_to_string(&mut text);
-        let known = match (read, text.trim_end()) {
-            (Ok(_), "") => None,
-            (Ok(_), text) => {
-                serde_json::from_str::<Progress>(text).ok().filter(|it| it.format == FORMAT).or_else(|| {
-                    note(&format!("{} cannot be read: the import starts from the first row", path.display()));
-                    None
-                })
-            }
-            (Err(error), _) => return Err(unwritable(path, &error)),
-        };
-        let known = known.filter(|known| {
-            let fits = known.subject == *subject;
-            if !fits {
+        let mut text = Vec::new();
+        file.by_ref()
+            .take(FILE_BYTES as u64)
+            .read_to_end(&mut text)
+            .map_err(|error| unwritable(path, &error))?;
+        let known = match known(&text) {
+            Ok(known) if known.as_ref().is_some_and(|known| known.subject != *subject) => {
                 note(
                     "the file or the graph has changed since the import was interrupted: it starts from the first row",
                 );
+                None
             }
-            fits
-        });
+            Ok(known) => known,
+            Err(()) => {
+                note(&format!("{} cannot be read: the import starts from the first row", path.display()));
+                None
+            }
+        };
         Ok((Self { path: path.to_owned(), file }, known))
     }
 
@@ -124,6 +121,15 @@ impl Checkpoint {
     pub fn remove(self) -> Result<(), Failure> {
         fs::remove_file(&self.path).map_err(|error| unwritable(&self.path, &error))
     }
+}
+
+/// The progress that a file has; `None` of an empty file.
+fn known(text: &[u8]) -> Result<Option<Progress>, ()> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let progress = serde_json::from_slice::<Progress>(text).map_err(|_| ())?;
+    if progress.format == FORMAT { Ok(Some(progress)) } else { Err(()) }
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {

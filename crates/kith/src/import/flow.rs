@@ -98,6 +98,7 @@ impl Flow {
                     self.line.note("waiting for the writes in flight; interrupt again to leave at once");
                     self.stop(Failure::new(ErrorCode::Cancelled, "the import was interrupted", ""));
                 }
+                _ = ticks.tick() => self.save_and_tell()?,
                 Some(ended) = self.in_flight.next() => {
                     self.on_ended(ended.map_err(|error| anyhow::anyhow!("write a row: {error}"))?);
                 }
@@ -105,7 +106,6 @@ impl Flow {
                     Some(row) => waiting = Some(row),
                     None => at_end = true,
                 },
-                _ = ticks.tick() => self.save_and_tell()?,
             }
             let is_free = |row: &mut Row| !self.keys.contains(&row.key());
             if self.may_begin()

@@ -85,6 +85,7 @@ fn tell(meter: &mut Meter, progress: &ReadProgress) {
     meter.on(Reading::Graph(LoadProgress::Reading(progress)));
 }
 
+/// Writes the rows that no earlier run has done.
 async fn import(
     target: &TargetFlags,
     flags: &ImportFlags,
@@ -92,11 +93,43 @@ async fn import(
     rows: Rows,
     checked: Option<Checked>,
 ) -> anyhow::Result<(FileReport, Done)> {
+    let checksum = checked.as_ref().map(|checked| checked.checksum.clone());
+    let mut flow = flow(target, flags, types, checked).await?;
+    let resumed = flow.progress.done;
+    let (sender, receiver) = mpsc::channel(flow.concurrency);
+    let reading = thread::spawn(move || send(&rows, resumed, &sender));
+    // If it fails, nobody waits for the reading, which may wait for standard input.
+    flow.run(receiver).await?;
+    let read = reading.join();
+    let read = read.map_err(|_| Failure::new(ErrorCode::Internal, "the reading of the file panicked", ""))?;
+    let (report, read_checksum) = match read {
+        Ok(read) => read,
+        Err(ReadEnd::File(error)) => return Err(told(error.into()).into()),
+        Err(ReadEnd::Stopped) => unreachable!("all rows were wanted"),
+    };
+    if checksum.is_some_and(|checksum| checksum != read_checksum) {
+        let message = format!("{} changed while it was imported", flags.file().display());
+        return Err(Failure::new(ErrorCode::BadInput, message, "import it again").into());
+    }
+    if let Some(checkpoint) = flow.checkpoint.take() {
+        checkpoint.remove()?;
+    }
+    Ok((report, Done { counts: flow.window.counts(), resumed, refused: flow.refused }))
+}
+
+/// The writes of an import, which begin where an interrupted one has come to.
+async fn flow(
+    target: &TargetFlags,
+    flags: &ImportFlags,
+    types: &GraphTypes,
+    checked: Option<Checked>,
+) -> anyhow::Result<Flow> {
     let service = connect::service(target).await?;
-    let checksum = checked.as_ref().map_or("", |checked| &checked.checksum);
-    let subject = Subject { graph: types.identity, kind: flags.kind.clone(), rows: checksum.to_owned() };
+    let (total, dropped, checksum) = checked.map_or((0, 0, String::new()), |checked| {
+        (checked.rows, checked.report.errors.total(), checked.checksum)
+    });
+    let subject = Subject { graph: types.identity, kind: flags.kind.clone(), rows: checksum };
     let (checkpoint, progress) = resume(flags, subject)?;
-    let resumed = progress.done;
     let writer = Writer {
         service,
         graph: flags.graph.clone(),
@@ -106,29 +139,9 @@ async fn import(
         stop: CancellationToken::new(),
     };
     let mut flow = Flow::new(writer, progress, checkpoint, flags.concurrency);
-    flow.total = checked.as_ref().map_or(0, |checked| checked.rows);
-    let dropped = checked.as_ref().map_or(0, |checked| checked.report.errors.total());
+    flow.total = total;
     flow.refused_max = flags.max_errors().saturating_sub(dropped + flow.window.counts().refused);
-    let (sender, receiver) = mpsc::channel(flow.concurrency);
-    let reading = thread::spawn(move || send(&rows, resumed, &sender));
-    let flown = flow.run(receiver).await;
-    let read = reading
-        .join()
-        .map_err(|_| Failure::new(ErrorCode::Internal, "the reading of the file panicked", ""))?;
-    flown?;
-    let (report, read_checksum) = match read {
-        Ok(read) => read,
-        Err(ReadEnd::File(error)) => return Err(told(error.into()).into()),
-        Err(ReadEnd::Stopped) => unreachable!("all rows were wanted"),
-    };
-    if checked.is_some_and(|checked| checked.checksum != read_checksum) {
-        let message = format!("{} changed while it was imported", flags.file().display());
-        return Err(Failure::new(ErrorCode::BadInput, message, "import it again").into());
-    }
-    if let Some(checkpoint) = flow.checkpoint.take() {
-        checkpoint.remove()?;
-    }
-    Ok((report, Done { counts: flow.window.counts(), resumed, refused: flow.refused }))
+    Ok(flow)
 }
 
 /// The checkpoint, and where to begin. Without a folder that can be written to, an import goes without a checkpoint.

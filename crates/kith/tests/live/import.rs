@@ -199,6 +199,24 @@ fn an_import_continues_after_it_was_interrupted() {
     assert_eq!((&said["resumed"], &said["rows"], &said["added"]), (&json!(0), &json!(1), &json!(1)));
 }
 
+#[test]
+fn an_import_waits_until_partitions_have_leaders_again() {
+    let site = Site::start(&["--processes", "--groups", "2", "--nodes", "1", "--partitions", "4"]);
+    let rows: String = (10..3_010).map(|id2| format!("{},{id2},{id2}\n", id2 % 50)).collect();
+    let file = site.file("follows.csv", &rows);
+    let mut running = start(&site, &file);
+    wait_for_rows(&mut running, &format!("{file}.{GRAPH}.follows.kith-import"), 50);
+    signal(site.cluster.node_pids(0)[0], "KILL");
+    let output = running.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{}", text(&output));
+    assert_eq!(
+        (&json_of(&output.stdout)["added"], &json_of(&output.stdout)["dropped"]),
+        (&json!(3_000), &json!([]))
+    );
+    let exported = export(&site, GRAPH, "--assocs", "followed_by");
+    assert_eq!(exported.lines().count(), 3_001);
+}
+
 /// Exports a type into a file; its content.
 fn export(site: &Site, graph: &str, what: &str, kind: &str) -> String {
     let file = site.file("exported", "");
