@@ -295,8 +295,7 @@ fn tell(sides: &[Side], ladder: &Ladder) {
     }
     for (place, side) in sides.iter().enumerate() {
         let steps: Vec<&Step> = ladder.iter().filter_map(|(_, steps)| steps[place].as_ref()).collect();
-        let zero = vec![Duration::ZERO; side.parts.len()];
-        let mut used = zero.clone();
+        let mut used = vec![Duration::ZERO; side.parts.len()];
         for step in &steps {
             used.iter_mut().zip(&step.used).for_each(|(sum, used)| *sum += *used);
         }
@@ -304,7 +303,7 @@ fn tell(sides: &[Side], ladder: &Ladder) {
         println!(
             "  CPU a request, {}: {}",
             side.name,
-            cpu::describe(&side.parts, &zero, &used, answers.max(1) as usize)
+            cpu::describe(&side.parts, &used, answers.max(1) as usize)
         );
         if place != 0 {
             println!("    p50 / MariaDB's at the same rate, same turn: {}", ratio(ladder, place));

@@ -162,7 +162,7 @@ async fn against_postgres(kith: &Kith, graph: &Edges) {
 async fn cpu_by_part(kith: &Kith, postgres: &Postgres, members: &[u64]) {
     let mut parts = kith.parts.clone();
     parts.push(("backend", vec![postgres.backend]));
-    let mut used = [vec![Duration::ZERO; parts.len()], vec![Duration::ZERO; parts.len()]];
+    let mut used = [Vec::new(), Vec::new()];
     let mut took = [Vec::new(), Vec::new()];
     for (turn, block) in members.chunks(BLOCK).enumerate() {
         for side in [turn % 2, 1 - turn % 2] {
@@ -175,10 +175,7 @@ async fn cpu_by_part(kith: &Kith, postgres: &Postgres, members: &[u64]) {
                     timed(postgres.network(*id)).await.0
                 });
             }
-            let after = cpu::now(&parts);
-            for ((sum, after), before) in used.iter_mut().zip(after).zip(before) {
-                *sum += after.saturating_sub(before);
-            }
+            used.push((before, cpu::now(&parts)));
         }
     }
     let [ours, theirs] = &took;
@@ -189,9 +186,8 @@ async fn cpu_by_part(kith: &Kith, postgres: &Postgres, members: &[u64]) {
         median(theirs),
         sum(ours) / sum(theirs)
     );
-    let zero = vec![Duration::ZERO; parts.len()];
-    println!("    CPU a query, Kith: {}", cpu::describe(&parts, &zero, &used[0], members.len()));
-    println!("    CPU a query, PostgreSQL: {}", cpu::describe(&parts, &zero, &used[1], members.len()));
+    println!("    CPU a query, Kith: {}", cpu::describe(&parts, &cpu::sums(&used[0]), members.len()));
+    println!("    CPU a query, PostgreSQL: {}", cpu::describe(&parts, &cpu::sums(&used[1]), members.len()));
 }
 
 async fn against_an_empty_call(kith: &Kith, graph: &Edges) {
@@ -377,18 +373,10 @@ fn expansion(topology: &TopologyDocument) -> v1::EvaluateRequest {
     }
 }
 
-type Readings = Vec<(Vec<Duration>, Vec<Duration>)>;
-
-fn print_cpu(framed: &Kith, grpc: &Kith, used: &[Readings; 2], queries: usize) {
+fn print_cpu(framed: &Kith, grpc: &Kith, used: &[Vec<cpu::Reading>; 2], queries: usize) {
     for ((name, kith), readings) in [("frames", framed), ("gRPC", grpc)].into_iter().zip(used) {
-        let zero = vec![Duration::ZERO; kith.parts.len()];
-        let mut all = zero.clone();
-        for (before, after) in readings {
-            for ((sum, before), after) in all.iter_mut().zip(before).zip(after) {
-                *sum += after.saturating_sub(*before);
-            }
-        }
-        println!("    CPU a query, {name}: {}", cpu::describe(&kith.parts, &zero, &all, queries));
+        let used = cpu::sums(readings);
+        println!("    CPU a query, {name}: {}", cpu::describe(&kith.parts, &used, queries));
     }
 }
 

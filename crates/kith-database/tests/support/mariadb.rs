@@ -103,8 +103,13 @@ impl MariaDb {
 
     /// Lets it stand still, or go on.
     pub fn signal(&self, signal: &str) {
-        let pid = self.child.as_ref().expect("it runs").id().to_string();
+        let pid = self.pid().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().expect("kill runs").success());
+    }
+
+    /// The server's process.
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().expect("it runs").id()
     }
 
     pub fn port(&self) -> u16 {

@@ -1,0 +1,86 @@
+//! Single-key reads of a store at a set rate, alone and beside 1,000 writes a second to a live graph on the same nodes, in turn.
+
+use super::{
+    rig::{
+        self,
+        latency::Latencies,
+        open_loop::{Schedule, drive},
+        reads::{self, Store},
+    },
+    site::{Association, GRAPH, Site},
+    stats::median_interval,
+    support::values,
+};
+use kith_client::{QueryOptions, Service};
+use kith_engine::{KeyType, ValueType};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use std::{sync::Arc, time::Duration};
+
+const SHAPE: [&str; 6] = ["--groups", "1", "--nodes", "2", "--partitions", "24"];
+const STORE: &str = "people";
+const TYPES: (KeyType, ValueType) = (KeyType::Id, ValueType::Bytes);
+const ROWS: u64 = 20_000;
+const WRITES_PER_SECOND: f64 = 1_000.0;
+const STRETCH: Duration = Duration::from_secs(2);
+
+pub async fn run() {
+    let site = Site::start(&SHAPE, None).await;
+    tokio::task::block_in_place(|| {
+        values::create(&site.cluster, STORE, TYPES.0, TYPES.1);
+        values::push(&site.cluster, STORE, TYPES, 1, reads::rows(ROWS));
+    });
+    let store = Store { name: STORE, service: reads::direct(&site.cluster.ready()).await };
+    let rate = rig::setting("KITH_BENCH_RATE", 500) as f64;
+    let pairs = rig::setting("KITH_BENCH_PAIRS", 20) as u64;
+    let (mut p50, mut p99) = (Vec::new(), Vec::new());
+    let mut all = [Latencies::default(), Latencies::default()];
+    read(&store, rate, u64::MAX).await;
+    write(&site, u64::MAX).await;
+    for pair in 0..pairs {
+        let mut one = [Latencies::default(), Latencies::default()];
+        for beside in [pair % 2, 1 - pair % 2] {
+            one[beside as usize] = match beside {
+                0 => read(&store, rate, pair).await,
+                _ => tokio::join!(read(&store, rate, pair), write(&site, pair)).0,
+            };
+        }
+        let ratio = |share| one[1].quantile_us(share) as f64 / one[0].quantile_us(share) as f64;
+        p50.push(ratio(0.5));
+        p99.push(ratio(0.99));
+        all.iter_mut().zip(&one).for_each(|(all, one)| all.add(one));
+    }
+    println!("{rate} lookups/s; beside {WRITES_PER_SECOND} writes/s / alone");
+    for (quantile, share, ratios) in [("p50", 0.5, &p50), ("p99", 0.99, &p99)] {
+        let ratio = median_interval(ratios).expect("there are pairs");
+        println!(
+            "  {quantile} {:.2} ({:.2} to {:.2}, {} pairs); {} and {} us",
+            ratio.median,
+            ratio.low,
+            ratio.high,
+            ratio.pairs,
+            all[1].quantile_us(share),
+            all[0].quantile_us(share)
+        );
+    }
+}
+
+async fn read(store: &Store, rate: f64, seed: u64) -> Latencies {
+    let mut rng = StdRng::seed_from_u64(seed);
+    store.read_singles(rate, STRETCH, seed, || rng.random_range(0..ROWS)).await
+}
+
+/// Adds associations at the set rate, each of which must succeed.
+async fn write(site: &Site, seed: u64) {
+    let client = Arc::clone(&site.client);
+    let schedule = Schedule::new(WRITES_PER_SECOND, STRETCH, seed.wrapping_add(1));
+    let add = move |index: usize| {
+        let (client, time) = (Arc::clone(&client), index as u64);
+        let id1 = time % ROWS;
+        let id2 = ROWS + seed.wrapping_mul(1 << 20).wrapping_add(time) % (1 << 40);
+        let association = Association { kind: "likes", id1, id2, time, data: None };
+        async move { client.write(GRAPH, &association.write(), &QueryOptions::default()).await.map(drop) }
+    };
+    for seen in drive(schedule, add).await.observations {
+        seen.outcome.expect("the cluster keeps up with the writes").expect("a write succeeds");
+    }
+}

@@ -1,0 +1,95 @@
+//! A list that is cached on nodes, against a `get` of one value of a store: through the same router, from the same nodes.
+
+use super::{
+    rig::{self, cpu, reads},
+    site::{Association, GRAPH, Site, median, ratios, timed},
+    support::values,
+};
+use kith_client::{BatchKeys, QueryOptions, Service};
+use kith_engine::{KeyType, ValueType};
+use kith_live::{AssociationRead, Select, Start};
+use kith_ops::{GraphAnswer, GraphQuery, Operand};
+use kith_types::Workflow;
+use std::time::Duration;
+
+const SHAPE: [&str; 4] = ["--groups", "1", "--nodes", "3"];
+const STORE: &str = "people";
+const TYPES: (KeyType, ValueType) = (KeyType::Id, ValueType::Bytes);
+const OBJECTS: u64 = 500;
+/// Associations of each object; all are asked for.
+const LENGTH: u64 = 20;
+const WRITES_IN_FLIGHT: usize = 128;
+/// Reads of one side in a row, when CPU time is read.
+const BLOCK: usize = 500;
+
+pub async fn run() {
+    let site = Site::start(&SHAPE, None).await;
+    tokio::task::block_in_place(|| {
+        values::create(&site.cluster, STORE, TYPES.0, TYPES.1);
+        values::push(&site.cluster, STORE, TYPES, 1, reads::rows(OBJECTS));
+    });
+    let associations = (0..OBJECTS).flat_map(|id1| {
+        let to =
+            move |turn| Association { kind: "likes", id1, id2: OBJECTS + turn, time: turn + 1, data: None };
+        (0..LENGTH).map(to)
+    });
+    site.add_all(associations.collect(), WRITES_IN_FLIGHT).await;
+    let queries = rig::setting("KITH_BENCH_QUERIES", 4_000);
+    let mut took = [Vec::new(), Vec::new()];
+    let mut used = [Vec::new(), Vec::new()];
+    for id in 0..OBJECTS {
+        ask(&site, 0, id).await;
+        ask(&site, 1, id).await;
+    }
+    for turn in 0..queries {
+        for side in [turn % 2, 1 - turn % 2] {
+            let id = (turn as u64 * 7) % OBJECTS;
+            took[side].push(timed(ask(&site, side, id)).await.0);
+        }
+    }
+    for round in 0..2 * queries.div_ceil(BLOCK) {
+        let side = round % 2;
+        let before = cpu::now(&site.parts);
+        for turn in 0..BLOCK as u64 {
+            ask(&site, side, (turn * 7) % OBJECTS).await;
+        }
+        used[side].push((before, cpu::now(&site.parts)));
+    }
+    let [range, get] = took;
+    println!("assoc_range of {LENGTH}, cached, against a get of 1 KiB, through a router; {queries} in turn");
+    println!(
+        "  assoc_range / get {}; p50 {:.0} and {:.0} us",
+        ratios(&range, &get),
+        median(&range),
+        median(&get)
+    );
+    for (name, used) in [("assoc_range", &used[0]), ("get", &used[1])] {
+        let each = cpu::describe(&site.parts, &cpu::sums(used), used.len() * BLOCK);
+        println!("    CPU, {name}: {each}");
+    }
+}
+
+/// Asks for a list, or for a value.
+async fn ask(site: &Site, side: usize, id: u64) {
+    if side == 1 {
+        let answer = site.client.multi_get(STORE, &BatchKeys::Ids(vec![id]), &QueryOptions::default()).await;
+        let answer = answer.expect("an answer");
+        assert!(
+            answer.records.value(0).is_some_and(|value| value == reads::value(id)),
+            "key {id} was answered wrongly"
+        );
+        return;
+    }
+    let select = Select::Range { start: Start::Index(0), limit: Some(LENGTH as u32) };
+    let read = AssociationRead { kind: "likes".to_owned(), select, with_data: false };
+    let operand = Operand::Associations { id1: id, read };
+    let query = GraphQuery { operand, edge_type: None, direction: None, workflow: Workflow::Interactive };
+    let options = QueryOptions { deadline: Some(Duration::from_secs(5)), ..QueryOptions::default() };
+    let answered = site.client.query(GRAPH, &query, &options).await.expect("an answer");
+    let GraphAnswer::Associations(list) = answered.answer else { panic!("a list was asked for") };
+    let right = (0..LENGTH).rev().map(|turn| (OBJECTS + turn, turn + 1));
+    assert!(
+        list.out.iter().map(|listed| (listed.id2, listed.time)).eq(right),
+        "object {id} was answered wrongly"
+    );
+}

@@ -1,0 +1,137 @@
+//! A cluster with a live graph, and a client of it.
+
+use crate::{
+    rig::cpu::Parts,
+    stats::{Interval, median_interval},
+    support::cluster::Cluster,
+};
+use futures::{StreamExt, stream};
+use kith_api::QueryError;
+use kith_client::{QueryOptions, RouterClient, Service};
+use kith_live::{Conditions, Mutation, Write};
+use serde_json::Value;
+use std::{
+    fs,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// The live graph.
+pub const GRAPH: &str = "live";
+
+/// One-sided and symmetric associations.
+const TYPES: &str = r#"
+[object.person]
+
+[association.likes]
+fields = { note = { type = "text", nullable = true } }
+
+[association.friend]
+symmetric = true
+"#;
+
+/// A cluster of processes with the live graph [`GRAPH`].
+pub struct Site {
+    pub cluster: Cluster,
+    pub client: Arc<RouterClient>,
+    /// Its processes by role, and this one.
+    pub parts: Parts,
+}
+
+impl Site {
+    /// Starts a cluster; the rows of the graph are in its own database, or where `storage` says.
+    pub async fn start(shape: &[&str], storage: Option<&str>) -> Self {
+        let cluster = Cluster::start(&[&["--processes"], shape].concat());
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let types = folder.path().join("types.toml");
+        fs::write(&types, TYPES).expect("the folder can be written");
+        let mut command = vec!["schema", "apply", types.to_str().expect("UTF-8"), "--graph", GRAPH];
+        command.extend(storage.into_iter().flat_map(|storage| ["--storage", storage]));
+        cluster.must(&command);
+        let ready = cluster.ready();
+        let addr = ready["router"].as_str().expect("an address").to_owned();
+        let client = RouterClient::connect(&[addr]).await.expect("the router is up");
+        let pids = |field: &str| -> Vec<u32> {
+            let all = ready[field].as_array().expect("a list").iter();
+            all.map(|entry: &Value| entry["pid"].as_u64().expect("a process") as u32).collect()
+        };
+        let parts = vec![
+            ("client", vec![std::process::id()]),
+            ("router", pids("routers")),
+            ("nodes", pids("nodes")),
+            ("database", pids("databases")),
+        ];
+        Self { cluster, client: Arc::new(client), parts }
+    }
+
+    /// Adds an association, which must succeed.
+    pub async fn add(&self, association: &Association) {
+        let write = association.write();
+        let added = self.client.write(GRAPH, &write, &QueryOptions::default()).await;
+        added.unwrap_or_else(|error| panic!("{write:?}: {error}"));
+    }
+
+    /// Adds many, so many at a time; how long that took.
+    pub async fn add_all(&self, associations: Vec<Association>, in_flight: usize) -> Duration {
+        let started = Instant::now();
+        stream::iter(associations)
+            .for_each_concurrent(in_flight, async |association| self.add(&association).await)
+            .await;
+        started.elapsed()
+    }
+
+    /// Adds an association, and tries again until `patience` ends; how often it had to.
+    pub async fn add_at_last(&self, association: &Association, patience: Duration) -> u32 {
+        let (write, started) = (association.write(), Instant::now());
+        let mut repeats = 0;
+        loop {
+            match self.client.write(GRAPH, &write, &QueryOptions::default()).await {
+                Ok(_) => return repeats,
+                Err(error) if started.elapsed() < patience && is_passing(&error) => repeats += 1,
+                Err(error) => panic!("{write:?}: {error}"),
+            }
+        }
+    }
+}
+
+fn is_passing(error: &QueryError) -> bool {
+    use kith_types::ErrorCode::{NotLeader, OutcomeUnknown, Unreachable};
+    matches!(error.code(), NotLeader | OutcomeUnknown | Unreachable)
+}
+
+/// An association that is added.
+#[derive(Clone, Debug)]
+pub struct Association {
+    pub kind: &'static str,
+    pub id1: u64,
+    pub id2: u64,
+    pub time: u64,
+    /// Its fields: a JSON object.
+    pub data: Option<String>,
+}
+
+impl Association {
+    pub fn write(&self) -> Write {
+        let Self { kind, id1, id2, time, data } = self.clone();
+        let mutation = Mutation::AddAssociation { id1, kind: kind.to_owned(), id2, time: Some(time), data };
+        Write { mutation, conditions: Conditions::default(), write_id: None }
+    }
+}
+
+/// How long a call took, in microseconds, and what it returned.
+pub async fn timed<T>(call: impl Future<Output = T>) -> (f64, T) {
+    let started = Instant::now();
+    let value = call.await;
+    (started.elapsed().as_secs_f64() * 1e6, value)
+}
+
+/// `0.41 (0.40 to 0.43)`: the median of the ratios of pairs, and its interval.
+pub fn ratios(ours: &[f64], theirs: &[f64]) -> String {
+    let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
+    let Interval { median, low, high, .. } = median_interval(&ratios).expect("there are pairs");
+    format!("{median:.3} ({low:.3} to {high:.3})")
+}
+
+pub fn median(values: &[f64]) -> f64 {
+    median_interval(values).expect("there are values").median
+}
