@@ -68,6 +68,11 @@ impl PacketError {
         matches!(self, PacketError::Failed(error) if is_victim(error))
     }
 
+    /// Whether the server has refused a statement, and the connection goes on.
+    pub fn is_refusal(&self) -> bool {
+        matches!(self, PacketError::Failed(Error::Server(_))) && !self.is_victim()
+    }
+
     fn is_lost(&self) -> bool {
         matches!(self, PacketError::Failed(error) if is_lost(error))
     }
@@ -102,7 +107,8 @@ impl Connections {
         }
     }
 
-    async fn lease(&self) -> Result<Lease<'_>, PacketError> {
+    /// A connection, once one is free. The server may have closed it.
+    pub async fn lease(&self) -> Result<Lease<'_>, PacketError> {
         let patience = self.options.statement_timeout;
         let permit = timeout(patience, self.free.acquire()).await.map_err(|_| PacketError::Late(patience))?;
         let closed = |_| PacketError::Failed(mysql_async::DriverError::PoolDisconnected.into());
@@ -160,13 +166,7 @@ impl Lease<'_> {
     pub async fn run_all(&mut self, statements: &[String]) -> Result<(), PacketError> {
         let mut rest = statements;
         while !rest.is_empty() {
-            let mut bytes = 0;
-            let fits = |statement: &&String| {
-                bytes += statement.len();
-                bytes <= sql::PACKET_BYTES
-            };
-            let count = rest.iter().take_while(fits).count().max(1);
-            let (packet, others) = rest.split_at(count);
+            let (packet, others) = rest.split_at(first_packet(rest));
             self.run(packet).await?;
             rest = others;
         }
@@ -180,6 +180,16 @@ impl Lease<'_> {
             from.idle.lock().push(connection);
         }
     }
+}
+
+/// How many of these statements fit into one packet; at least one, if there are any.
+pub(super) fn first_packet(statements: &[String]) -> usize {
+    let mut bytes = 0;
+    let fits = |statement: &&String| {
+        bytes += statement.len();
+        bytes <= sql::PACKET_BYTES
+    };
+    statements.iter().take_while(fits).count().max(1)
 }
 
 async fn run(

@@ -1,7 +1,7 @@
 //! Transactions that write. `COMMIT` always travels in a packet of its own: whatever fails before it has written nothing.
 
 use super::{
-    connections::{Connections, Lease, PacketError, Returned},
+    connections::{Connections, Lease, PacketError, Returned, first_packet},
     failure::commit_failure,
     snapshot::{leader_of, one_point},
     sql,
@@ -51,15 +51,36 @@ pub(super) async fn commit(writers: &Connections, writes: &Writes) -> Result<(),
     }
 }
 
-/// Three round trips, unless the rows take several packets: the fence, the rows, the commit.
+/// Two round trips, unless the rows take several packets: the fence with the rows, and the commit. Rows that were written although
+/// the fence changed too few rows are rolled back.
 async fn try_commit(writers: &Connections, writes: &Writes) -> Result<(), Stopped> {
-    let first = [sql::BEGIN.to_owned(), sql::fence(&writes.fences)];
-    let (mut lease, returned) = writers.begin(&first).await?;
-    if affected(&returned) != writes.fences.len() as u64 {
+    let mut all = vec![sql::BEGIN.to_owned(), sql::fence(&writes.fences)];
+    let fence = all.len() - 1;
+    all.extend(statements(writes));
+    let (first, rest) = all.split_at(first_packet(&all));
+    let (mut lease, returned) = match writers.begin(first).await {
+        Err(error) if error.is_refusal() => return Err(refused(writers, &writes.fences, error).await.into()),
+        other => other?,
+    };
+    let moved = returned.get(fence).map_or(0, |returned| returned.affected);
+    if moved != writes.fences.len() as u64 {
+        roll_back(&mut lease).await?;
         return Err(elsewhere(lease, &writes.fences).await.into());
     }
-    lease.run_all(&statements(writes)).await?;
+    lease.run_all(rest).await?;
     end(lease).await
+}
+
+/// Why the server refused a statement: perhaps only because another leader has written rows since, so that the fence had changed too
+/// few rows already.
+async fn refused(writers: &Connections, fences: &[Fence], error: PacketError) -> CommitError {
+    match writers.lease().await.map_err(before) {
+        Ok(lease) => match elsewhere(lease, fences).await {
+            moved @ (CommitError::Fenced { .. } | CommitError::Moved { .. }) => moved,
+            _ => before(error),
+        },
+        Err(_) => before(error),
+    }
 }
 
 fn statements(writes: &Writes) -> Vec<String> {
@@ -102,10 +123,9 @@ async fn roll_back(lease: &mut Lease<'_>) -> Result<(), CommitError> {
     lease.run(&[sql::ROLLBACK.to_owned()]).await.map(|_| ()).map_err(before)
 }
 
-/// Which log does not end where it should. It is read after the rollback, because some of the ends were moved before.
+/// Which log does not end where it should. No transaction may be open: in it, some of the ends would have been moved.
 async fn elsewhere(mut lease: Lease<'_>, fences: &[Fence]) -> CommitError {
     let read = async {
-        roll_back(&mut lease).await?;
         let statement = sql::points(fences.iter().map(|fence| fence.partition));
         let returned = lease.run(&[statement]).await.map_err(before)?;
         lease.give_back();
