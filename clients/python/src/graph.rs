@@ -1,19 +1,12 @@
 //! Questions of a graph, and their answers as plain Python values.
 
-use crate::{live, options::wrong};
+use crate::{fields::Fields, live, options::wrong};
 use kith_ops::{
-    ColumnFilter, CommonAnswer, CommonPlan, EdgeCursor, EdgesAnswer, EdgesQuery, GraphAnswer, GraphQuery,
-    NetworkAnswer, NotACursor, Operand, Want,
+    CommonAnswer, CommonPlan, EdgesAnswer, EdgesQuery, GraphAnswer, GraphQuery, NetworkAnswer, Operand, Want,
 };
 use kith_schema::ColumnNumber;
 use kith_types::{Direction, Workflow};
-use pyo3::{
-    IntoPyObjectExt,
-    conversion::FromPyObjectOwned,
-    exceptions::{PyTypeError, PyValueError},
-    prelude::*,
-    types::PyDict,
-};
+use pyo3::{IntoPyObjectExt, exceptions::PyTypeError, prelude::*, types::PyDict};
 
 /// The question of an operation's name and fields, both as in `docs/queries.md`.
 ///
@@ -65,68 +58,6 @@ pub fn question(op: &str, fields: &Bound<'_, PyDict>, workflow: Workflow) -> PyR
         Some(other) => return Err(wrong("direction", other, "out, in or both")),
     };
     Ok(GraphQuery { operand, edge_type: fields.may("edge_type")?, direction, workflow })
-}
-
-/// The fields of a question.
-pub struct Fields<'a, 'py>(pub &'a Bound<'py, PyDict>);
-
-impl<'py> Fields<'_, 'py> {
-    pub fn may<T>(&self, name: &str) -> PyResult<Option<T>>
-    where
-        T: FromPyObjectOwned<'py>,
-    {
-        let given = self.0.get_item(name)?.filter(|value| !value.is_none());
-        let taken = given.map(|value| value.extract::<T>().map_err(Into::into));
-        taken.transpose().map_err(|why: PyErr| PyTypeError::new_err(format!("{name}: {why}")))
-    }
-
-    pub fn must<T>(&self, name: &str) -> PyResult<T>
-    where
-        T: FromPyObjectOwned<'py>,
-    {
-        self.may(name)?.ok_or_else(|| PyTypeError::new_err(format!("{name} is missing")))
-    }
-
-    /// `(column, least, greatest)`, either end `None` if it is open.
-    fn filter(&self, name: &str) -> PyResult<Option<ColumnFilter>> {
-        let range = self.may::<(String, Option<Number>, Option<Number>)>(name)?;
-        Ok(range.map(|(column, low, high)| ColumnFilter {
-            column,
-            low: low.map(Into::into),
-            high: high.map(Into::into),
-        }))
-    }
-
-    /// What an answer had as `after`.
-    fn cursor(&self, name: &str) -> PyResult<Option<EdgeCursor>> {
-        let cursor = self.may::<String>(name)?.map(|text| text.parse());
-        cursor.transpose().map_err(|why: NotACursor| PyValueError::new_err(why.to_string()))
-    }
-
-    pub fn or<T>(&self, name: &str, default: T) -> PyResult<T>
-    where
-        T: FromPyObjectOwned<'py>,
-    {
-        Ok(self.may(name)?.unwrap_or(default))
-    }
-}
-
-/// A number of a column.
-#[derive(FromPyObject)]
-enum Number {
-    Unsigned(u64),
-    Signed(i64),
-    Floating(f64),
-}
-
-impl From<Number> for ColumnNumber {
-    fn from(number: Number) -> Self {
-        match number {
-            Number::Unsigned(number) => ColumnNumber::U64(number),
-            Number::Signed(number) => ColumnNumber::I64(number),
-            Number::Floating(number) => ColumnNumber::F64(number),
-        }
-    }
 }
 
 /// An answer as lists, numbers and, of networks, a dictionary.

@@ -12,6 +12,7 @@ mod call;
 mod client;
 mod entry;
 mod error;
+mod fields;
 mod footer;
 mod graph;
 mod keys;

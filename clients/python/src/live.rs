@@ -1,6 +1,6 @@
 //! Reads and writes of live graphs, and their answers as plain Python values.
 
-use crate::graph::Fields;
+use crate::fields::Fields;
 use kith_client::Written;
 use kith_live::{
     AssociationRead, Conditions, ListPlace, ListedAssociation, Mutation, NotAWriteId, ObjectAnswer, Select,
