@@ -138,6 +138,9 @@ pub struct Trimmed {
     pub more: bool,
 }
 
+/// What a call of a [`Database`] returns: a future of its outcome.
+pub type Reply<'a, T, E = DatabaseError> = BoxFuture<'a, Result<T, E>>;
+
 /// The database of one live graph. Implementations are held to `tests/contract.rs`.
 ///
 /// Callers may assume: a transaction takes effect as a whole or not at all, and is durable once it is acknowledged; reads
@@ -156,7 +159,7 @@ pub trait Database: Send + Sync + 'static {
     /// # Errors
     /// [`CommitError::Fenced`] if the partition has a later term, or this term with another leader.
     /// [`CommitError::Unknown`]: ask again.
-    fn begin_term(&self, request: BeginTerm) -> BoxFuture<'_, Result<LogPoint, CommitError>>;
+    fn begin_term(&self, request: BeginTerm) -> Reply<'_, LogPoint, CommitError>;
 
     /// Writes all parts of `batch` in one transaction, if the log of each of its partitions ends where the part expects.
     /// A part without changes writes nothing and is only such a condition.
@@ -164,17 +167,13 @@ pub trait Database: Send + Sync + 'static {
     /// # Errors
     /// Nothing was written, except after [`CommitError::Unknown`]. To find out what happened then, commit an empty change
     /// at the same place: either it takes effect, or the first batch did.
-    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<(), CommitError>>;
+    fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError>;
 
     /// Reads rows of one partition and the end of its log.
-    fn read(
-        &self,
-        partition: PartitionId,
-        queries: Vec<RowQuery>,
-    ) -> BoxFuture<'_, Result<RowsAt, DatabaseError>>;
+    fn read(&self, partition: PartitionId, queries: Vec<RowQuery>) -> Reply<'_, RowsAt>;
 
     /// Where the logs of these partitions end, in their order.
-    fn points(&self, partitions: Vec<PartitionId>) -> BoxFuture<'_, Result<Vec<LogPoint>, DatabaseError>>;
+    fn points(&self, partitions: Vec<PartitionId>) -> Reply<'_, Vec<LogPoint>>;
 
     /// The changes after `after`, which is a place that the caller has reached: at most about `bytes_max` of them, but at
     /// least one if there is any.
@@ -183,15 +182,10 @@ pub trait Database: Send + Sync + 'static {
         partition: PartitionId,
         after: LogPoint,
         bytes_max: usize,
-    ) -> BoxFuture<'_, Result<LogPart, LogError>>;
+    ) -> Reply<'_, LogPart, LogError>;
 
     /// At most `limit` objects with ids above `after`. Each page is a snapshot of its own.
-    fn scan_objects(
-        &self,
-        partition: PartitionId,
-        after: Option<u64>,
-        limit: u32,
-    ) -> BoxFuture<'_, Result<ObjectPage, DatabaseError>>;
+    fn scan_objects(&self, partition: PartitionId, after: Option<u64>, limit: u32) -> Reply<'_, ObjectPage>;
 
     /// At most `limit` associations with keys above `after`. Each page is a snapshot of its own.
     fn scan_associations(
@@ -199,10 +193,10 @@ pub trait Database: Send + Sync + 'static {
         partition: PartitionId,
         after: Option<AssociationKey>,
         limit: u32,
-    ) -> BoxFuture<'_, Result<AssociationPage, DatabaseError>>;
+    ) -> Reply<'_, AssociationPage>;
 
     /// Removes old changes and outcomes, as many as one short transaction allows. It may be repeated at any time.
-    fn trim(&self, partition: PartitionId, trim: Trim) -> BoxFuture<'_, Result<Trimmed, DatabaseError>>;
+    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, Trimmed>;
 
     /// Waits for transactions under way and closes all connections. Later calls fail as unavailable.
     fn close(&self) -> BoxFuture<'_, ()>;
@@ -215,6 +209,14 @@ fn now_ms() -> u64 {
 }
 
 impl GraphIdentity {
+    /// Refuses a partition that the graph does not have.
+    fn check_partition(self, partition: PartitionId) -> Result<(), DatabaseError> {
+        match partition.0 < self.partitions.get() {
+            true => Ok(()),
+            false => Err(DatabaseError::no_partition(partition, self.partitions)),
+        }
+    }
+
     /// Compares with what the table `meta` says.
     fn check(self, version: u32, graph: u64, partitions: u64) -> Result<(), DatabaseError> {
         if version == 0 || SCHEMA_VERSION < version {

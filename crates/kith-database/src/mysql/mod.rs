@@ -16,9 +16,9 @@ pub use target::{MysqlTarget, PasswordSource, TargetError};
 use self::connections::{Connections, PacketError};
 use crate::{
     AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogError, LogPart,
-    ObjectPage, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms, rows,
+    ObjectPage, Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms, rows,
 };
-use futures::{FutureExt, future::BoxFuture};
+use futures::future::BoxFuture;
 use kith_live::{AssociationKey, Batch, RowQuery, RowsAt};
 use kith_types::{LogPoint, PartitionId};
 use std::time::Duration;
@@ -165,12 +165,6 @@ impl MysqlDatabase {
         }
         Ok(())
     }
-
-    fn check(&self, partition: PartitionId) -> Result<(), DatabaseError> {
-        let count = self.identity.partitions;
-        let is_one = partition.0 < count.get();
-        if is_one { Ok(()) } else { Err(DatabaseError::no_partition(partition, count)) }
-    }
 }
 
 impl Database for MysqlDatabase {
@@ -178,40 +172,32 @@ impl Database for MysqlDatabase {
         self.identity
     }
 
-    fn begin_term(&self, request: BeginTerm) -> BoxFuture<'_, Result<LogPoint, CommitError>> {
-        async move {
-            self.check(request.partition)?;
+    fn begin_term(&self, request: BeginTerm) -> Reply<'_, LogPoint, CommitError> {
+        Box::pin(async move {
+            self.identity.check_partition(request.partition)?;
             transaction::begin_term(&self.writers, request).await
-        }
-        .boxed()
+        })
     }
 
-    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<(), CommitError>> {
-        async move {
+    fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError> {
+        Box::pin(async move {
             let writes = fold(batch, self.identity.partitions, now_ms())?;
             transaction::commit(&self.writers, &writes).await
-        }
-        .boxed()
+        })
     }
 
-    fn read(
-        &self,
-        partition: PartitionId,
-        queries: Vec<RowQuery>,
-    ) -> BoxFuture<'_, Result<RowsAt, DatabaseError>> {
-        async move {
-            self.check(partition)?;
+    fn read(&self, partition: PartitionId, queries: Vec<RowQuery>) -> Reply<'_, RowsAt> {
+        Box::pin(async move {
+            self.identity.check_partition(partition)?;
             snapshot::read(&self.readers, partition, queries, self.identity.partitions).await
-        }
-        .boxed()
+        })
     }
 
-    fn points(&self, partitions: Vec<PartitionId>) -> BoxFuture<'_, Result<Vec<LogPoint>, DatabaseError>> {
-        async move {
-            partitions.iter().try_for_each(|partition| self.check(*partition))?;
+    fn points(&self, partitions: Vec<PartitionId>) -> Reply<'_, Vec<LogPoint>> {
+        Box::pin(async move {
+            partitions.iter().try_for_each(|partition| self.identity.check_partition(*partition))?;
             snapshot::points(&self.readers, &partitions).await
-        }
-        .boxed()
+        })
     }
 
     fn changes(
@@ -219,27 +205,20 @@ impl Database for MysqlDatabase {
         partition: PartitionId,
         after: LogPoint,
         bytes_max: usize,
-    ) -> BoxFuture<'_, Result<LogPart, LogError>> {
-        async move {
-            self.check(partition)?;
+    ) -> Reply<'_, LogPart, LogError> {
+        Box::pin(async move {
+            self.identity.check_partition(partition)?;
             snapshot::changes(&self.readers, partition, after, bytes_max).await
-        }
-        .boxed()
+        })
     }
 
-    fn scan_objects(
-        &self,
-        partition: PartitionId,
-        after: Option<u64>,
-        limit: u32,
-    ) -> BoxFuture<'_, Result<ObjectPage, DatabaseError>> {
-        async move {
-            self.check(partition)?;
+    fn scan_objects(&self, partition: PartitionId, after: Option<u64>, limit: u32) -> Reply<'_, ObjectPage> {
+        Box::pin(async move {
+            self.identity.check_partition(partition)?;
             let after = after.map(rows::object_key);
             let (at, objects) = snapshot::scan(&self.readers, partition, after.as_ref(), limit).await?;
             Ok(ObjectPage { at, objects })
-        }
-        .boxed()
+        })
     }
 
     fn scan_associations(
@@ -247,29 +226,26 @@ impl Database for MysqlDatabase {
         partition: PartitionId,
         after: Option<AssociationKey>,
         limit: u32,
-    ) -> BoxFuture<'_, Result<AssociationPage, DatabaseError>> {
-        async move {
-            self.check(partition)?;
+    ) -> Reply<'_, AssociationPage> {
+        Box::pin(async move {
+            self.identity.check_partition(partition)?;
             let after = after.map(rows::association_key);
             let (at, associations) = snapshot::scan(&self.readers, partition, after.as_ref(), limit).await?;
             Ok(AssociationPage { at, associations })
-        }
-        .boxed()
+        })
     }
 
-    fn trim(&self, partition: PartitionId, trim: Trim) -> BoxFuture<'_, Result<Trimmed, DatabaseError>> {
-        async move {
-            self.check(partition)?;
+    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, Trimmed> {
+        Box::pin(async move {
+            self.identity.check_partition(partition)?;
             transaction::trim(&self.writers, partition, trim).await
-        }
-        .boxed()
+        })
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        async move {
+        Box::pin(async move {
             self.readers.close().await;
             self.writers.close().await;
-        }
-        .boxed()
+        })
     }
 }

@@ -6,9 +6,9 @@ use super::{
 };
 use crate::{
     AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogEntry, LogError,
-    LogPart, ObjectPage, Trim, Trimmed,
+    LogPart, ObjectPage, Reply, Trim, Trimmed,
 };
-use futures::{FutureExt, future::BoxFuture};
+use futures::future::BoxFuture;
 use kith_live::{
     AssociationKey, Batch, Change, RowQuery, RowsAt, associations_from_bytes, objects_from_bytes,
     queries_to_bytes,
@@ -79,42 +79,35 @@ impl Database for RemoteDatabase {
         self.caller.identity()
     }
 
-    fn begin_term(&self, request: BeginTerm) -> BoxFuture<'_, Result<LogPoint, CommitError>> {
-        async move {
+    fn begin_term(&self, request: BeginTerm) -> Reply<'_, LogPoint, CommitError> {
+        Box::pin(async move {
             let BeginTerm { partition, term, leader } = request;
             let graph = self.caller.graph();
             let request =
                 v1::DatabaseBeginTermRequest { graph, partition: partition.0, term: term.0, leader };
             Ok(point(call!(self.caller, begin_term, request).end))
-        }
-        .boxed()
+        })
     }
 
-    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<(), CommitError>> {
-        async move {
+    fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError> {
+        Box::pin(async move {
             let batch = batch.to_bytes().into();
             let request = v1::DatabaseCommitRequest { graph: self.caller.graph(), batch };
             call!(self.caller, commit, request);
             Ok(())
-        }
-        .boxed()
+        })
     }
 
-    fn read(
-        &self,
-        partition: PartitionId,
-        queries: Vec<RowQuery>,
-    ) -> BoxFuture<'_, Result<RowsAt, DatabaseError>> {
-        async move {
+    fn read(&self, partition: PartitionId, queries: Vec<RowQuery>) -> Reply<'_, RowsAt> {
+        Box::pin(async move {
             let (graph, queries) = (self.caller.graph(), queries_to_bytes(&queries).into());
             let request = v1::DatabaseReadRequest { graph, partition: partition.0, queries };
             Ok(RowsAt::from_bytes(&call!(self.caller, read, request).rows)?)
-        }
-        .boxed()
+        })
     }
 
-    fn points(&self, partitions: Vec<PartitionId>) -> BoxFuture<'_, Result<Vec<LogPoint>, DatabaseError>> {
-        async move {
+    fn points(&self, partitions: Vec<PartitionId>) -> Reply<'_, Vec<LogPoint>> {
+        Box::pin(async move {
             let partitions: Vec<u32> = partitions.into_iter().map(|partition| partition.0).collect();
             let expected = partitions.len();
             let request = v1::DatabasePointsRequest { graph: self.caller.graph(), partitions };
@@ -124,8 +117,7 @@ impl Database for RemoteDatabase {
                 return Err(DatabaseError::damaged(detail));
             }
             Ok(ends.into_iter().map(|end| point(Some(end))).collect())
-        }
-        .boxed()
+        })
     }
 
     fn changes(
@@ -133,8 +125,8 @@ impl Database for RemoteDatabase {
         partition: PartitionId,
         after: LogPoint,
         bytes_max: usize,
-    ) -> BoxFuture<'_, Result<LogPart, LogError>> {
-        async move {
+    ) -> Reply<'_, LogPart, LogError> {
+        Box::pin(async move {
             let request = v1::DatabaseChangesRequest {
                 graph: self.caller.graph(),
                 partition: partition.0,
@@ -144,23 +136,16 @@ impl Database for RemoteDatabase {
             let reply = call!(self.caller, changes, request);
             let changes = reply.changes.into_iter().map(entry).collect::<Result<_, _>>()?;
             Ok(LogPart { changes, end: point(reply.end) })
-        }
-        .boxed()
+        })
     }
 
-    fn scan_objects(
-        &self,
-        partition: PartitionId,
-        after: Option<u64>,
-        limit: u32,
-    ) -> BoxFuture<'_, Result<ObjectPage, DatabaseError>> {
-        async move {
+    fn scan_objects(&self, partition: PartitionId, after: Option<u64>, limit: u32) -> Reply<'_, ObjectPage> {
+        Box::pin(async move {
             let graph = self.caller.graph();
             let request = v1::DatabaseScanObjectsRequest { graph, partition: partition.0, after, limit };
             let reply = call!(self.caller, scan_objects, request);
             Ok(ObjectPage { at: point(reply.at), objects: objects_from_bytes(&reply.rows)? })
-        }
-        .boxed()
+        })
     }
 
     fn scan_associations(
@@ -168,8 +153,8 @@ impl Database for RemoteDatabase {
         partition: PartitionId,
         after: Option<AssociationKey>,
         limit: u32,
-    ) -> BoxFuture<'_, Result<AssociationPage, DatabaseError>> {
-        async move {
+    ) -> Reply<'_, AssociationPage> {
+        Box::pin(async move {
             let key = |key: AssociationKey| v1::DatabaseAssociationKey {
                 id1: key.list.id1,
                 r#type: key.list.kind.0.into(),
@@ -180,12 +165,11 @@ impl Database for RemoteDatabase {
             let reply = call!(self.caller, scan_associations, request);
             let associations = associations_from_bytes(&reply.rows)?;
             Ok(AssociationPage { at: point(reply.at), associations })
-        }
-        .boxed()
+        })
     }
 
-    fn trim(&self, partition: PartitionId, trim: Trim) -> BoxFuture<'_, Result<Trimmed, DatabaseError>> {
-        async move {
+    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, Trimmed> {
+        Box::pin(async move {
             let request = v1::DatabaseTrimRequest {
                 graph: self.caller.graph(),
                 partition: partition.0,
@@ -195,12 +179,11 @@ impl Database for RemoteDatabase {
             };
             let reply = call!(self.caller, trim, request);
             Ok(Trimmed { changes: reply.changes, outcomes: reply.outcomes, more: reply.more })
-        }
-        .boxed()
+        })
     }
 
     /// Waits for calls under way. The process keeps the graph open for others.
     fn close(&self) -> BoxFuture<'_, ()> {
-        self.caller.close().boxed()
+        Box::pin(self.caller.close())
     }
 }

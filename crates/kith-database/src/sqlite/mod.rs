@@ -14,9 +14,9 @@ use self::{
 };
 use crate::{
     AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogError, LogPart,
-    ObjectPage, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms,
+    ObjectPage, Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms,
 };
-use futures::{FutureExt, future::BoxFuture};
+use futures::future::BoxFuture;
 use kith_live::{AssociationKey, Batch, RowQuery, RowsAt};
 use kith_types::{LogPoint, PartitionId};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, params};
@@ -104,12 +104,6 @@ impl SqliteDatabase {
         let readers = Readers::new(file.to_owned(), options);
         Ok(Self { identity, writer: Arc::new(writer), readers: Arc::new(readers) })
     }
-
-    fn check(&self, partition: PartitionId) -> Result<(), DatabaseError> {
-        let count = self.identity.partitions;
-        let is_one = partition.0 < count.get();
-        if is_one { Ok(()) } else { Err(DatabaseError::no_partition(partition, count)) }
-    }
 }
 
 fn no_graph(file: &Path) -> DatabaseError {
@@ -185,44 +179,36 @@ impl Database for SqliteDatabase {
         self.identity
     }
 
-    fn begin_term(&self, request: BeginTerm) -> BoxFuture<'_, Result<LogPoint, CommitError>> {
-        async move {
-            self.check(request.partition)?;
+    fn begin_term(&self, request: BeginTerm) -> Reply<'_, LogPoint, CommitError> {
+        Box::pin(async move {
+            self.identity.check_partition(request.partition)?;
             match self.writer.run(Work::BeginTerm(request)).await? {
                 Done::Began(point) => Ok(point),
                 other => Err(mixed_up(&other).into()),
             }
-        }
-        .boxed()
+        })
     }
 
-    fn commit(&self, batch: Batch) -> BoxFuture<'_, Result<(), CommitError>> {
-        async move {
+    fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError> {
+        Box::pin(async move {
             let writes = fold(batch, self.identity.partitions, now_ms())?;
             self.writer.run(Work::Commit(writes)).await.map(|_| ())
-        }
-        .boxed()
+        })
     }
 
-    fn read(
-        &self,
-        partition: PartitionId,
-        queries: Vec<RowQuery>,
-    ) -> BoxFuture<'_, Result<RowsAt, DatabaseError>> {
+    fn read(&self, partition: PartitionId, queries: Vec<RowQuery>) -> Reply<'_, RowsAt> {
         let partitions = self.identity.partitions;
-        async move {
-            self.check(partition)?;
+        Box::pin(async move {
+            self.identity.check_partition(partition)?;
             self.readers.run(move |reader| reader.read(partition, queries, partitions)).await
-        }
-        .boxed()
+        })
     }
 
-    fn points(&self, partitions: Vec<PartitionId>) -> BoxFuture<'_, Result<Vec<LogPoint>, DatabaseError>> {
-        async move {
-            partitions.iter().try_for_each(|partition| self.check(*partition))?;
+    fn points(&self, partitions: Vec<PartitionId>) -> Reply<'_, Vec<LogPoint>> {
+        Box::pin(async move {
+            partitions.iter().try_for_each(|partition| self.identity.check_partition(*partition))?;
             self.readers.run(move |reader| reader.points(&partitions)).await
-        }
-        .boxed()
+        })
     }
 
     fn changes(
@@ -230,27 +216,20 @@ impl Database for SqliteDatabase {
         partition: PartitionId,
         after: LogPoint,
         bytes_max: usize,
-    ) -> BoxFuture<'_, Result<LogPart, LogError>> {
-        async move {
-            self.check(partition)?;
+    ) -> Reply<'_, LogPart, LogError> {
+        Box::pin(async move {
+            self.identity.check_partition(partition)?;
             self.readers.run(move |reader| Ok(reader.changes(partition, after, bytes_max))).await?
-        }
-        .boxed()
+        })
     }
 
-    fn scan_objects(
-        &self,
-        partition: PartitionId,
-        after: Option<u64>,
-        limit: u32,
-    ) -> BoxFuture<'_, Result<ObjectPage, DatabaseError>> {
-        async move {
-            self.check(partition)?;
+    fn scan_objects(&self, partition: PartitionId, after: Option<u64>, limit: u32) -> Reply<'_, ObjectPage> {
+        Box::pin(async move {
+            self.identity.check_partition(partition)?;
             let after = after.map(crate::rows::object_key);
             let (at, objects) = self.readers.run(move |reader| reader.scan(partition, after, limit)).await?;
             Ok(ObjectPage { at, objects })
-        }
-        .boxed()
+        })
     }
 
     fn scan_associations(
@@ -258,20 +237,19 @@ impl Database for SqliteDatabase {
         partition: PartitionId,
         after: Option<AssociationKey>,
         limit: u32,
-    ) -> BoxFuture<'_, Result<AssociationPage, DatabaseError>> {
-        async move {
-            self.check(partition)?;
+    ) -> Reply<'_, AssociationPage> {
+        Box::pin(async move {
+            self.identity.check_partition(partition)?;
             let after = after.map(crate::rows::association_key);
             let (at, associations) =
                 self.readers.run(move |reader| reader.scan(partition, after, limit)).await?;
             Ok(AssociationPage { at, associations })
-        }
-        .boxed()
+        })
     }
 
-    fn trim(&self, partition: PartitionId, trim: Trim) -> BoxFuture<'_, Result<Trimmed, DatabaseError>> {
-        async move {
-            self.check(partition)?;
+    fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, Trimmed> {
+        Box::pin(async move {
+            self.identity.check_partition(partition)?;
             match self.writer.run(Work::Trim(partition, trim)).await {
                 Ok(Done::Trimmed(trimmed)) => Ok(trimmed),
                 Ok(other) => Err(mixed_up(&other)),
@@ -279,18 +257,16 @@ impl Database for SqliteDatabase {
                 // It may be repeated at any time.
                 Err(error) => Err(DatabaseError::unavailable(error.to_string())),
             }
-        }
-        .boxed()
+        })
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         let (writer, readers) = (self.writer.clone(), self.readers.clone());
-        async move {
+        Box::pin(async move {
             readers.close().await;
             // It fails only if the process is ending, and then the thread ends too.
             let _ = tokio::task::spawn_blocking(move || writer.close()).await;
-        }
-        .boxed()
+        })
     }
 }
 
