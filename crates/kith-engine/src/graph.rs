@@ -7,7 +7,10 @@ use crate::adjacency::{self, ColumnFilter};
 use crate::chunk::{Found, find_many};
 use crate::component::{ComponentReader, ListReader, PartitionReader};
 use crate::errors::{OpenError, ReadError};
-use kith_ops::{EdgeList, EdgeSelector, GraphSchema, KindRole, NeighbourSource, SourceError};
+use kith_ops::{
+    EachEdges, EachLength, EachList, EdgeSelector, GraphSchema, KindRole, NeighbourSource, SourceError,
+    SourceResult,
+};
 use kith_types::{Direction, PartitionCount, PartitionId, partition_of_id};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -151,6 +154,20 @@ impl GraphReader {
         Ok(flow)
     }
 
+    /// For each key, where its list is.
+    fn readers_of<'a>(
+        &self,
+        selection: &Selection<'a>,
+        list: Direction,
+        keys: &[u64],
+    ) -> Result<Vec<&'a ListReader>, SourceError> {
+        let readers = keys.iter().map(|key| {
+            let partition = partition_of_id(*key, self.partition_count);
+            Ok(files_of(selection.component, partition)?.kept_list(list))
+        });
+        readers.collect()
+    }
+
     /// The counts that the lists of a bounded number of keys begin with. Each list is proven, but not decoded.
     fn lengths_of_some(
         &self,
@@ -159,16 +176,11 @@ impl GraphReader {
         keys: &[u64],
         mut each: impl FnMut(usize, Option<u64>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, SourceError> {
-        let readers = keys.iter().map(|key| {
-            let partition = partition_of_id(*key, self.partition_count);
-            Ok(files_of(selection.component, partition)?.kept_list(list))
-        });
-        let readers = readers.collect::<Result<Vec<_>, SourceError>>()?;
-        let bytes: Vec<[u8; 8]> = keys.iter().map(|key| key.to_le_bytes()).collect();
+        let readers = self.readers_of(selection, list, keys)?;
         let mut flow = ControlFlow::Continue(());
-        find_many(
-            readers.len(),
-            |index| (&readers[index].records, bytes[index].as_slice()),
+        find_in(
+            keys,
+            |index| readers[index],
             |index, found| {
                 let length = match found {
                     Some(found) => {
@@ -179,10 +191,9 @@ impl GraphReader {
                     None => self.without_list(selection, keys[index])?.map(|_| 0),
                 };
                 flow = each(index, length);
-                Ok::<_, SourceFault>(flow)
+                Ok(flow)
             },
-        )
-        .map_err(|fault| fault.0)?;
+        )?;
         Ok(flow)
     }
 
@@ -193,22 +204,20 @@ impl GraphReader {
         id: u64,
         members: &mut Vec<u64>,
     ) -> Result<(), SourceError> {
-        let bytes: Vec<[u8; 8]> = members.iter().map(|member| member.to_le_bytes()).collect();
         let mut scratch = Scratch::default();
         let mut keep = vec![false; members.len()];
-        find_many(
-            members.len(),
-            |index| (&list.records, bytes[index].as_slice()),
+        find_in(
+            members,
+            |_| list,
             |index, found| {
                 scratch.clear();
                 if let Some(found) = found {
                     scratch.add(selection, &found)?;
                 }
                 keep[index] = scratch.list().is_some_and(|ids| ids.binary_search(&id).is_ok());
-                Ok::<_, SourceFault>(ControlFlow::Continue(()))
+                Ok(ControlFlow::Continue(()))
             },
-        )
-        .map_err(|fault| fault.0)?;
+        )?;
         let mut kept = keep.into_iter();
         members.retain(|_| kept.next() == Some(true));
         Ok(())
@@ -220,12 +229,7 @@ impl NeighbourSource for GraphReader {
         self.partition_count
     }
 
-    fn lists(
-        &self,
-        edge: &EdgeSelector,
-        keys: &[u64],
-        each: &mut dyn FnMut(usize, Option<&[u64]>) -> ControlFlow<()>,
-    ) -> Result<(), SourceError> {
+    fn lists(&self, edge: &EdgeSelector, keys: &[u64], each: EachList<'_>) -> SourceResult {
         let selection = self.select(edge)?;
         let mut scratch = Scratch::default();
         for (start, some) in (0..).step_by(KEYS_AT_A_TIME).zip(keys.chunks(KEYS_AT_A_TIME)) {
@@ -245,12 +249,7 @@ impl NeighbourSource for GraphReader {
         Ok(())
     }
 
-    fn lengths(
-        &self,
-        edge: &EdgeSelector,
-        keys: &[u64],
-        each: &mut dyn FnMut(usize, Option<u64>) -> ControlFlow<()>,
-    ) -> Result<(), SourceError> {
+    fn lengths(&self, edge: &EdgeSelector, keys: &[u64], each: EachLength<'_>) -> SourceResult {
         let selection = self.select(edge)?;
         let &[list] = selection.lists else {
             // The union of two lists, or none at all: their ids decide.
@@ -275,8 +274,8 @@ impl NeighbourSource for GraphReader {
         edge: &EdgeSelector,
         columns: &[&str],
         keys: &[u64],
-        each: &mut dyn FnMut(usize, Option<EdgeList<'_>>) -> ControlFlow<()>,
-    ) -> Result<(), SourceError> {
+        each: EachEdges<'_>,
+    ) -> SourceResult {
         self.read_edges(edge, columns, keys, each)
     }
 
@@ -286,7 +285,7 @@ impl NeighbourSource for GraphReader {
         partition: PartitionId,
         id: u64,
         out: &mut Vec<u64>,
-    ) -> Result<(), SourceError> {
+    ) -> SourceResult {
         let selection = self.select(edge)?;
         let files = files_of(selection.component, partition)?;
         let mut united = Vec::new();
@@ -302,7 +301,7 @@ impl NeighbourSource for GraphReader {
         Ok(())
     }
 
-    fn members(&self, partition: PartitionId, out: &mut Vec<u64>) -> Result<(), SourceError> {
+    fn members(&self, partition: PartitionId, out: &mut Vec<u64>) -> SourceResult {
         let mut united = Vec::new();
         for component in &self.components {
             unite(&mut united, files_of(component, partition)?.members().ids().map_err(damaged)?);
@@ -377,6 +376,17 @@ fn column_of(component: &ComponentReader, name: &str) -> Result<usize, SourceErr
 
 fn files_of(component: &ComponentReader, partition: PartitionId) -> Result<&PartitionReader, SourceError> {
     component.partition(partition).ok_or(SourceError::NotOwner { partition })
+}
+
+/// Looks up each of `keys` in the records of its reader.
+fn find_in<'a>(
+    keys: &[u64],
+    reader: impl Fn(usize) -> &'a ListReader,
+    each: impl FnMut(usize, Option<Found<'a>>) -> Result<ControlFlow<()>, SourceFault>,
+) -> Result<(), SourceError> {
+    let bytes: Vec<[u8; 8]> = keys.iter().map(|key| key.to_le_bytes()).collect();
+    let item = |index: usize| (&reader(index).records, bytes[index].as_slice());
+    find_many(keys.len(), item, each).map_err(|fault| fault.0)
 }
 
 fn damaged(error: ReadError) -> SourceError {

@@ -52,6 +52,8 @@ pub use records::{Record, RecordCounts, RecordError, Records, RecordsBuilder, Re
 pub use schema::{GraphSchema, KindRole, KindSchema};
 pub use sets::Scratch;
 pub use slices::SliceSizes;
-pub use source::{NeighbourSource, SourceError, SourceValue, ValueSource};
+pub use source::{
+    EachEdges, EachLength, EachList, NeighbourSource, SourceError, SourceResult, SourceValue, ValueSource,
+};
 pub use typing::PlanSize;
 pub use value::{ListEntry, Part, Value, ValueKind};

@@ -5,6 +5,15 @@ use kith_types::{LogPoint, PartitionCount, PartitionId, ValueProof};
 use std::ops::ControlFlow;
 use thiserror::Error;
 
+/// Takes a list: `each(index of its key, ids)`, `None` for a key that is not in the graph. `Break` ends the reading.
+pub type EachList<'a> = &'a mut dyn FnMut(usize, Option<&[u64]>) -> ControlFlow<()>;
+/// Takes the length of a list, as [`EachList`] takes its ids.
+pub type EachLength<'a> = &'a mut dyn FnMut(usize, Option<u64>) -> ControlFlow<()>;
+/// Takes a list with the values of columns, as [`EachList`] takes its ids.
+pub type EachEdges<'a> = &'a mut dyn FnMut(usize, Option<EdgeList<'_>>) -> ControlFlow<()>;
+/// Whether a [`NeighbourSource`] could read what it was asked for.
+pub type SourceResult = Result<(), SourceError>;
+
 /// A graph version as one node holds it: mapped lists now, live lists later.
 ///
 /// Contract: answers never change during the life of one source; a partition
@@ -19,24 +28,13 @@ pub trait NeighbourSource {
     ///
     /// # Errors
     /// See [`SourceError`]. `each` may have been called for earlier keys.
-    #[expect(clippy::type_complexity, reason = "spelled out for implementors")]
-    fn lists(
-        &self,
-        edge: &EdgeSelector,
-        keys: &[u64],
-        each: &mut dyn FnMut(usize, Option<&[u64]>) -> ControlFlow<()>,
-    ) -> Result<(), SourceError>;
+    fn lists(&self, edge: &EdgeSelector, keys: &[u64], each: EachList<'_>) -> SourceResult;
 
     /// As [`NeighbourSource::lists`], for the number of ids of each list: `O(keys)` where lists need not be decoded for it.
     ///
     /// # Errors
     /// As [`NeighbourSource::lists`].
-    fn lengths(
-        &self,
-        edge: &EdgeSelector,
-        keys: &[u64],
-        each: &mut dyn FnMut(usize, Option<u64>) -> ControlFlow<()>,
-    ) -> Result<(), SourceError> {
+    fn lengths(&self, edge: &EdgeSelector, keys: &[u64], each: EachLength<'_>) -> SourceResult {
         self.lists(edge, keys, &mut |index, list| each(index, list.map(|ids| ids.len() as u64)))
     }
 
@@ -46,13 +44,8 @@ pub trait NeighbourSource {
     /// # Errors
     /// As [`NeighbourSource::lists`]; [`SourceError::UnknownColumn`]; [`SourceError::TwoLists`] for both directions of a directed
     /// edge type.
-    fn edges(
-        &self,
-        edge: &EdgeSelector,
-        columns: &[&str],
-        keys: &[u64],
-        each: &mut dyn FnMut(usize, Option<EdgeList<'_>>) -> ControlFlow<()>,
-    ) -> Result<(), SourceError>;
+    fn edges(&self, edge: &EdgeSelector, columns: &[&str], keys: &[u64], each: EachEdges<'_>)
+    -> SourceResult;
 
     /// Appends to `out` the members of `partition`, ascending and distinct, whose list under `edge`
     /// contains `id`. Under `Direction::Both` of a directed edge type that is the union of both lists;
@@ -66,13 +59,13 @@ pub trait NeighbourSource {
         partition: PartitionId,
         id: u64,
         out: &mut Vec<u64>,
-    ) -> Result<(), SourceError>;
+    ) -> SourceResult;
 
     /// Appends to `out` every member of the graph in `partition`, with or without edges: ascending and distinct.
     ///
     /// # Errors
     /// See [`SourceError`].
-    fn members(&self, partition: PartitionId, out: &mut Vec<u64>) -> Result<(), SourceError>;
+    fn members(&self, partition: PartitionId, out: &mut Vec<u64>) -> SourceResult;
 }
 
 /// A store version as one node holds it.

@@ -3,7 +3,9 @@
 use super::partition::{PartitionAdjacency, Reading, Unreadable};
 use super::types::{EdgeTypes, Lists};
 use super::{Window, lock};
-use kith_ops::{EdgeList, EdgeSelector, NeighbourSource, SourceError};
+use kith_ops::{
+    EachEdges, EachLength, EachList, EdgeList, EdgeSelector, NeighbourSource, SourceError, SourceResult,
+};
 use kith_types::{LogPoint, PartitionCount, PartitionId, partition_of_id};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -75,21 +77,11 @@ impl NeighbourSource for AdjacencyReader {
         self.partition_count
     }
 
-    fn lists(
-        &self,
-        edge: &EdgeSelector,
-        keys: &[u64],
-        each: &mut dyn FnMut(usize, Option<&[u64]>) -> ControlFlow<()>,
-    ) -> Result<(), SourceError> {
+    fn lists(&self, edge: &EdgeSelector, keys: &[u64], each: EachList<'_>) -> SourceResult {
         self.each_list(self.types.select(edge)?, keys, each)
     }
 
-    fn lengths(
-        &self,
-        edge: &EdgeSelector,
-        keys: &[u64],
-        each: &mut dyn FnMut(usize, Option<u64>) -> ControlFlow<()>,
-    ) -> Result<(), SourceError> {
+    fn lengths(&self, edge: &EdgeSelector, keys: &[u64], each: EachLength<'_>) -> SourceResult {
         let lists = self.types.select(edge)?;
         if lists.are_two() {
             // Ids may be in both.
@@ -111,8 +103,8 @@ impl NeighbourSource for AdjacencyReader {
         edge: &EdgeSelector,
         columns: &[&str],
         keys: &[u64],
-        each: &mut dyn FnMut(usize, Option<EdgeList<'_>>) -> ControlFlow<()>,
-    ) -> Result<(), SourceError> {
+        each: EachEdges<'_>,
+    ) -> SourceResult {
         let lists = self.types.select(edge)?;
         let kind = || edge.kind.clone();
         if let Some(&column) = columns.first() {
@@ -130,7 +122,7 @@ impl NeighbourSource for AdjacencyReader {
         partition: PartitionId,
         id: u64,
         out: &mut Vec<u64>,
-    ) -> Result<(), SourceError> {
+    ) -> SourceResult {
         let lists = self.types.select(edge)?;
         let mut ids = Vec::new();
         self.read(partition, lists, |it, reading| it.postings(reading, id, &mut ids))?;
@@ -141,7 +133,7 @@ impl NeighbourSource for AdjacencyReader {
         Ok(())
     }
 
-    fn members(&self, partition: PartitionId, out: &mut Vec<u64>) -> Result<(), SourceError> {
+    fn members(&self, partition: PartitionId, out: &mut Vec<u64>) -> SourceResult {
         let pinned = self.partitions.get(&partition).ok_or(SourceError::NotOwner { partition })?;
         let mut ids = Vec::new();
         let read = lock::read(&pinned.adjacency).members(pinned.at, self.types.joining(), &mut ids);

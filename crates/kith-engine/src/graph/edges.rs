@@ -1,11 +1,10 @@
 //! Lists with the values of their columns.
 
-use super::{GraphReader, KEYS_AT_A_TIME, Selection, SourceFault, files_of};
+use super::{GraphReader, KEYS_AT_A_TIME, Selection, find_in};
 use crate::adjacency;
-use crate::chunk::find_many;
 use crate::errors::ReadError;
 use kith_ops::{EdgeList, EdgeSelector, SourceError};
-use kith_types::{Direction, partition_of_id};
+use kith_types::Direction;
 use std::ops::ControlFlow;
 
 /// The list of one key and the columns that are read of it.
@@ -63,16 +62,11 @@ impl GraphReader {
             }
             return Ok(flow);
         };
-        let readers = keys.iter().map(|key| {
-            let partition = partition_of_id(*key, self.partition_count);
-            Ok(files_of(selection.component, partition)?.kept_list(list))
-        });
-        let readers = readers.collect::<Result<Vec<_>, SourceError>>()?;
-        let bytes: Vec<[u8; 8]> = keys.iter().map(|key| key.to_le_bytes()).collect();
+        let readers = self.readers_of(selection, list, keys)?;
         let column_count = selection.component.graph().columns.len();
-        find_many(
-            readers.len(),
-            |index| (&readers[index].records, bytes[index].as_slice()),
+        find_in(
+            keys,
+            |index| readers[index],
             |index, found| {
                 let edges = match found {
                     Some(found) => {
@@ -92,10 +86,9 @@ impl GraphReader {
                     None => self.without_list(selection, keys[index])?.map(|_| no_edges),
                 };
                 flow = each(index, edges);
-                Ok::<_, SourceFault>(flow)
+                Ok(flow)
             },
-        )
-        .map_err(|fault| fault.0)?;
+        )?;
         Ok(flow)
     }
 }

@@ -1,8 +1,7 @@
 //! Edges with columns: a page of the list of each key.
 
-use super::Evaluator;
+use super::{Evaluator, go_on};
 use crate::{EdgesEntry, EdgesPlan, EvaluateError};
-use std::ops::ControlFlow;
 
 impl Evaluator<'_> {
     /// The edges of each key of the request, in its order.
@@ -13,13 +12,8 @@ impl Evaluator<'_> {
             let entry = list.map_or(EdgesEntry::NotInGraph, |list| EdgesEntry::Page(plan.page(list)));
             bytes += entry.bytes();
             entries.push(entry);
-            match watch.list(list.map_or(0, |list| list.ids.len())).and_then(|()| held.fits(bytes)) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
+            let length = list.map_or(0, |list| list.ids.len());
+            go_on(watch.list(length).and_then(|()| held.fits(bytes)), &mut failed)
         })?;
         failed.map_or(Ok(entries), Err)
     }

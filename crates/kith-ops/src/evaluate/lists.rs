@@ -1,6 +1,6 @@
 //! Expansion: reading neighbour lists, and folding them as they come.
 
-use super::{Evaluator, Held, mistyped};
+use super::{Evaluator, Held, go_on, mistyped};
 use crate::sets;
 use crate::{EdgeSelector, EvaluateError, ListEntry, Operator};
 use std::borrow::Cow;
@@ -47,13 +47,7 @@ impl<'a> Evaluator<'a> {
         let (mut entries, mut failed) = (Vec::with_capacity(keys.len()), None);
         self.source.lengths(edge, keys, &mut |_, length| {
             entries.push(length.map_or(ListEntry::NotInGraph, ListEntry::Longer));
-            match watch.list(0) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                }
-            }
+            go_on(watch.list(0), &mut failed)
         })?;
         failed.map_or(Ok(entries), Err)
     }

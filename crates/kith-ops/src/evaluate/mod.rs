@@ -27,6 +27,7 @@ pub use values::evaluate_values;
 use crate::sets::Scratch;
 use crate::{EvaluateError, NeighbourSource, Operator, Value, ValueKind};
 use held::Held;
+use std::ops::ControlFlow;
 use watch::Watch;
 
 /// What the sets, lists and tallies of one evaluation over a graph may take that are held at the same time, in bytes: 8 million ids. The
@@ -94,6 +95,17 @@ struct Evaluator<'a> {
     scratch: &'a mut Scratch,
     watch: Watch<'a>,
     held: Held,
+}
+
+/// Goes on reading, unless something `failed`: that is noted, and ends the reading.
+fn go_on(result: Result<(), EvaluateError>, failed: &mut Option<EvaluateError>) -> ControlFlow<()> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            *failed = Some(error);
+            ControlFlow::Break(())
+        }
+    }
 }
 
 /// The refusal of a plan that the check should have refused.
