@@ -173,6 +173,14 @@ fn whole<'a, T>(
     }
 }
 
+/// Bytes that begin with the number of their format.
+fn begun(put: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_varint(&mut out, FORMAT);
+    put(&mut out);
+    out
+}
+
 fn put_optional<T>(out: &mut Vec<u8>, value: Option<T>, put: impl FnOnce(&mut Vec<u8>, T)) {
     put_varint(out, u64::from(value.is_some()));
     if let Some(value) = value {
@@ -183,10 +191,7 @@ fn put_optional<T>(out: &mut Vec<u8>, value: Option<T>, put: impl FnOnce(&mut Ve
 impl Change {
     /// Its bytes in the table of changes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        put_varint(&mut out, FORMAT);
-        self.put(&mut out);
-        out
+        begun(|out| self.put(out))
     }
 
     /// The change that [`Change::to_bytes`] wrote.
@@ -263,10 +268,7 @@ impl Effect {
 impl Intent {
     /// Its bytes in the table of intents, and in the request that delivers it.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        put_varint(&mut out, FORMAT);
-        self.put(&mut out);
-        out
+        begun(|out| self.put(out))
     }
 
     /// The intent that [`Intent::to_bytes`] wrote.

@@ -1,16 +1,13 @@
 //! The bytes of the outcome that is recorded under a write id.
 
-use super::{FORMAT, Garbled, Rest, Taken, Unreadable, put_done, put_optional, put_point, take_done, whole};
+use super::{Garbled, Rest, Taken, Unreadable, begun, put_done, put_optional, put_point, take_done, whole};
 use crate::{Outcome, RecordedOutcome, Refusal};
 use kith_types::{PartitionId, delta::put_varint};
 
 impl RecordedOutcome {
     /// Its bytes in the table of outcomes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        put_varint(&mut out, FORMAT);
-        self.put(&mut out);
-        out
+        begun(|out| self.put(out))
     }
 
     /// The outcome that [`RecordedOutcome::to_bytes`] wrote.

@@ -2,7 +2,7 @@
 //! them: a request may come from a process that is not what it should be.
 
 use super::{
-    FORMAT, Garbled, Rest, Taken, Unreadable, put_association, put_key, put_list, put_many, put_object,
+    Garbled, Rest, Taken, Unreadable, begun, put_association, put_key, put_list, put_many, put_object,
     put_optional, put_pair, put_point, put_write_id, take_pair, take_write_id, whole,
 };
 use crate::{
@@ -10,14 +10,6 @@ use crate::{
     RowAnswer, RowQuery, RowWrite, RowsAt,
 };
 use kith_types::{PartitionId, delta::put_varint};
-
-/// Bytes that begin with the number of their format.
-fn begun(put: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut out = Vec::new();
-    put_varint(&mut out, FORMAT);
-    put(&mut out);
-    out
-}
 
 impl Batch {
     /// Its bytes in the request that commits it.
