@@ -1,8 +1,8 @@
 //! The embedded store: one ordered map in memory, written whole to one file per commit.
 //! Commits are rare (loads, restarts), so a rewrite of a few kilobytes is the simple way to be atomic.
 
-use super::{Committed, Condition, Entry, LeaseId, MetadataError, MetadataStore, Snapshot, Write};
-use futures::{FutureExt, StreamExt, future::BoxFuture, stream::BoxStream};
+use super::{Committed, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, Write};
+use futures::{FutureExt, StreamExt, stream::BoxStream};
 use serde::{Deserialize, Serialize};
 use std::{
     collections::BTreeMap,
@@ -216,15 +216,11 @@ fn write_file(file: &Path, document: &FileDocument) -> std::io::Result<()> {
 }
 
 impl MetadataStore for EmbeddedMetadata {
-    fn read<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Snapshot, MetadataError>> {
+    fn read<'a>(&'a self, prefix: &'a str) -> Reply<'a, Snapshot> {
         async move { Ok(self.shared.snapshot(prefix)) }.boxed()
     }
 
-    fn commit(
-        &self,
-        conditions: Vec<Condition>,
-        writes: Vec<Write>,
-    ) -> BoxFuture<'_, Result<Committed, MetadataError>> {
+    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, Committed> {
         async move { self.commit_now(&conditions, writes) }.boxed()
     }
 
@@ -236,7 +232,7 @@ impl MetadataStore for EmbeddedMetadata {
             .boxed()
     }
 
-    fn lease(&self, ttl: Duration) -> BoxFuture<'_, Result<LeaseId, MetadataError>> {
+    fn lease(&self, ttl: Duration) -> Reply<'_, LeaseId> {
         let mut state = self.shared.lock();
         state.lease_last += 1;
         let id = LeaseId(state.lease_last);
@@ -244,7 +240,7 @@ impl MetadataStore for EmbeddedMetadata {
         futures::future::ready(Ok(id)).boxed()
     }
 
-    fn keep_alive(&self, lease: LeaseId) -> BoxFuture<'_, Result<(), MetadataError>> {
+    fn keep_alive(&self, lease: LeaseId) -> Reply<'_, ()> {
         let now = Instant::now();
         let mut state = self.shared.lock();
         if state.end_leases(now) {

@@ -221,31 +221,30 @@ pub enum MetadataError {
     },
 }
 
+/// What a call of a [`MetadataStore`] returns: a future of its outcome.
+pub type Reply<'a, T> = BoxFuture<'a, Result<T, MetadataError>>;
+
 /// The metadata store. Implementations are held to `tests/contract.rs`.
 ///
 /// Callers may assume: commits are atomic and totally ordered by revision; a watch
 /// never misses the latest state, though it may skip states in between.
 pub trait MetadataStore: Send + Sync + 'static {
     /// Everything under `prefix`, at one revision.
-    fn read<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Snapshot, MetadataError>>;
+    fn read<'a>(&'a self, prefix: &'a str) -> Reply<'a, Snapshot>;
 
     /// Applies all `writes`, or none if a condition does not hold.
-    fn commit(
-        &self,
-        conditions: Vec<Condition>,
-        writes: Vec<Write>,
-    ) -> BoxFuture<'_, Result<Committed, MetadataError>>;
+    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, Committed>;
 
     /// The snapshot of `prefix` once it is newer than `from_revision`, then after each change.
     /// Ends when the store goes away.
     fn watch(&self, prefix: &str, from_revision: u64) -> BoxStream<'static, Snapshot>;
 
     /// A lease that ends `ttl` after it was last kept.
-    fn lease(&self, ttl: Duration) -> BoxFuture<'_, Result<LeaseId, MetadataError>>;
+    fn lease(&self, ttl: Duration) -> Reply<'_, LeaseId>;
 
     /// Keeps a lease for another `ttl`.
     ///
     /// # Errors
     /// [`MetadataError::LeaseEnded`] if it has ended: take a new one and write its keys again.
-    fn keep_alive(&self, lease: LeaseId) -> BoxFuture<'_, Result<(), MetadataError>>;
+    fn keep_alive(&self, lease: LeaseId) -> Reply<'_, ()>;
 }

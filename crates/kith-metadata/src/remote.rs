@@ -1,7 +1,7 @@
 //! The embedded store of a supervisor, seen from the processes it started.
 
-use super::{Committed, Condition, Entry, LeaseId, MetadataError, MetadataStore, Snapshot, Write};
-use futures::{FutureExt, StreamExt, future::BoxFuture, stream::BoxStream};
+use super::{Committed, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, Write};
+use futures::{FutureExt, StreamExt, stream::BoxStream};
 use kith_wire::v1::{self, metadata_client::MetadataClient};
 use std::time::Duration;
 use tonic::{Status, transport::Channel};
@@ -31,17 +31,13 @@ impl RemoteMetadata {
 }
 
 impl MetadataStore for RemoteMetadata {
-    fn read<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Snapshot, MetadataError>> {
+    fn read<'a>(&'a self, prefix: &'a str) -> Reply<'a, Snapshot> {
         let mut client = self.client.clone();
         let request = v1::ReadRequest { prefix: prefix.to_owned() };
         async move { Ok(snapshot_of(client.read(request).await.map_err(unavailable)?.into_inner())) }.boxed()
     }
 
-    fn commit(
-        &self,
-        conditions: Vec<Condition>,
-        writes: Vec<Write>,
-    ) -> BoxFuture<'_, Result<Committed, MetadataError>> {
+    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, Committed> {
         let mut client = self.client.clone();
         let conditions = conditions.into_iter().map(|c| v1::Condition { key: c.key, revision: c.revision });
         let writes = writes.into_iter().map(|write| v1::Write {
@@ -86,14 +82,14 @@ impl MetadataStore for RemoteMetadata {
         .boxed()
     }
 
-    fn lease(&self, ttl: Duration) -> BoxFuture<'_, Result<LeaseId, MetadataError>> {
+    fn lease(&self, ttl: Duration) -> Reply<'_, LeaseId> {
         let mut client = self.client.clone();
         let request = v1::GrantLeaseRequest { ttl_ms: u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX) };
         async move { Ok(LeaseId(client.grant_lease(request).await.map_err(unavailable)?.into_inner().lease)) }
             .boxed()
     }
 
-    fn keep_alive(&self, lease: LeaseId) -> BoxFuture<'_, Result<(), MetadataError>> {
+    fn keep_alive(&self, lease: LeaseId) -> Reply<'_, ()> {
         let mut client = self.client.clone();
         async move {
             let request = v1::KeepAliveRequest { lease: lease.0 };

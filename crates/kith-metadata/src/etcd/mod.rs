@@ -12,9 +12,9 @@ use self::{
     watch::Watching,
 };
 use super::{
-    Committed, Condition, Entry, LeaseId, MetadataError, MetadataStore, Snapshot, TargetError, Write,
+    Committed, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, TargetError, Write,
 };
-use futures::{FutureExt, future::BoxFuture, stream::BoxStream};
+use futures::{FutureExt, stream::BoxStream};
 use kith_wire::{
     MESSAGE_BYTES_MAX,
     etcd::{
@@ -169,15 +169,11 @@ impl Root {
 }
 
 impl MetadataStore for EtcdMetadata {
-    fn read<'a>(&'a self, prefix: &'a str) -> BoxFuture<'a, Result<Snapshot, MetadataError>> {
+    fn read<'a>(&'a self, prefix: &'a str) -> Reply<'a, Snapshot> {
         self.root.read(prefix).boxed()
     }
 
-    fn commit(
-        &self,
-        conditions: Vec<Condition>,
-        writes: Vec<Write>,
-    ) -> BoxFuture<'_, Result<Committed, MetadataError>> {
+    fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, Committed> {
         self.root.commit(conditions, writes).boxed()
     }
 
@@ -185,11 +181,11 @@ impl MetadataStore for EtcdMetadata {
         Watching::new(Arc::clone(&self.root), prefix.to_owned(), from_revision).stream()
     }
 
-    fn lease(&self, ttl: Duration) -> BoxFuture<'_, Result<LeaseId, MetadataError>> {
+    fn lease(&self, ttl: Duration) -> Reply<'_, LeaseId> {
         self.root.lease(ttl).boxed()
     }
 
-    fn keep_alive(&self, lease: LeaseId) -> BoxFuture<'_, Result<(), MetadataError>> {
+    fn keep_alive(&self, lease: LeaseId) -> Reply<'_, ()> {
         self.root.keep_alive(lease).boxed()
     }
 }
