@@ -25,17 +25,16 @@ use std::{
 };
 use tonic::{Response, Status};
 
+/// What a call of a [`Transport`] returns: a future of the node's reply.
+pub type Reply<'a, T, E = Status> = BoxFuture<'a, Result<T, E>>;
+
 /// Carries requests to nodes. Dropping the future cancels the request.
 ///
 /// Contract: an error is a status whose details carry Kith's code where the node
 /// gave one; a lost connection is `Unavailable`.
 pub trait Transport: Send + Sync + 'static {
     /// Sends one evaluation to the node at `addr`.
-    fn evaluate<'a>(
-        &'a self,
-        addr: &'a str,
-        request: v1::EvaluateRequest,
-    ) -> BoxFuture<'a, Result<v1::EvaluateReply, Status>>;
+    fn evaluate<'a>(&'a self, addr: &'a str, request: v1::EvaluateRequest) -> Reply<'a, v1::EvaluateReply>;
 
     /// The same, for an answer that may come in parts, each for the next keys of the request, in order; the last of them is an
     /// error or completes the keys. What is not taken is not sent for long: a receiver that stops bounds what lies here.
@@ -45,11 +44,7 @@ pub trait Transport: Send + Sync + 'static {
     }
 
     /// Asks the node at `addr` whether it is well: over the connection that requests take, which is opened if there is none.
-    fn ping<'a>(
-        &'a self,
-        addr: &'a str,
-        request: v1::PingRequest,
-    ) -> BoxFuture<'a, Result<v1::PingReply, Status>>;
+    fn ping<'a>(&'a self, addr: &'a str, request: v1::PingRequest) -> Reply<'a, v1::PingReply>;
 
     /// Sends a write to the node at `addr`, once at most.
     ///
@@ -60,7 +55,7 @@ pub trait Transport: Send + Sync + 'static {
         addr: &'a str,
         request: v1::GraphWriteRequest,
         patience: Duration,
-    ) -> BoxFuture<'a, Result<v1::GraphWriteReply, Unwritten>>;
+    ) -> Reply<'a, v1::GraphWriteReply, Unwritten>;
 
     /// Delivers one end of a pair to the node at `addr`.
     fn deliver<'a>(
@@ -68,7 +63,7 @@ pub trait Transport: Send + Sync + 'static {
         addr: &'a str,
         request: v1::DeliverRequest,
         patience: Duration,
-    ) -> BoxFuture<'a, Result<v1::DeliverReply, Status>>;
+    ) -> Reply<'a, v1::DeliverReply>;
 
     /// The addresses whose connections were lost since this was asked last, and that nothing has opened again. A transport that opens
     /// them by itself has none.
@@ -171,11 +166,7 @@ impl Default for FramedTransport {
 }
 
 impl Transport for FramedTransport {
-    fn evaluate<'a>(
-        &'a self,
-        addr: &'a str,
-        request: v1::EvaluateRequest,
-    ) -> BoxFuture<'a, Result<v1::EvaluateReply, Status>> {
+    fn evaluate<'a>(&'a self, addr: &'a str, request: v1::EvaluateRequest) -> Reply<'a, v1::EvaluateReply> {
         async move {
             let micros = request.header.as_ref().map_or(0, |header| header.deadline_us);
             let deadline = (0 < micros).then(|| Duration::from_micros(micros));
@@ -196,11 +187,7 @@ impl Transport for FramedTransport {
         asked.flatten_stream().boxed()
     }
 
-    fn ping<'a>(
-        &'a self,
-        addr: &'a str,
-        request: v1::PingRequest,
-    ) -> BoxFuture<'a, Result<v1::PingReply, Status>> {
+    fn ping<'a>(&'a self, addr: &'a str, request: v1::PingRequest) -> Reply<'a, v1::PingReply> {
         async move { self.frames.ask(addr, Op::Ping, None, &request).await }.boxed()
     }
 
@@ -209,7 +196,7 @@ impl Transport for FramedTransport {
         addr: &'a str,
         request: v1::GraphWriteRequest,
         patience: Duration,
-    ) -> BoxFuture<'a, Result<v1::GraphWriteReply, Unwritten>> {
+    ) -> Reply<'a, v1::GraphWriteReply, Unwritten> {
         async move {
             self.frames.open(addr).await.map_err(Unwritten::Unsent)?;
             // Without a deadline in the frame: the server would drop the answer of a write that is under way.
@@ -227,7 +214,7 @@ impl Transport for FramedTransport {
         addr: &'a str,
         request: v1::DeliverRequest,
         patience: Duration,
-    ) -> BoxFuture<'a, Result<v1::DeliverReply, Status>> {
+    ) -> Reply<'a, v1::DeliverReply> {
         async move {
             let asked = self.frames.ask(addr, Op::Deliver, Some(patience), &request);
             tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| Err(silence(patience)))
@@ -304,11 +291,7 @@ fn failed(status: Status) -> EvaluateParts {
 }
 
 impl Transport for GrpcTransport {
-    fn evaluate<'a>(
-        &'a self,
-        addr: &'a str,
-        request: v1::EvaluateRequest,
-    ) -> BoxFuture<'a, Result<v1::EvaluateReply, Status>> {
+    fn evaluate<'a>(&'a self, addr: &'a str, request: v1::EvaluateRequest) -> Reply<'a, v1::EvaluateReply> {
         async move { Ok(self.client(addr)?.evaluate(request).await?.into_inner()) }.boxed()
     }
 
@@ -316,11 +299,7 @@ impl Transport for GrpcTransport {
         self.in_parts(addr, request)
     }
 
-    fn ping<'a>(
-        &'a self,
-        addr: &'a str,
-        request: v1::PingRequest,
-    ) -> BoxFuture<'a, Result<v1::PingReply, Status>> {
+    fn ping<'a>(&'a self, addr: &'a str, request: v1::PingRequest) -> Reply<'a, v1::PingReply> {
         async move { Ok(self.client(addr)?.ping(request).await?.into_inner()) }.boxed()
     }
 
@@ -329,7 +308,7 @@ impl Transport for GrpcTransport {
         addr: &'a str,
         request: v1::GraphWriteRequest,
         patience: Duration,
-    ) -> BoxFuture<'a, Result<v1::GraphWriteReply, Unwritten>> {
+    ) -> Reply<'a, v1::GraphWriteReply, Unwritten> {
         async move {
             let mut client = self.client(addr).map_err(Unwritten::Unsent)?;
             match tokio::time::timeout(patience, client.write(request)).await {
@@ -345,7 +324,7 @@ impl Transport for GrpcTransport {
         addr: &'a str,
         request: v1::DeliverRequest,
         patience: Duration,
-    ) -> BoxFuture<'a, Result<v1::DeliverReply, Status>> {
+    ) -> Reply<'a, v1::DeliverReply> {
         async move {
             let mut client = self.client(addr)?;
             let asked = client.deliver(request);

@@ -54,10 +54,8 @@ impl NodeOptions {
 
     /// Refuses listeners that would give what they serve to everybody.
     pub(super) fn check(&self) -> Result<(), StartError> {
-        self.security.check_listen(self.listen)?;
-        self.security.check_http(self.http)?;
-        let doors = self.resp.iter().chain(self.doors.iter().map(|(addr, _)| addr));
-        Ok(doors.copied().try_for_each(|addr| self.security.check_listen(addr))?)
+        let doors = self.doors.iter().map(|(addr, _)| *addr);
+        Ok(self.security.check_addresses(&self.addresses(), doors)?)
     }
 
     /// Where it asks to listen.

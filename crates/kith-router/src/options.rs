@@ -35,10 +35,8 @@ pub struct RouterOptions {
 impl RouterOptions {
     /// Refuses listeners that would give what they serve to everybody, and makes the directory.
     pub(super) fn check(&self) -> Result<(), StartError> {
-        self.security.check_listen(self.listen)?;
-        self.security.check_http(self.http)?;
-        let doors = self.resp.iter().chain(self.doors.iter().map(|(addr, _)| addr));
-        doors.copied().try_for_each(|addr| self.security.check_listen(addr))?;
+        let doors = self.doors.iter().map(|(addr, _)| *addr);
+        self.security.check_addresses(&self.addresses(), doors)?;
         std::fs::create_dir_all(&self.data)
             .map_err(|source| StartError::Write { path: self.data.clone(), source })?;
         private::close(&self.data);

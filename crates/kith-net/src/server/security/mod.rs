@@ -20,6 +20,7 @@ pub(crate) use layer::behind;
 pub use need::{Need, Right};
 pub use subject::{Asker, is_pattern, matches};
 
+use super::Addresses;
 use crate::{
     security::{Dialer, SecurityError, SecurityOptions},
     server::ListenError,
@@ -130,6 +131,20 @@ impl Security {
             true => Ok(()),
             false => Err(ListenError::InsecureHttp { addr }),
         }
+    }
+
+    /// Refuses listeners that would give what they serve to everybody. `doors` are further ones, for clients.
+    ///
+    /// # Errors
+    /// As [`Security::check_listen`] and [`Security::check_http`].
+    pub fn check_addresses(
+        &self,
+        at: &Addresses,
+        doors: impl IntoIterator<Item = SocketAddr>,
+    ) -> Result<(), ListenError> {
+        self.check_listen(at.grpc)?;
+        self.check_http(at.http)?;
+        at.resp.into_iter().chain(doors).try_for_each(|addr| self.check_listen(addr))
     }
 
     /// Takes up files that change, until `stop`.
