@@ -5,25 +5,25 @@
 #[doc(hidden)]
 pub struct Guards {
     /// The first transaction of a pair adds no forward row and removes no inverse row.
-    pub(crate) forward_last: bool,
+    pub forward_last: bool,
     /// Newer writes to a pair, and lookups of a write id, wait for an open intent.
-    pub(crate) intents_block: bool,
+    pub intents_block: bool,
     /// The outcome of a refused write is recorded under its id.
-    pub(crate) refusals_recorded: bool,
+    pub refusals_recorded: bool,
     /// The end that does not order a pair keeps the stamp of rows that it removed.
-    pub(crate) removed_rows_keep_stamps: bool,
+    pub removed_rows_keep_stamps: bool,
     /// Such stamps are kept until the floor has passed them.
-    pub(crate) stamps_kept_until_floor: bool,
+    pub stamps_kept_until_floor: bool,
     /// Deliveries with a stamp below the floor change nothing.
-    pub(crate) floor_refuses: bool,
+    pub floor_refuses: bool,
     /// The floor is not above an open intent.
-    pub(crate) floor_below_intents: bool,
+    pub floor_below_intents: bool,
     /// A commit without an answer is settled by an empty change in its place.
-    pub(crate) unknown_settled: bool,
+    pub unknown_settled: bool,
     /// That empty change cannot be mistaken for the commit.
-    pub(crate) marker_differs: bool,
+    pub marker_differs: bool,
     /// Answers that write nothing are proven by a commit that writes nothing.
-    pub(crate) answers_proven: bool,
+    pub answers_proven: bool,
 }
 
 impl Default for Guards {

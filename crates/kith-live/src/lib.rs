@@ -8,21 +8,21 @@ mod batch;
 mod change;
 mod coding;
 mod decide;
-#[cfg(test)]
-mod fixture;
 mod guards;
 mod intent;
 mod leader;
-#[cfg(test)]
-mod model;
 mod read;
 mod resolve;
 mod rows;
+pub mod testing;
 mod ticket;
 #[cfg(test)]
 mod twin;
 mod types;
 mod write;
+
+#[cfg(test)]
+use testing::fixture;
 
 pub use batch::{Batch, BatchPart, LoggedChange, RecordedOutcome, RowAnswer, RowQuery, RowWrite, RowsAt};
 pub use change::{CHANGE_OBJECT_BYTES_MAX, Change, Effect};
@@ -36,8 +36,8 @@ pub use decide::{
 pub use guards::Guards;
 pub use intent::{Edge, EdgeContent, Intent};
 pub use leader::{
-    Action, Answered, CallerId, CommitId, CommitResult, Delivery, DeliveryError, Event, Leader, LoadId, Now,
-    SenderId, WriteError,
+    Action, Answered, CallerId, CommitId, CommitResult, Delivery, DeliveryError, Duties, Event, Leader,
+    LoadId, Now, SenderId, WriteError,
 };
 pub use read::{AssociationAnswer, AssociationRead, ListedAssociation, ObjectAnswer, Select, Start};
 pub use resolve::{EdgeKeys, ResolvedWrite, Step, WriteFault, WriteName, new_object_id, ordering_partition};

@@ -1,8 +1,8 @@
 //! A database in memory, for tests: applies batches as a real one must, and checks after each of them what must always hold.
 
 use crate::{
-    Association, AssociationKey, Batch, BatchPart, Change, Effect, GraphTypes, Intent, ListKey, LoggedChange,
-    Object, Outcome, Pair, RecordedOutcome, RowAnswer, RowQuery, RowWrite, RowsAt, WriteId, fixture,
+    Association, AssociationKey, Batch, BatchPart, Change, Effect, GraphTypes, ListKey, LoggedChange, Object,
+    Outcome, Pair, RecordedOutcome, RowQuery, RowWrite, RowsAt, WriteId, fixture, testing::Tables,
 };
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term, partition_of_id};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,17 +28,6 @@ struct Log {
     replica: Tables,
     /// The changes, and the rows after each of them.
     history: Vec<(Change, Tables)>,
-}
-
-#[derive(Clone, Default, PartialEq, Debug)]
-struct Tables {
-    objects: BTreeMap<u64, Object>,
-    associations: BTreeMap<AssociationKey, Association>,
-    counts: BTreeMap<ListKey, u64>,
-    intents: BTreeMap<LogPoint, Intent>,
-    stamps: BTreeMap<Pair, LogPoint>,
-    floors: BTreeMap<PartitionId, LogPoint>,
-    outcomes: BTreeMap<WriteId, RecordedOutcome>,
 }
 
 impl Twin {
@@ -97,7 +86,7 @@ impl Twin {
                 });
             }
             for effect in &change.effects {
-                log.replica.learn(effect, &log.rows);
+                learn(&mut log.replica, effect, &log.rows);
             }
             log.history.push((change.clone(), log.rows.clone()));
         }
@@ -184,55 +173,22 @@ impl Twin {
     }
 }
 
-impl Tables {
-    fn write(&mut self, row: &RowWrite, count: PartitionCount) {
-        match row.clone() {
-            RowWrite::PutObject(object) => drop(self.objects.insert(object.id, object)),
-            RowWrite::DeleteObject(id) => drop(self.objects.remove(&id)),
-            RowWrite::PutAssociation(list, it) => drop(self.associations.insert(list.to(it.id2), it)),
-            RowWrite::DeleteAssociation(key) => drop(self.associations.remove(&key)),
-            RowWrite::SetCount(list, 0) => drop(self.counts.remove(&list)),
-            RowWrite::SetCount(list, length) => drop(self.counts.insert(list, length)),
-            RowWrite::PutIntent(intent) => drop(self.intents.insert(intent.stamp, intent)),
-            RowWrite::DeleteIntent(stamp) => drop(self.intents.remove(&stamp)),
-            RowWrite::PutPairStamp(pair, stamp) => drop(self.stamps.insert(pair, stamp)),
-            RowWrite::DropPairStamps { from, before } => {
-                self.stamps.retain(|pair, stamp| pair.partitions(count).0 != from || before <= *stamp);
-            }
-            RowWrite::SetFloor { from, before } => drop(self.floors.insert(from, before)),
-            RowWrite::PutOutcome(id, outcome) => drop(self.outcomes.insert(id, outcome)),
+/// What a replica makes of a change.
+fn learn(tables: &mut Tables, effect: &Effect, rows: &Tables) {
+    match effect.clone() {
+        Effect::Object(object) => drop(tables.objects.insert(object.id, object)),
+        Effect::LargeObject(id) => drop(tables.objects.insert(id, rows.objects[&id].clone())),
+        Effect::NoObject(id) => drop(tables.objects.remove(&id)),
+        Effect::Association { list, now, was, count } => {
+            let before = tables.associations.insert(list.to(now.id2), now);
+            assert_eq!(before.map(|before| before.time), was, "the time before");
+            tables.counts.insert(list, count);
         }
-    }
-
-    fn learn(&mut self, effect: &Effect, rows: &Tables) {
-        match effect.clone() {
-            Effect::Object(object) => drop(self.objects.insert(object.id, object)),
-            Effect::LargeObject(id) => drop(self.objects.insert(id, rows.objects[&id].clone())),
-            Effect::NoObject(id) => drop(self.objects.remove(&id)),
-            Effect::Association { list, now, was, count } => {
-                let before = self.associations.insert(list.to(now.id2), now);
-                assert_eq!(before.map(|before| before.time), was, "the time before");
-                self.counts.insert(list, count);
-            }
-            Effect::NoAssociation { list, id2, was, count } => {
-                let before = self.associations.remove(&list.to(id2));
-                assert_eq!(before.map(|before| before.time), Some(was), "the time before");
-                self.counts.insert(list, count);
-                self.counts.retain(|_, count| *count != 0);
-            }
-        }
-    }
-
-    fn answer(&self, query: &RowQuery) -> RowAnswer {
-        match query {
-            RowQuery::Object(id) => RowAnswer::Object(self.objects.get(id).cloned()),
-            RowQuery::Association(key) => RowAnswer::Association(self.associations.get(key).cloned()),
-            RowQuery::Count(list) => RowAnswer::Count(self.counts.get(list).copied().unwrap_or_default()),
-            RowQuery::Intents => RowAnswer::Intents(self.intents.values().cloned().collect()),
-            RowQuery::PairStamp(pair) => RowAnswer::Point(self.stamps.get(pair).copied().unwrap_or_default()),
-            RowQuery::Floor(from) => RowAnswer::Point(self.floors.get(from).copied().unwrap_or_default()),
-            RowQuery::Outcome(id) => RowAnswer::Outcome(self.outcomes.get(id).copied()),
-            RowQuery::List { .. } => panic!("no decision reads lists"),
+        Effect::NoAssociation { list, id2, was, count } => {
+            let before = tables.associations.remove(&list.to(id2));
+            assert_eq!(before.map(|before| before.time), Some(was), "the time before");
+            tables.counts.insert(list, count);
+            tables.counts.retain(|_, count| *count != 0);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The rules that keep answers right. Tests switch one off at a time, and show that an answer is then wrong.
+//! The rules that keep answers right. Tests and simulations switch off one at a time, and show that an answer is then wrong.
 
 /// One rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(test), allow(dead_code, reason = "all rules hold outside of tests"))]
-pub(crate) enum Guard {
+#[doc(hidden)]
+pub enum Guard {
     /// An entry ignores changes up to the place at which it was read.
     IgnoreOlderChanges,
     /// A fill is refused if its key has changed since.
@@ -24,22 +24,19 @@ pub(crate) enum Guard {
     WaitApplied,
     /// A verification counts only for requests that arrived before it began.
     VerifyAfterArrival,
+    /// Before a ticket of an earlier term is honoured, its place is looked for in the log.
+    FindTickets,
+    /// What was found in the log before a jump may not be in the log that the cache follows since.
+    FindAgainAfterJump,
 }
 
-/// Which rules hold.
+/// Which rules hold: in production all of them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Guards {
-    #[cfg(test)]
     pub(crate) off: Option<Guard>,
 }
 
 impl Guards {
-    #[cfg(not(test))]
-    pub(crate) fn hold(self, _: Guard) -> bool {
-        true
-    }
-
-    #[cfg(test)]
     pub(crate) fn hold(self, guard: Guard) -> bool {
         self.off != Some(guard)
     }

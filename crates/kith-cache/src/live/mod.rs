@@ -32,6 +32,7 @@
 
 mod ask;
 mod entry;
+mod follow;
 mod freshness;
 mod guards;
 mod key;
@@ -40,6 +41,7 @@ mod partition;
 mod pending;
 mod prefix;
 mod query;
+mod reading;
 mod recent;
 mod store;
 mod verifier;
@@ -47,9 +49,13 @@ mod verifier;
 #[cfg(test)]
 mod tests;
 
+pub use follow::Toward;
 pub use freshness::Nonce;
+#[doc(hidden)]
+pub use guards::Guard;
 pub use partition::{Begin, Filled, Landed, PartitionCache, Progress};
 pub use query::{Answer, Answered, Memory, Need, Query, Readiness, Reply, Start};
+pub use reading::{Reading, Step};
 pub use verifier::{Verified, Verifier};
 
 use crate::CacheCounters;

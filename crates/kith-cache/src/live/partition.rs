@@ -31,6 +31,8 @@ pub(super) struct Partition<W> {
     pending: BTreeMap<FillKey, Pending>,
     /// By term, the greatest position at which an entry was read that the cache had not applied.
     ahead: BTreeMap<Term, Position>,
+    /// By earlier term, the greatest position that the log was found to contain.
+    pub(super) contained: BTreeMap<Term, Position>,
 }
 
 impl<W> Partition<W> {
@@ -51,6 +53,7 @@ impl<W> Partition<W> {
             fills_max,
             pending: BTreeMap::new(),
             ahead: BTreeMap::new(),
+            contained: BTreeMap::new(),
         }
     }
 
@@ -178,7 +181,17 @@ impl<W> PartitionCache<'_, W> {
         if self.partition.guards.hold(Guard::MemoryBeginsAtJump) {
             self.partition.recent.begin(at);
         }
+        if self.partition.guards.hold(Guard::FindAgainAfterJump) {
+            self.partition.contained.clear();
+        }
         self.forget_entries();
+    }
+
+    /// Switches off a rule, for tests and simulations.
+    #[doc(hidden)]
+    pub fn switch_off(&mut self, guard: Guard) {
+        self.partition.guards.off = Some(guard);
+        self.partition.freshness.guards.off = Some(guard);
     }
 
     /// Empties the cache, which goes on from where it is. `O(1)` in the number of entries.

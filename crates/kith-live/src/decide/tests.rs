@@ -1,7 +1,7 @@
 //! Decisions against a model of TAO's operations that knows no partitions, logs or pairs.
 
 use super::*;
-use crate::model::Model;
+use crate::testing::Model;
 use crate::twin::{Twin, ids_in};
 use crate::{Batch, BatchPart, Conditions, EdgeKeys, Mutation, Write, fixture};
 use kith_types::{PartitionId, Term};

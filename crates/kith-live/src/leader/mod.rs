@@ -11,6 +11,7 @@
 //! answers nothing.
 
 mod cycle;
+mod duties;
 mod event;
 mod intents;
 mod limits;
@@ -22,6 +23,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
+pub use duties::Duties;
 pub use event::{
     Action, Answered, CallerId, CommitId, CommitResult, Delivery, DeliveryError, Event, LoadId, Now,
     SenderId, WriteError,
@@ -91,6 +93,12 @@ impl Leader {
             now: Now::default(),
             actions: Vec::new(),
         }
+    }
+
+    /// Keeps only some of the rules, for tests and simulations.
+    #[doc(hidden)]
+    pub fn with_guards(self, guards: Guards) -> Self {
+        Self { guards, ..self }
     }
 
     /// Uses newer types of the graph from now on.

@@ -4,9 +4,9 @@ use super::{
     errors::{LiveError, of_log},
     graph::LiveGraph,
 };
-use kith_cache::live::Progress;
+use kith_cache::live::{Progress, Toward};
 use kith_database::{LogError, LogPart};
-use kith_types::{LogPoint, PartitionId, Position};
+use kith_types::{LogPoint, PartitionId};
 use kith_wire::v1;
 
 /// How much of a log is read at once.
@@ -41,38 +41,47 @@ impl LiveGraph {
     /// [`LiveError::HistoryLost`] if the log ends before `target`; if the database cannot be read.
     pub(super) async fn catch_up(&self, partition: PartitionId, target: LogPoint) -> Result<(), LiveError> {
         let turn = self.partitions.read().get(&partition).cloned().ok_or(LiveError::NotOwner(partition))?;
-        if target <= self.applied(partition)? {
+        if self.toward(partition, target)? == Toward::Reached {
             return Ok(());
         }
         let _turn = turn.lock().await;
         loop {
-            let after = self.applied(partition)?;
-            if target <= after {
-                return Ok(());
-            }
-            if after == LogPoint::default() {
-                // It is empty, so it can begin anywhere.
-                let ends = self.database.points(vec![partition]).await?;
-                self.begin_at(partition, ends.first().copied().unwrap_or_default())?;
-                if target <= self.applied(partition)? {
-                    return Ok(());
+            let end = match self.toward(partition, target)? {
+                Toward::Reached => return Ok(()),
+                Toward::End => {
+                    let end = self.end_of(partition).await?;
+                    self.begin_at(partition, end)?
                 }
-            }
-            let after = self.applied(partition)?;
-            let end = match self.database.changes(partition, after, LOG_BYTES_MAX).await {
-                Ok(part) => self.apply_part(partition, after, &part)?,
-                Err(LogError::HistoryLost { end, .. }) => self.jump(partition, end)?,
-                Err(LogError::Trimmed { .. }) => {
-                    let ends = self.database.points(vec![partition]).await?;
-                    self.jump(partition, ends.first().copied().unwrap_or_default())?
+                Toward::Changes { after } => {
+                    match self.database.changes(partition, after, LOG_BYTES_MAX).await {
+                        Ok(part) => self.apply_part(partition, after, &part)?,
+                        Err(LogError::HistoryLost { end, .. }) => self.jump(partition, end)?,
+                        Err(LogError::Trimmed { .. }) => {
+                            let end = self.end_of(partition).await?;
+                            self.jump(partition, end)?
+                        }
+                        Err(LogError::Database(error)) => return Err(error.into()),
+                    }
                 }
-                Err(LogError::Database(error)) => return Err(error.into()),
             };
-            // The log has ended, and `target` was not in it.
-            if end < target && end <= self.applied(partition)? {
+            let mut caches = self.caches.lock();
+            let cache = caches.partition(partition).ok_or(LiveError::NotOwner(partition))?;
+            if cache.lacks(target, end) {
                 return Err(LiveError::HistoryLost);
             }
         }
+    }
+
+    fn toward(&self, partition: PartitionId, target: LogPoint) -> Result<Toward, LiveError> {
+        let mut caches = self.caches.lock();
+        let cache = caches.partition(partition).ok_or(LiveError::NotOwner(partition))?;
+        Ok(cache.toward(target))
+    }
+
+    /// Where the log of a partition ends, according to the database.
+    pub(super) async fn end_of(&self, partition: PartitionId) -> Result<LogPoint, LiveError> {
+        let ends = self.database.points(vec![partition]).await?;
+        Ok(ends.first().copied().unwrap_or_default())
     }
 
     /// Refuses a place of an earlier term that the log does not contain: the database was replaced by an older copy of itself, and
@@ -85,20 +94,20 @@ impl LiveGraph {
         partition: PartitionId,
         point: LogPoint,
     ) -> Result<(), LiveError> {
-        if point.term == self.applied(partition)?.term || point == LogPoint::default() {
-            return Ok(());
-        }
-        let key = (partition, point.term);
-        if self.contained.lock().get(&key).is_some_and(|known| point.position <= *known) {
+        let must_find = |graph: &Self| {
+            let mut caches = graph.caches.lock();
+            caches.partition(partition).is_some_and(|cache| cache.must_find(point))
+        };
+        if !must_find(self) {
             return Ok(());
         }
         match self.database.changes(partition, point, 1).await {
             Ok(_) | Err(LogError::Trimmed { .. }) => {}
             Err(error) => return Err(of_log(error)),
         }
-        let mut contained = self.contained.lock();
-        let known = contained.entry(key).or_insert(Position(0));
-        *known = point.position.max(*known);
+        if let Some(mut cache) = self.caches.lock().partition(partition) {
+            cache.found(point);
+        }
         Ok(())
     }
 
@@ -112,26 +121,19 @@ impl LiveGraph {
         let now = self.now();
         let mut caches = self.caches.lock();
         let mut cache = caches.partition(partition).ok_or(LiveError::NotOwner(partition))?;
-        for entry in &part.changes {
-            if let Progress::Gap { .. } = cache.apply(entry.at, &entry.change, now) {
-                tracing::warn!(%partition, %after, at = %entry.at, "a log was read with a gap");
-                break;
-            }
+        let changes = part.changes.iter().map(|entry| (entry.at, &entry.change));
+        if let Progress::Gap { after: applied } = cache.follow(changes, part.end, now) {
+            tracing::warn!(%partition, %after, %applied, "a log was read with a gap");
         }
         self.apply_to_lists(partition, &part.changes, part.end);
-        // A later term has begun, and nothing was written in it yet.
-        let applied = cache.applied();
-        if applied.position == part.end.position && applied < part.end {
-            let _ = cache.begin_term(part.end);
-        }
         Ok(part.end)
     }
 
     /// Begins to follow a log at its end.
-    fn begin_at(&self, partition: PartitionId, end: LogPoint) -> Result<(), LiveError> {
+    fn begin_at(&self, partition: PartitionId, end: LogPoint) -> Result<LogPoint, LiveError> {
         let mut caches = self.caches.lock();
         caches.partition(partition).ok_or(LiveError::NotOwner(partition))?.jump(end);
-        Ok(())
+        Ok(end)
     }
 
     /// Empties a partition, which goes on from the end of its log.

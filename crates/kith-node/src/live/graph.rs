@@ -47,8 +47,6 @@ pub(crate) struct LiveGraph {
     pub(super) building: Mutex<BTreeMap<PartitionId, Position>>,
     /// The partitions that are here, with what keeps two readers of one log apart.
     pub(super) partitions: RwLock<BTreeMap<PartitionId, Arc<tokio::sync::Mutex<()>>>>,
-    /// By partition and term, the greatest position of an earlier term that the log was found to contain.
-    pub(super) contained: Mutex<BTreeMap<(PartitionId, Term), Position>>,
     /// To the task that leads.
     pub(super) lead: mpsc::UnboundedSender<LeadMessage>,
     node: NodeId,
@@ -72,7 +70,6 @@ impl LiveGraph {
             caches: Mutex::new(LiveCaches::new(LiveCacheOptions::default())),
             building: Mutex::default(),
             partitions: RwLock::default(),
-            contained: Mutex::default(),
             lead,
             node: parts.node,
             started: boot_time(),

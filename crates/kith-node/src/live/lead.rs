@@ -9,7 +9,7 @@ use futures::future::try_join_all;
 use kith_api::topology::leaders_of;
 use kith_database::{BeginTerm, CommitError};
 use kith_live::{
-    Action, Answered, CallerId, CommitResult, Delivery, DeliveryError, Event, Leader, Now, SenderId,
+    Action, Answered, CallerId, CommitResult, Delivery, DeliveryError, Duties, Event, Leader, Now, SenderId,
     WriteError,
 };
 use kith_net::transport::Transport;
@@ -52,10 +52,8 @@ struct Task {
     last_id: u64,
     callers: HashMap<u64, oneshot::Sender<Result<Answered, WriteError>>>,
     senders: HashMap<u64, oneshot::Sender<Result<LogPoint, DeliveryError>>>,
-    leads: BTreeMap<PartitionId, Term>,
+    duties: Duties,
     hand_over: HandOver,
-    /// Partitions that this node stepped down from although the metadata said that it leads them, with the terms.
-    refused: BTreeMap<PartitionId, Term>,
 }
 
 /// Starts to lead what messages say, until the graph is closed.
@@ -74,8 +72,7 @@ pub(super) fn start(
         last_id: 0,
         callers: HashMap::new(),
         senders: HashMap::new(),
-        leads: BTreeMap::new(),
-        refused: BTreeMap::new(),
+        duties: Duties::default(),
     };
     let stop = task.parts.stop.clone();
     let (mut lives, own) = (task.parts.outlook.lives.clone(), task.own.clone());
@@ -146,16 +143,11 @@ impl Task {
 
     /// Takes and hands over leadership as the metadata say.
     fn leads(&mut self, graph: &Arc<LiveGraph>, leads: BTreeMap<PartitionId, Term>) {
-        let before = std::mem::replace(&mut self.leads, leads.clone());
-        for (&partition, &term) in &leads {
-            if before.get(&partition) != Some(&term) {
-                self.refused.remove(&partition);
-                self.event(graph, Event::Lead { partition, term });
-            }
-        }
-        for partition in before.into_keys().filter(|partition| !leads.contains_key(partition)) {
-            if !self.hand_over.is_asked(partition) {
-                self.event(graph, Event::HandOver { partition });
+        for event in self.duties.told(leads) {
+            let is_asked = |partition| self.hand_over.is_asked(partition);
+            // The leader has been asked already to release what was handed over from here.
+            if !matches!(event, Event::HandOver { partition } if is_asked(partition)) {
+                self.event(graph, event);
             }
         }
         self.hand_over_due(graph);
@@ -163,7 +155,7 @@ impl Task {
 
     /// Asks the leader to release what another node should lead.
     fn hand_over_due(&mut self, graph: &Arc<LiveGraph>) {
-        for partition in self.hand_over.begin(&self.leads) {
+        for partition in self.hand_over.begin(self.duties.leads()) {
             self.event(graph, Event::HandOver { partition });
         }
     }
@@ -275,15 +267,8 @@ impl Task {
         });
     }
 
-    /// The database has a later term, or another leader has this one. If the metadata still say that this node leads, it needs a
-    /// new term: its process started again, or the database was replaced by a copy.
     fn stepped_down(&mut self, partition: PartitionId, term: Term) {
-        if self.leads.get(&partition) != Some(&term) {
-            return;
-        }
-        let is_first = self.refused.is_empty();
-        self.refused.insert(partition, term);
-        if is_first {
+        if self.duties.stepped_down(partition, term) {
             let own = self.own.clone();
             tokio::spawn(async move {
                 tokio::time::sleep(RENEWAL_DELAY).await;
@@ -293,21 +278,14 @@ impl Task {
     }
 
     fn renew(&mut self, graph: &Arc<LiveGraph>) {
-        let refused = std::mem::take(&mut self.refused);
+        let refused = self.duties.take_refused();
         if refused.is_empty() {
             return;
         }
         let Outlook { node, metadata, .. } = self.parts.outlook.clone();
         let (own, name) = (self.own.clone(), graph.name.clone());
         tokio::spawn(async move {
-            let renewed = change_leaders(&*metadata, &name, |leaders| {
-                let is_refused = |partition: &PartitionId| {
-                    let term = leaders.of(*partition).map(|leader| leader.term);
-                    term.is_some() && term == refused.get(partition).copied()
-                };
-                let partitions: Vec<PartitionId> = refused.keys().copied().filter(is_refused).collect();
-                leaders.renew(node, &partitions)
-            });
+            let renewed = change_leaders(&*metadata, &name, |leaders| leaders.renew(node, &refused));
             if let Err(error) = renewed.await {
                 tracing::warn!(graph = name, %error, "new terms cannot be had now");
                 tokio::time::sleep(RENEWAL_RETRY).await;
@@ -322,7 +300,7 @@ impl Task {
     fn end(mut self, mut messages: mpsc::UnboundedReceiver<LeadMessage>) {
         let Some(graph) = self.graph.upgrade() else { return };
         messages.close();
-        let leads: Vec<PartitionId> = std::mem::take(&mut self.leads).into_keys().collect();
+        let leads: Vec<PartitionId> = self.duties.leads().keys().copied().collect();
         leads.into_iter().for_each(|partition| self.refuse(&graph, Event::HandOver { partition }));
         while let Ok(message) = messages.try_recv() {
             if let LeadMessage::Write(..) | LeadMessage::Deliver(..) = message {

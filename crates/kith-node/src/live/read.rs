@@ -7,7 +7,7 @@ use super::{
 use futures::future::join_all;
 use kith_cache::{
     Failure, FlightId, Landing,
-    live::{Answer, Answered, Begin, Filled, Memory, Need, Query, Reply, Start},
+    live::{Answer, Answered, Begin, Filled, Query, Reading, Start, Step},
 };
 use kith_live::{
     AssociationAnswer, AssociationRead, ListKey, ListedAssociation, ObjectAnswer, RowQuery, RowsAt, Select,
@@ -16,9 +16,6 @@ use kith_live::{
 use kith_types::{LogPoint, PartitionId, partition_of_id};
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::sync::oneshot;
-
-/// A read that finds its rows changed again and again gives up after so many attempts.
-const ATTEMPTS_MAX: u32 = 16;
 
 /// What a read must see.
 #[derive(Clone, Debug, Default)]
@@ -99,31 +96,27 @@ impl LiveGraph {
         query: Query,
         need: &ReadNeed,
     ) -> Result<Answered, LiveError> {
-        let mut after = need.after.get(&partition).copied().unwrap_or_default();
-        if need.critical {
-            let ends = self.database.points(vec![partition]).await?;
-            after = after.max(ends.first().copied().unwrap_or_default());
-        }
-        if after != LogPoint::default() {
-            self.catch_up(partition, after).await?;
-            self.check_contained(partition, need.after.get(&partition).copied().unwrap_or_default()).await?;
-        }
-        let memory = if need.critical { Memory::Verified } else { Memory::IfFresh };
-        let mut filled: Vec<Filled> = Vec::new();
-        for _ in 0..ATTEMPTS_MAX {
-            let reply = {
+        let ticket = need.after.get(&partition).copied().unwrap_or_default();
+        let verified = match need.critical {
+            true => Some(self.end_of(partition).await?),
+            false => None,
+        };
+        let mut reading = Reading::new(query, ticket, verified);
+        loop {
+            let step = {
                 let mut caches = self.caches.lock();
                 let mut cache = caches.partition(partition).ok_or(LiveError::NotOwner(partition))?;
-                cache.ask(&query, Need { after, memory, filled: &filled }, self.now())
+                reading.next(&mut cache, self.now())
             };
-            match reply {
-                Reply::Answer(answered) => return Ok(answered),
-                Reply::Wait => self.catch_up(partition, after).await?,
-                Reply::NotFresh => self.freshen(vec![partition]).await?,
-                Reply::Missing(rows) => filled.extend(self.bring(partition, rows).await?),
+            match step {
+                Step::Answer(answered) => return Ok(answered),
+                Step::CatchUp(place) => self.catch_up(partition, place).await?,
+                Step::Find(place) => self.check_contained(partition, place).await?,
+                Step::Freshen => self.freshen(vec![partition]).await?,
+                Step::Fetch(rows) => reading.filled(self.bring(partition, rows).await?),
+                Step::GiveUp => return Err(LiveError::Behind(partition)),
             }
         }
-        Err(LiveError::Behind(partition))
     }
 
     /// Reads rows of a partition, or waits until others have read them.

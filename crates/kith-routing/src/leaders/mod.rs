@@ -128,15 +128,16 @@ impl Leaders {
         draft.next_if_moved()
     }
 
-    /// New terms for these partitions, which `node` leads and goes on leading: after it has started again, or after the database
-    /// was replaced by a copy. Partitions that it does not lead keep what they have. `None` if it leads none of them.
-    pub fn renew(&self, node: NodeId, partitions: &[PartitionId]) -> Option<Self> {
+    /// New terms for partitions whose terms the database refused, and which `node` goes on leading: after it has started again,
+    /// or after the database was replaced by a copy. Partitions that it does not lead in the refused term keep what they have.
+    /// `None` if there are no others.
+    pub fn renew(&self, node: NodeId, refused: &BTreeMap<PartitionId, Term>) -> Option<Self> {
         let mut next = self.clone();
         next.term_last = Term(self.term_last.0 + 1);
         let mut has_changed = false;
-        for partition in partitions {
+        for (partition, &term) in refused {
             if let Some(Some(leader)) = next.by_partition.get_mut(partition.index())
-                && leader.node == node
+                && *leader == (Leader { node, term })
             {
                 leader.term = next.term_last;
                 has_changed = true;

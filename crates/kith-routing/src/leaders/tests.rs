@@ -75,14 +75,16 @@ fn without_any_replica_the_leader_stays() {
 fn a_node_that_started_again_gets_new_terms_for_what_it_leads() {
     let table = table(1, 2);
     let before = settle(Leaders::default(), &table, &everybody(&table));
-    let partitions: Vec<PartitionId> = table.partition_count().iter().collect();
-    let after = before.renew(NodeId(0), &partitions).expect("it leads some");
+    let refused: BTreeMap<PartitionId, Term> =
+        table.partition_count().iter().map(|partition| (partition, before.term_last)).collect();
+    let after = before.renew(NodeId(0), &refused).expect("it leads some");
     for (old, new) in before.by_partition.iter().flatten().zip(after.by_partition.iter().flatten()) {
         assert_eq!(old.node, new.node);
         assert_eq!(new.term, if old.node == NodeId(0) { after.term_last } else { old.term });
     }
     assert!(before.term_last < after.term_last);
-    assert_eq!(before.renew(NodeId(9), &partitions), None);
+    assert_eq!(before.renew(NodeId(9), &refused), None);
+    assert_eq!(after.renew(NodeId(0), &refused), None, "they have new terms already");
 }
 
 #[test]

@@ -5,5 +5,6 @@ mod examples;
 mod herd;
 mod random;
 mod stale;
+mod tickets;
 mod traces;
 mod truth;

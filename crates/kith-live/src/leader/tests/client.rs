@@ -1,7 +1,7 @@
 //! Callers that repeat writes whose outcome they do not know, and the proof that what they were told has a serial order.
 
 use crate::leader::{Answered, CallerId, WriteError};
-use crate::model::{EdgeName, Model};
+use crate::testing::{EdgeName, Model};
 use crate::twin::Twin;
 use crate::{Mutation, Outcome, Write};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,20 +1,20 @@
-//! TAO's operations without partitions, logs or pairs: what tests compare with.
+//! TAO's operations without partitions, logs or pairs: what tests compare with. The types are those of [`super::fixture`].
 
 use crate::{Conditions, Done, Mutation, Outcome, Refusal, Write};
 use std::collections::BTreeMap;
 
 /// `id1`, the name of the type, and `id2`.
-pub(crate) type EdgeName = (u64, String, u64);
+pub type EdgeName = (u64, String, u64);
 /// Version, time and field.
-pub(crate) type Edge = (u64, u64, Option<i64>);
+pub type Edge = (u64, u64, Option<i64>);
 
 /// What is stored, as TAO's callers see it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Model {
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Model {
     /// Version and fields.
-    pub(crate) objects: BTreeMap<u64, (u64, [Option<i64>; 2])>,
+    pub objects: BTreeMap<u64, (u64, [Option<i64>; 2])>,
     /// By id1, name of the type and id2: version, time and field.
-    pub(crate) edges: BTreeMap<EdgeName, Edge>,
+    pub edges: BTreeMap<EdgeName, Edge>,
     outcomes: BTreeMap<String, Outcome>,
 }
 
@@ -31,7 +31,7 @@ fn other_way(kind: &str) -> Option<&str> {
 
 impl Model {
     /// The outcome of a write that gets `version` if it changes something.
-    pub(crate) fn run(&mut self, write: &Write, version: u64, now: u64) -> Outcome {
+    pub fn run(&mut self, write: &Write, version: u64, now: u64) -> Outcome {
         if let Some(known) = write.write_id.as_ref().and_then(|id| self.outcomes.get(id.as_str())) {
             return *known;
         }
@@ -42,7 +42,8 @@ impl Model {
         outcome
     }
 
-    pub(crate) fn found(&self, mutation: &Mutation) -> (u64, Option<u64>) {
+    /// The id that a write is about, and the version of what is there.
+    pub fn found(&self, mutation: &Mutation) -> (u64, Option<u64>) {
         match mutation {
             Mutation::AddObject { id, .. } => (id.unwrap(), self.objects.get(&id.unwrap()).map(|it| it.0)),
             Mutation::UpdateObject { id, .. } | Mutation::DeleteObject { id } => {

@@ -4,21 +4,31 @@
 use crate::{AssociationType, GraphTypes, Inverse, ObjectType, TypeId};
 use kith_schema::Schema;
 
-pub(crate) const USER: TypeId = TypeId(1);
-pub(crate) const LIKES: TypeId = TypeId(2);
-pub(crate) const BLOCKS: TypeId = TypeId(3);
-pub(crate) const FRIEND: TypeId = TypeId(4);
-pub(crate) const RIVAL: TypeId = TypeId(5);
-pub(crate) const FOLLOWS: TypeId = TypeId(6);
-pub(crate) const FOLLOWED_BY: TypeId = TypeId(7);
-pub(crate) const HIRES: TypeId = TypeId(8);
-pub(crate) const HIRED_BY: TypeId = TypeId(9);
+/// The type of all objects.
+pub const USER: TypeId = TypeId(1);
+/// One-sided.
+pub const LIKES: TypeId = TypeId(2);
+/// One-sided.
+pub const BLOCKS: TypeId = TypeId(3);
+/// Symmetric.
+pub const FRIEND: TypeId = TypeId(4);
+/// Symmetric.
+pub const RIVAL: TypeId = TypeId(5);
+/// The inverse of [`FOLLOWED_BY`].
+pub const FOLLOWS: TypeId = TypeId(6);
+/// The inverse of [`FOLLOWS`].
+pub const FOLLOWED_BY: TypeId = TypeId(7);
+/// The inverse of [`HIRED_BY`].
+pub const HIRES: TypeId = TypeId(8);
+/// The inverse of [`HIRES`].
+pub const HIRED_BY: TypeId = TypeId(9);
 
 /// The names of the association types.
-pub(crate) const NAMES: [&str; 8] =
+pub const NAMES: [&str; 8] =
     ["likes", "blocks", "friend", "rival", "follows", "followed_by", "hires", "hired_by"];
 
-pub(crate) fn types() -> GraphTypes {
+/// The types.
+pub fn types() -> GraphTypes {
     let named = |kind, forward| Inverse::Named { kind, forward };
     let inverses = [
         (LIKES, Inverse::None),
@@ -30,7 +40,8 @@ pub(crate) fn types() -> GraphTypes {
         (HIRES, named(HIRED_BY, true)),
         (HIRED_BY, named(HIRES, false)),
     ];
-    let schema = |fields: &str| -> Schema { format!("{{\"fields\":[{fields}]}}").parse().unwrap() };
+    let schema =
+        |fields: &str| -> Schema { format!("{{\"fields\":[{fields}]}}").parse().expect("it is a schema") };
     let number = |name| format!(r#"{{"name":"{name}","type":"i64","nullable":true}}"#);
     let mut types = GraphTypes { identity: 7, revision: 1, ..GraphTypes::default() };
     let fields = schema(&format!("{},{}", number("a"), number("b")));

@@ -1,0 +1,76 @@
+//! How a cache reaches a place of its log, and whether the log contains a place.
+
+use super::guards::Guard;
+use super::partition::{PartitionCache, Progress};
+use kith_live::Change;
+use kith_types::{LogPoint, Timestamp};
+
+/// What to read of the database so that the cache reaches a place of its log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Toward {
+    /// Nothing: it has reached the place.
+    Reached,
+    /// Where the log ends. The cache is empty, so it can begin there: [`PartitionCache::jump`].
+    End,
+    /// The changes after this place: [`PartitionCache::follow`]. If the log does not contain this place, or not the changes that
+    /// follow it, [`PartitionCache::jump`] to its end.
+    Changes {
+        /// What the cache has applied.
+        after: LogPoint,
+    },
+}
+
+impl<W> PartitionCache<'_, W> {
+    /// What to read next so that the cache reaches `target`.
+    pub fn toward(&self, target: LogPoint) -> Toward {
+        let after = self.partition.applied;
+        if target <= after {
+            Toward::Reached
+        } else if after == LogPoint::default() {
+            Toward::End
+        } else {
+            Toward::Changes { after }
+        }
+    }
+
+    /// Applies changes that were read after a place that the cache has applied, from a log that ended at `end`. After a gap
+    /// nothing more is applied.
+    pub fn follow<'a>(
+        &mut self,
+        changes: impl IntoIterator<Item = (LogPoint, &'a Change)>,
+        end: LogPoint,
+        now: Timestamp,
+    ) -> Progress {
+        for (point, change) in changes {
+            if let gap @ Progress::Gap { .. } = self.apply(point, change, now) {
+                return gap;
+            }
+        }
+        // A later term may have begun, in which nothing was written yet.
+        match self.partition.applied.position == end.position {
+            true => self.begin_term(end),
+            false => Progress::Applied,
+        }
+    }
+
+    /// Whether a log that ended at `end` when it was read does not contain `target`, which somebody has seen in it: the
+    /// database was replaced by an older copy of itself.
+    pub fn lacks(&self, target: LogPoint, end: LogPoint) -> bool {
+        end < target && end <= self.partition.applied
+    }
+
+    /// Whether the database must be asked if the log contains `point`, before an answer may count as one that shows it. An
+    /// earlier term may have ended before `point`.
+    pub fn must_find(&self, point: LogPoint) -> bool {
+        let known = self.partition.contained.get(&point.term);
+        let is_found = known.is_some_and(|known| point.position <= *known);
+        let asks = point != LogPoint::default() && point.term != self.partition.applied.term && !is_found;
+        asks && self.partition.guards.hold(Guard::FindTickets)
+    }
+
+    /// The log contains `point`, or has been trimmed beyond it.
+    pub fn found(&mut self, point: LogPoint) {
+        let known = self.partition.contained.entry(point.term).or_default();
+        *known = point.position.max(*known);
+    }
+}

@@ -1,0 +1,92 @@
+//! A ticket names a place in a log. After a database was replaced by an older copy of itself, its log may not have the place.
+
+use super::truth::{Op, Truth, cache, open, options, point};
+use crate::live::guards::Guard;
+use crate::live::query::Query;
+use crate::live::reading::{Reading, Step};
+use crate::live::{LiveCaches, Toward};
+use kith_live::RowQuery;
+use kith_types::{LogPoint, Timestamp};
+
+const NOW: Timestamp = Timestamp::ZERO;
+
+/// A cache that has applied `at`, and is fresh there.
+fn follower(at: LogPoint, off: Option<Guard>) -> LiveCaches<char> {
+    let mut caches = LiveCaches::new(options(1 << 20));
+    open(&mut caches, at, off);
+    freshen(&mut caches);
+    caches
+}
+
+fn freshen(caches: &mut LiveCaches<char>) {
+    let mut cache = cache(caches);
+    let (nonce, applied) = (cache.ask_freshness(NOW), cache.applied());
+    cache.prove_freshness(nonce, applied, NOW);
+}
+
+/// A read of the object that the write of the ticket created.
+fn reading(ticket: LogPoint) -> Reading {
+    Reading::new(Query::Objects(vec![1]), ticket, None)
+}
+
+#[test]
+fn a_ticket_of_an_earlier_term_is_looked_for_once() {
+    let mut caches = follower(point(2, 9), None);
+    let mut reading = reading(point(1, 7));
+    assert_eq!(reading.next(&mut cache(&mut caches), NOW), Step::Find(point(1, 7)));
+    cache(&mut caches).found(point(1, 7));
+    assert!(matches!(reading.next(&mut cache(&mut caches), NOW), Step::Fetch(_)));
+    assert!(!cache(&mut caches).must_find(point(1, 6)), "what comes before it is in the log, too");
+    assert!(cache(&mut caches).must_find(point(1, 8)));
+}
+
+#[test]
+fn a_ticket_of_a_lost_history_is_not_honoured() {
+    for (off, is_right) in [(None, true), (Some(Guard::FindTickets), false)] {
+        // The log ended at (1, 5) when the database was replaced; the ticket is of a later write.
+        let mut caches = follower(point(2, 9), off);
+        let step = reading(point(1, 7)).next(&mut cache(&mut caches), NOW);
+        assert_eq!(step == Step::Find(point(1, 7)), is_right, "{step:?}");
+    }
+}
+
+#[test]
+fn what_was_found_before_a_jump_is_looked_for_again() {
+    for (off, is_right) in [(None, true), (Some(Guard::FindAgainAfterJump), false)] {
+        let mut caches = follower(point(2, 9), off);
+        cache(&mut caches).found(point(1, 7));
+        cache(&mut caches).jump(point(3, 5));
+        freshen(&mut caches);
+        let step = reading(point(1, 7)).next(&mut cache(&mut caches), NOW);
+        assert_eq!(step == Step::Find(point(1, 7)), is_right, "{step:?}");
+    }
+}
+
+#[test]
+fn a_ticket_is_looked_for_again_if_the_cache_jumps_while_rows_are_read() {
+    let mut truth = Truth::new();
+    truth.write(Op::Object(1));
+    let mut caches = follower(point(1, 1), None);
+    let mut reading = reading(point(1, 1));
+    assert!(matches!(reading.next(&mut cache(&mut caches), NOW), Step::Fetch(_)));
+    // The database loses the object. The next leader has written something else when the rows arrive.
+    truth.restore(0);
+    let end = truth.write(Op::Nothing);
+    cache(&mut caches).jump(end);
+    freshen(&mut caches);
+    let row = RowQuery::Object(1);
+    let filled = cache(&mut caches).fill(end, &row, &truth.read(end, &row));
+    reading.filled(filled.into_iter().collect());
+    assert_eq!(reading.next(&mut cache(&mut caches), NOW), Step::Find(point(1, 1)));
+}
+
+#[test]
+fn a_log_that_ends_before_a_place_lacks_it() {
+    let mut caches = follower(point(1, 4), None);
+    assert_eq!(cache(&mut caches).toward(point(1, 4)), Toward::Reached);
+    assert_eq!(cache(&mut caches).toward(point(1, 6)), Toward::Changes { after: point(1, 4) });
+    assert!(cache(&mut caches).lacks(point(1, 6), point(1, 4)));
+    assert!(!cache(&mut caches).lacks(point(1, 6), point(1, 8)), "there is more to read");
+    open(&mut caches, LogPoint::default(), None);
+    assert_eq!(cache(&mut caches).toward(point(1, 6)), Toward::End);
+}

@@ -1,0 +1,12 @@
+//! For tests, of this crate and of others: types, rows in memory, and TAO's operations without partitions.
+//!
+//! Nothing here is fast, and it panics where production code would return an error.
+
+#![allow(clippy::unwrap_used, reason = "tests use it")]
+
+pub mod fixture;
+mod model;
+mod tables;
+
+pub use model::{Edge, EdgeName, Model};
+pub use tables::Tables;

@@ -1,0 +1,83 @@
+//! The rows of one partition in memory.
+
+use crate::{
+    Association, AssociationKey, Intent, ListKey, Object, Pair, RecordedOutcome, RowAnswer, RowQuery,
+    RowWrite, WriteId,
+};
+use kith_types::{LogPoint, PartitionCount, PartitionId};
+use std::collections::BTreeMap;
+
+/// All rows of one partition, as a database has them.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "RowWrite says what they are")]
+pub struct Tables {
+    pub objects: BTreeMap<u64, Object>,
+    pub associations: BTreeMap<AssociationKey, Association>,
+    pub counts: BTreeMap<ListKey, u64>,
+    pub intents: BTreeMap<LogPoint, Intent>,
+    pub stamps: BTreeMap<Pair, LogPoint>,
+    pub floors: BTreeMap<PartitionId, LogPoint>,
+    pub outcomes: BTreeMap<WriteId, RecordedOutcome>,
+}
+
+impl Tables {
+    /// Writes one row. `count` is the number of partitions of the graph.
+    pub fn write(&mut self, row: &RowWrite, count: PartitionCount) {
+        match row.clone() {
+            RowWrite::PutObject(object) => drop(self.objects.insert(object.id, object)),
+            RowWrite::DeleteObject(id) => drop(self.objects.remove(&id)),
+            RowWrite::PutAssociation(list, it) => drop(self.associations.insert(list.to(it.id2), it)),
+            RowWrite::DeleteAssociation(key) => drop(self.associations.remove(&key)),
+            RowWrite::SetCount(list, 0) => drop(self.counts.remove(&list)),
+            RowWrite::SetCount(list, length) => drop(self.counts.insert(list, length)),
+            RowWrite::PutIntent(intent) => drop(self.intents.insert(intent.stamp, intent)),
+            RowWrite::DeleteIntent(stamp) => drop(self.intents.remove(&stamp)),
+            RowWrite::PutPairStamp(pair, stamp) => drop(self.stamps.insert(pair, stamp)),
+            RowWrite::DropPairStamps { from, before } => {
+                self.stamps.retain(|pair, stamp| pair.partitions(count).0 != from || before <= *stamp);
+            }
+            RowWrite::SetFloor { from, before } => drop(self.floors.insert(from, before)),
+            RowWrite::PutOutcome(id, outcome) => drop(self.outcomes.insert(id, outcome)),
+        }
+    }
+
+    /// What a read of the database answers.
+    pub fn answer(&self, query: &RowQuery) -> RowAnswer {
+        match query {
+            RowQuery::Object(id) => RowAnswer::Object(self.objects.get(id).cloned()),
+            RowQuery::Association(key) => RowAnswer::Association(self.associations.get(key).cloned()),
+            RowQuery::Count(list) => RowAnswer::Count(self.counts.get(list).copied().unwrap_or_default()),
+            RowQuery::List { list, after, limit } => {
+                let mut found = self.list(*list);
+                found.retain(|it| after.is_none_or(|after| after < it.place()));
+                found.truncate(*limit as usize);
+                RowAnswer::List(found)
+            }
+            RowQuery::Intents => RowAnswer::Intents(self.intents.values().cloned().collect()),
+            RowQuery::PairStamp(pair) => RowAnswer::Point(self.stamps.get(pair).copied().unwrap_or_default()),
+            RowQuery::Floor(from) => RowAnswer::Point(self.floors.get(from).copied().unwrap_or_default()),
+            RowQuery::Outcome(id) => RowAnswer::Outcome(self.outcomes.get(id).copied()),
+        }
+    }
+
+    /// A whole association list, in its order.
+    pub fn list(&self, list: ListKey) -> Vec<Association> {
+        let of_list = self.associations.range(list.to(0)..=list.to(u64::MAX));
+        let mut found: Vec<Association> = of_list.map(|(_, association)| association.clone()).collect();
+        found.sort_by_key(Association::place);
+        found
+    }
+
+    /// The lengths of lists that differ from what is stored as such.
+    pub fn wrong_counts(&self) -> Vec<ListKey> {
+        let mut lengths: BTreeMap<ListKey, u64> = BTreeMap::new();
+        for key in self.associations.keys() {
+            *lengths.entry(key.list).or_default() += 1;
+        }
+        let lists = lengths.keys().chain(self.counts.keys());
+        let mut wrong: Vec<ListKey> =
+            lists.filter(|list| lengths.get(list) != self.counts.get(list)).copied().collect();
+        wrong.dedup();
+        wrong
+    }
+}
