@@ -25,6 +25,7 @@ test: packages ## All tests; installs what they need
 
 test-full: packages ## Every reference answer on every graph, in release; minutes
 	KITH_TEST_FULL=1 $(CARGO) test --release --workspace --no-fail-fast
+	KITH_RUNS=100000 $(CARGO) test --release -p kith-sim --test live
 
 test-spark: packages ## Versions built by Spark against those of `kith store build`; installs PySpark, 450 MB
 	scripts/test-spark.sh

@@ -24,6 +24,8 @@ pub struct Guards {
     pub marker_differs: bool,
     /// Answers that write nothing are proven by a commit that writes nothing.
     pub answers_proven: bool,
+    /// A leader whose log ends before the place that it knows gives up its term.
+    pub older_copies_noticed: bool,
 }
 
 impl Default for Guards {
@@ -39,6 +41,7 @@ impl Default for Guards {
             unknown_settled: true,
             marker_differs: true,
             answers_proven: true,
+            older_copies_noticed: true,
         }
     }
 }

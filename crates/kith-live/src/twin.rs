@@ -1,8 +1,9 @@
 //! A database in memory, for tests: applies batches as a real one must, and checks after each of them what must always hold.
 
 use crate::{
-    Association, AssociationKey, Batch, BatchPart, Change, Effect, GraphTypes, ListKey, LoggedChange, Object,
-    Outcome, Pair, RecordedOutcome, RowQuery, RowWrite, RowsAt, WriteId, fixture, testing::Tables,
+    Association, AssociationKey, Batch, BatchPart, Change, Effect, GraphTypes, LoggedChange, Object, Outcome,
+    RecordedOutcome, RowQuery, RowWrite, RowsAt, WriteId, fixture,
+    testing::{Tables, faults_of},
 };
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term, partition_of_id};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What a commit or a new term met.
 pub(crate) type Elsewhere = Vec<(PartitionId, LogPoint)>;
 
+#[derive(Clone)]
 pub(crate) struct Twin {
     pub(crate) count: PartitionCount,
     pub(crate) types: GraphTypes,
@@ -45,6 +47,12 @@ impl Twin {
         }
         log.end.term = term;
         Ok(log.end)
+    }
+
+    /// The database is replaced by a copy of itself that was made when its logs ended there.
+    pub(crate) fn restore(&mut self, copy: &Twin) {
+        self.logs = copy.logs.clone();
+        self.executed = copy.executed.clone();
     }
 
     pub(crate) fn end(&self, partition: PartitionId) -> LogPoint {
@@ -143,32 +151,9 @@ impl Twin {
             {
                 faults.push("the changes do not say what the rows are".to_owned());
             }
-            let mut lengths: BTreeMap<ListKey, u64> = BTreeMap::new();
-            for key in log.rows.associations.keys() {
-                *lengths.entry(key.list).or_default() += 1;
-            }
-            if lengths != log.rows.counts {
-                faults.push(format!("counts {:?} of lists {lengths:?}", log.rows.counts));
-            }
         }
-        let open: BTreeSet<Pair> =
-            self.logs.values().flat_map(|log| log.rows.intents.values()).map(|it| it.pair).collect();
-        let rows = self.associations();
-        for (key, row) in &rows {
-            let kind = &self.types.associations[&key.list.kind];
-            let Some(inverse) = kind.inverse_of(key.list.kind) else { continue };
-            let mirror = rows.get(&ListKey { id1: key.id2, kind: inverse }.to(key.list.id1));
-            if mirror.is_none() && kind.is_forward(key.list.id1, key.id2) {
-                faults.push(format!("{key:?} is forward and has no inverse"));
-            }
-            let is_open = Pair::of(key.list.id1, key.id2).is_some_and(|pair| open.contains(&pair));
-            let content = |row: &Association| (row.time, row.stamp, row.data.clone());
-            if !is_open && mirror.map(content) != Some(content(row)) {
-                faults.push(format!(
-                    "{key:?} is {row:?}, its other direction {mirror:?}, and no intent is open"
-                ));
-            }
-        }
+        let partitions: Vec<&Tables> = self.logs.values().map(|log| &log.rows).collect();
+        faults.extend(faults_of(&partitions, &self.types));
         self.faults.extend(faults);
     }
 }

@@ -6,6 +6,8 @@
 //! is a model here: queues, a heavy-tailed network, costs per request and key. Every number
 //! of the model stands in [`cluster::ClusterConfig`] with its reason.
 //!
+//! [`live`] does the same for live graphs: it looks for histories that break a promise.
+//!
 //! [`figures`] draws what the paper draws. `docs/figures.md` compares.
 //!
 //! ```
@@ -27,6 +29,7 @@
 mod agenda;
 pub mod cluster;
 pub mod figures;
+pub mod live;
 mod station;
 mod strategy;
 pub mod tail_latency;

@@ -53,24 +53,49 @@ impl<W> PartitionCache<'_, W> {
         }
     }
 
+    /// Whether a log lacks `before`, which the cache had applied when somebody began to ask where the log ends, if the answer is
+    /// `end`: the database was replaced by an older copy of itself.
+    pub fn was_replaced(&self, before: LogPoint, end: LogPoint) -> bool {
+        end < before && self.partition.applied == before
+    }
+
     /// Whether a log that ended at `end` when it was read does not contain `target`, which somebody has seen in it: the
     /// database was replaced by an older copy of itself.
     pub fn lacks(&self, target: LogPoint, end: LogPoint) -> bool {
         end < target && end <= self.partition.applied
     }
 
-    /// Whether the database must be asked if the log contains `point`, before an answer may count as one that shows it. An
-    /// earlier term may have ended before `point`.
-    pub fn must_find(&self, point: LogPoint) -> bool {
+    /// What to look for in the database before an answer as of `shown` may count as one that shows `point`, which an earlier term
+    /// may have ended before. `None`: the answer shows it.
+    pub fn must_find(&self, point: LogPoint, shown: LogPoint) -> Option<Search> {
         let known = self.partition.contained.get(&point.term);
         let is_found = known.is_some_and(|known| point.position <= *known);
-        let asks = point != LogPoint::default() && point.term != self.partition.applied.term && !is_found;
-        asks && self.partition.guards.hold(Guard::FindTickets)
+        let asks = point != LogPoint::default() && point.term != shown.term && !is_found;
+        let asks = asks && self.partition.guards.hold(Guard::FindTickets);
+        asks.then_some(Search { point, jumps: self.partition.jumps })
     }
 
-    /// The log contains `point`, or has been trimmed beyond it.
-    pub fn found(&mut self, point: LogPoint) {
-        let known = self.partition.contained.entry(point.term).or_default();
-        *known = point.position.max(*known);
+    /// The log contains what was looked for, or has been trimmed beyond it. It counts for nothing if the cache has jumped
+    /// meanwhile: then the log that was searched may be another one than the cache follows now.
+    pub fn found(&mut self, search: Search) {
+        if search.jumps == self.partition.jumps || !self.partition.guards.hold(Guard::FindAgainAfterJump) {
+            let known = self.partition.contained.entry(search.point.term).or_default();
+            *known = search.point.position.max(*known);
+        }
+    }
+}
+
+/// A place to look for in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Search {
+    point: LogPoint,
+    /// How often the cache had jumped.
+    jumps: u64,
+}
+
+impl Search {
+    /// The place.
+    pub fn point(self) -> LogPoint {
+        self.point
     }
 }

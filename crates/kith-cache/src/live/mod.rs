@@ -49,7 +49,7 @@ mod verifier;
 #[cfg(test)]
 mod tests;
 
-pub use follow::Toward;
+pub use follow::{Search, Toward};
 pub use freshness::Nonce;
 #[doc(hidden)]
 pub use guards::Guard;

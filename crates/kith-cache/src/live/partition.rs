@@ -33,6 +33,8 @@ pub(super) struct Partition<W> {
     ahead: BTreeMap<Term, Position>,
     /// By earlier term, the greatest position that the log was found to contain.
     pub(super) contained: BTreeMap<Term, Position>,
+    /// How often the cache has jumped.
+    pub(super) jumps: u64,
 }
 
 impl<W> Partition<W> {
@@ -54,6 +56,7 @@ impl<W> Partition<W> {
             pending: BTreeMap::new(),
             ahead: BTreeMap::new(),
             contained: BTreeMap::new(),
+            jumps: 0,
         }
     }
 
@@ -177,6 +180,7 @@ impl<W> PartitionCache<'_, W> {
     /// it. Fills that were read before `at` are refused. `O(1)` in the number of entries.
     pub fn jump(&mut self, at: LogPoint) {
         self.partition.applied = at;
+        self.partition.jumps += 1;
         self.partition.freshness.reset();
         if self.partition.guards.hold(Guard::MemoryBeginsAtJump) {
             self.partition.recent.begin(at);

@@ -1,5 +1,6 @@
 //! One read of a partition, from its beginning to its answer.
 
+use super::follow::Search;
 use super::partition::{Filled, PartitionCache};
 use super::query::{Answered, Memory, Need, Query, Reply};
 use kith_live::RowQuery;
@@ -29,7 +30,7 @@ pub enum Step {
     CatchUp(LogPoint),
     /// It asks the database whether the log contains this place, tells [`PartitionCache::found`] if it does, and asks again. If
     /// it does not, the read fails.
-    Find(LogPoint),
+    Find(Search),
     /// It waits until the cache has been proven to be fresh, and asks again.
     Freshen,
     /// It reads these rows, passes them to [`Reading::filled`], and asks again.
@@ -52,8 +53,8 @@ impl Reading {
         if cache.applied() < after {
             return Step::CatchUp(after);
         }
-        if cache.must_find(self.ticket) {
-            return Step::Find(self.ticket);
+        if let Some(search) = cache.must_find(self.ticket, cache.applied()) {
+            return Step::Find(search);
         }
         self.attempts += 1;
         if ATTEMPTS_MAX < self.attempts {
@@ -61,7 +62,11 @@ impl Reading {
         }
         let memory = if self.verified.is_some() { Memory::Verified } else { Memory::IfFresh };
         match cache.ask(&self.query, Need { after, memory, filled: &self.filled }, now) {
-            Reply::Answer(answered) => Step::Answer(answered),
+            // Rows may have been read from a later history than the cache has applied.
+            Reply::Answer(answered) => match cache.must_find(self.ticket, answered.until) {
+                Some(search) => Step::Find(search),
+                None => Step::Answer(answered),
+            },
             Reply::Wait => Step::CatchUp(after),
             Reply::NotFresh => Step::Freshen,
             Reply::Missing(rows) => Step::Fetch(rows),

@@ -95,8 +95,8 @@ impl Leader {
         }
     }
 
-    /// An empty share for each partition whose rows were read where its log ends. A log that goes on elsewhere has another
-    /// leader.
+    /// An empty share for each partition whose rows were read where its log ends. If a log ends elsewhere, the partition has
+    /// another leader, or the database was replaced by an older copy of itself: only a later term may write there.
     fn shares(
         &mut self,
         queries: Vec<(PartitionId, Vec<RowQuery>)>,
@@ -105,10 +105,10 @@ impl Leader {
         let mut shares = BTreeMap::new();
         for ((partition, queries), RowsAt { at, answers }) in queries.into_iter().zip(rows) {
             let Some(end) = self.end(partition) else { continue };
-            if end == at && queries.len() == answers.len() {
-                shares.insert(partition, Share::new(partition, end, Rows::new(queries, answers)));
-            } else if end < at {
+            if end != at && (end < at || self.guards.older_copies_noticed) {
                 self.step_down(partition);
+            } else if end == at && queries.len() == answers.len() {
+                shares.insert(partition, Share::new(partition, end, Rows::new(queries, answers)));
             }
         }
         shares

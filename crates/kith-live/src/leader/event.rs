@@ -64,6 +64,8 @@ pub enum Event {
     Delivered { partition: PartitionId, stamp: LogPoint, at: LogPoint },
     /// [`Action::Deliver`] failed, or its result is not known.
     DeliveryFailed { partition: PartitionId, stamp: LogPoint },
+    /// The database was replaced by an older copy of itself: the log of this partition was found to lack the place `before`.
+    Replaced { partition: PartitionId, before: LogPoint },
     /// This node is to stop leading a partition. It takes no more writes for it, completes what it has begun, and then releases it
     /// ([`Action::Released`]), at once if it does not lead it.
     HandOver { partition: PartitionId },

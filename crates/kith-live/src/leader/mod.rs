@@ -123,6 +123,7 @@ impl Leader {
             Event::Committed { commit, result } => self.committed(commit, result),
             Event::Delivered { partition, stamp, at } => self.delivered(partition, stamp, at),
             Event::DeliveryFailed { partition, stamp } => self.delivery_failed(partition, stamp),
+            Event::Replaced { partition, before } => self.replaced(partition, before),
             Event::HandOver { partition } => self.hand_over(partition),
             Event::Woken => self.woken(),
         }

@@ -179,9 +179,13 @@ impl Leader {
         let Some(RowsAt { at, mut answers }) = rows.into_iter().next() else {
             return self.ask_again(partition);
         };
+        let notices = self.guards.older_copies_noticed;
         let Some(leadership) = self.partitions.get_mut(&partition) else { return };
         match answers.pop() {
-            _ if leadership.end.term < at.term => self.step_down(partition),
+            // The partition has another leader, or the database was replaced by an older copy of itself.
+            _ if at != leadership.end && (leadership.end.term < at.term || notices) => {
+                self.step_down(partition);
+            }
             Some(RowAnswer::Intents(intents)) if at == leadership.end => {
                 leadership.stage = TermStage::Leading;
                 let now = self.now.since_start;
@@ -236,6 +240,16 @@ impl Leader {
             let term = leadership.end.term;
             self.give_up(partition);
             self.actions.push(Action::SteppedDown { partition, term });
+        }
+    }
+
+    /// Stops leading a partition if it began to lead it before the database was replaced. What it has not committed since may be
+    /// lost, and it knows nothing of the intents that are open again.
+    pub(super) fn replaced(&mut self, partition: PartitionId, before: LogPoint) {
+        let is_of_before = |leadership: &Leadership| leadership.end.term <= before.term;
+        let concerns = self.partitions.get(&partition).is_some_and(is_of_before);
+        if concerns && self.guards.older_copies_noticed && !self.is_in_transaction(partition) {
+            self.step_down(partition);
         }
     }
 

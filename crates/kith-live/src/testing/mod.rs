@@ -4,9 +4,11 @@
 
 #![allow(clippy::unwrap_used, reason = "tests use it")]
 
+mod check;
 pub mod fixture;
 mod model;
 mod tables;
 
+pub use check::faults_of;
 pub use model::{Edge, EdgeName, Model};
 pub use tables::Tables;

@@ -94,19 +94,17 @@ impl LiveGraph {
         partition: PartitionId,
         point: LogPoint,
     ) -> Result<(), LiveError> {
-        let must_find = |graph: &Self| {
-            let mut caches = graph.caches.lock();
-            caches.partition(partition).is_some_and(|cache| cache.must_find(point))
+        let search = {
+            let mut caches = self.caches.lock();
+            caches.partition(partition).and_then(|cache| cache.must_find(point, cache.applied()))
         };
-        if !must_find(self) {
-            return Ok(());
-        }
+        let Some(search) = search else { return Ok(()) };
         match self.database.changes(partition, point, 1).await {
             Ok(_) | Err(LogError::Trimmed { .. }) => {}
             Err(error) => return Err(of_log(error)),
         }
         if let Some(mut cache) = self.caches.lock().partition(partition) {
-            cache.found(point);
+            cache.found(search);
         }
         Ok(())
     }
@@ -137,7 +135,7 @@ impl LiveGraph {
     }
 
     /// Empties a partition, which goes on from the end of its log.
-    fn jump(&self, partition: PartitionId, end: LogPoint) -> Result<LogPoint, LiveError> {
+    pub(super) fn jump(&self, partition: PartitionId, end: LogPoint) -> Result<LogPoint, LiveError> {
         tracing::info!(graph = self.name, %partition, %end, "the log does not reach back to this replica: its cache is emptied");
         metrics::counter!("kith_live_jumps_total").increment(1);
         self.close_lists(partition);

@@ -1,9 +1,10 @@
 //! Keeps the partitions of a node fresh: asks the database where their logs end, and reads what is missing.
 
-use super::{errors::LiveError, graph::LiveGraph};
+use super::{errors::LiveError, graph::LiveGraph, lead::LeadMessage};
 use futures::{StreamExt, stream};
 use kith_cache::live::Nonce;
-use kith_types::PartitionId;
+use kith_live::Event;
+use kith_types::{LogPoint, PartitionId};
 use std::{
     sync::{Arc, Weak},
     time::Duration,
@@ -56,9 +57,12 @@ impl LiveGraph {
         let nonces = self.ask_freshness(&partitions);
         let ends = self.database.points(partitions.clone()).await?;
         let behind = partitions.into_iter().zip(ends).zip(nonces);
-        let caught_up = stream::iter(behind).map(async |((partition, end), nonce)| {
+        let caught_up = stream::iter(behind).map(async |((partition, end), asked)| {
+            if let Some((_, before)) = asked {
+                self.notice_replaced(partition, before, end)?;
+            }
             self.catch_up(partition, end).await?;
-            if let (Some(nonce), now) = (nonce, self.now())
+            if let (Some((nonce, _)), now) = (asked, self.now())
                 && let Some(mut cache) = self.caches.lock().partition(partition)
             {
                 cache.prove_freshness(nonce, end, now);
@@ -69,9 +73,32 @@ impl LiveGraph {
         results.into_iter().collect()
     }
 
-    fn ask_freshness(&self, partitions: &[PartitionId]) -> Vec<Option<Nonce>> {
+    /// Asks for freshness; for each partition, the question and what it has applied.
+    fn ask_freshness(&self, partitions: &[PartitionId]) -> Vec<Option<(Nonce, LogPoint)>> {
         let now = self.now();
         let mut caches = self.caches.lock();
-        partitions.iter().map(|partition| Some(caches.partition(*partition)?.ask_freshness(now))).collect()
+        let ask = |partition: &PartitionId| {
+            let mut cache = caches.partition(*partition)?;
+            Some((cache.ask_freshness(now), cache.applied()))
+        };
+        partitions.iter().map(ask).collect()
+    }
+
+    /// Begins again at the end of a log that has lost what the partition had applied, and tells the leader, which may be idle.
+    fn notice_replaced(
+        &self,
+        partition: PartitionId,
+        before: LogPoint,
+        end: LogPoint,
+    ) -> Result<(), LiveError> {
+        let is_replaced = {
+            let mut caches = self.caches.lock();
+            caches.partition(partition).is_some_and(|cache| cache.was_replaced(before, end))
+        };
+        if is_replaced {
+            self.jump(partition, end)?;
+            let _ = self.lead.send(LeadMessage::Event(Event::Replaced { partition, before }));
+        }
+        Ok(())
     }
 }

@@ -5,6 +5,7 @@ mod client;
 mod commits;
 mod explore;
 mod pairs;
+mod replaced;
 mod scenes;
 mod world;
 

@@ -1,0 +1,34 @@
+//! What must hold for the rows of a graph after every transaction.
+
+use super::Tables;
+use crate::{Association, AssociationKey, GraphTypes, ListKey, Pair};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is wrong with the rows of all partitions of a graph, in words: lengths of lists, and the two directions of
+/// associations. While an intent is open, only forward associations need their inverse.
+pub fn faults_of(partitions: &[&Tables], types: &GraphTypes) -> Vec<String> {
+    let mut faults = Vec::new();
+    for list in partitions.iter().flat_map(|tables| tables.wrong_counts()) {
+        faults.push(format!("the stored length of {list:?} is wrong"));
+    }
+    let intents = partitions.iter().flat_map(|tables| tables.intents.values());
+    let open: BTreeSet<Pair> = intents.map(|intent| intent.pair).collect();
+    let rows: BTreeMap<&AssociationKey, &Association> =
+        partitions.iter().flat_map(|tables| &tables.associations).collect();
+    for (key, row) in &rows {
+        let kind = &types.associations[&key.list.kind];
+        let Some(inverse) = kind.inverse_of(key.list.kind) else { continue };
+        let mirror = rows.get(&ListKey { id1: key.id2, kind: inverse }.to(key.list.id1));
+        if mirror.is_none() && kind.is_forward(key.list.id1, key.id2) {
+            faults.push(format!("{key:?} is forward and has no inverse"));
+        }
+        let is_open = Pair::of(key.list.id1, key.id2).is_some_and(|pair| open.contains(&pair));
+        let is_same = mirror.is_some_and(|mirror| {
+            (mirror.time, mirror.stamp, &mirror.data) == (row.time, row.stamp, &row.data)
+        });
+        if !is_open && !is_same {
+            faults.push(format!("{key:?} is {row:?}, its other direction {mirror:?}, and no intent is open"));
+        }
+    }
+    faults
+}

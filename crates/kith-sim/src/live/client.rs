@@ -1,0 +1,256 @@
+//! Clients: they write and read through routers, carry tickets, and repeat writes whose outcome they do not know.
+
+use super::executor::Process;
+use super::node::{Asked, ReadError};
+use super::promise::promise;
+use super::truth::Told;
+use super::world::{Shared, World};
+use super::writes::Universe;
+use kith_cache::live::Answered;
+use kith_live::{Ticket, Write, WriteError, ordering_partition};
+use kith_types::{LogPoint, NodeId, PartitionId, Timestamp};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// How long a write may take, and how long its answer is waited for beyond that.
+const WRITE_PATIENCE: Duration = Duration::from_secs(2);
+const ANSWER_GRACE: Duration = Duration::from_millis(500);
+/// How long to wait for news of leaders before a write that was not carried out is sent again.
+const LEADER_WAIT: Duration = Duration::from_millis(20);
+const READ_PATIENCE: Duration = Duration::from_secs(2);
+/// A request may arrive so late.
+const LATE_MS: u64 = 4_000;
+/// How often a named write is sent whose outcome is not known.
+const ATTEMPTS_MAX: u32 = 3;
+
+/// Why there is no answer to a write.
+enum Unwritten {
+    /// Nothing was written.
+    Nothing(Option<WriteError>),
+    /// The request was sent, and no answer came.
+    Lost,
+}
+
+pub(super) fn start(world: &Shared, number: usize) {
+    let own = world.clone();
+    world.spawn(Process::Outside, async move {
+        let universe = Universe::new(&own.config);
+        let mut random = StdRng::seed_from_u64(own.below(u64::MAX));
+        own.sleep(Duration::from_millis(500)).await;
+        while own.now() < Timestamp(own.config.faults_end) {
+            own.sleep(Duration::from_millis(1 + own.below(own.config.pause_ms))).await;
+            let written = own.truth.borrow().written();
+            if written < own.config.writes_max && own.one_in(2) {
+                let write = universe.write(written, &mut random);
+                own.write(number, write).await;
+                continue;
+            }
+            let (partition, query) = universe.read(&own.types, &mut random);
+            let ticket = match own.below(3) {
+                // Tickets are passed on, too.
+                0 => own.tickets.borrow()[own.below(own.config.clients as u64) as usize].point(partition),
+                1 => own.tickets.borrow()[number].point(partition),
+                _ => LogPoint::default(),
+            };
+            let asked = Asked { partition, query, ticket, is_critical: own.one_in(4), began: own.now() };
+            let node = own.any_replica(partition);
+            let answer = own.read_at(node, asked).await;
+            own.note_read(&answer);
+        }
+    });
+}
+
+/// After all faults, every partition takes a write, and every replica shows what is stored, to readers with tickets too.
+pub(super) fn finish(world: &Shared) {
+    let universe = Rc::new(Universe::new(&world.config));
+    for partition in world.count.iter() {
+        let (own, universe) = (world.clone(), Rc::clone(&universe));
+        world.last(async move {
+            let write = universe.last_write(own.truth.borrow().written(), partition);
+            if own.write(0, write).await != Told::Done {
+                own.truth.borrow_mut().fault(format!("partition {partition} takes no write in the end"));
+            }
+        });
+    }
+    for index in 0..world.nodes.len() {
+        let (own, universe) = (world.clone(), Rc::clone(&universe));
+        world.last(async move {
+            own.sleep(Duration::from_secs(3)).await;
+            for (partition, query) in universe.everything(&own.types) {
+                let ticket = own.tickets.borrow()[own.below(own.config.clients as u64) as usize].clone();
+                own.last_read(index, (partition, query), &ticket).await;
+            }
+        });
+    }
+}
+
+impl World {
+    fn last(self: &Shared, work: impl Future<Output = ()> + 'static) {
+        self.last_left.set(self.last_left.get() + 1);
+        let own = self.clone();
+        self.spawn(Process::Outside, async move {
+            work.await;
+            own.last_left.set(own.last_left.get() - 1);
+        });
+    }
+
+    /// Reads at a node that holds the partition, without faults.
+    async fn last_read(
+        self: &Shared,
+        index: usize,
+        (partition, query): (PartitionId, kith_cache::live::Query),
+        ticket: &Ticket,
+    ) {
+        if !self.holds(index, partition) {
+            return;
+        }
+        let ticket = ticket.point(partition);
+        let is_lost = self.truth.borrow().is_lost(partition, ticket);
+        let ask =
+            |ticket| Asked { partition, query: query.clone(), ticket, is_critical: false, began: self.now() };
+        let answer = self.read_at(index, ask(ticket)).await;
+        if is_lost != matches!(answer, Some(Err(ReadError::HistoryLost))) {
+            let what = format!("a read with a ticket ({is_lost}: lost) is told {answer:?} in the end");
+            self.truth.borrow_mut().fault(what);
+        }
+        match self.read_at(index, ask(LogPoint::default())).await {
+            Some(Ok(answered)) => {
+                let database = self.database.borrow();
+                self.truth.borrow_mut().check_last(&database, partition, &query, &answered);
+            }
+            other => self.truth.borrow_mut().fault(format!("a read is told {other:?} in the end")),
+        }
+    }
+
+    pub(super) fn index_of(&self, node: NodeId) -> Option<usize> {
+        self.table.nodes().iter().position(|known| known.id == node)
+    }
+
+    fn holds(&self, index: usize, partition: PartitionId) -> bool {
+        let id = self.table.nodes()[index].id;
+        self.table.replicas(partition).iter().any(|replica| self.table.node_at(*replica).id == id)
+    }
+
+    fn any_replica(&self, partition: PartitionId) -> usize {
+        let replicas: Vec<usize> =
+            (0..self.nodes.len()).filter(|index| self.holds(*index, partition)).collect();
+        replicas[self.below(replicas.len() as u64) as usize]
+    }
+
+    fn note_read(&self, answer: &Option<Result<Answered, ReadError>>) {
+        let mut report = self.report.borrow_mut();
+        match answer {
+            Some(Ok(_)) => report.reads += 1,
+            Some(Err(ReadError::HistoryLost)) => report.history_lost += 1,
+            _ => report.reads_failed += 1,
+        }
+    }
+
+    async fn read_at(self: &Shared, index: usize, asked: Asked) -> Option<Result<Answered, ReadError>> {
+        let delay = self.hop()?;
+        let (giver, answer) = promise(&self.wakes);
+        self.after(delay, move |world| {
+            world.arrive(index, move |world, me| world.read_arrives(me, asked, giver));
+        });
+        let answer = self.within(READ_PATIENCE, answer).await??;
+        self.back().await?;
+        Some(answer)
+    }
+
+    /// Writes, and repeats the write while its outcome is not known.
+    async fn write(self: &Shared, client: usize, write: Write) -> Told {
+        let number = self.truth.borrow_mut().begin(write.clone());
+        let (mut told, mut is_unknown) = (Told::Unknown, false);
+        for _ in 0..ATTEMPTS_MAX {
+            told = match self.send_write(&write).await {
+                Ok(answered) => {
+                    self.tickets.borrow_mut()[client].merge(&answered.ticket);
+                    self.truth.borrow_mut().answered(number, &answered);
+                    Told::Done
+                }
+                Err(Unwritten::Nothing(Some(WriteError::Refused(refusal)))) => {
+                    self.truth.borrow_mut().refused(number, refusal);
+                    Told::Refused
+                }
+                Err(Unwritten::Nothing(Some(WriteError::OutcomeUnknown)) | Unwritten::Lost) => Told::Unknown,
+                // An earlier attempt may have taken effect, or may still do so.
+                Err(Unwritten::Nothing(_)) if is_unknown && !self.rules.clients_trust_errors => Told::Unknown,
+                Err(Unwritten::Nothing(_)) => Told::Failed,
+            };
+            is_unknown = told == Told::Unknown;
+            if !is_unknown || write.write_id.is_none() {
+                break;
+            }
+            self.sleep(Duration::from_millis(self.below(500))).await;
+        }
+        self.truth.borrow_mut().told(number, told);
+        let mut report = self.report.borrow_mut();
+        match told {
+            Told::Done => report.done += 1,
+            Told::Refused => report.refused += 1,
+            Told::Failed => report.failed += 1,
+            Told::Unknown => report.unknown += 1,
+        }
+        told
+    }
+
+    /// Sends a write to whoever leads, as `kith-client/src/session/write.rs` does.
+    async fn send_write(self: &Shared, write: &Write) -> Result<kith_live::Answered, Unwritten> {
+        let deadline = self.now() + WRITE_PATIENCE;
+        let partition = ordering_partition(write, &self.types, self.count);
+        let Ok(partition) = partition else { return Err(Unwritten::Nothing(None)) };
+        let router = self.below(self.routers.borrow().len() as u64) as usize;
+        loop {
+            let leader = self.routers.borrow()[router].1.of(partition);
+            if let Some(index) = leader.and_then(|leader| self.index_of(leader.node)) {
+                match self.send_write_to(index, write, deadline.since(self.now()) + ANSWER_GRACE).await {
+                    Err(Unwritten::Nothing(None | Some(WriteError::NotLeader { .. }))) => {}
+                    other => return other,
+                }
+            }
+            if deadline <= self.now() + LEADER_WAIT {
+                return Err(Unwritten::Nothing(None));
+            }
+            self.sleep(LEADER_WAIT).await;
+        }
+    }
+
+    /// Sends a write to a process. Without an error, nothing was sent.
+    async fn send_write_to(
+        self: &Shared,
+        index: usize,
+        write: &Write,
+        patience: Duration,
+    ) -> Result<kith_live::Answered, Unwritten> {
+        if self.now() < Timestamp(self.config.faults_end) && self.one_in(16) {
+            // The connection breaks, and the request arrives much later, perhaps after the client has repeated it.
+            let late = write.clone();
+            self.after(Duration::from_millis(self.below(LATE_MS)), move |world| {
+                let (nobody, _) = promise(&world.wakes);
+                world.arrive(index, move |world, me| world.write_arrives(me, late, nobody));
+            });
+            self.sleep(Duration::from_millis(self.below(LATE_MS / 8))).await;
+            return Err(Unwritten::Lost);
+        }
+        let Some(delay) = self.hop() else {
+            self.sleep(patience).await;
+            return Err(Unwritten::Lost);
+        };
+        let (giver, answer) = promise(&self.wakes);
+        let (refuses, refused) = promise(&self.wakes);
+        let write = write.clone();
+        self.after(delay, move |world| {
+            let is_up = world.nodes[index].borrow().is_up;
+            refuses.give(!is_up);
+            world.arrive(index, move |world, me| world.write_arrives(me, write, giver));
+        });
+        if self.within(patience, refused).await.flatten() == Some(true) {
+            return Err(Unwritten::Nothing(None));
+        }
+        let answer = self.within(patience, answer).await.flatten().ok_or(Unwritten::Lost)?;
+        self.back().await.ok_or(Unwritten::Lost)?;
+        answer.map_err(|error| Unwritten::Nothing(Some(error)))
+    }
+}

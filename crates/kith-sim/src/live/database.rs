@@ -1,0 +1,118 @@
+//! The database: one copy of the rows and logs of all partitions, with the transactions that `kith_database::Database` promises.
+
+use kith_live::testing::Tables;
+use kith_live::{Batch, Change, RowQuery, RowsAt};
+use kith_types::{LogPoint, PartitionCount, PartitionId, Term, Timestamp};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// At most so many changes are read at once.
+const CHANGES_MAX: usize = 8;
+
+#[derive(Clone)]
+pub(super) struct Database {
+    pub(super) count: PartitionCount,
+    pub(super) logs: Vec<Log>,
+    /// It answers nothing before this time.
+    pub(super) down_until: Timestamp,
+    /// How often it was replaced. Connections to the database before are broken.
+    pub(super) replaced: u32,
+}
+
+#[derive(Clone, Default)]
+pub(super) struct Log {
+    pub(super) end: LogPoint,
+    /// The number of the process that leads.
+    leader: u64,
+    /// Every end that the log has had.
+    pub(super) points: BTreeSet<LogPoint>,
+    changes: Vec<(LogPoint, Rc<Change>)>,
+    pub(super) tables: Rc<Tables>,
+}
+
+/// What a read of a log brings.
+pub(super) enum LogRead {
+    Changes { changes: Vec<(LogPoint, Rc<Change>)>, end: LogPoint },
+    HistoryLost { end: LogPoint },
+    Trimmed,
+}
+
+impl Database {
+    pub(super) fn new(count: PartitionCount) -> Self {
+        let log = Log { points: BTreeSet::from([LogPoint::default()]), ..Log::default() };
+        Self { count, logs: vec![log; count.get() as usize], down_until: Timestamp::ZERO, replaced: 0 }
+    }
+
+    pub(super) fn begin_term(
+        &mut self,
+        partition: PartitionId,
+        term: Term,
+        leader: u64,
+    ) -> Result<LogPoint, LogPoint> {
+        let log = &mut self.logs[partition.index()];
+        if log.end.term < term {
+            (log.end.term, log.leader) = (term, leader);
+            log.points.insert(log.end);
+        } else if log.end.term != term || log.leader != leader {
+            return Err(log.end);
+        }
+        Ok(log.end)
+    }
+
+    /// Where the first log that does not end as expected does end, if there is one. Otherwise the transaction takes effect, and
+    /// `note` is told of every change, the rows after it included.
+    pub(super) fn commit(
+        &mut self,
+        batch: &Batch,
+        mut note: impl FnMut(PartitionId, LogPoint, &kith_live::LoggedChange, &Rc<Tables>),
+    ) -> Result<(), (PartitionId, LogPoint)> {
+        for part in &batch.parts {
+            let found = self.end(part.partition);
+            if found != part.expected {
+                return Err((part.partition, found));
+            }
+        }
+        for part in &batch.parts {
+            let log = &mut self.logs[part.partition.index()];
+            for logged in &part.changes {
+                log.end.position = log.end.position.next();
+                log.points.insert(log.end);
+                log.changes.push((log.end, Rc::new(logged.change.clone())));
+                let tables = Rc::make_mut(&mut log.tables);
+                logged.rows.iter().for_each(|row| tables.write(row, self.count));
+                note(part.partition, log.end, logged, &log.tables);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn read(&self, partition: PartitionId, queries: &[RowQuery]) -> RowsAt {
+        let log = &self.logs[partition.index()];
+        RowsAt { at: log.end, answers: queries.iter().map(|query| log.tables.answer(query)).collect() }
+    }
+
+    pub(super) fn end(&self, partition: PartitionId) -> LogPoint {
+        self.logs[partition.index()].end
+    }
+
+    pub(super) fn changes(&self, partition: PartitionId, after: LogPoint) -> LogRead {
+        let log = &self.logs[partition.index()];
+        if !log.points.contains(&after) {
+            return LogRead::HistoryLost { end: log.end };
+        }
+        let first = log.changes.first().map_or(log.end.position.next(), |(point, _)| point.position);
+        if after.position.next() < first {
+            return LogRead::Trimmed;
+        }
+        let later = log.changes.iter().skip((after.position.0 + 1 - first.0) as usize);
+        LogRead::Changes { changes: later.take(CHANGES_MAX).cloned().collect(), end: log.end }
+    }
+
+    /// Forgets the older half of each log.
+    pub(super) fn trim(&mut self) {
+        for log in &mut self.logs {
+            let half = log.changes.len() / 2;
+            log.changes.drain(..half);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Tasks in virtual time. They are polled in the order in which they were woken, so a run depends on its seed alone.
+
+use super::world::{Shared, World};
+use kith_types::Timestamp;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TaskId(u64);
+
+/// Where a task runs. Tasks of a node end when it crashes, and stand still while it is frozen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Process {
+    /// A client or a router: these never fail.
+    Outside,
+    Node {
+        index: usize,
+        incarnation: u32,
+    },
+}
+
+/// Which task runs, and which ones are to run next. Clones share it.
+#[derive(Clone, Default)]
+pub(super) struct Wakes(Rc<(Cell<TaskId>, RefCell<Vec<TaskId>>)>);
+
+impl Wakes {
+    pub(super) fn wake(&self, task: TaskId) {
+        self.0.1.borrow_mut().push(task);
+    }
+
+    pub(super) fn current(&self) -> TaskId {
+        self.0.0.get()
+    }
+}
+
+/// What happens at some time.
+pub(super) enum Happening {
+    Poll(TaskId),
+    Do(Box<dyn FnOnce(&Shared)>),
+}
+
+struct Task {
+    process: Process,
+    future: Pin<Box<dyn Future<Output = ()>>>,
+}
+
+#[derive(Default)]
+pub(super) struct Tasks {
+    last: Cell<u64>,
+    tasks: RefCell<BTreeMap<TaskId, Task>>,
+}
+
+impl World {
+    /// Starts a task.
+    pub(super) fn spawn(&self, process: Process, future: impl Future<Output = ()> + 'static) {
+        let id = TaskId(self.tasks.last.get() + 1);
+        self.tasks.last.set(id.0);
+        self.tasks.tasks.borrow_mut().insert(id, Task { process, future: Box::pin(future) });
+        self.wakes.wake(id);
+    }
+
+    /// Does something later, whatever becomes of the process that asks for it.
+    pub(super) fn after(&self, delay: Duration, work: impl FnOnce(&Shared) + 'static) {
+        let at = self.now() + delay;
+        self.agenda.borrow_mut().at(at, Happening::Do(Box::new(work)));
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.agenda.borrow().now()
+    }
+
+    /// Lets everything happen until `until`.
+    pub(super) fn run_until(self: &Rc<Self>, until: Timestamp) {
+        loop {
+            self.poll_woken();
+            let happening = self.agenda.borrow_mut().take();
+            match happening {
+                None => return,
+                Some(Happening::Poll(task)) => self.poll(task),
+                Some(Happening::Do(work)) => work(self),
+            }
+            if until <= self.now() {
+                return;
+            }
+        }
+    }
+
+    fn poll_woken(self: &Rc<Self>) {
+        loop {
+            let woken = std::mem::take(&mut *self.wakes.0.1.borrow_mut());
+            if woken.is_empty() {
+                return;
+            }
+            woken.into_iter().for_each(|task| self.poll(task));
+        }
+    }
+
+    fn poll(self: &Rc<Self>, id: TaskId) {
+        let Some(process) = self.tasks.tasks.borrow().get(&id).map(|task| task.process) else { return };
+        if let Process::Node { index, .. } = process
+            && let Some(until) = self.frozen_until(index)
+        {
+            self.agenda.borrow_mut().at(until, Happening::Poll(id));
+            return;
+        }
+        let task = self.tasks.tasks.borrow_mut().remove(&id);
+        let Some(mut task) = task else { return };
+        self.wakes.0.0.set(id);
+        if task.future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+            self.tasks.tasks.borrow_mut().insert(id, task);
+        }
+    }
+
+    /// Ends the tasks of a process.
+    pub(super) fn kill(&self, process: Process) {
+        let mut tasks = self.tasks.tasks.borrow_mut();
+        let dead: Vec<TaskId> =
+            tasks.iter().filter(|(_, task)| task.process == process).map(|(id, _)| *id).collect();
+        let dead: Vec<Task> = dead.iter().filter_map(|id| tasks.remove(id)).collect();
+        drop(tasks);
+        drop(dead);
+    }
+
+    /// Ends everything.
+    pub(super) fn end(&self) {
+        let tasks = std::mem::take(&mut *self.tasks.tasks.borrow_mut());
+        drop(tasks);
+        let agenda = std::mem::take(&mut *self.agenda.borrow_mut());
+        drop(agenda);
+    }
+
+    pub(super) fn sleep(&self, time: Duration) -> Sleep<'_> {
+        Sleep { world: self, until: self.now() + time, is_set: false }
+    }
+
+    /// Waits for something, but not for longer than `patience`.
+    pub(super) fn within<F: Future + Unpin>(&self, patience: Duration, future: F) -> Within<'_, F> {
+        Within { sleep: self.sleep(patience), future }
+    }
+}
+
+pub(super) struct Sleep<'a> {
+    world: &'a World,
+    until: Timestamp,
+    is_set: bool,
+}
+
+impl Future for Sleep<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        if self.until <= self.world.now() {
+            return Poll::Ready(());
+        }
+        if !self.is_set {
+            self.is_set = true;
+            let task = self.world.wakes.current();
+            self.world.agenda.borrow_mut().at(self.until, Happening::Poll(task));
+        }
+        Poll::Pending
+    }
+}
+
+pub(super) struct Within<'a, F> {
+    sleep: Sleep<'a>,
+    future: F,
+}
+
+impl<F: Future + Unpin> Future for Within<'_, F> {
+    type Output = Option<F::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<F::Output>> {
+        if let Poll::Ready(value) = Pin::new(&mut self.future).poll(context) {
+            return Poll::Ready(Some(value));
+        }
+        Pin::new(&mut self.sleep).poll(context).map(|()| None)
+    }
+}

@@ -1,0 +1,88 @@
+//! What goes wrong, and when. Faults begin two seconds after the start, and all of them have ended at a given time.
+
+use super::network::Weather;
+use super::node;
+use super::world::Shared;
+use kith_types::Timestamp;
+use std::time::Duration;
+
+const BEGIN: Duration = Duration::from_secs(2);
+
+fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// Lays down what will happen.
+pub(super) fn schedule(world: &Shared) {
+    let span = (world.config.faults_end - BEGIN).as_millis() as u64;
+    for _ in 0..world.config.faults {
+        let at = BEGIN + millis(world.below(span));
+        world.after(at, happen);
+    }
+    if world.config.fails_over {
+        let copied = BEGIN + millis(world.below(span));
+        let replaced = copied + millis(world.below(3_000));
+        let replaced = replaced.min(world.config.faults_end);
+        world.after(copied, move |world| {
+            let database = world.database.borrow();
+            let copy = world.truth.borrow_mut().copied(&database);
+            world.after(replaced - copied, move |world| {
+                let now = world.now();
+                world.truth.borrow_mut().replaced(copy, &mut world.database.borrow_mut(), now);
+            });
+        });
+    }
+}
+
+fn happen(world: &Shared) {
+    let node = world.below(world.nodes.len() as u64) as usize;
+    let lasts = millis(100 + world.below(5_000));
+    match world.below(9) {
+        0 | 1 => {
+            node::crash(world, node);
+            world.after(lasts / 2, move |world| node::restart(world, node));
+        }
+        2 | 3 => {
+            let until = world.now() + lasts;
+            world.nodes[node].borrow_mut().frozen_until = until;
+        }
+        4 => {
+            let until = world.now() + lasts / 3;
+            world.database.borrow_mut().down_until = until;
+        }
+        5 => {
+            let lost_permille = 20 + world.below(250) as u32;
+            world.weather.set(Weather { lost_permille, ..world.weather.get() });
+            world.after(lasts, |world| {
+                world.weather.set(Weather { lost_permille: 0, ..world.weather.get() });
+            });
+        }
+        6 => {
+            world.weather.set(Weather { news_delay: lasts, ..world.weather.get() });
+            world.after(lasts, |world| {
+                world.weather.set(Weather { news_delay: Duration::ZERO, ..world.weather.get() });
+            });
+        }
+        7 => {
+            let leaving = world.table.nodes()[node].id;
+            world.leaving.set(Some(leaving));
+            world.after(lasts, |world| world.leaving.set(None));
+        }
+        _ => world.database.borrow_mut().trim(),
+    }
+}
+
+/// Ends all faults.
+pub(super) fn end(world: &Shared) {
+    world.weather.set(Weather::default());
+    world.leaving.set(None);
+    world.database.borrow_mut().down_until = Timestamp::ZERO;
+    for index in 0..world.nodes.len() {
+        let now = world.now();
+        {
+            let mut node = world.nodes[index].borrow_mut();
+            node.frozen_until = node.frozen_until.min(now);
+        }
+        node::restart(world, index);
+    }
+}

@@ -1,0 +1,92 @@
+//! Messages: how long they take, and whether they arrive.
+
+use super::world::{Shared, World};
+use super::{database::Database, promise::promise, truth::Truth};
+use kith_types::Timestamp;
+use rand::RngExt;
+use std::time::Duration;
+
+/// How long a caller waits for the database.
+pub(super) const DATABASE_PATIENCE: Duration = Duration::from_secs(1);
+
+/// What the network does to messages now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Weather {
+    /// Of a thousand messages, so many are lost.
+    pub(super) lost_permille: u32,
+    /// One message in so many takes up to some seconds; 0: none.
+    pub(super) slow_one_in: u32,
+    /// News of the metadata take up to this long.
+    pub(super) news_delay: Duration,
+}
+
+/// Why a call of the database brought nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It did not take effect, and never will.
+    Unavailable,
+    /// No answer came.
+    Lost,
+}
+
+impl World {
+    pub(super) fn below(&self, limit: u64) -> u64 {
+        self.random.borrow_mut().random_range(0..limit)
+    }
+
+    pub(super) fn one_in(&self, times: u32) -> bool {
+        times != 0 && self.random.borrow_mut().random_ratio(1, times)
+    }
+
+    /// How long the next message takes; `None` if it is lost.
+    pub(super) fn hop(&self) -> Option<Duration> {
+        let weather = self.weather.get();
+        if self.below(1_000) < u64::from(weather.lost_permille) {
+            return None;
+        }
+        let micros = match self.one_in(weather.slow_one_in) {
+            true => 1_000 << self.below(12),
+            false => 100 + self.below(2_000),
+        };
+        Some(Duration::from_micros(micros))
+    }
+
+    /// The way back of an answer; `None` if it is lost.
+    pub(super) async fn back(&self) -> Option<()> {
+        let delay = self.hop()?;
+        self.sleep(delay).await;
+        Some(())
+    }
+
+    /// Calls the database. The call reaches it even if the caller is gone by then.
+    pub(super) async fn database<T: 'static>(
+        self: &Shared,
+        call: impl FnOnce(&mut Database, &mut Truth, Timestamp) -> T + 'static,
+    ) -> Result<T, Fault> {
+        let Some(delay) = self.hop() else {
+            self.sleep(DATABASE_PATIENCE).await;
+            return Err(Fault::Lost);
+        };
+        let (giver, answer) = promise(&self.wakes);
+        let connection = self.database.borrow().replaced;
+        self.after(delay, move |world| {
+            let now = world.now();
+            let mut database = world.database.borrow_mut();
+            let is_broken = connection != database.replaced;
+            let result = match now < database.down_until {
+                _ if is_broken => Err(Fault::Lost),
+                true => Err(Fault::Unavailable),
+                false => Ok(call(&mut database, &mut world.truth.borrow_mut(), now)),
+            };
+            match world.hop() {
+                Some(delay) => world.after(delay, move |_| giver.give(result)),
+                // The connection hangs.
+                None => world.after(DATABASE_PATIENCE, move |_| drop(giver)),
+            }
+        });
+        let result = self.within(DATABASE_PATIENCE, answer).await.flatten();
+        // Its process may have been frozen since the answer came.
+        let is_broken = connection != self.database.borrow().replaced;
+        result.filter(|_| !is_broken).unwrap_or(Err(Fault::Lost))
+    }
+}

@@ -1,0 +1,124 @@
+//! What `kith-node/src/live/read.rs` does: answers reads.
+
+use super::Me;
+use super::follow::ReadError;
+use crate::live::promise::{Giver, promise};
+use crate::live::world::{Shared, World};
+use kith_cache::live::{Answered, Begin, Filled, Query, Reading, Step};
+use kith_cache::{Failure, FlightId, Landing};
+use kith_live::RowQuery;
+use kith_types::{LogPoint, PartitionId, Timestamp};
+
+/// A read, as a client asked for it.
+#[derive(Clone, Debug)]
+pub(in crate::live) struct Asked {
+    pub(in crate::live) partition: PartitionId,
+    pub(in crate::live) query: Query,
+    /// The place that the client's ticket names.
+    pub(in crate::live) ticket: LogPoint,
+    pub(in crate::live) is_critical: bool,
+    /// When the client asked.
+    pub(in crate::live) began: Timestamp,
+}
+
+pub(in crate::live) type ReadGiver = Giver<Result<Answered, ReadError>>;
+
+impl World {
+    /// A read arrives at a process.
+    pub(in crate::live) fn read_arrives(self: &Shared, me: Me, asked: Asked, answer: ReadGiver) {
+        let own = self.clone();
+        self.spawn(me.process(), async move {
+            let result = own.read(me, &asked).await;
+            if result == Err(ReadError::HistoryLost) {
+                own.truth.borrow_mut().check_history_lost(&asked, own.now());
+            }
+            answer.give(result);
+        });
+    }
+
+    async fn read(self: &Shared, me: Me, asked: &Asked) -> Result<Answered, ReadError> {
+        let partition = asked.partition;
+        let verified = match asked.is_critical {
+            true => Some(self.end_of(partition).await?),
+            false => None,
+        };
+        let mut reading = Reading::new(asked.query.clone(), asked.ticket, verified);
+        loop {
+            let step = self.with_cache(me, partition, |cache, now| reading.next(cache, now));
+            match step {
+                Step::Answer(answered) => {
+                    let rate = self.nodes[me.index].borrow().clock_rate;
+                    let now = self.now();
+                    self.truth.borrow_mut().check_read(asked, &answered, now, rate);
+                    return Ok(answered);
+                }
+                Step::CatchUp(place) => self.catch_up(me, partition, place).await?,
+                Step::Find(search) => self.look_for(me, partition, search).await?,
+                Step::Freshen => self.freshen(me, vec![partition]).await?,
+                Step::Fetch(rows) => reading.filled(self.bring(me, partition, rows).await?),
+                Step::GiveUp => return Err(ReadError::Behind),
+            }
+        }
+    }
+
+    /// Reads rows of a partition, or waits until others have read them.
+    async fn bring(
+        self: &Shared,
+        me: Me,
+        partition: PartitionId,
+        rows: Vec<RowQuery>,
+    ) -> Result<Vec<Filled>, ReadError> {
+        let (mut fetch, mut waits, mut is_busy) = (Vec::new(), Vec::new(), false);
+        self.with_cache(me, partition, |cache, _| {
+            for row in rows {
+                match cache.begin(&row) {
+                    Begin::Fetch(flight) => fetch.push((flight, row)),
+                    Begin::Join(flight) => {
+                        let (waiter, wait) = promise(&self.wakes);
+                        if cache.join(flight, waiter).is_ok() {
+                            waits.push(wait);
+                        }
+                    }
+                    Begin::Busy | Begin::Uncached => is_busy = true,
+                }
+            }
+        });
+        if is_busy && fetch.is_empty() && waits.is_empty() {
+            return Err(ReadError::Behind);
+        }
+        let filled = if fetch.is_empty() { Vec::new() } else { self.fetch(me, partition, fetch).await? };
+        for wait in waits {
+            wait.await;
+        }
+        Ok(filled)
+    }
+
+    async fn fetch(
+        self: &Shared,
+        me: Me,
+        partition: PartitionId,
+        fetch: Vec<(FlightId, RowQuery)>,
+    ) -> Result<Vec<Filled>, ReadError> {
+        let queries: Vec<RowQuery> = fetch.iter().map(|(_, query)| query.clone()).collect();
+        let read = self.database(move |database, _, _| database.read(partition, &queries)).await;
+        let mut filled = Vec::new();
+        self.with_cache(me, partition, |cache, _| {
+            for (index, (flight, query)) in fetch.iter().enumerate() {
+                match &read {
+                    Ok(rows) => {
+                        let landed = cache.land(*flight, rows.at, query, &rows.answers[index]);
+                        landed.waiters.into_iter().for_each(|waiter| waiter.give(()));
+                        filled.extend(landed.filled);
+                    }
+                    Err(_) => {
+                        if let Landing::Wake(waiters) = cache.failed(*flight, query, Failure::Everyone) {
+                            waiters.into_iter().for_each(|waiter| waiter.give(()));
+                        }
+                    }
+                }
+            }
+        });
+        read?;
+        Ok(filled)
+    }
+}

@@ -1,0 +1,32 @@
+//! Routers: each assigns leaders, and knows who leads.
+
+use super::executor::Process;
+use super::world::Shared;
+use kith_types::NodeId;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// How often a router looks whether leadership must move.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// Nodes that are not alive yet are waited for this long after the start.
+const START_WAIT: Duration = Duration::from_secs(2);
+
+/// Starts a router, as `kith-control/src/live/leaders.rs` does.
+pub(super) fn start(world: &Shared) {
+    let own = world.clone();
+    world.spawn(Process::Outside, async move {
+        loop {
+            let now = own.now();
+            let alive = own.metadata.borrow().alive(now);
+            let is_complete = alive.len() == own.nodes.len();
+            if is_complete || START_WAIT <= now.0 {
+                let leaving = own.leaving.get();
+                let eligible: BTreeSet<NodeId> =
+                    alive.into_iter().filter(|node| leaving != Some(*node)).collect();
+                own.change_leaders(|leaders| leaders.next(&own.table, &eligible)).await;
+            }
+            let pause = if is_complete { INTERVAL } else { INTERVAL / 4 };
+            own.sleep(pause).await;
+        }
+    });
+}

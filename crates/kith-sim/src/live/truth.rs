@@ -1,0 +1,113 @@
+//! What really happened: every transaction and every answer is compared with a model that knows no partitions, logs or caches.
+
+mod answers;
+mod history;
+mod operations;
+
+pub(super) use operations::Told;
+
+use super::database::Database;
+use history::History;
+use kith_live::testing::{Model, Tables, faults_of};
+use kith_live::{Batch, GraphTypes};
+use kith_types::{LogPoint, PartitionCount, PartitionId, Timestamp};
+use operations::Operation;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A run stops noting violations after so many.
+const VIOLATIONS_MAX: usize = 8;
+
+pub(super) struct Truth {
+    count: PartitionCount,
+    types: Arc<GraphTypes>,
+    /// What is stored, as TAO's callers see it, when all open intents are complete.
+    model: Model,
+    operations: Vec<Operation>,
+    history: History,
+    /// Broken promises, in words.
+    pub(super) violations: Vec<String>,
+    pub(super) commits: u64,
+    pub(super) terms: u64,
+}
+
+impl Truth {
+    pub(super) fn new(count: PartitionCount, types: Arc<GraphTypes>) -> Self {
+        Self {
+            count,
+            types,
+            model: Model::default(),
+            operations: Vec::new(),
+            history: History::new(count),
+            violations: Vec::new(),
+            commits: 0,
+            terms: 0,
+        }
+    }
+
+    pub(super) fn fault(&mut self, what: String) {
+        if self.violations.len() < VIOLATIONS_MAX {
+            self.violations.push(what);
+        }
+    }
+
+    /// Carries out a transaction, and looks at what it does.
+    pub(super) fn commit(
+        &mut self,
+        database: &mut Database,
+        batch: &Batch,
+        now: Timestamp,
+    ) -> Result<(), (PartitionId, LogPoint)> {
+        database.commit(batch, |partition, point, logged, tables| {
+            self.note_change(partition, point, logged);
+            self.history.note(partition, point, tables, now);
+        })?;
+        self.commits += 1;
+        for fault in faults_of(&tables_of(database), &self.types) {
+            self.fault(fault);
+        }
+        Ok(())
+    }
+
+    pub(super) fn term_begun(&mut self, database: &Database, partition: PartitionId, now: Timestamp) {
+        let log = &database.logs[partition.index()];
+        if self.history.note(partition, log.end, &log.tables, now) {
+            self.terms += 1;
+        }
+    }
+
+    /// What must hold some time after the last fault.
+    pub(super) fn check_settled(&mut self, database: &Database) {
+        let open: usize = database.logs.iter().map(|log| log.tables.intents.len()).sum();
+        if open != 0 {
+            self.fault(format!("{open} intents are open ten seconds after the last fault"));
+        }
+        let named = |kind| self.types.associations.get(kind).map_or("", |kind| &kind.name);
+        let stored: BTreeMap<(u64, String, u64), (u64, u64)> = tables_of(database)
+            .iter()
+            .flat_map(|tables| &tables.associations)
+            .map(|(key, row)| {
+                let name = (key.list.id1, named(&key.list.kind).to_owned(), key.id2);
+                (name, (row.stamp.position.0, row.time))
+            })
+            .collect();
+        let expected = self.model.edges.iter().map(|(name, edge)| (name.clone(), (edge.0, edge.1))).collect();
+        if open == 0 && stored != expected {
+            self.fault(format!("associations {stored:?} are stored, and not {expected:?}"));
+        }
+        let objects: BTreeMap<u64, u64> = tables_of(database)
+            .iter()
+            .flat_map(|tables| tables.objects.values())
+            .map(|object| (object.id, object.stamp.position.0))
+            .collect();
+        let expected: BTreeMap<u64, u64> =
+            self.model.objects.iter().map(|(id, object)| (*id, object.0)).collect();
+        if objects != expected {
+            self.fault(format!("objects {objects:?} are stored, and not {expected:?}"));
+        }
+    }
+}
+
+fn tables_of(database: &Database) -> Vec<&Tables> {
+    database.logs.iter().map(|log| &*log.tables).collect()
+}

@@ -1,0 +1,115 @@
+//! Answers to reads: each is the state of its partition at a place of the log, and the place is not too old.
+
+use super::Truth;
+use crate::live::database::Database;
+use crate::live::node::Asked;
+use kith_cache::live::{Answer, Answered, Query, Start};
+use kith_live::testing::Tables;
+use kith_types::{LogPoint, PartitionId, Timestamp};
+use std::time::Duration;
+
+/// A cache answers from memory for so long after it was fresh, by its own clock.
+const STALE_MAX: Duration = Duration::from_secs(2);
+/// How long after the database was replaced a read with a good ticket may fail: it may have asked for the end of the log before.
+const REPLACED_FOR: Duration = Duration::from_secs(5);
+
+impl Truth {
+    /// A node answers a read. `clock_rate` is how fast its clock runs.
+    pub(in crate::live) fn check_read(
+        &mut self,
+        asked: &Asked,
+        answered: &Answered,
+        now: Timestamp,
+        clock_rate: f64,
+    ) {
+        let Asked { partition, query, ticket, .. } = asked;
+        let Answered { answer, from, until } = answered;
+        let history = &self.history;
+        let is_right = |tables: &Tables| answer_of(tables, query) == *answer;
+        let right = match from == until {
+            true => history.states(*partition, *until).any(is_right),
+            false => history.between(*partition, (*from, *until)).any(is_right),
+        };
+        let bound = STALE_MAX.div_f64(clock_rate) + Duration::from_millis(1);
+        // A read that takes long shows what was written before it was asked.
+        let oldest = Timestamp(now.0.saturating_sub(bound)).min(asked.began);
+        let oldest = history.end_at(*partition, oldest);
+        let verified = history.end_at(*partition, asked.began);
+        let what = if !right {
+            "is not the state there"
+        } else if until < ticket {
+            "is behind its ticket"
+        } else if history.is_lost(*partition, *ticket) && !history.is_lost(*partition, *until) {
+            "does not show the lost write of its ticket"
+        } else if *until < oldest && !history.is_lost(*partition, oldest) {
+            "is too old"
+        } else if asked.is_critical && *until < verified && !history.is_replaced(asked.began, now) {
+            "is critical and does not show what was written before"
+        } else {
+            return;
+        };
+        self.fault(format!(
+            "at {:?} the answer {answer:?} to {asked:?} from {from} to {until} {what}",
+            now.0
+        ));
+    }
+
+    /// A node says that a ticket names a lost write.
+    pub(in crate::live) fn check_history_lost(&mut self, asked: &Asked, now: Timestamp) {
+        let lost = self.history.is_lost(asked.partition, asked.ticket);
+        let lately = Timestamp(asked.began.0.saturating_sub(REPLACED_FOR));
+        if !lost && !self.history.is_replaced(lately, now) {
+            self.fault(format!("at {:?} {asked:?} is told that history was lost, and it was not", now.0));
+        }
+    }
+
+    pub(in crate::live) fn is_lost(&self, partition: PartitionId, point: LogPoint) -> bool {
+        self.history.is_lost(partition, point)
+    }
+
+    /// In the end, an answer is what the database holds.
+    pub(in crate::live) fn check_last(
+        &mut self,
+        database: &Database,
+        partition: PartitionId,
+        query: &Query,
+        answered: &Answered,
+    ) {
+        let log = &database.logs[partition.index()];
+        let stored = answer_of(&log.tables, query);
+        if log.end != answered.until || stored != answered.answer {
+            self.fault(format!(
+                "in the end {query:?} is {answered:?}, and {stored:?} at {} is stored",
+                log.end
+            ));
+        }
+    }
+}
+
+fn answer_of(tables: &Tables, query: &Query) -> Answer {
+    match query {
+        Query::Objects(ids) => {
+            Answer::Objects(ids.iter().map(|id| tables.objects.get(id).cloned()).collect())
+        }
+        Query::Count(list) => Answer::Count(tables.list(*list).len() as u64),
+        Query::Get { list, ids, high, low } => {
+            let mut found = tables.list(*list);
+            found.retain(|item| ids.contains(&item.id2) && (*low..=*high).contains(&item.time));
+            Answer::Associations(found)
+        }
+        Query::Range { list, start, limit } => {
+            let found = tables.list(*list);
+            let first = match start {
+                Start::Index(index) => *index as usize,
+                Start::After(place) => found.partition_point(|item| item.place() <= *place),
+            };
+            Answer::Associations(found.into_iter().skip(first).take(*limit as usize).collect())
+        }
+        Query::TimeRange { list, high, low, limit } => {
+            let mut found = tables.list(*list);
+            found.retain(|item| (*low..=*high).contains(&item.time));
+            found.truncate(*limit as usize);
+            Answer::Associations(found)
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The states that the logs have had, lost ones too.
+
+use super::Truth;
+use super::operations::Executed;
+use crate::live::database::Database;
+use kith_live::testing::{Model, Tables};
+use kith_types::{LogPoint, PartitionCount, PartitionId, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// The states of all logs.
+pub(super) struct History {
+    logs: Vec<LogHistory>,
+    /// When the database was replaced by an older copy of itself.
+    replaced: Vec<Timestamp>,
+}
+
+#[derive(Clone, Default)]
+struct LogHistory {
+    /// The rows at each place; several if a place was used again after the database was replaced.
+    states: BTreeMap<LogPoint, Vec<Rc<Tables>>>,
+    /// The end of the log, and since when.
+    ends: Vec<(Timestamp, LogPoint)>,
+    /// Places that the log has had and lost.
+    lost: BTreeSet<LogPoint>,
+}
+
+/// A copy of the database, and what had happened by then.
+pub(in crate::live) struct OlderCopy {
+    database: Database,
+    model: Model,
+    executed: Vec<Option<Executed>>,
+}
+
+impl History {
+    pub(super) fn new(count: PartitionCount) -> Self {
+        let log = LogHistory {
+            states: BTreeMap::from([(LogPoint::default(), vec![Rc::default()])]),
+            ends: vec![(Timestamp::ZERO, LogPoint::default())],
+            lost: BTreeSet::new(),
+        };
+        Self { logs: vec![log; count.get() as usize], replaced: Vec::new() }
+    }
+
+    /// Whether the place is new.
+    pub(super) fn note(
+        &mut self,
+        partition: PartitionId,
+        point: LogPoint,
+        tables: &Rc<Tables>,
+        now: Timestamp,
+    ) -> bool {
+        let log = &mut self.logs[partition.index()];
+        if log.ends.last().is_some_and(|(_, end)| *end == point) {
+            return false;
+        }
+        log.states.entry(point).or_default().push(Rc::clone(tables));
+        log.ends.push((now, point));
+        log.lost.remove(&point);
+        true
+    }
+
+    /// The rows at a place: the last ones first.
+    pub(super) fn states(&self, partition: PartitionId, point: LogPoint) -> impl Iterator<Item = &Tables> {
+        let states = self.logs[partition.index()].states.get(&point);
+        states.into_iter().flatten().rev().map(|tables| &**tables)
+    }
+
+    /// The rows at places of a range.
+    pub(super) fn between(
+        &self,
+        partition: PartitionId,
+        (from, until): (LogPoint, LogPoint),
+    ) -> impl Iterator<Item = &Tables> {
+        let range = self.logs[partition.index()].states.range(from..=until);
+        range.flat_map(|(_, states)| states).map(|tables| &**tables)
+    }
+
+    /// Where the log ended at a time.
+    pub(super) fn end_at(&self, partition: PartitionId, at: Timestamp) -> LogPoint {
+        let ends = &self.logs[partition.index()].ends;
+        let later = ends.partition_point(|(since, _)| *since <= at);
+        later.checked_sub(1).map_or(LogPoint::default(), |index| ends[index].1)
+    }
+
+    pub(super) fn is_lost(&self, partition: PartitionId, point: LogPoint) -> bool {
+        self.logs[partition.index()].lost.contains(&point)
+    }
+
+    /// Whether the database was replaced between two times, both included.
+    pub(super) fn is_replaced(&self, from: Timestamp, until: Timestamp) -> bool {
+        self.replaced.iter().any(|at| (from..=until).contains(at))
+    }
+}
+
+impl Truth {
+    /// How often the database was replaced.
+    pub(in crate::live) fn replaced_times(&self) -> u64 {
+        self.history.replaced.len() as u64
+    }
+
+    /// The database is copied.
+    pub(in crate::live) fn copied(&self, database: &Database) -> OlderCopy {
+        let executed = self.operations.iter().map(|operation| operation.executed).collect();
+        OlderCopy { database: database.clone(), model: self.model.clone(), executed }
+    }
+
+    /// The database is replaced by a copy.
+    pub(in crate::live) fn replaced(&mut self, copy: OlderCopy, database: &mut Database, now: Timestamp) {
+        for (log, (old, new)) in
+            self.history.logs.iter_mut().zip(database.logs.iter().zip(&copy.database.logs))
+        {
+            log.lost.extend(old.points.difference(&new.points));
+            log.ends.push((now, new.end));
+        }
+        self.history.replaced.push(now);
+        let (down_until, replaced) = (database.down_until, database.replaced + 1);
+        *database = Database { down_until, replaced, ..copy.database };
+        self.model = copy.model;
+        for (index, operation) in self.operations.iter_mut().enumerate() {
+            let executed = copy.executed.get(index).copied().flatten();
+            if operation.executed != executed {
+                operation.lost = operation.executed;
+                operation.executed = executed;
+            }
+        }
+    }
+}

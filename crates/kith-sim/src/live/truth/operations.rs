@@ -1,0 +1,154 @@
+//! Writes: each takes effect once at most, and its outcome is that of the model in the order of the logs.
+
+use super::Truth;
+use crate::live::database::Database;
+use kith_live::{
+    Answered, Effect, LoggedChange, Outcome, Refusal, RowWrite, Write, WriteId, ordering_partition,
+};
+use kith_types::{LogPoint, PartitionId};
+
+/// A write of a client.
+pub(super) struct Operation {
+    write: Write,
+    /// The partition that orders it.
+    partition: Option<PartitionId>,
+    /// What the client was told in the end.
+    told: Option<Told>,
+    /// What came of it, in the history that the database has.
+    pub(super) executed: Option<Executed>,
+    /// What had come of it in a history that the database has lost.
+    pub(super) lost: Option<Executed>,
+}
+
+/// How a write was decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Executed {
+    point: LogPoint,
+    outcome: Outcome,
+}
+
+/// What a client was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::live) enum Told {
+    Done,
+    Refused,
+    /// Nothing was written.
+    Failed,
+    Unknown,
+}
+
+impl Truth {
+    /// How many writes have begun.
+    pub(in crate::live) fn written(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// A client begins a write, which gets the next number.
+    pub(in crate::live) fn begin(&mut self, write: Write) -> usize {
+        let partition = ordering_partition(&write, &self.types, self.count).ok();
+        self.operations.push(Operation { write, partition, told: None, executed: None, lost: None });
+        self.operations.len() - 1
+    }
+
+    /// A change is committed: finds the write that it decides, and compares the outcome with the model.
+    pub(super) fn note_change(&mut self, partition: PartitionId, point: LogPoint, logged: &LoggedChange) {
+        let Some((number, outcome)) = self.decided(partition, point, logged) else { return };
+        let operation = &mut self.operations[number];
+        let write = Write { write_id: None, ..operation.write.clone() };
+        let executed = Executed { point, outcome: self.model.run(&write, point.position.0, 0) };
+        let before = operation.executed.replace(executed);
+        if let Some(before) = before {
+            self.fault(format!(
+                "write {number} takes effect at {point}, and took effect at {}",
+                before.point
+            ));
+        }
+        if outcome.is_some_and(|outcome| outcome != executed.outcome) {
+            let what = format!("write {number} has the outcome {outcome:?}, and not {:?}", executed.outcome);
+            self.fault(what);
+        }
+    }
+
+    /// The write that a change decides, and its outcome if the change tells.
+    fn decided(
+        &self,
+        partition: PartitionId,
+        point: LogPoint,
+        logged: &LoggedChange,
+    ) -> Option<(usize, Option<Outcome>)> {
+        for row in &logged.rows {
+            match row {
+                RowWrite::PutIntent(intent) => {
+                    let named = intent.name.as_ref().and_then(|name| number_of(&name.id));
+                    let time = intent.edges.iter().find_map(|edge| Some(edge.content.as_ref()?.time));
+                    let number = named.or_else(|| Some(time? as usize - 1))?;
+                    return Some((number, Some(Outcome::Done(intent.done))));
+                }
+                // It was decided when the intent was stored.
+                RowWrite::DeleteIntent(_) => return None,
+                RowWrite::PutOutcome(id, recorded) => return Some((number_of(id)?, Some(recorded.outcome))),
+                _ => {}
+            }
+        }
+        logged.change.effects.iter().find_map(|effect| {
+            let Effect::Association { now, .. } = effect else { return None };
+            let number = now.time as usize - 1;
+            let own = now.stamp == point && self.operations.get(number)?.partition == Some(partition);
+            own.then_some((number, None))
+        })
+    }
+
+    /// A client is told that a write is done.
+    pub(in crate::live) fn answered(&mut self, number: usize, answered: &Answered) {
+        let operation = &self.operations[number];
+        let wanted = Outcome::Done(answered.done);
+        let known = operation.executed.or(operation.lost).filter(|known| known.outcome == wanted);
+        let seen = operation.partition.map(|partition| answered.ticket.point(partition));
+        match (known, seen) {
+            (Some(known), Some(seen)) if known.point <= seen || answered.done.version == 0 => {}
+            (Some(known), _) => {
+                self.fault(format!("the ticket of write {number} does not reach {}", known.point));
+            }
+            (None, _) => {
+                let what = format!("write {number} is told {wanted:?}, and was {:?}", operation.executed);
+                self.fault(what);
+            }
+        }
+    }
+
+    /// A client is told that a write is refused.
+    pub(in crate::live) fn refused(&mut self, number: usize, refusal: Refusal) {
+        let operation = &self.operations[number];
+        let known = operation.executed.or(operation.lost);
+        if known.is_none_or(|known| known.outcome != Outcome::Refused(refusal)) {
+            self.fault(format!("write {number} is told {refusal:?}, and was {known:?}"));
+        }
+    }
+
+    /// What a client was told in the end.
+    pub(in crate::live) fn told(&mut self, number: usize, told: Told) {
+        self.operations[number].told = Some(told);
+    }
+
+    /// In the end: writes that failed took no effect, and those that are done are stored or lost with the database.
+    pub(in crate::live) fn check_told(&mut self, database: &Database) {
+        let mut faults = Vec::new();
+        for (number, operation) in self.operations.iter().enumerate() {
+            match (operation.told, operation.executed) {
+                (Some(Told::Failed), Some(executed)) => {
+                    faults.push(format!("write {number} failed, and took effect: {executed:?}"));
+                }
+                (Some(Told::Done | Told::Refused), None) if operation.lost.is_none() => {
+                    faults.push(format!("write {number} was acknowledged, and never took effect"));
+                }
+                _ => {}
+            }
+        }
+        faults.into_iter().for_each(|fault| self.fault(fault));
+        self.check_settled(database);
+    }
+}
+
+fn number_of(id: &WriteId) -> Option<usize> {
+    id.as_str().strip_prefix('w')?.parse().ok()
+}

@@ -1,0 +1,124 @@
+//! What clients write and read.
+
+use super::config::LiveConfig;
+use kith_cache::live::{Query, Start};
+use kith_live::testing::fixture;
+use kith_live::{Conditions, GraphTypes, ListKey, Mutation, TypeId, Write};
+use kith_types::{PartitionCount, PartitionId, partition_of_id};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+/// The types whose associations have an inverse.
+const TWO_SIDED: std::ops::Range<usize> = 2..6;
+
+/// The ids and types that a run is about: few, so that operations meet each other.
+pub(super) struct Universe {
+    count: PartitionCount,
+    pub(super) pairs: Vec<(u64, u64)>,
+    kinds: Vec<&'static str>,
+    is_narrow: bool,
+}
+
+/// How a write is found again: those without a write id by the time of their association.
+pub(super) fn id_of(number: usize) -> String {
+    format!("w{number}")
+}
+
+impl Universe {
+    pub(super) fn new(config: &LiveConfig) -> Self {
+        let count = PartitionCount::new(config.partitions).expect("there are partitions");
+        let mut random = StdRng::seed_from_u64(config.seed ^ 0x7061_6972);
+        let ids = |partition: u32| -> Vec<u64> {
+            (1..).filter(|id| partition_of_id(*id, count) == PartitionId(partition)).take(40).collect()
+        };
+        let (a, b) = (ids(0), ids(1));
+        let after = |ids: &[u64], low: u64| ids.iter().copied().find(|id| low < *id).unwrap_or(ids[0]);
+        // Pairs in two partitions that the same one orders, one the other way round, one in one partition, and an object with
+        // itself.
+        let mut pairs = vec![(a[0], after(&b, a[0])), (a[1], after(&b, a[1]))];
+        pairs.extend([(b[0], after(&a, b[0])), (a[0], a[1]), (a[0], a[0])]);
+        pairs.truncate(if config.narrow { 2 } else { 5 });
+        if config.fails_over {
+            // What is not promised yet: that pairs over two partitions are in step after the database was replaced.
+            pairs = vec![(a[0], a[1]), (a[0], a[0]), (b[0], b[1])];
+        }
+        let kinds = match config.narrow {
+            true => vec![fixture::NAMES[random.random_range(TWO_SIDED)]],
+            false => fixture::NAMES[..6].to_vec(),
+        };
+        Self { count, pairs, kinds, is_narrow: config.narrow }
+    }
+
+    /// The write of this number. Only additions of associations may lack a write id; the time tells which one it was.
+    pub(super) fn write(&self, number: usize, random: &mut StdRng) -> Write {
+        let (one, other) = self.pairs[random.random_range(0..self.pairs.len())];
+        let is_forward = self.is_narrow || random.random_ratio(1, 2);
+        let (id1, id2) = if is_forward { (one, other) } else { (other, one) };
+        let kind = self.kinds[random.random_range(0..self.kinds.len())].to_owned();
+        let data = Some(format!(r#"{{"a":{number}}}"#));
+        let choice = if self.is_narrow { random.random_range(3..11) } else { random.random_range(0..13) };
+        let mutation = match choice {
+            0 => Mutation::AddObject { kind: "user".to_owned(), data, id: Some(id1), near: None },
+            1 => Mutation::UpdateObject { id: id1, data: data.unwrap_or_default() },
+            2 => Mutation::DeleteObject { id: id1 },
+            3..8 => Mutation::AddAssociation { id1, kind, id2, time: Some(number as u64 + 1), data: None },
+            8..11 => Mutation::DeleteAssociation { id1, kind, id2 },
+            _ => {
+                let is_two_sided = fixture::NAMES[TWO_SIDED].contains(&&*kind);
+                let kinds = if is_two_sided { TWO_SIDED } else { 0..2 };
+                let new_kind = fixture::NAMES[random.random_range(kinds)].to_owned();
+                Mutation::ChangeType { id1, kind, id2, new_kind }
+            }
+        };
+        let if_exists = [None, None, Some(true), Some(false)][random.random_range(0..4)];
+        let is_addition = matches!(mutation, Mutation::AddAssociation { .. });
+        let is_unnamed = is_addition && if_exists.is_none() && random.random_ratio(1, 4);
+        let write_id = (!is_unnamed).then(|| id_of(number).parse().expect("it is short and printable"));
+        Write { mutation, conditions: Conditions { if_exists, if_version: None }, write_id }
+    }
+
+    /// A write to one partition, after all faults.
+    pub(super) fn last_write(&self, number: usize, partition: PartitionId) -> Write {
+        let id1 = (1..).find(|id| partition_of_id(*id, self.count) == partition).unwrap_or(1);
+        let (kind, time) = ("likes".to_owned(), Some(number as u64 + 1));
+        Write {
+            mutation: Mutation::AddAssociation { id1, kind, id2: id1, time, data: None },
+            conditions: Conditions::default(),
+            write_id: id_of(number).parse().ok(),
+        }
+    }
+
+    /// A read, and the partition that answers it.
+    pub(super) fn read(&self, types: &GraphTypes, random: &mut StdRng) -> (PartitionId, Query) {
+        let (one, other) = self.pairs[random.random_range(0..self.pairs.len())];
+        let (id1, id2) = if random.random_ratio(1, 2) { (one, other) } else { (other, one) };
+        let kind = self.kinds[random.random_range(0..self.kinds.len())];
+        let list = ListKey { id1, kind: types.association_named(kind).map_or(TypeId(0), |found| found.0) };
+        let query = match random.random_range(0..6) {
+            0 => Query::Objects(vec![id1]),
+            1 => Query::Count(list),
+            2 => Query::Get { list, ids: vec![id2], high: u64::MAX, low: 0 },
+            3 => Query::TimeRange { list, high: u64::MAX, low: random.random_range(0..9), limit: 3 },
+            _ => Query::Range { list, start: Start::Index(0), limit: random.random_range(1..6) },
+        };
+        (partition_of_id(id1, self.count), query)
+    }
+
+    /// Reads that together show all that may be stored.
+    pub(super) fn everything(&self, types: &GraphTypes) -> Vec<(PartitionId, Query)> {
+        let mut ids: Vec<u64> = self.pairs.iter().flat_map(|(one, other)| [*one, *other]).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut reads = Vec::new();
+        for id in ids {
+            let partition = partition_of_id(id, self.count);
+            reads.push((partition, Query::Objects(vec![id])));
+            for &kind in types.associations.keys() {
+                let list = ListKey { id1: id, kind };
+                reads.push((partition, Query::Count(list)));
+                reads.push((partition, Query::Range { list, start: Start::Index(0), limit: 64 }));
+            }
+        }
+        reads
+    }
+}
