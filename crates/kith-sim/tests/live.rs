@@ -28,13 +28,13 @@ fn run(seeds: std::ops::Range<u64>, rules: &Rules) -> (Report, Option<u64>) {
                     if !report.violations.is_empty() {
                         failing.fetch_min(seed, std::sync::atomic::Ordering::Relaxed);
                     }
-                    sum.lock().unwrap().add(&report);
+                    sum.lock().expect("no worker panics").add(&report);
                 }
             });
         }
     });
     let failing = failing.into_inner();
-    (sum.into_inner().unwrap(), (failing != u64::MAX).then_some(failing))
+    (sum.into_inner().expect("no worker panics"), (failing != u64::MAX).then_some(failing))
 }
 
 #[test]

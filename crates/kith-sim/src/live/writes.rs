@@ -55,11 +55,14 @@ impl Universe {
         let is_forward = self.is_narrow || random.random_ratio(1, 2);
         let (id1, id2) = if is_forward { (one, other) } else { (other, one) };
         let kind = self.kinds[random.random_range(0..self.kinds.len())].to_owned();
-        let data = Some(format!(r#"{{"a":{number}}}"#));
+        let data = format!(r#"{{"a":{number}}}"#);
         let choice = if self.is_narrow { random.random_range(3..11) } else { random.random_range(0..13) };
         let mutation = match choice {
-            0 => Mutation::AddObject { kind: "user".to_owned(), data, id: Some(id1), near: None },
-            1 => Mutation::UpdateObject { id: id1, data: data.unwrap_or_default() },
+            0 => {
+                let (kind, data) = ("user".to_owned(), Some(data));
+                Mutation::AddObject { kind, data, id: Some(id1), near: None }
+            }
+            1 => Mutation::UpdateObject { id: id1, data },
             2 => Mutation::DeleteObject { id: id1 },
             3..8 => Mutation::AddAssociation { id1, kind, id2, time: Some(number as u64 + 1), data: None },
             8..11 => Mutation::DeleteAssociation { id1, kind, id2 },
