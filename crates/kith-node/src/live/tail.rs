@@ -1,6 +1,6 @@
 //! Keeps the partitions of a node fresh: asks the database where their logs end, and reads what is missing.
 
-use super::{errors::LiveError, graph::LiveGraph, lead::LeadMessage};
+use super::{errors::LiveError, graph::LiveGraph, message::LeadMessage};
 use futures::{StreamExt, stream};
 use kith_cache::live::Nonce;
 use kith_live::Event;
