@@ -150,12 +150,15 @@ impl Kind {
     }
 }
 
+/// Times and ids in the order of an association list.
+type List = BTreeSet<(Reverse<u64>, u64)>;
+
 /// What the graph must be.
 #[derive(Default)]
 struct Network {
     objects: BTreeMap<u64, (&'static str, Value)>,
     /// By type and id1, in the order of the list.
-    lists: BTreeMap<(&'static str, u64), BTreeSet<(Reverse<u64>, u64)>>,
+    lists: BTreeMap<(&'static str, u64), List>,
 }
 
 const NETWORK: &str = "network";
