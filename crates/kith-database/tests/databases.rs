@@ -135,7 +135,8 @@ async fn a_graph_is_removed_from_its_server_and_other_tables_stay() {
     assert_eq!(remove(other_graph()).await.map_err(|error| error.code()), Err(ErrorCode::DatabaseOtherGraph));
     assert_eq!(remove(identity()).await, Ok(()));
     assert!(database.points(vec![P]).await.is_err(), "its tables are gone");
-    assert_eq!(server.rows(&format!("SHOW TABLES FROM {name}")).await, ["mine"]);
+    let left = server.rows(&format!("SHOW TABLES FROM {name}")).await;
+    assert!(left.len() == 1 && left[0].contains("mine"), "{left:?}");
     let again = create(other_graph()).await.expect("it is empty again");
     assert_eq!(again.scan_objects(P, None, 9).await.map(|page| page.objects), Ok(vec![]));
 }
