@@ -21,7 +21,7 @@ pub fn objects(operation: &Operation, objects: &[Option<Object>]) -> String {
         }
     }
     let columns = [("id", Side::Right), ("type", Side::Left), ("version", Side::Right), ("data", Side::Left)];
-    let found = if rows.is_empty() { String::new() } else { table(&columns, rows.into_iter()) };
+    let found = if rows.is_empty() { String::new() } else { table(&columns, rows) };
     found + &absent
 }
 
