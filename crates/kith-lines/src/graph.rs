@@ -1,8 +1,9 @@
-//! An operation of graphs with its options. As arguments of a command, the options are added to the operation's own flags.
+//! An operation of graphs with its options. As arguments of a command: [`ReadCommand`].
 
-use crate::error::LineError;
 use crate::{
     Operation, Shape,
+    command::{CommandLine, FromCommand},
+    error::LineError,
     live::check_tickets,
     options::{After, GraphOptions, ReadOptions},
 };
@@ -10,7 +11,6 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use kith_api::QueryOptions;
 use kith_live::{Select, Start};
 use kith_ops::{GraphQuery, Operand};
-use std::marker::PhantomData;
 
 /// A query of a graph.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,63 +116,40 @@ impl Operations for Operation {
     const FOLLOWS_EDGES: bool = true;
 }
 
-/// Operations of graphs as subcommands of a command, each with the options of any query of a graph.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CommandLine<O> {
-    /// The query.
-    pub line: GraphLine,
-    operations: PhantomData<O>,
+/// Operations of graphs as subcommands, each with the options of any query of a graph.
+pub type ReadCommand<O> = CommandLine<O, GraphLine>;
+
+/// The options of any query of a graph.
+#[derive(Args, Debug)]
+pub struct QueryFlags {
+    #[command(flatten)]
+    options: GraphOptions,
+    #[command(flatten)]
+    read: ReadOptions,
 }
 
-impl<O: Operations> Subcommand for CommandLine<O> {
-    fn augment_subcommands(command: Command) -> Command {
-        let operations = O::augment_subcommands(Command::new("operations"));
-        let names = operations.get_subcommands().map(|operation| operation.get_name().to_owned());
-        names.fold(O::augment_subcommands(command), |command, name| {
-            command.mut_subcommand(name, |operation| {
-                let about = operation.get_about().cloned().unwrap_or_default();
-                let mut operation = ReadOptions::augment_args(GraphOptions::augment_args(operation));
-                if !O::FOLLOWS_EDGES {
-                    // They are refused: see `GraphLine::check`.
-                    for flag in ["edge_type", "direction"] {
-                        operation = operation.mut_arg(flag, |flag| flag.hide(true));
-                    }
-                }
-                operation.about(about).long_about(None)
-            })
-        })
+impl<O: Operations> FromCommand<O> for GraphLine {
+    type Options = QueryFlags;
+
+    fn add_options(operation: Command) -> Command {
+        let mut operation = QueryFlags::augment_args(operation);
+        if !O::FOLLOWS_EDGES {
+            // They are refused: see `GraphLine::check`.
+            for flag in ["edge_type", "direction"] {
+                operation = operation.mut_arg(flag, |flag| flag.hide(true));
+            }
+        }
+        operation
     }
 
-    fn augment_subcommands_for_update(command: Command) -> Command {
-        Self::augment_subcommands(command)
-    }
-
-    fn has_subcommand(name: &str) -> bool {
-        O::has_subcommand(name)
-    }
-}
-
-impl<O: Operations> FromArgMatches for CommandLine<O> {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
-        let (_, own) = matches.subcommand().ok_or_else(missing)?;
-        let line = GraphLine {
-            operation: O::from_arg_matches(matches)?.into(),
-            options: GraphOptions::from_arg_matches(own)?,
-            read: ReadOptions::from_arg_matches(own)?,
-        };
-        Ok(Self { line, operations: PhantomData })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
+    fn from_command(operation: O, QueryFlags { options, read }: QueryFlags) -> Self {
+        Self { operation: operation.into(), options, read }
     }
 }
 
 impl Subcommand for GraphLine {
     fn augment_subcommands(command: Command) -> Command {
-        CommandLine::<Operation>::augment_subcommands(command)
+        ReadCommand::<Operation>::augment_subcommands(command)
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
@@ -186,7 +163,7 @@ impl Subcommand for GraphLine {
 
 impl FromArgMatches for GraphLine {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(CommandLine::<Operation>::from_arg_matches(matches)?.line)
+        Ok(ReadCommand::<Operation>::from_arg_matches(matches)?.line)
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {

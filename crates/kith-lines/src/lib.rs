@@ -7,6 +7,7 @@
 #![allow(missing_docs, reason = "docs/queries.md describes every field, and a test holds it against them")]
 
 mod choices;
+mod command;
 mod compute;
 mod error;
 mod filter;
@@ -24,12 +25,13 @@ mod options;
 mod store;
 mod write;
 
+pub use command::{CommandLine, FromCommand};
 pub use compute::{
     AggregateFields, At, BucketFields, ByBucketFields, ByValueFields, ComputeFields, CountFields, TopKFields,
     VectorFields, predicate_of, single_precision,
 };
 pub use error::{LineError, near_miss};
-pub use graph::{CommandLine, GraphLine, Operations};
+pub use graph::{GraphLine, Operations, QueryFlags, ReadCommand};
 pub use line::{Line, parse};
 pub use live::{AssocOperation, ObjectOperation};
 pub use mutation::{AssocWrite, ObjectWrite, WriteCommand, WriteLine, WriteOperation, WriteOptions};

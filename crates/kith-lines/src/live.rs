@@ -40,87 +40,76 @@ pub struct ObjectGet {
     ids: Option<Vec<u64>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AssocGet {
-    /// The object that the associations leave
-    #[arg(long, value_name = "ID")]
-    id1: u64,
-    /// The association type
-    #[arg(long = "type", value_name = "TYPE")]
-    #[serde(rename = "type")]
-    kind: String,
-    /// The objects that they lead to, separated by commas
-    #[arg(long, required = true, value_name = "ID,ID", value_delimiter = ',')]
-    ids: Vec<u64>,
-    /// Only those whose time is not above this one
-    #[arg(long, value_name = "TIME")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    high: Option<u64>,
-    /// Only those whose time is not below this one
-    #[arg(long, value_name = "TIME")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    low: Option<u64>,
-    /// Print their fields too
-    #[arg(long)]
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    with_data: bool,
+/// Fields of a read of one list of associations: which list it is, and the fields of the read itself.
+macro_rules! of_list {
+    (pub struct $name:ident { $($fields:tt)* }) => {
+        #[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            /// The object that the associations leave
+            #[arg(long, value_name = "ID")]
+            id1: u64,
+            /// The association type
+            #[arg(long = "type", value_name = "TYPE")]
+            #[serde(rename = "type")]
+            kind: String,
+            $($fields)*
+        }
+    };
 }
 
-#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AssocCount {
-    /// The object that the associations leave
-    #[arg(long, value_name = "ID")]
-    id1: u64,
-    /// The association type
-    #[arg(long = "type", value_name = "TYPE")]
-    #[serde(rename = "type")]
-    kind: String,
+of_list! {
+    pub struct AssocGet {
+        /// The objects that they lead to, separated by commas
+        #[arg(long, required = true, value_name = "ID,ID", value_delimiter = ',')]
+        ids: Vec<u64>,
+        /// Only those whose time is not above this one
+        #[arg(long, value_name = "TIME")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        high: Option<u64>,
+        /// Only those whose time is not below this one
+        #[arg(long, value_name = "TIME")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        low: Option<u64>,
+        /// Print their fields too
+        #[arg(long)]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        with_data: bool,
+    }
 }
 
-#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AssocRange {
-    /// The object that the associations leave
-    #[arg(long, value_name = "ID")]
-    id1: u64,
-    /// The association type
-    #[arg(long = "type", value_name = "TYPE")]
-    #[serde(rename = "type")]
-    kind: String,
-    /// How many of the newest associations to skip [default: 0]
-    #[arg(long, value_name = "N")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pos: Option<u64>,
-    /// Print their fields too
-    #[arg(long)]
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    with_data: bool,
+of_list! {
+    pub struct AssocCount {}
 }
 
-#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AssocTimeRange {
-    /// The object that the associations leave
-    #[arg(long, value_name = "ID")]
-    id1: u64,
-    /// The association type
-    #[arg(long = "type", value_name = "TYPE")]
-    #[serde(rename = "type")]
-    kind: String,
-    /// Only those whose time is not above this one
-    #[arg(long, value_name = "TIME")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    high: Option<u64>,
-    /// Only those whose time is not below this one
-    #[arg(long, value_name = "TIME")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    low: Option<u64>,
-    /// Print their fields too
-    #[arg(long)]
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    with_data: bool,
+of_list! {
+    pub struct AssocRange {
+        /// How many of the newest associations to skip [default: 0]
+        #[arg(long, value_name = "N")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pos: Option<u64>,
+        /// Print their fields too
+        #[arg(long)]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        with_data: bool,
+    }
+}
+
+of_list! {
+    pub struct AssocTimeRange {
+        /// Only those whose time is not above this one
+        #[arg(long, value_name = "TIME")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        high: Option<u64>,
+        /// Only those whose time is not below this one
+        #[arg(long, value_name = "TIME")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        low: Option<u64>,
+        /// Print their fields too
+        #[arg(long)]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        with_data: bool,
+    }
 }
 
 impl Operations for ObjectOperation {

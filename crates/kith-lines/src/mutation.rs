@@ -1,12 +1,15 @@
 //! Writes to live graphs: the lines of `kith run`, and the arguments of `kith object` and `kith assoc`.
 
-use crate::error::LineError;
-use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use crate::{
+    command::{CommandLine, FromCommand},
+    error::LineError,
+};
+use clap::{Args, Subcommand};
 use kith_api::QueryOptions;
 use kith_live::{Conditions, Mutation, Write, WriteId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::{marker::PhantomData, num::NonZeroU32, time::Duration};
+use std::{num::NonZeroU32, time::Duration};
 
 /// The fields of an object or association, as JSON.
 type Fields = Map<String, Value>;
@@ -118,60 +121,53 @@ pub struct ObjectDelete {
     id: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AssocAdd {
-    /// The object that the association leaves
-    #[arg(long, value_name = "ID")]
-    id1: u64,
-    /// The association type
-    #[arg(long = "type", value_name = "TYPE")]
-    #[serde(rename = "type")]
-    kind: String,
-    /// The object that it leads to
-    #[arg(long, value_name = "ID")]
-    id2: u64,
-    /// Its time, by convention in milliseconds since 1970 [default: now]
-    #[arg(long, value_name = "TIME")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    time: Option<u64>,
-    /// Its fields: a JSON object
-    #[arg(long, value_name = "JSON", value_parser = fields)]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    data: Option<Fields>,
+/// Fields of a write to one association: which one it is, and the fields of the write itself.
+macro_rules! of_association {
+    ($type:tt; pub struct $name:ident { $($fields:tt)* }) => {
+        #[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            /// The object that the association leaves
+            #[arg(long, value_name = "ID")]
+            id1: u64,
+            #[doc = $type]
+            #[arg(long = "type", value_name = "TYPE")]
+            #[serde(rename = "type")]
+            kind: String,
+            /// The object that it leads to
+            #[arg(long, value_name = "ID")]
+            id2: u64,
+            $($fields)*
+        }
+    };
 }
 
-#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AssocDelete {
-    /// The object that the association leaves
-    #[arg(long, value_name = "ID")]
-    id1: u64,
-    /// The association type
-    #[arg(long = "type", value_name = "TYPE")]
-    #[serde(rename = "type")]
-    kind: String,
-    /// The object that it leads to
-    #[arg(long, value_name = "ID")]
-    id2: u64,
+of_association! {
+    "The association type";
+    pub struct AssocAdd {
+        /// Its time, by convention in milliseconds since 1970 [default: now]
+        #[arg(long, value_name = "TIME")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        time: Option<u64>,
+        /// Its fields: a JSON object
+        #[arg(long, value_name = "JSON", value_parser = fields)]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        data: Option<Fields>,
+    }
 }
 
-#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AssocChangeType {
-    /// The object that the association leaves
-    #[arg(long, value_name = "ID")]
-    id1: u64,
-    /// The association type that it has
-    #[arg(long = "type", value_name = "TYPE")]
-    #[serde(rename = "type")]
-    kind: String,
-    /// The object that it leads to
-    #[arg(long, value_name = "ID")]
-    id2: u64,
-    /// The association type that it is to have
-    #[arg(long, value_name = "TYPE")]
-    new_type: String,
+of_association! {
+    "The association type";
+    pub struct AssocDelete {}
+}
+
+of_association! {
+    "The association type that it has";
+    pub struct AssocChangeType {
+        /// The association type that it is to have
+        #[arg(long, value_name = "TYPE")]
+        new_type: String,
+    }
 }
 
 /// The fields of an object or association, from an argument.
@@ -302,48 +298,13 @@ impl WriteLine {
     }
 }
 
-/// Writes as subcommands of a command, each with the options of any write.
-#[derive(Clone, Debug, PartialEq)]
-pub struct WriteCommand<W> {
-    /// The write.
-    pub line: WriteLine,
-    writes: PhantomData<W>,
-}
+/// Writes as subcommands, each with the options of any write.
+pub type WriteCommand<W> = CommandLine<W, WriteLine>;
 
-impl<W: Subcommand + Into<WriteOperation>> Subcommand for WriteCommand<W> {
-    fn augment_subcommands(command: Command) -> Command {
-        let writes = W::augment_subcommands(Command::new("writes"));
-        let names = writes.get_subcommands().map(|write| write.get_name().to_owned());
-        names.fold(W::augment_subcommands(command), |command, name| {
-            command.mut_subcommand(name, |write| {
-                let about = write.get_about().cloned().unwrap_or_default();
-                WriteOptions::augment_args(write).about(about).long_about(None)
-            })
-        })
-    }
+impl<W: Into<WriteOperation>> FromCommand<W> for WriteLine {
+    type Options = WriteOptions;
 
-    fn augment_subcommands_for_update(command: Command) -> Command {
-        Self::augment_subcommands(command)
-    }
-
-    fn has_subcommand(name: &str) -> bool {
-        W::has_subcommand(name)
-    }
-}
-
-impl<W: Subcommand + Into<WriteOperation>> FromArgMatches for WriteCommand<W> {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
-        let (_, own) = matches.subcommand().ok_or_else(missing)?;
-        let line = WriteLine {
-            operation: W::from_arg_matches(matches)?.into(),
-            options: WriteOptions::from_arg_matches(own)?,
-        };
-        Ok(Self { line, writes: PhantomData })
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
+    fn from_command(write: W, options: WriteOptions) -> Self {
+        Self { operation: write.into(), options }
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     table,
 };
 use clap::Subcommand;
-use kith_lines::{AssocOperation, CommandLine, GraphLine, ObjectOperation};
+use kith_lines::{AssocOperation, GraphLine, ObjectOperation, ReadCommand};
 
 /// The queries that have plans.
 #[derive(Debug, Subcommand)]
@@ -18,10 +18,10 @@ pub enum ExplainCommand {
     Graph(Box<GraphLine>),
     /// Explain a read of objects of a live graph
     #[command(subcommand)]
-    Object(CommandLine<ObjectOperation>),
+    Object(ReadCommand<ObjectOperation>),
     /// Explain a read of associations of a live graph
     #[command(subcommand)]
-    Assoc(CommandLine<AssocOperation>),
+    Assoc(ReadCommand<AssocOperation>),
 }
 
 impl ExplainCommand {

@@ -8,7 +8,7 @@ use crate::{
 };
 use clap::Subcommand;
 use kith_client::Service;
-use kith_lines::{CommandLine, Operations, WriteCommand, WriteLine, WriteOperation};
+use kith_lines::{Operations, ReadCommand, WriteCommand, WriteLine, WriteOperation};
 use kith_live::Ticket;
 use serde::Serialize;
 
@@ -73,7 +73,7 @@ impl WriteReply {
 #[derive(Debug, Subcommand)]
 pub enum LiveCommand<R: Operations, W: Subcommand + Into<WriteOperation>> {
     #[command(flatten)]
-    Read(CommandLine<R>),
+    Read(ReadCommand<R>),
     #[command(flatten)]
     Write(WriteCommand<W>),
 }

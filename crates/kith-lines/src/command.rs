@@ -1,0 +1,61 @@
+//! Operations as subcommands of a command: the options that all of them have are added to the flags of each.
+
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use std::marker::PhantomData;
+
+/// A line that is an operation of `O` with options.
+pub trait FromCommand<O> {
+    /// The options that every operation has.
+    type Options: Args;
+
+    /// Adds the options to the flags of an operation.
+    fn add_options(operation: Command) -> Command {
+        Self::Options::augment_args(operation)
+    }
+
+    /// The line of an operation and its options.
+    fn from_command(operation: O, options: Self::Options) -> Self;
+}
+
+/// The operations `O` as subcommands of a command, each with the options of a line `L`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommandLine<O, L> {
+    /// What was asked for.
+    pub line: L,
+    operations: PhantomData<O>,
+}
+
+impl<O: Subcommand, L: FromCommand<O>> Subcommand for CommandLine<O, L> {
+    fn augment_subcommands(command: Command) -> Command {
+        let operations = O::augment_subcommands(Command::new("operations"));
+        let names = operations.get_subcommands().map(|operation| operation.get_name().to_owned());
+        names.fold(O::augment_subcommands(command), |command, name| {
+            command.mut_subcommand(name, |operation| {
+                let about = operation.get_about().cloned().unwrap_or_default();
+                L::add_options(operation).about(about).long_about(None)
+            })
+        })
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        O::has_subcommand(name)
+    }
+}
+
+impl<O: Subcommand, L: FromCommand<O>> FromArgMatches for CommandLine<O, L> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
+        let (_, own) = matches.subcommand().ok_or_else(missing)?;
+        let line = L::from_command(O::from_arg_matches(matches)?, L::Options::from_arg_matches(own)?);
+        Ok(Self { line, operations: PhantomData })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
