@@ -14,7 +14,7 @@ use crate::{
     output::{self, Format},
     read::{self, GetFlags, MultiGetFlags},
     run, schema,
-    serve::{DatabaseArgs, DevArgs, NodeArgs, RouterArgs},
+    serve::{DatabaseArgs, DevArgs, NodeArgs, RouterArgs, Serving},
     sim, store,
 };
 use anyhow::Context;

@@ -1,7 +1,16 @@
 //! `kith database`: a process that keeps the rows of live graphs.
 
-use super::{Ending, begin, config::ConfigFile, own::Own, process::ProcessArgs, start_failure};
-use crate::{cli::block_on_threads, connect::SecurityFlags, failure::Exit};
+use super::{
+    Ending,
+    config::ConfigFile,
+    own::Own,
+    process::{ProcessArgs, Serving},
+    start_failure,
+};
+use crate::{
+    connect::SecurityFlags,
+    failure::{Exit, Failure},
+};
 use clap::Args;
 use kith_database_server::{DatabaseOptions, DatabaseServer};
 
@@ -16,16 +25,13 @@ pub struct DatabaseArgs {
     process: ProcessArgs,
 }
 
-impl DatabaseArgs {
-    /// Serves until told to end.
-    ///
-    /// # Errors
-    /// If it cannot start.
-    pub fn run(self, security: SecurityFlags) -> anyhow::Result<Exit> {
-        begin("info");
-        let file = ConfigFile::read(self.process.config.as_deref())?;
-        let own = file.database(self.id)?;
-        block_on_threads(self.process.threads.or(own.threads), self.serve(security, file, own))
+impl Serving for DatabaseArgs {
+    fn process(&self) -> &ProcessArgs {
+        &self.process
+    }
+
+    fn own(&self, file: &ConfigFile) -> Result<Own, Failure> {
+        file.database(self.id)
     }
 
     async fn serve(self, security: SecurityFlags, file: ConfigFile, own: Own) -> anyhow::Result<Exit> {

@@ -14,7 +14,7 @@ pub use amounts::{FetchRate, PlacementFlag, fetch_rate};
 pub use create::{CreateFlags, CreateReply};
 pub use database::DatabaseArgs;
 pub use dev::DevArgs;
-pub use process::{NodeArgs, RouterArgs};
+pub use process::{NodeArgs, RouterArgs, Serving};
 
 use crate::failure::Failure;
 use amounts::{

@@ -34,7 +34,7 @@ const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr
 
 /// What every serving process needs. Each flag but `--config` is a key of its file too.
 #[derive(Args, Debug)]
-pub(super) struct ProcessArgs {
+pub struct ProcessArgs {
     /// Configuration file of the cluster's machines (TOML); docs/operating/machines.md lists its keys. Flags override
     /// it
     #[arg(long, value_name = "FILE")]
@@ -216,6 +216,35 @@ impl ProcessArgs {
     }
 }
 
+/// A role that a process of its own plays.
+pub trait Serving: Sized {
+    /// The flags that all roles have.
+    fn process(&self) -> &ProcessArgs;
+
+    /// What the file of the cluster's machines says about this process.
+    ///
+    /// # Errors
+    /// If the file does not name it, or names several that it may be.
+    fn own(&self, file: &ConfigFile) -> Result<Own, Failure>;
+
+    /// Starts, and serves until told to end.
+    ///
+    /// # Errors
+    /// If it cannot start.
+    async fn serve(self, security: SecurityFlags, file: ConfigFile, own: Own) -> anyhow::Result<Exit>;
+
+    /// Serves until told to end.
+    ///
+    /// # Errors
+    /// If it cannot start.
+    fn run(self, security: SecurityFlags) -> anyhow::Result<Exit> {
+        begin("info");
+        let file = ConfigFile::read(self.process().config.as_deref())?;
+        let own = self.own(&file)?;
+        block_on_threads(self.process().threads.or(own.threads), self.serve(security, file, own))
+    }
+}
+
 /// The address is what others are told.
 fn check_address(name: &str, addr: SocketAddr) -> Result<(), Failure> {
     if !addr.ip().is_unspecified() {
@@ -225,16 +254,13 @@ fn check_address(name: &str, addr: SocketAddr) -> Result<(), Failure> {
     Err(Failure::usage(message, "give an address of this machine"))
 }
 
-impl NodeArgs {
-    /// Serves until told to end.
-    ///
-    /// # Errors
-    /// If it cannot start.
-    pub fn run(self, security: SecurityFlags) -> anyhow::Result<Exit> {
-        begin("info");
-        let file = ConfigFile::read(self.process.config.as_deref())?;
-        let own = file.node(self.node)?;
-        block_on_threads(self.process.threads.or(own.threads), self.serve(security, file, own))
+impl Serving for NodeArgs {
+    fn process(&self) -> &ProcessArgs {
+        &self.process
+    }
+
+    fn own(&self, file: &ConfigFile) -> Result<Own, Failure> {
+        file.node(self.node)
     }
 
     async fn serve(self, security: SecurityFlags, file: ConfigFile, own: Own) -> anyhow::Result<Exit> {
@@ -274,16 +300,13 @@ impl NodeArgs {
     }
 }
 
-impl RouterArgs {
-    /// Serves until told to end.
-    ///
-    /// # Errors
-    /// If it cannot start.
-    pub fn run(self, security: SecurityFlags) -> anyhow::Result<Exit> {
-        begin("info");
-        let file = ConfigFile::read(self.process.config.as_deref())?;
-        let own = file.router(self.id)?;
-        block_on_threads(self.process.threads.or(own.threads), self.serve(security, file, own))
+impl Serving for RouterArgs {
+    fn process(&self) -> &ProcessArgs {
+        &self.process
+    }
+
+    fn own(&self, file: &ConfigFile) -> Result<Own, Failure> {
+        file.router(self.id)
     }
 
     async fn serve(self, security: SecurityFlags, file: ConfigFile, own: Own) -> anyhow::Result<Exit> {
