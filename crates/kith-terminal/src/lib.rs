@@ -9,5 +9,6 @@ pub mod keys;
 pub mod names;
 pub mod output;
 pub mod progress;
+pub mod reply;
 pub mod table;
 mod units;

@@ -31,3 +31,6 @@ pub async fn answer(service: &dyn Service, question: &GraphLine) -> anyhow::Resu
     let answered = service.query(&question.options.graph, &query, &options).await?;
     Ok(Answer::new(question, answered)?)
 }
+
+#[cfg(test)]
+mod tests;

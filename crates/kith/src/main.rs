@@ -7,6 +7,8 @@ mod cluster;
 mod compute;
 mod explain;
 mod export;
+#[cfg(test)]
+mod fake;
 mod flag_error;
 #[cfg(test)]
 mod golden;
@@ -17,7 +19,6 @@ mod order;
 mod out;
 mod publish;
 mod read;
-mod reply;
 mod run;
 mod schema;
 mod serve;
@@ -31,7 +32,7 @@ mod write;
 
 use clap::Parser;
 use failure::{ErrorReport, Exit};
-use kith_terminal::{confirm, connect, failure, names, output};
+use kith_terminal::{confirm, connect, failure, names, output, reply};
 use std::process::ExitCode;
 
 /// Many threads allocate many small lists: the system's allocator spends more on that.

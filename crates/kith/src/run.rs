@@ -223,7 +223,7 @@ async fn try_line(service: &dyn Service, shapes: &Shapes, line: Line) -> anyhow:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reply::fake::Fake;
+    use crate::fake::Fake;
 
     /// What `kith run` writes for `input`.
     fn run_over(input: &[u8], concurrency: usize) -> (String, Exit) {

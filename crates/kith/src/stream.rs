@@ -129,7 +129,7 @@ async fn schema_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reply::fake::Fake;
+    use crate::fake::Fake;
     use kith_lines::{ReadOptions, StoreKeys};
 
     async fn written(keys: &[&str], partial: bool) -> (Vec<Value>, Option<Exit>) {

@@ -4,9 +4,9 @@ use super::{answer, plan};
 use crate::{
     ask,
     cli::{Cli, Command},
+    fake::{self, Fake},
     golden,
     graph::GraphCommand,
-    reply::fake::{self, Fake},
 };
 use clap::Parser;
 use futures::FutureExt;

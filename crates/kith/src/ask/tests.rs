@@ -1,9 +1,9 @@
 //! Golden: request lines, what is asked of the service for them, and the lines that answer.
 
-use super::fake::Fake;
 use crate::{
     ask,
     failure::{ErrorReport, Failure},
+    fake::Fake,
     golden, output,
     read::Shapes,
 };
