@@ -48,7 +48,7 @@ pub use mysql::{MysqlDatabase, MysqlOptions, MysqlTarget, PasswordSource, Target
 pub use process::{DatabaseService, GraphFiles, Locate, RemoteDatabase, RemoteOptions, RemoteTarget};
 pub use retention::Retention;
 pub use sqlite::{SqliteDatabase, SqliteOptions};
-pub use storage::{PASSWORD_VARIABLE, Reach, Storage, StorageError};
+pub use storage::{Opened, PASSWORD_VARIABLE, Reach, Storage, StorageError};
 
 use futures::future::BoxFuture;
 use kith_live::{Association, AssociationKey, Batch, Change, ListKey, Object, RowQuery, RowsAt};
@@ -141,6 +141,9 @@ pub struct Trimmed {
 /// What a call of a [`Database`] returns: a future of its outcome.
 pub type Reply<'a, T, E = DatabaseError> = BoxFuture<'a, Result<T, E>>;
 
+/// What reading the log of a partition returns.
+pub type LogReply<'a> = Reply<'a, LogPart, LogError>;
+
 /// The database of one live graph. Implementations are held to `tests/contract.rs`.
 ///
 /// Callers may assume: a transaction takes effect as a whole or not at all, and is durable once it is acknowledged; reads
@@ -177,12 +180,7 @@ pub trait Database: Send + Sync + 'static {
 
     /// The changes after `after`, which is a place that the caller has reached: at most about `bytes_max` of them, but at
     /// least one if there is any.
-    fn changes(
-        &self,
-        partition: PartitionId,
-        after: LogPoint,
-        bytes_max: usize,
-    ) -> Reply<'_, LogPart, LogError>;
+    fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogReply<'_>;
 
     /// At most `limit` objects with ids above `after`. Each page is a snapshot of its own.
     fn scan_objects(&self, partition: PartitionId, after: Option<u64>, limit: u32) -> Reply<'_, ObjectPage>;

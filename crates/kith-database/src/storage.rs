@@ -87,17 +87,15 @@ impl fmt::Display for Storage {
     }
 }
 
+/// The database of a graph that was created or opened.
+pub type Opened = Result<Arc<dyn Database>, DatabaseError>;
+
 impl Storage {
     /// Creates the database of the graph `name`. Does nothing if it is there.
     ///
     /// # Errors
     /// [`DatabaseError::OtherGraph`] and the like if there is another graph at this place.
-    pub async fn create(
-        &self,
-        name: &str,
-        identity: GraphIdentity,
-        reach: &Reach,
-    ) -> Result<Arc<dyn Database>, DatabaseError> {
+    pub async fn create(&self, name: &str, identity: GraphIdentity, reach: &Reach) -> Opened {
         Ok(match self {
             Storage::Process(database) => {
                 Arc::new(RemoteDatabase::create(reach.process(*database, name), identity).await?)
@@ -114,12 +112,7 @@ impl Storage {
     /// # Errors
     /// [`DatabaseError::NoGraph`] if it has not been created; [`DatabaseError::OtherGraph`] and the like if there is another
     /// graph at this place.
-    pub async fn open(
-        &self,
-        name: &str,
-        identity: GraphIdentity,
-        reach: &Reach,
-    ) -> Result<Arc<dyn Database>, DatabaseError> {
+    pub async fn open(&self, name: &str, identity: GraphIdentity, reach: &Reach) -> Opened {
         Ok(match self {
             Storage::Process(database) => {
                 Arc::new(RemoteDatabase::open(reach.process(*database, name), identity).await?)

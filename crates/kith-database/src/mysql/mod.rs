@@ -15,8 +15,8 @@ pub use target::{MysqlTarget, PasswordSource, TargetError};
 
 use self::connections::{Connections, PacketError};
 use crate::{
-    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogError, LogPart,
-    ObjectPage, Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms, rows,
+    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogReply, ObjectPage,
+    Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms, rows,
 };
 use futures::future::BoxFuture;
 use kith_live::{AssociationKey, Batch, RowQuery, RowsAt};
@@ -52,6 +52,8 @@ impl Default for MysqlOptions {
 
 /// The database of a graph on a server. The graph has the database to itself.
 pub struct MysqlDatabase {
+    /// Where it is, as errors name it.
+    place: String,
     identity: GraphIdentity,
     writers: Connections,
     readers: Connections,
@@ -67,16 +69,15 @@ impl MysqlDatabase {
         identity: GraphIdentity,
         options: MysqlOptions,
     ) -> Result<Self, DatabaseError> {
-        let place = target.place();
         let database = Self::new(target, identity, options);
-        match database.version(&place).await {
+        match database.version().await {
             Err(DatabaseError::NoGraph { .. }) => {
                 database.migrate(0).await?;
                 let mut statements = sql::put_partitions(identity);
                 // The row of `meta` is last: without it, there is no graph.
                 statements.push(sql::put_meta(identity));
                 database.write(&statements).await?;
-                database.version(&place).await?;
+                database.version().await?;
             }
             Err(error) => return Err(error),
             Ok(version) => database.migrate(version).await?,
@@ -93,9 +94,8 @@ impl MysqlDatabase {
         identity: GraphIdentity,
         options: MysqlOptions,
     ) -> Result<Self, DatabaseError> {
-        let place = target.place();
         let database = Self::new(target, identity, options);
-        let version = database.version(&place).await?;
+        let version = database.version().await?;
         database.migrate(version).await?;
         Ok(database)
     }
@@ -110,9 +110,8 @@ impl MysqlDatabase {
         identity: GraphIdentity,
         options: MysqlOptions,
     ) -> Result<(), DatabaseError> {
-        let place = target.place();
         let database = Self::new(target, identity, options);
-        let removed = match database.version(&place).await {
+        let removed = match database.version().await {
             Err(DatabaseError::NoGraph { .. }) => Ok(()),
             Err(error) => Err(error),
             Ok(_) => database.write(&sql::drop_tables()).await,
@@ -124,6 +123,7 @@ impl MysqlDatabase {
     fn new(target: MysqlTarget, identity: GraphIdentity, options: MysqlOptions) -> Self {
         let pool = |most, isolation| Connections::new(target.clone(), options.clone(), most, isolation);
         Self {
+            place: target.place(),
             identity,
             writers: pool(options.writers_max, "READ COMMITTED"),
             readers: pool(options.readers_max, "REPEATABLE READ"),
@@ -131,8 +131,8 @@ impl MysqlDatabase {
     }
 
     /// The version of the tables, if they hold the graph that is expected.
-    async fn version(&self, place: &str) -> Result<u32, DatabaseError> {
-        let no_graph = || DatabaseError::NoGraph { place: place.to_owned() };
+    async fn version(&self) -> Result<u32, DatabaseError> {
+        let no_graph = || DatabaseError::NoGraph { place: self.place.clone() };
         let (lease, returned) = match self.writers.begin(&[sql::META.to_owned()]).await {
             Err(PacketError::Failed(error)) if failure::is_no_table(&error) => return Err(no_graph()),
             other => other?,
@@ -200,12 +200,7 @@ impl Database for MysqlDatabase {
         })
     }
 
-    fn changes(
-        &self,
-        partition: PartitionId,
-        after: LogPoint,
-        bytes_max: usize,
-    ) -> Reply<'_, LogPart, LogError> {
+    fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogReply<'_> {
         Box::pin(async move {
             self.identity.check_partition(partition)?;
             snapshot::changes(&self.readers, partition, after, bytes_max).await

@@ -26,6 +26,9 @@ pub struct GraphFiles {
     closed: Mutex<bool>,
 }
 
+/// The database of a graph that is open.
+type OpenedFile = Result<Arc<SqliteDatabase>, DatabaseError>;
+
 impl GraphFiles {
     /// The graphs in `folder`, which must exist. Finishes removals that were interrupted. Blocks.
     ///
@@ -55,11 +58,7 @@ impl GraphFiles {
     }
 
     /// The database of a graph.
-    pub(super) async fn get(
-        &self,
-        name: &str,
-        identity: GraphIdentity,
-    ) -> Result<Arc<SqliteDatabase>, DatabaseError> {
+    pub(super) async fn get(&self, name: &str, identity: GraphIdentity) -> OpenedFile {
         if let Some(known) = self.known(name, identity)? {
             return Ok(known);
         }
@@ -107,11 +106,7 @@ impl GraphFiles {
     }
 
     /// A graph, which is opened if it is not. To be called while [`GraphFiles::closed`] is held.
-    async fn opened(
-        &self,
-        name: &str,
-        identity: GraphIdentity,
-    ) -> Result<Arc<SqliteDatabase>, DatabaseError> {
+    async fn opened(&self, name: &str, identity: GraphIdentity) -> OpenedFile {
         if let Some(known) = self.known(name, identity)? {
             return Ok(known);
         }

@@ -5,8 +5,8 @@ use super::{
     fault::{place, point},
 };
 use crate::{
-    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogEntry, LogError,
-    LogPart, ObjectPage, Reply, Trim, Trimmed,
+    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogEntry, LogPart,
+    LogReply, ObjectPage, Reply, Trim, Trimmed,
 };
 use futures::future::BoxFuture;
 use kith_live::{
@@ -120,12 +120,7 @@ impl Database for RemoteDatabase {
         })
     }
 
-    fn changes(
-        &self,
-        partition: PartitionId,
-        after: LogPoint,
-        bytes_max: usize,
-    ) -> Reply<'_, LogPart, LogError> {
+    fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogReply<'_> {
         Box::pin(async move {
             let request = v1::DatabaseChangesRequest {
                 graph: self.caller.graph(),

@@ -13,8 +13,8 @@ use self::{
     writer::Writer,
 };
 use crate::{
-    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogError, LogPart,
-    ObjectPage, Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms,
+    AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogReply, ObjectPage,
+    Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms,
 };
 use futures::future::BoxFuture;
 use kith_live::{AssociationKey, Batch, RowQuery, RowsAt};
@@ -211,12 +211,7 @@ impl Database for SqliteDatabase {
         })
     }
 
-    fn changes(
-        &self,
-        partition: PartitionId,
-        after: LogPoint,
-        bytes_max: usize,
-    ) -> Reply<'_, LogPart, LogError> {
+    fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogReply<'_> {
         Box::pin(async move {
             self.identity.check_partition(partition)?;
             self.readers.run(move |reader| Ok(reader.changes(partition, after, bytes_max))).await?
