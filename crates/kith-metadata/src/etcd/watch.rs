@@ -60,8 +60,7 @@ impl Watching {
                 }
                 Err(error) => {
                     tracing::debug!(%error, "a watch waits for etcd");
-                    self.open = None;
-                    tokio::time::sleep(RETRY).await;
+                    self.give_up().await;
                 }
             }
         }
@@ -95,6 +94,12 @@ impl Watching {
         Ok(WatchClient::new(line.channel.clone()).watch(request).await?.into_inner())
     }
 
+    /// Closes the watch, and waits before the next attempt.
+    async fn give_up(&mut self) {
+        self.open = None;
+        tokio::time::sleep(RETRY).await;
+    }
+
     /// Returns once there is a reason to read: an event, or the end of the watch.
     async fn changed(&mut self) {
         while let Some(stream) = &mut self.open {
@@ -110,8 +115,7 @@ impl Watching {
                 Ok(Some(response)) if response.events.is_empty() => {}
                 Ok(Some(_)) => return,
                 Ok(None) | Err(_) => {
-                    self.open = None;
-                    tokio::time::sleep(RETRY).await;
+                    self.give_up().await;
                 }
             }
         }
