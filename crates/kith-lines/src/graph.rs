@@ -1,13 +1,13 @@
 //! An operation of graphs with its options. As arguments of a command: [`ReadCommand`].
 
 use crate::{
-    Operation, Shape,
+    Operation, Operations, Shape,
     command::{CommandLine, FromCommand},
     error::LineError,
     live::check_tickets,
     options::{After, GraphOptions, ReadOptions},
 };
-use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use clap::{Args, Command};
 use kith_api::QueryOptions;
 use kith_live::{Select, Start};
 use kith_ops::{GraphQuery, Operand};
@@ -106,16 +106,6 @@ impl GraphLine {
     }
 }
 
-/// Operations of graphs that are the subcommands of one command.
-pub trait Operations: Subcommand + Into<Operation> {
-    /// Whether they follow edges, so that options say which edge type, and in which direction.
-    const FOLLOWS_EDGES: bool;
-}
-
-impl Operations for Operation {
-    const FOLLOWS_EDGES: bool = true;
-}
-
 /// Operations of graphs as subcommands, each with the options of any query of a graph.
 pub type ReadCommand<O> = CommandLine<O, GraphLine>;
 
@@ -144,30 +134,5 @@ impl<O: Operations> FromCommand<O> for GraphLine {
 
     fn from_command(operation: O, QueryFlags { options, read }: QueryFlags) -> Self {
         Self { operation: operation.into(), options, read }
-    }
-}
-
-impl Subcommand for GraphLine {
-    fn augment_subcommands(command: Command) -> Command {
-        ReadCommand::<Operation>::augment_subcommands(command)
-    }
-
-    fn augment_subcommands_for_update(command: Command) -> Command {
-        Self::augment_subcommands(command)
-    }
-
-    fn has_subcommand(name: &str) -> bool {
-        Operation::has_subcommand(name)
-    }
-}
-
-impl FromArgMatches for GraphLine {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(ReadCommand::<Operation>::from_arg_matches(matches)?.line)
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
     }
 }

@@ -31,11 +31,11 @@ pub use compute::{
     VectorFields, predicate_of, single_precision,
 };
 pub use error::{LineError, near_miss};
-pub use graph::{GraphLine, Operations, QueryFlags, ReadCommand};
+pub use graph::{GraphLine, QueryFlags, ReadCommand};
 pub use line::{Line, parse};
 pub use live::{AssocOperation, ObjectOperation};
 pub use mutation::{AssocWrite, ObjectWrite, WriteCommand, WriteLine, WriteOperation, WriteOptions};
-pub use operation::{Operation, Shape};
+pub use operation::{Operation, Operations, Shape};
 pub use options::{GraphOptions, ReadOptions};
 pub use store::{BatchFields, KeyEncoding, StoreKeys, StoreLine};
 pub use write::{request_json, summary_json};

@@ -1,7 +1,7 @@
 //! Reads of live graphs: their fields, the tickets that any query of a graph may carry, and the commands `kith object` and
 //! `kith assoc`.
 
-use crate::{Operation, error::LineError, graph::Operations};
+use crate::{Operation, Operations, error::LineError};
 use clap::{Args, Subcommand};
 use kith_live::{AssociationRead, Select, Start, Ticket};
 use kith_ops::Operand;

@@ -245,6 +245,16 @@ pub enum Shape {
     Plain,
 }
 
+/// Operations of graphs that are the subcommands of one command.
+pub trait Operations: Subcommand + Into<Operation> {
+    /// Whether they follow edges, so that options say which edge type, and in which direction.
+    const FOLLOWS_EDGES: bool;
+}
+
+impl Operations for Operation {
+    const FOLLOWS_EDGES: bool = true;
+}
+
 impl Operation {
     /// Converts an operand to its operation.
     pub fn of(operand: &Operand) -> Self {

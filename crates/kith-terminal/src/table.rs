@@ -1,5 +1,13 @@
 //! Output for people: plain tables without frames, numbers to the right, nothing that a pipe would trip over.
 
+pub mod answer;
+pub mod compute;
+pub mod graphs;
+mod live;
+pub mod plan;
+pub mod stores;
+pub mod values;
+
 pub use crate::units::{bytes, count, date, micros, plural};
 
 use comfy_table::{CellAlignment, ContentArrangement, Table};

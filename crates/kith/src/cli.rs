@@ -275,7 +275,7 @@ mod tests {
         let cli = Cli::try_parse_from(line.split(' ')).unwrap();
         assert_eq!(cli.global.target.routers, ["a:1", "b:2"]);
         let Command::Graph(GraphCommand::Ask(question)) = cli.command else { panic!("an operation") };
-        assert!(question.read.partial && question.options.graph == "v");
+        assert!(question.line.read.partial && question.line.options.graph == "v");
     }
 
     #[test]

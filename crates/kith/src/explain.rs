@@ -8,14 +8,14 @@ use crate::{
     table,
 };
 use clap::Subcommand;
-use kith_lines::{AssocOperation, GraphLine, ObjectOperation, ReadCommand};
+use kith_lines::{AssocOperation, GraphLine, ObjectOperation, Operation, ReadCommand};
 
 /// The queries that have plans.
 #[derive(Debug, Subcommand)]
 pub enum ExplainCommand {
     /// Explain a query of a graph.
     #[command(flatten)]
-    Graph(Box<GraphLine>),
+    Graph(Box<ReadCommand<Operation>>),
     /// Explain a read of objects of a live graph
     #[command(subcommand)]
     Object(ReadCommand<ObjectOperation>),
@@ -28,7 +28,7 @@ impl ExplainCommand {
     /// The query.
     pub fn line(&self) -> &GraphLine {
         match self {
-            ExplainCommand::Graph(line) => line,
+            ExplainCommand::Graph(question) => &question.line,
             ExplainCommand::Object(question) => &question.line,
             ExplainCommand::Assoc(question) => &question.line,
         }

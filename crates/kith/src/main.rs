@@ -16,13 +16,11 @@ mod graph;
 mod import;
 mod load;
 mod order;
-mod out;
 mod publish;
 mod read;
 mod run;
 mod schema;
 mod serve;
-mod signals;
 mod sim;
 mod store;
 mod stream;
@@ -32,7 +30,7 @@ mod write;
 
 use clap::Parser;
 use failure::{ErrorReport, Exit};
-use kith_terminal::{confirm, connect, failure, names, output, reply};
+use kith_terminal::{confirm, connect, failure, names, out, output, reply, signals};
 use std::process::ExitCode;
 
 /// Many threads allocate many small lists: the system's allocator spends more on that.

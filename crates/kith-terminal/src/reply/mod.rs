@@ -6,8 +6,10 @@ mod batch;
 mod checksum;
 mod compute;
 mod edges;
+pub mod graphs;
 mod live;
 mod profile;
+pub mod stores;
 mod stream;
 
 pub use batch::{BatchReply, Footer, FooterLine, Json, KeyReply, Values, key_name, reason};

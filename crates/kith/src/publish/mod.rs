@@ -8,7 +8,7 @@ mod meter;
 pub use dropped::Dropped;
 pub use meter::{Meter, metered};
 
-use crate::{failure::Failure, store::reply::FollowedReply};
+use crate::{failure::Failure, reply::stores::FollowedReply};
 use interrupt::{Beside, Publication};
 use kith_build::{LockedStore, ObjectStore, Work};
 use kith_client::{QueryError, RouterClient};

@@ -5,7 +5,6 @@ pub mod build;
 mod create;
 mod look;
 mod push;
-pub mod reply;
 mod versions;
 
 pub use build::{BuildReply, ChangesReply, DiscardReply, PartitionReply};
@@ -16,7 +15,6 @@ pub use look::{
     verify::{ComponentReply, VerifyReply},
 };
 pub use push::{CancelReply, PushReply};
-use reply::{FollowedReply, StoreReply};
 
 use crate::{
     confirm::{confirm_drop, print_dropped},
@@ -24,6 +22,7 @@ use crate::{
     failure::{Exit, Failure},
     names::store_name,
     output::{self, Format},
+    reply::stores::{FollowedReply, StoreReply, history},
     table::stores,
     who::who,
 };
@@ -118,7 +117,7 @@ pub async fn run(target: &TargetFlags, format: Format, command: StoreCommand) ->
             describe(&connect::router(target).await?, format, &store).await?;
         }
         StoreCommand::History { store } => {
-            let history = reply::history(&described(&connect::router(target).await?, &store).await?);
+            let history = history(&described(&connect::router(target).await?, &store).await?);
             output::print(format, &history, |history| stores::history(history))?;
         }
         StoreCommand::Drop { store, yes } => {

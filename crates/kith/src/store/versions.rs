@@ -1,13 +1,11 @@
 //! The versions of a store: which are kept, and which of them is served.
 
-use super::{
-    one,
-    reply::{self, StoreReply, SwapReply},
-};
+use super::one;
 use crate::{
     connect::{self, TargetFlags},
     names::store_name,
     output::{self, Format},
+    reply::stores::{self as reply, StoreReply, SwapReply},
     table::stores,
 };
 use clap::Subcommand;

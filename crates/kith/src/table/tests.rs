@@ -16,8 +16,8 @@ fn outcome(line: &str) -> String {
     match Cli::try_parse_from(line.split(' ')).unwrap().command {
         Command::Graph(GraphCommand::Ask(question)) => {
             let answered =
-                ask::answer(&Fake, &question).now_or_never().expect("the fake never waits").unwrap();
-            answer::render(&question, &answered)
+                ask::answer(&Fake, &question.line).now_or_never().expect("the fake never waits").unwrap();
+            answer::render(&question.line, &answered)
         }
         Command::Explain(_) => {
             let notes = vec!["the network cache was not asked".to_owned()];

@@ -1,7 +1,7 @@
 //! Graphs and their components for people.
 
 use super::{Side, bytes, count, table};
-use crate::graph::reply::{ComponentReply, GraphReply, LiveReply, LoadedReply, TypeReply};
+use crate::reply::graphs::{ComponentReply, GraphReply, LiveReply, LoadedReply, TypeReply};
 
 /// One line per graph.
 pub fn list(graphs: &[GraphReply]) -> String {

@@ -1,28 +1,26 @@
 //! `kith graph list|describe|drop`: which graphs there are.
 
-pub mod reply;
-
 use crate::{
     confirm::{confirm_drop, print_dropped},
     connect::{self, TargetFlags},
     failure::{Exit, Failure},
     output::{self, Format},
+    reply::graphs::GraphReply,
     table::graphs,
     who::who,
 };
 use anyhow::Context;
 use clap::Subcommand;
 use kith_client::{QueryError, RouterClient};
-use kith_lines::GraphLine;
+use kith_lines::{Operation, ReadCommand};
 use kith_wire::v1::{self, schema_command::Command as Schema, store_request::Command};
-use reply::GraphReply;
 use serde::Serialize;
 
 #[derive(Debug, Subcommand)]
 pub enum GraphCommand {
     /// Ask a graph.
     #[command(flatten)]
-    Ask(Box<GraphLine>),
+    Ask(Box<ReadCommand<Operation>>),
     /// List the graphs
     List,
     /// Show a loaded graph's edge types and entity kinds, or a live graph's types and storage
@@ -55,7 +53,7 @@ struct ListReply {
 /// If the cluster does not answer or there is no such graph.
 pub async fn run(target: &TargetFlags, format: Format, command: GraphCommand) -> anyhow::Result<Exit> {
     match command {
-        GraphCommand::Ask(question) => crate::ask::ask(target, format, &question).await,
+        GraphCommand::Ask(question) => crate::ask::ask(target, format, &question.line).await,
         GraphCommand::List => {
             let reply = ListReply { graphs: graphs(&connect::router(target).await?).await? };
             output::print(format, &reply, |reply| graphs::list(&reply.graphs))?;

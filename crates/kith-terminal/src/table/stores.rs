@@ -1,7 +1,7 @@
 //! Stores and their versions for people.
 
 use super::{Side, bytes, count, date, plural, table};
-use crate::store::reply::{FollowedReply, HistoryReply, StoreReply, SwapReply, VersionReply};
+use crate::reply::stores::{FollowedReply, HistoryReply, StoreReply, SwapReply, VersionReply};
 use kith_schema::Schema;
 use kith_wire::documents::{FrozenDocument, HoldsDocument};
 
