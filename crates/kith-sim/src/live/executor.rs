@@ -1,6 +1,6 @@
 //! Tasks in virtual time. They are polled in the order in which they were woken, so a run depends on its seed alone.
 
-use super::world::{Shared, World};
+use super::{Shared, World};
 use kith_types::Timestamp;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

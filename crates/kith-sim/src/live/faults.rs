@@ -1,8 +1,8 @@
 //! What goes wrong, and when. Faults begin two seconds after the start, and all of them have ended at a given time.
 
+use super::Shared;
 use super::network::Weather;
 use super::node;
-use super::world::Shared;
 use kith_types::Timestamp;
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The metadata store: who leads, and which nodes are alive. Everybody watches it, and hears of changes late.
 
-use super::world::{Shared, World};
+use super::{Shared, World};
 use kith_routing::Leaders;
 use kith_types::{NodeId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};

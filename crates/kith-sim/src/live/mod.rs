@@ -31,14 +31,35 @@ mod promise;
 mod report;
 mod router;
 mod truth;
-mod world;
 mod writes;
 
 pub use report::Report;
 
+use crate::Agenda;
 use config::LiveConfig;
+use database::Database;
+use executor::{Happening, Process, Tasks, Wakes};
 use kith_cache::live::Guard;
-use kith_live::Guards;
+use kith_live::{GraphTypes, Guards, Ticket, testing::fixture};
+use kith_routing::{RoutingTable, placement::uniform_table};
+use kith_types::{NodeId, PartitionCount, Timestamp};
+use metadata::{Metadata, Seen};
+use network::Weather;
+use node::{Me, Node};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use truth::Truth;
+
+/// How many routers there are.
+const ROUTERS: usize = 2;
+/// After the last fault, everything is in step again within this time.
+const SETTLES_WITHIN: Duration = Duration::from_secs(10);
+/// How long the last reads and writes may take.
+const LAST_WITHIN: Duration = Duration::from_secs(12);
 
 /// Which rules are kept: by default all of them. Simulations with a rule switched off show what it prevents.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,5 +74,146 @@ pub struct Rules {
 
 /// Runs a cluster for about half a minute of virtual time. Takes some milliseconds.
 pub fn simulate(seed: u64, rules: &Rules) -> Report {
-    world::World::run(LiveConfig::of_seed(seed), rules)
+    World::run(LiveConfig::of_seed(seed), rules)
+}
+
+type Shared = Rc<World>;
+
+/// Everything that a run consists of.
+struct World {
+    config: LiveConfig,
+    rules: Rules,
+    agenda: RefCell<Agenda<Happening>>,
+    tasks: Tasks,
+    wakes: Wakes,
+    random: RefCell<StdRng>,
+    weather: Cell<Weather>,
+    table: RoutingTable,
+    count: PartitionCount,
+    types: Arc<GraphTypes>,
+    database: RefCell<Database>,
+    truth: RefCell<Truth>,
+    metadata: RefCell<Metadata>,
+    nodes: Vec<RefCell<Node>>,
+    /// What each router knows of the leaders.
+    routers: RefCell<Vec<Seen>>,
+    /// A node that is being drained.
+    leaving: Cell<Option<NodeId>>,
+    /// What each client has written.
+    tickets: RefCell<Vec<Ticket>>,
+    /// How many of the last reads and writes have not ended.
+    last_left: Cell<usize>,
+    report: RefCell<Report>,
+}
+
+impl World {
+    fn new(config: LiveConfig, rules: &Rules) -> Self {
+        let count = PartitionCount::new(config.partitions).expect("there are partitions");
+        let table = uniform_table(config.groups, config.nodes_per_group, count, config.seed);
+        let table = table.expect("there are nodes");
+        let types = Arc::new(fixture::types());
+        let mut random = StdRng::seed_from_u64(config.seed ^ 0x6b69_7468_7369_6d00);
+        let nodes = (0..table.nodes().len())
+            .map(|index| Node::new(&config, rules, &table, index, &types, &mut random))
+            .map(RefCell::new);
+        Self {
+            agenda: RefCell::default(),
+            tasks: Tasks::default(),
+            wakes: Wakes::default(),
+            weather: Cell::new(Weather { slow_one_in: config.slow_one_in, ..Weather::default() }),
+            nodes: nodes.collect(),
+            random: RefCell::new(random),
+            count,
+            database: RefCell::new(Database::new(count)),
+            truth: RefCell::new(Truth::new(count, Arc::clone(&types))),
+            metadata: RefCell::default(),
+            routers: RefCell::new(vec![Seen::default(); ROUTERS]),
+            leaving: Cell::default(),
+            tickets: RefCell::new(vec![Ticket::new(types.identity); config.clients]),
+            last_left: Cell::default(),
+            report: RefCell::default(),
+            rules: *rules,
+            table,
+            types,
+            config,
+        }
+    }
+
+    fn run(config: LiveConfig, rules: &Rules) -> Report {
+        let faults_end = Timestamp(config.faults_end);
+        let world = Rc::new(Self::new(config, rules));
+        (0..ROUTERS).for_each(|_| router::start(&world));
+        (0..world.nodes.len()).for_each(|index| node::start(&world, index));
+        (0..world.config.clients).for_each(|number| client::start(&world, number));
+        faults::schedule(&world);
+        world.run_until(faults_end);
+        faults::end(&world);
+        world.run_until(faults_end + SETTLES_WITHIN);
+        world.truth.borrow_mut().check_settled(&world.database.borrow());
+        client::finish(&world);
+        world.run_until(faults_end + SETTLES_WITHIN + LAST_WITHIN);
+        let mut truth = world.truth.borrow_mut();
+        truth.check_told(&world.database.borrow());
+        if world.last_left.get() != 0 {
+            truth.fault(format!("{} of the last reads and writes never end", world.last_left.get()));
+        }
+        let violations = std::mem::take(&mut truth.violations);
+        drop(truth);
+        let refused = world.nodes.iter().map(|node| node.borrow().caches.counters().refused).sum();
+        world.end();
+        let report = std::mem::take(&mut *world.report.borrow_mut());
+        let truth = world.truth.borrow();
+        Report {
+            violations,
+            commits: truth.commits,
+            terms: truth.terms,
+            replaced: truth.replaced_times(),
+            fills_refused: refused,
+            ..report
+        }
+    }
+
+    /// Until when a node is frozen, if it is.
+    fn frozen_until(&self, index: usize) -> Option<Timestamp> {
+        let until = self.nodes[index].borrow().frozen_until;
+        (self.now() < until).then_some(until)
+    }
+
+    /// A message has come to the process that answers for a node now. `work` is done when the process runs; it is dropped if
+    /// the process is down.
+    fn arrive(self: &Shared, index: usize, work: impl FnOnce(&Shared, Me) + 'static) {
+        let (is_up, incarnation) = {
+            let node = self.nodes[index].borrow();
+            (node.is_up, node.incarnation)
+        };
+        if is_up {
+            self.when_it_runs(Me { index, incarnation }, work);
+        }
+    }
+
+    /// Does something in a process as soon as it is not frozen, unless it has ended by then.
+    fn when_it_runs(self: &Shared, me: Me, work: impl FnOnce(&Shared, Me) + 'static) {
+        if !self.is_alive(me) {
+            return;
+        }
+        match self.frozen_until(me.index) {
+            Some(until) => {
+                let delay = until.since(self.now());
+                self.after(delay, move |world| world.when_it_runs(me, work));
+            }
+            None => work(self, me),
+        }
+    }
+
+    /// Whether a process has not ended.
+    fn is_alive(&self, me: Me) -> bool {
+        let node = self.nodes[me.index].borrow();
+        node.is_up && node.incarnation == me.incarnation
+    }
+}
+
+impl Me {
+    fn process(self) -> Process {
+        Process::Node { index: self.index, incarnation: self.incarnation }
+    }
 }

@@ -1,6 +1,6 @@
 //! Messages: how long they take, and whether they arrive.
 
-use super::world::{Shared, World};
+use super::{Shared, World};
 use super::{database::Database, promise::promise, truth::Truth};
 use kith_types::Timestamp;
 use rand::RngExt;

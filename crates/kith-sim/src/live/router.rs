@@ -1,7 +1,7 @@
 //! Routers: each assigns leaders, and knows who leads.
 
+use super::Shared;
 use super::executor::Process;
-use super::world::Shared;
 use kith_types::NodeId;
 use std::collections::BTreeSet;
 use std::time::Duration;

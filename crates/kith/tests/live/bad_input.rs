@@ -90,7 +90,10 @@ fn writes_that_make_no_sense_are_refused_and_write_nothing() {
     // In one group, networks are otherwise fetched from all nodes at once, by who leads to whom.
     let network = json!({"op": "network", "graph": GRAPH, "id": 1, "edge_type": "likes", "return": "size"});
     assert_eq!(talk.must(&network)["degree"], 0);
-    // What is as large as may be is stored.
+    the_largest_object_is_stored(&mut talk);
+}
+
+fn the_largest_object_is_stored(talk: &mut Talk) {
     let largest =
         json!({"op": "object_update", "graph": GRAPH, "id": 1, "data": {"name": "y".repeat((1 << 20) - 64)}});
     talk.must(&largest);

@@ -4,7 +4,7 @@ use super::{Me, Turn};
 use crate::live::database::LogRead;
 use crate::live::network::Fault;
 use crate::live::promise::Giver;
-use crate::live::world::{Shared, World};
+use crate::live::{Shared, World};
 use kith_cache::live::{PartitionCache, Search, Toward};
 use kith_live::Event;
 use kith_types::{LogPoint, PartitionId, Timestamp};

@@ -3,7 +3,7 @@
 use super::{Me, WriteGiver};
 use crate::live::network::Fault;
 use crate::live::promise::{Giver, promise};
-use crate::live::world::{Shared, World};
+use crate::live::{Shared, World};
 use kith_live::{Action, CallerId, CommitResult, Delivery, DeliveryError, Event, SenderId, Write};
 use kith_types::{LogPoint, PartitionId, Position, Term, Timestamp};
 use std::time::Duration;

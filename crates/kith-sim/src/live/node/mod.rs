@@ -7,10 +7,10 @@ mod read;
 pub(super) use follow::ReadError;
 pub(super) use read::Asked;
 
+use super::Shared;
 use super::config::LiveConfig;
 use super::metadata::Seen;
 use super::promise::Giver;
-use super::world::Shared;
 use super::{Rules, executor::TaskId};
 use kith_cache::live::LiveCaches;
 use kith_live::{Answered, DeliveryError, Duties, Event, GraphTypes, Leader, Now, WriteError};
@@ -191,7 +191,7 @@ pub(super) fn restart(world: &Shared, index: usize) {
     start(world, index);
 }
 
-impl super::world::World {
+impl super::World {
     /// A node hears who leads.
     pub(super) fn news_arrive(self: &Shared, index: usize, incarnation: u32, seen: Seen) {
         self.when_it_runs(Me { index, incarnation }, move |world, me| {

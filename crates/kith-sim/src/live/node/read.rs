@@ -3,7 +3,7 @@
 use super::Me;
 use super::follow::ReadError;
 use crate::live::promise::{Giver, promise};
-use crate::live::world::{Shared, World};
+use crate::live::{Shared, World};
 use kith_cache::live::{Answered, Begin, Filled, Query, Reading, Step};
 use kith_cache::{Failure, FlightId, Landing};
 use kith_live::RowQuery;
