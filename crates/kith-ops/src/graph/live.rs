@@ -203,13 +203,14 @@ mod tests {
     }
 
     #[test]
-    fn no_ids_are_answered_without_asking() {
+    fn no_objects_are_answered_without_asking_but_nodes_check_the_type_of_associations() {
         let answer = Objects::new(&[], false).expect("no ids").step(Input::Start);
         assert_eq!(answer, Ok(Step::Done(GraphAnswer::Objects(vec![]))));
         let none = read(Select::Ids { ids: vec![], high: None, low: None });
-        let answer = Associations::new(1, &none).expect("no ids").step(Input::Start);
+        let mut machine = Associations::new(1, &none).expect("no ids");
+        assert_eq!(asked(machine.step(Input::Start)).scope, Scope::Keys(vec![1]));
         let empty = AssociationsAnswer { out: vec![], more: None };
-        assert_eq!(answer, Ok(Step::Done(GraphAnswer::Associations(empty))));
+        assert_eq!(machine.step(list(vec![], false)), Ok(Step::Done(GraphAnswer::Associations(empty))));
     }
 
     #[test]
