@@ -65,6 +65,9 @@ section "keys and values: Kith and MariaDB with MyISAM, built and read"
 section "Redis clients: Kith and a Redis server"
 "$cargo" bench -q -p kith --bench resp
 
+section "the live graph: MariaDB, a get, the same graph loaded; beside reads; a killed leader"
+"$cargo" bench -q -p kith --bench live
+
 rivals() { "$cargo" run -q --release --manifest-path benches/rivals/Cargo.toml --target-dir "$target" --bin "$1"; }
 
 section "the engine alone: Kith and RocksDB's PlainTable"
