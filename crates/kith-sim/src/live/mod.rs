@@ -4,10 +4,10 @@
 //! Everything happens in virtual time, in an order that depends on the seed alone. Clients write and read through routers;
 //! nodes lead and follow; a database and a metadata store hold what a real cluster would hold there. Messages are lost, delayed,
 //! reordered and repeated. Nodes crash, freeze and have clocks that run too fast or too slow. The answers to commits are lost,
-//! the database is down for a while, or is replaced by an older copy of itself. [`Truth`](truth::Truth) sees every transaction
+//! the database is down for a while, or is replaced by an older copy of itself. `Truth` sees every transaction
 //! and every answer, and notes whatever breaks a promise.
 //!
-//! The logic of `kith-node/src/live` that waits for databases and messages is repeated here ([`node`]), because that code is
+//! The logic of `kith-node/src/live` that waits for databases and messages is repeated here (`node`), because that code is
 //! bound to tokio. What it decides is not: it calls [`kith_live::Leader`], [`kith_live::Duties`], [`kith_routing::Leaders`] and
 //! [`kith_cache::live`], as nodes do.
 //!

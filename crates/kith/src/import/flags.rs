@@ -29,7 +29,7 @@ pub struct ImportFlags {
     /// The type of all objects or associations of the file
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: String,
-    /// The columns to read, in the order id1,id2,time[,data] or id[,data]: their names, or their positions from 1
+    /// The columns to read, in the order `id1,id2,time[,data]` or `id[,data]`: their names, or their positions from 1
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub columns: Vec<ColumnRef>,
     /// What separates columns: a character, or tab, comma, semicolon, pipe, space [default: detected]
