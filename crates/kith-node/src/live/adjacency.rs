@@ -14,8 +14,10 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Rows of a page of the database.
-const PAGE_ROWS: u32 = 4_096;
+/// Objects that are read at once: they may have 1 MiB each, and a database process answers with 256 MiB at most.
+const OBJECTS_READ: u32 = 128;
+/// Associations that are read at once: they may have 64 KiB each.
+const ASSOCIATIONS_READ: u32 = 2_048;
 /// How much of a log is read at once.
 const LOG_BYTES_MAX: usize = 4 << 20;
 /// How long to wait before a build that failed begins again, and before the partitions are looked at again.
@@ -43,15 +45,20 @@ pub(super) fn start(graph: &Arc<LiveGraph>, stop: CancellationToken) {
 async fn build_all(graph: Weak<LiveGraph>) {
     loop {
         let Some(graph) = graph.upgrade() else { return };
+        let mut has_warned = false;
         for partition in graph.unbuilt() {
             match graph.build(partition).await {
                 Ok(()) => {}
                 Err(Stopped::BeginAgain) => {
                     tracing::debug!(graph = graph.name, %partition, "the lists of a partition are built from the start");
                 }
+                // While the database is down, all of them fail alike.
+                Err(Stopped::Failed(error)) if has_warned => {
+                    tracing::debug!(graph = graph.name, %partition, %error, "nor can the lists of this partition");
+                }
                 Err(Stopped::Failed(error)) => {
+                    has_warned = true;
                     tracing::warn!(graph = graph.name, %partition, %error, "lists cannot be read from the database yet");
-                    break;
                 }
             }
         }
@@ -99,15 +106,15 @@ impl LiveGraph {
             }
             match build.next() {
                 Next::Objects { after } => {
-                    let page = self.database.scan_objects(partition, after, PAGE_ROWS).await?;
+                    let page = self.database.scan_objects(partition, after, OBJECTS_READ).await?;
                     let ids: Vec<u64> = page.objects.iter().map(|object| object.id).collect();
-                    taken(build.objects(page.at, &ids, ids.len() < PAGE_ROWS as usize))?;
+                    taken(build.objects(page.at, &ids, ids.len() < OBJECTS_READ as usize))?;
                 }
                 Next::Associations { after } => {
-                    let page = self.database.scan_associations(partition, after, PAGE_ROWS).await?;
+                    let page = self.database.scan_associations(partition, after, ASSOCIATIONS_READ).await?;
                     let key = |(list, it): &(ListKey, kith_live::Association)| list.to(it.id2);
                     let keys: Vec<_> = page.associations.iter().map(key).collect();
-                    taken(build.associations(page.at, &keys, keys.len() < PAGE_ROWS as usize))?;
+                    taken(build.associations(page.at, &keys, keys.len() < ASSOCIATIONS_READ as usize))?;
                 }
                 Next::Changes { after, .. } => self.replay(build, after).await?,
                 Next::Nothing => return Ok(()),

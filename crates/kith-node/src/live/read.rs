@@ -98,7 +98,7 @@ impl LiveGraph {
     ) -> Result<Answered, LiveError> {
         let ticket = need.after.get(&partition).copied().unwrap_or_default();
         let verified = match need.critical {
-            true => Some(self.end_of(partition).await?),
+            true => Some(self.verified_end(partition).await?),
             false => None,
         };
         let mut reading = Reading::new(query, ticket, verified);
@@ -117,6 +117,17 @@ impl LiveGraph {
                 Step::GiveUp => return Err(LiveError::Behind(partition)),
             }
         }
+    }
+
+    /// Where the log ends now. What the cache holds of a history that the database has lost is dropped first.
+    async fn verified_end(&self, partition: PartitionId) -> Result<LogPoint, LiveError> {
+        let before = {
+            let mut caches = self.caches.lock();
+            caches.partition(partition).ok_or(LiveError::NotOwner(partition))?.applied()
+        };
+        let end = self.end_of(partition).await?;
+        self.notice_replaced(partition, before, end)?;
+        Ok(end)
     }
 
     /// Reads rows of a partition, or waits until others have read them.

@@ -37,16 +37,18 @@ async fn follow(graph: Weak<LiveGraph>) {
 }
 
 impl LiveGraph {
-    /// Brings all partitions that are here to the ends of their logs.
+    /// Brings all partitions that are here to the ends of their logs. One that fails holds up no other; the first error is
+    /// returned.
     async fn follow_logs(&self) -> Result<(), LiveError> {
         let held = self.held();
-        if !held.is_empty() {
-            self.freshen(held.clone()).await?;
-        }
+        let mut result = match held.is_empty() {
+            true => Ok(()),
+            false => self.freshen(held.clone()).await,
+        };
         for partition in held {
-            self.bring_lists_on(partition).await?;
+            result = result.and(self.bring_lists_on(partition).await);
         }
-        Ok(())
+        result
     }
 
     /// Reads where the logs of these partitions end, applies what is missing, and proves that they were fresh when this began.
@@ -85,7 +87,7 @@ impl LiveGraph {
     }
 
     /// Begins again at the end of a log that has lost what the partition had applied, and tells the leader, which may be idle.
-    fn notice_replaced(
+    pub(super) fn notice_replaced(
         &self,
         partition: PartitionId,
         before: LogPoint,

@@ -41,7 +41,6 @@ async fn trim_all(graph: Weak<LiveGraph>, parts: TrimParts) {
         for partition in led.into_keys() {
             if let Err(error) = graph.trim(partition, parts.retention).await {
                 tracing::debug!(graph = graph.name, %partition, %error, "a log cannot be trimmed now");
-                break;
             }
         }
     }

@@ -143,7 +143,10 @@ impl Flow {
         match fate {
             Ok(Fate::Done(outcome)) => self.window.end(index, outcome),
             Ok(Fate::Refused(why)) => {
-                self.window.end(index, Outcome::Refused);
+                // The row that ends the import is not done, so that the same command tries it again.
+                if self.refused.count < self.refused_max {
+                    self.window.end(index, Outcome::Refused);
+                }
                 self.refuse(format!("line {line}: {why}"));
             }
             // What was stopped is not a failure of its own.

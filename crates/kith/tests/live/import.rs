@@ -111,11 +111,12 @@ fn rows_that_exist_are_overwritten() {
     let page = ["import", GRAPH, "--objects", &people, "--type", "page"];
     assert_eq!(refused(&site, &page).0, "bad_lines", "the fields are not those of a page");
     let tags = site.file("tags.csv", "id\n9\n2\n");
-    let (code, told) = refused(&site, &["import", GRAPH, "--objects", &tags, "--type", "tag"]);
-    assert!(
-        code == "bad_lines" && told.contains("line 3: object 2 exists already, as type \\\"person\\\""),
-        "{told}"
-    );
+    // The row that ends the import is not done: the same command tries it again.
+    for _ in 0..2 {
+        let (code, told) = refused(&site, &["import", GRAPH, "--objects", &tags, "--type", "tag"]);
+        let reason = "line 3: object 2 exists already, as type \\\"person\\\"";
+        assert!(code == "bad_lines" && told.contains(reason), "{told}");
+    }
     let said = import(&site, &["--objects", &tags, "--type", "tag", "--max-errors", "1"]);
     assert_eq!(said["dropped"][0]["reason"], "refused by the cluster");
     // Of lines that name the same association, the last one counts, whichever end is named first.
