@@ -90,29 +90,3 @@ fn without_a_rule_some_run_breaks_a_promise() {
     let rules = Rules { clients_trust_errors: true, ..Rules::default() };
     assert!(run(0..SEARCHED, &rules).1.is_some(), "nothing shows that the error of a repeat proves nothing");
 }
-
-#[test]
-#[ignore = "searches for what each rule of caches prevents: prints the first seed that shows it"]
-fn which_rules_of_caches_runs_show() {
-    let guards = [
-        Guard::IgnoreOlderChanges,
-        Guard::RefuseChanged,
-        Guard::RefuseBeforeMemory,
-        Guard::MemoryBeginsAtJump,
-        Guard::LostHistory,
-        Guard::SameLog,
-        Guard::OwnNonce,
-        Guard::OwnClock,
-        Guard::WaitApplied,
-        Guard::FindTickets,
-        Guard::FindAgainAfterJump,
-    ];
-    for guard in guards {
-        let rules = Rules { caches_without: Some(guard), ..Rules::default() };
-        println!("{guard:?}: {:?}", run(0..number("KITH_RUNS").unwrap_or(RUNS), &rules).1);
-    }
-    let rules = Rules { leaders: Guards { answers_proven: false, ..Guards::default() }, ..Rules::default() };
-    println!("answers_proven: {:?}", run(0..number("KITH_RUNS").unwrap_or(RUNS), &rules).1);
-    let rules = Rules { clients_trust_errors: true, ..Rules::default() };
-    println!("errors of repeats: {:?}", run(0..number("KITH_RUNS").unwrap_or(RUNS), &rules).1);
-}

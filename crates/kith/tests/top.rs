@@ -105,7 +105,8 @@ fn a_look_tells_of_every_node_group_and_router() {
     let fields = |place: &str| -> Vec<&String> {
         view.pointer(place).and_then(Value::as_object).expect("an object").keys().collect()
     };
-    assert_eq!(fields(""), ["cluster", "groups", "interval_s", "nodes", "routers"]);
+    let all = ["cluster", "databases", "groups", "interval_s", "live_graphs", "nodes", "routers"];
+    assert_eq!(fields(""), all);
     let rates = fields("/cluster").len();
     assert_eq!((fields("/groups/0").len(), fields("/nodes/0").len()), (rates + 3, rates + 4));
     let nodes = view["nodes"].as_array().expect("a list");
