@@ -6,7 +6,7 @@ use super::query::{Answered, Memory, Need, Query, Reply};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, Timestamp};
 
-/// A read that finds its rows changed again and again gives up after so many attempts.
+/// The most attempts of a read whose rows keep changing while it reads them.
 const ATTEMPTS_MAX: u32 = 16;
 
 /// A read under way.

@@ -1,4 +1,4 @@
-//! Who leads the partitions of live graphs, and how far their replicas are, for whoever asks for the status of the cluster.
+//! The part of the cluster's status about live graphs: who leads their partitions, and how far their replicas are behind.
 
 use super::schema::LiveGraphStore;
 use kith_api::topology::leaders_of;

@@ -8,11 +8,11 @@ use kith_schema::Schema;
 pub const USER: TypeId = TypeId(1);
 /// One-sided.
 pub const LIKES: TypeId = TypeId(2);
-/// One-sided.
+/// A one-sided type.
 pub const BLOCKS: TypeId = TypeId(3);
-/// Symmetric.
+/// A symmetric type.
 pub const FRIEND: TypeId = TypeId(4);
-/// Symmetric.
+/// A symmetric type.
 pub const RIVAL: TypeId = TypeId(5);
 /// The inverse of [`FOLLOWED_BY`].
 pub const FOLLOWS: TypeId = TypeId(6);

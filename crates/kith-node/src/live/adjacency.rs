@@ -54,7 +54,7 @@ async fn build_all(graph: Weak<LiveGraph>) {
                 }
                 // While the database is down, all of them fail alike.
                 Err(Stopped::Failed(error)) if has_warned => {
-                    tracing::debug!(graph = graph.name, %partition, %error, "nor can the lists of this partition");
+                    tracing::debug!(graph = graph.name, %partition, %error, "the lists of a further partition cannot be read from the database yet");
                 }
                 Err(Stopped::Failed(error)) => {
                     has_warned = true;
@@ -85,7 +85,7 @@ impl LiveGraph {
         // Freeing what is replaced or given up takes long.
         let installed = tokio::task::spawn_blocking(move || {
             if is_whole {
-                // One that was superseded meanwhile is of a partition that is gone, or is being built anew.
+                // It is refused if the partition has left this node, or if another build of it has begun since.
                 let _ = graph.adjacency.install(build);
             }
         });

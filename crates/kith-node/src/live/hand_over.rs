@@ -139,8 +139,8 @@ impl HandOver {
         }
     }
 
-    /// Writes successors of all released partitions, if there are some and no other write is under way. Whoever runs this calls
-    /// [`HandOver::written`] with what it gives.
+    /// Writes successors of all released partitions, if there are any and no other write is under way. The caller runs the future
+    /// and passes its result to [`HandOver::written`].
     pub fn write(&mut self) -> Option<BoxFuture<'static, Given>> {
         if self.is_writing || self.released.is_empty() {
             return None;

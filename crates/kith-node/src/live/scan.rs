@@ -18,9 +18,9 @@ use tonic::Status;
 const OBJECTS_READ: u32 = 64;
 /// Associations that are read at once: they may have 64 KiB each.
 const ASSOCIATIONS_READ: u32 = 1_024;
-/// A page ends when its rows have so many bytes …
+/// A page ends once its rows have this many bytes, or once [`PAGE_ROWS`] rows have been read.
 const PAGE_BYTES: usize = 1 << 20;
-/// … or when so many rows have been read, most of which may be of other types.
+/// The most rows that are read for a page. Rows of other types count too, although the page does not contain them.
 const PAGE_ROWS: usize = 16 << 10;
 
 /// The key of a row.

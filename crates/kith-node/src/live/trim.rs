@@ -10,12 +10,12 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// The time between two rounds is a tenth of the time for which changes are kept, but not less than this …
+/// The shortest time between two rounds, which is otherwise a tenth of the time for which changes are kept.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
-/// … and not more than this.
+/// The longest time between two rounds.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
-/// The time between two transactions of a round, in which commits find the database free.
-const BREATH: Duration = Duration::from_millis(10);
+/// The pause between two transactions of a round, in which waiting commits run.
+const TRANSACTION_PAUSE: Duration = Duration::from_millis(10);
 
 /// What trimming needs besides the graph.
 pub(super) struct TrimParts {
@@ -60,7 +60,7 @@ impl LiveGraph {
             if !trimmed.more {
                 return Ok(());
             }
-            tokio::time::sleep(BREATH).await;
+            tokio::time::sleep(TRANSACTION_PAUSE).await;
         }
     }
 

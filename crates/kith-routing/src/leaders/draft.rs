@@ -5,7 +5,7 @@ use crate::RoutingTable;
 use kith_types::{NodeId, PartitionId, Term};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// At most so many partitions change hands for the sake of balance at once: each move holds up writes for some milliseconds.
+/// The most partitions that move at once only to balance the nodes. Each move delays writes by some milliseconds.
 pub(super) const BALANCING_MOVES_MAX: usize = 4;
 
 /// The next leaders of a graph, and how many partitions each node leads by then.

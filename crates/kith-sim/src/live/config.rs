@@ -24,7 +24,7 @@ pub(super) struct LiveConfig {
     pub(super) fails_over: bool,
     /// How much faster or slower clocks run at most.
     pub(super) drift: f64,
-    /// One message in so many takes long; 0: none does.
+    /// One in this many messages takes up to some seconds. 0: no message does.
     pub(super) slow_one_in: u32,
     /// Whether a client concerns itself with few pairs and additions and deletions only.
     pub(super) narrow: bool,

@@ -12,9 +12,9 @@ pub(super) const DATABASE_PATIENCE: Duration = Duration::from_secs(1);
 /// What the network does to messages now.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Weather {
-    /// Of a thousand messages, so many are lost.
+    /// How many of a thousand messages are lost.
     pub(super) lost_permille: u32,
-    /// One message in so many takes up to some seconds; 0: none.
+    /// One in this many messages takes up to some seconds. 0: no message does.
     pub(super) slow_one_in: u32,
     /// News of the metadata take up to this long.
     pub(super) news_delay: Duration,
