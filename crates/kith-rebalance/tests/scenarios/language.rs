@@ -20,7 +20,7 @@ pub const REBALANCE: &[(&str, &str)] = &[
         "begin, grace TIME, push STORE, left N",
         "begins the plan; `push`: a push of this store is running; `left`: this many partitions of the last rebalance are still to be freed",
     ),
-    ("COPY is copied", "the stealer has verified and opened the copy"),
+    ("COPY is copied", "the stealer (the node that receives the partition) has verified and opened the copy"),
     ("all is copied", "every copy under way has succeeded"),
     (
         "COPY fails: REASON",
