@@ -83,7 +83,9 @@ pub async fn run() {
 /// First degree, and everybody within two steps.
 async fn network(site: &Site, graph: &str, id: u64) -> (u64, u64) {
     let operand = Operand::Network { id, want: Want::Size };
-    let query = GraphQuery { operand, edge_type: None, direction: None, workflow: Workflow::Interactive };
+    // The loaded graph has one edge type only.
+    let edge_type = (graph == GRAPH).then(|| "friend".to_owned());
+    let query = GraphQuery { operand, edge_type, direction: None, workflow: Workflow::Interactive };
     let options = QueryOptions { cache: CacheMode::Bypass, ..QueryOptions::default() };
     match site.client.query(graph, &query, &options).await.expect("an answer").answer {
         GraphAnswer::Network(answer) => (answer.sizes.first, answer.sizes.first + answer.sizes.second),

@@ -10,6 +10,7 @@ mod opening;
 pub(crate) mod requests;
 mod room;
 mod stream;
+mod traffic;
 mod watch;
 
 pub(crate) use connected::UNCHARGED_REPLY_BYTES;
@@ -19,6 +20,7 @@ pub use limits::{ConnectionSettings, IDLE_DEFAULT, OPEN_MAX_DEFAULT, REPLY_BYTES
 pub use room::UNCHARGED_BYTES;
 pub(crate) use room::room;
 pub(crate) use stream::Watched;
+pub use traffic::Traffic;
 pub use watch::{Reason, Seen, Watch};
 
 use crate::{Budget, server::ListenError};

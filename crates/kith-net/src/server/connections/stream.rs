@@ -1,6 +1,6 @@
-//! A connection that a library serves (HTTP), watched where its bytes pass by.
+//! A connection that a library serves (HTTP), watched where its bytes pass through.
 
-use super::{Connected, Reason, STRANGER_BYTES_MAX, Seen, Watch, closed, opening::Opening};
+use super::{Connected, Reason, STRANGER_BYTES_MAX, closed, opening::Opening, traffic::Traffic};
 use futures::{FutureExt, future::BoxFuture};
 use std::{
     io,
@@ -11,31 +11,25 @@ use std::{
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    time::{Instant, Interval, MissedTickBehavior, Sleep, sleep},
+    time::{Sleep, sleep},
 };
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-/// How long a stranger that has sent all that it may waits for its requests to show who it is: they are under way.
+/// How long a stranger that has sent all the bytes it may has to show who it is, while its requests are under way.
 const FULL_PATIENCE: Duration = Duration::from_secs(1);
-/// What one read of a stranger takes at the most.
+/// The most bytes that one read takes from a stranger.
 const PIECE_BYTES: usize = 1 << 10;
 
-/// A stream that ends, as if its peer had closed it, once its connection is to be closed. A stranger's bytes are read up to a bound, and so
-/// many streams.
+/// A stream that ends, as if its peer had closed it, once its connection must be closed. From a stranger (a peer that has
+/// not shown who it is), only a limited number of bytes and of HTTP/2 streams is read.
 pub(crate) struct Watched<S> {
     stream: S,
-    connected: Arc<Connected>,
+    traffic: Traffic,
     /// `None` once the peer is known.
     stranger: Option<Stranger>,
-    /// Ready once it is to end though the peer is known.
+    /// Ready once a known peer must leave.
     leave: Pin<Box<WaitForCancellationFutureOwned>>,
-    watch: Watch,
-    look: Interval,
-    received: u64,
-    sent: u64,
-    /// Whether the peer did not take what was written last.
-    is_unsent: bool,
-    /// What its reader is told since the connection is over. Who writes does not wait for the peer any more.
+    /// How the stream has ended, for its reader. Writes do not wait for the peer any more.
     over: Option<Over>,
 }
 
@@ -50,10 +44,10 @@ enum Over {
 
 /// A peer that has not shown who it is.
 struct Stranger {
-    /// Ready if it remains one for too long, or somebody else gets its place.
+    /// Ready if the peer remains a stranger for too long, or its place is given to another connection.
     ends: BoxFuture<'static, io::Result<()>>,
     opening: Opening,
-    /// Since it has sent all that it may.
+    /// Runs once the peer has sent all the bytes it may.
     full: Option<Pin<Box<Sleep>>>,
 }
 
@@ -67,56 +61,44 @@ impl Stranger {
 
 impl<S: Unpin> Watched<S> {
     pub fn new(stream: S, connected: Arc<Connected>) -> Self {
-        let (watch, every) = connected.watch();
-        let mut look = tokio::time::interval_at(Instant::now() + every, every);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let stranger = (!connected.is_known()).then(|| Stranger::new(&connected));
         let leave = Box::pin(connected.has_to_leave());
-        let (received, sent, is_unsent, over) = (0, 0, false, None);
-        Self { stream, connected, stranger, leave, watch, look, received, sent, is_unsent, over }
+        Self { stream, traffic: Traffic::new(connected), stranger, leave, over: None }
     }
 
-    /// Ready once it is to be closed.
+    /// Ready once the connection must be closed.
     fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<Over> {
         if let Some(over) = self.over {
             return Poll::Ready(over);
         }
         if let Some(stranger) = &mut self.stranger {
-            if self.connected.is_known() {
+            if self.traffic.connected().is_known() {
                 self.stranger = None;
             } else if stranger.ends.poll_unpin(cx).is_ready() {
                 return Poll::Ready(*self.over.insert(Over::Failed));
             }
         }
-        // Of a stranger this is told by `ends`.
+        // For a stranger, `ends` covers this.
         if self.stranger.is_none() && self.leave.as_mut().poll(cx).is_ready() {
             closed(Reason::Stalled.code().name());
             return Poll::Ready(*self.over.insert(Over::Failed));
         }
-        loop {
-            ready!(self.look.poll_tick(cx));
-            let (messages, is_under_way) = self.connected.requests();
-            let (received, sent, is_unsent) = (self.received, self.sent, self.is_unsent);
-            // Whether a request comes too slowly is seen where its body is read.
-            let seen = Seen { messages, received, sent, has_begun: false, is_unsent, is_under_way };
-            if let Some(reason) = self.watch.look(seen) {
-                closed(reason.code().name());
-                return Poll::Ready(*self.over.insert(match reason {
-                    Reason::Idle => Over::Quietly,
-                    Reason::SlowRequest | Reason::Stalled => Over::Failed,
-                }));
-            }
-        }
+        // A request that arrives too slowly is noticed where its body is read.
+        let over = match ready!(self.traffic.poll_reason(cx)) {
+            Reason::Idle => Over::Quietly,
+            Reason::SlowRequest | Reason::Stalled => Over::Failed,
+        };
+        Poll::Ready(*self.over.insert(over))
     }
 
-    /// What came of a step of writing. One that waits for the peer ends with the connection: a library that has bytes to send may not read,
-    /// and would never hear of it.
-    fn sent<T>(&mut self, cx: &mut Context<'_>, step: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        self.is_unsent = step.is_pending();
-        if step.is_pending() && self.poll_over(cx).is_ready() {
+    /// Passes on the result of a write. A write that waits for the peer fails once the connection must be closed: the
+    /// library does not read while it has bytes to send, so it would not notice otherwise.
+    fn sent<T>(&mut self, cx: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        self.traffic.set_unsent(result.is_pending());
+        if result.is_pending() && self.poll_over(cx).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
-        step
+        result
     }
 
     fn note_written(
@@ -124,21 +106,20 @@ impl<S: Unpin> Watched<S> {
         cx: &mut Context<'_>,
         written: Poll<io::Result<usize>>,
     ) -> Poll<io::Result<usize>> {
-        if let Poll::Ready(Ok(bytes)) = &written {
-            self.sent += *bytes as u64;
-            self.connected.has_taken(self.sent);
-        }
+        self.traffic.count_written(&written);
         self.sent(cx, written)
     }
 }
 
 impl<S: AsyncRead + Unpin> Watched<S> {
-    /// Reads of a stranger, never beyond a frame, so that nothing of one stream too many is read. One that has sent all that it may and is
-    /// not known soon has asked often enough without showing who it is.
+    /// Reads from a stranger, never beyond the end of an HTTP/2 frame, so that no stream beyond the limit is read. The
+    /// connection of a stranger that has sent all the bytes it may, and does not become known soon, is closed.
     fn poll_stranger(&mut self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let Some(stranger) = &mut self.stranger else { return Poll::Ready(Ok(())) };
-        let allowed =
-            stranger.opening.allowance().min(STRANGER_BYTES_MAX.saturating_sub(self.received as usize));
+        let allowed = stranger
+            .opening
+            .allowance()
+            .min(STRANGER_BYTES_MAX.saturating_sub(self.traffic.received() as usize));
         if allowed == 0 {
             let full = stranger.full.get_or_insert_with(|| Box::pin(sleep(FULL_PATIENCE)));
             ready!(full.as_mut().poll(cx));
@@ -148,9 +129,8 @@ impl<S: AsyncRead + Unpin> Watched<S> {
         }
         let mut bytes = [0; PIECE_BYTES];
         let mut piece = ReadBuf::new(&mut bytes[..allowed.min(PIECE_BYTES).min(buffer.remaining())]);
-        ready!(Pin::new(&mut self.stream).poll_read(cx, &mut piece))?;
+        ready!(self.traffic.poll_read(Pin::new(&mut self.stream), cx, &mut piece))?;
         stranger.opening.reads(piece.filled());
-        self.received += piece.filled().len() as u64;
         buffer.put_slice(piece.filled());
         Poll::Ready(Ok(()))
     }
@@ -171,10 +151,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
         if self.stranger.is_some() {
             return self.poll_stranger(cx, buffer);
         }
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
-        self.received += (buffer.filled().len() - before) as u64;
-        Poll::Ready(Ok(()))
+        let Self { stream, traffic, .. } = &mut *self;
+        traffic.poll_read(Pin::new(stream), cx, buffer)
     }
 }
 

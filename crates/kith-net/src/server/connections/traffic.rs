@@ -1,0 +1,87 @@
+//! What passes through a watched stream, and the regular looks at its connection.
+
+use super::{Connected, Reason, Seen, Watch, closed};
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+use tokio::{
+    io::{AsyncRead, ReadBuf},
+    time::{Instant, Interval, MissedTickBehavior, interval_at},
+};
+
+/// Counts the bytes of one stream, and finds out when the limits on connections require that it is closed.
+pub struct Traffic {
+    connected: Arc<Connected>,
+    watch: Watch,
+    look: Interval,
+    received: u64,
+    sent: u64,
+    /// Whether the last write waits for the peer.
+    is_unsent: bool,
+}
+
+impl Traffic {
+    /// The traffic of a connection that has just begun. Must be called within a tokio runtime, whose timer it uses.
+    pub fn new(connected: Arc<Connected>) -> Self {
+        let (watch, every) = connected.watch();
+        let mut look = interval_at(Instant::now() + every, every);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { connected, watch, look, received: 0, sent: 0, is_unsent: false }
+    }
+
+    /// The connection whose traffic this is.
+    pub fn connected(&self) -> &Arc<Connected> {
+        &self.connected
+    }
+
+    /// Bytes received so far.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Ready once the connection must be closed, which is counted in the metrics.
+    ///
+    /// Only whole requests count as messages here. A request that arrives too slowly therefore counts as idleness, unless
+    /// whoever reads its body closes it earlier.
+    pub fn poll_reason(&mut self, cx: &mut Context<'_>) -> Poll<Reason> {
+        loop {
+            ready!(self.look.poll_tick(cx));
+            let (messages, is_under_way) = self.connected.requests();
+            let (received, sent, is_unsent) = (self.received, self.sent, self.is_unsent);
+            let seen = Seen { messages, received, sent, has_begun: false, is_unsent, is_under_way };
+            if let Some(reason) = self.watch.look(seen) {
+                closed(reason.code().name());
+                return Poll::Ready(reason);
+            }
+        }
+    }
+
+    /// Reads from `stream`, and counts what was read.
+    pub fn poll_read<S: AsyncRead>(
+        &mut self,
+        stream: Pin<&mut S>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(stream.poll_read(cx, buffer))?;
+        self.received += (buffer.filled().len() - before) as u64;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Counts the bytes of one write.
+    pub fn count_written(&mut self, written: &Poll<io::Result<usize>>) {
+        if let Poll::Ready(Ok(bytes)) = written {
+            self.sent += *bytes as u64;
+            self.connected.has_taken(self.sent);
+        }
+    }
+
+    /// Notes whether the last write, flush or shutdown waits for the peer.
+    pub fn set_unsent(&mut self, is_unsent: bool) {
+        self.is_unsent = is_unsent;
+    }
+}
