@@ -1,7 +1,7 @@
 //! Whether one schema may follow another in a store, and what then changes for its readers.
 //!
-//! The rule protects both directions: readers of the old schema see the new version's records, and after a rollback
-//! readers of the new one see the old version's.
+//! Readers of the new schema can read records of the old one, which a rollback serves again. The opposite need not hold: a reader
+//! of the old schema cannot read a field that was widened.
 
 use crate::{Field, FieldType, Schema};
 use std::fmt;

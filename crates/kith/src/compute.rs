@@ -53,7 +53,7 @@ pub struct ComputeFlags {
 #[derive(Clone, Debug, Args)]
 #[command(group = clap::ArgGroup::new("counted").required(true))]
 pub struct AggregateFlags {
-    /// Count the records that have each value of a field; of a list, each item counts
+    /// Count how often each value of a field occurs; of a list, each item counts
     #[arg(long, value_name = "FIELD", group = "counted")]
     count_by_value: Option<String>,
     /// How many values to print, the most frequent first

@@ -117,7 +117,7 @@ class Aggregate:
         self._store = store
 
     def count_by_value(self, field: str, keys: Keys, top: int = 20, **options: Unpack[Options]) -> Counts:
-        """How many records have each value of ``field``: the ``top`` most frequent, of equal counts the least first."""
+        """How often each value of ``field`` occurs: the ``top`` most frequent, of equal counts the least first."""
         given = {**self._client._defaults, **options}
         core = self._client._core
         return Counts(*core.count_by_value(self._store, field, keys, top, given).wait())

@@ -140,7 +140,7 @@ impl Shape {
             Err(error) if force => Ok(vec![format!("{error}; forced")]),
             Err(error) => Err(Failure::new(
                 ErrorCode::IncompatibleSchema,
-                format!("readers of the current version could not read this one: {error}"),
+                format!("records of the current version could not be read by the new schema: {error}"),
                 "keep the field as it was, or use `--force` if no client reads it",
             )),
         }

@@ -130,7 +130,7 @@ impl<'a> AggregateBuilder<'a> {
         self
     }
 
-    /// How many records have each value of `field`; all counts are merged before the `top` highest are told.
+    /// How often each value of `field` occurs; all counts are merged before the `top` highest are told.
     ///
     /// # Errors
     /// As [`Service::read_aggregate`].

@@ -53,7 +53,7 @@ impl Refusal {
                 "look at the input; if it is right, push with --force".to_owned()
             }
             Refusal::OverQuota { .. } => {
-                "release held versions, push with --force, or make the store anew with a larger --quota".to_owned()
+                "release held versions, raise --quota with `kith store alter`, or push with --force".to_owned()
             }
             Refusal::NotOwner { owner, .. } => format!("ask {owner}, or change the store's owner"),
             Refusal::OthersStore { owner, .. } => {

@@ -116,8 +116,8 @@ fn lost(store: &str, push: &str, error: Option<&QueryError>) -> Failure {
         "the connection to the router was lost before it reported whether {push} of store {store:?} is served{why}"
     );
     let help = format!(
-        "look at `kith store versions {store}`: another router finishes the push or rolls it back within seconds; repeat it if the \
-         old version is still served then"
+        "look at `kith store versions {store}`: if the router is gone and the old version is still served, another router rolls \
+         the push back within seconds; repeat it then"
     );
     Failure::new(ErrorCode::PublicationLost, message, help)
 }

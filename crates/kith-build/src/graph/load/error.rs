@@ -81,7 +81,7 @@ impl LoadError {
         match self {
             LoadError::Nothing => "name at least one file",
             LoadError::NoRows { .. } => {
-                "check the file and its line ends; --allow-empty replaces what there is by nothing"
+                "check the file and its line endings; --allow-empty replaces what there is by nothing"
             }
             LoadError::Name { .. } | LoadError::NameTaken { .. } => "choose another name",
             LoadError::TooManyKinds { .. } => "check that its second column is the kind, or split the file",
