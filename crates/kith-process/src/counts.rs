@@ -45,7 +45,14 @@ const LABELLED: [Labelled; 4] = [
     Labelled {
         name: "kith_server_refused_total",
         label: "code",
-        values: &["bad_request", "permission_denied", "tls_required", "unauthenticated"],
+        values: &[
+            "bad_request",
+            "other_store",
+            "permission_denied",
+            "tls_required",
+            "unauthenticated",
+            "url_not_allowed",
+        ],
     },
 ];
 
