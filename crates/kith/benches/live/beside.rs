@@ -2,7 +2,7 @@
 
 use super::{
     rig::{
-        self,
+        self, cpu,
         latency::Latencies,
         open_loop::{Schedule, drive},
         reads::{self, Store},
@@ -36,13 +36,16 @@ pub async fn run() {
     let mut all = [Latencies::default(), Latencies::default()];
     read(&store, rate, u64::MAX).await;
     write(&site, u64::MAX).await;
+    let mut used = [Vec::new(), Vec::new()];
     for pair in 0..pairs {
         let mut one = [Latencies::default(), Latencies::default()];
         for beside in [pair % 2, 1 - pair % 2] {
+            let before = cpu::now(&site.parts);
             one[beside as usize] = match beside {
                 0 => read(&store, rate, pair).await,
                 _ => tokio::join!(read(&store, rate, pair), write(&site, pair)).0,
             };
+            used[beside as usize].push((before, cpu::now(&site.parts)));
         }
         let ratio = |share| one[1].quantile_us(share) as f64 / one[0].quantile_us(share) as f64;
         p50.push(ratio(0.5));
@@ -61,6 +64,10 @@ pub async fn run() {
             all[1].quantile_us(share),
             all[0].quantile_us(share)
         );
+    }
+    let seconds = STRETCH.as_secs() as usize * pairs as usize;
+    for (name, used) in [("alone", &used[0]), ("beside writes", &used[1])] {
+        println!("  CPU a second, {name}: {}", cpu::describe(&site.parts, &cpu::sums(used), seconds));
     }
 }
 
