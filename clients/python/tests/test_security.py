@@ -94,7 +94,7 @@ def test_why_a_certificate_is_refused_is_always_heard(secured: Secured) -> None:
     """A router refuses after the handshake and closes: what is written until then may fail before the reason was read."""
     stranger = Authority(secured.folder, "heard").papers("eve")
     for _ in range(50):
-        with pytest.raises(kith.Unreachable, match="does not believe the authority") as refused:
+        with pytest.raises(kith.Unreachable, match="does not trust the authority") as refused:
             kith.connect(secured.router, tls_ca=secured.authority.pem, **shown(stranger))
         assert refused.value.code == "tls_failed"
 

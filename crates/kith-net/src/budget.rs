@@ -1,4 +1,4 @@
-//! Bytes of messages that may be in memory at a time: of one connection, and of all of a process together.
+//! Budgets for the bytes of messages that may be in memory at a time, per connection and for the whole process.
 
 use bytes::Bytes;
 use std::sync::{
@@ -6,10 +6,11 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-/// The last quarter of a budget is for charges of at most so many bytes: a few large messages cannot keep small ones out.
+/// The last quarter of a budget is reserved for charges of at most this many bytes, so that a few large messages cannot
+/// keep small ones out.
 const SMALL_BYTES_MAX: usize = 1 << 20;
 
-/// A number of bytes, some of which are taken. What is taken of a child is taken of its parent too.
+/// A number of bytes that charges take from and give back to. Bytes taken from a child are also taken from its parent.
 #[derive(Debug)]
 pub struct Budget {
     bytes_max: usize,
@@ -18,13 +19,13 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Of `bytes_max` bytes, all of them free.
+    /// Returns a budget of `bytes_max` bytes, all of them free.
     #[must_use]
     pub fn new(bytes_max: usize) -> Arc<Self> {
         Self::within(bytes_max, None)
     }
 
-    /// A part of this one: at most `bytes_max` bytes.
+    /// Returns a budget of at most `bytes_max` bytes whose bytes are also taken from this one.
     #[must_use]
     pub fn child(self: &Arc<Self>, bytes_max: usize) -> Arc<Self> {
         Self::within(bytes_max, Some(Arc::clone(self)))
@@ -34,27 +35,27 @@ impl Budget {
         Arc::new(Self { bytes_max, taken: AtomicUsize::new(0), parent })
     }
 
-    /// A charge that has taken nothing yet.
+    /// Returns a charge that has taken nothing yet.
     #[must_use]
     pub fn charge(self: &Arc<Self>) -> Charge {
         Charge { budget: Arc::clone(self), bytes: 0 }
     }
 
-    /// Bytes that are taken now.
+    /// The bytes that are taken now.
     #[must_use]
     pub fn taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Whether more than half of it is taken.
+    /// Whether more than half of the bytes are taken.
     #[must_use]
     pub fn is_pressed(&self) -> bool {
         self.bytes_max / 2 < self.taken()
     }
 
-    /// Takes so many bytes, if they are free.
+    /// Takes `bytes` bytes if they are free, here and in the parent. Returns whether they were.
     fn take(&self, bytes: usize, is_small: bool) -> bool {
-        // The reserve belongs to the whole: a part has the bound that it was given.
+        // Only the root budget has the reserve for small charges. A child may use all of its bytes.
         let reserve = if is_small || self.parent.is_some() { 0 } else { self.bytes_max / 4 };
         let taken = self.taken.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         let is_free = taken <= self.bytes_max - reserve;
@@ -73,14 +74,14 @@ impl Budget {
     }
 }
 
-/// The same budget, not one of the same size.
+/// Budgets are equal if they are the same object; two budgets of equal size are not equal.
 impl PartialEq for Budget {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
     }
 }
 
-/// Bytes taken of a budget; dropping it gives them back.
+/// Bytes taken from a budget. Dropping the charge gives them back.
 #[derive(Debug)]
 pub struct Charge {
     budget: Arc<Budget>,
@@ -88,7 +89,8 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// Makes it at least so many bytes; `false` and as it was if the budget does not have them.
+    /// Grows the charge to at least `bytes` bytes. Returns `false`, and changes nothing, if the budget has too few free
+    /// bytes.
     #[must_use]
     pub fn grow_to(&mut self, bytes: usize) -> bool {
         let more = bytes.saturating_sub(self.bytes);
@@ -99,7 +101,7 @@ impl Charge {
         is_taken
     }
 
-    /// Gives back all but so many bytes.
+    /// Gives back what the charge has taken beyond `bytes` bytes.
     pub fn shrink_to(&mut self, bytes: usize) {
         if bytes < self.bytes {
             self.budget.give_back(self.bytes - bytes);
@@ -107,25 +109,25 @@ impl Charge {
         }
     }
 
-    /// Adds what another charge of the same budget took.
+    /// Adds the bytes of another charge of the same budget to this one.
     pub fn absorb(&mut self, mut other: Charge) {
         self.bytes += std::mem::take(&mut other.bytes);
     }
 
-    /// What it took, as another charge: this one has taken nothing then.
+    /// Moves all bytes of this charge to a new charge. This one is empty afterwards.
     #[must_use]
     pub fn take(&mut self) -> Charge {
         let rest = self.budget.charge();
         std::mem::replace(self, rest)
     }
 
-    /// Whether it has taken nothing.
+    /// Whether the charge has taken no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// The same bytes, which give back what was taken for them once nobody has any of them.
+    /// Ties the charge to `bytes`: it is given back when the last clone or slice of the returned bytes is dropped.
     #[must_use]
     pub fn pay_for(self, bytes: Bytes) -> Bytes {
         Bytes::from_owner(Paid(bytes, self))
@@ -138,8 +140,8 @@ impl Drop for Charge {
     }
 }
 
-/// Bytes, and what was taken for them.
-struct Paid(Bytes, #[expect(dead_code, reason = "dropped with the bytes")] Charge);
+/// Bytes together with the charge that was taken for them.
+struct Paid(Bytes, #[expect(dead_code, reason = "held only to be dropped together with the bytes")] Charge);
 
 impl AsRef<[u8]> for Paid {
     fn as_ref(&self) -> &[u8] {

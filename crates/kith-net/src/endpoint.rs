@@ -1,4 +1,4 @@
-//! Where a gRPC channel leads, with Kith's settings.
+//! The settings of a gRPC client connection.
 
 use crate::frames::CONNECT_TIMEOUT;
 use std::time::Duration;
@@ -7,18 +7,20 @@ use tonic::{
     transport::{Channel, Endpoint},
 };
 
-/// A peer that does not answer an HTTP/2 ping this long after one was due is frozen: its connection is given up.
+/// The interval between HTTP/2 pings, and how long a peer may take to answer one. A peer that takes longer counts as
+/// frozen, and its connection is closed.
 const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
-/// A stream window that a reply of a few megabytes does not wait on.
+/// The flow-control window of a stream. A reply of a few megabytes fits into it and need not wait for window updates.
 const STREAM_WINDOW_BYTES: u32 = 8 << 20;
-/// The most that HTTP/2 has: what a connection holds is bounded by its streams' windows. A smaller one is filled by a few streams that nobody
-/// reads, and then every other reply on the connection waits for them.
+/// The largest window that HTTP/2 allows. The windows of its streams already bound what a connection buffers. A few streams
+/// that nobody reads would fill a smaller connection window, and every other reply on the connection would wait for them.
 const CONNECTION_WINDOW_BYTES: u32 = (1 << 31) - 1;
 
-/// The connection settings that every gRPC client of Kith uses. [`crate::security::Dialer`] connects by them, in the clear or over TLS.
+/// Returns the connection settings that every gRPC client of Kith uses. [`crate::security::Dialer`] connects with them, in
+/// plain text or over TLS.
 ///
 /// # Errors
-/// If `addr` is not `host:port`.
+/// `InvalidArgument` if `addr` is not `host:port`.
 pub fn endpoint(addr: &str) -> Result<Endpoint, Status> {
     let endpoint = Channel::from_shared(format!("http://{addr}"))
         .map_err(|error| Status::invalid_argument(format!("bad address {addr:?}: {error}")))?;

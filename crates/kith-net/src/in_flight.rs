@@ -1,4 +1,4 @@
-//! Futures under way, for a task that is woken for nothing but them.
+//! A set of futures for a task that must be woken only when one of these futures is ready.
 
 use futures::{
     FutureExt, StreamExt,
@@ -10,23 +10,24 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// Futures under way; each is polled when it was woken. Dropping it drops them.
+/// A set of futures in flight. Each future is polled only after it was woken. Dropping the set drops its futures.
 ///
-/// What a `FuturesUnordered` does, but for one thing: that has its task polled again whenever it has polled all that it holds, so that
-/// others get their turn. With one future or a few this is at every turn, for nothing, and on a runtime of several threads each
-/// time another thread is woken to help with it: two thirds of the threads that a router's lone query woke.
+/// It is a `FuturesUnordered` with one difference: a `FuturesUnordered` has its task polled again whenever it has polled
+/// all of its futures, so that other tasks get their turn. With one future or a few this happens at every poll and is of no
+/// use. On a runtime with several threads, another thread is also woken each time to help: two thirds of the thread
+/// wake-ups of a router's lone query came from this.
 pub struct InFlight<T> {
-    /// One of them never ends and was polled: those that are woken are never all.
+    /// One of these futures never ends and has been polled already, so the woken futures are never all of the futures.
     futures: FuturesUnordered<BoxFuture<'static, T>>,
 }
 
 impl<T: Send + 'static> InFlight<T> {
-    /// Takes one more. It is polled when the next answer is asked for.
+    /// Adds a future. It is polled when the next output is asked for.
     pub fn push(&mut self, future: impl Future<Output = T> + Send + 'static) {
         self.futures.push(future.boxed());
     }
 
-    /// What the next of them that is ready gave; pending while none is, or there are none.
+    /// Returns the output of the next future that is ready. Pending while no future is ready, and while there are none.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<T> {
         match self.futures.poll_next_unpin(cx) {
             Poll::Ready(Some(output)) => Poll::Ready(output),
@@ -34,7 +35,7 @@ impl<T: Send + 'static> InFlight<T> {
         }
     }
 
-    /// Waits for the next of them; for ever while there are none.
+    /// Waits for the output of the next future. Never returns while there are none.
     pub async fn next(&mut self) -> T {
         future::poll_fn(|cx| self.poll_next(cx)).await
     }

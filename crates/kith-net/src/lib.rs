@@ -1,5 +1,6 @@
-//! How processes of Kith reach each other: frames, TLS and tokens, gRPC channels, and the memory that replies take. [`server`] is
-//! the end that listens. Nothing here knows what is asked, but for which right it needs.
+//! The network layer of Kith's processes: frames, TLS and tokens, gRPC channels, and budgets for the memory of messages.
+//! [`server`] is the listening side. Nothing in this crate interprets requests; it only knows which right each of them
+//! needs.
 
 mod budget;
 mod endpoint;

@@ -1,5 +1,5 @@
-//! How a request reaches a node: one trait, over frames or gRPC. The bodies are the same on
-//! both, so frames can only be faster, never able to do more.
+//! The transport of requests to nodes: one trait, with one implementation over frames and one over gRPC. Message bodies are
+//! the same on both, so frames can only be faster; they offer no operation that gRPC lacks.
 
 use crate::{
     frames::{Frames, decoded},
@@ -25,31 +25,33 @@ use std::{
 };
 use tonic::{Response, Status};
 
-/// What a call of a [`Transport`] returns: a future of the node's reply.
+/// The future of a node's reply, which every call of a [`Transport`] returns.
 pub type Reply<'a, T, E = Status> = BoxFuture<'a, Result<T, E>>;
 
 /// Carries requests to nodes. Dropping the future cancels the request.
 ///
-/// Contract: an error is a status whose details carry Kith's code where the node
-/// gave one; a lost connection is `Unavailable`.
+/// Contract: an error is a status. Its details carry Kith's error code if the node sent one. A lost connection is
+/// `Unavailable`.
 pub trait Transport: Send + Sync + 'static {
     /// Sends one evaluation to the node at `addr`.
     fn evaluate<'a>(&'a self, addr: &'a str, request: v1::EvaluateRequest) -> Reply<'a, v1::EvaluateReply>;
 
-    /// The same, for an answer that may come in parts, each for the next keys of the request, in order; the last of them is an
-    /// error or completes the keys. What is not taken is not sent for long: a receiver that stops bounds what lies here.
-    /// Dropping the stream cancels the request. A transport that cannot do it sends one part.
+    /// Like [`Transport::evaluate`], but the answer may come in parts. Each part answers the next keys of the request, in
+    /// order; the last part is an error or answers the remaining keys. The node stops sending soon after the receiver stops
+    /// taking parts, which bounds the memory of parts that wait here. Dropping the stream cancels the request. A transport
+    /// without support for parts returns one part.
     fn evaluate_in_parts(self: Arc<Self>, addr: String, request: v1::EvaluateRequest) -> EvaluateParts {
         stream::once(async move { self.evaluate(&addr, request).await }).boxed()
     }
 
-    /// Asks the node at `addr` whether it is well: over the connection that requests take, which is opened if there is none.
+    /// Asks the node at `addr` whether it is healthy. The ping uses the connection that requests use, and opens one if
+    /// there is none.
     fn ping<'a>(&'a self, addr: &'a str, request: v1::PingRequest) -> Reply<'a, v1::PingReply>;
 
-    /// Sends a write to the node at `addr`, once at most.
+    /// Sends a write to the node at `addr`, at most once. Waits at most `patience` for the reply.
     ///
     /// # Errors
-    /// [`Unwritten`].
+    /// [`Unwritten`] says whether the write may have been carried out.
     fn write<'a>(
         &'a self,
         addr: &'a str,
@@ -57,7 +59,7 @@ pub trait Transport: Send + Sync + 'static {
         patience: Duration,
     ) -> Reply<'a, v1::GraphWriteReply, Unwritten>;
 
-    /// Delivers one end of a pair to the node at `addr`.
+    /// Delivers one end of a pair to the node at `addr`. Waits at most `patience` for the reply.
     fn deliver<'a>(
         &'a self,
         addr: &'a str,
@@ -65,36 +67,37 @@ pub trait Transport: Send + Sync + 'static {
         patience: Duration,
     ) -> Reply<'a, v1::DeliverReply>;
 
-    /// The addresses whose connections were lost since this was asked last, and that nothing has opened again. A transport that opens
-    /// them by itself has none.
+    /// Returns the addresses whose connections were lost since the last call and have not been opened again. A transport
+    /// that reconnects by itself returns none.
     fn take_cut(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// How many addresses it keeps something of.
+    /// The number of addresses for which the transport keeps state.
     fn addresses(&self) -> usize {
         0
     }
 
-    /// Lets go of what it keeps of all other addresses. What is under way there goes on; who asks there again, connects again.
+    /// Drops the state of all addresses that are not in `known`. Requests under way to them continue; a later request to
+    /// such an address connects again.
     fn keep_only(&self, _known: &HashSet<&str>) {}
 }
 
-/// Why there is no reply to a write.
+/// Why a write has no reply.
 #[derive(Clone, Debug)]
 pub enum Unwritten {
-    /// The request was never sent: nothing was written.
+    /// The request was never sent, so nothing was written.
     Unsent(Status),
-    /// The process that was asked answered that nothing was written, or that it does not know
+    /// The node answered that nothing was written, or that it does not know whether anything was
     /// ([`ErrorCode::OutcomeUnknown`]).
     Refused(Status),
-    /// The request was sent, and no reply came: nobody knows whether it was carried out.
+    /// The request was sent, but no reply came. It is unknown whether the write was carried out.
     Lost(Status),
 }
 
 impl Unwritten {
-    /// Of a request that was sent. A deadline may pass while the write is carried out, and an internal error may come after it, so
-    /// that neither says anything about it.
+    /// Classifies the error status of a request that was sent. A deadline may pass while the write is being carried out,
+    /// and an internal error may follow a write that was carried out, so neither proves anything about the write.
     pub fn after_sending(status: Status) -> Self {
         let is_over = !matches!(
             kith_wire::code_of(&status),
@@ -115,24 +118,24 @@ fn silence(patience: Duration) -> Status {
     Status::deadline_exceeded(format!("no answer within {} ms", patience.as_millis()))
 }
 
-/// The parts of a node's answer.
+/// The parts of a node's answer, in order.
 pub type EvaluateParts = BoxStream<'static, Result<v1::EvaluateReply, Status>>;
 
-/// What the data path speaks.
+/// The protocol that requests to nodes use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TransportKind {
-    /// Frames, over Unix sockets to processes of this machine that have them.
+    /// Frames, over Unix sockets to processes on this machine that listen on one, and over TCP to all others.
     #[default]
     Framed,
-    /// The same over TCP alone.
+    /// Frames, over TCP only.
     FramedTcp,
-    /// gRPC alone.
+    /// gRPC only.
     Grpc,
 }
 
 impl TransportKind {
-    /// A transport of this kind, without connections yet.
+    /// Returns a transport of this kind, which has no connections yet.
     pub fn build(self, dialer: &Dialer) -> Arc<dyn Transport> {
         match self {
             TransportKind::Grpc => Arc::new(GrpcTransport::new(dialer)),
@@ -140,13 +143,13 @@ impl TransportKind {
         }
     }
 
-    /// Whether peers on this machine are asked past TCP.
+    /// Whether peers on this machine are reached over Unix sockets.
     pub fn is_local(self) -> bool {
         self == TransportKind::Framed
     }
 }
 
-/// Frames over one connection per node (`docs/formats/framed-protocol.md`).
+/// A transport that sends frames over one connection per node (`docs/formats/framed-protocol.md`).
 #[derive(Debug)]
 pub struct FramedTransport {
     frames: Frames,
@@ -159,7 +162,7 @@ impl FramedTransport {
 }
 
 impl Default for FramedTransport {
-    /// In the clear, without connections yet.
+    /// A transport without TLS, which has no connections yet.
     fn default() -> Self {
         Self::new(&Dialer::default(), TransportKind::Framed.is_local())
     }
@@ -199,7 +202,7 @@ impl Transport for FramedTransport {
     ) -> Reply<'a, v1::GraphWriteReply, Unwritten> {
         async move {
             self.frames.open(addr).await.map_err(Unwritten::Unsent)?;
-            // Without a deadline in the frame: the server would drop the answer of a write that is under way.
+            // The frame carries no deadline, because the server would drop the answer of a write that is still under way.
             let asked = self.frames.ask(addr, Op::Write, None, &request);
             match tokio::time::timeout(patience, asked).await {
                 Ok(reply) => reply.map_err(Unwritten::after_sending),
@@ -235,16 +238,16 @@ impl Transport for FramedTransport {
     }
 }
 
-/// gRPC over one HTTP/2 connection per node.
+/// A transport that uses gRPC over one HTTP/2 connection per node.
 #[derive(Debug, Default)]
 pub struct GrpcTransport {
     dialer: Dialer,
-    /// By address; written when a node is first spoken to, and when it is gone.
+    /// The channels by address. An entry is added with the first request to a node, and removed when the node is gone.
     channels: Mutex<HashMap<String, GrpcChannel>>,
 }
 
 impl GrpcTransport {
-    /// Without connections yet.
+    /// Returns a transport that has no connections yet.
     pub fn new(dialer: &Dialer) -> Self {
         Self { dialer: dialer.clone(), channels: Mutex::default() }
     }
@@ -354,7 +357,7 @@ mod tests {
         let is_lost = |status| matches!(Unwritten::after_sending(status), Unwritten::Lost(_));
         for status in [
             Status::unavailable("connection reset"),
-            Status::internal("a reply that cannot be read"),
+            Status::internal("the reply cannot be decoded"),
             answered(ErrorCode::DeadlineExceeded),
             answered(ErrorCode::Cancelled),
             answered(ErrorCode::Internal),

@@ -45,7 +45,7 @@ fn assert_strangers_are_hung_up_on(cluster: &Secured, redis: &Redis) {
     // redis-cli tries again.
     assert!(before + 3.0 <= failures());
     let log = cluster.router_log();
-    assert!(log.contains("a caller was not let in over TLS") && log.contains("expired"), "{log}");
+    assert!(log.contains("the TLS handshake with a caller failed") && log.contains("expired"), "{log}");
     let mut wary = redis.clone();
     wary.tls.as_mut().expect("it speaks TLS").ca = stranger.pem.clone();
     assert!(wary.cli_all(&["get", "pages:7"]).contains("certificate verify failed"));

@@ -24,10 +24,10 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// Sends a request: it is encoded and written here, without another task.
+    /// Encodes a request and writes it to the connection in the caller's own task.
     ///
     /// # Errors
-    /// If the connection is over, too much is unsent or the message is too long.
+    /// The connection is lost, too many bytes are unsent, or the message is too long.
     pub fn send(
         connection: &Arc<Connection>,
         op: Op,
@@ -47,7 +47,11 @@ impl Future for Call {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let told = ready!(Pin::new(&mut self.receiver).poll(cx));
         self.sent.end();
-        // The sender lives as long as the connection keeps the request.
-        Poll::Ready(told.unwrap_or_else(|_| Err(Status::internal("a request was forgotten"))))
+        // The connection keeps the sender for as long as it keeps the request.
+        Poll::Ready(
+            told.unwrap_or_else(|_| {
+                Err(Status::internal("the connection dropped the request without a reply"))
+            }),
+        )
     }
 }

@@ -1,5 +1,5 @@
-//! TLS of one connection as a function from bytes to bytes: what goes to the socket is encrypted on its way into the buffer of unsent
-//! bytes, what comes from it is decrypted on its way into the frames' buffer. Sockets and waiting are none of its business.
+//! TLS of one connection, as a function from bytes to bytes. Outgoing bytes are encrypted on their way into the buffer of
+//! unsent bytes; incoming bytes are decrypted on their way into the buffer of frames. The cipher itself does no I/O.
 
 use super::Lost;
 use crate::security::TlsFailure;
@@ -7,28 +7,29 @@ use bytes::{Buf, BufMut, BytesMut};
 use rustls::ClientConnection;
 use std::io::{Read, Write};
 
-/// One connection's TLS, its handshake over.
+/// The TLS state of one connection after its handshake.
 #[derive(Debug)]
 pub(super) struct Cipher(ClientConnection);
 
 impl Cipher {
-    /// Goes on where the handshake ended.
+    /// Continues from the end of the handshake.
     pub fn new(mut tls: ClientConnection) -> Self {
-        // What is put in is taken out at once: the connection has bounds of its own.
+        // No limit is needed here: written bytes are taken out at once, and the connection bounds them itself.
         tls.set_buffer_limit(None);
         Self(tls)
     }
 
     /// Appends `plain`, encrypted, to `sealed`.
     pub fn seal(&mut self, plain: &[u8], sealed: &mut BytesMut) {
-        self.0.writer().write_all(plain).expect("a buffer without a limit takes all");
+        self.0.writer().write_all(plain).expect("a buffer without a limit accepts every write");
         self.answer(sealed);
     }
 
-    /// Takes all of `sealed` and appends what it says to `plain`. What TLS itself answers is appended to `unsent`.
+    /// Consumes all of `sealed` and appends the decrypted bytes to `plain`. Bytes that TLS itself sends in reply are
+    /// appended to `unsent`.
     ///
     /// # Errors
-    /// If the peer ends TLS, or it is none.
+    /// [`Lost`] if the peer sends a fatal alert, or bytes that are not valid TLS.
     pub fn open(
         &mut self,
         sealed: &mut BytesMut,
@@ -38,7 +39,7 @@ impl Cipher {
         while !sealed.is_empty() {
             let taken = self.0.read_tls(&mut &sealed[..]).map_err(|error| Lost::new(error.to_string()))?;
             if taken == 0 {
-                // The peer has said that nothing follows.
+                // The peer has ended TLS, so nothing valid can follow.
                 sealed.clear();
             }
             sealed.advance(taken);

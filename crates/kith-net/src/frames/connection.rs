@@ -1,4 +1,4 @@
-//! One framed connection: senders write for themselves, and one task reads for all of them.
+//! One framed connection. Callers write their requests themselves; one task reads the replies for all of them.
 
 use super::{
     Lost,
@@ -24,40 +24,42 @@ use std::{
 };
 use tonic::Status;
 
-/// Unsent bytes above which more requests are refused: the peer does not read.
+/// New requests are refused while more than this many bytes are unsent, because the peer does not read.
 const UNSENT_BYTES_MAX: usize = 64 << 20;
-/// An emptied buffer above this size is given back.
+/// An emptied buffer with a capacity above this size is freed.
 const SPARE_BYTES: usize = 1 << 20;
 
-/// An open connection. Ends when the peer closes it, falls silent while it owes an answer, or sends what is no frame.
+/// An open connection. It is lost when the peer closes it, sends nothing for too long while it owes an answer, or sends
+/// something that is not a frame.
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: Sink,
-    /// Where bodies of long replies may lie.
+    /// Shared memory in which the bodies of long replies may lie.
     shared: Option<Arc<SharedReplies>>,
-    /// What long replies are charged to while they come, and until nobody has them any more.
+    /// The budget that long replies are charged to, from their first frame until the last reader has dropped them.
     replies: Option<Arc<Budget>>,
-    /// Locked to register a request and write it, and to hand out a reply.
+    /// Locked while a request is registered and written, and while a frame of a reply is handed out.
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     last_id: u64,
-    /// By request id.
+    /// The requests that wait for a reply, by request id.
     waiting: HashMap<u64, Waiting>,
-    /// What the socket did not take at once, encrypted where it shall be. Written by senders, emptied by whoever can.
+    /// Bytes that the socket has not accepted yet, encrypted if the connection uses TLS. Callers append to it; callers and
+    /// the reading task write it to the socket.
     unsent: BytesMut,
-    /// Of a connection over TLS.
+    /// The TLS state, if the connection uses TLS.
     cipher: Option<Box<Cipher>>,
-    /// The reading task: to be woken when bytes are left unsent, and when nobody needs the connection any more.
+    /// The waker of the reading task. It is woken when bytes are left unsent, and when the connection is dropped.
     reader: Option<Waker>,
-    /// Why it is over.
+    /// Why the connection is lost; `None` while it is open.
     lost: Option<Lost>,
 }
 
 impl Connection {
-    /// A connection that writes to `socket`. With a cipher, it speaks TLS.
+    /// Returns a connection that writes to `socket`. With a cipher it uses TLS.
     pub fn new(
         socket: Sink,
         cipher: Option<Cipher>,
@@ -68,15 +70,15 @@ impl Connection {
         Self { socket, shared, replies, state: Mutex::new(state) }
     }
 
-    /// Why it is over, if it is.
+    /// Why the connection is lost; `None` while it is open.
     pub fn lost(&self) -> Option<Lost> {
         self.lock().lost.clone()
     }
 
-    /// Registers and writes a request.
+    /// Registers a request and writes it.
     ///
     /// # Errors
-    /// If the connection is over, too much is unsent or the message is too long.
+    /// The connection is lost, too many bytes are unsent, or the message is too long.
     pub(super) fn request(
         self: &Arc<Self>,
         header: Header,
@@ -104,7 +106,7 @@ impl Connection {
         Ok(Sent { connection: Arc::clone(self), id, is_over: false })
     }
 
-    /// Lets so many bytes more of a reply come.
+    /// Grants the peer `bytes` bytes of credit for the reply to request `id`.
     fn credit(&self, id: u64, bytes: u32) {
         let mut state = self.lock();
         if state.waiting.contains_key(&id) && state.lost.is_none() {
@@ -119,23 +121,23 @@ impl Connection {
         }
     }
 
-    /// Lets slots of shared memory be used again, with what is sent next.
+    /// Queues a frame that returns the read slots of shared memory to the peer. It is sent together with the next frame.
     fn give_back(&self, state: &mut State) {
         let spent = self.shared.as_ref().map(|shared| shared.take_spent()).unwrap_or_default();
         if !spent.is_empty() {
             let put =
                 state.put(|out| Header::request(0, Op::GiveBack).encode_bytes(&encode_slots(&spent), out));
-            put.expect("as many slots as there are make no long message");
+            put.expect("a list of all slots is shorter than the longest message");
         }
     }
 
-    /// Writes what the socket takes now, and leaves the rest to the reading task.
+    /// Writes as much as the socket accepts now, and leaves the rest to the reading task.
     fn flush(&self, state: &mut State) {
         while !state.unsent.is_empty() {
             match self.socket.try_write(&state.unsent) {
                 Ok(written) => state.unsent.advance(written),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Also when it failed: the reading task finds out, and tells everybody who waits.
+                // This includes failed writes: the reading task meets the same error and ends all waiting requests.
                 Err(_) => break,
             }
         }
@@ -148,10 +150,10 @@ impl Connection {
         }
     }
 
-    /// Has the reading task woken when bytes are left unsent.
+    /// Registers the reading task to be woken when bytes are left unsent.
     pub(super) fn wake_at_need(&self, cx: &Context<'_>) {
         let mut state = self.lock();
-        // Left in place if it would wake the same task: this runs for every reply.
+        // A waker that wakes the same task is kept, because this runs for every reply.
         if !state.reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker())) {
             state.reader = Some(cx.waker().clone());
         }
@@ -162,7 +164,7 @@ impl Connection {
         drop(given_up);
     }
 
-    /// Nobody waits for this reply any more: the peer is told so.
+    /// Removes a request that nobody waits for any more, and tells the peer to cancel it.
     fn cancel(&self, state: &mut State, id: u64) -> Option<Waiting> {
         let waiting = state.waiting.remove(&id)?;
         let header = Header::request(id, Op::Cancel);
@@ -172,7 +174,7 @@ impl Connection {
         Some(waiting)
     }
 
-    /// Ends a reply for which there is no memory.
+    /// Cancels a request and ends its reply with an error, because the budget has no memory for it.
     fn refuse(&self, mut state: MutexGuard<'_, State>, id: u64) {
         let waiting = self.cancel(&mut state, id);
         drop(state);
@@ -181,7 +183,7 @@ impl Connection {
         }
     }
 
-    /// Decrypts what came, if it is encrypted.
+    /// Decrypts received bytes if the connection uses TLS.
     pub(super) fn open(&self, sealed: &mut BytesMut, plain: &mut BytesMut) -> Result<(), Lost> {
         let state = &mut *self.lock();
         match &mut state.cipher {
@@ -190,17 +192,17 @@ impl Connection {
         }
     }
 
-    /// Gives a reply's frame to who waits for it.
+    /// Passes a frame of a reply to the request that waits for it.
     pub(super) fn hand_out(&self, frame: Frame) -> Result<(), Lost> {
         let header = frame.header;
-        // Before anything else: it is given back if nobody waits for it.
+        // The body is read first, so that its slot is given back even if nobody waits for the reply.
         let shared = match (&self.shared, header.flags.has(Flags::SHARED), SlotPlace::decode(&frame.body)) {
             (_, false, _) => None,
             (Some(shared), true, Some(place)) => Some(shared.body(place)?),
-            _ => return Err(Lost::new("the peer sent a body that lies nowhere")),
+            _ => return Err(Lost::new("the peer sent a body without a valid place in shared memory")),
         };
         let mut state = self.lock();
-        // A cancelled request may still be answered.
+        // The peer may still answer a request that was cancelled.
         let Some(waiting) = state.waiting.get_mut(&header.id) else { return Ok(()) };
         let error = header.flags.has(Flags::ERROR).then(|| frame.status());
         if error.is_none() {
@@ -221,8 +223,9 @@ impl Connection {
         Ok(())
     }
 
-    /// What has come of the message that a frame is of, with room for the frame's body: to be filled, and brought back by
-    /// [`Connection::take_back`] before another frame is handed out. `None` if it is an error, or nobody waits for it.
+    /// Returns the message that a frame continues, with room for the frame's body. The reader fills it and gives it back by
+    /// [`Connection::take_back`] before another frame is handed out. Returns `None` if the frame is an error, if no request
+    /// waits for it, or if the budget has no memory for it.
     pub(super) fn lend(&self, begun: &Begun) -> Result<Option<BytesMut>, Lost> {
         let mut state = self.lock();
         let flags = begun.header.flags;
@@ -238,16 +241,19 @@ impl Connection {
         }
     }
 
-    /// The message that was lent, the frame's body at its end.
+    /// Takes back a message that was lent, with the frame's body at its end.
     pub(super) fn take_back(&self, header: &Header, message: BytesMut) {
         let mut state = self.lock();
-        // Given up meanwhile.
+        // The caller may have given up in the meantime.
         let Some(waiting) = state.waiting.get_mut(&header.id) else { return };
         waiting.take_back(message, header.flags);
         end_if_last(state, header, Ok(()));
     }
 
-    /// Asks the peer whether it is there, or says that it is not, as `silence` finds.
+    /// Asks a silent peer whether it is alive, or gives the connection up, as `silence` decides.
+    ///
+    /// # Errors
+    /// [`Lost`] if the peer has been silent for too long.
     pub(super) fn look_after(&self, silence: &mut Silence) -> Result<(), Lost> {
         let mut state = self.lock();
         match silence.look(!state.waiting.is_empty()) {
@@ -260,12 +266,14 @@ impl Connection {
                 put.map_err(|error| Lost::new(error.to_string()))?;
                 self.flush(&mut state);
             }
-            Look::GiveUp => return Err(Lost::new("the peer owes an answer and is silent")),
+            Look::GiveUp => {
+                return Err(Lost::new("the peer owes an answer and has been silent for too long"));
+            }
         }
         Ok(())
     }
 
-    /// Writes what was left unsent, as the socket takes it; ready when it is over.
+    /// Writes unsent bytes as the socket accepts them. Ready only when the connection is lost.
     pub(super) fn poll_unsent(&self, cx: &mut Context<'_>) -> Poll<Lost> {
         let mut state = self.lock();
         loop {
@@ -285,7 +293,7 @@ impl Connection {
         }
     }
 
-    /// Ends all requests, because the connection is over.
+    /// Marks the connection as lost and ends all waiting requests with that reason.
     pub(super) fn end(&self, lost: &Lost) {
         let mut state = self.lock();
         state.lost = Some(lost.clone());
@@ -302,7 +310,7 @@ impl Connection {
     }
 }
 
-/// Tells who waits that it is over, after the last frame.
+/// Ends a request after the last frame of its reply.
 fn end_if_last(mut state: MutexGuard<'_, State>, header: &Header, ended: Result<(), Status>) {
     if header.flags.has(Flags::LAST)
         && let Some(waiting) = state.waiting.remove(&header.id)
@@ -313,7 +321,7 @@ fn end_if_last(mut state: MutexGuard<'_, State>, header: &Header, ended: Result<
 }
 
 impl State {
-    /// Takes what `encode` writes among the bytes to send.
+    /// Appends what `encode` writes to the unsent bytes, encrypted if the connection uses TLS.
     fn put(
         &mut self,
         encode: impl FnOnce(&mut BytesMut) -> Result<(), FrameError>,
@@ -344,12 +352,12 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// Lets so many bytes more of the reply come.
+    /// Grants the peer `bytes` more bytes of credit for the reply.
     pub fn credit(&self, bytes: u32) {
         self.connection.credit(self.id, bytes);
     }
 
-    /// The reply has ended.
+    /// Marks the reply as ended, so that dropping this does not cancel the request.
     pub fn end(&mut self) {
         self.is_over = true;
     }

@@ -1,4 +1,4 @@
-//! The beginning of a connection: TLS, the prefaces, and the first request, which shows a token or asks for shared memory.
+//! The start of a framed connection: TLS, the prefaces, and a first request that sends the token or asks for shared memory.
 
 use super::{
     Lost,
@@ -13,7 +13,7 @@ use std::{io, sync::Arc};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tonic::Status;
 
-/// A peer that speaks frames.
+/// An open connection to a peer that speaks frames.
 pub(super) struct Greeted {
     pub stream: Socket,
     pub cipher: Option<Cipher>,
@@ -23,7 +23,7 @@ pub(super) struct Greeted {
 /// Why a connection cannot be opened.
 pub(super) enum ConnectError {
     Lost(Lost),
-    /// The peer does not take this process for anybody.
+    /// The peer rejected the token of this process.
     Refused(Box<Status>),
 }
 
@@ -33,7 +33,7 @@ impl From<io::Error> for ConnectError {
     }
 }
 
-/// Connects, over TLS where that is spoken, exchanges prefaces, and shows the token or asks for shared memory.
+/// Connects, over TLS if the dialer uses it, exchanges the prefaces, and sends the token or asks for shared memory.
 pub(super) async fn greet(addr: &str, dialer: &Dialer, locally: bool) -> Result<Greeted, ConnectError> {
     let Some(secured) = dialer.secured() else {
         let mut stream = socket::connect(addr, locally).await?;
@@ -59,7 +59,7 @@ pub(super) async fn greet(addr: &str, dialer: &Dialer, locally: bool) -> Result<
     Ok(Greeted { stream: Socket::Left(stream), cipher: Some(Cipher::new(tls)), shared: None })
 }
 
-/// Greets the peer and waits for its greeting. Whatever version it announces, both speak the lower of the two.
+/// Sends the preface and waits for the peer's. If the versions differ, both sides speak the lower one.
 async fn exchange(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result<()> {
     let mut answer = [0; PREFACE_BYTES];
     stream.write_all(&Preface::OWN.encode()).await?;
@@ -69,7 +69,7 @@ async fn exchange(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Res
     Preface::decode(answer).map(drop).map_err(foreign)
 }
 
-/// Shows the token, and waits for what the peer says to it.
+/// Sends the token and waits for the peer's answer.
 async fn identify(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
     token: &str,
@@ -81,18 +81,19 @@ async fn identify(
     }
 }
 
-/// Asks a peer on this machine for memory that its long replies may lie in; `None`: there is none, or not for this process.
+/// Asks a peer on this machine for shared memory for its long replies. `None` if the peer offers none, or if this process
+/// cannot open it.
 async fn share(stream: &mut Socket) -> Result<Option<Arc<SharedReplies>>, ConnectError> {
     let Some(pid) = socket::local_pid(stream) else { return Ok(None) };
     let answer = first_answer(stream, Op::Share, &[]).await?;
-    // There is no memory left, or the peer has none to offer.
+    // The peer has no memory left, or supports none.
     let is_refused = answer.header.flags.has(Flags::ERROR);
     let Some(offer) = Offer::decode(&answer.body).filter(|_| !is_refused) else { return Ok(None) };
     let opened = SharedReplies::open(pid, offer);
-    Ok(opened.inspect_err(|error| tracing::debug!(%error, pid, "long replies come over the socket")).ok())
+    Ok(opened.inspect_err(|error| tracing::debug!(%error, pid, "cannot open the shared memory of a peer: its long replies come over the socket")).ok())
 }
 
-/// What the peer says to the first frame of a connection.
+/// Sends the first frame of a connection and returns the peer's answer to it.
 async fn first_answer(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
     op: Op,

@@ -1,39 +1,41 @@
-//! Frames between processes of one machine: a process that listens on a loopback address listens on a Unix socket of that name as well.
-//! A round trip over it takes three quarters of the time that it takes over TCP (`docs/design/0004-framed-path.md`).
+//! Framed connections between processes on one machine. A process that listens on a loopback address also listens on a Unix
+//! socket named after that address. A round trip over the socket takes three quarters of the time that it takes over TCP
+//! (`docs/design/0004-framed-path.md`).
 //!
-//! The name is in Linux's abstract namespace: it needs no folder, is gone with its process, and belongs to a network namespace as
-//! the address does, so that whoever finds the one has found the other.
+//! The name lies in Linux's abstract namespace. It needs no folder and disappears with its process. Like the address, it
+//! belongs to a network namespace, so a process that can reach the address can also reach the socket.
 
 use std::{net::SocketAddr, path::PathBuf};
 use tokio::net::{UnixListener, UnixStream};
 
-/// The name under which whoever listens at `addr` is found past TCP; `None`: nobody is.
+/// The name of the Unix socket that belongs to the address `addr`. `None` if the address has no such socket.
 fn name_of(addr: SocketAddr) -> Option<PathBuf> {
     let is_named = cfg!(target_os = "linux") && addr.ip().is_loopback();
-    // The null byte makes it an abstract name.
+    // The null byte makes the name abstract.
     is_named.then(|| PathBuf::from(format!("\0kith:{addr}")))
 }
 
-/// What a server's socket may hold of replies, where the system lets it: a share of a large read, so that a node that has written it
-/// is done. TCP's buffers grow by themselves, these do not.
+/// The requested size of the send buffer of a server's socket. It holds one node's share of a large read, so that the node
+/// can write its share without waiting for the client. TCP buffers grow by themselves; these do not.
 const SEND_BYTES: usize = 2 << 20;
 
 /// Prepares the server's end of a connection.
 pub fn prepare(stream: &UnixStream) {
-    // A smaller one is slower and nothing else.
+    // A smaller buffer makes the connection slower, but works.
     if let Err(error) = rustix::net::sockopt::set_socket_send_buffer_size(stream, SEND_BYTES) {
         tracing::debug!(%error, "a local connection keeps its small buffer");
     }
 }
 
-/// Listens for processes of this machine that know a server by the address `addr`; `None`: they come over TCP.
+/// Listens on the Unix socket that belongs to `addr`. `None` if there is none; peers on this machine use TCP then.
 pub fn listen(addr: SocketAddr) -> Option<UnixListener> {
     let bound = UnixListener::bind(name_of(addr)?);
-    bound.inspect_err(|error| tracing::warn!(%addr, %error, "no Unix socket beside the port: local peers come over TCP")).ok()
+    bound.inspect_err(|error| tracing::warn!(%addr, %error, "cannot listen on a Unix socket: peers on this machine use TCP")).ok()
 }
 
-/// Connects to whoever listens at `addr`; `None`: nobody does, or not as this user. Anybody may take a name that is free, so
-/// a peer counts only if it could as well have been this process: TCP then finds out who it is.
+/// Connects to the Unix socket that belongs to `addr`. `None` if nobody listens there, or if the listener belongs to
+/// another user: any process may take a free name, so only a listener that runs as this user or as root is trusted. The
+/// caller uses TCP then.
 pub(super) async fn connect(addr: SocketAddr) -> Option<UnixStream> {
     let stream = UnixStream::connect(name_of(addr)?).await.ok()?;
     let peer = stream.peer_cred().ok()?.uid();
@@ -47,7 +49,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_on_loopback_is_found_by_its_address_until_it_is_gone() {
-        // Whoever asks for another port while this listener holds this one gets another.
+        // The system gives another port to anybody who asks for one while this listener holds this one.
         let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let addr = port.local_addr().expect("an address");
         assert!(connect(addr).await.is_none(), "nobody listens yet");

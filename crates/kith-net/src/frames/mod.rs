@@ -1,5 +1,5 @@
-//! The framed protocol, client side: one connection per address, opened when it is first needed. How it behaves:
-//! `docs/design/0004-framed-path.md`.
+//! The client side of the framed protocol. There is one connection per address, which is opened when it is first needed.
+//! `docs/design/0004-framed-path.md` describes its behaviour.
 
 mod call;
 mod cipher;
@@ -33,24 +33,24 @@ use std::{
 };
 use tonic::Status;
 
-/// Time to open a connection, its preface answered, before the peer counts as unreachable.
+/// How long opening a connection may take, including the peer's preface, before the peer counts as unreachable.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Framed connections, by address.
+/// The framed connections of a client, by address.
 #[derive(Debug)]
 pub struct Frames {
     dialer: Dialer,
-    /// Whether peers on this machine are asked past TCP, where both have it.
+    /// Whether peers on this machine are reached over their Unix sockets, where they have one.
     locally: bool,
     places: Mutex<HashMap<String, Arc<PeerSlot>>>,
 }
 
-/// One address.
+/// The connection state of one address.
 #[derive(Debug, Default)]
 struct PeerSlot {
-    /// Replaced when it is lost, and by nobody else.
+    /// The current connection. `connect` sets it; the first reader that finds the connection lost resets it.
     standing: Mutex<ConnectionState>,
-    /// Held by the one who connects; what became of the last attempt.
+    /// Locked while a task connects. Holds the time and the failure of the last failed attempt.
     attempt: tokio::sync::Mutex<Option<(Instant, Lost)>>,
 }
 
@@ -61,11 +61,11 @@ enum ConnectionState {
     Connected(Arc<Connection>),
 }
 
-/// Why a connection is over, or could not be opened.
+/// Why a connection was lost, or could not be opened.
 #[derive(Clone, Debug)]
 pub struct Lost {
     reason: Arc<str>,
-    /// Whether the peer closed it because nothing was asked: what crossed that on its way was not looked at.
+    /// Whether the peer closed the connection because it was idle. A request that was on its way then was not looked at.
     is_idle: bool,
 }
 
@@ -74,28 +74,28 @@ impl Lost {
         Self { reason: reason.into(), is_idle: false }
     }
 
-    /// What the peer said before it closed the connection.
+    /// The loss of a connection that the peer closed with this status.
     fn told(status: &Status) -> Self {
-        let reason = format!("the peer gave up: {}", status.message()).into();
+        let reason = format!("the peer closed the connection: {}", status.message()).into();
         Self { reason, is_idle: kith_wire::code_of(status) == ErrorCode::Idle }
     }
 
     fn to_status(&self) -> Status {
-        // As tonic tells it, without details: nodes did not say this, this side did.
+        // Like a status of tonic, it has no details: these would mean that the peer sent it.
         Status::unavailable(&*self.reason)
     }
 }
 
 impl Frames {
-    /// No connection yet.
+    /// Returns a client that has no connections yet.
     pub fn new(dialer: Dialer, locally: bool) -> Self {
         Self { dialer, locally, places: Mutex::default() }
     }
 
-    /// Asks the peer at `addr`; the pieces of its reply. Dropping the future cancels the request there.
+    /// Sends a request to the peer at `addr` and returns the pieces of its reply. Dropping the future cancels the request.
     ///
     /// # Errors
-    /// What the peer said, or why it said nothing.
+    /// The peer's error status, or `Unavailable` if the connection cannot be opened or is lost.
     pub async fn call(
         &self,
         addr: &str,
@@ -106,7 +106,8 @@ impl Frames {
         let connection = self.connection(addr, op).await?;
         let answered = async { Call::send(&connection, op, micros_of(deadline), body)?.await }.await;
         match answered {
-            // The request crossed the peer's goodbye: nobody has seen it.
+            // The peer closed the idle connection while the request was on its way, so the peer did not see it. It is sent
+            // once more.
             Err(_) if connection.lost().is_some_and(|lost| lost.is_idle) => {
                 let connection = self.connection(addr, op).await?;
                 Call::send(&connection, op, micros_of(deadline), body)?.await
@@ -115,10 +116,10 @@ impl Frames {
         }
     }
 
-    /// The same, for replies in one piece.
+    /// Like [`Frames::call`], for a reply of one piece, which is decoded.
     ///
     /// # Errors
-    /// As [`Frames::call`]; a reply that cannot be read.
+    /// As [`Frames::call`]; `Internal` if the reply has several pieces or cannot be decoded.
     pub async fn ask<R: Message + Default>(
         &self,
         addr: &str,
@@ -129,11 +130,12 @@ impl Frames {
         let mut pieces = self.call(addr, op, deadline, body).await?;
         match (pieces.pop(), pieces.is_empty()) {
             (Some(piece), true) => decoded(piece),
-            _ => Err(Status::internal("a reply in pieces where one was expected")),
+            _ => Err(Status::internal("the reply does not have exactly one piece")),
         }
     }
 
-    /// Asks the peer at `addr` for a reply that may come in parts, as they are taken. Dropping them cancels the request there.
+    /// Sends a request to the peer at `addr` whose reply may come in parts; the peer sends them as the receiver takes them.
+    /// Dropping the parts cancels the request.
     ///
     /// # Errors
     /// As [`Frames::call`].
@@ -148,27 +150,27 @@ impl Frames {
         Parts::send(&connection, op, micros_of(deadline), body)
     }
 
-    /// The addresses whose connections were lost since this was asked last, and that nobody has opened again.
+    /// Returns the addresses whose connections were lost since the last call and have not been opened again.
     pub fn take_cut(&self) -> Vec<String> {
         let places = self.places();
         let cut = places.iter().filter(|(_, place)| place.is_cut());
         cut.map(|(addr, _)| addr.clone()).collect()
     }
 
-    /// How many addresses were asked, and not let go of.
+    /// The number of addresses for which a slot is kept.
     pub fn addresses(&self) -> usize {
         self.places().len()
     }
 
-    /// Lets go of all other addresses: a connection there is closed when nothing is under way over it any more.
+    /// Drops the slots of all addresses that are not in `known`. A connection is closed when no request uses it any more.
     pub fn keep_only(&self, known: &HashSet<&str>) {
         self.places().retain(|addr, _| known.contains(addr.as_str()));
     }
 
-    /// Opens the connection to the peer at `addr`, unless there is one.
+    /// Opens the connection to the peer at `addr`, unless it is open already.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why it cannot be opened.
     pub async fn open(&self, addr: &str) -> Result<(), Status> {
         self.connection(addr, Op::Alive).await.map(drop)
     }
@@ -209,13 +211,14 @@ impl PeerSlot {
         standing.clone()
     }
 
-    /// Whether its connection was lost since this was asked last.
+    /// Whether the connection was lost since the last time that this or `standing` was called.
     fn is_cut(&self) -> bool {
         let was_connected = matches!(*self.lock(), ConnectionState::Connected(_));
         was_connected && matches!(self.standing(), ConnectionState::Unconnected)
     }
 
-    /// One connects, the others wait for what becomes of it. `op` is what it is needed for.
+    /// Opens the connection. If several tasks need it, one of them connects and the others wait for its result. `op` is the
+    /// operation that needs the connection; it labels the metric.
     async fn connect(&self, addr: &str, op: Op, frames: &Frames) -> Result<Arc<Connection>, Status> {
         let came = Instant::now();
         let mut attempt = self.attempt.lock().await;
@@ -254,15 +257,15 @@ impl PeerSlot {
     }
 }
 
-/// A deadline as frames have it.
+/// A deadline in the unit of frames, microseconds; zero means none.
 fn micros_of(deadline: Option<Duration>) -> u32 {
     deadline.map_or(0, |left| u32::try_from(left.as_micros()).unwrap_or(u32::MAX).max(1))
 }
 
-/// A body as the message that it should be.
+/// Decodes a body as a message.
 ///
 /// # Errors
-/// If it is none.
+/// `Internal` if the body is not such a message.
 pub fn decoded<M: Message + Default>(body: Rope) -> Result<M, Status> {
-    body.decode().map_err(|error| Status::internal(format!("a reply that cannot be read: {error}")))
+    body.decode().map_err(|error| Status::internal(format!("the reply cannot be decoded: {error}")))
 }

@@ -1,4 +1,4 @@
-//! A reply that comes in several messages, as it is given credit (`docs/design/0010-streaming.md`).
+//! A reply that comes in several messages, under flow control by credit (`docs/design/0010-streaming.md`).
 
 use super::{
     connection::{Connection, Sent},
@@ -17,22 +17,23 @@ use std::{
 use tokio::sync::mpsc;
 use tonic::Status;
 
-/// Taken bytes for which credit is given at once: half of it, so that the peer never waits while its receiver does not.
+/// Credit is granted once this many bytes were taken. It is half of the whole credit, so that the peer need not wait as
+/// long as the receiver keeps up.
 const CREDIT_STEP: u32 = CREDIT_BYTES / 2;
 
-/// The messages of a reply, first to last. Ends after the last or an error; dropped before, it cancels the request. What is not
-/// taken out of it is not asked for: a message and [`CREDIT_BYTES`] at the most lie here.
+/// The messages of a reply, first to last. The stream ends after the last message or an error; dropping it earlier cancels
+/// the request. The peer gets new credit only for taken messages, so at most [`CREDIT_BYTES`] and one message wait here.
 #[derive(Debug)]
 pub struct Parts {
     sent: Sent,
-    /// Bounded by the credit.
+    /// Its length is bounded by the credit.
     receiver: mpsc::UnboundedReceiver<PartMessage>,
-    /// Bytes taken for which no credit was given yet.
+    /// Taken bytes for which no credit was granted yet.
     taken: u32,
 }
 
 impl Parts {
-    /// Sends a request, as [`Call::send`](super::call::Call::send) does.
+    /// Sends a request, like [`Call::send`](super::call::Call::send).
     ///
     /// # Errors
     /// As `Call::send`.
@@ -63,9 +64,9 @@ impl Stream for Parts {
         if self.sent.is_over() {
             return Poll::Ready(None);
         }
-        // The sender lives as long as the connection keeps the request.
+        // The connection keeps the sender for as long as it keeps the request.
         let told = ready!(self.receiver.poll_recv(cx))
-            .unwrap_or_else(|| Err(Status::internal("a request was forgotten")));
+            .unwrap_or_else(|| Err(Status::internal("the connection dropped the request without a reply")));
         match told {
             Ok((body, is_last)) => {
                 match is_last {

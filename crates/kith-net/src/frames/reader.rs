@@ -1,4 +1,4 @@
-//! What comes over a framed connection: read, decrypted where it is encrypted, and handed out frame by frame.
+//! The reading side of a framed connection: it reads bytes, decrypts them if the connection uses TLS, and hands out frames.
 
 use super::{
     Lost,
@@ -23,39 +23,41 @@ use tokio::{
     time::{Interval, MissedTickBehavior},
 };
 
-/// How often a connection that owes an answer is looked after.
+/// How often a connection is checked for a silent peer.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// What one read takes at the most, unless a longer frame has begun.
+/// The most bytes that one read takes, unless a longer frame has begun.
 const READ_BYTES: usize = 64 << 10;
-/// A frame is read to where its body will lie if at least so much of it is to come; less is copied there.
+/// The rest of a frame's body is read directly into its message if at least this much of it is missing; a shorter rest is
+/// read into the buffer and copied.
 const DIRECT_BYTES_MIN: usize = 16 << 10;
-/// What one read takes where such a frame is likely to begin: its header, and little that must be copied.
+/// How much one read takes where a long frame is likely to begin: its header, and only few bytes of the body, which must be
+/// copied.
 const NEXT_BYTES: usize = 2 << 10;
 
-/// What a connection's task owns.
+/// The state of a connection's reading task.
 struct Reader {
     source: Source,
-    /// What came of a connection over TLS and is not decrypted yet.
+    /// For a connection over TLS: received bytes that are not decrypted yet.
     sealed: Option<BytesMut>,
     buffer: BytesMut,
-    /// The frame that is coming, if it is read to where it will lie.
+    /// The frame whose body is being read directly into its message, if there is one.
     direct: Option<Direct>,
-    /// Whether the frame that came last was such a one and its reply goes on, so that another is likely to come.
+    /// Whether the last frame was read directly and its reply goes on, so that another long frame is likely to follow.
     goes_on: bool,
     look: Interval,
     silence: Silence,
 }
 
-/// A frame of a long reply that is coming.
+/// A frame of a long reply whose body is read directly into its message.
 struct Direct {
     header: Header,
-    /// Its message as far as it has come, lent by the connection.
+    /// The message as far as it has arrived. The connection lent it.
     message: BytesMut,
-    /// Bytes of the body that are to come.
+    /// Missing bytes of the body.
     left: usize,
 }
 
-/// Starts the task that reads from a connection; it ends with the connection. With a cipher, the stream carries TLS.
+/// Starts the task that reads from a connection. The task ends with the connection. With a cipher, the stream carries TLS.
 pub(super) fn start(
     stream: Socket,
     cipher: Option<Cipher>,
@@ -65,7 +67,7 @@ pub(super) fn start(
     let (source, sink) = socket::split(stream);
     let mut reader = Reader::new(source, cipher.is_some());
     let connection = Arc::new(Connection::new(sink, cipher, shared, replies));
-    // Not an owner: a connection that nobody can use any more is closed.
+    // The task holds only a weak reference, so that the connection is closed when no user of it is left.
     let owner = Arc::downgrade(&connection);
     tokio::spawn(std::future::poll_fn(move |cx| {
         let Some(connection) = owner.upgrade() else { return Poll::Ready(()) };
@@ -92,7 +94,7 @@ impl Reader {
         }
     }
 
-    /// Ends with the reason why the connection is over.
+    /// Reads and hands out frames. Ready with the reason when the connection is lost.
     fn poll(&mut self, connection: &Connection, cx: &mut Context<'_>) -> Poll<Lost> {
         loop {
             match self.poll_read(cx) {
@@ -114,7 +116,7 @@ impl Reader {
         connection.poll_unsent(cx)
     }
 
-    /// Reads what is there, to where it belongs; how much it was.
+    /// Reads available bytes into the message or buffer where they belong. Returns how many bytes were read.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if let Some(Direct { message, left, .. }) = &mut self.direct {
             let read = ready!(pin!(self.source.read_buf(&mut message.limit(*left))).poll(cx))?;
@@ -122,7 +124,7 @@ impl Reader {
             return Poll::Ready(Ok(read));
         }
         let into = self.sealed.as_mut().unwrap_or(&mut self.buffer);
-        // A frame that has begun has its room already.
+        // If a frame has begun, room for it has been reserved already.
         if into.capacity() - into.len() < READ_BYTES / 4 {
             into.reserve(READ_BYTES);
         }
@@ -132,7 +134,7 @@ impl Reader {
         Poll::Ready(Ok(read))
     }
 
-    /// Hands out whole replies.
+    /// Hands out all frames that have arrived completely.
     fn take_in(&mut self, connection: &Connection) -> Result<(), Lost> {
         if let Some(Direct { header, message, .. }) = self.direct.take_if(|direct| direct.left == 0) {
             self.goes_on = !header.flags.has(Flags::LAST);
@@ -144,7 +146,8 @@ impl Reader {
         if let Some(sealed) = &mut self.sealed {
             connection.open(sealed, &mut self.buffer)?;
         }
-        let unreadable = |error: FrameError| Lost::new(format!("the peer sent what is no frame: {error}"));
+        let unreadable =
+            |error: FrameError| Lost::new(format!("the peer sent something that is not a frame: {error}"));
         loop {
             if self.begin_direct(connection)? {
                 return Ok(());
@@ -157,7 +160,8 @@ impl Reader {
         }
     }
 
-    /// Whether the rest of the frame that has begun is read to where it will lie. Not of what is encrypted: that is copied as it is decrypted.
+    /// Starts to read the rest of a begun frame directly into its message, if enough of it is missing. Returns whether it
+    /// did. Encrypted frames are not read directly, because decryption copies them anyway.
     fn begin_direct(&mut self, connection: &Connection) -> Result<bool, Lost> {
         if self.sealed.is_some() {
             return Ok(false);

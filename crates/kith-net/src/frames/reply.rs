@@ -1,4 +1,4 @@
-//! A reply while it arrives: its messages are assembled from frames, charged for their memory, and handed to the caller.
+//! A reply while it arrives. Its messages are assembled from frames, charged to a memory budget and passed to the caller.
 
 use super::Lost;
 use crate::{Budget, Charge};
@@ -12,8 +12,8 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tonic::Status;
 
-/// So much room is made when the first part of a whole reply comes: what a node's share of a large read takes.
-/// Not of a stream's: its messages are shorter, and many lie here where nobody reads them.
+/// The room that is reserved when the first part of a long message arrives: the size of one node's share of a large read.
+/// It is not reserved for streams, because their messages are shorter and many of them may wait here unread.
 const WHOLE_BYTES_EXPECTED: usize = 2 << 20;
 /// Replies up to this size are not charged.
 const UNCHARGED_BYTES: usize = 16 << 10;
@@ -21,26 +21,26 @@ const UNCHARGED_BYTES: usize = 16 << 10;
 /// The pieces of a reply, first to last.
 pub(super) type Pieces = Vec<Rope>;
 
-/// A message of a reply, and whether it is the last; or the error that ends it.
+/// A message of a reply and whether it is the last one; or the error that ends the reply.
 pub(super) type PartMessage = Result<(Rope, bool), Status>;
 
 /// A request that waits for its reply.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    /// What has come of a message that goes on, before what lies in `part`.
+    /// The earlier part of a message that is not complete; `part` follows it.
     before: Rope,
-    /// What has come of it last, where that follows its header.
+    /// The last part of that message, as far as it came through the socket.
     part: BytesMut,
-    /// For `part`, and what came before it through the socket.
+    /// The charge for `part`, and for the parts in `before` that came through the socket.
     charge: Option<Charge>,
     reply: Replying,
 }
 
-/// Why a frame of a reply is not taken in.
+/// Why a frame of a reply was not accepted.
 pub(super) enum Untaken {
-    /// The connection cannot go on.
+    /// The frame violates the protocol, so the connection is lost.
     Lost(Lost),
-    /// There is no memory for the reply.
+    /// The budget has no memory for the reply.
     NoMemory,
 }
 
@@ -50,22 +50,22 @@ impl From<Lost> for Untaken {
     }
 }
 
-/// Who waits for a reply.
+/// The receiver of a reply.
 #[derive(Debug)]
 pub(super) enum Replying {
-    /// For all of it.
+    /// The receiver waits for the whole reply.
     Whole { pieces: Pieces, told: oneshot::Sender<Result<Pieces, Status>> },
-    /// For each message of it. Bounded by the credit that was given.
+    /// The receiver takes one message after the other. The length of the channel is bounded by the granted credit.
     Parts(mpsc::UnboundedSender<PartMessage>),
 }
 
 impl Waiting {
-    /// Nothing has come yet. Replies are charged to `replies`, if there is such a budget.
+    /// Returns a request of whose reply nothing has arrived. Its reply is charged to `replies`, if there is such a budget.
     pub fn new(reply: Replying, replies: Option<&Arc<Budget>>) -> Self {
         Self { before: Rope::default(), part: BytesMut::new(), charge: replies.map(Budget::charge), reply }
     }
 
-    /// Takes in a frame of the reply: a message, or a part of one.
+    /// Accepts a frame of the reply, which is a message or a part of one.
     pub fn take(&mut self, frame: Frame) -> Result<(), Untaken> {
         let flags = frame.header.flags;
         if self.before.is_empty() && self.part.is_empty() && !flags.has(Flags::PART) {
@@ -80,7 +80,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// Takes in a body of the reply that lies in shared memory.
+    /// Accepts a body of the reply that lies in shared memory.
     pub fn take_shared(&mut self, body: Bytes, flags: Flags) -> Result<(), Lost> {
         self.check_length(body.len())?;
         let part = self.end_part();
@@ -90,7 +90,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// Lends the message of which a frame has begun to come, with room for the frame's body. It is given back by
+    /// Lends the message that an arriving frame continues, with room for the frame's body. It comes back by
     /// [`Waiting::take_back`].
     pub fn lend(&mut self, body_bytes: usize, flags: Flags) -> Result<BytesMut, Untaken> {
         self.make_room(body_bytes, flags)?;
@@ -103,7 +103,7 @@ impl Waiting {
         self.grown(flags);
     }
 
-    /// No more of the reply comes.
+    /// Ends the reply.
     pub fn end(self, ended: Result<(), Status>) {
         self.reply.end(ended);
     }
@@ -111,11 +111,11 @@ impl Waiting {
     fn check_length(&self, more: usize) -> Result<(), Lost> {
         match self.before.len() + self.part.len() + more {
             0..=MESSAGE_BYTES_MAX => Ok(()),
-            _ => Err(Lost::new("the peer sent a message longer than any may be")),
+            _ => Err(Lost::new("the peer sent a message longer than the limit")),
         }
     }
 
-    /// For a message, or a part of one, of so many bytes.
+    /// Checks the length of, charges and reserves room for `bytes` more bytes of a message.
     fn make_room(&mut self, bytes: usize, flags: Flags) -> Result<(), Untaken> {
         self.check_length(bytes)?;
         self.pay(bytes)?;
@@ -125,14 +125,14 @@ impl Waiting {
         Ok(())
     }
 
-    /// Charges what came last and so many bytes more.
+    /// Charges `more` bytes in addition to the bytes in `part`.
     fn pay(&mut self, more: usize) -> Result<(), Untaken> {
         let bytes = self.part.len() + more;
         let is_paid = |charge: &mut Charge| bytes <= UNCHARGED_BYTES || charge.grow_to(bytes);
         if self.charge.as_mut().is_none_or(is_paid) { Ok(()) } else { Err(Untaken::NoMemory) }
     }
 
-    /// Bytes that keep what was charged for them.
+    /// Moves the charge to the bytes, which then give it back when they are dropped.
     fn paid(&mut self, bytes: Bytes) -> Bytes {
         match &mut self.charge {
             Some(charge) if !charge.is_empty() => charge.take().pay_for(bytes),
@@ -145,7 +145,7 @@ impl Waiting {
         self.paid(part)
     }
 
-    /// After a part has come to the message, which may be whole now.
+    /// Passes the message on if the last frame completed it.
     fn grown(&mut self, flags: Flags) {
         if !flags.has(Flags::PART) {
             let part = self.end_part();
@@ -159,25 +159,25 @@ impl Replying {
     fn message(&mut self, body: Rope, is_last: bool) {
         match self {
             Replying::Whole { pieces, .. } => pieces.push(body),
-            // Nobody listening is fine, here as below.
+            // The receiver may be gone, which is not an error; likewise below.
             Replying::Parts(told) => drop(told.send(Ok((body, is_last)))),
         }
     }
 
-    /// No more of it comes.
+    /// Ends the reply.
     fn end(self, ended: Result<(), Status>) {
         match (self, ended) {
             (Replying::Whole { pieces, told }, ended) => drop(told.send(ended.map(|()| pieces))),
             (Replying::Parts(told), Err(status)) => drop(told.send(Err(status))),
-            // The last message has told so.
+            // The last message was marked as the last one.
             (Replying::Parts(_), Ok(())) => {}
         }
     }
 }
 
-/// What a caller is told whose reply does not fit into the memory for replies.
+/// The error for a caller whose reply does not fit into the memory budget for replies.
 pub(super) fn no_memory() -> Status {
-    let message = "replies that are being gathered take all the memory that this process has for them";
+    let message = "the replies being received use all memory that this process has for replies";
     let help = "try again in a moment, ask for less at once, or raise `reply-memory`";
     kith_wire::status(ErrorCode::Overloaded, message, help)
 }

@@ -1,8 +1,8 @@
-//! Long replies between processes of one machine: the server writes them to memory that its client maps too, and the socket carries where
-//! they lie (`docs/design/0004-framed-path.md`).
+//! Shared memory for long replies between processes on one machine. The server writes bodies to memory that its client also
+//! maps; the socket carries only their places (`docs/design/0004-framed-path.md`).
 //!
-//! The memory is a file without a name that the server makes for a connection and seals: it can neither be cut nor be written by others.
-//! The client opens it through `/proc`, which the system grants to the same user and to root.
+//! The memory is an unnamed file that the server creates for one connection and seals: nobody can resize it, and no other
+//! process can write to it. The client opens it through `/proc`, which the system permits to the same user and to root.
 
 #![allow(unsafe_code)]
 
@@ -21,16 +21,18 @@ use std::{
     },
 };
 
-/// The most bytes of one body: those of a part of a long message.
+/// The size of a slot, and so the longest body that it can hold: one part of a long message.
 pub const SLOT_BYTES: usize = 128 << 10;
-/// Room for 16 MiB: three replies of 5,000 values of a kibibyte.
+/// Slots of one connection. Together they hold 16 MiB: three replies of 5,000 values of one kibibyte.
 const SLOTS: u32 = 128;
-/// Connections of a process that have such memory at a time, so that all of it is 512 MiB at the most; the others use their sockets alone.
+/// How many connections of a process may have shared memory at a time, which bounds all of it to 512 MiB. Further
+/// connections use their sockets alone.
 const MEMORIES_MAX: usize = 32;
 
 static MEMORIES: AtomicUsize = AtomicUsize::new(0);
 
-/// What a server shares with the client of one connection. Takes memory as it is used: slots that came back last are taken first.
+/// The server's end of the shared memory of one connection. The slot that was given back last is used first, so that only
+/// as much memory is touched as is in use.
 #[derive(Debug)]
 pub struct ReplyMemory {
     file: File,
@@ -41,7 +43,7 @@ pub struct ReplyMemory {
     _counted: CountedMemory,
 }
 
-/// One of those that there may be.
+/// Counts one connection with shared memory while it exists.
 #[derive(Debug)]
 struct CountedMemory;
 
@@ -59,11 +61,14 @@ impl Drop for CountedMemory {
 }
 
 impl ReplyMemory {
-    /// `None` where the system has no such memory, or enough connections have it.
+    /// Returns `None` if the system does not support such memory, or if `MEMORIES_MAX` connections have it already.
     pub fn new() -> Option<Self> {
         let counted = CountedMemory::new()?;
         let made = Self::make(counted);
-        made.inspect_err(|error| tracing::debug!(%error, "no memory is shared over a local connection")).ok()
+        made.inspect_err(
+            |error| tracing::debug!(%error, "cannot create shared memory for a local connection"),
+        )
+        .ok()
     }
 
     fn make(counted: CountedMemory) -> io::Result<Self> {
@@ -72,7 +77,7 @@ impl ReplyMemory {
         let slot_bytes = SLOT_BYTES as u32;
         let offer = Offer { descriptor, slots: SLOTS, slot_bytes, token: rand::random() };
         file.set_len(offer.file_bytes())?;
-        // SAFETY: the file was made here, so that nobody else has mapped it for writing, and nobody can from now on (`seal`).
+        // SAFETY: the file was created here, so no other mapping of it can write, and `seal` prevents any from now on.
         let mut map = unsafe { MmapMut::map_mut(&file)? };
         map[offer.body_bytes() as usize..].copy_from_slice(&offer.token);
         seal(&file)?;
@@ -80,13 +85,13 @@ impl ReplyMemory {
         Ok(Self { file, map, offer, free, is_taken, _counted: counted })
     }
 
-    /// What the client is to know of it.
+    /// What the client needs to open the memory.
     pub fn offer(&self) -> Offer {
         debug_assert_eq!(self.offer.descriptor as i32, self.file.as_raw_fd(), "open as long as this is");
         self.offer
     }
 
-    /// Takes a body, in slices that follow each other; `None` if it is longer than a slot, or no slot is free.
+    /// Copies a body, given as consecutive slices, to a free slot. `None` if it is longer than a slot, or no slot is free.
     pub fn put(&mut self, body: &[Bytes]) -> Option<SlotPlace> {
         let bytes: usize = body.iter().map(Bytes::len).sum();
         let slot = if bytes <= SLOT_BYTES { self.free.pop()? } else { return None };
@@ -99,13 +104,13 @@ impl ReplyMemory {
         Some(SlotPlace { slot, bytes: bytes as u32 })
     }
 
-    /// How many slots are with the client.
+    /// The number of slots that the client has not given back.
     #[cfg(test)]
     pub(super) fn taken(&self) -> usize {
         self.is_taken.iter().filter(|is_taken| **is_taken).count()
     }
 
-    /// The client does not look at a slot any more; `false` if it had no reason to.
+    /// Takes a slot back from the client, which does not read it any more. Returns `false` if the slot was not taken.
     #[must_use]
     pub fn take_back(&mut self, slot: u32) -> bool {
         let was_taken = self.is_taken.get_mut(slot as usize).is_some_and(std::mem::take);
@@ -116,16 +121,16 @@ impl ReplyMemory {
     }
 }
 
-/// What a client sees of it.
+/// The client's end of the shared memory of one connection.
 #[derive(Debug)]
 pub(super) struct SharedReplies {
     map: Mmap,
     offer: Offer,
-    /// Slots that nobody looks at any more, to be given back.
+    /// Slots that nobody reads any more, which are to be given back.
     spent: Mutex<Vec<u32>>,
 }
 
-/// A body, until it is dropped.
+/// A body in a slot. Dropping it marks the slot to be given back.
 #[derive(Debug)]
 struct Lent {
     replies: Arc<SharedReplies>,
@@ -133,33 +138,37 @@ struct Lent {
 }
 
 impl SharedReplies {
-    /// Opens what the process `pid` offers.
+    /// Opens the memory that the process `pid` offers.
     ///
     /// # Errors
-    /// If the system does not let this process see it, or it is something else.
+    /// The system does not let this process open the file, or the file is not the offered one.
     pub fn open(pid: u32, offer: Offer) -> io::Result<Arc<Self>> {
         let file = File::open(format!("/proc/{pid}/fd/{}", offer.descriptor))?;
         let bytes = file.metadata()?.len();
         if !is_sealed(&file)? || bytes != offer.file_bytes() {
-            return Err(io::Error::other("it is not what the server offered"));
+            return Err(io::Error::other("the file is not the one that the server offered"));
         }
-        // SAFETY: the file cannot be cut and nobody but the server writes it, which leaves slots alone that were not given back.
+        // SAFETY: the file cannot be shrunk, and only the server writes to it, which does not change a slot before it was
+        // given back.
         let map = unsafe { Mmap::map(&file)? };
         if map[offer.body_bytes() as usize..] != offer.token {
-            return Err(io::Error::other("it is not what the server offered"));
+            return Err(io::Error::other("the file is not the one that the server offered"));
         }
         Ok(Arc::new(Self { map, offer, spent: Mutex::default() }))
     }
 
-    /// What lies at a place, which is given back when nobody has it any more.
+    /// Returns the body at a place. Its slot is given back when the last clone or slice of the body is dropped.
+    ///
+    /// # Errors
+    /// [`Lost`] if the place is outside of the memory.
     pub fn body(self: &Arc<Self>, place: SlotPlace) -> Result<Bytes, Lost> {
         if self.offer.slots <= place.slot || self.offer.slot_bytes < place.bytes {
-            return Err(Lost::new("the peer sent a body that lies nowhere"));
+            return Err(Lost::new("the peer sent a body without a valid place in shared memory"));
         }
         Ok(Bytes::from_owner(Lent { replies: Arc::clone(self), place }))
     }
 
-    /// Slots to be given back; none the next time.
+    /// Removes and returns the slots that are to be given back.
     pub fn take_spent(&self) -> Vec<u32> {
         std::mem::take(&mut self.spent.lock())
     }
@@ -184,7 +193,7 @@ fn nameless() -> io::Result<File> {
     Ok(memfd_create("kith-replies", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?.into())
 }
 
-/// From now on the file keeps its length, and nobody maps it for writing.
+/// Seals the file: from now on it keeps its length, and nobody can map it for writing again.
 #[cfg(target_os = "linux")]
 fn seal(file: &File) -> io::Result<()> {
     use rustix::fs::{SealFlags, fcntl_add_seals};
@@ -240,7 +249,7 @@ mod tests {
         assert!(
             held.iter().all(|(byte, bytes, body)| body.len() == *bytes && body.iter().all(|at| at == byte))
         );
-        // A part of a body keeps its slot.
+        // A slice of a body keeps the body's slot.
         let kept = held[5].2.slice(7..9);
         held.drain(..10);
         let spent = replies.take_spent();
@@ -255,7 +264,7 @@ mod tests {
             held.iter().all(|(byte, bytes, body)| body.len() == *bytes && body.iter().all(|at| at == byte))
         );
         assert_eq!(kept[..], [5, 5]);
-        // The server is gone, or closes the connection.
+        // The server is gone, or has closed the connection.
         drop(memory);
         assert_eq!((kept[0], held[0].2[0]), (5, 10));
     }
@@ -275,7 +284,7 @@ mod tests {
         let came = || kith_api::convert::records_from_wire(&replies.body(place).expect("it lies there"), 2);
         assert!(came().expect("records").prove(key).is_empty());
         let held = came().expect("records");
-        // The slot is taken again while somebody looks at it.
+        // The server writes to the slot again while somebody still reads it.
         assert!(memory.take_back(place.slot));
         let mut other = body.to_vec();
         *other.last_mut().expect("a value") ^= 1;
@@ -326,7 +335,7 @@ mod tests {
             assert!(SharedReplies::open(std::process::id(), offer).is_err(), "{why}");
         }
         assert!(SharedReplies::open(std::process::id(), offer).is_ok());
-        // What the client maps it cannot write, nor cut: that would be the end of the server.
+        // The client can neither write to nor truncate what it maps; a truncated file would crash the server.
         let file = File::options().read(true).write(true).open(format!("/proc/self/fd/{}", offer.descriptor));
         let file = file.expect("it is this process's");
         // SAFETY: the mapping is refused.

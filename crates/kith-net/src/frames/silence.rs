@@ -1,10 +1,11 @@
-//! When a peer that owes an answer and sends nothing counts as frozen: its process stands still, its sockets stay open.
+//! Decides when a silent peer that owes an answer counts as frozen: its process has stopped, but its sockets are still
+//! open.
 //!
-//! Without a clock: whoever holds it looks once a second.
+//! It has no clock; the caller checks once a second.
 
-/// Looks without a byte from a peer that owes an answer, before it is asked whether it is there.
+/// Checks without a byte from a peer that owes an answer, until the peer is asked whether it is alive.
 const LOOKS_UNTIL_ASKED: u32 = 2;
-/// And before it is given up.
+/// Checks without a byte until the peer is given up.
 const LOOKS_UNTIL_FROZEN: u32 = 7;
 
 /// What to do about a peer's silence.
@@ -12,23 +13,23 @@ const LOOKS_UNTIL_FROZEN: u32 = 7;
 pub(super) enum Look {
     /// Nothing.
     Wait,
-    /// Ask whether it is there: it answers at once, however long its work takes.
+    /// Ask the peer whether it is alive. A live peer answers at once, however long its requests take.
     Ask,
-    /// It is not.
+    /// Give the connection up: the peer is frozen.
     GiveUp,
 }
 
-/// Looks since the last byte came while one was owed.
+/// The number of checks since the last byte arrived, while an answer was owed.
 #[derive(Debug, Default)]
 pub(super) struct Silence(u32);
 
 impl Silence {
-    /// Bytes came.
+    /// Resets the count, because bytes arrived.
     pub fn broken(&mut self) {
         self.0 = 0;
     }
 
-    /// Another look; `is_owed` says whether the peer owes an answer.
+    /// Counts another check; `is_owed` says whether the peer owes an answer.
     pub fn look(&mut self, is_owed: bool) -> Look {
         if !is_owed {
             self.0 = 0;

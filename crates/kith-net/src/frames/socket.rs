@@ -1,4 +1,4 @@
-//! What a framed connection is over: TCP, or a Unix socket to a process of the same machine.
+//! The stream under a framed connection: TCP, or a Unix socket to a process on the same machine.
 
 use super::local;
 use std::{
@@ -9,23 +9,24 @@ use std::{
 use tokio::net::{TcpStream, UnixStream, tcp, unix};
 use tokio_util::either::Either;
 
-/// An open stream to a peer: over TCP, or past it.
+/// An open stream to a peer, over TCP or a Unix socket.
 pub(super) type Socket = Either<TcpStream, UnixStream>;
 
-/// Where bytes come from.
+/// The reading half of a stream.
 pub(super) type Source = Either<tcp::OwnedReadHalf, unix::OwnedReadHalf>;
 
-/// Where bytes go.
+/// The writing half of a stream.
 #[derive(Debug)]
 pub(super) enum Sink {
     Tcp(tcp::OwnedWriteHalf),
     Local(unix::OwnedWriteHalf),
 }
 
-/// Connects to `host:port`; if `may_be_local`, past TCP where the peer is on this machine and listens there too.
+/// Connects to `host:port`. If `may_be_local` is set, it prefers the peer's Unix socket if the peer runs on this machine
+/// and listens on one.
 ///
 /// # Errors
-/// The socket's.
+/// Errors of the socket.
 pub(super) async fn connect(addr: &str, may_be_local: bool) -> io::Result<Socket> {
     if let Ok(addr) = addr.parse::<SocketAddr>()
         && may_be_local
@@ -38,13 +39,13 @@ pub(super) async fn connect(addr: &str, may_be_local: bool) -> io::Result<Socket
     Ok(Either::Left(stream))
 }
 
-/// The process at the other end of a connection past TCP, as this one may call it.
+/// The process id of the peer of a Unix socket, as this process sees it. `None` for TCP, and if it is unknown.
 pub(super) fn local_pid(socket: &Socket) -> Option<u32> {
     let Either::Right(stream) = socket else { return None };
     u32::try_from(stream.peer_cred().ok()?.pid()?).ok().filter(|pid| *pid != 0)
 }
 
-/// Both directions, each for itself.
+/// Splits a stream into its reading and writing halves.
 pub(super) fn split(socket: Socket) -> (Source, Sink) {
     match socket {
         Either::Left(stream) => {
@@ -59,10 +60,10 @@ pub(super) fn split(socket: Socket) -> (Source, Sink) {
 }
 
 impl Sink {
-    /// Writes what fits.
+    /// Writes as many bytes as the socket accepts. Returns how many.
     ///
     /// # Errors
-    /// `WouldBlock` if nothing does; the socket's.
+    /// `WouldBlock` if the socket accepts none; other errors of the socket.
     pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Sink::Tcp(sink) => sink.try_write(bytes),
@@ -70,7 +71,7 @@ impl Sink {
         }
     }
 
-    /// Ready when something may fit again.
+    /// Ready when the socket may accept bytes again.
     pub fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Sink::Tcp(sink) => sink.as_ref().poll_write_ready(cx),

@@ -1,4 +1,4 @@
-//! What a connection makes of what comes, however it comes.
+//! Tests of a connection with replies whose bytes arrive in all kinds of pieces.
 
 use super::{
     call::Call,
@@ -24,7 +24,7 @@ use tokio::{
 };
 use tonic::{Code, Status};
 
-/// A reply as the peer sends it and as its reader shall have it.
+/// A reply as the peer sends it, and the messages that its reader must receive.
 #[derive(Clone, Debug)]
 struct Planned {
     messages: Vec<Bytes>,
@@ -33,8 +33,8 @@ struct Planned {
 }
 
 impl Planned {
-    /// To the request of that id: a few messages, short and long, in parts or not, some of them in shared memory, and perhaps an error
-    /// behind them.
+    /// Draws the reply to request `id`: a few short and long messages, whole or in parts, some of them in shared memory,
+    /// and perhaps an error at the end.
     fn draw(id: u64, memory: &mut ReplyMemory, rng: &mut StdRng) -> Self {
         let count = rng.random_range(1..4);
         let fails = rng.random_range(0..4) == 0;
@@ -65,7 +65,7 @@ impl Planned {
             messages.push(message);
         }
         let error = fails.then(|| {
-            // A message that nobody will end.
+            // A message that is never completed.
             frames.push(framed(id, Flags::PART, &[7; 40_000]));
             let status = Status::new(Code::Aborted, "no more");
             let mut frame = BytesMut::new();
@@ -95,12 +95,12 @@ fn framed(id: u64, flags: Flags, body: &[u8]) -> Bytes {
     frame.freeze()
 }
 
-/// A connection, and the peer's end of it.
+/// Returns a connection and the peer's end of it.
 fn connected(shared: Option<&Arc<SharedReplies>>) -> (Arc<Connection>, UnixStream) {
     connected_within(shared, None)
 }
 
-/// The same, with a budget of replies.
+/// Like `connected`, with a budget for replies.
 fn connected_within(
     shared: Option<&Arc<SharedReplies>>,
     replies: Option<Arc<Budget>>,
@@ -113,13 +113,13 @@ fn asked(connection: &Arc<Connection>) -> Call {
     Call::send(connection, Op::Evaluate, 0, &v1::PingRequest::default()).unwrap()
 }
 
-/// Who waits for a reply.
+/// A caller that waits for a reply.
 enum Asked {
     Whole(Call),
     InParts(Parts),
 }
 
-/// The frames of all in one row, each reply's in their order.
+/// Merges the frames of all replies in a random order that keeps the order within each reply.
 fn shuffled(plans: &[Planned], rng: &mut StdRng) -> Vec<u8> {
     let mut rows: Vec<_> = plans.iter().map(|plan| plan.frames.iter()).collect();
     let mut sent = Vec::new();
@@ -183,7 +183,7 @@ async fn replies_are_whole_however_their_bytes_come_and_whoever_gives_up() {
             }
         }
         assert!(connection.lost().is_none(), "seed {seed}");
-        // Whoever gave up, whatever failed: the server has all of its memory again.
+        // Whichever callers gave up and whichever replies failed, the server gets all of its memory back.
         let last = asked(&connection);
         far.write_all(&framed(count + 1, Flags::LAST, &[])).await.unwrap();
         last.await.unwrap();
@@ -244,7 +244,7 @@ async fn a_message_that_claims_too_much_ends_its_connection_before_it_comes() {
     assert_eq!(head.len(), HEADER_BYTES);
     far.write_all(&head).await.unwrap();
     let error = call.await.unwrap_err();
-    assert!(error.message().contains("longer than any may be"), "{error}");
+    assert!(error.message().contains("longer than the limit"), "{error}");
     assert!(connection.lost().is_some());
 }
 

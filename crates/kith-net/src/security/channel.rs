@@ -1,5 +1,6 @@
-//! The one gRPC channel of Kith: it shows this process's token, and a connection that breaks is `Unavailable`, whatever the HTTP/2
-//! library makes of it ("transport error", `Unknown`; a cancelled call; a reset in the middle of a reply).
+//! The gRPC channel that every gRPC client of Kith uses. It sends this process's token with each call. Every failure of the
+//! connection becomes `Unavailable`, although the HTTP/2 library reports some of them otherwise: as "transport error",
+//! `Unknown`, a cancelled call, or a reset in the middle of a reply.
 
 use super::dialer::{Dialer, cause};
 use futures::{
@@ -22,7 +23,8 @@ use tonic::{
     transport::{Channel, Error, channel::ResponseFuture},
 };
 
-/// A gRPC channel that shows this process's token, if it has one. Errors of the connection are `Unavailable` with the innermost reason.
+/// A gRPC channel that sends this process's token with each call, if it has a token. Connection errors become
+/// `Unavailable`, with the message of the innermost error.
 #[derive(Clone, Debug)]
 pub struct GrpcChannel {
     channel: Channel,
@@ -54,7 +56,7 @@ impl Service<Request<Body>> for GrpcChannel {
     }
 }
 
-/// A body that ends early ends with the same status as a call without a reply.
+/// Wraps a response body so that a connection error in the middle of it becomes the same status as a call without a reply.
 fn guarded(body: Body) -> Body {
     Body::new(body.map_err(|status| lost(&status)))
 }
@@ -67,12 +69,12 @@ fn lost(error: &(dyn std::error::Error + 'static)) -> Status {
     status
 }
 
-/// The source of a status that says that there was no connection to send the request on.
+/// The source of a status whose request was never sent, because no connection could be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("no connection could be opened")]
 struct NotConnected;
 
-/// Whether a call over a [`GrpcChannel`] failed before there was a connection to send it on, so that its peer cannot have seen it.
+/// Whether a call over a [`GrpcChannel`] failed before a connection was open. Its peer cannot have seen the request then.
 pub fn was_never_sent(status: &Status) -> bool {
     status.source().is_some_and(is_due_to::<NotConnected>)
 }

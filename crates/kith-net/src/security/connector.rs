@@ -1,4 +1,4 @@
-//! The connections of a gRPC channel over TLS, which note why they ended.
+//! Connections of a gRPC channel over TLS. They record why they ended.
 
 use super::{TlsFailure, secured::Secured};
 use futures::{FutureExt, future::BoxFuture};
@@ -17,7 +17,7 @@ use tokio::{
 use tokio_rustls::client::TlsStream;
 use tonic::codegen::{Service, http::Uri};
 
-/// Makes the connections of one channel.
+/// Opens the TLS connections of one channel.
 #[derive(Clone)]
 pub(super) struct Connector {
     secured: Arc<Secured>,
@@ -26,7 +26,7 @@ pub(super) struct Connector {
 }
 
 impl Connector {
-    /// To `addr`; `name` is the peer's, as its certificate has it.
+    /// Returns a connector to `addr`. The certificate of the peer must be valid for `name`.
     pub fn new(secured: Arc<Secured>, addr: &str, name: ServerName<'static>) -> Self {
         Self { secured, addr: addr.to_owned(), name }
     }
@@ -51,15 +51,15 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// A connection that notes why it ended: a peer that refuses a certificate says so only after the handshake (TLS 1.3), where HTTP/2
-/// makes "broken" of it.
+/// A connection that records why it ended. In TLS 1.3 a peer that rejects a certificate says so only after the handshake,
+/// and HTTP/2 reports that as a broken connection without the reason.
 pub(super) struct Noted {
     stream: TlsStream<TcpStream>,
     secured: Arc<Secured>,
     addr: String,
-    /// Whether a byte came: then both sides are content.
+    /// Whether a byte has arrived, which proves that both sides accepted the handshake.
     is_open: bool,
-    /// What a write failed with, while it is heard why.
+    /// The error of a failed write, kept until the peer's reason has been read.
     broken: Option<io::Error>,
 }
 
@@ -110,8 +110,9 @@ impl AsyncWrite for Noted {
 }
 
 impl Noted {
-    /// A peer that refuses says why and closes: a write may fail on that before the reason was read, and nobody reads after a write
-    /// that failed. So the failure is told when what came has been read, which a connection that is closed does not keep waiting for.
+    /// Reads the peer's reason before a failed write is reported. A peer that rejects this side sends an alert and closes
+    /// the connection. A write may fail on the closed connection before the alert was read, and HTTP/2 does not read after
+    /// a failed write. Reading does not block for long, because the connection is closed already.
     fn hear_out<T>(&mut self, cx: &mut Context<'_>, done: io::Result<T>) -> Poll<io::Result<T>> {
         let error = match done {
             Err(error) if !self.is_open && is_closed(&error) => error,

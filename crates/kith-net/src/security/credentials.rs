@@ -1,22 +1,22 @@
-//! What this process shows to others and whom it believes, as read from its files.
+//! The credentials of this process, read from its files: its certificate, its token, and the authorities that it trusts.
 
 use super::{SecurityError, SecurityOptions, pem};
 use rustls::{ClientConfig, crypto::ring};
 use std::sync::Arc;
 use tonic::codegen::http::HeaderValue;
 
-/// The protocol of gRPC, as TLS names it.
+/// The name of HTTP/2 in TLS (ALPN), which gRPC uses.
 const HTTP2: &[u8] = b"h2";
 
-/// As the files said when they were read last.
+/// The credentials as of the last time that the files were read.
 pub(super) struct Credentials {
-    /// For gRPC, which is negotiated by ALPN.
+    /// The TLS configuration of gRPC connections, which announces HTTP/2 through ALPN.
     pub grpc: Arc<ClientConfig>,
     pub frames: Arc<ClientConfig>,
     pub token: Option<Token>,
 }
 
-/// A token, as frames and gRPC show it.
+/// A token, in the forms that frames and gRPC send it.
 #[derive(Clone)]
 pub(super) struct Token {
     pub text: Arc<str>,
@@ -27,7 +27,7 @@ impl Credentials {
     /// Reads the files that `options` name.
     ///
     /// # Errors
-    /// [`SecurityError`].
+    /// [`SecurityError`] if a file cannot be read or used.
     pub fn read(options: &SecurityOptions) -> Result<Self, SecurityError> {
         let roots = match &options.ca {
             Some(path) => pem::authorities("tls-ca", path)?,
@@ -72,7 +72,8 @@ impl Token {
             return Err(bad("holds no token: one line of printable characters without spaces"));
         }
         let header = format!("Bearer {text}").parse();
-        let mut header: HeaderValue = header.map_err(|_| bad("holds what no header can"))?;
+        let mut header: HeaderValue =
+            header.map_err(|_| bad("holds characters that an HTTP header cannot carry"))?;
         header.set_sensitive(true);
         Ok(Self { text: text.into(), header })
     }

@@ -1,4 +1,5 @@
-//! Connections to others: the one place that knows whether they are TLS, whom to believe and what to show.
+//! Opens connections to other processes. This is the one place that decides whether they use TLS, which authorities are
+//! trusted, and which credentials are sent.
 
 use super::{
     GrpcChannel, SecurityError, SecurityOptions, TlsFailure,
@@ -9,17 +10,17 @@ use crate::{Budget, endpoint::endpoint};
 use std::{fmt, sync::Arc};
 use tonic::{Status, codegen::http::HeaderValue, transport::Channel};
 
-/// Connects to others. Cheap to clone; clones share their certificates. `Default` connects in the clear.
+/// Opens connections to other processes. Cheap to clone; clones share their certificates. `Default` connects without TLS.
 #[derive(Clone, Default)]
 pub struct Dialer {
     secured: Option<Arc<Secured>>,
-    /// What long replies are charged to while they come in frames.
+    /// The budget that long replies over frames are charged to while they are received and held.
     replies: Option<Arc<Budget>>,
 }
 
 impl fmt::Debug for Dialer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Never the token or the key.
+        // The token and the key are never printed.
         f.debug_tuple("Dialer").field(&self.secured.as_ref().map(|secured| secured.options())).finish()
     }
 }
@@ -32,10 +33,10 @@ impl PartialEq for Dialer {
 }
 
 impl Dialer {
-    /// As the options say; without any, in the clear.
+    /// Returns a dialer with these options. Without any option it connects without TLS.
     ///
     /// # Errors
-    /// [`SecurityError`]: a file cannot be used, or an option lacks another.
+    /// [`SecurityError`] if a file cannot be used, or an option requires another one that is missing.
     pub fn open(options: SecurityOptions) -> Result<Self, SecurityError> {
         let lacks = |option, detail| Err(SecurityError::Option { option, detail });
         let SecurityOptions { ca, cert, key, token } = &options;
@@ -52,29 +53,30 @@ impl Dialer {
         Ok(Self { secured: Some(Arc::new(Secured::open(options)?)), replies: None })
     }
 
-    /// The same, with a budget that long replies are charged to while they come in frames; one that does not fit is `overloaded`.
+    /// Returns this dialer with a budget that long replies over frames are charged to. A reply that does not fit into the
+    /// budget fails with `overloaded`.
     #[must_use]
     pub fn with_reply_budget(self, replies: Arc<Budget>) -> Self {
         Self { replies: Some(replies), ..self }
     }
 
-    /// What long replies are charged to while they come in frames.
+    /// The budget that long replies over frames are charged to.
     pub(crate) fn replies(&self) -> Option<&Arc<Budget>> {
         self.replies.as_ref()
     }
 
-    /// Reads the files again: connections from now on are made by what they say.
+    /// Reads the files again. Connections that are opened from now on use their new content.
     ///
     /// # Errors
-    /// [`SecurityError`]; what was read before stays then.
+    /// [`SecurityError`] if a file cannot be used; the previous credentials stay in use then.
     pub fn reload(&self) -> Result<(), SecurityError> {
         self.secured.as_ref().map_or(Ok(()), |secured| secured.reload())
     }
 
-    /// A channel to `addr` (`host:port`) that connects when it is first used.
+    /// Returns a channel to `addr` (`host:port`) that connects when it is first used.
     ///
     /// # Errors
-    /// If `addr` is no address.
+    /// `InvalidArgument` if `addr` is not `host:port`.
     pub fn channel(&self, addr: &str) -> Result<GrpcChannel, Status> {
         let endpoint = endpoint(addr)?;
         let channel = match self.connector(addr)? {
@@ -84,10 +86,10 @@ impl Dialer {
         Ok(self.bearing(channel))
     }
 
-    /// A channel to `addr` that is connected.
+    /// Connects to `addr` and returns the channel.
     ///
     /// # Errors
-    /// `Unavailable` with the reason.
+    /// `Unavailable` with the reason if the connection cannot be opened; `InvalidArgument` if `addr` is not `host:port`.
     pub async fn connect(&self, addr: &str) -> Result<GrpcChannel, Status> {
         let endpoint = endpoint(addr)?;
         let connected = match self.connector(addr)? {
@@ -100,22 +102,22 @@ impl Dialer {
         })
     }
 
-    /// A channel that is there already, with this process's token.
+    /// Wraps an existing channel so that its calls send this process's token.
     pub fn bearing(&self, channel: Channel) -> GrpcChannel {
         GrpcChannel::new(channel, self.clone())
     }
 
-    /// What a call over gRPC shows, if anything.
+    /// The `authorization` header of gRPC calls, if this process has a token.
     pub(super) fn token_header(&self) -> Option<HeaderValue> {
         self.secured.as_ref()?.token_header()
     }
 
-    /// Why there is no TLS with a peer, as the last connection to it ended; `None` if there is, or need be none.
+    /// Why the last connection to a peer failed at TLS. `None` if it did not fail, or if TLS is not used.
     pub fn failure_at(&self, addr: &str) -> Option<TlsFailure> {
         self.secured.as_ref()?.failure_at(addr)
     }
 
-    /// What it takes to connect over TLS; `None`: nothing.
+    /// The TLS state of this dialer; `None` if it connects without TLS.
     pub(crate) fn secured(&self) -> Option<&Arc<Secured>> {
         self.secured.as_ref()
     }
@@ -127,7 +129,7 @@ impl Dialer {
     }
 }
 
-/// The innermost reason.
+/// The message of the innermost source of an error.
 pub(super) fn cause(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

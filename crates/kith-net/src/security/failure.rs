@@ -1,31 +1,31 @@
-//! Why two processes do not understand each other over TLS, told so that somebody can mend it.
+//! Reasons why TLS with a peer fails, in words that help an operator to repair it.
 
 use rustls::{AlertDescription, CertificateError, Error};
 use std::io;
 
-/// Why there is no TLS with a peer.
+/// Why TLS with a peer failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFailure {
-    /// What is wrong.
+    /// What is wrong, as a clause about the peer ("its certificate has expired").
     pub reason: String,
-    /// What to do.
+    /// What the operator can do about it.
     pub help: &'static str,
 }
 
-const THEIRS: &str = "give it another certificate; processes take up new files by themselves";
+const THEIRS: &str = "give it another certificate; a process reads new files without a restart";
 const OURS: &str = "give this side another certificate: --tls-cert and --tls-key";
 
 impl TlsFailure {
-    /// Of what a connection ended with, if that is about TLS.
+    /// Returns the failure that ended a connection, if it is a TLS failure.
     pub(crate) fn of(error: &io::Error) -> Option<Self> {
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
         inner.map(Self::of_tls)
     }
 
-    /// Of what a handshake ended with.
+    /// Returns the failure that ended a handshake, if TLS caused it.
     pub(crate) fn of_handshake(error: &io::Error) -> Option<Self> {
         match error.kind() {
-            // A port without TLS closes on a greeting that it does not understand.
+            // A port without TLS closes the connection when it receives a TLS greeting.
             io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => Some(Self {
                 reason: "it closed the connection instead of answering in TLS".to_owned(),
                 help: "does the port speak TLS? leave out --tls-ca if it does not",
@@ -34,13 +34,13 @@ impl TlsFailure {
         }
     }
 
-    /// Of what `rustls` says.
+    /// Translates an error of `rustls`.
     pub(crate) fn of_tls(error: &Error) -> Self {
         match error {
             Error::InvalidCertificate(error) => Self::of_certificate(error),
             Error::AlertReceived(alert) => Self::of_alert(*alert),
             Error::InvalidMessage(_) => Self {
-                reason: "it answers in something that is not TLS".to_owned(),
+                reason: "it answers in a protocol that is not TLS".to_owned(),
                 help: "does the port speak TLS? leave out --tls-ca if it does not",
             },
             other => Self { reason: other.to_string(), help: "look at the log of the other side" },
@@ -56,7 +56,7 @@ impl TlsFailure {
                 ("its certificate is not valid yet".to_owned(), "look at the clocks of both sides")
             }
             CertificateError::UnknownIssuer => (
-                "its certificate is not from an authority that is believed here".to_owned(),
+                "its certificate is not from an authority that this side trusts".to_owned(),
                 "name its authority with --tls-ca",
             ),
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
@@ -77,14 +77,14 @@ impl TlsFailure {
     fn of_alert(alert: AlertDescription) -> Self {
         let (reason, help) = match alert {
             AlertDescription::CertificateRequired => (
-                "it asks for a certificate and none was shown".to_owned(),
-                "show one: --tls-cert and --tls-key",
+                "it asks for a certificate, and this side sent none".to_owned(),
+                "name one with --tls-cert and --tls-key",
             ),
             AlertDescription::CertificateExpired => {
                 ("it refuses this side's certificate, which has expired".to_owned(), OURS)
             }
             AlertDescription::UnknownCA => {
-                ("it does not believe the authority of this side's certificate".to_owned(), OURS)
+                ("it does not trust the authority of this side's certificate".to_owned(), OURS)
             }
             AlertDescription::BadCertificate
             | AlertDescription::UnsupportedCertificate

@@ -1,5 +1,5 @@
-//! Who this process is to others, and whom it believes: certificates, authorities and a token, from files
-//! (docs/design/0012-protection.md).
+//! The client side of security: the certificate and token of this process, and the authorities that it trusts, all read
+//! from files (docs/design/0012-protection.md).
 
 mod channel;
 mod connector;
@@ -17,62 +17,63 @@ use kith_types::ErrorCode;
 use std::{io, path::PathBuf};
 use thiserror::Error;
 
-/// The files that say who this process is, and whom it believes. `Default` is nobody and everybody: connections are plain.
+/// The files with this process's credentials and with the authorities that it trusts. With `Default`, connections use no
+/// TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecurityOptions {
-    /// Authorities whose certificates are believed, as PEM. With it connections are TLS.
+    /// A PEM file with the trusted authorities. If it is set, connections use TLS.
     pub ca: Option<PathBuf>,
-    /// This process's certificate and what leads from it to an authority, as PEM.
+    /// A PEM file with this process's certificate, followed by the intermediate certificates up to an authority.
     pub cert: Option<PathBuf>,
-    /// Its private key, as PEM.
+    /// A PEM file with the private key of the certificate.
     pub key: Option<PathBuf>,
-    /// A file with a bearer token, and nothing else but a line's end.
+    /// A file that holds a bearer token on one line, and nothing else.
     pub token: Option<PathBuf>,
 }
 
-/// A file that says who somebody is, or what they may, cannot be used.
+/// A file with credentials or permissions cannot be used, or the options contradict each other.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum SecurityError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{option}: read {path}")]
     File {
-        /// Which option named it.
+        /// The option that named the file.
         option: &'static str,
         path: PathBuf,
-        /// Why not.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// It is not what it should be.
+    /// The file can be read, but its content is not valid.
     #[error("{option}: {path} {detail}")]
     Content {
-        /// Which option named it.
+        /// The option that named the file.
         option: &'static str,
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the content, as a clause that follows the path.
         detail: String,
     },
-    /// Certificate and key, or certificates and authorities, do not go together.
+    /// A certificate does not match its key, or certificates do not match the authorities.
     #[error("{option}")]
     Tls {
-        /// Which option.
+        /// The option that named the certificates.
         option: &'static str,
         #[source]
         source: rustls::Error,
     },
-    /// An option lacks another.
+    /// An option requires another one that is missing.
     #[error("{option} {detail}")]
     Option {
         option: &'static str,
-        /// What it lacks.
+        /// Which option is required, as a clause that follows the option's name.
         detail: &'static str,
     },
 }
 
 impl SecurityError {
-    /// The stable code.
+    /// The stable error code.
     pub fn code(&self) -> ErrorCode {
         match self {
             SecurityError::File { .. } | SecurityError::Content { .. } | SecurityError::Tls { .. } => {
@@ -82,10 +83,10 @@ impl SecurityError {
         }
     }
 
-    /// What to do about it.
+    /// What the operator can do about it.
     pub fn help(&self) -> &'static str {
         match self {
-            SecurityError::File { .. } => "check the path and who may read it",
+            SecurityError::File { .. } => "check the path and its permissions",
             SecurityError::Content { .. } | SecurityError::Tls { .. } => {
                 "docs/operating/securing.md says what the file should hold"
             }

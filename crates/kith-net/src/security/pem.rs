@@ -1,4 +1,4 @@
-//! Certificates, keys and authorities from PEM files.
+//! Reads certificates, keys and authorities from PEM files.
 
 use super::SecurityError;
 use rustls::{
@@ -10,10 +10,10 @@ use rustls::{
 };
 use std::{io, path::Path};
 
-/// The certificates of a file, in its order: the first is its owner's.
+/// Reads the certificates of a file, in their order. The first is the certificate of the process itself.
 ///
 /// # Errors
-/// [`SecurityError`] if it cannot be read or holds none.
+/// [`SecurityError`] if the file cannot be read or contains no certificate.
 pub fn certificates(
     option: &'static str,
     path: &Path,
@@ -26,30 +26,32 @@ pub fn certificates(
     }
 }
 
-/// The private key of a file.
+/// Reads the private key of a file.
 ///
 /// # Errors
-/// [`SecurityError`] if it cannot be read or holds none.
+/// [`SecurityError`] if the file cannot be read or contains no private key.
 pub fn private_key(option: &'static str, path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError> {
     PrivateKeyDer::from_pem_file(path).map_err(|error| unreadable(option, path, error, "private key"))
 }
 
-/// The authorities of a file.
+/// Reads the authorities of a file.
 ///
 /// # Errors
-/// [`SecurityError`] if it cannot be read, or holds none or what is none.
+/// [`SecurityError`] if the file cannot be read, contains no certificate, or contains something that is not a certificate.
 pub fn authorities(option: &'static str, path: &Path) -> Result<RootCertStore, SecurityError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(option, path)? {
         let added = roots.add(certificate);
-        added.map_err(|error| content(option, path, &format!("holds what is no certificate: {error}")))?;
+        added.map_err(|error| {
+            content(option, path, &format!("holds something that is not a certificate: {error}"))
+        })?;
     }
     Ok(roots)
 }
 
-/// Certificates and key, or certificates and authorities, that TLS does not take.
+/// Returns the error for certificates that `rustls` rejects together with their key or with the authorities.
 pub fn unusable(option: &'static str, path: &Path, source: rustls::Error) -> SecurityError {
-    // The library tells this cause by its name only.
+    // The library reports this cause only by its name.
     if source.to_string().contains("UnsupportedCertVersion") {
         let detail = "is an X.509 certificate of version 1: make it with extensions (`openssl x509 -extfile`), which gives it version 3";
         return content(option, path, detail);

@@ -1,4 +1,4 @@
-//! Connections over TLS: made with the credentials that hold now, and the reasons why peers had none.
+//! TLS connections, which are opened with the current credentials, and the reasons why TLS with peers failed.
 
 use super::{SecurityError, SecurityOptions, TlsFailure, credentials::Credentials};
 use arc_swap::ArcSwap;
@@ -9,53 +9,54 @@ use tokio::net::TcpStream;
 use tokio_rustls::{TlsConnector, client::TlsStream};
 use tonic::codegen::http::HeaderValue;
 
-/// What it takes to connect over TLS.
+/// The state of a dialer that uses TLS: its credentials, and the failures of its peers.
 pub(crate) struct Secured {
     options: SecurityOptions,
-    /// Swapped whole when files change.
+    /// The current credentials. They are replaced as a whole when files change.
     now: ArcSwap<Credentials>,
-    /// Why there is no TLS, by address; none where there is. Written when a connection ends so, or a byte comes.
+    /// Why TLS fails, by address; addresses where TLS works have no entry. An entry is set when a connection ends with a
+    /// TLS failure, and removed when a byte arrives from the peer.
     failures: Mutex<HashMap<String, TlsFailure>>,
 }
 
 impl Secured {
-    /// As the files say that `options` name.
+    /// Reads the credentials from the files that `options` name.
     ///
     /// # Errors
-    /// [`SecurityError`].
+    /// [`SecurityError`] if a file cannot be read or used.
     pub fn open(options: SecurityOptions) -> Result<Self, SecurityError> {
         let now = ArcSwap::from_pointee(Credentials::read(&options)?);
         Ok(Self { options, now, failures: Mutex::default() })
     }
 
-    /// Reads the files again. What was read before stays if they cannot be used.
+    /// Reads the files again. If they cannot be used, the previous credentials stay.
     ///
     /// # Errors
-    /// [`SecurityError`].
+    /// [`SecurityError`] if a file cannot be read or used.
     pub fn reload(&self) -> Result<(), SecurityError> {
         self.now.store(Arc::new(Credentials::read(&self.options)?));
         Ok(())
     }
 
-    /// The files.
+    /// The options that name the files.
     pub fn options(&self) -> &SecurityOptions {
         &self.options
     }
 
-    /// Why there is no TLS with a peer, as the last connection to it ended; `None` if there is.
+    /// Why the last connection to a peer failed at TLS; `None` if it did not.
     pub fn failure_at(&self, addr: &str) -> Option<TlsFailure> {
         self.failures().get(addr).cloned()
     }
 
-    /// Connects for gRPC; `name` is the peer's, as its certificate has it.
+    /// Connects for gRPC. The peer's certificate must be valid for `name`.
     ///
     /// # Errors
-    /// The socket's, and those of TLS.
+    /// Errors of the socket and of the TLS handshake.
     pub async fn for_grpc(&self, addr: &str, name: ServerName<'static>) -> io::Result<TlsStream<TcpStream>> {
         self.shake_hands(addr, name, Arc::clone(&self.now.load().grpc)).await
     }
 
-    /// What a call over gRPC shows, if anything.
+    /// The `authorization` header of gRPC calls, if there is a token.
     pub fn token_header(&self) -> Option<HeaderValue> {
         Some(self.now.load().token.as_ref()?.header.clone())
     }
@@ -63,26 +64,26 @@ impl Secured {
     /// Connects for frames.
     ///
     /// # Errors
-    /// The socket's, and those of TLS.
+    /// Errors of the socket and of the TLS handshake.
     pub async fn for_frames(&self, addr: &str) -> io::Result<TlsStream<TcpStream>> {
         self.shake_hands(addr, server_name(addr)?, Arc::clone(&self.now.load().frames)).await
     }
 
-    /// What to show before the first request in frames.
+    /// The token that is sent before the first request over frames, if there is one.
     pub fn token(&self) -> Option<Arc<str>> {
         self.now.load().token.as_ref().map(|token| Arc::clone(&token.text))
     }
 
-    /// Remembers why there is no TLS with a peer, and says so once.
+    /// Records why TLS with a peer fails, and logs each new reason once.
     pub fn note(&self, addr: &str, failure: TlsFailure) {
         let mut failures = self.failures();
         if failures.get(addr) != Some(&failure) {
-            tracing::warn!(addr, reason = failure.reason, help = failure.help, "no TLS with a peer");
+            tracing::warn!(addr, reason = failure.reason, help = failure.help, "TLS with a peer failed");
             failures.insert(addr.to_owned(), failure);
         }
     }
 
-    /// There is TLS with a peer.
+    /// Removes the recorded failure of a peer, because TLS works.
     pub fn forget(&self, addr: &str) {
         self.failures().remove(addr);
     }
@@ -109,7 +110,7 @@ impl Secured {
     }
 }
 
-/// The host of an address, as a certificate names it.
+/// The host of an address, in the form in which certificates name it.
 pub(super) fn server_name(addr: &str) -> io::Result<ServerName<'static>> {
     let bad = || io::Error::new(io::ErrorKind::InvalidInput, format!("bad address {addr:?}"));
     let (host, _) = addr.rsplit_once(':').ok_or_else(bad)?;

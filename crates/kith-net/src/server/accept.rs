@@ -1,4 +1,4 @@
-//! One port for two protocols, in the clear or over TLS: a connection's first byte says which it speaks.
+//! One port for two protocols, with or without TLS. The first byte of a connection tells which protocol it uses.
 
 use super::{
     Bound,
@@ -17,21 +17,22 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// gRPC connections that may wait for tonic to take them over.
+/// How many gRPC connections may wait until tonic takes them over.
 const HANDED_OVER_MAX: usize = 64;
-/// How HTTP/2 begins: `PRI * HTTP/2.0`. tonic reads the rest.
+/// The first byte of HTTP/2, from `PRI * HTTP/2.0`. tonic reads the rest.
 const HTTP2_FIRST: u8 = b'P';
 
 /// What a port serves.
 #[derive(Clone)]
 pub(crate) struct Served {
-    /// In frames; `None`: there are none.
+    /// The service that answers frames; `None` if the port does not serve frames.
     pub frames: Option<Arc<dyn FrameService>>,
-    /// Takes TLS only; `None`: everything in the clear.
+    /// The gate that requires TLS; `None` if connections use no TLS.
     pub gate: Option<Arc<Gate>>,
 }
 
-/// Accepts where `bound` listens until `stop`. Framed connections are served here, as some of `tasks`; those that speak HTTP/2 come out.
+/// Accepts connections on the listeners of `bound` until `stop`. Framed connections are served here, by tasks of `tasks`;
+/// HTTP/2 connections come out of the returned channel.
 pub(crate) fn spawn(
     bound: Bound,
     served: Served,
@@ -63,7 +64,7 @@ pub(crate) fn spawn(
     handed_over
 }
 
-/// Serves frames to processes of this machine past TCP.
+/// Serves frames to processes on this machine over a Unix socket.
 fn accept_locally(
     listener: UnixListener,
     room: Connections,
@@ -110,7 +111,8 @@ async fn welcome(
     match frames {
         Some(frames) if Preface::may_begin(&[first]) => {
             connected.speaks("framed");
-            // Apart, so that a connection in the clear need not look at every step which of both it is.
+            // The two cases have code of their own, so that a connection without TLS need not check at every step which of
+            // both it is.
             match stream {
                 Stream::Left(stream) => framed::serve(stream, frames, false, connected, stop).await,
                 Stream::Right(stream) => framed::serve(stream, frames, false, connected, stop).await,
@@ -128,22 +130,22 @@ async fn welcome(
     }
 }
 
-/// Has tonic take a connection over. If the server has stopped meanwhile, nobody takes it, and it is closed.
+/// Passes a connection to tonic. If the server has stopped in the meantime, the connection is dropped.
 async fn hand_over(accepted: Accepted, http2: mpsc::Sender<Accepted>) -> io::Result<()> {
     let _ = http2.send(accepted).await;
     Ok(())
 }
 
-/// A connection that has begun.
+/// A connection whose first byte is known.
 struct Begun {
     stream: Stream,
     first: u8,
-    /// Who it is; `None` where nobody asks.
+    /// Who the peer is; `None` if no gate authenticates callers.
     caller: Option<Caller>,
 }
 
-/// Has a connection begin; `None` if its peer closes it before. Whoever shows a certificate that has rights is known from here on, and
-/// everybody where nobody asks.
+/// Opens a connection. `None` if its peer closes it before it sends anything. From here on a peer is authenticated if it
+/// sent a certificate that has rights, or if no gate authenticates callers.
 async fn open(
     stream: TcpStream,
     addr: SocketAddr,
@@ -158,7 +160,7 @@ async fn open(
     };
     let (first, stream, caller) = match listen::open(gate, stream, Some(addr), stop).await? {
         Opening::Closed => return Ok(None),
-        // Answered in their own protocol: that they should have spoken TLS.
+        // It is served in its own protocol, which tells the peer that this port requires TLS.
         Opening::Clear(stream, first) => {
             (first, Stream::Left(stream), Caller::new(Identity::Plain).at(Some(addr)))
         }

@@ -1,37 +1,37 @@
-//! Why a process cannot listen.
+//! Errors of listening.
 
 use super::connections::FILES_MIN;
 use kith_types::ErrorCode;
 use std::{io, net::SocketAddr};
 use thiserror::Error;
 
-/// Why a process cannot listen where it should.
+/// Why a process cannot listen on its addresses.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ListenError {
-    /// An address cannot be listened on.
+    /// The system refuses to listen on an address.
     #[error("listen on {addr}")]
     Listen {
         addr: SocketAddr,
         #[source]
         source: io::Error,
     },
-    /// The system lets this process have too few files and connections open.
+    /// The limit of open files and connections of this process is too low.
     #[error(
-        "this process may have {files} files and connections open at once, and needs {FILES_MIN} at least"
+        "this process may have {files} files and connections open at once, but needs at least {FILES_MIN}"
     )]
     TooFewFiles {
-        /// How many it may have.
+        /// The limit.
         files: usize,
     },
-    /// Others could listen in, and nobody has said that they may.
-    #[error("{addr} is not on loopback, and what is said there would not be encrypted")]
+    /// Connections to this address would not be encrypted, and `--insecure-listen` is not set.
+    #[error("{addr} is not on loopback, and connections to it would not be encrypted")]
     InsecureListener { addr: SocketAddr },
-    /// Everybody who connects would have every right, and nobody has said that they may.
+    /// Every client that connects would have every right, and `--insecure-listen` is not set.
     #[error("{addr} is not on loopback, and everybody who connects there would have every right")]
     OpenListener { addr: SocketAddr },
-    /// Health and metrics, which are never encrypted, would be read by others, and nobody has said that they may.
+    /// Others could read health and metrics, which are never encrypted, and `--insecure-http` is not set.
     #[error(
         "{addr} is not on loopback, and health and metrics, which name stores, are served there in the clear"
     )]
@@ -39,7 +39,7 @@ pub enum ListenError {
 }
 
 impl ListenError {
-    /// The stable code.
+    /// The stable error code.
     pub fn code(&self) -> ErrorCode {
         match self {
             ListenError::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
@@ -54,21 +54,23 @@ impl ListenError {
         }
     }
 
-    /// What to do about it.
+    /// What the operator can do about it.
     pub fn help(&self) -> &'static str {
         match self {
-            ListenError::Listen { .. } => "stop what uses the port, or choose another (0 takes a free one)",
+            ListenError::Listen { .. } => {
+                "stop the program that uses the port, or choose another port (0 takes a free one)"
+            }
             ListenError::TooFewFiles { .. } => {
                 "raise the limit to 4096 or more: `ulimit -n 4096`, `LimitNOFILE=` of systemd, `--ulimit nofile=` of containers"
             }
             ListenError::InsecureListener { .. } => {
-                "give it a certificate (--tls-cert, --tls-key), or say that the network is trusted: --insecure-listen"
+                "give it a certificate (--tls-cert, --tls-key), or declare the network trusted with --insecure-listen"
             }
             ListenError::OpenListener { .. } => {
-                "say who may do what (--access), or whose certificates to ask for (--tls-client-ca), or that the network is trusted: --insecure-listen"
+                "set --access (who may do what) or --tls-client-ca (whose certificates are accepted), or declare the network trusted with --insecure-listen"
             }
             ListenError::InsecureHttp { .. } => {
-                "serve them on loopback, or say that their network is trusted: --insecure-http"
+                "serve them on loopback, or declare their network trusted with --insecure-http"
             }
         }
     }

@@ -1,4 +1,4 @@
-//! `/` of every process: what it is, where it serves, what else is there.
+//! The page `/` of every process: what the process is, its addresses, and the other HTTP paths.
 
 use crate::server::Addresses;
 use axum::{
@@ -6,30 +6,30 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-/// What else the HTTP port serves.
+/// The other paths of the HTTP port, with their meaning.
 const PATHS: [(&str, &str); 3] = [
     ("/healthz", "whether the process runs"),
     ("/readyz", "whether it answers queries"),
     ("/metrics", "its metrics, for Prometheus"),
 ];
-/// Where the documentation is.
+/// The address of the documentation.
 const DOCS: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "#readme");
 
-/// A process, as its front page describes it.
+/// The facts about a process that its front page shows.
 #[derive(Clone, Debug)]
 pub struct FrontPage {
-    /// Its role and id, as `router 0`.
+    /// Its role and id, such as `router 0`.
     pub name: String,
     /// What it does, as the end of a sentence that begins with "It".
     pub does: &'static str,
-    /// Whether clients ask it, and not only other processes of the cluster.
+    /// Whether clients send requests to it, and not only other processes of the cluster.
     pub answers_clients: bool,
-    /// Where it listens.
+    /// The addresses on which it listens.
     pub at: Addresses,
 }
 
 impl FrontPage {
-    /// The page: with links for browsers, plain for all others.
+    /// Returns the page: as HTML with links if `headers` accept HTML, otherwise as plain text.
     pub fn answer(&self, headers: &HeaderMap) -> Response {
         let accepted = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
         if accepted.contains("text/html") {

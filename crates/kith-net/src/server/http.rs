@@ -1,4 +1,4 @@
-//! `/`, `/healthz`, `/readyz` and `/metrics` of every process.
+//! The HTTP port of every process: `/`, `/healthz`, `/readyz` and `/metrics`.
 
 use crate::server::{
     Bound,
@@ -28,7 +28,7 @@ use std::{
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-/// Whether a process answers queries: set once it does, cleared when it stops; and whether others are to be asked rather.
+/// Whether a process answers queries, and whether its metadata is stale, so that other processes should be asked instead.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness {
     ready: Arc<AtomicBool>,
@@ -36,7 +36,7 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Says whether queries are answered.
+    /// Sets whether queries are answered.
     pub fn set(&self, ready: bool) {
         self.ready.store(ready, Ordering::Release);
     }
@@ -46,7 +46,7 @@ impl Readiness {
         self.ready.load(Ordering::Acquire)
     }
 
-    /// Says whether another process knows newer metadata.
+    /// Sets whether another process has newer metadata.
     pub fn set_behind(&self, behind: bool) {
         self.behind.store(behind, Ordering::Release);
     }
@@ -60,10 +60,10 @@ impl Readiness {
     }
 }
 
-/// How often what histograms took in is counted into their buckets: until then each value takes memory.
+/// How often recorded values of histograms are moved into their buckets; until then each value takes memory.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// The process's metrics; installed when first asked for, one for all roles in it.
+/// The metrics recorder of the process, which all roles in it share. The first call installs it.
 fn recorder() -> &'static PrometheusHandle {
     static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
     HANDLE.get_or_init(|| {
@@ -76,19 +76,20 @@ fn recorder() -> &'static PrometheusHandle {
     })
 }
 
-/// Counts from now on: what was counted before is lost.
+/// Installs the metrics recorder. Metrics that were recorded before are lost.
 pub fn count() {
     recorder();
 }
 
-/// The header of a request is here within this time after the connection was opened or the last answer was sent, or it is closed.
+/// A connection is closed if the header of a request does not arrive within this time after it was opened or the last
+/// answer was sent.
 const HEADER_PATIENCE: Duration = Duration::from_secs(10);
-/// A longer header is refused.
+/// The longest header that is accepted.
 const HEADER_BYTES_MAX: usize = 16 << 10;
-/// An answer under way when the process ends is let end for so long.
+/// How long an answer under way may take to end when the process stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Serves on `bound` until `stop`.
+/// Serves the HTTP port on `bound` until `stop`.
 pub fn serve(bound: Bound, front: FrontPage, readiness: Readiness, stop: CancellationToken) {
     let handle = recorder();
     tokio::spawn(keep_up(handle, stop.clone()));
@@ -116,7 +117,7 @@ pub fn serve(bound: Bound, front: FrontPage, readiness: Readiness, stop: Cancell
     });
 }
 
-/// Serves one connection. Whoever asks something is known: nobody is asked more here.
+/// Serves one connection. Its first request makes the peer count as authenticated, because this port authenticates nobody.
 async fn answer(stream: TcpStream, connected: Arc<Connected>, app: Router, stop: CancellationToken) {
     connected.speaks("http");
     let of = Arc::clone(&connected);
@@ -145,7 +146,7 @@ async fn answer(stream: TcpStream, connected: Arc<Connected>, app: Router, stop:
     }
 }
 
-/// Nobody may ever ask for `/metrics`.
+/// Runs the upkeep of histograms regularly, because nobody may ever ask for `/metrics`.
 async fn keep_up(handle: &'static PrometheusHandle, stop: CancellationToken) {
     let mut turns = tokio::time::interval(UPKEEP);
     while stop.run_until_cancelled(turns.tick()).await.is_some() {

@@ -1,4 +1,4 @@
-//! Taking connections, and their beginnings behind a gate: what all ports of a process share.
+//! Accepts connections and opens them behind a gate. All ports of a process share this code.
 
 use crate::server::{
     connections::{Connected, Connections, TooMany},
@@ -15,25 +15,26 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
-/// A peer that says nothing for so long, or does not come to an end with shaking hands, is hung up on.
+/// A connection is closed if its peer sends nothing for this long, or does not complete the TLS handshake within this time.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Pause after a failure to accept, as when the process has no file descriptors left: those that end give theirs back.
+/// The pause after a failed accept, for example because the process has no file descriptors left. Connections that end
+/// meanwhile free theirs.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
-/// A silent connection is probed by the system after so long, as Redis does.
+/// The system probes a connection that was silent for this long. Redis uses the same time.
 #[cfg(target_os = "linux")]
 const PROBED_AFTER: Duration = Duration::from_secs(300);
-/// How TLS begins: a record of its handshake.
+/// The first byte of a TLS connection: the record type of a handshake.
 const TLS_FIRST: u8 = 22;
 
-/// What connections come from.
+/// A source of connections.
 pub trait Listener {
-    /// A connection, and from where.
+    /// A connection, with the peer's address if the listener reports one.
     type Accepted;
 
-    /// From where, if that is told.
+    /// The address of the peer, if the listener reports one.
     fn address(accepted: &Self::Accepted) -> Option<IpAddr>;
 
-    /// Waits for the next one.
+    /// Waits for the next connection.
     fn next(&self) -> impl Future<Output = io::Result<Self::Accepted>> + Send;
 }
 
@@ -61,8 +62,8 @@ impl Listener for UnixListener {
     }
 }
 
-/// Accepts on `listener` until `stop`. `welcome` gives each connection a task of its own: a peer that is slow to begin holds up nobody.
-/// Those for which there is no room go to `refuse`.
+/// Accepts connections on `listener` until `stop`. `welcome` must give each connection a task of its own, so that a peer
+/// that is slow to begin delays nobody. Connections for which there is no room are passed to `refuse`.
 pub async fn each<L: Listener>(
     listener: L,
     connections: &Connections,
@@ -88,11 +89,11 @@ pub async fn each<L: Listener>(
     }
 }
 
-/// Settings of a socket: small replies do not wait for an acknowledgement of the one before, and a peer that is gone without a word is
-/// found out by the system.
+/// Sets the options of an accepted socket: small replies are sent without waiting for acknowledgements, and the system
+/// probes silent peers, which detects peers that are gone.
 ///
 /// # Errors
-/// The socket's.
+/// Errors of the socket.
 pub fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     sockopt::set_socket_keepalive(stream, true)?;
@@ -101,10 +102,10 @@ pub fn prepare(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// The first byte that a peer sends, left where it is; `None` if it closes before.
+/// Waits for the first byte that a peer sends, and leaves it unread. `None` if the peer closes the connection first.
 ///
 /// # Errors
-/// The socket's; if it says nothing for long, or `stop`.
+/// Errors of the socket; `TimedOut` if the peer sends nothing for too long; `Interrupted` after `stop`.
 pub(crate) async fn first_byte(stream: &TcpStream, stop: &CancellationToken) -> io::Result<Option<u8>> {
     peeked(stream, stop, PATIENCE).await
 }
@@ -115,20 +116,21 @@ async fn peeked(stream: &TcpStream, stop: &CancellationToken, patience: Duration
     Ok((read != 0).then_some(first[0]))
 }
 
-/// How a connection behind a gate begins.
+/// How a connection behind a gate began.
 pub enum Opening {
-    /// Over TLS; who they are, as far as their certificate says.
+    /// The connection uses TLS. The caller is identified by its certificate, if it sent one.
     Tls(Box<TlsStream<TcpStream>>, Caller),
-    /// In the clear, with this byte: nothing of it was read.
+    /// The peer does not use TLS. The byte is the first that it sent; it has not been read from the stream.
     Clear(TcpStream, u8),
-    /// It was closed before it began.
+    /// The peer closed the connection before it sent anything.
     Closed,
 }
 
-/// Has a connection begin: hands are shaken, if the peer speaks TLS. Those who are not let in are counted and logged here.
+/// Waits for the start of a connection, and performs the handshake if the peer uses TLS. Failed handshakes are counted and
+/// logged here.
 ///
 /// # Errors
-/// The socket's and those of TLS; if it takes long, or `stop`.
+/// Errors of the socket and of the handshake; `TimedOut` if it takes too long; `Interrupted` after `stop`.
 pub async fn open(
     gate: &Gate,
     stream: TcpStream,
@@ -154,18 +156,18 @@ async fn opened(
         Ok((stream, caller)) => Ok(Opening::Tls(Box::new(stream), caller)),
         Err(error) => {
             count_failure();
-            tracing::warn!(%error, ?peer, "a caller was not let in over TLS");
+            tracing::warn!(%error, ?peer, "the TLS handshake with a caller failed");
             Err(error)
         }
     }
 }
 
-/// Counts a caller who was not let in.
+/// Counts a failed TLS handshake.
 pub fn count_failure() {
     metrics::counter!("kith_server_tls_failures_total").increment(1);
 }
 
-/// A step of a beginning, for which nobody waits for long.
+/// Runs one step of opening a connection, within the time that a peer has for it.
 pub(crate) async fn within<T>(
     stop: &CancellationToken,
     step: impl Future<Output = io::Result<T>>,
@@ -180,7 +182,7 @@ async fn bounded<T>(
 ) -> io::Result<T> {
     tokio::select! {
         () = stop.cancelled() => {
-            Err(io::Error::new(io::ErrorKind::Interrupted, "this process stopped before hands were shaken"))
+            Err(io::Error::new(io::ErrorKind::Interrupted, "this process stopped before the handshake ended"))
         }
         done = tokio::time::timeout(patience, step) => done.map_err(|_| io::ErrorKind::TimedOut)?,
     }
@@ -192,7 +194,7 @@ mod tests {
     use crate::server::security::testing::gate;
     use tokio::io::AsyncWriteExt;
 
-    /// A connection: the peer's end, and this process's.
+    /// Returns a connection: the peer's end, and this process's end.
     async fn connected() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let addr = listener.local_addr().expect("an address");
@@ -205,7 +207,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let gate = gate(folder.path(), None);
         let stop = CancellationToken::new();
-        // The beginning of a record of TLS, and no more of it.
+        // The start of a TLS record, without its rest.
         for begun in [&b""[..], &[TLS_FIRST, 3, 1]] {
             let (mut peer, stream) = connected().await;
             peer.write_all(begun).await.expect("it takes bytes");

@@ -1,5 +1,5 @@
-//! The server's end: listening, gRPC with health and reflection, frames, HTTP, who may come in, a graceful end. What is answered is
-//! handed in: gRPC routes and a [`framed::FrameService`].
+//! The listening side of a process: gRPC with health checks and reflection, frames, HTTP, access control and graceful
+//! shutdown. The caller passes in what answers requests: gRPC routes and a [`framed::FrameService`].
 
 mod accept;
 pub mod connections;
@@ -32,47 +32,51 @@ use tonic::{
     transport::Server,
 };
 
-/// Connection window of a server: what a peer may send of requests that nobody has begun to read, which are not charged yet.
+/// The HTTP/2 window of a connection. It bounds the bytes of requests that nobody has begun to read, which are not charged
+/// yet.
 const CONNECTION_WINDOW_BYTES: u32 = 2 << 20;
-/// Stream window of a server.
+/// The HTTP/2 window of a stream.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
-/// Requests of one connection under way at once; what its peer has more waits there. As many as a node takes in all.
+/// How many requests of one connection may be under way; the peer holds back further ones. A node accepts as many in all.
 const STREAMS_MAX: u32 = 4_096;
-/// Headers of one request: a token and what tracing adds.
+/// The longest headers of one request. They hold a token and the context of tracing.
 const HEADER_BYTES_MAX: u32 = 16 << 10;
-/// A peer that is silent is asked so often whether it is there, and given up after so long.
+/// How often a silent peer is pinged, and how long it may take to answer before its connection is closed.
 const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(20));
-/// Largest HTTP/2 frame taken.
+/// The longest HTTP/2 frame that is accepted.
 const FRAME_BYTES_MAX: u32 = 1 << 20;
-/// Requests that a peer took back before the server came to see them, above which h2 closes the whole connection. Its own
-/// limit of 20 is reached by honest callers whose deadlines pass while the process is overloaded, and each closing makes
-/// hundreds of others fail. As many as a router has queries under way; each held here costs a few hundred bytes.
+/// How many requests of a connection may be reset by the peer before the server has seen them; beyond that, h2 closes the
+/// whole connection. Its default of 20 is reached by honest callers whose deadlines pass while the process is overloaded,
+/// and each closed connection makes hundreds of other requests fail. A router may have as many queries under way. Each
+/// reset request that is kept here costs a few hundred bytes.
 const RESETS_MAX: usize = 8_192;
 
-/// Connections that the system keeps until this process accepts them; it may allow fewer. Where the queue is full, the system
-/// drops connections and honest callers wait for a second or more, so it has room for thousands that come at once.
+/// How many connections the system queues until this process accepts them; the system may allow fewer. If the queue is
+/// full, the system drops connections, and honest callers wait for a second or more. So it has room for thousands that come
+/// at once.
 const BACKLOG: u32 = 4_096;
 
-/// How long a stopping process waits for connections whose requests are under way: as long as a connection does, and a moment.
+/// How long a stopping process waits for connections with requests under way: as long as a connection waits itself, and a
+/// second more.
 const STOP_PATIENCE: Duration = Duration::from_secs(11);
 
-/// A listener and where it listens.
+/// A listener and its address.
 #[derive(Debug)]
 pub struct Bound {
-    /// The address, its port chosen.
+    /// The address, with the chosen port.
     pub addr: SocketAddr,
-    /// The listener.
+    /// The TCP listener.
     pub listener: TcpListener,
-    /// Where processes of this machine come past TCP.
+    /// The Unix socket for processes on this machine, if there is one.
     pub local: Option<UnixListener>,
-    /// The connections of the process, which those that come here are counted among.
+    /// The connections of the process, among which the accepted connections are counted.
     pub connections: Connections,
 }
 
-/// Binds `addr`; port 0 takes a free one.
+/// Listens on `addr`; port 0 chooses a free port.
 ///
 /// # Errors
-/// [`ListenError::Listen`].
+/// [`ListenError::Listen`] if the address cannot be listened on.
 pub async fn bind(addr: SocketAddr, connections: &Connections) -> Result<Bound, ListenError> {
     let listen = |source| ListenError::Listen { addr, source };
     let listener = listener(addr).map_err(listen)?;
@@ -82,40 +86,40 @@ pub async fn bind(addr: SocketAddr, connections: &Connections) -> Result<Bound, 
 
 fn listener(addr: SocketAddr) -> io::Result<TcpListener> {
     let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    // As `TcpListener::bind` does: a process that starts again takes its port while connections of the one before linger.
+    // As `TcpListener::bind` does, so that a restarted process gets its port although old connections linger.
     socket.set_reuseaddr(true)?;
     socket.bind(addr)?;
     socket.listen(BACKLOG)
 }
 
-/// The ports of a node or router.
+/// The bound ports of a node or router.
 #[derive(Debug)]
 pub struct Ports {
-    /// For gRPC and frames.
+    /// The port for gRPC and frames.
     pub grpc: Bound,
-    /// For `/metrics` and friends.
+    /// The port for `/metrics` and the other HTTP paths.
     pub http: Bound,
-    /// For Redis clients.
+    /// The port for Redis clients, if there is one.
     pub resp: Option<Bound>,
 }
 
-/// Where they are.
+/// The addresses of a node's or router's ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
-    /// For gRPC and frames.
+    /// The address for gRPC and frames.
     pub grpc: SocketAddr,
-    /// For `/metrics` and friends.
+    /// The address for `/metrics` and the other HTTP paths.
     pub http: SocketAddr,
-    /// For Redis clients.
+    /// The address for Redis clients, if there is one.
     pub resp: Option<SocketAddr>,
 }
 
 impl Ports {
-    /// Binds all of them. Where nobody is asked who they are, processes of this machine may come past TCP: from now on, so
-    /// that none that is quick comes over TCP and stays there.
+    /// Binds all ports. If no gate authenticates callers, processes on this machine may also connect over a Unix socket. It
+    /// is bound here, before the process serves, so that an early peer does not connect over TCP and stay there.
     ///
     /// # Errors
-    /// [`ListenError::Listen`].
+    /// [`ListenError::Listen`] if an address cannot be listened on.
     pub async fn bind(
         asked: Addresses,
         security: &Security,
@@ -132,7 +136,7 @@ impl Ports {
         Ok(Self { grpc, http: bind(asked.http, &connections.of_http()).await?, resp })
     }
 
-    /// Where they are, the ports chosen.
+    /// The addresses, with the chosen ports.
     pub fn addresses(&self) -> Addresses {
         let resp = self.resp.as_ref().map(|bound| bound.addr);
         Addresses { grpc: self.grpc.addr, http: self.http.addr, resp }
@@ -140,20 +144,23 @@ impl Ports {
 }
 
 impl Addresses {
-    /// The one for Redis clients, as documents have it: empty if there is none.
+    /// The address for Redis clients as documents contain it; empty if there is none.
     pub fn resp_text(&self) -> String {
         self.resp.map_or_else(String::new, |addr| addr.to_string())
     }
 }
 
-/// Waits until connections that were told to stop have ended; not for long.
+/// Waits for a limited time until connections that were told to stop have ended.
 pub async fn ended(tasks: &TaskTracker) {
     if tokio::time::timeout(STOP_PATIENCE, tasks.wait()).await.is_err() {
-        tracing::warn!(connections = tasks.len(), "connections that do not end are cut off");
+        tracing::warn!(
+            connections = tasks.len(),
+            "closing connections whose requests have not ended in time"
+        );
     }
 }
 
-/// The services that every server has: health and reflection.
+/// Returns the services that every server has: health checks and reflection.
 pub fn routes() -> RoutesBuilder {
     let mut routes = Routes::builder();
     let reflection = tonic_reflection::server::Builder::configure()
@@ -166,8 +173,8 @@ pub fn routes() -> RoutesBuilder {
     routes
 }
 
-/// Serves `routes` over gRPC and `frames`, if there are any, on the one port of `bound` until `stop`, to whom `security` lets in;
-/// requests in flight are let end: what is returned is empty once they have.
+/// Serves `routes` over gRPC, and `frames` if there is such a service, on the port of `bound` until `stop`. `security`
+/// decides who may connect. Requests under way may end; the returned tracker is empty once they have.
 pub fn spawn(
     bound: Bound,
     routes: RoutesBuilder,

@@ -1,4 +1,4 @@
-//! The connections of a port: in the clear or over TLS, and with their peer for tonic.
+//! The streams of a port's connections, with or without TLS, and the peer's identity for tonic.
 
 use super::{
     connections::{Connected, Watched},
@@ -19,17 +19,17 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 use tonic::transport::server::Connected as ConnectInfo;
 
-/// A connection in the clear, or over TLS.
+/// A TCP connection, with or without TLS.
 pub(super) type Stream = Either<TcpStream, Box<Opened>>;
 
-/// A connection over TLS, of which one byte was read already.
+/// A TLS connection of which one byte was read already.
 pub(super) struct Opened {
     first: Option<u8>,
     stream: TlsStream<TcpStream>,
 }
 
 impl Opened {
-    /// `first` was read already, and comes again.
+    /// Returns a stream that yields `first`, which was read already, before the rest.
     pub fn new(first: u8, stream: TlsStream<TcpStream>) -> Self {
         Self { first: Some(first), stream }
     }
@@ -52,7 +52,7 @@ impl AsyncRead for Opened {
     }
 }
 
-/// Writes to a type are writes to its `stream`.
+/// Implements `AsyncWrite` for a type by writing to its field `stream`.
 macro_rules! write_to_stream {
     ($type:ty) => {
         impl AsyncWrite for $type {
@@ -90,25 +90,25 @@ macro_rules! write_to_stream {
 write_to_stream!(Opened);
 write_to_stream!(Accepted);
 
-/// Who is at the other end of a gRPC connection: in the extensions of each of its requests.
+/// The peer of a gRPC connection. Each request of the connection carries it in its extensions.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    /// Where they are.
+    /// The peer's address.
     pub addr: Option<SocketAddr>,
-    /// Who they are; `None` where nobody asks.
+    /// The peer's identity; `None` if no gate authenticates callers.
     pub caller: Option<Caller>,
-    /// Their connection.
+    /// The connection.
     pub connected: Arc<Connected>,
 }
 
-/// A connection that speaks HTTP/2.
+/// A connection that uses HTTP/2.
 pub(crate) struct Accepted {
     stream: Watched<Stream>,
     peer: Peer,
 }
 
 impl Accepted {
-    /// Counts what its peer takes.
+    /// Wraps a stream so that the bytes that its peer takes are counted.
     pub(super) fn new(stream: Stream, peer: Peer) -> Self {
         Self { stream: Watched::new(stream, Arc::clone(&peer.connected)), peer }
     }

@@ -1,13 +1,14 @@
-//! gRPC requests whose message cannot be decoded: the library calls that an internal error, and it is the caller's.
+//! Corrects the code of gRPC requests whose message cannot be decoded. tonic answers them with an internal error, but the
+//! caller caused it.
 
 use axum::response::Response;
 use kith_types::ErrorCode;
 use tonic::{Code, Status, service::Routes};
 
-/// How the library's message begins.
+/// The start of tonic's message for such a request.
 const DECODE_FAILED: &str = "failed to decode Protobuf message";
 
-/// The routes, answering such requests with `bad_request`.
+/// Wraps routes so that requests that cannot be decoded are answered with `bad_request`.
 pub(crate) fn told(routes: Routes) -> Routes {
     Routes::from(routes.into_axum_router().layer(axum::middleware::map_response(tell)))
 }

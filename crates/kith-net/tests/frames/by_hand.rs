@@ -1,4 +1,4 @@
-//! What only frames can do wrong, sent and taken in by hand.
+//! Tests with hand-made frames, for errors that only frames can have.
 
 use super::*;
 use kith_types::ErrorCode;
@@ -6,11 +6,11 @@ use kith_wire::frame::{self, Flags, Header, PREFACE_BYTES, Preface};
 use std::{collections::HashMap, net::SocketAddr};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// A framed connection by hand.
+/// A framed connection that sends and receives single frames.
 pub(super) struct Raw<S = TcpStream> {
     pub(super) stream: S,
     buffer: bytes::BytesMut,
-    /// By request: what has come of a message that goes on.
+    /// The incomplete messages, by request.
     parts: HashMap<u64, bytes::BytesMut>,
 }
 
@@ -19,7 +19,7 @@ impl Raw {
         Self::greet(TcpStream::connect(addr.parse::<SocketAddr>().unwrap()).await.unwrap()).await
     }
 
-    /// The other side of it.
+    /// The peer of such a connection.
     async fn accept(listener: &TcpListener) -> Self {
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut preface = [0; PREFACE_BYTES];
@@ -30,7 +30,7 @@ impl Raw {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Raw<S> {
-    /// After the prefaces.
+    /// Connects and exchanges the prefaces.
     pub(super) fn over(stream: S) -> Self {
         Self { stream, buffer: bytes::BytesMut::new(), parts: HashMap::new() }
     }
@@ -55,7 +55,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Raw<S> {
         self.stream.write_all(&out).await.unwrap();
     }
 
-    /// A frame whose body is a whole message; `None` once the peer has closed.
+    /// Receives frames up to a whole message; `None` once the peer has closed.
     pub(super) async fn receive(&mut self) -> Option<Frame> {
         loop {
             let mut frame = self.receive_frame().await?;
@@ -141,7 +141,7 @@ async fn what_is_not_served_is_refused_by_name_and_the_connection_goes_on() {
         assert_eq!(refused.header.id, header.id);
         assert_eq!(kith_wire::code_of(&refused.status()), ErrorCode::UnsupportedOperation);
     }
-    // Not an `EvaluateRequest`: field 1 says that it is longer than it is.
+    // It is not an `EvaluateRequest`: field 1 claims to be longer than it is.
     raw.send_bytes(Header::request(4, Op::Evaluate), &[0x0a, 0x7f]).await;
     assert_eq!(kith_wire::code_of(&raw.receive().await.unwrap().status()), ErrorCode::BadRequest);
     raw.send(Header::request(5, Op::Alive), &()).await;
@@ -162,7 +162,7 @@ async fn one_who_does_not_read_is_not_worked_for_and_holds_up_nobody() {
         let reply = quick.evaluate(&server.addr, asking(ECHO, version)).await.unwrap();
         assert_eq!(count_of(reply), version);
     }
-    // One mebibyte in the connection's own buffer and what the sockets hold, in replies of a quarter of one.
+    // One MiB in the connection's own buffer and what the sockets hold, in replies of 256 KiB.
     let started = server.node.started.load(Ordering::Relaxed) - 50;
     assert!(started < REQUESTS / 2, "{started} of {REQUESTS} were answered to one who does not read");
     let mut answered = 0;
@@ -179,7 +179,7 @@ async fn a_huge_reply_holds_up_no_small_ones_behind_it() {
     let server = Server::start();
     let mut raw = Raw::connect(&server.addr).await;
     raw.send(Header::request(1, Op::Evaluate), &asking(HUGE, 0)).await;
-    // It is on its way, and cannot get far before it is read.
+    // It is being sent, and cannot get far before it is read.
     let first = raw.receive_frame().await.unwrap();
     assert_eq!((first.header.id, first.header.flags), (1, Flags::PART));
     for id in 2..2 + SMALL {
@@ -209,7 +209,7 @@ async fn long_replies_take_turns_and_what_is_left_of_a_cancelled_one_is_not_sent
         raw.send(Header::request(id, Op::Evaluate), &asking(HUGE, 0)).await;
     }
     let mut got = HashMap::from([(1, 0), (2, 0)]);
-    // Both are on their way; then nobody wants the first one any more.
+    // Both are being sent; then the first one is cancelled.
     while got.values().any(|bytes| *bytes == 0) {
         let frame = raw.receive_frame().await.unwrap();
         *got.get_mut(&frame.header.id).unwrap() += frame.body.len();
@@ -236,7 +236,7 @@ async fn a_peer_that_freezes_is_asked_whether_it_is_there_and_given_up() {
     let call = async {
         let lost = transport.evaluate(&addr, asking(ECHO, 1)).await.unwrap_err();
         assert!(is_connection(&lost) && lost.message().contains("silent"), "{lost:?}");
-        // The next request goes over a new connection, whose peer is well.
+        // The next request uses a new connection, whose peer is healthy.
         count_of(transport.evaluate(&addr, asking(ECHO, 2)).await.unwrap())
     };
     let peer = async {
@@ -262,7 +262,7 @@ async fn neither_http2_nor_frames_is_closed() {
     let mut stream = TcpStream::connect(&server.addr).await.unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
     let mut answer = Vec::new();
-    // Closed with bytes unread: the end of the stream, or a reset.
+    // The peer closed with bytes unread, which is seen as the end of the stream or as a reset.
     let closed = tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut answer)).await;
     assert!(closed.is_ok() && answer.is_empty(), "{closed:?} {answer:?}");
 }

@@ -1,4 +1,4 @@
-//! Connections that are lost, refused, idle, too many or silent.
+//! Tests with connections that are lost, refused, idle, too many or silent.
 
 use super::*;
 
@@ -41,7 +41,7 @@ async fn a_stopping_server_answers_what_is_under_way() {
         let asked = tokio::spawn(async move { asker.evaluate(&addr, asking(WAIT, 5)).await });
         server.until_waiting(1).await;
         server.stop.cancel();
-        // Once nobody can connect any more, it has begun to stop.
+        // Once nobody can connect any more, the server has begun to stop.
         while TcpStream::connect(&server.addr).await.is_ok() {
             tokio::task::yield_now().await;
         }
@@ -50,7 +50,7 @@ async fn a_stopping_server_answers_what_is_under_way() {
     }
 }
 
-/// Returns when the only connection of a transport is cut.
+/// Returns when the only connection of a transport is lost.
 async fn until_cut(transport: &dyn Transport) {
     let cut = async {
         while transport.take_cut().is_empty() {
@@ -73,7 +73,7 @@ async fn idle_connections_are_closed_and_requests_open_others_and_those_under_wa
         let asked = transport.evaluate(&server.addr, asking(WAIT, 2));
         let waited = async {
             server.until_waiting(1).await;
-            // One that is idle since then is closed: it would have been as well.
+            // A connection that is idle since then is closed; this one would have been closed as well.
             let other = TransportKind::FramedTcp.build(&Dialer::default());
             let answer = other.evaluate(&server.addr, asking(ECHO, 1)).await.unwrap();
             assert_eq!(count_of(answer), 1, "{name}");
@@ -132,7 +132,7 @@ async fn a_silent_peer_is_unavailable_within_the_connect_timeout() {
     for answer in futures::future::join_all(calls).await {
         assert_eq!(answer.unwrap_err().code(), Code::Unavailable);
     }
-    // One attempt for all of them: nobody waits for the failures of others.
+    // There is one attempt for all of them: no caller waits for the failures of others.
     let mut accepted = 0;
     while let Ok(Ok(_)) = tokio::time::timeout(Duration::ZERO, listener.accept()).await {
         accepted += 1;

@@ -1,4 +1,4 @@
-//! Both transports against one scripted node on one port.
+//! Runs both transports against one scripted node on one port.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, and so do the peers that it scripts")]
 
@@ -49,19 +49,20 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Request, Response, Status};
 
-/// What a request's graph makes the node do: answer at once, answer after the gate opens, fail, answer at length, at great length.
+/// The graph of a request tells the node what to do: answer at once, answer after the gate opens, fail, or send a long or a
+/// very long answer.
 const ECHO: &str = "echo";
 const WAIT: &str = "wait";
 const FAIL: &str = "fail";
 const LONG: &str = "long";
 const LONG_BYTES: usize = 256 << 10;
-/// More than sockets hold.
+/// A reply that is longer than sockets hold.
 const HUGE: &str = "huge";
 const HUGE_BYTES: usize = 32 << 20;
 
 struct Scripted {
     started: AtomicU64,
-    /// How many requests wait; watched by tests.
+    /// The number of waiting requests, which tests watch.
     waiting: watch::Sender<u64>,
     gate: watch::Sender<bool>,
 }
@@ -282,7 +283,7 @@ fn transports() -> [(&'static str, Arc<dyn Transport>); 3] {
     ]
 }
 
-/// As the executor sees it (`kith_client::executor::failure`).
+/// The failure as the executor sees it (`kith_client::executor::failure`).
 fn is_connection(status: &Status) -> bool {
     ["unavailable", "cancelled"].contains(&kith_wire::detail_of(status).code.as_str())
 }

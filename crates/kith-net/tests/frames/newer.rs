@@ -1,5 +1,5 @@
-//! A synthetic peer of a later release, over sockets (`docs/formats/README.md`): what it adds is ignored, what it asks for
-//! that this release does not have is refused by name, and neither costs the connection.
+//! Tests with a peer of a later release, over sockets (`docs/formats/README.md`). What it adds is ignored. What it requests
+//! that this release does not have is refused by name. Neither costs the connection.
 
 use super::by_hand::Raw;
 use super::*;
@@ -7,24 +7,24 @@ use kith_api::QueryError;
 use kith_wire::frame::{Flags, Header, PREFACE_BYTES, Preface};
 use tokio::io::AsyncReadExt;
 
-/// What a later release announces.
+/// The preface version of a later release.
 const LATER: Preface = Preface { version: 2 };
-/// Fields 1000 and 1001, which this release does not know: a number and a text.
+/// Fields 1000 and 1001, a number and a text, which this release does not know.
 const NEW_FIELDS: &[u8] = b"\xc0\x3e\x07\xca\x3e\x03new";
 /// An operation that this release does not have.
 const NEW_OPERATION: u8 = 200;
 
-/// A message with new fields, also in the message that is its first field.
+/// A message with new fields, both at the top level and in the message that is its first field.
 fn wider(message: &impl Message) -> Vec<u8> {
     let mut bytes = message.encode_to_vec();
-    // A message that occurs twice is merged: these are further fields of the first one.
+    // A message field that occurs twice is merged, so these are further fields of the first one.
     bytes.extend_from_slice(&[0x0a, NEW_FIELDS.len() as u8]);
     bytes.extend_from_slice(NEW_FIELDS);
     bytes.extend_from_slice(NEW_FIELDS);
     bytes
 }
 
-/// Exchanges prefaces as a peer of the later release does: this release speaks what it has.
+/// Exchanges prefaces as a peer of a later release does; this release continues with its own version.
 async fn greeted(mut stream: TcpStream) -> Raw {
     stream.write_all(&LATER.encode()).await.unwrap();
     let mut preface = [0; PREFACE_BYTES];
@@ -77,7 +77,7 @@ fn new_error() -> Status {
     Status::with_details(known.code(), known.message(), details.into())
 }
 
-/// Answers the first request with a reply that has new fields, the second with a new error, and the third again.
+/// Answers the first request with a reply that has new fields, the second with a new error, and the third like the first.
 async fn later_server(listener: &TcpListener) -> Raw {
     let (stream, _) = listener.accept().await.unwrap();
     let mut server = greeted(stream).await;
@@ -118,6 +118,6 @@ async fn new_fields_of_a_reply_are_ignored_and_a_new_code_is_unrecognized() {
         let third = transport.evaluate(&addr, asking(ECHO, 9)).await.unwrap();
         assert_eq!(count_of(third), 9, "over the same connection");
     };
-    // It lives as long as it is asked.
+    // The peer lives as long as it gets requests.
     let ((), _server) = tokio::join!(asked, later_server(&listener));
 }

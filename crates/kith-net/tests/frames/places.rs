@@ -1,10 +1,10 @@
-//! Addresses that no table names any longer.
+//! Tests with addresses that no routing table names any longer.
 
 use super::*;
 use kith_client::{Fleet, topology::Topology};
 use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT, GroupDocument, NodeDocument, TopologyDocument};
 
-/// A table of one group, whose nodes are at these addresses.
+/// A routing table of one group, whose nodes have these addresses.
 fn topology(revision: u64, addrs: &[&str]) -> Arc<Topology> {
     let nodes: Vec<u32> = (0..addrs.len() as u32).collect();
     let owners = (0..4).map(|partition| nodes[partition % nodes.len()]).collect();
@@ -66,7 +66,7 @@ async fn an_address_that_no_table_names_is_let_go_of_and_what_is_under_way_there
         leaves.open_gate();
         let answered = under_way.await.expect("no panic").expect("an answer");
         assert_eq!(count_of(answered), 7, "{name}");
-        // A query that began with the table before may still ask there.
+        // A query that began with the old table may still send requests there.
         let again = transport.evaluate(&leaves.addr, asking(ECHO, 8)).await;
         assert_eq!(count_of(again.expect("an answer")), 8, "{name}");
         while transport.addresses() != 1 {

@@ -1,4 +1,4 @@
-//! Requests and their answers: the same over both transports.
+//! Tests that requests get the same answers over both transports.
 
 use super::*;
 
@@ -40,7 +40,7 @@ async fn a_later_request_is_answered_before_an_earlier_one() {
 async fn a_dropped_request_ends_at_the_node() {
     let server = Server::start();
     for (_, transport) in transports() {
-        // The first one runs on the connection's own task, the second on another.
+        // The first request runs on the connection's own task, the second on another.
         let mut calls: Vec<_> = (0..2).map(|_| transport.evaluate(&server.addr, asking(WAIT, 1))).collect();
         let both = futures::future::join_all(calls.iter_mut());
         tokio::select! {

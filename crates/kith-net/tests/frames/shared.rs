@@ -1,4 +1,4 @@
-//! Long replies that lie in memory which both ends of a connection see.
+//! Tests of long replies in shared memory.
 
 use super::{
     by_hand::Raw,
@@ -11,7 +11,7 @@ use kith_wire::frame::{Flags, Header, Offer, SlotPlace, decode_slots, encode_slo
 use std::{collections::BTreeSet, fs::File, os::unix::fs::FileExt};
 use tokio::net::UnixStream;
 
-/// A client past TCP that has taken the offer.
+/// A client over a Unix socket that has accepted the offer of shared memory.
 struct Local {
     raw: Raw<UnixStream>,
     offer: Offer,
@@ -19,12 +19,12 @@ struct Local {
     last_id: u64,
 }
 
-/// What came of a reply.
+/// What has arrived of a reply.
 #[derive(Default)]
 struct Came {
     body: Vec<u8>,
     slots: Vec<u32>,
-    /// Bytes that followed their headers.
+    /// The bytes of bodies that came through the socket.
     inline: usize,
 }
 
@@ -41,7 +41,7 @@ impl Local {
         Self { raw, offer, memory, last_id: 1 }
     }
 
-    /// Asks for a reply of the node, in shared memory or not.
+    /// Requests a reply of the node, in shared memory or not.
     async fn ask(&mut self, what: &str, flags: Flags) -> Came {
         self.last_id += 1;
         let header = Header::request(self.last_id, Op::Evaluate);
@@ -116,7 +116,7 @@ async fn memory_is_offered_once_and_past_tcp_alone() {
     }
     local.last_id = 2;
     assert_huge(&local.ask(HUGE, Flags::SHARED).await);
-    // Without an offer the flag says nothing.
+    // Without an offer the flag has no effect.
     let header = Header::request(2, Op::Evaluate);
     over_tcp.send(Header { flags: header.flags.with(Flags::SHARED), ..header }, &asking(LONG, 0)).await;
     let whole = over_tcp.receive().await.unwrap();
@@ -154,7 +154,7 @@ async fn replies_that_are_kept_stay_what_they_were() {
     for round in 0..12 {
         let count = 40 - round;
         let reply = transport.evaluate(&server.addr, in_slices(ECHO, count)).await.unwrap();
-        // Every third is dropped at once: its place is taken by the next.
+        // Every third body is dropped at once, and a later one takes its slot.
         if round % 3 != 0 {
             kept.push((reply, count));
         }
@@ -177,7 +177,7 @@ async fn slots_of_a_reply_that_nobody_wants_any_more_come_back() {
     server.until_waiting(1).await;
     local.raw.send(Header::request(2, Op::Cancel), &()).await;
     server.until_waiting(0).await;
-    // What was held of it comes with the next frame, whosever that is.
+    // The held frames come with the next frame, whichever request that belongs to.
     local.raw.send(Header::request(3, Op::Alive), &()).await;
     let held = local.raw.receive_frame().await.unwrap();
     assert_eq!((held.header.id, held.header.flags), (2, Flags::PART.with(Flags::SHARED)));

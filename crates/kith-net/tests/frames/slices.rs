@@ -1,15 +1,15 @@
-//! One message that is made and sent part by part.
+//! Tests with one message that is computed and sent part by part.
 
 use super::{streams::GATED, *};
 use futures::stream;
 use kith_types::ErrorCode;
 
-/// Of what is not copied, of what is, and more than a frame holds.
+/// A length that is copied, one that is not, and one that exceeds a frame.
 const SLICE_BYTES: [usize; 3] = [40 << 10, 20 << 10, 150 << 10];
 
 impl Scripted {
-    /// As many slices as the request's version says; of [`GATED`] all but the first after the gate has opened, of [`FAIL`] an error
-    /// instead of the last.
+    /// Returns as many slices as the request's version says. For [`GATED`] all but the first come after the gate has
+    /// opened; for [`FAIL`] an error comes instead of the last.
     pub(super) fn slices(self: Arc<Self>, request: &v1::EvaluateRequest) -> Pieces {
         let (count, graph) = (request.version, request.name.clone());
         self.waiting.send_modify(|waiting| *waiting += 1);
@@ -58,7 +58,7 @@ async fn slices_are_one_reply() {
     for (name, transport) in transports() {
         for count in [1, 2, 40] {
             let reply = transport.evaluate(&server.addr, in_slices(ECHO, count)).await.unwrap();
-            // Over gRPC a reply is answered whole.
+            // Over gRPC the reply comes as a whole.
             match name {
                 "grpc" => assert_eq!(count_of(reply), count),
                 _ => assert_whole(&reply, count),

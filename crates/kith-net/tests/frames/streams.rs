@@ -1,4 +1,5 @@
-//! Replies in several messages: over both transports in order, and no further than their receiver reads.
+//! Tests with replies in several messages, over both transports: they arrive in order, and no further than their receiver
+//! reads.
 
 use super::{by_hand::Raw, *};
 use futures::{StreamExt, stream};
@@ -6,13 +7,13 @@ use kith_types::ErrorCode;
 use kith_wire::frame::{CREDIT_BYTES, Header};
 use tokio::io::AsyncWriteExt;
 
-/// The first part at once, the others after the gate opens.
+/// A reply whose first part comes at once, and the others after the gate opens.
 pub(super) const GATED: &str = "gated";
-/// As many parts as the version says.
+/// A reply with as many parts as the version says.
 const PARTS: &str = "parts";
-/// More than goes in one frame.
+/// A part that is longer than a frame.
 const PART_BYTES: usize = 256 << 10;
-/// Far more than there is credit for.
+/// A reply far beyond the credit.
 const MANY: u64 = 64;
 
 impl Scripted {
@@ -41,7 +42,7 @@ impl Scripted {
     }
 }
 
-/// Counts among those that wait until it is dropped.
+/// Counts as waiting until it is dropped.
 pub(super) struct Reading(pub Arc<Scripted>);
 
 impl Drop for Reading {
@@ -81,7 +82,7 @@ async fn a_reader_that_stops_is_sent_its_credit_and_holds_up_nobody() {
         let reply = transport.evaluate(&server.addr, asking(ECHO, version)).await.unwrap();
         assert_eq!(count_of(reply), version);
     }
-    // What the others asked for is counted as well; a part beyond the credit, and one that is made ahead.
+    // The bytes that the others asked for are counted as well: a part beyond the credit, and one that is computed ahead.
     let made = server.node.started.load(Ordering::Relaxed) - 200;
     let credit = u64::from(CREDIT_BYTES) / PART_BYTES as u64;
     assert!((1..=credit + 2).contains(&made), "{made} parts were made for a credit of {credit}");

@@ -102,7 +102,7 @@ fn assert_tells_strangers_why(cluster: &Secured, own: &Papers, read: &[&str]) {
 
     let stranger = Authority::new(cluster.folder.path(), "other");
     let (code, message, _) = refused(with(cluster.kith(read), &stranger.papers("mallory")));
-    assert!(code == "tls_failed" && message.contains("does not believe"), "{code}: {message}");
+    assert!(code == "tls_failed" && message.contains("does not trust"), "{code}: {message}");
 
     let mut wary = support::cluster::kith(read);
     wary.args(["--router", &cluster.router(0), "--tls-ca"]).arg(&stranger.pem);

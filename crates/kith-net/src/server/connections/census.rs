@@ -1,8 +1,8 @@
-//! Who is connected, as far as room is concerned: how many there are, and which of them are strangers, who have not shown yet
-//! who they are.
+//! Counts the connections of a process, and which of them belong to strangers: peers that have not authenticated yet.
+//! Decides whether one more connection may be accepted.
 //!
-//! Pure: ids and times come from outside. Strangers make way for those who come later, so that connections that never say who they
-//! are keep nobody out, not even from their own address: the address that has most of them loses its oldest.
+//! It is pure: ids and times are passed in. Strangers make way for later connections, so that peers that never authenticate
+//! keep nobody out, not even from their own address. The address with the most strangers loses its oldest one.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -10,42 +10,44 @@ use std::{
     time::Duration,
 };
 
-/// A stranger keeps its place for so long at least: a handshake takes some milliseconds, more while many arrive at once.
+/// A stranger keeps its place for at least this long. A handshake takes some milliseconds, and more while many peers
+/// connect at once.
 const SECURE_FOR: Duration = Duration::from_millis(100);
 
-/// Strangers that have been told to leave and are not gone yet, above which the next waits: each holds its descriptor and memory.
+/// The next connection waits while this many strangers have been told to leave and are not gone yet, because each of them
+/// still holds its descriptor and memory.
 const LEAVING_MAX: usize = 64;
-/// So long: those who leave take no longer than their task needs to run.
+/// How long it waits then. A connection that leaves needs only as long as its task takes to run.
 const LEAVING_FOR: Duration = Duration::from_millis(5);
 
-/// What becomes of one more connection.
+/// The decision about one more connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// There is room.
+    /// It is accepted.
     Welcome,
-    /// There is, once this stranger is gone.
+    /// It is accepted, and the stranger with this id must leave.
     Instead(u64),
-    /// All strangers came just now, or are about to leave: ask again after so long.
+    /// It must wait for this long and ask again: all strangers have only just come, or too many of them are still leaving.
     Wait(Duration),
-    /// There is none.
+    /// It is refused.
     Full,
 }
 
-/// All connections of a process.
+/// The connections of a process.
 #[derive(Debug)]
 pub(super) struct Census {
     open_max: usize,
     strangers_max: usize,
     open: usize,
-    /// By id, which ascend: since when, and from where. Local ones have no address.
+    /// The strangers by id: when each came, and its address. Ids ascend; connections over a Unix socket have no address.
     strangers: HashMap<u64, (Duration, Option<IpAddr>)>,
     by_address: HashMap<Option<IpAddr>, BTreeSet<u64>>,
-    /// Those that made way, until they are gone.
+    /// Strangers that were told to leave and are not gone yet.
     leaving: HashSet<u64>,
 }
 
 impl Census {
-    /// Nobody yet.
+    /// Returns a census without connections.
     pub fn new(open_max: usize, strangers_max: usize) -> Self {
         let (strangers, by_address, leaving) = (HashMap::new(), HashMap::new(), HashSet::new());
         Self { open_max, strangers_max, open: 0, strangers, by_address, leaving }
@@ -61,7 +63,7 @@ impl Census {
         self.strangers.len()
     }
 
-    /// Whether one more may come, at `now`.
+    /// Decides whether one more connection may be accepted at `now`.
     pub fn verdict(&self, now: Duration) -> Verdict {
         if self.open < self.open_max && self.strangers.len() < self.strangers_max {
             return Verdict::Welcome;
@@ -78,14 +80,14 @@ impl Census {
         }
     }
 
-    /// A stranger comes.
+    /// Adds a connection, whose peer is a stranger.
     pub fn enters(&mut self, id: u64, now: Duration, address: Option<IpAddr>) {
         self.open += 1;
         self.strangers.insert(id, (now, address));
         self.by_address.entry(address).or_default().insert(id);
     }
 
-    /// A stranger is told to leave, for somebody else.
+    /// Tells a stranger to leave, because its place is given to another connection.
     pub fn makes_way(&mut self, id: u64) {
         let is_stranger = self.strangers.contains_key(&id);
         self.is_known(id);
@@ -94,7 +96,7 @@ impl Census {
         }
     }
 
-    /// Somebody is no stranger any more; perhaps since a moment ago, when they were told to leave.
+    /// Marks a peer as authenticated. It may have been told to leave a moment ago; then it no longer counts as leaving.
     pub fn is_known(&mut self, id: u64) {
         self.leaving.remove(&id);
         let Some((_, address)) = self.strangers.remove(&id) else { return };
@@ -106,7 +108,7 @@ impl Census {
         }
     }
 
-    /// A connection is closed.
+    /// Removes a connection that was closed.
     pub fn leaves(&mut self, id: u64) {
         self.is_known(id);
         self.open -= 1;

@@ -1,4 +1,4 @@
-//! One connection as its process counts it: who its peer is, what it asks, and the memory that it takes.
+//! One connection as its process counts it: whether its peer is authenticated, its requests, and the memory that it uses.
 
 use super::{CONNECTION_BYTES_MAX, Connections, Open, Reason, STRANGER_PATIENCE, Watch, closed};
 use crate::{Budget, Charge};
@@ -22,20 +22,22 @@ use tonic::Status;
 /// Replies up to this size are not charged.
 pub(crate) const UNCHARGED_REPLY_BYTES: usize = 4 << 10;
 
-/// A connection, as long as it is there.
+/// A connection. It counts as open until this is dropped.
 #[derive(Debug)]
 pub struct Connected {
     connections: Connections,
     id: u64,
-    /// Cancelled when somebody else gets its place, or its replies are in the way of others.
+    /// Cancelled when another connection gets this one's place, or when its peer does not read replies while memory is
+    /// short.
     leave: CancellationToken,
-    /// When it has to have shown who it is.
+    /// When the peer must have authenticated.
     strange_until: TimerInstant,
     became_known: Notify,
     is_known: AtomicBool,
-    /// What it speaks, once that is known.
+    /// The protocol of the connection, once it is known.
     protocol: Mutex<Option<&'static str>>,
-    /// Requests under way, and all that there were: of protocols whose requests are not counted elsewhere.
+    /// The number of requests under way, and of all requests so far. Used for protocols whose requests are not counted
+    /// elsewhere.
     under_way: AtomicUsize,
     requests: AtomicU64,
     budget: Arc<Budget>,
@@ -44,7 +46,7 @@ pub struct Connected {
 }
 
 impl Connected {
-    /// The connection `id` of `connections`, whose peer is not known yet.
+    /// Returns the connection `id` of `connections`, whose peer is not authenticated yet.
     pub(super) fn new(connections: &Connections, id: u64, open: &Open) -> Self {
         Self {
             connections: connections.clone(),
@@ -62,7 +64,7 @@ impl Connected {
         }
     }
 
-    /// The peer has shown who it is, or nobody asks.
+    /// Marks the peer as authenticated. Also called where no gate authenticates callers.
     pub fn is_known_now(&self) {
         if !self.is_known.swap(true, Ordering::AcqRel) {
             let mut state = self.connections.lock();
@@ -72,12 +74,12 @@ impl Connected {
         }
     }
 
-    /// Whether the peer has shown who it is.
+    /// Whether the peer is authenticated.
     pub fn is_known(&self) -> bool {
         self.is_known.load(Ordering::Acquire)
     }
 
-    /// Ready once the peer has shown who it is.
+    /// Waits until the peer is authenticated.
     pub async fn known(&self) {
         let known = self.became_known.notified();
         tokio::pin!(known);
@@ -87,18 +89,18 @@ impl Connected {
         }
     }
 
-    /// Counts it among those who speak a protocol.
+    /// Counts the connection in the metrics of `protocol`.
     pub fn speaks(&self, protocol: &'static str) {
         metrics::counter!("kith_server_connections_total", "protocol" => protocol).increment(1);
         metrics::gauge!("kith_server_connections", "protocol" => protocol).increment(1);
         *self.protocol.lock() = Some(protocol);
     }
 
-    /// Ends `served` if the peer does not show in time who it is, somebody else needs its place before it does, or it does not take its
-    /// replies while their memory is short.
+    /// Runs `served`, and ends it early if the peer does not authenticate in time, if another connection needs its place
+    /// before it has authenticated, or if it does not read its replies while their memory is short.
     ///
     /// # Errors
-    /// Those of `served`; `TimedOut`.
+    /// The errors of `served`; `TimedOut` if it was ended early.
     pub async fn unless_strange<T>(&self, served: impl Future<Output = io::Result<T>>) -> io::Result<T> {
         tokio::pin!(served);
         let reason = tokio::select! {
@@ -120,62 +122,61 @@ impl Connected {
         Err(io::ErrorKind::TimedOut.into())
     }
 
-    /// Ready once it is to end at once, though its peer is known.
+    /// Ready when the connection must end at once, although its peer is authenticated.
     pub fn has_to_leave(&self) -> WaitForCancellationFutureOwned {
         self.leave.clone().cancelled_owned()
     }
 
-    /// A message that begins, to be charged as it comes.
+    /// Returns an empty charge for the memory of an arriving request.
     pub fn charge(&self) -> Charge {
         self.budget.charge()
     }
 
-    /// A charge for replies that has taken nothing yet.
+    /// Returns an empty charge for the memory of replies.
     pub fn no_reply(&self) -> Charge {
         self.replies.charge()
     }
 
-    /// A reply of so many bytes, charged until it is sent; nothing is taken for a short one.
+    /// Charges a reply of `bytes` bytes. The charge is to be kept until the reply is sent. A short reply is not charged.
     ///
     /// # Errors
-    /// `overloaded`: there is no memory for it.
+    /// `overloaded` if there is no memory for the reply.
     pub fn charge_reply(&self, bytes: usize) -> Result<Charge, Status> {
         let mut charge = self.no_reply();
         if bytes <= UNCHARGED_REPLY_BYTES || charge.grow_to(bytes) {
             return Ok(charge);
         }
         metrics::counter!("kith_server_requests_refused_total", "reason" => "reply_memory").increment(1);
-        let message =
-            "replies that wait for their readers take all the memory that this process has for them";
+        let message = "replies that wait for their readers use all memory that this process has for replies";
         let help = "read replies as they come, ask for less at once, stream, or raise `reply-memory`";
         Err(kith_wire::status(ErrorCode::Overloaded, message, help))
     }
 
-    /// The peer has taken so many bytes since the connection began.
+    /// Records how many bytes the peer has taken since the connection began.
     pub fn has_taken(&self, bytes: u64) {
         self.taken.store(bytes, Ordering::Relaxed);
     }
 
-    /// Bytes of replies that are charged now.
+    /// The bytes of replies that are charged now.
     #[cfg(any(test, feature = "testing"))]
     pub fn reply_bytes(&self) -> usize {
         self.replies.taken()
     }
 
-    /// A watch over it from its beginning, and how often to look.
+    /// Returns a new watch over the connection, and the interval at which to call it.
     pub fn watch(&self) -> (Watch, Duration) {
         let pace = self.connections.0.limits.pace;
         (Watch::new(pace), pace.interval)
     }
 
-    /// A request that is under way until what is returned is dropped.
+    /// Counts a request as under way until the returned value is dropped.
     pub fn request(self: &Arc<Self>) -> UnderWay {
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.under_way.fetch_add(1, Ordering::Relaxed);
         UnderWay(Arc::clone(self))
     }
 
-    /// Requests so far that [`Connected::request`] was told of, and whether any is under way.
+    /// The number of requests that [`Connected::request`] has counted so far, and whether any of them is under way.
     pub fn requests(&self) -> (u64, bool) {
         (self.requests.load(Ordering::Relaxed), self.under_way.load(Ordering::Relaxed) != 0)
     }
@@ -192,7 +193,7 @@ impl Drop for Connected {
     }
 }
 
-/// A request under way.
+/// A request that is counted as under way until this is dropped.
 #[derive(Debug)]
 pub struct UnderWay(Arc<Connected>);
 

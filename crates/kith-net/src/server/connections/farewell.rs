@@ -1,5 +1,5 @@
-//! What a peer is told whose connection is not taken, in the protocol that it speaks. Over TLS nothing is: a handshake costs more
-//! than the connection.
+//! Tells a peer whose connection is refused why, in the protocol that it uses. Over TLS nothing is sent, because a
+//! handshake costs more than serving the connection.
 
 use bytes::{BufMut, BytesMut};
 use kith_types::ErrorCode;
@@ -11,12 +11,12 @@ use tokio::{
 };
 use tonic::Status;
 
-/// Nobody waits longer for a peer to say what it speaks, or to close.
+/// How long the peer may take to send its first byte, to read the message, and to close.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// A GOAWAY frame of HTTP/2, its error `ENHANCE_YOUR_CALM`.
+/// The kind of a GOAWAY frame of HTTP/2, and the error code `ENHANCE_YOUR_CALM`.
 const GO_AWAY: (u8, u32) = (7, 0xb);
 
-/// Says why on the port of frames and gRPC, and closes.
+/// Sends the reason over a connection to the port of frames and gRPC, and closes it.
 pub(crate) async fn on_shared_port(mut stream: impl AsyncRead + AsyncWrite + Unpin, open_max: usize) {
     let told = async {
         let mut first = [0];
@@ -30,14 +30,15 @@ pub(crate) async fn on_shared_port(mut stream: impl AsyncRead + AsyncWrite + Unp
     }
 }
 
-/// Says why on a port whose answers need no question.
+/// Sends the reason over a connection to a port whose server may speak first, and closes it.
 pub async fn at_once(mut stream: impl AsyncRead + AsyncWrite + Unpin, bytes: &[u8]) {
     if let Ok(Ok(())) = timeout(PATIENCE, stream.write_all(bytes)).await {
         leave(&mut stream).await;
     }
 }
 
-/// Closes a connection once its peer has read what it was sent: a socket that is closed with bytes unread takes that back.
+/// Closes a connection after its peer has read what was sent. Closing a socket with unread bytes would reset the connection
+/// and discard the bytes that were sent.
 pub(crate) async fn leave(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) {
     let rest = async {
         stream.shutdown().await?;
@@ -46,7 +47,7 @@ pub(crate) async fn leave(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) {
     let _ = timeout(PATIENCE, rest).await;
 }
 
-/// The reason, as HTTP has it.
+/// The reason as an HTTP/1.1 response.
 pub(crate) fn in_http1(open_max: usize) -> Vec<u8> {
     let text = text(open_max);
     let head =
@@ -71,13 +72,13 @@ fn in_frames(text: &str) -> BytesMut {
     bytes
 }
 
-/// Empty settings, with which a server begins, and GOAWAY.
+/// The reason in HTTP/2: an empty SETTINGS frame, with which every server begins, and GOAWAY.
 fn in_http2(text: &str) -> BytesMut {
     let mut bytes = BytesMut::from(&[0, 0, 0, 4, 0, 0, 0, 0, 0][..]);
     let (kind, error) = GO_AWAY;
     bytes.put_uint(8 + text.len() as u64, 3);
     bytes.put_slice(&[kind, 0]);
-    // Of the connection; no stream was looked at.
+    // Stream 0, which is the connection; and 0 as the last stream, because none was processed.
     bytes.put_u32(0);
     bytes.put_u32(0);
     bytes.put_u32(error);

@@ -1,47 +1,50 @@
-//! Bounds on the connections of a process, and how many files the system lets it have.
+//! Limits on the connections of a process, and its limit of open files.
 
 use super::watch::Pace;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::Duration;
 
-/// How connections are bounded.
+/// The settings for connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionSettings {
-    /// Connections at once, all ports together; `None`: what the limit of open files leaves, at most [`OPEN_MAX_DEFAULT`].
+    /// The most open connections, all ports together. `None`: as many as the limit of open files permits, at most
+    /// [`OPEN_MAX_DEFAULT`].
     pub open_max: Option<usize>,
-    /// Connections that ask nothing for so long are closed; `None`: [`IDLE_DEFAULT`]. Zero: never.
+    /// Connections without requests for this long are closed. `None`: [`IDLE_DEFAULT`]. Zero: never.
     pub idle: Option<Duration>,
-    /// Bytes of replies that are gathered or wait for their readers, all connections together; `None`: [`REPLY_BYTES_DEFAULT`].
+    /// The most bytes of replies that are being received or wait for their readers, all connections together. `None`:
+    /// [`REPLY_BYTES_DEFAULT`].
     pub reply_bytes: Option<usize>,
 }
 
-/// Memory for replies where nobody says otherwise: five of the largest.
+/// The default memory for replies: room for four of the largest size.
 pub const REPLY_BYTES_DEFAULT: usize = 1 << 30;
-/// Connections at once where nobody says otherwise. Each idle one takes up to 47 KiB.
+/// The default for open connections. Each idle connection takes up to 47 KiB.
 pub const OPEN_MAX_DEFAULT: usize = 16_384;
-/// Longer than pools of clients usually keep connections that they do not use.
+/// The default idle time. It is longer than client pools usually keep unused connections.
 pub const IDLE_DEFAULT: Duration = Duration::from_secs(600);
 
-/// A process that may have fewer files open does not start: it would have room for hardly a connection beside its files.
+/// A process with a lower limit of open files does not start, because it would have room for hardly any connections besides
+/// its files.
 pub(crate) const FILES_MIN: usize = 256;
-/// The share of a process's files that connections must leave: components, logs and connections to others need them.
+/// The share of the limit of open files that connections must leave for components, logs and outgoing connections.
 const RESERVED_SHARE: usize = 4;
 const RESERVED_MIN: usize = 64;
 const RESERVED_MAX: usize = 4_096;
-/// Those who have not shown who they are yet. Each may hold a handshake's 64 KiB, or somewhat more once it has shaken hands: less than
-/// 32 MiB together.
+/// The most connections of unauthenticated peers. Each may hold the 64 KiB of a handshake, or somewhat more after it: less
+/// than 32 MiB together.
 const STRANGERS_MAX: usize = 256;
-/// Of all connections, those who have not shown who they are get no more than one in so many.
+/// Unauthenticated peers may have at most this share of all connections: one in four.
 const STRANGERS_SHARE: usize = 4;
-/// What one connection may have of the memory for replies: one part in so many, and room for the largest reply.
+/// One connection may use this share of the memory for replies, but always enough for the largest reply.
 const REPLY_SHARE: usize = 4;
 const REPLY_BYTES_EACH_MIN: usize = 256 << 20;
-/// Connections to the port for health and metrics, which asks nobody who they are: probes and scrapers are few.
+/// The most connections to the port for health and metrics, which authenticates nobody. Probes and scrapers are few.
 const HTTP_MAX: usize = 64;
-/// That port takes at most one in this many of the connections that the process takes.
+/// That port accepts at most this share of the connections that the process may have.
 const HTTP_SHARE: usize = 4;
 
-/// Bounds of one process, made of its settings.
+/// The limits of one process, derived from its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
     pub open_max: usize,
@@ -51,7 +54,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Where the process may have `files` open at once.
+    /// Derives the limits for a process that may have `files` files open.
     pub fn new(settings: ConnectionSettings, files: usize) -> Self {
         let reserved = (files / RESERVED_SHARE).clamp(RESERVED_MIN, RESERVED_MAX);
         let allowed = files.saturating_sub(reserved).max(1);
@@ -62,12 +65,12 @@ impl Limits {
         Self { open_max, strangers_max, pace: Pace::new(idle), reply_bytes }
     }
 
-    /// Memory for the replies of one connection.
+    /// The bytes of memory for the replies of one connection.
     pub fn reply_bytes_each(self) -> usize {
         (self.reply_bytes / REPLY_SHARE).max(REPLY_BYTES_EACH_MIN)
     }
 
-    /// Those of the port for health and metrics, whose connections are counted apart from all others.
+    /// The limits for the port for health and metrics, whose connections are counted separately.
     pub fn of_http(self) -> Self {
         let open_max = (self.open_max / HTTP_SHARE).clamp(1, HTTP_MAX);
         let strangers_max = (open_max / STRANGERS_SHARE).max(1);
@@ -75,18 +78,18 @@ impl Limits {
     }
 }
 
-/// Lets this process have as many files open as the system allows it; how many.
+/// Raises the limit of open files as far as the system permits. Returns the limit.
 pub(super) fn raise_file_limit() -> usize {
     let now = getrlimit(Resource::Nofile);
     let wanted = Rlimit { current: now.maximum, maximum: now.maximum };
     let current = match setrlimit(Resource::Nofile, wanted) {
         Ok(()) => now.maximum,
         Err(error) => {
-            tracing::warn!(%error, "the limit of open files stays as it is");
+            tracing::warn!(%error, "the limit of open files cannot be raised");
             now.current
         }
     };
-    // Nothing said is no limit.
+    // No value means no limit.
     current.map_or(usize::MAX, |files| usize::try_from(files).unwrap_or(usize::MAX))
 }
 

@@ -1,6 +1,6 @@
-//! What connections may take of a process, whatever they speak: how many there are, how many of them by peers that nobody knows yet,
-//! bytes of requests and replies in memory, and how long one may be idle (docs/design/0012-protection.md). The decisions are pure
-//! (`census`, `room`, `watch`); this is their shell.
+//! Limits what connections may use of a process, in every protocol: their number, how many of them belong to
+//! unauthenticated peers (*strangers*), the memory of requests and replies, and the idle time
+//! (docs/design/0012-protection.md). The decisions are pure (`census`, `room`, `watch`); this module applies them.
 
 mod census;
 mod connected;
@@ -42,24 +42,25 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use watch::Taking;
 
-/// Peers that are told at the same time why they are not taken; others are hung up on.
+/// How many refused peers are told the reason at the same time. Further ones are disconnected without a message.
 const FAREWELLS_MAX: usize = 32;
-/// Bytes of requests that one connection may have in memory: the largest request, a copy of it, and some more beside them.
+/// The memory for requests of one connection: the largest request, a copy of it, and a reserve.
 const CONNECTION_BYTES_MAX: usize = 176 << 20;
-/// And all connections of a process: three quarters of it, which are for large requests too, hold what one connection may have.
+/// The memory for requests of all connections of a process. Large requests may use three quarters of it, which is as much
+/// as one connection may use.
 const PROCESS_BYTES_MAX: usize = 240 << 20;
-/// How often to look whether peers take their replies.
+/// How often to check whether peers read their replies.
 const TAKING_INTERVAL: Duration = Duration::from_secs(1);
-/// Bytes that a stranger may send: enough for a request that shows a token.
+/// How many bytes an unauthenticated peer may send: enough for a request with a token.
 pub const STRANGER_BYTES_MAX: usize = 24 << 10;
-/// And in one frame, which holds nothing but the token.
+/// The longest frame of an unauthenticated peer, which contains only its token.
 pub(crate) const STRANGER_FRAME_BYTES_MAX: usize = 8 << 10;
-/// Frames of a stranger, and commands of one that is a Redis client.
+/// How many frames an unauthenticated peer may send, or commands if it is a Redis client.
 pub const STRANGER_MESSAGES_MAX: u64 = 16;
-/// A peer shows who it is within this time.
+/// How long a peer may take to authenticate.
 pub(crate) const STRANGER_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The connections of one process. Cheap to clone; clones are the same.
+/// The connections of one process. Cheap to clone; clones share their state.
 #[derive(Clone, Debug)]
 pub struct Connections(Arc<Shared>);
 
@@ -80,29 +81,30 @@ struct State {
     open: HashMap<u64, Open>,
 }
 
-/// What is kept of each connection.
+/// What is kept of each open connection.
 #[derive(Debug)]
 struct Open {
-    /// Has it end.
+    /// Cancelled to make the connection end.
     leave: CancellationToken,
-    /// The replies that it holds.
+    /// The budget of the replies that it holds.
     replies: Arc<Budget>,
-    /// Bytes that its peer has taken so far.
+    /// The bytes that its peer has taken so far.
     taken: Arc<AtomicU64>,
     taking: Taking,
 }
 
-/// Why a connection is not taken.
+/// A connection was refused because there is no room for it.
 #[derive(Debug)]
 pub struct TooMany;
 
 impl Connections {
-    /// None yet.
+    /// Returns a count without connections.
     ///
-    /// Called in a runtime: while replies take much memory, a task closes the connections whose peers do not take theirs.
+    /// It must be called in a runtime, because it spawns a task: while memory for replies is short, the task closes
+    /// connections whose peers do not read their replies.
     ///
     /// # Errors
-    /// [`ListenError::TooFewFiles`].
+    /// [`ListenError::TooFewFiles`] if the process may have too few files open.
     pub fn new(settings: ConnectionSettings) -> Result<Self, ListenError> {
         let files = limits::raise_file_limit();
         if files < FILES_MIN {
@@ -113,18 +115,19 @@ impl Connections {
         Ok(connections)
     }
 
-    /// None yet, of a process that may have so many files open.
+    /// Returns a count without connections, for a process that may have `files` files open.
     fn within(settings: ConnectionSettings, files: usize) -> Self {
         let limits = Limits::new(settings, files);
         Self::limited(limits, Budget::new(limits.reply_bytes))
     }
 
-    /// A separate count for the HTTP port, which authenticates nobody: its peers must not take the places of authenticated ones.
+    /// Returns a separate count for the HTTP port, which authenticates nobody. So its peers cannot take the places of
+    /// authenticated peers.
     pub fn of_http(&self) -> Self {
         Self::limited(self.0.limits.of_http(), Arc::clone(&self.0.replies))
     }
 
-    /// Memory for replies: of all connections, and of replies that are gathered for them.
+    /// The budget for replies: those that wait for their readers, and those that are being received for them.
     pub fn replies(&self) -> &Arc<Budget> {
         &self.0.replies
     }
@@ -142,10 +145,11 @@ impl Connections {
         }))
     }
 
-    /// Takes one more connection, of a stranger. Waits for a moment where many come at once.
+    /// Accepts one more connection, whose peer is not authenticated yet. It may wait for a moment if many peers connect at
+    /// once.
     ///
     /// # Errors
-    /// [`TooMany`]: it is counted.
+    /// [`TooMany`] if there is no room; the refusal is counted.
     pub async fn admit(&self, address: Option<IpAddr>) -> Result<Arc<Connected>, TooMany> {
         loop {
             let wait = match self.try_admit(address) {
@@ -166,7 +170,7 @@ impl Connections {
         match state.census.verdict(now) {
             Verdict::Welcome => {}
             Verdict::Instead(stranger) => {
-                // Its place is free from now on; it is closed as soon as its task runs.
+                // Its place is free from now on; the connection is closed as soon as its task runs.
                 state.census.makes_way(stranger);
                 if let Some(open) = state.open.get(&stranger) {
                     open.leave.cancel();
@@ -187,12 +191,12 @@ impl Connections {
         Ok(Arc::new(connected))
     }
 
-    /// Connections at once.
+    /// The most open connections.
     pub fn open_max(&self) -> usize {
         self.0.limits.open_max
     }
 
-    /// Has `farewell` tell a peer that is not taken, if few are told already.
+    /// Runs `farewell`, which tells a refused peer the reason, unless too many others are running.
     pub fn refuse(&self, farewell: impl Future<Output = ()> + Send + 'static) {
         if let Ok(permit) = Arc::clone(&self.0.farewells).try_acquire_owned() {
             tokio::spawn(async move {
@@ -213,7 +217,7 @@ impl Shared {
     }
 }
 
-/// While replies take more than half of their memory, ends connections whose peers hardly take theirs.
+/// While replies use more than half of their memory, ends connections whose peers hardly read.
 async fn close_stalled(connections: Weak<Shared>) {
     let mut looks = tokio::time::interval(TAKING_INTERVAL);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -231,15 +235,15 @@ async fn close_stalled(connections: Weak<Shared>) {
     }
 }
 
-/// Counts a connection that this process closed, or did not take.
+/// Counts a connection that this process closed or refused.
 pub fn closed(reason: &'static str) {
     metrics::counter!("kith_server_connections_closed_total", "reason" => reason).increment(1);
 }
 
-/// What a request is refused with for which there is no memory.
+/// Counts and returns the error of a request for which there is no memory.
 pub(crate) fn no_memory() -> Status {
     metrics::counter!("kith_server_requests_refused_total", "reason" => "memory").increment(1);
-    let message = "requests that are under way take all the memory that this process has for them";
+    let message = "the requests under way use all memory that this process has for requests";
     let help = "try again in a moment, or ask for less at once";
     kith_wire::status(ErrorCode::Overloaded, message, help)
 }
@@ -249,12 +253,12 @@ pub(crate) fn no_memory() -> Status {
 pub mod testing {
     use super::*;
 
-    /// A connection whose peer is known, the only one of its process.
+    /// Returns an authenticated connection, the only one of its process.
     pub fn known() -> Arc<Connected> {
         known_to(&Connections::within(ConnectionSettings::default(), 1 << 20))
     }
 
-    /// The same, where the process has so much memory for replies.
+    /// Like `known`, for a process with `reply_bytes` bytes of memory for replies.
     pub fn known_within(reply_bytes: usize) -> Arc<Connected> {
         let settings = ConnectionSettings { reply_bytes: Some(reply_bytes), ..ConnectionSettings::default() };
         known_to(&Connections::within(settings, 1 << 20))
@@ -290,7 +294,7 @@ mod tests {
             let ended = tokio::time::timeout(Duration::from_secs(6), connected.unless_strange(served)).await;
             ended.map(|ended| ended.map_err(|error| error.kind()))
         };
-        // 300 KiB of a MiB are no reason yet.
+        // 300 KiB of a MiB are no reason to close a connection.
         let waits = tokio::join!(takes(Arc::clone(&stuck), 0), takes(Arc::clone(&slow), 1 << 10));
         assert!(waits.0.is_err() && waits.1.is_err(), "{waits:?}");
         let _more = [held(&quick), held(&quick), held(&quick)];

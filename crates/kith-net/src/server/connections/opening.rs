@@ -1,33 +1,34 @@
-//! Counts the HTTP/2 streams that a stranger opens, frame by frame: the library that serves them keeps state, and an unsent answer, for
+//! Counts the HTTP/2 streams that an unauthenticated peer opens, frame by frame. h2 keeps state and an unsent answer for
 //! each stream, whether or not the peer reads.
 
-/// Streams that a stranger may open: a request that shows a token, and some that come with it.
+/// How many streams an unauthenticated peer may open: a request that sends a token, and a few that come with it.
 const STREAMS_MAX: u32 = 8;
-/// `PRI * HTTP/2.0`, and what belongs to it.
+/// The length of the HTTP/2 preface, which begins with `PRI * HTTP/2.0`.
 const PREFACE_BYTES: usize = 24;
-/// Before each frame: three bytes of length, its kind, flags and stream.
+/// The length of a frame's head: three bytes of length, then kind, flags and stream.
 const HEAD_BYTES: usize = 9;
 /// The kind of frames that open streams.
 const HEADERS: u8 = 1;
 
-/// The frames that have come so far.
+/// The state of a parser of HTTP/2 frames.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Opening {
-    /// Bytes to come of the preface, or of the frame that has begun.
+    /// Missing bytes of the preface, or of the payload of the frame that has begun.
     left: usize,
     head: [u8; HEAD_BYTES],
-    /// Bytes of `head` that are here.
+    /// How many bytes of `head` have arrived.
     filled: usize,
     streams: u32,
 }
 
 impl Opening {
-    /// Nothing yet.
+    /// Returns the state before the first byte.
     pub fn new() -> Self {
         Self { left: PREFACE_BYTES, head: [0; HEAD_BYTES], filled: 0, streams: 0 }
     }
 
-    /// Bytes that may be read next, never beyond the frame that has begun. None: more streams begin than a stranger may open.
+    /// How many bytes may be read next. They never go beyond the frame that has begun. Zero if the peer has opened more
+    /// streams than it may.
     pub fn allowance(&self) -> usize {
         match self.left {
             _ if STREAMS_MAX < self.streams => 0,
@@ -36,7 +37,7 @@ impl Opening {
         }
     }
 
-    /// These came: at most as many as were allowed.
+    /// Counts bytes that were read; at most as many as the allowance permits.
     pub fn reads(&mut self, bytes: &[u8]) {
         if 0 < self.left {
             self.left = self.left.saturating_sub(bytes.len());
@@ -72,7 +73,7 @@ mod tests {
         [1; PREFACE_BYTES].into_iter().chain(frames).collect()
     }
 
-    /// How many of these bytes are read, in pieces of at most so many.
+    /// How many of these bytes are read, in pieces of at most `piece` bytes.
     fn read(bytes: &[u8], piece: usize) -> usize {
         let (mut opening, mut read) = (Opening::new(), 0);
         while read < bytes.len() && 0 < opening.allowance() {

@@ -1,4 +1,5 @@
-//! Requests over HTTP: each is under way until its answer has ended, its body is charged as it comes, and its answer until it is sent.
+//! HTTP requests of a connection. A request is under way until its answer has ended. Its body is charged as it arrives, and
+//! its answer until it is sent.
 
 use super::{Connected, Reason, Seen, UNCHARGED_BYTES, UNCHARGED_REPLY_BYTES, UnderWay, closed, no_memory};
 use crate::server::stream::Peer;
@@ -18,10 +19,10 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use tonic::Status;
 
-/// The methods whose requests are streams: they last as long as their callers like.
+/// The prefix of methods whose requests are streams, which last as long as their callers like.
 const STREAMED: &str = "/grpc.reflection.";
 
-/// Long answers are handed to the library that sends them in pieces of this size.
+/// Long answers are passed to h2 in pieces of this size.
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Counts and bounds a gRPC request.
@@ -41,7 +42,8 @@ pub(crate) async fn follow(connected: Arc<Connected>, request: Request, next: Ne
         return response;
     }
     let (head, mut body) = response.into_parts();
-    // An answer is encoded when it is first asked for. That is when its peer has room for it; until then it would lie here uncharged.
+    // tonic encodes an answer when its body is first polled. h2 polls it only when the peer has room for it, and until then
+    // the answer would lie here uncharged. So it is polled once now.
     let first = body.frame().now_or_never();
     let is_over = matches!(first, Some(None));
     let mut answer = Answer { body, connected, piece: Bytes::new(), is_over, _under_way: under_way };
@@ -56,11 +58,11 @@ pub(crate) async fn follow(connected: Arc<Connected>, request: Request, next: Ne
     Response::from_parts(head, Body::new(StreamBody::new(stream::iter(first).chain(rest))))
 }
 
-/// An answer, charged to its connection from when it is encoded until it is sent.
+/// An answer, which is charged to its connection from its encoding until it is sent.
 struct Answer {
     body: Body,
     connected: Arc<Connected>,
-    /// What is left of a long frame.
+    /// The unsent rest of a long frame.
     piece: Bytes,
     is_over: bool,
     _under_way: UnderWay,
@@ -82,10 +84,10 @@ impl Answer {
         )
     }
 
-    /// The frame, or the first piece of it.
+    /// Charges a frame and returns it, or returns the first piece of it if it is long.
     ///
     /// # Errors
-    /// `overloaded`: there is no memory for it.
+    /// `overloaded` if there is no memory for it.
     fn take(&mut self, frame: Frame<Bytes>) -> Result<Frame<Bytes>, Status> {
         match frame.into_data() {
             Ok(data) if data.len() <= UNCHARGED_REPLY_BYTES => Ok(Frame::data(data)),
@@ -102,17 +104,18 @@ impl Answer {
         Frame::data(self.piece.split_to(bytes))
     }
 
-    /// What ends it early.
+    /// Ends the answer early with an error status, in its trailers.
     fn end(&mut self, status: &Status) -> Frame<Bytes> {
         self.is_over = true;
         let mut trailers = HeaderMap::new();
-        // Texts of ours fit into headers.
+        // Our own texts always fit into headers.
         let _ = status.add_header(&mut trailers);
         Frame::trailers(trailers)
     }
 }
 
-/// The same body, charged to its connection until it has been read. It fails if there is no memory for it, or it comes too slowly.
+/// Wraps a request's body so that it is charged to its connection until it has been read. The body fails if there is no
+/// memory for it, or if it arrives too slowly.
 fn charged(body: Body, connected: &Arc<Connected>, is_streamed: bool) -> Body {
     let (watch, every) = connected.watch();
     let look = tokio::time::interval_at(Instant::now() + every, every);
@@ -137,7 +140,7 @@ fn charged(body: Body, connected: &Arc<Connected>, is_streamed: bool) -> Body {
             Err(error) => return Some((Err(Status::from_error(error.into())), None)),
         };
         came += piece.len();
-        // Its reader puts pieces together, in a buffer that doubles.
+        // The reader assembles the pieces in a buffer that grows by doubling.
         if !is_streamed && UNCHARGED_BYTES < came && !charge.grow_to(2 * came) {
             return Some((Err(no_memory()), None));
         }
@@ -147,6 +150,7 @@ fn charged(body: Body, connected: &Arc<Connected>, is_streamed: bool) -> Body {
 }
 
 fn too_slow() -> Status {
-    let message = "the request did not come in time: it stood still, or came more slowly than 128 KiB/s";
+    let message =
+        "the request did not arrive in time: it stopped arriving, or arrived more slowly than 128 KiB/s";
     kith_wire::status(ErrorCode::DeadlineExceeded, message, "ask for less at once")
 }

@@ -1,10 +1,11 @@
-//! The room that a message gets as its bytes come.
+//! How much buffer a request gets as its bytes arrive.
 
-/// Requests up to this size are not charged: a connection's receive buffer has room for them.
+/// Requests up to this size are not charged: they fit into a connection's receive buffer.
 pub const UNCHARGED_BYTES: usize = 16 << 10;
 
-/// The room that a message of `total` bytes gets once `came` bytes of it are here: all of it once a quarter has come, until then
-/// twice what has come. A header alone, whatever it claims, gets the uncharged room.
+/// How much room a request of `total` bytes gets after `came` bytes of it have arrived: all of it once a quarter has
+/// arrived, and twice the arrived bytes before. A request gets at least the uncharged room, so a header alone gets only
+/// that, whatever length it claims.
 pub(crate) fn room(total: usize, came: usize) -> usize {
     let earned = if total / 4 <= came { total } else { came.saturating_mul(2) };
     total.min(earned.max(UNCHARGED_BYTES))

@@ -1,34 +1,36 @@
-//! When an open connection is closed: it is idle, sends a message too slowly, or does not take its replies.
+//! Decides when an open connection is closed: because it is idle, because a request arrives too slowly, or because its peer
+//! does not read its replies.
 //!
-//! Without a clock: whoever holds a watch looks at regular intervals.
+//! It has no clock; the owner of a watch calls it at regular intervals.
 
 use kith_types::ErrorCode;
 use std::time::Duration;
 
-/// The longest pause between two looks.
+/// The longest interval between two checks.
 const LOOK_MAX: Duration = Duration::from_secs(10);
-/// And the shortest, for short bounds on idleness.
+/// The shortest interval, for short idle times.
 const LOOK_MIN: Duration = Duration::from_millis(50);
-/// A message that has begun is whole within this time, or goes on coming at [`BYTES_PER_SECOND_MIN`].
+/// A request that has begun must arrive completely within this time; after it, it must keep arriving at
+/// [`BYTES_PER_SECOND_MIN`] on average.
 const GRACE: Duration = Duration::from_secs(10);
-/// The slowest link that a large request may come over: 64 MiB take less than nine minutes.
+/// The slowest link over which a large request may arrive: 64 MiB take less than nine minutes.
 const BYTES_PER_SECOND_MIN: u64 = 128 << 10;
-/// A peer that takes none of its replies for so long is closed: they are held in memory.
+/// A connection is closed if its peer takes nothing of its unsent replies for this long, because they are held in memory.
 const STALLED: Duration = Duration::from_secs(60);
 
 /// Why a connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Nothing was asked for long.
+    /// No request was sent for a long time.
     Idle,
-    /// A message that began does not end.
+    /// A request that has begun does not end.
     SlowRequest,
-    /// Replies are not taken.
+    /// The peer does not read its replies.
     Stalled,
 }
 
 impl Reason {
-    /// The code that the peer is told, whose name is the metric's label.
+    /// The code that is sent to the peer. Its name is also the label of the metric.
     pub fn code(self) -> ErrorCode {
         match self {
             Reason::Idle => ErrorCode::Idle,
@@ -38,62 +40,62 @@ impl Reason {
     }
 }
 
-/// A connection as it is at a look.
+/// The state of a connection at a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Whole messages that came, so far.
+    /// How many whole requests have arrived so far.
     pub messages: u64,
-    /// Bytes that came, so far.
+    /// How many bytes have arrived so far.
     pub received: u64,
-    /// Bytes that were sent, so far.
+    /// How many bytes were sent so far.
     pub sent: u64,
-    /// Whether a message has begun that this process would read on.
+    /// Whether a request has begun, and this process would read the rest of it.
     pub has_begun: bool,
-    /// Whether bytes wait for the peer to take them.
+    /// Whether bytes wait for the peer to read them.
     pub is_unsent: bool,
-    /// Whether an answer is owed.
+    /// Whether a request is under way.
     pub is_under_way: bool,
 }
 
-/// How often to look, and when a connection counts as idle.
+/// How often a connection is checked, and after how many checks it counts as idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
-    /// Between two looks.
+    /// The interval between two checks.
     pub interval: Duration,
     idle_looks: Option<u32>,
 }
 
 impl Pace {
-    /// `idle`: after so long; `None`: never.
+    /// Returns the pace for an idle time of `idle`. With `None`, connections may be idle for ever.
     pub fn new(idle: Option<Duration>) -> Self {
         let interval = idle.map_or(LOOK_MAX, |idle| (idle / 4).clamp(LOOK_MIN, LOOK_MAX));
         Self { interval, idle_looks: idle.map(|idle| looks(idle, interval)) }
     }
 }
 
-/// Looks that cover a time.
+/// The number of checks that cover a time, rounded up.
 fn looks(time: Duration, interval: Duration) -> u32 {
     u32::try_from(time.as_millis().div_ceil(interval.as_millis())).unwrap_or(u32::MAX)
 }
 
-/// What earlier looks saw.
+/// The state of a watch over one connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Watch {
     pace: Pace,
     last: Seen,
     idle: u32,
     unsent: u32,
-    /// Looks at the message that has begun, and what had come when it was first seen.
+    /// The number of checks of the request that has begun, and how many bytes had arrived at the first of them.
     begun: Option<(u32, u64)>,
 }
 
 impl Watch {
-    /// Of a connection that has just begun.
+    /// Returns a watch over a new connection.
     pub(crate) fn new(pace: Pace) -> Self {
         Self { pace, last: Seen::default(), idle: 0, unsent: 0, begun: None }
     }
 
-    /// Another look; why the connection is to be closed.
+    /// Records another check. Returns why the connection must be closed, if it must.
     pub fn look(&mut self, now: Seen) -> Option<Reason> {
         let last = std::mem::replace(&mut self.last, now);
         let is_idle = now.messages == last.messages && !now.is_under_way && !now.is_unsent && !now.has_begun;
@@ -121,9 +123,10 @@ impl Watch {
     }
 }
 
-/// A peer that needs longer than this for the replies that it is sent takes them too slowly, when their memory is short.
+/// While memory for replies is short, a peer is too slow if it would take more than this many checks for the replies that
+/// it is sent.
 const TAKEN_WITHIN_LOOKS: u64 = 30;
-/// So many looks in a row, each a second after the one before, tell a slow peer from one that paused.
+/// A peer must be too slow at this many checks in a row, one second apart, so that a peer that only paused is spared.
 const SLOW_LOOKS: u32 = 2;
 
 /// How fast a peer takes the replies that its connection holds.
@@ -135,10 +138,11 @@ pub(crate) struct Taking {
 }
 
 impl Taking {
-    /// Another look, at what is held now and what was taken so far, in bytes; whether the peer is too slow.
+    /// Records another check, with the bytes that are held now and those that were taken so far. Returns whether the peer
+    /// is too slow.
     pub fn is_too_slow(&mut self, held: usize, taken: u64) -> bool {
         let before = std::mem::replace(self, Self { held, taken, slow: 0 });
-        // Only what was there all the time could have been taken.
+        // Only bytes that were held during the whole interval could have been taken.
         let due = before.held.min(held) as u64 / TAKEN_WITHIN_LOOKS;
         if 0 < before.held.min(held) && taken - before.taken <= due {
             self.slow = before.slow.saturating_add(1);
@@ -151,7 +155,7 @@ impl Taking {
 mod tests {
     use super::*;
 
-    /// Looks until the connection is closed: how many, and why.
+    /// Checks until the connection is closed: how many checks it takes, and why it is closed.
     fn closed(idle: Option<Duration>, mut at: impl FnMut(u64) -> Seen) -> Option<(u64, Reason)> {
         let mut watch = Watch::new(Pace::new(idle));
         (1..2_000).find_map(|look| watch.look(at(look)).map(|reason| (look, reason)))
@@ -171,13 +175,13 @@ mod tests {
     fn a_message_ends_in_time_or_keeps_coming() {
         let begun = |received| Seen { has_begun: true, received, ..Seen::default() };
         assert_eq!(closed(None, |_| begun(4)), Some((2, Reason::SlowRequest)));
-        // A short bound on idleness gives a message as long.
+        // With a short idle time checks are frequent, but a request still gets the same time.
         let look = closed(Some(Duration::from_secs(1)), |_| begun(4));
         assert_eq!(look, Some((41, Reason::SlowRequest)));
         let per_look = BYTES_PER_SECOND_MIN * LOOK_MAX.as_secs();
         assert_eq!(closed(None, |look| begun(look * per_look)), None);
         assert!(closed(None, |look| begun(look * per_look / 2)).is_some());
-        // Each of them is another message.
+        // Each check sees another request.
         let many = |look| Seen { messages: look, has_begun: true, received: look, ..Seen::default() };
         assert_eq!(closed(None, many), None);
     }
@@ -189,7 +193,7 @@ mod tests {
         assert_eq!(closed(TEN_MINUTES, waiting), None);
     }
 
-    /// Looks until the peer counts as too slow; at most a hundred.
+    /// The number of checks until the peer counts as too slow; at most a hundred.
     fn looks_until_too_slow(mut at: impl FnMut(u64) -> (usize, u64)) -> Option<u64> {
         let mut taking = Taking::default();
         (1..100).find(|look| {
@@ -204,9 +208,9 @@ mod tests {
         assert_eq!(looks_until_too_slow(|look| (30_000, look * 900)), Some(3));
         assert_eq!(looks_until_too_slow(|look| (30_000, look * 1_100)), None);
         assert_eq!(looks_until_too_slow(|_| (0, 0)), None);
-        // It paused for one look now and then.
+        // It paused for one check now and then.
         assert_eq!(looks_until_too_slow(|look| (30_000, look / 2 * 5_000)), None);
-        // What has only just come to be could not have been taken.
+        // Bytes that have only just appeared could not have been taken.
         assert_eq!(looks_until_too_slow(|look| (if look % 2 == 0 { 10 << 20 } else { 0 }, 0)), None);
         assert_eq!(looks_until_too_slow(|look| (1 << look.min(40), 0)), Some(3));
     }

@@ -1,4 +1,5 @@
-//! One framed connection: a single task reads, runs, answers and writes. At one request in flight nothing else is woken.
+//! One framed connection. A single task reads, runs requests, and writes answers, so that with one request in flight no
+//! other task is woken.
 
 use super::{
     FrameService, Reply, expands,
@@ -35,21 +36,21 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 
-/// Requests of one connection under way at once; above it the next ones stay unread. As many as a router takes in all,
-/// so that it is the process that says `overloaded`, not a connection that falls silent.
+/// How many requests of one connection may be under way; further ones stay unread. A router accepts as many in all, so that
+/// it is the process that answers `overloaded`, and not a connection that falls silent.
 const RUNNING_MAX: usize = 8_192;
-/// Short replies that wait for the peer to read are charged beyond so many bytes together.
+/// Short replies that wait for the peer are charged once they exceed this many bytes together.
 const UNCHARGED_UNSENT_BYTES: usize = 64 << 10;
-/// A peer that has begun its preface ends it within this time, or is hung up on.
+/// A peer that has begun its preface must complete it within this time, or it is disconnected.
 const PREFACE_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a stopping process waits for a connection's requests to end and their replies to be read.
+/// How long a stopping process waits for a connection's requests to end and for its peer to read the replies.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Speaks frames on `stream`, whose first bytes are a preface, until the peer closes it, breaks the protocol, or `stop`
-/// and its requests have ended.
+/// Serves frames on `stream`, which begins with a preface. Ends when the peer closes the connection or violates the
+/// protocol, or when `stop` is cancelled and its requests have ended.
 ///
 /// # Errors
-/// The socket's.
+/// Errors of the socket; `TimedOut` if the peer was disconnected early (see [`Connected::unless_strange`]).
 pub(crate) async fn serve(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     service: Arc<dyn FrameService>,
@@ -59,7 +60,7 @@ pub(crate) async fn serve(
 ) -> io::Result<()> {
     connected.unless_strange(greet(&mut stream)).await?;
     if is_local {
-        // Whoever may connect here may connect to the port, where nobody is asked.
+        // The port has no gate if it has a Unix socket, so nobody needs to authenticate.
         connected.is_known_now();
     }
     let (watch, every) = connected.watch();
@@ -93,7 +94,7 @@ pub(crate) async fn serve(
     Ok(())
 }
 
-/// Reads the peer's preface, and answers it.
+/// Reads the peer's preface and answers with this side's.
 async fn greet(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result<()> {
     let mut preface = [0; PREFACE_BYTES];
     tokio::time::timeout(PREFACE_PATIENCE, stream.read_exact(&mut preface)).await??;
@@ -105,43 +106,43 @@ async fn greet(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result
 struct Connection<S> {
     stream: S,
     service: Arc<dyn FrameService>,
-    /// Whether the peer may see memory of this process.
+    /// Whether the peer runs on this machine, so that it can map memory of this process.
     is_local: bool,
     connected: Arc<Connected>,
     watch: Watch,
     look: Interval,
     inbox: Inbox,
     outbox: Outbox,
-    /// For short replies in the outbox.
+    /// The charge for short replies in the outbox.
     unsent: Charge,
     running: Running,
     streams: Streams,
     end: End,
-    /// Whether the peer has been told why it is closed, and may not have read that yet.
+    /// Whether the peer was told why the connection closes, and may not have read that yet.
     is_parting: bool,
-    /// Frames that came, so far.
+    /// The number of frames that have arrived so far.
     taken: u64,
     frames: Counter,
 }
 
-/// What came of a read.
+/// The result of one read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Read {
-    /// Bytes came; there may be more.
+    /// Bytes arrived, and there may be more.
     Some,
-    /// None came, or none are wanted now.
+    /// No bytes arrived, or none are wanted now.
     Nothing,
-    /// The peer is gone: nobody waits for the answers.
+    /// The peer has closed the connection, so nobody waits for answers.
     Eof,
 }
 
-/// Whether it still reads.
+/// Whether the connection is open or closing.
 enum End {
-    /// Until the process stops.
+    /// It reads requests until the process stops.
     Open(Pin<Box<WaitForCancellationFutureOwned>>),
-    /// Requests under way end, then it closes; at the latest at this time.
+    /// Requests under way may end. It closes after them, at the latest when the timer ends.
     Stopping(Pin<Box<Sleep>>),
-    /// What is in the outbox is sent, then it closes; at the latest at this time.
+    /// It closes when the outbox is sent, at the latest when the timer ends.
     Closing(Pin<Box<Sleep>>),
 }
 
@@ -158,7 +159,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             if read == Read::Eof || self.is_over(is_sent, cx) {
                 return Poll::Ready(Ok(()));
             }
-            // Room again for what was left unread and unanswered, or for the next frame of a long reply.
+            // There is room again for unread requests and unsent answers, or for the next frame of a long reply.
             let has_room = is_sent && (was_full || !self.outbox.is_empty());
             if read != Read::Some && !answered && !has_room {
                 return Poll::Pending;
@@ -174,7 +175,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Closes the connection if it is idle, or its peer is too slow.
+    /// Closes the connection if it is idle or its peer is too slow.
     fn poll_look(&mut self, cx: &mut Context<'_>) {
         while matches!(self.end, End::Open(_)) && self.look.poll_tick(cx).is_ready() {
             let seen = Seen {
@@ -192,13 +193,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Says why, and closes.
+    /// Tells the peer why, and closes the connection.
     fn part(&mut self, reason: Reason) {
         closed(reason.code().name());
         self.close(&status_of(reason));
     }
 
-    /// `is_sent` says whether the socket has all that was taken from the outbox.
+    /// Whether the connection has ended. `is_sent` says whether the socket has accepted all bytes that the outbox has
+    /// encoded.
     fn is_over(&mut self, is_sent: bool, cx: &mut Context<'_>) -> bool {
         let is_sent = is_sent && self.outbox.is_empty();
         let is_idle = is_sent && self.under_way() == 0;
@@ -209,12 +211,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// One read, and all whole frames of it.
+    /// Reads once, and takes all whole frames out of the inbox.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> io::Result<Read> {
         if !matches!(self.end, End::Open(_)) {
             return Ok(Read::Nothing);
         }
-        // What was left in the inbox when the outbox was full comes first.
+        // Frames that stayed in the inbox while the outbox was full come first.
         self.take_in(cx);
         if !self.may_take() {
             return Ok(Read::Nothing);
@@ -233,7 +235,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         matches!(self.end, End::Open(_)) && !self.is_full() && self.under_way() < RUNNING_MAX
     }
 
-    /// Whether the peer has to read before anything more is done for it: much waits for it, or there is no memory for more.
+    /// Whether the peer must read before anything more is done for it, because much waits for it or memory is short.
     fn is_full(&mut self) -> bool {
         let bytes = self.outbox.encoded();
         let charged = if bytes <= UNCHARGED_UNSENT_BYTES { 0 } else { bytes };
@@ -280,13 +282,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             Some(Op::Identify) => self.identify(&header, &frame.body),
             Some(Op::Credit) => match frame.credit() {
                 Some(bytes) => self.streams.credit(header.id, bytes),
-                None => self.malformed("credit that is no number"),
+                None => self.malformed("a credit frame without a number"),
             },
             Some(Op::Share) if self.is_local => self.outbox.share(&header),
             Some(Op::Share) | None => self.outbox.error(&header, &unsupported_frame(&frame)),
             Some(Op::GiveBack) => {
                 if !self.outbox.take_back(&frame.body) {
-                    self.malformed("slots that the peer does not have");
+                    self.malformed("a peer gives back slots that it does not have");
                 }
             }
             Some(_) if header.id == 0 => {
@@ -302,7 +304,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Takes the peer for whoever has the token that it shows.
+    /// Authenticates the peer by its token.
     fn identify(&mut self, header: &Header, token: &[u8]) {
         match Arc::clone(&self.service).identify(token) {
             Ok(service) => {
@@ -311,7 +313,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 self.outbox.acknowledge(header);
             }
             Err(status) => {
-                // Whoever shows what nobody knows is nobody from then on, whatever they were before.
+                // A peer with an unknown token counts as unauthenticated from now on, whatever certificate it has.
                 if let Some(nobody) = Arc::clone(&self.service).of_nobody() {
                     self.service = nobody;
                 }
@@ -320,7 +322,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Begins to answer a request.
+    /// Starts a request.
     fn start(&mut self, op: Op, frame: Frame, cx: &mut Context<'_>) {
         let header = frame.header;
         if let Err(status) = expands::check(op, &frame.body) {
@@ -344,15 +346,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Says what is wrong and closes: nothing after it can be understood.
+    /// Tells the peer that it violated the protocol, and closes the connection: nothing after the error can be understood.
     fn malformed(&mut self, what: &str) {
         metrics::counter!("kith_server_malformed_connections_total").increment(1);
-        tracing::warn!(what, "a framed connection breaks the protocol: closing it");
+        tracing::warn!(what, "closing a framed connection whose peer violates the protocol");
         let help = "use a client of this release";
         self.close(&kith_wire::status(ErrorCode::BadRequest, what, help));
     }
 
-    /// Says why, and closes: what is under way is dropped, and nothing more is read.
+    /// Sends `status` and closes the connection: requests under way are dropped, and nothing more is read.
     fn close(&mut self, status: &Status) {
         self.outbox.error(&Header::of_connection(), status);
         self.is_parting = true;
@@ -361,7 +363,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.end = End::Closing(Box::pin(sleep(STOP_PATIENCE)));
     }
 
-    /// Answers that are there; stops while the peer does not read the ones before.
+    /// Passes finished answers to the outbox, as long as the peer reads the ones before. Returns whether there were any.
     fn poll_running(&mut self, cx: &mut Context<'_>) -> bool {
         let mut answered = false;
         while !self.is_full()
@@ -373,8 +375,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         answered
     }
 
-    /// A piece of a reply for which there is credit; none while the peer does not read the ones before. Not all that could be had: it is
-    /// sent while it is in the cache, before the next is made.
+    /// Passes one piece of a reply with credit to the outbox, unless the peer does not read the ones before. It is only
+    /// one, so that a piece is sent while it is in the CPU cache, before the next is computed.
     fn poll_streams(&mut self, cx: &mut Context<'_>) -> bool {
         if !self.is_full()
             && let Poll::Ready((header, piece)) = self.streams.poll_next(cx)

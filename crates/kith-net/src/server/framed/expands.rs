@@ -1,24 +1,24 @@
-//! Requests that would be many times as large in memory as they are in frames: ids are a byte each there, and eight once they are decoded.
-//! They are counted before.
+//! Refuses requests that would be much larger in memory than they are in frames: an id may take one byte in a frame, but
+//! takes eight when it is decoded. So ids are counted before a request is decoded.
 
 use kith_types::ErrorCode;
 use kith_wire::{BATCH_KEYS_MAX, frame::Op};
 use tonic::Status;
 
-/// A shorter request is not looked at: it cannot become large.
+/// Requests up to this size are not checked, because they cannot become large.
 const LOOKED_AT_BYTES: usize = 1 << 20;
-/// The field of the ids, in each of the batch reads.
+/// The field number of the ids, in each kind of batch read.
 const IDS: u64 = 2;
-/// How protobuf marks fields: numbers of variable length, of eight bytes and of four; and what says how long it is.
+/// The wire types of protobuf: varint, eight bytes, length-delimited and four bytes.
 const VARINT: u64 = 0;
 const EIGHT: u64 = 1;
 const LENGTH: u64 = 2;
 const FOUR: u64 = 5;
 
-/// Whether a request may be decoded.
+/// Checks whether a request may be decoded.
 ///
 /// # Errors
-/// `out_of_range`, as if it had been decoded.
+/// `out_of_range`, as decoding the request would return.
 pub(super) fn check(op: Op, body: &[u8]) -> Result<(), Status> {
     if body.len() <= LOOKED_AT_BYTES {
         return Ok(());
@@ -37,7 +37,7 @@ pub(super) fn check(op: Op, body: &[u8]) -> Result<(), Status> {
                 Some(ids) if BATCH_KEYS_MAX < ids => {
                     refused(format!("the number of keys is {ids}, but must be at most {BATCH_KEYS_MAX}"))
                 }
-                // One that cannot be read is refused where it is decoded.
+                // A request that cannot be parsed is refused when it is decoded.
                 _ => Ok(()),
             }
         }
@@ -45,7 +45,7 @@ pub(super) fn check(op: Op, body: &[u8]) -> Result<(), Status> {
     }
 }
 
-/// The ids of a batch read; `None` if it cannot be read.
+/// The number of ids in a batch read; `None` if it cannot be parsed.
 fn ids(mut body: &[u8]) -> Option<usize> {
     let mut ids = 0;
     while !body.is_empty() {
@@ -70,7 +70,7 @@ fn ids(mut body: &[u8]) -> Option<usize> {
     Some(ids)
 }
 
-/// A number of protobuf, taken from the beginning.
+/// Takes a varint of protobuf from the start of `bytes`.
 fn varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..64).step_by(7) {

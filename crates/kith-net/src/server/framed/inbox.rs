@@ -1,4 +1,5 @@
-//! What a connection has received and not taken in yet. A frame gets room as its bytes come, and pays for it.
+//! Received bytes of a connection that were not taken out yet. A frame gets room as its bytes arrive, and is charged for
+//! it.
 
 use crate::{
     Charge,
@@ -17,39 +18,39 @@ use std::{
 };
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// What one read takes at the most, unless a longer frame has begun.
+/// The most that one read takes, unless a longer frame has begun.
 const READ_BYTES_MAX: usize = 64 << 10;
-/// What it takes of a peer that sends little, or is idle: all that such a connection holds.
+/// How much one read takes from a peer that sends little or is idle; such a connection holds no more memory than this.
 const READ_BYTES_MIN: usize = 4 << 10;
 
-/// What one read takes at the most of a longer frame that has begun.
+/// The most that one read takes of a longer frame that has begun.
 const PIECE_BYTES_MAX: usize = 256 << 10;
-/// A frame of which so much has come does not only claim to be long.
+/// After this many bytes a frame is believed to be as long as it claims, and gets all of its room.
 const PLACED_BYTES: usize = 2 << 20;
-/// A large request is in memory so many times: as it came, and as it is worked on.
+/// How often a large request is in memory: as it arrived, and as it is processed.
 const COPIES: usize = 2;
 
-/// Bytes of one connection that came and are not taken in yet.
+/// Received bytes of one connection that were not taken out yet.
 pub(super) struct Inbox {
     connected: Arc<Connected>,
     bytes: BytesMut,
-    /// What the next read takes: more once reads are full.
+    /// How much the next read takes. It grows when reads fill the buffer.
     read_bytes: usize,
-    /// Of the frame that has begun, if it is a large one.
+    /// The charge for the frame that has begun, if it is a large one.
     charge: Option<Charge>,
-    /// Bytes to come of a frame that was refused: they are thrown away.
+    /// Missing bytes of a frame that was refused. They are discarded as they arrive.
     refused: usize,
-    /// All that came so far.
+    /// The number of bytes that have arrived so far.
     pub received: u64,
 }
 
-/// What the inbox begins with.
+/// What is at the start of the inbox.
 pub(super) enum Next {
     /// A whole frame.
     Frame(Frame),
-    /// One for which there is no memory: none of it is kept.
+    /// The header of a frame for which there is no memory. None of the frame is kept.
     Refused(Header),
-    /// More has to come.
+    /// The start of a frame, or nothing.
     More,
 }
 
@@ -64,7 +65,7 @@ impl Inbox {
         !self.bytes.is_empty() || 0 < self.refused
     }
 
-    /// Gives back room that an idle connection does not need.
+    /// Frees buffers that an idle connection does not need.
     pub fn rest(&mut self) {
         if self.bytes.is_empty() {
             self.bytes = BytesMut::new();
@@ -72,17 +73,17 @@ impl Inbox {
         }
     }
 
-    /// One read; how much came.
+    /// Reads once. Returns how many bytes arrived.
     pub fn poll_read(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<usize>> {
-        // A large frame that has begun has its room already: to ask for more of it would move it, to twice the room.
+        // A large frame that has begun has its room already. Reserving more would move it to a buffer twice as large.
         if self.charge.is_none() && self.bytes.capacity() - self.bytes.len() < self.read_bytes / 4 {
             self.bytes.reserve(self.read_bytes);
         }
-        // No more than what is paid for, and a little.
+        // A read takes little more than what is charged.
         let mut place = (&mut self.bytes).limit(PIECE_BYTES_MAX);
         let read = std::task::ready!(pin!(stream.read_buf(&mut place)).poll(cx))?;
         self.received += read as u64;
@@ -92,10 +93,10 @@ impl Inbox {
         Poll::Ready(Ok(read))
     }
 
-    /// Takes what it begins with.
+    /// Takes the frame at the start of the inbox.
     ///
     /// # Errors
-    /// [`FrameError`]: the connection cannot go on.
+    /// [`FrameError`] if the peer violates the protocol; the connection cannot continue.
     pub fn next(&mut self) -> Result<Next, FrameError> {
         if 0 < self.refused {
             let gone = self.refused.min(self.bytes.len());
@@ -113,8 +114,8 @@ impl Inbox {
         }
     }
 
-    /// The frame, whose body gives back what was taken for it when nobody has it any more. It pays once more for what is made of it: who
-    /// answers decodes it, or sends its keys on.
+    /// Returns a whole frame. Its body carries the charge, which is given back when the body is dropped. The body is
+    /// charged twice, because answering the request makes a copy: it is decoded, or its keys are sent on.
     fn paid(&mut self, frame: Frame) -> Next {
         let Some(mut charge) = self.charge.take() else { return Next::Frame(frame) };
         if !charge.grow_to(COPIES * frame.body.len()) {
@@ -130,7 +131,8 @@ impl Inbox {
         }
         let wanted = room(bytes, self.bytes.len());
         if self.charge.get_or_insert_with(|| self.connected.charge()).grow_to(wanted) {
-            // A long one gets its whole place at once, so that it is not moved again and again: what nothing is written to is no memory yet.
+            // A long frame gets all of its room at once, so that it is not moved again and again. Memory that was not
+            // written to costs nothing yet.
             let place = if PLACED_BYTES <= self.bytes.len() { bytes } else { wanted };
             self.bytes.reserve(place - self.bytes.len());
             return Next::More;
@@ -148,7 +150,7 @@ mod tests {
     use crate::server::connections::testing::known;
     use kith_wire::frame::Op;
 
-    /// The first bytes of a frame whose body has so many.
+    /// The first `came` bytes of the body of a frame of `body_bytes` bytes, with the frame's header.
     fn begun(body_bytes: usize, came: usize) -> BytesMut {
         let mut bytes = BytesMut::new();
         Header::request(7, Op::MultiGet).encode_head(body_bytes, &mut bytes).expect("it is not too long");
@@ -179,7 +181,7 @@ mod tests {
         let connected = known();
         let mut first = inbox(&connected, begun(64 << 20, 16 << 20));
         assert!(matches!(first.next(), Ok(Next::More)));
-        // The same connection has no other frame under way; its budget is what counts.
+        // The budget is that of the connection, so a second inbox stands for another frame of it.
         let mut other = inbox(&connected, begun(80 << 20, 20 << 20));
         assert!(matches!(other.next(), Ok(Next::More)));
         let mut second = inbox(&connected, begun(48 << 20, 12 << 20));

@@ -1,5 +1,5 @@
-//! The framed protocol, server side. It decides nothing: the same functions answer as over gRPC.
-//! How it behaves: `docs/design/0004-framed-path.md`.
+//! The server side of the framed protocol. It makes no decisions about requests: the same functions answer them as over
+//! gRPC. `docs/design/0004-framed-path.md` describes its behaviour.
 
 mod connection;
 mod expands;
@@ -23,68 +23,71 @@ use kith_wire::{
 use std::{sync::Arc, vec};
 use tonic::Status;
 
-/// What answers requests that come in frames.
+/// Answers requests that arrive in frames.
 ///
-/// Contract: the future is polled first on the connection's own task, where it holds up the requests behind it: work
-/// that takes longer than handing it over belongs on another thread. Dropping it abandons the request.
+/// Contract: the future is first polled on the connection's own task, where it delays the requests behind it. Work that
+/// takes longer than passing it on belongs on another thread. Dropping the future abandons the request.
 pub trait FrameService: Send + Sync + 'static {
-    /// Answers one request.
+    /// Answers a request.
     fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>>;
 
-    /// Answers one that is the only one of its connection: what is worked on piece by piece may be worked on where the pieces are polled.
+    /// Answers a request that is alone on its connection. If its reply is computed piece by piece, the pieces may be
+    /// computed where they are polled.
     fn call_alone(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
         self.call(op, body)
     }
 
-    /// Answers one whose reply may come in several messages; it need not.
+    /// Answers a request whose reply may, but need not, come in several messages.
     fn call_credited(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
         self.call(op, body)
     }
 
-    /// Takes the caller's token; what they are answered by from now on, if that is another. Tokens are of no interest unless a service
-    /// says so.
+    /// Checks the caller's token. Returns the service that answers the caller from now on, if it is another one. The
+    /// default ignores tokens.
     ///
     /// # Errors
-    /// `unauthenticated`: nobody knows the token.
+    /// `unauthenticated` if the token is unknown.
     fn identify(self: Arc<Self>, _token: &[u8]) -> Result<Option<Arc<dyn FrameService>>, Status> {
         Ok(None)
     }
 
-    /// What answers whoever has shown a token that nobody knows; `None`: who they are does not matter.
+    /// Returns the service that answers a caller who has sent an unknown token. `None` if callers are not authenticated.
     fn of_nobody(self: Arc<Self>) -> Option<Arc<dyn FrameService>> {
         None
     }
 }
 
-/// An encoded message, in slices that follow each other: what stands before values, these where they were gathered, and what stands behind.
+/// An encoded message as consecutive slices: the bytes before the values, the values where they were collected, and the
+/// bytes after them.
 pub type Encoded = [Bytes; 3];
 
-/// What a request is answered with.
+/// The reply to a request.
 pub enum Reply {
-    /// To [`Op::Evaluate`].
+    /// The reply to [`Op::Evaluate`].
     Evaluate(v1::EvaluateReply),
-    /// The same, encoded already.
+    /// The reply to [`Op::Evaluate`], already encoded.
     Encoded(Encoded),
-    /// To [`Op::Ping`].
+    /// The reply to [`Op::Ping`].
     Ping(v1::PingReply),
-    /// To [`Op::Query`]: at least one piece. Each is encoded when the one before is nearly sent.
+    /// The reply to [`Op::Query`], with at least one piece. A piece is encoded when the one before it is nearly sent.
     Query(vec::IntoIter<v1::QueryReply>),
-    /// To [`Op::MultiGet`].
+    /// The reply to [`Op::MultiGet`].
     MultiGet(v1::MultiGetReply),
-    /// To [`Op::Compute`].
+    /// The reply to [`Op::Compute`].
     Compute(v1::ComputeReply),
-    /// To [`Op::Aggregate`].
+    /// The reply to [`Op::Aggregate`].
     Aggregate(v1::AggregateReply),
-    /// To [`Op::Write`].
+    /// The reply to [`Op::Write`].
     Write(v1::GraphWriteReply),
-    /// To [`Op::Deliver`].
+    /// The reply to [`Op::Deliver`].
     Deliver(v1::DeliverReply),
-    /// To any request that is credited; to others the parts of one message.
+    /// The reply to any request with credit, in several messages; or a reply to another request, whose pieces are parts of
+    /// one message.
     Pieces(Pieces),
 }
 
 impl Reply {
-    /// How long it is once it is encoded, as far as it is there.
+    /// The encoded length of the reply; zero for pieces, which do not exist yet.
     fn bytes(&self) -> usize {
         match self {
             Reply::Evaluate(reply) => reply.encoded_len(),
@@ -101,10 +104,10 @@ impl Reply {
     }
 }
 
-/// A body as the message that it should be.
+/// Decodes the body of a request.
 ///
 /// # Errors
-/// `bad_request` if it is none: the connection goes on.
+/// `bad_request` if the body is not such a message; the connection remains usable.
 pub fn request<M: Message + Default>(body: Bytes) -> Result<M, Status> {
     M::decode(body).map_err(|error| {
         let message = format!("the request's body cannot be read: {error}");
@@ -112,7 +115,7 @@ pub fn request<M: Message + Default>(body: Bytes) -> Result<M, Status> {
     })
 }
 
-/// The answer to an operation that is not served here.
+/// Returns the error for an operation that this process does not serve.
 pub fn unsupported(op: &str) -> Status {
     let message = format!("this process does not serve the framed operation {op}");
     let help = "routers serve `query`, `multi_get`, `multi_get_stream`, `compute`, `compute_stream`, `aggregate` and `write`, nodes `evaluate`, `ping`, `write` and `deliver`; a newer operation needs a newer release";

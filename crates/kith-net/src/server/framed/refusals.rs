@@ -1,35 +1,34 @@
-//! Why a connection is closed, as its peer is told.
+//! The errors that tell a peer why its connection is closed.
 
 use crate::server::connections::{Reason, STRANGER_FRAME_BYTES_MAX, STRANGER_MESSAGES_MAX};
 use kith_types::ErrorCode;
 use tonic::Status;
 
-/// The peer is idle, or too slow.
+/// The error for a peer that is idle or too slow.
 pub(super) fn status_of(reason: Reason) -> Status {
     let (message, help) = match reason {
-        Reason::Idle => ("nothing was asked for long", "connect again"),
+        Reason::Idle => ("no request was sent over this connection for a long time", "connect again"),
         Reason::SlowRequest => (
-            "the request did not come in time: it stood still, or came more slowly than 128 KiB/s",
+            "the request did not arrive in time: it stopped arriving, or arrived more slowly than 128 KiB/s",
             "ask for less at once",
         ),
-        Reason::Stalled => ("replies were not read for a minute", "read them"),
+        Reason::Stalled => ("replies were not read for a minute", "read replies as they arrive"),
     };
     kith_wire::status(reason.code(), message, help)
 }
 
-/// A peer that has not shown who it is sends a frame of so many bytes.
+/// The error for an unauthenticated peer that sends a frame of `bytes` bytes, which is too long for it.
 pub(super) fn too_long_for_a_stranger(bytes: u64) -> Status {
     let message = format!(
-        "a frame of {bytes} bytes, from a peer that has not shown who it is: at most {STRANGER_FRAME_BYTES_MAX} are taken"
+        "an unauthenticated peer sent a frame of {bytes} bytes, but may send at most {STRANGER_FRAME_BYTES_MAX}"
     );
     unauthenticated(message)
 }
 
-/// A peer that has not shown who it is has sent as many frames as it may.
+/// The error for an unauthenticated peer that has sent as many frames as it may.
 pub(super) fn too_many_of_a_stranger() -> Status {
-    let message = format!(
-        "{STRANGER_MESSAGES_MAX} frames came from a peer that has not shown who it is: no more are taken"
-    );
+    let message =
+        format!("an unauthenticated peer sent {STRANGER_MESSAGES_MAX} frames: no more are accepted");
     unauthenticated(message)
 }
 

@@ -17,42 +17,43 @@ use std::{
 use tokio_util::task::AbortOnDropHandle;
 use tonic::Status;
 
-/// A reply, and what is charged for it until it is sent.
+/// The reply to a request and the charge for it, which is kept until the reply is sent; or an error.
 pub(super) type Answer = Result<(Reply, Charge), Status>;
 
-/// Requests under way, by id.
+/// The requests under way, by id.
 pub(super) struct Running {
     connected: Arc<Connected>,
-    /// Ready with a request's header and answer; without one if it was cancelled.
+    /// Yields a request's header and its answer, or no answer if the request was cancelled.
     futures: InFlight<(Header, Option<Answer>)>,
     cancels: HashMap<u64, AbortHandle>,
 }
 
 impl Running {
-    /// None yet; their replies are charged to this connection as soon as they are there.
+    /// Returns an empty set. Each reply is charged to `connected` as soon as it exists.
     pub fn new(connected: Arc<Connected>) -> Self {
         Self { connected, futures: InFlight::default(), cancels: HashMap::new() }
     }
 
-    /// Drops all of them.
+    /// Drops all requests.
     pub fn clear(&mut self) {
         *self = Self::new(Arc::clone(&self.connected));
     }
 
-    /// How many there are.
+    /// The number of requests under way.
     pub fn len(&self) -> usize {
         self.cancels.len()
     }
 
-    /// Whether a request of this id is under way.
+    /// Whether a request with this id is under way.
     pub fn has(&self, id: u64) -> bool {
         self.cancels.contains_key(&id)
     }
 
-    /// Starts a request: its answer, if that is there at once.
+    /// Starts a request. Returns its answer if it is ready at once.
     ///
-    /// The only request of a connection stays on the connection's task: no other task or thread is woken for it, neither
-    /// to begin nor to answer. Those that come while one is under way get tasks of their own, and so all cores.
+    /// A request that is alone on its connection stays on the connection's task, so that no other task or thread is woken,
+    /// neither to start it nor to answer it. Requests that arrive while one is under way get tasks of their own, so that
+    /// they can use all cores.
     pub fn start(
         &mut self,
         header: Header,
@@ -74,14 +75,14 @@ impl Running {
         None
     }
 
-    /// Drops a request that nobody wants any more; unknown ids are answered already.
+    /// Cancels a request. Ids of requests that are already answered are ignored.
     pub fn cancel(&mut self, id: u64) {
         if let Some(cancel) = self.cancels.get(&id) {
             cancel.abort();
         }
     }
 
-    /// The next answer; pending while there is none. Cancelled requests vanish here.
+    /// Returns the next answer; pending while there is none. Cancelled requests are removed here.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<(Header, Answer)> {
         loop {
             let (header, answer) = std::task::ready!(self.futures.poll_next(cx));
@@ -108,7 +109,7 @@ fn on_its_own_task(call: impl Future<Output = Answer> + Send + 'static) -> BoxFu
     .boxed()
 }
 
-/// Work past its deadline is dropped.
+/// Drops a request when its deadline has passed.
 fn within(deadline_us: u32, call: BoxFuture<'static, Answer>) -> BoxFuture<'static, Answer> {
     if deadline_us == 0 {
         return call;

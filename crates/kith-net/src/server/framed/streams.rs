@@ -1,5 +1,5 @@
-//! Replies in several messages, sent as their receivers give credit: one that stops reading keeps nothing but its own
-//! place here, and what it gave credit for (`docs/design/0010-streaming.md`).
+//! Replies in several messages, which are sent as their receivers grant credit. A receiver that stops reading occupies only
+//! its own entry here, and the bytes for which it granted credit (`docs/design/0010-streaming.md`).
 
 use super::Encoded;
 use crate::InFlight;
@@ -23,28 +23,28 @@ use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-/// One message of a reply in several.
+/// A piece of a reply.
 #[derive(Debug)]
 pub struct Piece {
-    /// The message.
+    /// The encoded message, or a part of it.
     pub body: Encoded,
-    /// What ends with it.
+    /// What ends with this piece.
     pub end: End,
 }
 
-/// What ends with a piece.
+/// What a piece ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Nothing: the message goes on.
+    /// Nothing: the message continues in the next piece.
     Part,
-    /// Its message.
+    /// The message; the reply continues.
     Message,
     /// The reply.
     Reply,
 }
 
 impl End {
-    /// Of the last message of a reply, or of another.
+    /// The end of the last message of a reply, or of another message.
     pub fn of_message(is_last: bool) -> Self {
         if is_last { End::Reply } else { End::Message }
     }
@@ -59,30 +59,30 @@ impl End {
 }
 
 impl Piece {
-    /// A message as a piece.
+    /// Encodes a message as one piece.
     pub fn of(message: &impl Message, end: End) -> Self {
         Self { body: [message.encode_to_vec().into(), Bytes::new(), Bytes::new()], end }
     }
 
-    /// Of the message.
+    /// The length of the body.
     pub(super) fn bytes(&self) -> usize {
         self.body.iter().map(Bytes::len).sum()
     }
 }
 
-/// The pieces of a reply, each made when it may be sent. An error ends it, and so does the last piece.
+/// The pieces of a reply. Each is computed when it may be sent. The last piece or an error ends the stream.
 pub type Pieces = BoxStream<'static, Result<Piece, Status>>;
 
 /// The replies of one connection that are sent piece by piece.
 #[derive(Default)]
 pub(super) struct Streams {
-    /// The next piece of each; those that wait for credit are not polled.
+    /// The next piece of each reply. Replies that wait for credit are not polled.
     steps: InFlight<SendOutcome>,
-    /// By request id.
+    /// The replies by request id.
     open: HashMap<u64, Open>,
 }
 
-/// What the connection holds of a reply under way.
+/// What the connection keeps of a reply under way.
 struct Open {
     credit: Arc<Credit>,
     cancel: CancellationToken,
@@ -97,10 +97,10 @@ struct Sending {
     deadline: Option<Instant>,
 }
 
-/// What came of it: nothing if it was cancelled.
+/// A reply and its next piece; no piece if the reply was cancelled.
 type SendOutcome = (Sending, Option<Result<Piece, Status>>);
 
-/// Bytes that the receiver takes beyond those that are on their way; used by the connection's task alone.
+/// How many more bytes the receiver accepts. Only the connection's task uses it.
 #[derive(Debug)]
 struct Credit {
     left: AtomicI64,
@@ -108,7 +108,7 @@ struct Credit {
 }
 
 impl Credit {
-    /// Ready while there is some.
+    /// Waits until there is credit.
     async fn some(&self) {
         while self.left.load(Ordering::Relaxed) <= 0 {
             self.more.notified().await;
@@ -123,17 +123,17 @@ impl Credit {
 }
 
 impl Streams {
-    /// How many there are.
+    /// The number of replies under way.
     pub fn len(&self) -> usize {
         self.open.len()
     }
 
-    /// Whether the reply to this request is among them.
+    /// Whether the reply to this request is under way.
     pub fn has(&self, id: u64) -> bool {
         self.open.contains_key(&id)
     }
 
-    /// Takes what a request is answered with.
+    /// Starts a reply. Without the flag `CREDITED` in the request, it has unlimited credit.
     pub fn start(&mut self, header: Header, pieces: Pieces) {
         let left = if header.flags.has(Flags::CREDITED) { CREDIT_BYTES.into() } else { i64::MAX };
         let credit = Arc::new(Credit { left: AtomicI64::new(left), more: Notify::new() });
@@ -145,21 +145,21 @@ impl Streams {
         self.steps.push(step(Sending { header, pieces, credit, cancel, deadline }));
     }
 
-    /// Its receiver takes so many bytes more; without effect on one that is over.
+    /// Adds credit to a reply. Ids of replies that have ended are ignored.
     pub fn credit(&self, id: u64, bytes: u32) {
         if let Some(open) = self.open.get(&id) {
             open.credit.add(bytes.into());
         }
     }
 
-    /// Drops one that nobody wants any more.
+    /// Drops a reply.
     pub fn cancel(&mut self, id: u64) {
         if let Some(open) = self.open.remove(&id) {
             open.cancel.cancel();
         }
     }
 
-    /// The next piece of any of them, or the error that ends it; pending while there is none that may be sent.
+    /// Returns the next piece of any reply, or the error that ends the reply; pending while no piece may be sent.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<(Header, Result<Piece, Status>)> {
         loop {
             let (sending, piece) = std::task::ready!(self.steps.poll_next(cx));

@@ -1,4 +1,4 @@
-//! Who may do what: the file of `--access`, and decisions by it. Text in, decisions out.
+//! The access file (`--access`) and the decisions that follow from it. It is pure: text in, decisions out.
 
 use super::{
     caller::Identity,
@@ -13,9 +13,10 @@ use std::{
 };
 use tonic::Status;
 
-/// The longest name of a subject: it goes into histories and logs.
+/// The longest name of a subject, which is written to histories and logs.
 const NAME_BYTES_MAX: usize = 128;
-/// Whose hash is in a file by mistake: no token at all, as where a variable was not set, and the token of countless examples.
+/// Tokens whose hash is in a file by mistake: an empty token, for example of a variable that was not set, and the token of
+/// many examples.
 const NO_TOKENS: [&str; 3] = ["", "\n", "test"];
 
 /// The file, as written.
@@ -44,19 +45,19 @@ struct SubjectEntry {
     cluster: bool,
 }
 
-/// Who may do what.
+/// The subjects by what identifies them.
 #[derive(Debug, Default)]
 pub(crate) struct Access {
     tokens: HashMap<[u8; 32], Arc<Subject>>,
-    /// By a name in a certificate.
+    /// The subjects by a name in a certificate.
     certificates: HashMap<String, Arc<Subject>>,
 }
 
 impl Access {
-    /// Reads the file's text.
+    /// Parses the file.
     ///
     /// # Errors
-    /// What is wrong with it, for people.
+    /// A message that says what is wrong, as a clause that follows the path.
     pub fn parse(text: &str) -> Result<Self, String> {
         let file: AccessFile = toml::from_str(text).map_err(|error| format!("cannot be read: {error}"))?;
         let (mut access, mut names) = (Self::default(), HashSet::new());
@@ -85,7 +86,7 @@ impl Access {
         let stores = read.iter().chain(&write).chain(&admin);
         if let Some(bad) = stores.into_iter().find(|store| !is_pattern(store)) {
             return Err(format!(
-                "gives {name:?} a right to {bad:?}: a store's name, or its beginning and `*`"
+                "gives {name:?} a right to {bad:?}, which is neither a store's name nor a prefix followed by `*`"
             ));
         }
         if token_sha256.is_empty() && certificate.is_empty() {
@@ -112,15 +113,15 @@ impl Access {
         Ok(())
     }
 
-    /// Whether anybody can show a token.
+    /// Whether any subject has a token.
     pub fn has_tokens(&self) -> bool {
         !self.tokens.is_empty()
     }
 
-    /// Who somebody is.
+    /// The subject with this identity.
     ///
     /// # Errors
-    /// `unauthenticated`, `permission_denied`, `tls_required`, with what to do.
+    /// `unauthenticated`, `permission_denied` or `tls_required`, with what the caller can do.
     pub fn subject(&self, identity: &Identity) -> Result<&Arc<Subject>, Status> {
         let unknown =
             |message: String, help: &str| kith_wire::status(ErrorCode::Unauthenticated, message, help);
@@ -128,7 +129,7 @@ impl Access {
             Identity::Plain => Err(tls_required()),
             Identity::Nobody => Err(unknown(
                 "the caller is unknown: it presented neither a token nor a certificate".to_owned(),
-                "show one: --token-file, or --tls-cert and --tls-key",
+                "send one with --token-file, or with --tls-cert and --tls-key",
             )),
             Identity::Token(hash) => self.tokens.get(hash).ok_or_else(|| {
                 unknown("the token is unknown".to_owned(), "ask the administrator of the cluster for a token")
@@ -145,7 +146,7 @@ impl Access {
     }
 }
 
-/// What somebody is told who speaks in the clear where TLS is asked for.
+/// The error for a caller that does not use TLS on a port that requires it.
 pub(super) fn tls_required() -> Status {
     let message = "this port takes TLS only";
     let help = "name the authority of its certificate: --tls-ca";

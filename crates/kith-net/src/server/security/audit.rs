@@ -1,4 +1,5 @@
-//! One line in the log for each call that is refused for who asks, or for what it names: for those who watch for attacks.
+//! The audit log: one line for each call that is refused because of its caller or of the store that it names. It helps to
+//! detect attacks.
 
 use kith_types::ErrorCode;
 use parking_lot::Mutex;
@@ -7,29 +8,30 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// Lines a second. A caller who is refused in a loop must not fill a disk; the lines that were left out are counted in the next one.
+/// The most lines per second. A caller that is refused in a loop must not fill a disk. The next line counts the lines that
+/// were left out.
 const LINES_PER_SECOND: u32 = 20;
-/// Characters of a text of the caller's that a line repeats.
+/// The longest text from a caller that a line repeats, in characters.
 const CHARS_MAX: usize = 200;
 
 /// A call that was refused.
 #[derive(Clone, Copy, Debug)]
 pub struct Refused<'a> {
-    /// Who asked, as the file of rights or their certificate calls them.
+    /// The caller, by its name in the access file or in its certificate.
     pub subject: &'a str,
     /// The method or operation.
     pub method: &'a str,
-    /// The store that it names; empty where it names none.
+    /// The store that the request names; empty if it names none.
     pub store: &'a str,
     /// The stable code of the answer.
     pub code: ErrorCode,
-    /// What the caller was told.
+    /// The message of the answer.
     pub reason: &'a str,
-    /// Where they asked from.
+    /// The address of the caller.
     pub peer: Option<SocketAddr>,
 }
 
-/// Lines of one second.
+/// Counts the lines of one second.
 #[derive(Debug, Default)]
 struct Budget {
     second: u64,
@@ -39,7 +41,7 @@ struct Budget {
 
 static BUDGET: Mutex<Budget> = Mutex::new(Budget { second: 0, lines: 0, left_out: 0 });
 
-/// Writes the line, unless there were too many this second, and counts the call.
+/// Writes the line, unless this second already has too many, and counts the call.
 pub fn refused(call: &Refused<'_>) {
     let Refused { subject, method, store, code, reason, peer } = *call;
     let code = code.name();
@@ -54,7 +56,8 @@ pub fn refused(call: &Refused<'_>) {
 }
 
 impl Budget {
-    /// Room for a line at this time, and how many were left out before it; `None`: this one is left out.
+    /// Takes the place of one line in this second. Returns how many lines were left out before it, or `None` if this one
+    /// must be left out.
     fn take(&mut self, second: u64) -> Option<u64> {
         if self.second != second {
             (self.second, self.lines) = (second, 0);

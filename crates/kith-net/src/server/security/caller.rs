@@ -1,17 +1,17 @@
-//! Who is at the other end, as far as they have shown it.
+//! The caller of a connection or request, as far as it is authenticated.
 
 use std::{fmt, net::SocketAddr, sync::Arc};
 
-/// Who somebody is, as they proved it. What they may is looked up at each request: it can change while they are connected.
+/// A proven identity. Its rights are looked up for each request, because they may change while the caller is connected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
-    /// They speak in the clear to a port that takes TLS only.
+    /// The caller does not use TLS on a port that requires it.
     Plain,
-    /// They showed nothing.
+    /// The caller uses TLS, but sent neither a certificate nor a token.
     Nobody,
-    /// A certificate with these names, from an authority that is believed.
+    /// The caller sent a certificate with these names from a trusted authority.
     Certificate(Arc<[String]>),
-    /// A token with this SHA-256.
+    /// The caller sent a token with this SHA-256.
     Token([u8; 32]),
 }
 
@@ -26,22 +26,22 @@ impl fmt::Display for Identity {
     }
 }
 
-/// Who is at the other end of a connection or request.
+/// The caller of a connection or request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// Who they are.
+    /// The proven identity.
     pub identity: Identity,
-    /// Where they are, for the log.
+    /// The address, for the log.
     pub peer: Option<SocketAddr>,
 }
 
 impl Caller {
-    /// As they proved it.
+    /// Returns a caller without an address.
     pub fn new(identity: Identity) -> Self {
         Self { identity, peer: None }
     }
 
-    /// The same, connected from there.
+    /// Sets the address.
     pub fn at(self, peer: Option<SocketAddr>) -> Self {
         Self { peer, ..self }
     }

@@ -1,4 +1,5 @@
-//! The way into a process: handshakes, and who comes in. What was read of the files is one snapshot, swapped whole when they change.
+//! The access control of a process: TLS handshakes, authentication and rights. The content of the files is one snapshot,
+//! which is replaced as a whole when they change.
 
 use super::{
     access::{Access, tls_required},
@@ -26,16 +27,16 @@ pub(crate) struct Files {
     pub access: Option<PathBuf>,
 }
 
-/// Lets callers in over TLS, and says who they are and what they may.
+/// Accepts callers over TLS, identifies them, and checks their rights.
 pub struct Gate {
     files: Files,
     now: ArcSwap<Snapshot>,
 }
 
-/// As the files said when they were read last.
+/// The content of the files as of the last time that they were read.
 struct Snapshot {
     tls: Arc<ServerConfig>,
-    /// `None`: whoever gets in may do everything.
+    /// The rights; `None` if every caller that passes the handshake may do everything.
     access: Option<Access>,
 }
 
@@ -49,22 +50,22 @@ impl Gate {
     /// Reads the files.
     ///
     /// # Errors
-    /// [`SecurityError`].
+    /// [`SecurityError`] if a file cannot be read or used.
     pub(crate) fn open(files: Files) -> Result<Self, SecurityError> {
         let now = ArcSwap::from_pointee(Snapshot::read(&files)?);
         Ok(Self { files, now })
     }
 
-    /// Reads the files again; what was read before stays if they cannot be used.
+    /// Reads the files again. If they cannot be used, their previous content stays in effect.
     ///
     /// # Errors
-    /// [`SecurityError`].
+    /// [`SecurityError`] if a file cannot be read or used.
     pub fn reload(&self) -> Result<(), SecurityError> {
         self.now.store(Arc::new(Snapshot::read(&self.files)?));
         Ok(())
     }
 
-    /// Something that changes when a file does.
+    /// The modification time and length of each file. A change of the result means that a file has changed.
     pub fn state_of_files(&self) -> Vec<Option<(SystemTime, u64)>> {
         let Files { cert, key, client_ca, access } = &self.files;
         let all = [Some(cert), Some(key), client_ca.as_ref(), access.as_ref()];
@@ -75,10 +76,10 @@ impl Gate {
         all.into_iter().flatten().map(state).collect()
     }
 
-    /// Shakes hands with a caller; who they are, as far as their certificate says.
+    /// Performs the TLS handshake with a caller. Returns the stream, and the caller as its certificate identifies it.
     ///
     /// # Errors
-    /// The socket's, and those of TLS.
+    /// Errors of the socket and of the handshake.
     pub async fn accept(&self, stream: TcpStream) -> io::Result<(TlsStream<TcpStream>, Caller)> {
         let peer = stream.peer_addr().ok();
         let acceptor = TlsAcceptor::from(Arc::clone(&self.now.load().tls));
@@ -91,17 +92,18 @@ impl Gate {
         Ok((stream, Caller::new(identity).at(peer)))
     }
 
-    /// Whether callers must show who they are: by a certificate of a known authority, or as the file of rights asks.
+    /// Whether callers must authenticate: by a certificate of a known authority, or as the access file requires.
     pub fn knows_callers(&self) -> bool {
         self.files.client_ca.is_some() || self.files.access.is_some()
     }
 
-    /// Whether it is written down who may do what; else whoever gets in may do everything, and tokens mean nothing.
+    /// Whether there is an access file. Without one, every caller that passes the handshake may do everything, and tokens
+    /// have no effect.
     pub fn has_rights(&self) -> bool {
         self.files.access.is_some()
     }
 
-    /// Whoever shows this token over `connection`: nobody, if it is empty.
+    /// The caller that sends this token over `connection`. An empty token identifies nobody.
     pub fn bearer(&self, token: &[u8], connection: &Caller) -> Caller {
         if token.trim_ascii().is_empty() {
             return Caller::new(Identity::Nobody).at(connection.peer);
@@ -109,7 +111,7 @@ impl Gate {
         Caller::new(Identity::Token(Sha256::digest(token).into())).at(connection.peer)
     }
 
-    /// As [`Gate::check`], for a call: one that is refused is a line of the audit log.
+    /// Like [`Gate::check`], for a call: a refusal is also written to the audit log.
     ///
     /// # Errors
     /// As [`Gate::check`].
@@ -130,10 +132,10 @@ impl Gate {
         })
     }
 
-    /// Lets somebody do something; who they are, where that is written down.
+    /// Checks that a caller may do what `need` says. Returns the subject, if there is an access file.
     ///
     /// # Errors
-    /// `tls_required`, `unauthenticated`, `permission_denied`.
+    /// `tls_required`, `unauthenticated` or `permission_denied`.
     pub fn check(&self, caller: &Caller, need: &Need) -> Result<Option<Asker>, Status> {
         match &self.now.load().access {
             None if caller.identity == Identity::Plain => Err(tls_required()),
@@ -166,7 +168,8 @@ impl Snapshot {
     }
 }
 
-/// How hands are shaken. Callers need no certificate where they may show a token instead: who shows neither is told so by name.
+/// Returns the TLS settings. If callers may send a token instead, certificates are optional, so that a caller with neither
+/// gets an error that says so.
 fn config(files: &Files, has_tokens: bool) -> Result<ServerConfig, SecurityError> {
     let tls = |option| move |source| SecurityError::Tls { option, source };
     let provider = Arc::new(ring::default_provider());
@@ -191,7 +194,7 @@ fn config(files: &Files, has_tokens: bool) -> Result<ServerConfig, SecurityError
     let key = pem::private_key("tls-key", &files.key)?;
     let config = config.with_single_cert(chain, key);
     let mut config = config.map_err(|source| pem::unusable("tls-cert", &files.cert, source))?;
-    // gRPC tools ask for it; who asks for nothing is let in as well.
+    // Tools for gRPC negotiate this protocol. Clients that negotiate none are accepted as well.
     config.alpn_protocols = vec![b"h2".to_vec()];
     Ok(config)
 }

@@ -1,4 +1,4 @@
-//! A framed service as one caller may use it.
+//! A framed service that checks the rights of one caller.
 
 use super::{
     access::tls_required,
@@ -17,7 +17,7 @@ use kith_wire::frame::Op;
 use std::sync::Arc;
 use tonic::Status;
 
-/// The service as a caller may use it.
+/// Wraps a service for a caller whose rights are checked.
 pub(crate) fn guard(
     gate: Arc<Gate>,
     service: Arc<dyn FrameService>,
@@ -26,7 +26,7 @@ pub(crate) fn guard(
     Arc::new(Guarded { gate, service, caller })
 }
 
-/// Asks the gate before each request.
+/// Checks each request with the gate.
 struct Guarded {
     gate: Arc<Gate>,
     service: Arc<dyn FrameService>,
@@ -34,12 +34,12 @@ struct Guarded {
 }
 
 impl Guarded {
-    /// The same service as somebody else may use it.
+    /// The same service for another caller.
     fn of(&self, caller: Caller) -> Arc<dyn FrameService> {
         guard(Arc::clone(&self.gate), Arc::clone(&self.service), caller)
     }
 
-    /// Answers by `call` whoever may ask this.
+    /// Answers a request with `call` if the caller may send it.
     fn checked(
         &self,
         op: Op,

@@ -1,5 +1,5 @@
-//! The gate before every gRPC method: it reads the request's one message, as far as the table of rights needs it, before anybody else
-//! does.
+//! Checks rights before every gRPC method. It reads the request's one message before the method does, as far as the table
+//! of rights needs it.
 
 use super::{
     Asker, Caller, Gate, Identity, Need,
@@ -18,12 +18,12 @@ use kith_types::ErrorCode;
 use std::sync::Arc;
 use tonic::{Status, service::Routes};
 
-/// Before a message on the wire: whether it is compressed, and its length.
+/// The length of the prefix of a gRPC message: a byte that says whether it is compressed, and the length.
 const PREFIX_BYTES: usize = 5;
-/// In whatever case (RFC 7235).
+/// The scheme of the header; it is case-insensitive (RFC 7235).
 const BEARER: &str = "bearer";
 
-/// The routes behind the gate.
+/// Wraps routes so that every request passes the gate.
 pub(crate) fn behind(routes: Routes, gate: Arc<Gate>) -> Routes {
     let router = routes.into_axum_router();
     Routes::from(router.layer(axum::middleware::from_fn_with_state(gate, check)))
@@ -44,7 +44,7 @@ async fn admit(gate: &Gate, mut request: Request) -> Result<Request, Status> {
         Rule::Open => gate.admit(&caller, &Need::Known, &method)?,
         Rule::Always(need) => gate.admit(&caller, &need, &method)?,
         Rule::OfMessage(need) => {
-            // Nobody unknown makes this process hold a message.
+            // An unauthenticated caller must not make this process hold a message.
             gate.admit(&caller, &Need::Known, &method)?;
             known(&request);
             let (head, body) = request.into_parts();
@@ -61,14 +61,14 @@ async fn admit(gate: &Gate, mut request: Request) -> Result<Request, Status> {
     Ok(request)
 }
 
-/// Whoever sends this request has shown who they are.
+/// Marks the peer that sent this request as authenticated.
 fn known(request: &Request) {
     if let Some(peer) = request.extensions().get::<Peer>() {
         peer.connected.is_known_now();
     }
 }
 
-/// Who asks: by the token of the request, else by the connection's certificate.
+/// The caller, identified by the token of the request, or else by the certificate of the connection.
 fn caller(gate: &Gate, request: &Request) -> Result<Caller, Status> {
     let peer = request.extensions().get::<Peer>();
     let connection = peer.and_then(|peer| peer.caller.clone()).unwrap_or(Caller::new(Identity::Plain));
@@ -99,7 +99,7 @@ async fn whole(body: Body) -> Result<Bytes, Status> {
     })
 }
 
-/// What a request was refused with while it came.
+/// The status with which the body of a request failed while it arrived, if there is one.
 fn refusal(error: &axum::Error) -> Option<Status> {
     let mut source = std::error::Error::source(error);
     while let Some(error) = source {
@@ -123,7 +123,7 @@ fn message(body: &[u8]) -> Result<&[u8], Status> {
     if compressed != 0 {
         return Err(bad("a compressed message"));
     }
-    // Exactly one: the method would read the first, whatever follows.
+    // There must be exactly one message: the method would read only the first and ignore the rest.
     match usize::try_from(u32::from_be_bytes(length)) {
         Ok(length) if length == rest.len() => Ok(rest),
         _ => Err(bad("a request that is not one message")),

@@ -1,4 +1,5 @@
-//! Who may speak to this process, and who it is to others: TLS, certificates, tokens and rights (docs/design/0012-protection.md).
+//! The server side of security: the certificate of this process, the authentication of callers, and their rights
+//! (docs/design/0012-protection.md).
 
 mod access;
 pub mod audit;
@@ -28,32 +29,36 @@ use crate::{
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
-/// How often files are looked at. Certificates are renewed days before they expire; a token that is taken back works no longer than this.
+/// How often files are checked for changes. Certificates are renewed days before they expire; a revoked token stops working
+/// within this time.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The files that say who a serving process is, whom it believes and who may do what. `Default` is no security.
+/// The files with the identity of a serving process, its trusted authorities, and the rights of callers. `Default` has no
+/// security.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerSecurity {
-    /// This process's certificate, as PEM: with it the process takes TLS only.
+    /// This process's certificate, as PEM. If it is set, the process accepts TLS only.
     pub cert: Option<PathBuf>,
-    /// Its private key, as PEM.
+    /// The private key of the certificate, as PEM.
     pub key: Option<PathBuf>,
-    /// Authorities of the other processes' certificates, as PEM; those of callers where none are given.
+    /// The authorities of the certificates of other processes, as PEM. If it is not set, `client_ca` is used.
     pub ca: Option<PathBuf>,
-    /// Authorities of callers' certificates, as PEM: with it callers show one, or a token where `access` has tokens.
+    /// The authorities of callers' certificates, as PEM. If it is set, callers must send a certificate, or a token if
+    /// `access` lists tokens.
     pub client_ca: Option<PathBuf>,
-    /// Who may do what (TOML).
+    /// The access file, which lists subjects and their rights, as TOML.
     pub access: Option<PathBuf>,
-    /// Listens off loopback although nothing is encrypted.
+    /// Whether the process may listen on non-loopback addresses without encryption.
     pub insecure_listen: bool,
-    /// Serves health and metrics off loopback in the clear, whatever else is encrypted.
+    /// Whether health and metrics may be served on non-loopback addresses; they are never encrypted.
     pub insecure_http: bool,
 }
 
-/// The security of one process. Cheap to clone; clones share their files. `Default` is none, for loopback only.
+/// The security of one process. Cheap to clone; clones share their files. `Default` has none, which permits loopback
+/// addresses only.
 #[derive(Clone, Debug, Default)]
 pub struct Security {
-    /// Who may come in; `None`: everybody, in the clear.
+    /// The access control for callers; `None` if everybody may connect without TLS.
     pub gate: Option<Arc<Gate>>,
     dialer: Dialer,
     insecure_listen: bool,
@@ -61,10 +66,10 @@ pub struct Security {
 }
 
 impl Security {
-    /// As the files say.
+    /// Reads the files that the options name.
     ///
     /// # Errors
-    /// [`SecurityError`]: a file cannot be used, or an option lacks another.
+    /// [`SecurityError`] if a file cannot be used, or an option requires another one that is missing.
     pub fn open(options: ServerSecurity) -> Result<Self, SecurityError> {
         let ServerSecurity { cert, key, ca, client_ca, access, insecure_listen, insecure_http } = options;
         let lacks = |option, detail| Err(SecurityError::Option { option, detail });
@@ -73,11 +78,15 @@ impl Security {
                 ("tls-cert", cert.is_some(), "needs tls-key"),
                 ("tls-key", key.is_some(), "needs tls-cert"),
                 ("tls-client-ca", client_ca.is_some(), "needs tls-cert and tls-key"),
-                ("access", access.is_some(), "needs tls-cert and tls-key: tokens are not taken in the clear"),
+                (
+                    "access",
+                    access.is_some(),
+                    "needs tls-cert and tls-key: tokens are not accepted in the clear",
+                ),
                 (
                     "tls-ca",
                     ca.is_some(),
-                    "needs tls-cert and tls-key: a process speaks TLS both ways or none",
+                    "needs tls-cert and tls-key: a process uses TLS both ways or not at all",
                 ),
             ];
             return match alone.into_iter().find(|(_, is_there, _)| *is_there) {
@@ -88,7 +97,7 @@ impl Security {
         let Some(ca) = ca.or_else(|| client_ca.clone()) else {
             return lacks(
                 "tls-cert",
-                "needs tls-ca or tls-client-ca: other processes of the cluster are believed by it",
+                "needs tls-ca or tls-client-ca: the authority of the other processes of the cluster",
             );
         };
         let outgoing =
@@ -102,12 +111,13 @@ impl Security {
         })
     }
 
-    /// Connects to other processes as this one.
+    /// The dialer that connects to other processes with this process's certificate.
     pub fn dialer(&self) -> &Dialer {
         &self.dialer
     }
 
-    /// Refuses to listen off loopback where others can read along, or where callers need not show who they are.
+    /// Refuses to listen on a non-loopback address where connections are not encrypted, or where callers need not
+    /// authenticate.
     ///
     /// # Errors
     /// [`ListenError::InsecureListener`], [`ListenError::OpenListener`].
@@ -122,7 +132,7 @@ impl Security {
         }
     }
 
-    /// Refuses to serve health and metrics, which name stores, where others can listen in: they are in the clear.
+    /// Refuses to serve health and metrics on a non-loopback address: they name stores and are not encrypted.
     ///
     /// # Errors
     /// [`ListenError::InsecureHttp`].
@@ -133,7 +143,8 @@ impl Security {
         }
     }
 
-    /// Refuses listeners that would give what they serve to everybody. `doors` are further ones, for clients.
+    /// Checks all addresses of a process, as [`Security::check_listen`] and [`Security::check_http`] do. `doors` are
+    /// further addresses for clients.
     ///
     /// # Errors
     /// As [`Security::check_listen`] and [`Security::check_http`].
@@ -147,7 +158,7 @@ impl Security {
         at.resp.into_iter().chain(doors).try_for_each(|addr| self.check_listen(addr))
     }
 
-    /// Takes up files that change, until `stop`.
+    /// Reloads the files when they change, until `stop`.
     pub fn follow(&self, stop: CancellationToken) {
         let Some(gate) = self.gate.clone() else { return };
         let dialer = self.dialer.clone();
@@ -164,11 +175,13 @@ impl Security {
                 }
                 match gate.reload().and_then(|()| dialer.reload()) {
                     Ok(()) => {
-                        tracing::info!("certificates and rights were taken up anew");
+                        tracing::info!("certificates and rights were reloaded");
                         seen = now;
                     }
-                    // Tried again at the next look: a file may be half written.
-                    Err(error) => tracing::error!(%error, "certificates and rights stay as they were"),
+                    // It is tried again at the next check, because a file may be half written.
+                    Err(error) => {
+                        tracing::error!(%error, "certificates and rights cannot be reloaded: the previous ones stay in use")
+                    }
                 }
             }
         });

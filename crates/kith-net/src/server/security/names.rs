@@ -1,5 +1,5 @@
-//! What a certificate calls its owner: its subject as RFC 4514 writes it (`CN=ads,O=Acme`), and its names for hosts and URIs with the
-//! kind before them (`dns:ads.internal`, `uri:spiffe://acme/ads`).
+//! The names in a certificate: its subject as RFC 4514 writes it (`CN=ads,O=Acme`), and its DNS names and URIs with a
+//! prefix (`dns:ads.internal`, `uri:spiffe://acme/ads`).
 
 use x509_cert::{
     Certificate,
@@ -7,7 +7,7 @@ use x509_cert::{
     ext::pkix::{SubjectAltName, name::GeneralName},
 };
 
-/// The names in a certificate, whose chain is proven already; none if it cannot be read.
+/// The names in a certificate whose chain was verified already; empty if it cannot be parsed.
 pub(super) fn names_of(der: &[u8]) -> Vec<String> {
     let Ok(certificate) = Certificate::from_der(der) else { return Vec::new() };
     let subject = certificate.tbs_certificate().subject().to_string();

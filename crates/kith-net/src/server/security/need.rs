@@ -1,15 +1,15 @@
-//! What a request needs: the right to a store, or a place in the cluster.
+//! What a request needs: a right to a store, or a role in the cluster.
 
 use std::fmt;
 
-/// What can be done to a store.
+/// A right to a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Right {
     /// Read it.
     Read,
-    /// Push to it, swap its versions.
+    /// Push to it, and swap its versions.
     Write,
-    /// Make it, define it, drop it.
+    /// Create, define and drop it.
     Admin,
 }
 
@@ -23,21 +23,21 @@ impl Right {
     }
 }
 
-/// What it takes to be answered.
+/// What a caller needs so that a request is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// To be one of those who are listed.
+    /// To be a listed subject.
     Known,
     /// A right to a store or graph.
     Store(Right, String),
-    /// To look after the whole cluster: `admin` of all stores.
+    /// The right to administer the whole cluster: `admin` of all stores.
     Administrator,
-    /// To be part of the cluster.
+    /// To be a node or router of the cluster.
     Cluster,
 }
 
 impl Need {
-    /// The store that it is about; empty if it is about none.
+    /// The store that the need names; empty if it names none.
     pub fn store(&self) -> &str {
         if let Need::Store(_, store) = self { store } else { "" }
     }

@@ -1,5 +1,5 @@
-//! What each method and operation needs: the one table. What is not in it is for the cluster itself, so that a method that somebody adds
-//! is closed until somebody says who may call it.
+//! The table of the rights that each method and operation needs. Methods that are not in it are for the cluster's own
+//! processes, so that a new method is closed until somebody decides who may call it.
 
 use super::need::{Need, Right};
 use kith_types::ErrorCode;
@@ -15,15 +15,15 @@ use tonic::Status;
 
 /// What a method needs.
 pub(super) enum Rule {
-    /// Nothing: probes of whoever looks after processes.
+    /// Nothing. Only health checks are open.
     Open,
-    /// What it asks for does not matter.
+    /// The same for every message.
     Always(Need),
-    /// That is said by its one message.
+    /// A need that depends on the request's one message.
     OfMessage(fn(&[u8]) -> Result<Need, Status>),
 }
 
-/// What a gRPC method needs, by its path.
+/// Returns what a gRPC method needs, by its path.
 pub(super) fn rule(path: &str) -> Rule {
     match path {
         "/grpc.health.v1.Health/Check" | "/grpc.health.v1.Health/Watch" => Rule::Open,
@@ -59,10 +59,10 @@ pub(super) fn rule(path: &str) -> Rule {
     }
 }
 
-/// What a framed operation needs.
+/// Returns what a framed operation needs.
 ///
 /// # Errors
-/// `bad_request` if the body cannot be read.
+/// `bad_request` if the body cannot be decoded.
 pub(super) fn need_of_op(op: Op, body: &[u8]) -> Result<Need, Status> {
     match op {
         Op::Query | Op::MultiGet | Op::MultiGetStream | Op::Compute | Op::ComputeStream | Op::Aggregate => {
@@ -82,7 +82,7 @@ fn decoded<M: Message + Default>(message: &[u8]) -> Result<M, Status> {
     })
 }
 
-/// Of a message that begins with the name of a store or graph; what follows is passed over.
+/// The need of a message whose first field is the name of a store or graph; the other fields are skipped.
 fn named(right: Right, message: &[u8]) -> Result<Need, Status> {
     let v1::StoreNamed { store } = decoded(message)?;
     Ok(Need::Store(right, store))
@@ -90,14 +90,14 @@ fn named(right: Right, message: &[u8]) -> Result<Need, Status> {
 
 fn evaluate(message: &[u8]) -> Result<Need, Status> {
     let v1::GraphNamed { header, graph } = decoded(message)?;
-    // Who says that it has let a read in must be one who may: a router.
+    // Only a router may claim that it has admitted a read.
     let is_admitted = header.is_some_and(|header| header.admitted);
     Ok(if is_admitted { Need::Cluster } else { Need::Store(Right::Read, graph) })
 }
 
 fn ping(message: &[u8]) -> Result<Need, Status> {
     let v1::PingRequest { waits, .. } = decoded(message)?;
-    // It slows down fetches: who tells must be a router.
+    // Reported waits slow down fetches, so only a router may report them.
     Ok(if waits.is_empty() { Need::Known } else { Need::Cluster })
 }
 
@@ -106,7 +106,7 @@ fn store(message: &[u8]) -> Result<Need, Status> {
     let right = match command {
         Some(Ask::List(_) | Ask::Describe(_)) => return Ok(Need::Known),
         Some(Ask::Swap(_) | Ask::Rollback(_) | Ask::Hold(_) | Ask::Cancel(_)) => Right::Write,
-        // One that this release does not know is refused where it is carried out; until then it is the worst.
+        // A command that this release does not know is refused where commands run. Until then it needs the highest right.
         Some(Ask::Create(_) | Ask::Drop(_) | Ask::Block(_) | Ask::Alter(_) | Ask::Freeze(_)) | None => {
             Right::Admin
         }
@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    /// Every method that is served, from the descriptors that reflection serves.
+    /// Every method in the protocol definition.
     fn methods() -> Vec<String> {
         let text = include_str!("../../../../kith-wire/proto/kith.proto");
         let mut service = String::new();
@@ -187,10 +187,10 @@ mod tests {
             "Node/Deliver",
         ];
         let expected = expected.iter().map(ToString::to_string);
-        // A supervisor's own, which is served to its children alone.
+        // The metadata service of a supervisor, which only its child processes use.
         let metadata =
             ["Read", "Commit", "Watch", "GrantLease", "KeepAlive"].map(|it| format!("Metadata/{it}"));
-        // What nodes and routers ask of a process with databases.
+        // The operations that nodes and routers use on a process with databases.
         let database = [
             "Create",
             "Open",

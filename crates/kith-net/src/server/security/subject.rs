@@ -1,37 +1,37 @@
-//! A subject of the file of `--access`, and what it may do.
+//! A subject of the access file, and its rights.
 
 use super::need::{Need, Right};
 use kith_types::ErrorCode;
 use std::sync::Arc;
 use tonic::Status;
 
-/// One of those who may do something.
+/// A subject with its rights.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Subject {
-    /// What they are called, in logs and histories.
+    /// Its name in logs and histories.
     pub name: Arc<str>,
-    /// Stores by right: names, or beginnings of names with `*` after them.
+    /// The stores that it may read: names, or prefixes followed by `*`. The lists of the other rights have the same form.
     pub read: Vec<String>,
     pub write: Vec<String>,
     pub admin: Vec<String>,
-    /// A node or router.
+    /// Whether it is a node or router of the cluster, which may do everything.
     pub cluster: bool,
 }
 
-/// Who asks, as the file of rights says: in the extensions of a request.
+/// The subject that sends a request, as the extensions of the request carry it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asker {
-    /// What they are called.
+    /// Its name.
     pub name: Arc<str>,
-    /// Whether they look after all stores.
+    /// Whether it administers all stores.
     pub is_administrator: bool,
 }
 
 impl Subject {
-    /// Lets them, or says what they lack.
+    /// Checks that the subject may do what `need` says.
     ///
     /// # Errors
-    /// `permission_denied`.
+    /// `permission_denied` with what it may not do.
     pub fn check(&self, need: &Need) -> Result<(), Status> {
         if self.may(need) {
             return Ok(());
@@ -41,7 +41,7 @@ impl Subject {
         Err(kith_wire::status(ErrorCode::PermissionDenied, message, help))
     }
 
-    /// As whoever is asked something knows them.
+    /// The subject as the extensions of its requests carry it.
     pub fn asker(&self) -> Asker {
         Asker { name: Arc::clone(&self.name), is_administrator: self.may(&Need::Administrator) }
     }
@@ -62,13 +62,13 @@ impl Subject {
     }
 }
 
-/// Whether a text is the name of a store, or the beginning of one and `*`.
+/// Whether a text is a store's name, or a prefix followed by `*`.
 pub fn is_pattern(text: &str) -> bool {
     let name = text.strip_suffix('*').unwrap_or(text);
     !text.is_empty() && !name.contains('*')
 }
 
-/// Whether a pattern is the name of this store, or its beginning.
+/// Whether a pattern matches the name of a store.
 pub fn matches(pattern: &str, store: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(beginning) => store.starts_with(beginning),

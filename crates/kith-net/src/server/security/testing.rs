@@ -4,7 +4,7 @@ use super::{Gate, gate::Files};
 use rcgen::{CertificateParams, KeyPair};
 use std::{fs, path::Path, sync::Arc};
 
-/// One with a certificate of its own, and this file of rights, if any; its files go to `folder`.
+/// Returns a gate with a certificate of its own, and with this access file, if any. Its files are written to `folder`.
 pub fn gate(folder: &Path, access: Option<&str>) -> Arc<Gate> {
     let key = KeyPair::generate().expect("a key");
     let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("an address");

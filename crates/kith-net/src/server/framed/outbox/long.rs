@@ -1,4 +1,4 @@
-//! A reply that goes in several frames, which take turns with those of other replies.
+//! A reply in several frames, which take turns with those of other replies.
 
 use crate::{
     Charge,
@@ -13,30 +13,30 @@ use kith_wire::{
 };
 use std::{collections::VecDeque, vec};
 
-/// A longer message goes in parts of this size, which take turns with those of other replies. What a link of 10 Gbit/s
-/// carries in 0.1 ms; the cost of a frame's header and of a turn is nothing beside it.
+/// The size of the parts in which a longer message is sent. They take turns with the parts of other replies. A link of 10
+/// Gbit/s carries a part in 0.1 ms; a frame's header and a turn cost nothing in comparison.
 pub(super) const PART_BYTES: usize = REPLY_SLOT_BYTES;
 
-/// A reply that goes in several frames, or in one that is not copied.
+/// A reply that is sent in several frames, or in one frame without a copy.
 #[derive(Debug)]
 pub(super) struct Long {
     pub request: Header,
     /// Messages of a reply in pieces that are not encoded yet.
     pieces: vec::IntoIter<v1::QueryReply>,
-    /// Pieces that came while one before them was on its way.
+    /// Pieces that were added while an earlier one was being sent.
     behind: VecDeque<Piece>,
-    /// What is left of the message that is on its way, in slices that follow each other.
+    /// The unsent rest of the message that is being sent, as consecutive slices.
     message: VecDeque<Bytes>,
-    /// What ends with it.
+    /// What the end of that message ends.
     end: End,
-    /// Bytes that are left, encoded or not.
+    /// Unsent bytes, encoded or not.
     pub bytes: usize,
-    /// What is charged for the whole reply.
+    /// The charge for the whole reply.
     charge: Charge,
 }
 
 impl Long {
-    /// A message that is in the way of no other.
+    /// Returns a reply of one message, or the first piece of a reply.
     pub fn of(request: &Header, message: impl Into<VecDeque<Bytes>>, end: End, charge: Charge) -> Self {
         let mut message = message.into();
         message.retain(|slice| !slice.is_empty());
@@ -45,21 +45,21 @@ impl Long {
         Self { request: *request, pieces, behind, message, end, bytes, charge }
     }
 
-    /// A reply in several messages, each encoded when its turn comes.
+    /// Returns a reply in several messages. Each is encoded when its turn comes.
     pub fn of_pieces(request: &Header, pieces: vec::IntoIter<v1::QueryReply>, charge: Charge) -> Self {
         let bytes = pieces.as_slice().iter().map(Message::encoded_len).sum();
         let (message, behind) = (VecDeque::new(), VecDeque::new());
         Self { request: *request, pieces, behind, message, end: End::Message, bytes, charge }
     }
 
-    /// Takes a further piece of the reply.
+    /// Adds another piece to the reply.
     pub fn push(&mut self, piece: Piece, charge: Charge) {
         self.bytes += piece.bytes();
         self.charge.absorb(charge);
         self.behind.push_back(piece);
     }
 
-    /// The next frame's flags and body; the last one is flagged so.
+    /// Returns the flags and the body of the next frame.
     pub fn next(&mut self) -> (Flags, Vec<Bytes>) {
         if self.message.is_empty() {
             if let Some(piece) = self.pieces.next() {
@@ -76,7 +76,7 @@ impl Long {
         (flags, body)
     }
 
-    /// The next bytes of the message, a part's at the most.
+    /// Takes the next bytes of the message, at most [`PART_BYTES`].
     fn part(&mut self) -> Vec<Bytes> {
         let (mut body, mut room) = (Vec::new(), PART_BYTES);
         while 0 < room
@@ -89,14 +89,14 @@ impl Long {
                 self.message.pop_front();
             }
         }
-        // An empty slice would be taken for bytes that are left.
+        // An empty slice would count as an unsent rest.
         while self.message.front().is_some_and(Bytes::is_empty) {
             self.message.pop_front();
         }
         body
     }
 
-    /// Whether all of it that is here is on its way.
+    /// Whether everything that was added has been taken.
     pub fn is_spent(&self) -> bool {
         self.message.is_empty() && self.pieces.as_slice().is_empty() && self.behind.is_empty()
     }

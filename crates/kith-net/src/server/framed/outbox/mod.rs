@@ -1,4 +1,4 @@
-//! What a connection has still to send: encoded bytes, and replies in pieces that wait for room.
+//! The unsent replies of a connection: encoded bytes, and long replies that wait for room.
 
 mod long;
 #[cfg(test)]
@@ -24,66 +24,69 @@ use std::{
 use tokio::io::AsyncWrite;
 use tonic::Status;
 
-/// Above so many unsent bytes nothing more is read or answered: a peer that does not read its replies waits for itself.
+/// With more unsent bytes than this, nothing more is read or answered: a peer that does not read its replies only delays
+/// itself.
 const UNSENT_BYTES_MAX: usize = 1 << 20;
-/// Bytes of long replies that may wait besides the longest of them, for which small ones must not wait: as above.
+/// The same limit for bytes of long replies. The longest of them does not count, so that small replies need not wait for
+/// it.
 const LONG_BYTES_MAX: usize = 8 << 20;
-/// A shorter message that lies in slices is put together: that costs less than to send each from where it lies. And a shorter
-/// part is sent where there is shared memory, too.
+/// A shorter message in slices is copied into one buffer, which costs less than sending each slice separately. A shorter
+/// part is sent through the socket even if there is shared memory.
 const COPIED_BYTES_MAX: usize = 32 << 10;
-/// Slices of one write: a header and what a part is made of, mostly.
+/// The most slices of one write: usually a header and the slices of a part.
 const SLICES_MAX: usize = 4;
-/// An emptied buffer above this size is given back.
+/// An emptied buffer with a capacity above this size is freed.
 const SPARE_BYTES: usize = 1 << 20;
 
-/// Unsent replies of one connection.
+/// The unsent replies of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    /// Frames that go first: parts of long replies lie where they were made, and are not copied.
+    /// Bytes that go first. Parts of long replies are sent from where they were made, without a copy.
     first: VecDeque<Bytes>,
-    /// Encoded frames behind them.
+    /// Encoded frames that follow `first`.
     bytes: BytesMut,
-    /// Replies whose frames lie where they were made; they take turns.
+    /// Long replies, whose frames are sent in turns.
     long: VecDeque<Long>,
-    /// Where their bodies may lie instead, if the peer sees it.
+    /// Shared memory for the bodies of long replies, if the peer has mapped it.
     memory: Option<ReplyMemory>,
-    /// Frames of messages that go on and whose bodies lie there: nobody waits for these before the next frame that is sent.
+    /// Frames of incomplete messages whose bodies lie in shared memory. They are sent together with the next frame, because
+    /// nobody waits for them alone.
     held: BytesMut,
-    /// Bytes that were sent so far.
+    /// The number of bytes sent so far.
     sent: u64,
-    /// Bytes of bodies that were put into shared memory so far.
+    /// The number of bytes put into shared memory so far.
     shared: u64,
 }
 
 impl Outbox {
-    /// Whether the peer has to read before anything more is done for it.
+    /// Whether the peer must read before anything more is done for it.
     pub fn is_full(&self) -> bool {
         let long = || self.long.iter().map(|long| long.bytes);
         let longest = long().max().unwrap_or(0);
         UNSENT_BYTES_MAX < self.encoded() || LONG_BYTES_MAX < long().sum::<usize>() - longest
     }
 
-    /// Whether all is sent.
+    /// Whether everything was sent.
     pub fn is_empty(&self) -> bool {
         self.encoded() == 0 && self.long.is_empty()
     }
 
-    /// Bytes that were sent so far.
+    /// The number of bytes sent so far.
     pub fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Bytes that the peer was given so far, in whatever way.
+    /// The number of bytes passed to the peer so far, through the socket and through shared memory.
     pub fn given(&self) -> u64 {
         self.sent + self.shared
     }
 
-    /// Bytes of frames that are encoded and not sent.
+    /// The number of bytes of frames that are encoded and not sent.
     pub fn encoded(&self) -> usize {
         self.first.iter().map(Bytes::len).sum::<usize>() + self.bytes.len()
     }
 
-    /// Takes what a request is answered with.
+    /// Adds the answer to a request.
     pub fn answer(&mut self, request: &Header, answer: Answer) {
         let (reply, charge) = match answer {
             Ok(charged) => charged,
@@ -103,7 +106,7 @@ impl Outbox {
         }
     }
 
-    /// Takes the next piece of a reply, or the error that ends it.
+    /// Adds the next piece of a reply, or the error that ends it.
     pub fn piece(&mut self, request: &Header, piece: Result<(Piece, Charge), Status>) {
         let (piece, charge) = match piece {
             Ok(charged) => charged,
@@ -118,28 +121,28 @@ impl Outbox {
         self.slices(request, piece.body, piece.end, charge);
     }
 
-    /// Drops what is left of a long reply that nobody wants any more.
+    /// Drops the unsent rest of a long reply.
     pub fn cancel(&mut self, id: u64) {
         self.long.retain(|long| long.request.id != id);
     }
 
-    /// Takes an empty reply.
+    /// Adds an empty reply.
     pub fn acknowledge(&mut self, request: &Header) {
         self.put(&request.reply(Flags::LAST), &());
     }
 
-    /// Offers memory that the peer may see, or says why not.
+    /// Offers shared memory to the peer, or answers why there is none.
     pub fn share(&mut self, request: &Header) {
         if self.memory.is_some() {
             let (message, help) =
-                ("memory was offered to this connection before", "use a client of this release");
+                ("shared memory was already offered to this connection", "use a client of this release");
             let status = kith_wire::status(ErrorCode::BadRequest, message, help);
             return self.error(request, &status);
         }
         self.memory = ReplyMemory::new();
         let Some(memory) = &self.memory else {
-            let message = "no memory is left to be shared: as many connections have some as may, or the system has none";
-            let help = "long replies come through the socket";
+            let message = "no shared memory is available: enough connections have it, or the system does not support it";
+            let help = "long replies are sent through the socket";
             let status = kith_wire::status(ErrorCode::Overloaded, message, help);
             return self.error(request, &status);
         };
@@ -147,19 +150,19 @@ impl Outbox {
         request.reply(Flags::LAST).encode_bytes(&offer, self.out()).expect("an offer is short");
     }
 
-    /// Lets slots of that memory be used again; `false` if they were not in use.
+    /// Takes back slots of shared memory. Returns `false` if they were not in use.
     #[must_use]
     pub fn take_back(&mut self, slots: &[u8]) -> bool {
         let (Some(memory), Some(mut slots)) = (&mut self.memory, decode_slots(slots)) else { return false };
         slots.all(|slot| memory.take_back(slot))
     }
 
-    /// Takes an error reply.
+    /// Adds an error reply.
     pub fn error(&mut self, request: &Header, status: &Status) {
         request.reply(Flags::LAST).encode_error(status, self.out());
     }
 
-    /// A reply of one message.
+    /// Adds a reply of one message.
     fn message(&mut self, request: &Header, message: &impl Message, charge: Charge) {
         match message.encoded_len() {
             PART_BYTES..=MESSAGE_BYTES_MAX => {
@@ -170,7 +173,7 @@ impl Outbox {
         }
     }
 
-    /// A reply of one message, mostly records.
+    /// Adds a reply of one message that consists mostly of records.
     fn records(&mut self, request: &Header, reply: impl InSlices, charge: Charge) {
         if reply.encoded_len() < COPIED_BYTES_MAX {
             self.put(&request.reply(Flags::LAST), &reply);
@@ -179,7 +182,7 @@ impl Outbox {
         }
     }
 
-    /// A message that is encoded, but not in one place.
+    /// Adds an encoded message that lies in several slices.
     fn slices(&mut self, request: &Header, body: Encoded, end: End, charge: Charge) {
         match body.iter().map(Bytes::len).sum() {
             COPIED_BYTES_MAX..=MESSAGE_BYTES_MAX => {
@@ -203,7 +206,7 @@ impl Outbox {
         self.long.push_back(Long::of_pieces(request, pieces, charge));
     }
 
-    /// Where the next frame goes, behind those that were held for it.
+    /// The buffer for the next frame, behind the frames that were held for it.
     fn out(&mut self) -> &mut BytesMut {
         self.bytes.unsplit(self.held.split());
         &mut self.bytes
@@ -221,7 +224,7 @@ impl Outbox {
         header.encode_error(&status, self.out());
     }
 
-    /// Takes one frame of the long replies, whose turn it is, if little else waits: what is put behind it later waits for it.
+    /// Encodes the next frame of the long replies if little else waits. Frames that are added later are sent after it.
     fn fill(&mut self) {
         if PART_BYTES <= self.encoded() {
             return;
@@ -244,7 +247,7 @@ impl Outbox {
         }
     }
 
-    /// Has a part lie in shared memory, if its receiver looks there and it is worth it.
+    /// Puts a part into shared memory, if the peer reads there and the part is long enough.
     fn put_shared(&mut self, request: &Header, body: &[Bytes], bytes: usize) -> Option<SlotPlace> {
         if bytes < COPIED_BYTES_MAX || !request.flags.has(Flags::SHARED) {
             return None;
@@ -255,11 +258,11 @@ impl Outbox {
         Some(place)
     }
 
-    /// Sends what is encoded and one frame of the long replies. Ready once that is sent, also if more of them is left, so
-    /// that requests are read meanwhile; pending while the socket takes no more.
+    /// Sends the encoded bytes and one frame of the long replies. It is ready once these are sent, even if more long frames
+    /// are left, so that requests are read in between. It is pending while the socket accepts no more.
     ///
     /// # Errors
-    /// The socket's.
+    /// Errors of the socket.
     pub fn poll_send(
         &mut self,
         stream: &mut (impl AsyncWrite + Unpin),
@@ -271,7 +274,7 @@ impl Outbox {
                 if SPARE_BYTES < self.bytes.capacity() {
                     self.bytes = BytesMut::new();
                 }
-                // Over TLS, what is taken is not yet sent.
+                // Over TLS, bytes that were accepted are not sent yet.
                 return Pin::new(&mut *stream).poll_flush(cx);
             }
             let written = match self.first.is_empty() {
@@ -293,7 +296,7 @@ impl Outbox {
         }
     }
 
-    /// So many bytes more are sent.
+    /// Removes `written` sent bytes.
     fn advance(&mut self, mut written: usize) {
         self.sent += written as u64;
         while let Some(bytes) = self.first.front_mut() {

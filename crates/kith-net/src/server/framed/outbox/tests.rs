@@ -1,4 +1,4 @@
-//! Replies come as they were, however they are sent.
+//! Tests that replies arrive unchanged, in whatever way they are sent.
 
 use super::*;
 use crate::server::connections::testing::known;
@@ -6,7 +6,7 @@ use kith_wire::frame::{self, Op};
 use std::collections::BTreeMap;
 use tokio::io::AsyncReadExt;
 
-/// All that is sent, through a socket that takes little at a time.
+/// Everything that the outbox sends through a socket that accepts little at a time.
 async fn sent(mut outbox: Outbox) -> BytesMut {
     let (mut ours, mut theirs) = tokio::io::duplex(5_000);
     let send = async move {
