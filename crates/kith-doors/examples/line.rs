@@ -1,5 +1,5 @@
-//! A front door of one's own, for lines of text: `get STORE KEY`, `degree GRAPH ID`, `auth TOKEN`.
-//! `cargo run -p kith-doors --example line -- ROUTER LISTEN` opens it in front of the cluster of a router.
+//! A door for a protocol of one's own, in lines of text: `get STORE KEY`, `degree GRAPH ID`, `auth TOKEN`. `cargo run -p
+//! kith-doors --example line -- ROUTER LISTEN` opens it in front of the cluster of a router.
 
 use futures::{FutureExt, SinkExt, StreamExt, future::BoxFuture};
 use kith_api::{
@@ -25,7 +25,7 @@ impl Door for Line {
         let mut lines = Framed::new(stream, LinesCodec::new_with_max_length(8 << 10));
         async move {
             while let Some(line) = lines.next().await {
-                // The reply is dropped when its text is sent: until then it counts as memory of replies.
+                // The reply is kept until its text is sent. Until then it counts as memory for replies.
                 let answered = answer(&line.map_err(io::Error::other)?, &mut guest).await;
                 let told =
                     answered.unwrap_or_else(|error| (format!("error {}: {error}", error.code()), None));
@@ -63,7 +63,7 @@ async fn answer(line: &str, guest: &mut Guest) -> Result<(String, Option<Charged
     Ok((told, Some(reply)))
 }
 
-/// A cluster elsewhere. In a router nothing like it is needed: `RouterOptions::doors`.
+/// A backend that reaches a cluster over the network. A door in a router needs none: see `RouterOptions::doors`.
 struct Cluster(Session);
 
 impl Service for Cluster {

@@ -1,4 +1,4 @@
-//! What a protocol provides, and what stands behind it.
+//! The trait that a protocol implements, and the trait of the service behind it.
 
 use crate::Guest;
 use futures::future::BoxFuture;
@@ -15,11 +15,11 @@ pub trait Door: fmt::Debug + Send + Sync + 'static {
     /// The door's names, and what it sends to peers that never reach [`Door::serve`].
     fn words(&self) -> Words;
 
-    /// Answers the requests of one connection until the end of the stream, which comes when the peer closes it or the process
-    /// stops.
+    /// Answers the requests of one connection until the end of the stream, which comes when the peer closes it or the
+    /// process stops.
     ///
     /// # Errors
-    /// Those of the stream. They are logged and close the connection.
+    /// Errors of the stream. They are logged and close the connection.
     fn serve<'a>(self: Arc<Self>, stream: &'a mut Stream, guest: Guest) -> BoxFuture<'a, io::Result<()>>;
 
     /// Whether the door itself ends connections that are slow, that send too much before their peer has authenticated, or that
@@ -40,23 +40,23 @@ pub struct Words {
     pub client: &'static str,
     /// Sent to a peer that is refused because there are too many connections.
     pub no_room: &'static [u8],
-    /// Sent to a peer that speaks in the clear to a port that takes TLS only.
+    /// Sent to a peer that does not use TLS on a port that requires it.
     pub tls_required: &'static [u8],
 }
 
-/// A connection, in the clear or over TLS.
+/// The stream of a connection, with or without TLS.
 pub type Stream = Box<dyn Io>;
 
-/// Bytes in both directions.
+/// A stream of bytes in both directions.
 pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
-/// What stands behind doors: a service, with synchronous methods that a protocol may need while it reads a command.
+/// The service behind a door, with synchronous methods that a protocol may need while it reads a command.
 ///
-/// Contract: a key's answer is a value, the proof that there is none, or an error. A backend that does not know never answers
-/// "none". The future of [`Service::call`] is polled on the connection's own task: if the work takes longer than handing it
-/// over to another thread, it belongs on another thread.
+/// Contract: a key's answer is a value, the proof that there is none, or an error. A backend that does not know never
+/// answers "none". The future of [`Service::call`] is polled on the connection's own task: if the work takes longer than
+/// handing it over to another thread, it belongs on another thread.
 pub trait Backend: Service {
     /// The label `role` of its doors in metrics: `router`, `node`, or what a program calls itself.
     fn role(&self) -> &'static str;

@@ -6,7 +6,7 @@ use kith_net::server::{self, Bound, ListenError, connections::Connections, secur
 use std::{net::SocketAddr, sync::Arc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// A door and where it listens; port 0 takes a free one.
+/// A door and the address on which it listens; port 0 chooses a free port.
 pub type DoorAt = (SocketAddr, Arc<dyn Door>);
 
 /// Doors that are bound to their ports, but accept no connections yet.
@@ -18,7 +18,7 @@ pub struct Doors {
 /// Doors that accept connections.
 #[derive(Debug)]
 pub struct OpenDoors {
-    /// Where the doors that a program adds listen, in the program's order. Port 0 is replaced by the port that was chosen.
+    /// The addresses of the doors that the program has added, in its order. Port 0 is replaced by the port that was chosen.
     pub addresses: Vec<SocketAddr>,
     connections: Vec<TaskTracker>,
 }
@@ -59,7 +59,7 @@ impl Doors {
 }
 
 impl OpenDoors {
-    /// Waits until the clients of doors that are stopping have their replies; not for long.
+    /// Waits, for a limited time, until the clients of doors that are stopping have their replies.
     pub async fn ended(&self) {
         join_all(self.connections.iter().map(server::ended)).await;
     }

@@ -49,12 +49,12 @@ impl Deref for Charged {
 }
 
 impl Guest {
-    /// Asks `question` on behalf of the peer, if the peer may read the graph or store. An incomplete answer counts as a failure
-    /// in metrics, under the door's name. Keep the reply until its bytes are sent, because dropping it ends the charge for its
-    /// memory.
+    /// Sends `question` to the backend on behalf of the peer, if the peer may read the graph or store. An incomplete answer
+    /// counts as a failure in metrics, under the door's name. Keep the reply until its bytes are sent, because dropping it
+    /// ends the charge for its memory.
     ///
     /// # Errors
-    /// `unauthenticated`, `permission_denied`; `overloaded` if there is no memory for the reply; those of the service.
+    /// `unauthenticated`, `permission_denied`; `overloaded` if there is no memory for the reply; errors of the backend.
     pub async fn call(&self, question: Question, options: QueryOptions) -> Result<Charged, QueryError> {
         if self.is_given_up() {
             return Err(given_up());
@@ -74,8 +74,8 @@ impl Guest {
     /// Gives the peer the identity of the subject that has this token.
     ///
     /// # Errors
-    /// `unauthenticated` if no subject has the token, `bad_request` if this process has no file of subjects and tokens. The
-    /// peer then keeps its identity.
+    /// `unauthenticated` if no subject has the token, `bad_request` if this process has no access file. The peer then keeps
+    /// its identity.
     pub fn authenticate(&mut self, token: &[u8]) -> Result<(), QueryError> {
         if self.is_given_up() {
             return Err(given_up());
@@ -87,12 +87,12 @@ impl Guest {
                 return Ok(());
             }
             Err(AuthError::NothingToProve) => {
-                (ErrorCode::BadRequest, "this process has no tokens", "ask without one")
+                (ErrorCode::BadRequest, "this process has no tokens", "send requests without one")
             }
             Err(AuthError::Wrong) => {
                 self.auth_failures.increment(1);
                 self.note_refusal();
-                (ErrorCode::Unauthenticated, "nobody has this token", "ask an administrator for one")
+                (ErrorCode::Unauthenticated, "no subject has this token", "ask an administrator for one")
             }
         };
         Err(QueryError::Remote { code, message: message.to_owned(), help: help.to_owned() })
@@ -176,7 +176,7 @@ impl Guest {
         json.map(|json| Some(json.into_bytes())).map_err(|fault| internal(fault.to_string()))
     }
 
-    /// Who the peer is, and what it may do.
+    /// The peer's identity and rights.
     pub fn visitor(&self) -> &Visitor {
         &self.visitor
     }
@@ -191,7 +191,7 @@ impl Guest {
         self.peer
     }
 
-    /// Cancelled when the connection is to end after the requests that are under way.
+    /// Cancelled when the connection must end after the requests that are under way.
     pub fn end(&self) -> &CancellationToken {
         &self.end
     }
@@ -202,7 +202,7 @@ fn given_up() -> QueryError {
     QueryError::Remote {
         code: ErrorCode::Unauthenticated,
         message: "too many requests before a token: closing the connection".to_owned(),
-        help: "show a token first".to_owned(),
+        help: "send a token first".to_owned(),
     }
 }
 

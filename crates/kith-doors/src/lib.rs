@@ -1,8 +1,9 @@
-//! The front doors of a serving process beside gRPC and frames (`docs/design/0017-doors.md`).
+//! The doors of a serving process: the protocols in which clients send requests, besides gRPC and frames
+//! (`docs/design/0017-doors.md`).
 //!
-//! A [`Door`] is a protocol: it turns bytes into requests and replies into bytes. A [`Backend`] answers the requests: a router,
-//! or a node for the partitions that it holds. [`spawn`] puts a door in front of a backend, and gives each connection a
-//! [`Guest`], through which the door asks.
+//! A [`Door`] is a protocol: it turns bytes into requests and replies into bytes. A [`Backend`] answers the requests: a
+//! router, or a node for the partitions that it holds. [`spawn`] puts a door in front of a backend, and gives each
+//! connection a [`Guest`], through which the door sends its requests.
 
 mod bounded;
 mod door;

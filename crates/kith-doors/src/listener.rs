@@ -1,4 +1,4 @@
-//! Putting a door in front of a backend: accepting, bounds, TLS, who the peer is, metrics.
+//! Serves a door on a port: accepts connections, applies limits, TLS and authentication, and counts metrics.
 
 use crate::{Backend, Door, Guest, Stream, Visitor, Words, bounded::Bounded, parting};
 use kith_net::server::{
@@ -103,7 +103,7 @@ impl Listener {
         Self { door, words, backend, gate, stop, connected: AtomicUsize::new(0), metrics }
     }
 
-    /// One more connection; `None` if there are too many.
+    /// Counts one more connection of the door. `None` if there are too many.
     pub fn enter(&self) -> Option<Visit<'_>> {
         let room = |connected| (connected < CONNECTIONS_MAX).then_some(connected + 1);
         self.connected.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).ok()?;
@@ -123,11 +123,11 @@ impl Listener {
         };
         place.speaks(self.words.protocol);
         if let Err(error) = self.begin(stream, peer, place).await {
-            tracing::debug!(%error, %peer, "a connection of {} ended", self.words.client);
+            tracing::debug!(%error, %peer, "the connection of {} ended", self.words.client);
         }
     }
 
-    /// Serves a connection: over TLS where there is a gate.
+    /// Serves a connection, over TLS if there is a gate.
     async fn begin(&self, stream: TcpStream, peer: SocketAddr, place: Arc<Connected>) -> io::Result<()> {
         listen::prepare(&stream)?;
         let Some(gate) = &self.gate else {
@@ -152,7 +152,7 @@ impl Listener {
         }
     }
 
-    /// Serves a connection that has begun.
+    /// Serves a connection whose handshake, if there is one, is complete.
     pub async fn serve(
         &self,
         mut stream: Stream,

@@ -18,7 +18,7 @@ const READ_BYTES: usize = 16 << 10;
 /// Sends `told`, which says why `stream` is not served, and closes the stream.
 ///
 /// # Errors
-/// The stream's.
+/// Errors of the stream; `TimedOut` if the peer does not read.
 pub(crate) async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, told: &[u8]) -> io::Result<()> {
     timeout(LINGER, stream.write_all(told)).await??;
     part(&mut stream, STRANGER_LINGER_BYTES).await
@@ -27,7 +27,7 @@ pub(crate) async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, tol
 /// Closes a stream whose peer may still send: reads and discards at most `left` bytes, for at most [`LINGER`].
 ///
 /// # Errors
-/// The stream's.
+/// Errors of the stream.
 pub(crate) async fn part<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut S,
     mut left: usize,

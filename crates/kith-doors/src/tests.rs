@@ -1,4 +1,5 @@
-//! What every door gets for nothing, with one that asks for the shape of each line.
+//! Tests of what the listener does for every door. The door of these tests answers each line with the key type of the store
+//! that the line names.
 
 use crate::{Backend, CONNECTIONS_MAX, Door, Guest, Stream, Visitor, Words, listener::Listener, spawn};
 use futures::{FutureExt, future, future::BoxFuture};
@@ -54,7 +55,7 @@ impl Door for Shapes {
     }
 }
 
-/// Every store has ids for keys; counts what it is asked through this door.
+/// A backend whose stores all have ids as keys. It counts its requests.
 #[derive(Default)]
 struct Ids(AtomicU64);
 
@@ -117,12 +118,12 @@ async fn a_stranger_is_refused_a_few_times_and_asks_nothing() {
     };
     let (served, told) = tokio::join!(listener.serve(Box::new(stream), peer_addr, known(), visitor), talk);
     served.expect("no failure");
-    // What the door had read when it was to end is refused without another look.
+    // The door had read these lines before the end of the stream. They are refused without checking the gate again.
     assert_eq!(told, "unauthenticated\n".repeat(100));
     assert_eq!(backend.0.load(Ordering::Relaxed), 0);
 }
 
-/// A listener for everybody; where.
+/// Opens a listener that authenticates nobody. Returns its address and its backend.
 async fn open(settings: ConnectionSettings, stop: &CancellationToken) -> (SocketAddr, Arc<Ids>) {
     let connections = Connections::new(settings).expect("files enough");
     let addr = SocketAddr::from(([127, 0, 0, 1], 0));

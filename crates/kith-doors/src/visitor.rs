@@ -23,7 +23,7 @@ pub struct Visitor {
 /// Why a token authenticates nobody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthError {
-    /// This process has no file of subjects and tokens to compare the token with.
+    /// This process has no access file, so there are no tokens to compare the token with.
     NothingToProve,
     /// No subject has the token, or its subject has another name.
     Wrong,
@@ -62,7 +62,7 @@ impl Visitor {
         self.check(&Need::Store(Right::Read, store.to_owned()))
     }
 
-    /// Their current name in the file of subjects; `None` without such a file, or if they are unknown.
+    /// Their current name in the access file; `None` without such a file, or if they are unknown.
     pub fn name(&self) -> Option<Arc<str>> {
         let gate = self.gate.as_ref()?;
         Some(gate.check(self.caller(), &Need::Known).ok().flatten()?.name)
@@ -92,7 +92,7 @@ impl Visitor {
         Ok(())
     }
 
-    /// Gives them back the identity that they have by the connection itself.
+    /// Gives them back the identity that the connection itself has.
     pub fn reset(&mut self) {
         self.shown = None;
     }

@@ -10,7 +10,7 @@ use std::{borrow::Cow, ops::Range, sync::Arc};
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     values: Arc<Values>,
-    /// Which of the values are this read's.
+    /// The range of this read's values.
     keys: Range<usize>,
 }
 

@@ -149,7 +149,7 @@ impl Client {
             line,
             " name={name} age={age} idle={idle} db=0{user} resp={protocol} lib-name={library} lib-ver={library_version}"
         );
-        rest.expect("a string takes all that is written");
+        rest.expect("writing to a string cannot fail");
         line
     }
 }

@@ -178,12 +178,12 @@ const WRITES: [&str; 70] = [
     "zrem",
 ];
 
-/// No command has a longer name.
+/// The longest name of a command; longer names are unknown.
 const NAME_BYTES_MAX: usize = 16;
 
 /// The index in [`ALL`] of the command with this name, in any case.
 pub(super) fn index_of(name: &[u8]) -> Option<usize> {
-    // Nearly all commands are one of these.
+    // Nearly all commands have one of these names.
     match name {
         b"GET" | b"get" => return Some(GET),
         b"MGET" | b"mget" => return Some(MULTI_GET),

@@ -32,15 +32,15 @@ const UNKNOWN_FOR_LONG: &str = "NOAUTH too many commands before AUTH: closing th
 const READ_BYTES: usize = 16 << 10;
 /// Empty buffers larger than this are freed.
 const KEPT_BYTES: usize = 1 << 20;
-/// A client that takes no byte of its replies for this long is disconnected, because its round is held in memory. Where memory is
-/// short, it is disconnected sooner, like every slow client.
+/// A client that takes no byte of its replies for this long is disconnected, because its round is held in memory. Where
+/// memory is short, it is disconnected sooner, like every slow client.
 const STALLED: Duration = Duration::from_secs(60);
 
-/// Speaks RESP with `visitor` on `stream` until the peer closes it or breaks the protocol, or until `stop` is cancelled; the round
-/// under way is answered first.
+/// Serves RESP to `visitor` on `stream` until the peer closes it or breaks the protocol, or until `stop` is cancelled; the
+/// round under way is answered first.
 ///
 /// # Errors
-/// The stream's.
+/// Errors of the stream; `TimedOut` if the client does not read its replies.
 pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     connected: Connected,
@@ -255,13 +255,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         part(&mut self.stream, most).await
     }
 
-    /// Closes the connection in order. TLS tells the peer so, but does not wait for long until the peer hears it.
+    /// Closes the connection in an orderly way. Over TLS it notifies the peer, for which it waits at most [`LINGER`].
     async fn close(mut self) -> io::Result<()> {
         timeout(LINGER, self.stream.shutdown()).await.unwrap_or(Ok(()))
     }
 
-    /// Makes room for a read. A command that is long already gets more, so that it is not read in thousands of pieces. Returns `false` if
-    /// there is no memory for it.
+    /// Makes room for a read. A command that is already long gets more room, so that it is not read in thousands of pieces.
+    /// Returns `false` if there is no memory for it.
     #[must_use]
     fn make_room(&mut self) -> bool {
         if self.inbox.is_empty() {

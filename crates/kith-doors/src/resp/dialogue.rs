@@ -1,4 +1,4 @@
-//! What commands mean, and what a connection remembers from one command to the next.
+//! Interprets commands, and keeps the state of a connection from one command to the next.
 
 use super::{
     answer::refusal,
@@ -115,7 +115,7 @@ impl Dialogue {
         Ok(Flow::Next)
     }
 
-    /// Has the keys of a command read.
+    /// Adds the keys of a command to the round.
     fn read(
         &self,
         verb: Verb,
@@ -206,8 +206,8 @@ fn select(database: &[u8], round: &mut Round) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Whether this is the beginning of an HTTP request, as a web page can make a browser send it. Like Redis, the server closes the
-/// connection without an answer that the page could read.
+/// Whether this is the beginning of an HTTP request, as a web page can make a browser send it. Like Redis, the server
+/// closes the connection without an answer that the page could read.
 fn is_http(name: &[u8]) -> bool {
     matches!(name.to_ascii_lowercase().as_slice(), b"post" | b"host:")
 }

@@ -34,7 +34,7 @@ pub(super) struct Ask {
 }
 
 impl Together {
-    /// The first read.
+    /// Begins with the first read.
     pub fn of(keys: BatchKeys, value: ValueType, answer: Sender) -> Self {
         let ask = Ask { from: 0, count: keys.len(), answer };
         Self { keys, value, asks: vec![ask] }
@@ -43,7 +43,8 @@ impl Together {
     /// Adds a read.
     ///
     /// # Errors
-    /// The read is given back if there are too many keys, or if its keys are of another type: the store was dropped and created again.
+    /// The read is given back if there are too many keys, or if its keys are of another type: the store was dropped and
+    /// created again.
     pub fn add(&mut self, keys: BatchKeys, answer: Sender) -> Result<(), (BatchKeys, Sender)> {
         let (from, count) = (self.keys.len(), keys.len());
         if KEYS_OF_ALL_MAX < from + count {

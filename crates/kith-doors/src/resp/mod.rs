@@ -25,7 +25,7 @@ use endpoint::Endpoint;
 use futures::{FutureExt, future::BoxFuture};
 use std::{io, net::SocketAddr, sync::Arc};
 
-/// What Redis clients are told when they are turned away.
+/// The names of this door, and its replies to clients that are refused.
 const WORDS: Words = Words {
     name: "resp",
     protocol: "redis",
@@ -34,7 +34,8 @@ const WORDS: Words = Words {
     tls_required: b"-ERR tls_required: this port takes TLS only (redis-cli --tls --cacert FILE; redis-py ssl=True, ssl_ca_certs=FILE)\r\n",
 };
 
-/// The door for Redis clients at `addr`. It asks `backend` itself, because it reads the keys of several connections together.
+/// The door for Redis clients at `addr`. It sends reads to `backend` itself, because it reads the keys of several
+/// connections together.
 pub fn door(backend: Arc<dyn Backend>, addr: SocketAddr) -> Arc<dyn Door> {
     Arc::new(Resp(Endpoint::new(backend, addr)))
 }

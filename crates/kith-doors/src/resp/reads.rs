@@ -27,7 +27,7 @@ pub(super) struct Reads {
 }
 
 impl Reads {
-    /// No read is waiting.
+    /// Returns a queue in which no read waits.
     pub fn new(backend: Arc<dyn Backend>) -> Self {
         let is_gathering = backend.fans_out();
         Self { backend, is_gathering, waiting: Mutex::default(), schemas: Mutex::default() }
@@ -42,7 +42,7 @@ impl Reads {
         self.join(group).await.map_err(lost)?
     }
 
-    /// Has keys read together with those of other connections.
+    /// Adds keys to the read that is being gathered for their store.
     fn join(self: &Arc<Self>, group: Group) -> oneshot::Receiver<Result<Answer, QueryError>> {
         let Group { store, keys, value } = group;
         let (answer, answered) = oneshot::channel();
@@ -64,7 +64,7 @@ impl Reads {
         answered
     }
 
-    /// Lets every task run that is ready, because it may have reads too, and then sends what was gathered.
+    /// Lets every ready task run first, because it may add reads, and then sends the gathered read.
     async fn next_turn(self: Arc<Self>, store: String) {
         tokio::task::yield_now().await;
         let together = self.waiting.lock().remove(&store);

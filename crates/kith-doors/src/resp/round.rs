@@ -9,8 +9,8 @@ use kith_api::QueryError;
 use kith_wire::resp::{Command, Replies, Version};
 use std::ops::Range;
 
-/// The most keys of one round, unless a single command has more. So many keys outweigh the cost of a fan-out, and their values fit
-/// into one answer (64 MiB) even if they are long.
+/// The most keys of one round, unless a single command has more. This many keys outweigh the cost of a fan-out, and their
+/// values fit into one answer (64 MiB) even if they are long.
 const KEYS_MAX: usize = 512;
 /// The most bytes of the commands of one round, unless a single command is longer; and of the replies that need no read.
 const BYTES_MAX: usize = 1 << 20;
@@ -204,7 +204,8 @@ impl Round {
         0..self.slots.len()
     }
 
-    /// Encodes as many replies as are sent together, and says whether those were the last. `answers` has one answer for each group.
+    /// Encodes as many replies as are sent together, and says whether those were the last. `answers` has one answer for
+    /// each group.
     pub fn encode(&mut self, answers: &[Result<Answer, QueryError>], out: &mut Replies) -> bool {
         let (entry, mut written) = self.next;
         for (index, entry) in self.entries.iter().enumerate().skip(entry) {

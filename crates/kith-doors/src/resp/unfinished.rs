@@ -18,7 +18,7 @@ pub(super) struct Unfinished {
 }
 
 impl Unfinished {
-    /// Nothing has been read.
+    /// Returns the state of a connection of which nothing has been read.
     pub fn new(place: &Connected) -> Self {
         let (watch, every) = place.watch();
         let mut look = tokio::time::interval_at(Instant::now() + every, every);

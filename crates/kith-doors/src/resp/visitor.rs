@@ -1,4 +1,4 @@
-//! Who a Redis client is and what it may do, with refusals in the words of Redis.
+//! The identity and rights of a Redis client. Refusals use the wording of Redis.
 
 use crate::{self as doors, AuthError};
 use kith_net::server::security::Need;
@@ -72,7 +72,7 @@ pub(super) fn auth_reply(error: AuthError) -> String {
     .to_owned()
 }
 
-/// A refusal of the gate as an error reply. Clients tell from its first word what to do.
+/// A refusal of the gate as an error reply. Clients decide by its first word what to do.
 fn reply(status: &Status) -> String {
     let help = kith_wire::detail_of(status).help;
     let code = kith_wire::code_of(status);
@@ -127,7 +127,7 @@ mod tests {
             visitor.check(&read("pages-2")).unwrap();
             let told = visitor.check(&read("secrets")).unwrap_err();
             assert!(told.starts_with("NOPERM ads may not read store \"secrets\" (ask "), "{told}");
-            // One who is known stays so when they show what nobody knows.
+            // An authenticated client keeps its identity when it presents an unknown token.
             assert_eq!(visitor.authenticate(b"default", b"guess"), Err(AuthError::Wrong));
             assert!(visitor.is_known());
             visitor.reset();
@@ -143,7 +143,7 @@ mod tests {
         let mut ops = let_in(Arc::clone(&gate), certificate("CN=ops"));
         ops.check(&read("secrets")).unwrap();
         assert_eq!(ops.name().as_deref(), Some("ops"));
-        // A token says who they are from then on, certificate or not.
+        // From then on the token determines the identity, whether or not there is a certificate.
         ops.authenticate(b"ads", b"ads-token").unwrap();
         assert!(ops.check(&read("secrets")).is_err());
         ops.reset();

@@ -1,4 +1,4 @@
-//! Clients that nobody knows, tokens and rights.
+//! Tests of unauthenticated clients, tokens and rights.
 
 use super::*;
 
@@ -7,13 +7,13 @@ fn access() -> String {
     format!("[[subject]]\nname = \"ads\"\ntoken-sha256 = [\"{hash}\"]\nread = [\"ids\"]\n")
 }
 
-/// One who came in by a gate with that file, and showed no certificate.
+/// A client of a gate with this access file that has sent no certificate.
 fn nobody(folder: &Path) -> Visitor {
     let own = Caller::new(Identity::Nobody);
     crate::Visitor::new(gate(folder, Some(&access())), own, "resp").into()
 }
 
-/// What one is answered who came in by a gate with that file, and showed no certificate.
+/// The replies to a client of a gate with this access file that has sent no certificate.
 async fn said_to_nobody(bytes: &[u8]) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let visitor = nobody(folder.path());
@@ -43,7 +43,7 @@ async fn who_is_known_to_nobody_is_hung_up_on_after_a_few_commands() {
     let lines: Vec<&str> = told.lines().collect();
     assert_eq!(lines[..16], ["-NOAUTH Authentication required."; 16]);
     assert_eq!(lines[16..], ["-NOAUTH too many commands before AUTH: closing the connection"]);
-    // Who is known once more begins anew.
+    // The count starts again after each authentication.
     let told = said_to_nobody(&b"AUTH ads-token\r\nRESET\r\nPING\r\n".repeat(40)).await;
     assert_eq!(told, "+OK\r\n+RESET\r\n-NOAUTH Authentication required.\r\n".repeat(40));
 }
@@ -61,7 +61,7 @@ async fn a_token_opens_what_its_subject_may_read_until_it_is_put_away() {
     let hello = hello.await;
     assert!(hello.starts_with("%7\r\n") && hello.ends_with("$5\r\nfeeds\r\n_\r\n"), "{hello}");
 
-    // One store that may not be read, whether it is there or not: the whole command, and no other.
+    // A store that the client may not read, whether it exists or not, fails the whole command and no other one.
     let told = said_to_nobody(
         b"AUTH ads-token\r\nMGET ids:1 texts:a ids:2\r\nEXISTS nowhere:1\r\nSTRLEN texts:a\r\nMGET ids:1\r\nGET texts:a\r\n",
     );

@@ -1,4 +1,4 @@
-//! Whole connections over a pair of streams in memory, with stores that need no cluster.
+//! Tests of whole connections over a pair of streams in memory, with stores that need no cluster.
 
 mod identity;
 mod properties;
@@ -35,14 +35,14 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Damaged, and held by nobody.
+/// The key of a damaged value, and the key of a value that no replica answers for.
 const DAMAGED: u64 = 13;
 const UNANSWERED: u64 = 14;
 const UNANSWERED_REPLY: &str = "-ERR partitions_unavailable: no replica of partition 5 answered in time (look at `kith cluster status`)\r\n";
 const SCHEMA: &str = r#"{"fields":[{"name":"n","type":"u64"}]}"#;
 
-/// `ids` and `texts` have a value for every key that is no multiple of ten; `people` have records; `large` has long values; of `huge` there is room
-/// for two in an answer.
+/// A backend with test stores. `ids` and `texts` have a value for every key that is not a multiple of ten; `people` has
+/// records; `large` has long values; an answer has room for two values of `huge`.
 struct Stores {
     reads: AtomicU64,
     /// One permit is needed for each read.
@@ -153,7 +153,7 @@ fn value(store: &str, key: u64, schema: Option<&Schema>) -> Vec<u8> {
     }
 }
 
-/// A connection, and its end.
+/// A connection: the peer's end of it, and the task that serves it.
 struct Conversation {
     peer: DuplexStream,
     stop: CancellationToken,
@@ -181,12 +181,12 @@ impl Conversation {
         Self::with(&Stores::open(), 1 << 20)
     }
 
-    /// Sends bytes in these pieces, and no more after them: all that comes back.
+    /// Sends these pieces, then closes the sending side. Returns all replies.
     async fn exchange(self, pieces: &[&[u8]]) -> Vec<u8> {
         let (mut reader, mut writer) = tokio::io::split(self.peer);
         let write = async {
             for piece in pieces {
-                // It may have hung up.
+                // The server may have closed the connection.
                 if writer.write_all(piece).await.is_err() {
                     break;
                 }
@@ -201,7 +201,7 @@ impl Conversation {
         replies
     }
 
-    /// Sends lines, as inline commands: the replies as text.
+    /// Sends lines as inline commands. Returns the replies as text.
     async fn say(self, lines: &str) -> String {
         String::from_utf8(self.exchange(&[lines.as_bytes()]).await).expect("text")
     }

@@ -1,8 +1,8 @@
-//! Whatever comes in whatever pieces is answered alike, and never with what is no reply.
+//! Tests that commands get the same replies in whatever pieces their bytes arrive, and that only whole replies are sent.
 
 use super::*;
 
-/// Commands of every kind, and keys that are there, absent, failing and none.
+/// Commands of every kind, with keys that exist, are absent, fail or are not valid.
 fn commands() -> impl Strategy<Value = Vec<Vec<String>>> {
     let key = prop_oneof![
         (0u64..30).prop_map(|key| format!("ids:{key}")),
@@ -49,7 +49,7 @@ fn exchanged(bytes: &[u8], piece_bytes: usize) -> Vec<u8> {
     runtime.block_on(async { Conversation::start().exchange(&pieces).await })
 }
 
-/// Whether the bytes are whole replies, one behind the other.
+/// Whether the bytes are a sequence of whole replies.
 fn are_replies(mut bytes: &[u8]) -> bool {
     let mut left = 0u64;
     while left != 0 || !bytes.is_empty() {

@@ -1,4 +1,4 @@
-//! Reads of keys: values, absence, failures, and how much is answered together.
+//! Tests of reads: values, absent keys, failures, and how much is read together.
 
 use super::*;
 
@@ -38,7 +38,7 @@ async fn commands_that_are_too_large_together_are_answered_one_by_one() {
     assert!(told[11].starts_with("-ERR too_large: "), "{}", told[11]);
     assert!(told[12].starts_with("-ERR unknown command 'FOO'"), "{}", told[12]);
     assert_eq!(told[13..], [":3", ":2", "$2", "v7", ""]);
-    // Together three groups, then each command alone.
+    // First three groups together, then each command alone.
     assert_eq!(stores.reads.load(Ordering::Relaxed), 3 + 1 + 3 + 1 + 1 + 1 + 1);
 }
 

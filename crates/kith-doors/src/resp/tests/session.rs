@@ -1,4 +1,4 @@
-//! A connection from its beginning to its end, and what the server says about itself.
+//! Tests of a connection from its beginning to its end, and of what the server says about itself.
 
 use super::*;
 
@@ -31,7 +31,7 @@ async fn a_conversation_begins_as_clients_begin_it() {
     assert!(client.ends_with("-ERR unknown subcommand 'KILL'.\r\n"), "{client}");
 }
 
-/// A file of rights: `ads`, whose token is "ads-token", may read the store `ids`.
+/// An access file with the subject `ads`, whose token is "ads-token" and who may read the store `ids`.
 #[tokio::test]
 async fn what_is_not_there_is_refused_in_the_words_of_redis() {
     let told = said("FOO a b\r\nGET\r\nGET a:1 b:2\r\nPING a b\r\nSELECT 0\r\nSELECT 1\r\nSELECT x\r\nCLUSTER INFO\r\nSET ids:1 x\r\n").await;
@@ -109,7 +109,7 @@ async fn a_thousand_commands_in_a_row_are_one_read() {
         })
         .collect();
     assert_eq!(String::from_utf8(replies).unwrap(), expected);
-    // What one read of the socket brings: at least 16 KiB.
+    // One read of the socket takes at least 16 KiB.
     let reads = stores.reads.load(Ordering::Relaxed);
     assert!(reads <= 4, "{reads} reads");
 }
@@ -120,7 +120,7 @@ async fn one_who_does_not_read_is_not_worked_for() {
     let mut slow = Conversation::with(&stores, 8 << 10);
     let command = get("large:1");
     let mut sent = 0;
-    // Each reply is longer than what the stream holds: it stops taking commands.
+    // Each reply is longer than the stream's buffer, so the server stops taking commands.
     while let Ok(written) = tokio::time::timeout(Duration::from_millis(200), slow.peer.write(&command)).await
     {
         sent += written.expect("it is there");
