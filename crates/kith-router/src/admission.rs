@@ -1,5 +1,5 @@
-//! What a router lets in: so many queries at a time, and of each store so many keys and bytes a second. Whoever is not let in is told
-//! at once, and counted by store and reason (docs/design/0012-protection.md).
+//! The admission of reads to a router: a limit on queries in flight, and each store's quota of keys and bytes per second. A
+//! refused query gets its error at once, and is counted by store and reason (docs/design/0012-protection.md).
 
 use kith_api::QueryError;
 use kith_client::topology::Topology;
@@ -8,33 +8,33 @@ use kith_routing::AdmittedBy;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Lets queries in. Cheap to clone; clones share what is counted.
+/// Admits queries. Cheap to clone; clones share their counts.
 #[derive(Clone)]
 pub(crate) struct Admission {
     slots: Arc<Semaphore>,
     quotas: Arc<Quotas>,
 }
 
-/// A query that was let in; it holds its place until dropped.
+/// An admitted query. It counts as in flight until it is dropped.
 pub(crate) struct Admitted {
     _slot: OwnedSemaphorePermit,
-    /// The store whose quota pays for it, if it has one.
+    /// The store whose quota is charged, if it has one.
     store: Option<String>,
     quotas: Arc<Quotas>,
 }
 
 impl Admission {
-    /// Lets in `queries_max` at a time.
+    /// Returns an admission for at most `queries_max` queries in flight.
     pub fn new(queries_max: usize) -> Self {
         let quotas = Quotas::new("this router".to_owned());
         let slots = Semaphore::new(queries_max.min(Semaphore::MAX_PERMITS));
         Self { slots: Arc::new(slots), quotas: Arc::new(quotas) }
     }
 
-    /// Lets a query of a store or graph in, or turns it away at once. What it reads is not looked at yet.
+    /// Admits a query of a store or graph, or refuses it at once. The quota is not checked yet.
     ///
     /// # Errors
-    /// [`QueryError::Overloaded`].
+    /// [`QueryError::Overloaded`] if too many queries are in flight.
     pub fn enter(&self, topology: &Topology, store: &str) -> Result<Admitted, QueryError> {
         match Arc::clone(&self.slots).try_acquire_owned() {
             Ok(slot) => Ok(Admitted { _slot: slot, store: None, quotas: Arc::clone(&self.quotas) }),
@@ -47,12 +47,12 @@ impl Admission {
 }
 
 impl Admitted {
-    /// Takes the keys of a read from the store's quota, as far as this router has a share in it.
+    /// Charges the keys of a read to this router's share of the store's quota.
     ///
     /// # Errors
-    /// [`QueryError::QuotaExceeded`]; nothing is taken then.
+    /// [`QueryError::QuotaExceeded`]; nothing is charged then.
     pub fn read(&mut self, topology: &Topology, store: &str, keys: usize) -> Result<(), QueryError> {
-        // Whoever asks for a store that is not there is told so where it is looked up.
+        // A store that does not exist is reported where it is looked up.
         let Some(known) = topology.stores.get(store) else { return Ok(()) };
         if !known.read_quota.is_none() {
             let rates = known.read_quota.share(topology.routers.len());
@@ -64,7 +64,7 @@ impl Admitted {
         Ok(())
     }
 
-    /// Takes the bytes of the answer, once they are known.
+    /// Charges the bytes of the answer, once they are known.
     pub fn answered(&self, store: &str, bytes: u64) {
         metrics::counter!("kith_router_read_bytes_total", "store" => store.to_owned()).increment(bytes);
         if let Some(store) = &self.store {
@@ -73,8 +73,8 @@ impl Admitted {
     }
 }
 
-/// Counts what is refused, if it is: by store and reason. A name that is no store's has no label of its own: anybody can make up
-/// names.
+/// Counts the error by store and reason if it is a refusal, and returns it. Names that are no stores share one label,
+/// because anybody can make up names.
 pub(crate) fn refused(topology: &Topology, store: &str, error: QueryError) -> QueryError {
     let reason = match &error {
         QueryError::Overloaded { .. } => "overloaded",
@@ -97,7 +97,7 @@ mod tests {
     use kith_wire::documents::TopologyDocument;
     use serde_json::json;
 
-    /// A cluster with so many routers, and a store of which 10 keys may be read a second.
+    /// A cluster with this many routers, and a store with a quota of 10 keys per second.
     fn topology(routers: u32) -> Topology {
         let routers: Vec<_> = (0..routers)
             .map(|router| json!({"format": 1, "router": router, "addr": format!("r:{router}"), "http": "", "pid": 1}))
@@ -115,14 +115,15 @@ mod tests {
         Topology::from_document(Arc::new(document)).expect("it makes sense")
     }
 
-    /// QU-1: the split follows the routers that are registered.
+    /// QU-1: quotas are split among the registered routers.
     #[test]
     fn qu_1_a_router_that_joins_halves_the_share_of_the_other_at_once() {
         let admission = Admission::new(8);
         let share = |routers: u32| {
             let topology = topology(routers);
             let mut admitted = admission.enter(&topology, "pages").unwrap();
-            // More than the bucket holds: it passes if nothing was read, and from then on all is refused.
+            // This is more than the bucket holds. It is admitted if nothing was read before; from then on everything is
+            // refused.
             let _ = admitted.read(&topology, "pages", 1_000);
             match admitted.read(&topology, "pages", 1) {
                 Err(QueryError::QuotaExceeded { per_second, at, .. }) => {

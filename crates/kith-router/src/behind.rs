@@ -1,5 +1,5 @@
-//! A router that has lost the metadata store says so: in its log, its metrics, its answers' profiles and, if another router
-//! knows better, in `/readyz`.
+//! Reports that a router has lost the metadata store: in its log, its metrics and the profiles of its answers, and in
+//! `/readyz` if another router has newer metadata.
 
 use super::counters::RouterCounters;
 use futures::future::join_all;
@@ -13,12 +13,12 @@ use kith_process::{
 use std::{sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
-/// How often it looks.
+/// How often the age of the metadata is checked.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// A router that does not answer within this time is not known to know better.
+/// How long another router may take to tell the age of its metadata. A router that does not answer is ignored.
 const ROUTER_PATIENCE: Duration = Duration::from_millis(500);
 
-/// Looks until `stop`.
+/// Checks the age of the metadata until `stop`.
 pub(crate) struct Watch {
     pub addr: String,
     pub freshness: Freshness,
@@ -50,9 +50,9 @@ impl Watch {
         match (was_stale, is_stale) {
             (false, true) => tracing::warn!(
                 age_s = age.as_secs(),
-                "the metadata store is out of reach: this router serves what it knows, swaps and rollbacks may pass it by"
+                "the metadata store cannot be reached: this router goes on answering, but may miss swaps and rollbacks"
             ),
-            (true, false) => tracing::info!("the metadata store is in reach again"),
+            (true, false) => tracing::info!("the metadata store can be reached again"),
             _ => {}
         }
         let others = if is_stale { self.others().await } else { Vec::new() };
@@ -60,7 +60,7 @@ impl Watch {
         is_stale
     }
 
-    /// How old the metadata of other routers is, of those that answer.
+    /// The ages of the metadata of the other routers that answer.
     async fn others(&self) -> Vec<Duration> {
         let routers = self.topology.borrow().routers.clone();
         let others = routers.iter().filter(|router| router.addr != self.addr);

@@ -1,4 +1,4 @@
-//! What a router did since it started, for those who look (`docs/design/0014-live-view.md`).
+//! What a router has done since it started, for `kith top` and other observers (`docs/design/0014-live-view.md`).
 
 use kith_client::Executor;
 use kith_process::micros_since_1970;
@@ -11,21 +11,21 @@ use std::{
     time::Duration,
 };
 
-/// Counts queries. Numbers only grow.
+/// Counts queries. The numbers only grow.
 #[derive(Debug)]
 pub(crate) struct RouterCounters {
     started_us: u64,
     queries: AtomicU64,
     failed: AtomicU64,
     partial: AtomicU64,
-    /// Written once a query.
+    /// The durations of all queries. Written once per query.
     latencies: Mutex<ReportedLatencies>,
-    /// Of what was answered, by store. Only stores that there are get here.
+    /// The durations of answered queries by store. Only existing stores have an entry.
     stores: Mutex<BTreeMap<String, ReportedLatencies>>,
 }
 
 impl RouterCounters {
-    /// Of a router that starts now.
+    /// Returns the counters of a router that starts now.
     pub fn new() -> Self {
         Self {
             started_us: micros_since_1970(),
@@ -37,20 +37,20 @@ impl RouterCounters {
         }
     }
 
-    /// A query is over.
+    /// Counts a query that has ended.
     pub fn query(&self, took: Duration, failed: bool) {
         self.queries.fetch_add(1, Ordering::Relaxed);
         self.failed.fetch_add(failed.into(), Ordering::Relaxed);
         self.latencies.lock().record(took);
     }
 
-    /// A query that was answered in part could not be made use of.
+    /// Counts a query as failed whose incomplete answer its door cannot use.
     pub fn failed_after_all(&self, op: &'static str) {
         self.failed.fetch_add(1, Ordering::Relaxed);
         query_failed(op);
     }
 
-    /// A query of a store was answered.
+    /// Counts an answered query of a store.
     pub fn store(&self, store: &str, took: Duration) {
         let mut stores = self.stores.lock();
         match stores.get_mut(store) {
@@ -59,7 +59,7 @@ impl RouterCounters {
         }
     }
 
-    /// How long answers of a store took since this router started: the p50, the p99 and how many.
+    /// The number of answers of a store since this router started, and the p50 and p99 of their durations.
     pub fn latencies_of(&self, store: &str) -> (u64, Duration, Duration) {
         let stores = self.stores.lock();
         let Some(latencies) = stores.get(store) else { return Default::default() };
@@ -67,7 +67,7 @@ impl RouterCounters {
         (latencies.count(), share(500), share(990))
     }
 
-    /// Shows how long answers of each store took.
+    /// Publishes the numbers and durations of answers by store as metrics.
     pub fn show(&self) {
         let names: Vec<String> = self.stores.lock().keys().cloned().collect();
         for store in names {
@@ -80,7 +80,7 @@ impl RouterCounters {
         }
     }
 
-    /// What is sent in answer to an `op` lacks something, unless it is `complete`.
+    /// Counts an answer to an `op` as partial, unless it is `complete`.
     pub fn answer(&self, op: &'static str, complete: bool) {
         if !complete {
             self.partial.fetch_add(1, Ordering::Relaxed);
@@ -88,7 +88,7 @@ impl RouterCounters {
         }
     }
 
-    /// All of it, with what the router asked of each node.
+    /// All counters, with the requests that the router has sent to each node.
     pub fn told(&self, executor: &Executor) -> v1::RouterCounters {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         v1::RouterCounters {

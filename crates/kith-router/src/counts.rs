@@ -1,4 +1,4 @@
-//! The counters of a router, which stand at 0 before there is anything to count.
+//! The counters of a router, which start at 0 before there is anything to count.
 
 use kith_process::{
     counts::{self, Labelled, zero},
@@ -8,7 +8,7 @@ use kith_routing::execution::HedgeAbort;
 use metrics::{counter, gauge};
 use tokio_util::sync::CancellationToken;
 
-/// What queries are called in metrics.
+/// The names of queries in metrics.
 const QUERIES: [&str; 15] = [
     "connections",
     "entities",
@@ -58,13 +58,14 @@ const LABELLED_OF_ROUTERS: [Labelled; 6] = [
     },
 ];
 
-/// Why a router refuses queries.
+/// The reasons for which a router refuses queries.
 const REFUSALS: [&str; 5] =
     ["quota_keys", "quota_bytes", "overloaded", "batch_too_large", "answer_too_large"];
-/// How a push ends.
+/// The outcomes of a push.
 const OUTCOMES: [&str; 4] = ["done", "failed", "refused", "cancelled"];
 
-/// Counts for a router from zero: now what every router counts, and from when it is known what is counted for a store.
+/// Registers the counters of a router, which then start at 0. The counters of a store are registered as soon as the store
+/// is known.
 pub(crate) fn of_router(topology: &TopologyReceiver, stop: &CancellationToken) {
     counts::of_process();
     zero(&OF_ROUTERS, &LABELLED_OF_ROUTERS);
@@ -75,7 +76,7 @@ pub(crate) fn of_router(topology: &TopologyReceiver, stop: &CancellationToken) {
     counts::follow(topology.clone(), stop.clone(), store_of_router);
 }
 
-/// Counts queries through a door that a program brings from zero.
+/// Registers the counters of queries through a door that a program adds.
 pub(crate) fn of_door(door: &'static str) {
     for name in
         ["kith_router_query_errors_total", "kith_router_partial_answers_total", "kith_router_requests_total"]

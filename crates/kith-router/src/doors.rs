@@ -1,4 +1,4 @@
-//! The router behind its doors.
+//! The router as the backend of its doors.
 
 use super::service::GraphServer;
 use kith_api::{QueryError, StoreShape};

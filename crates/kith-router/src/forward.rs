@@ -1,5 +1,5 @@
-//! Members are owned by routers (rendezvous hashing): several routers hold one network
-//! cache, not copies. A query that needs a member's network goes to its owner, once.
+//! Forwards queries to the routers that own their members (rendezvous hashing), so that the routers together keep one
+//! network cache and not copies of it. A query that needs a member's network is forwarded to its owner, at most once.
 
 use futures::future::join_all;
 use kith_api::{CacheMode, QueryError, QueryOptions, Question, Reply, Request, Service};
@@ -19,22 +19,23 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
-/// How often it is looked whether the connections to the other routers are open: as often as clients probe nodes that are down.
+/// How often the connections to the other routers are checked: as often as clients probe nodes that are down.
 const WARM_INTERVAL: Duration = Duration::from_millis(200);
-/// How long a router that starts waits for them: those that are frozen are not waited for any longer than nodes are.
+/// How long a starting router waits for these connections. A frozen router delays the start no longer than a frozen node
+/// does.
 const WARM_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Passes queries on to the routers that own their members.
+/// Forwards queries to the routers that own their members.
 #[derive(Debug)]
 pub(crate) struct Forwarder {
     topology: TopologyReceiver,
     own: u32,
     dialer: Dialer,
-    /// By address: all routers but this one.
+    /// The clients of the other routers, by address.
     clients: Mutex<HashMap<String, RouterClient>>,
-    /// Which owners are worth asking; written by every forwarded query.
+    /// Which owners are worth asking. Every forwarded query writes it.
     owners: Mutex<Owners>,
-    /// What `owners` counts its time from.
+    /// The start of the time that `owners` uses.
     started: Instant,
 }
 
@@ -44,7 +45,8 @@ impl Forwarder {
         Self { topology, own, dialer, clients, owners, started: Instant::now() }
     }
 
-    /// Opens the connections to the other routers, not for long, and keeps them open until `stop`: no query shall be the one to connect.
+    /// Opens the connections to the other routers, for which it waits a limited time, and keeps them open until `stop`. So
+    /// no query has to wait for a connection.
     pub async fn warm(self: &Arc<Self>, stop: CancellationToken) {
         let _ = tokio::time::timeout(WARM_PATIENCE, self.open_all()).await;
         let forwarder = Arc::clone(self);
@@ -57,7 +59,7 @@ impl Forwarder {
         tokio::spawn(async move { stop.run_until_cancelled(kept).await });
     }
 
-    /// One look at all of them. Those that are gone are let go of.
+    /// Opens missing connections, and drops the clients of routers that are gone.
     async fn open_all(&self) {
         let topology = Arc::clone(&self.topology.borrow());
         let others = || topology.routers.iter().filter(|router| router.router != self.own);
@@ -66,11 +68,12 @@ impl Forwarder {
         join_all(clients.map(async |client| client.warm().await)).await;
     }
 
-    /// The owner's reply, if another router owns the member and can be reached.
+    /// Forwards a request to the owner of its member. Returns `None` if this router must answer it: because it is the owner
+    /// itself, the request is not to be forwarded, or the owner does not answer.
     pub async fn forward(&self, request: &Request) -> Option<Result<Reply, QueryError>> {
         let Request { question: Question::Graph { graph, query }, options } = request else { return None };
         let member = cached_member(&query.operand)?;
-        // Nobody keeps the networks of live graphs.
+        // Networks of live graphs are not cached.
         let is_live = || self.topology.borrow().live.iter().any(|live| live.name == *graph);
         if options.forwarded || options.cache_mode() == CacheMode::Bypass || is_live() {
             return None;
@@ -87,7 +90,11 @@ impl Forwarder {
             (OwnerVerdict::PassOn, Ok(reply)) => Some(reply.map(|reply| told_who(reply, client.addr()))),
             (OwnerVerdict::GoAround, _) | (_, Err(_)) => {
                 let addr = client.addr();
-                tracing::warn!(addr, ?outcome, "a router that owns members is away: serving them here");
+                tracing::warn!(
+                    addr,
+                    ?outcome,
+                    "the owner of a member did not answer: answering the query here"
+                );
                 None
             }
         }
@@ -101,7 +108,7 @@ impl Forwarder {
         Timestamp(self.started.elapsed())
     }
 
-    /// A client of the router that owns `member`; `None` if it is this one.
+    /// A client of the router that owns `member`; `None` if that is this router.
     fn owner(&self, member: u64) -> Option<RouterClient> {
         let topology = self.topology.borrow();
         let ids: Vec<u64> = topology.routers.iter().map(|router| u64::from(router.router)).collect();
@@ -112,7 +119,7 @@ impl Forwarder {
         self.client(&owner.addr)
     }
 
-    /// A client of the router at `addr`; `None` if that is no address.
+    /// A client of the router at `addr`; `None` if `addr` is not an address.
     fn client(&self, addr: &str) -> Option<RouterClient> {
         let mut clients = self.clients();
         if let Some(client) = clients.get(addr) {
@@ -138,7 +145,7 @@ fn outcome_of(reply: &Result<Reply, QueryError>) -> OwnerOutcome {
     }
 }
 
-/// The owner's reply, which says in its profile whose it is.
+/// Adds the address of the owner to the profile of its reply.
 fn told_who(mut reply: Reply, addr: &str) -> Reply {
     if let Some(Some(profile)) = reply.profile_mut() {
         profile.cache = format!("{} (forwarded to {addr})", profile.cache);
@@ -147,7 +154,7 @@ fn told_who(mut reply: Reply, addr: &str) -> Reply {
     reply
 }
 
-/// The member whose network the query reads through the cache.
+/// The member whose network the query reads through the cache, if it reads one.
 fn cached_member(operand: &Operand) -> Option<u64> {
     match operand {
         Operand::Network { id, .. } => Some(*id),

@@ -110,9 +110,9 @@ fn odd(reply: &Reply) -> Status {
     QueryError::Internal { detail: format!("a request got a reply of kind {kind:?}") }.to_status()
 }
 
-/// The error for a request for a stream without the flag that says that its reader gives credit.
+/// The error for a streaming request without the flag that says that its reader grants credit.
 fn uncredited() -> Status {
-    let message = "a stream is sent as its reader gives credit: the request must be flagged so";
+    let message = "a stream is sent as its reader grants credit: the request lacks the flag for it";
     let help = "use a client of this release";
     kith_wire::status(ErrorCode::BadRequest, message, help)
 }

@@ -1,5 +1,5 @@
-//! A router: answers queries for any client, with a network cache in front of the
-//! nodes (Moolle's NCS), and does the cluster's administration.
+//! A router: answers queries for any client, with a network cache in front of the nodes (Moolle's NCS), and runs the
+//! administration of the cluster.
 
 mod admission;
 mod behind;
@@ -57,9 +57,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 /// A running router.
 #[derive(Debug)]
 pub struct Router {
-    /// Where it listens for gRPC and frames.
+    /// The address on which it listens for gRPC and frames.
     pub addr: SocketAddr,
-    /// Where it has its doors.
+    /// Its doors, with their addresses.
     pub doors: OpenDoors,
     readiness: Readiness,
     serving: TaskTracker,
@@ -67,10 +67,10 @@ pub struct Router {
 }
 
 impl Router {
-    /// Starts a router; returns once it answers. Runs until `stop`.
+    /// Starts a router, which runs until `stop`. Returns once it answers queries.
     ///
     /// # Errors
-    /// [`StartError`]: the addresses, the topology or the settings.
+    /// [`StartError`] if the addresses, the topology or the settings cannot be used.
     pub async fn start(
         options: RouterOptions,
         metadata: Arc<dyn MetadataStore>,
@@ -126,7 +126,7 @@ impl Router {
         let document = options.document(&at);
         let readiness = Readiness::default();
         http::serve(ports.http, options.front_page(at), readiness.clone(), stop.clone());
-        // The first queries shall not be the ones to connect.
+        // The first queries should not have to wait for connections.
         tokio::join!(graph.session.warm(), graph.forwarder.warm(stop.clone()));
         let backend = Arc::clone(&graph) as Arc<dyn Backend>;
         let doors = doors.open(&backend, &options.security, &stop);
@@ -155,7 +155,8 @@ impl Router {
         Ok(Self { addr: at.grpc, doors, readiness, serving, stop })
     }
 
-    /// Takes no more queries and ends those under way. Cancels the `stop` that it was started with.
+    /// Stops accepting queries, and waits for a limited time until those under way have ended. Cancels the `stop` that the
+    /// router was started with.
     pub async fn leave(&self) {
         tracing::info!(addr = %self.addr, "router leaves");
         self.readiness.set(false);
@@ -164,7 +165,7 @@ impl Router {
         self.ended().await;
     }
 
-    /// Waits, once it is to stop, until the clients of its doors have their replies; not for long.
+    /// Waits, for a limited time, until the clients of its doors have their replies. Call it once the router is stopping.
     pub async fn ended(&self) {
         self.doors.ended().await;
     }

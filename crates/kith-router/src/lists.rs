@@ -1,4 +1,4 @@
-//! Neighbour lists that the router keeps: the shell of `kith_cache::ListCache`.
+//! The router's cache of neighbour lists. It carries out what `kith_cache::ListCache` decides.
 
 use super::{origin, settings::CacheSettings};
 use kith_api::QueryError;
@@ -18,19 +18,19 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How often the cache's counters become metrics.
+/// How often the cache's counters are published as metrics.
 const METRICS_INTERVAL: Duration = Duration::from_secs(1);
-/// When filling is tried again that a node's absence or a new version stopped.
+/// The pause before filling is tried again after an absent node or a new version stopped it.
 const FILL_AGAIN: Duration = Duration::from_secs(1);
 
-/// Whole neighbour lists in front of the nodes.
+/// A cache of whole neighbour lists in front of the nodes.
 pub(crate) struct CachedLists {
     /// Locked for microseconds.
     cache: Mutex<ListCache>,
 }
 
 impl CachedLists {
-    /// An empty cache that forgets versions when the topology does.
+    /// Returns an empty cache, which evicts lists of superseded versions first.
     pub fn start(settings: &CacheSettings, topology: TopologyReceiver) -> Arc<Self> {
         let lists = Arc::new(Self { cache: Mutex::new(ListCache::new(settings.list_bytes)) });
         tokio::spawn(follow_versions(Arc::downgrade(&lists), topology));
@@ -38,8 +38,8 @@ impl CachedLists {
         lists
     }
 
-    /// Brings the lists of every graph to hand that fits in whole, until `stop`: a badge of people whom this router
-    /// never heard of then needs no node, as little as one of people whom it did.
+    /// Loads the lists of every edge type whose lists all fit into the cache, until `stop`. A query about members that this
+    /// router has never seen then needs no node either.
     pub fn fill_ahead(
         self: Arc<Self>,
         session: Session,
@@ -76,7 +76,7 @@ impl ListStore for CachedLists {
     }
 }
 
-/// Lists of versions that are over make room first.
+/// Tells the cache about new versions, so that it evicts lists of superseded versions first.
 async fn follow_versions(lists: Weak<CachedLists>, mut topology: TopologyReceiver) {
     while topology.changed().await.is_ok() {
         let Some(lists) = lists.upgrade() else { return };
@@ -85,7 +85,7 @@ async fn follow_versions(lists: Weak<CachedLists>, mut topology: TopologyReceive
     }
 }
 
-/// Follows the versions, and fills what is new.
+/// Loads the lists of each new version.
 async fn fill(lists: &CachedLists, session: &Session, mut topology: TopologyReceiver) {
     let mut filled = BTreeMap::new();
     loop {
@@ -99,7 +99,7 @@ async fn fill(lists: &CachedLists, session: &Session, mut topology: TopologyRece
                 Ok(true) => drop(filled.insert(served.name.clone(), served.version)),
                 Ok(false) => is_done = false,
                 Err(error) => {
-                    tracing::debug!(graph = served.name, %error, "neighbour lists are not brought to hand yet");
+                    tracing::debug!(graph = served.name, %error, "neighbour lists cannot be loaded into the cache yet");
                     is_done = false;
                 }
             }
@@ -117,7 +117,8 @@ async fn fill(lists: &CachedLists, session: &Session, mut topology: TopologyRece
     }
 }
 
-/// Edge type by edge type, in their order, while there is room. False if it has to be tried again.
+/// Loads the lists of one graph, edge type by edge type in schema order, while the cache has room. Returns `false` if it
+/// must be tried again, because another version is served meanwhile.
 async fn fill_graph(
     lists: &CachedLists,
     session: &Session,
@@ -128,7 +129,7 @@ async fn fill_graph(
     if graph.pinned.pin != Pin::Version(served.version) {
         return Ok(false);
     }
-    // Every member has a list, if an empty one.
+    // Every member has a list, which may be empty.
     let members = served.components.iter().map(|component| component.members).max().unwrap_or(0);
     for kind in graph.schema.kinds.iter().filter(|kind| kind.is_edge_type()) {
         let Some(component) = served.components.iter().find(|component| component.name == kind.name) else {

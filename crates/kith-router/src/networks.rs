@@ -1,6 +1,6 @@
-//! The network cache's shell (Moolle §IV-A, Algorithms 1 and 2): does what the state machine
-//! of `kith_cache` decides. Look-through on a miss, one flight per member, stale entries
-//! served while they are refreshed by the asynchronous controller.
+//! The router's network cache (Moolle §IV-A, Algorithms 1 and 2). It carries out what the state machine of `kith_cache`
+//! decides: a miss is fetched from the nodes, concurrent queries for one network share a fetch, and a stale entry is served
+//! while the asynchronous controller refreshes it.
 
 use super::{origin, settings::CacheSettings};
 use futures::{FutureExt, future::BoxFuture};
@@ -19,23 +19,23 @@ use std::{
 };
 use tokio::sync::oneshot;
 
-/// How often the cache's counters become metrics.
+/// How often the cache's counters are published as metrics.
 const METRICS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Whose network, of which graph.
+/// The name of a graph, and a network in it.
 type Key = (String, NetworkKey);
 
 type Cache = NetworkCache<Key, Arc<Network>, oneshot::Sender<Word>>;
 
-/// What one who waits is told.
+/// What a query that waits for a fetch is told.
 enum Word {
     Network(Arc<Network>),
     Failed(QueryError),
-    /// The one who fetched went away: fetch now, under the same flight.
+    /// The query that fetched was cancelled: the waiting query must fetch now, under the same flight.
     Lead,
 }
 
-/// Networks in front of the nodes.
+/// A cache of networks in front of the nodes.
 pub(crate) struct CachedNetworks {
     shared: Arc<Shared>,
 }
@@ -47,7 +47,7 @@ struct Shared {
 }
 
 impl CachedNetworks {
-    /// An empty cache that forgets versions when the topology does.
+    /// Returns an empty cache, which evicts networks of superseded versions first.
     pub fn new(settings: &CacheSettings, topology: TopologyReceiver) -> Self {
         let options =
             CacheOptions { bytes_max: settings.bytes, fresh_for: settings.fresh, stale_for: settings.stale };
@@ -110,7 +110,7 @@ impl CachedNetworks {
         let mut leader = Leader::new(&self.shared, flight);
         let fetched = run.fetch_network(key).await;
         match &fetched {
-            // What lacks partitions serves the one who accepted that, nobody else.
+            // A network without some partitions is only for a caller that accepted a partial answer.
             Ok(_) if run.is_partial() => {}
             Ok(network) => leader.land(network),
             Err(QueryError::DeadlineExceeded { .. } | QueryError::VersionUnavailable { .. }) => {}
@@ -127,7 +127,7 @@ impl CachedNetworks {
     ) -> Result<Arc<Network>, QueryError> {
         let (sender, receiver) = oneshot::channel();
         if !self.shared.join(flight, sender) {
-            // It landed in between: fetching once more is simpler than looking up again, and as right.
+            // The flight has ended in between. Fetching once more is simpler than another lookup, and just as correct.
             return run.fetch_network(key).await;
         }
         match tokio::time::timeout_at(run.deadline().into(), receiver).await {
@@ -139,7 +139,7 @@ impl CachedNetworks {
         }
     }
 
-    /// Fetches anew what was served stale; nobody waits (Moolle, Algorithm 1, line 21).
+    /// Refreshes an entry that was served stale. Nobody waits for it (Moolle, Algorithm 1, line 21).
     fn refresh(&self, session: Session, flight: FlightId, place: Key, origin: Origin) {
         let shared = Arc::clone(&self.shared);
         tokio::spawn(async move {
@@ -155,7 +155,7 @@ impl CachedNetworks {
                 .await;
             match fetched {
                 Ok(Some(network)) => leader.land(&network),
-                // The graph moved on meanwhile: what was fetched belongs to another version.
+                // The graph has changed meanwhile, so the fetched network belongs to another version.
                 Ok(None) => {}
                 Err(error) => leader.fail(&error),
             }
@@ -195,13 +195,13 @@ impl Shared {
             let landing = cache.failed(flight, failure);
             drop(cache);
             match landing {
-                // One who has gone as well leaves it to the next.
+                // If that query is gone as well, the next one is promoted.
                 Landing::Promote(waiter) => {
                     next = waiter.send(Word::Lead).is_err().then_some(Failure::Leader)
                 }
                 Landing::Wake(waiters) => {
                     let error = error.cloned().unwrap_or_else(|| QueryError::Internal {
-                        detail: "a fetch ended without saying why".to_owned(),
+                        detail: "a fetch ended without a reason".to_owned(),
                     });
                     for waiter in waiters {
                         let _ = waiter.send(Word::Failed(error.clone()));
@@ -212,7 +212,8 @@ impl Shared {
     }
 }
 
-/// One who fetches. Dropped without a word, as when its caller goes away, the next one who waits takes over.
+/// The query that fetches for a flight. If it is dropped without a result, for example because its caller is gone, the next
+/// waiting query takes over.
 struct Leader<'a> {
     shared: &'a Shared,
     flight: Option<FlightId>,
@@ -225,7 +226,7 @@ impl<'a> Leader<'a> {
 
     fn land(&mut self, network: &Arc<Network>) {
         let (Some(flight), Some(mut cache)) = (self.flight.take(), self.shared.lock()) else { return };
-        // Without edges, whether there is such a member at all is for the graph's other components to say as well.
+        // Without edges, it depends on the graph's other components whether the member exists at all.
         let basis = if network.first().is_empty() { Basis::Graph } else { Basis::Component };
         let waiters = cache.filled(flight, Arc::clone(network), basis, network.weight(), self.shared.now());
         drop(cache);
@@ -249,7 +250,7 @@ impl Drop for Leader<'_> {
     }
 }
 
-/// Networks of versions that are over make room first.
+/// Tells the cache about new versions, so that it evicts networks of superseded versions first.
 async fn follow_versions(shared: Weak<Shared>, mut topology: TopologyReceiver) {
     while topology.changed().await.is_ok() {
         let Some(shared) = shared.upgrade() else { return };

@@ -1,4 +1,4 @@
-//! How a router is run.
+//! The options with which a router is started.
 
 use super::RouterSettings;
 use kith_doors::DoorAt;
@@ -7,33 +7,34 @@ use kith_process::{StartError, private};
 use kith_wire::documents::{DOCUMENT_FORMAT, RouterDocument};
 use std::{net::SocketAddr, path::PathBuf};
 
-/// How a router is run.
+/// The options with which a router is started.
 #[derive(Clone, Debug)]
 pub struct RouterOptions {
-    /// Its id.
+    /// The id of the router.
     pub router: u32,
-    /// Where it listens for gRPC and frames; port 0 takes a free one.
+    /// The address on which it listens for gRPC and frames; port 0 chooses a free port.
     pub listen: SocketAddr,
-    /// Where it serves `/metrics` and friends.
+    /// The address on which it serves `/metrics` and the other HTTP paths.
     pub http: SocketAddr,
-    /// Where it listens for Redis clients; `None`: nowhere.
+    /// The address on which it listens for Redis clients, if it does.
     pub resp: Option<SocketAddr>,
-    /// Further doors, which speak protocols of their own.
+    /// Further doors, which serve protocols of their own.
     pub doors: Vec<DoorAt>,
-    /// Where it keeps its copy of the topology.
+    /// The data directory, which holds its copy of the topology.
     pub data: PathBuf,
-    /// How it answers.
+    /// The settings for queries, caches, admission and uploads.
     pub settings: RouterSettings,
-    /// A file with the password for servers that hold live graphs; `None`: the environment has it, or they need none.
+    /// A file with the password for the databases of live graphs. `None` if the environment has the password, or none is
+    /// needed.
     pub database_password_file: Option<PathBuf>,
-    /// How its connections are bounded.
+    /// The limits on its connections.
     pub connections: ConnectionSettings,
-    /// Who may speak to it, and who it is to others.
+    /// Its certificate, the authentication of its callers, and their rights.
     pub security: Security,
 }
 
 impl RouterOptions {
-    /// Refuses listeners that would give what they serve to everybody, and makes the directory.
+    /// Checks that the addresses may be listened on, and creates the data directory.
     pub(super) fn check(&self) -> Result<(), StartError> {
         let doors = self.doors.iter().map(|(addr, _)| *addr);
         self.security.check_addresses(&self.addresses(), doors)?;
@@ -43,12 +44,12 @@ impl RouterOptions {
         Ok(())
     }
 
-    /// Where it asks to listen.
+    /// The addresses on which it is asked to listen.
     pub(super) fn addresses(&self) -> Addresses {
         Addresses { grpc: self.listen, http: self.http, resp: self.resp }
     }
 
-    /// What its HTTP port says about it.
+    /// The content of its front page.
     pub(super) fn front_page(&self, at: Addresses) -> FrontPage {
         FrontPage {
             name: format!("router {}", self.router),
@@ -58,7 +59,7 @@ impl RouterOptions {
         }
     }
 
-    /// What it says about itself in the metadata, once it listens `at` these addresses.
+    /// Its document in the metadata, once it listens at these addresses.
     pub(super) fn document(&self, at: &Addresses) -> RouterDocument {
         RouterDocument {
             format: DOCUMENT_FORMAT,

@@ -1,4 +1,4 @@
-//! The parts of a router: what answers queries, and what coordinates changes of the cluster.
+//! Builds the parts of a router: the service that answers queries, and the service that administers the cluster.
 
 use super::{
     RouterOptions, admission::Admission, counters::RouterCounters, forward::Forwarder, lists::CachedLists,
@@ -16,21 +16,21 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// What the parts of a router have in common.
+/// What the parts of a router share.
 #[derive(Clone)]
 pub(super) struct Surroundings {
     pub metadata: Arc<dyn MetadataStore>,
-    /// The cluster, as documents.
+    /// The topology, as documents.
     pub documents: TopologyReceiver,
     /// How old the documents may be.
     pub freshness: Freshness,
-    /// Connects to nodes and other routers.
+    /// Opens connections to nodes and other routers.
     pub dialer: Dialer,
     pub stop: CancellationToken,
 }
 
-/// What coordinates changes of the cluster. From now on, this router takes back pushes and takes over rebalances of routers
-/// that are gone.
+/// Returns the administration service. From now on, this router also rolls back pushes and takes over rebalances of routers
+/// that are gone, and assigns leaders.
 pub(super) fn admin(
     options: &RouterOptions,
     around: &Surroundings,
@@ -60,10 +60,10 @@ pub(super) fn admin(
     Admin { stores, live, rebalancer, topology: documents, freshness, dialer, stop, view }
 }
 
-/// What answers queries.
+/// Returns the service that answers queries.
 ///
 /// # Errors
-/// [`StartError`]: the topology or the settings.
+/// [`StartError`] if the topology or the settings cannot be used.
 pub(super) fn graph_server(
     options: &RouterOptions,
     around: &Surroundings,
@@ -98,7 +98,7 @@ pub(super) fn graph_server(
     })
 }
 
-/// The topology as clients know it, kept fresh from the documents.
+/// The topology in the form that clients use, kept up to date from the documents.
 fn decoded(documents: &TopologyReceiver) -> Result<watch::Receiver<Arc<Topology>>, StartError> {
     let mut documents = documents.clone();
     let first = Topology::from_document(Arc::clone(&documents.borrow_and_update()));

@@ -1,11 +1,11 @@
-//! Replies to queries of graphs that are too long for one message.
+//! Splits replies to graph queries that are too long for one message.
 
 use kith_wire::v1::{self, query_reply::Answer};
 
-/// Ids in one message of a stream: half a mebibyte of varints at the most.
+/// The most ids in one message of a stream: at most 640 KiB as varints.
 const PIECE_IDS: usize = 65_536;
 
-/// The reply in messages of at most [`PIECE_IDS`] ids; the profile goes with the last.
+/// Splits a reply into messages of at most [`PIECE_IDS`] ids. The profile goes with the last one.
 pub(crate) fn pieces(mut reply: v1::QueryReply) -> Vec<v1::QueryReply> {
     let profile = reply.profile.take();
     let answers: Vec<Answer> = match reply.answer.take() {
@@ -30,7 +30,7 @@ pub(crate) fn pieces(mut reply: v1::QueryReply) -> Vec<v1::QueryReply> {
     pieces
 }
 
-/// At least one chunk, so that an empty set is still an answer.
+/// Returns at least one chunk, so that an empty set is still an answer.
 fn chunks(mut ids: Vec<u64>) -> impl Iterator<Item = Vec<u64>> {
     let mut first = true;
     std::iter::from_fn(move || {
@@ -59,7 +59,7 @@ pub(crate) fn is_short(reply: &v1::QueryReply) -> bool {
     ids_in(reply.answer.as_ref()) <= PIECE_IDS
 }
 
-/// How many ids an answer holds.
+/// The number of ids in an answer.
 fn ids_in(answer: Option<&Answer>) -> usize {
     match answer {
         Some(Answer::Ids(set)) => set.ids.len(),

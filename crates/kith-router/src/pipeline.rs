@@ -95,7 +95,7 @@ impl Passage {
     /// unless the caller asked for it.
     ///
     /// # Errors
-    /// That of the answer.
+    /// The error of the answer.
     pub fn end(self, mut answered: Result<Reply, QueryError>) -> Result<Reply, QueryError> {
         let ended = match &mut answered {
             Ok(reply) => Ok(reply.profile_mut().and_then(|profile| profile.as_ref())),

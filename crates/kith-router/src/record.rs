@@ -10,7 +10,8 @@ use std::{
     time::Duration,
 };
 
-/// Lines that may wait for the disk. Beyond that lines are dropped and counted: a record must not slow queries.
+/// The most lines that may wait for the disk. Further lines are dropped and counted, because the record must not slow
+/// queries.
 const QUEUE: usize = 16_384;
 /// A line reaches the file within this time.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(200);
@@ -22,10 +23,10 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Appends to `path`.
+    /// Opens `path`, to which lines are appended.
     ///
     /// # Errors
-    /// If the file cannot be opened.
+    /// The file cannot be opened, or the system has no thread for the writer.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = fs::File::options().create(true).append(true).open(path)?;
         let (lines, queue) = sync_channel(QUEUE);

@@ -1,4 +1,4 @@
-//! The router as a [`Service`], through which every door asks. Every query passes the [`Pipeline`].
+//! The router as a [`Service`], to which every door sends its queries. Every query passes the [`Pipeline`].
 
 use super::{forward::Forwarder, pipeline::Pipeline};
 use futures::{FutureExt, StreamExt, future::BoxFuture};

@@ -1,5 +1,5 @@
-//! How a router answers: one document, read from a TOML file, written by
-//! `kith bench calibrate`, passed on to child processes as it is.
+//! The settings of a router. They are one TOML document, which `kith bench calibrate` can write, and which is passed on to
+//! child processes unchanged.
 
 use kith_client::{SessionSettings, millis};
 use kith_control::UploadSettings;
@@ -12,13 +12,13 @@ use std::{
 };
 use thiserror::Error;
 
-/// A router's settings. Unknown keys are refused, with the ones there are.
+/// The settings of a router. Unknown keys are refused; the error lists the known ones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct RouterSettings {
     /// Routing and deadlines.
     pub session: SessionSettings,
-    /// How much is let in at a time.
+    /// How many queries may be in flight.
     pub admission: AdmissionSettings,
     /// The network cache.
     pub cache: CacheSettings,
@@ -26,18 +26,19 @@ pub struct RouterSettings {
     pub slow_log: SlowLogSettings,
     /// How long uploads into an object store may take.
     pub uploads: UploadSettings,
-    /// Where versions that were built elsewhere may be read from, and for which stores; nowhere unless it is listed.
+    /// The places from which versions that were built elsewhere may be read, and for which stores. No other place is
+    /// allowed.
     pub read_from: Vec<ReadFrom>,
     /// Where to record every query as a line that `kith run` can replay; `None` records nothing.
     pub record: Option<PathBuf>,
 }
 
-/// How much a router lets in at a time.
+/// How many queries a router admits at a time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct AdmissionSettings {
-    /// Queries in flight; above it a router answers `overloaded` at once instead of queueing. As many as one framed connection
-    /// may have under way.
+    /// The most queries in flight. Above it a router answers `overloaded` at once instead of queueing. One framed
+    /// connection may have as many requests under way.
     pub queries_max: usize,
 }
 
@@ -47,7 +48,7 @@ impl Default for AdmissionSettings {
     }
 }
 
-/// The bounds of the network cache, and of the lists beside it.
+/// The sizes and times of the network cache, and the size of the list cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CacheSettings {
@@ -55,10 +56,11 @@ pub struct CacheSettings {
     pub bytes: u64,
     /// Bytes that cached neighbour lists may take; 0 keeps none.
     pub list_bytes: u64,
-    /// An entry is fresh for so long. Bulk-loaded graphs change only by version, so for ever by default.
+    /// How long an entry is fresh. Bulk-loaded graphs change only by version, so the default is a year, which is as good as
+    /// for ever.
     #[serde(with = "millis", rename = "fresh-ms")]
     pub fresh: Duration,
-    /// After that, it is served stale while it is refreshed, for so long.
+    /// How long after that an entry may be served stale while it is refreshed.
     #[serde(with = "millis", rename = "stale-ms")]
     pub stale: Duration,
 }
@@ -67,16 +69,16 @@ pub struct CacheSettings {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SlowLogSettings {
-    /// Queries that take at least so long.
+    /// Queries that take at least this long are logged.
     #[serde(with = "millis", rename = "threshold-ms")]
     pub threshold: Duration,
-    /// At most so many lines a second: a slow cluster must not be slowed by its log.
+    /// The most lines per second, so that the log does not slow a cluster that is already slow.
     pub lines_per_second: u32,
 }
 
 impl Default for CacheSettings {
     fn default() -> Self {
-        // A year: as good as for ever, and small enough for any clock arithmetic.
+        // A year is as good as for ever, and small enough for any clock arithmetic.
         let year = Duration::from_secs(365 * 24 * 3_600);
         Self { bytes: 256 << 20, list_bytes: 64 << 20, fresh: year, stale: Duration::ZERO }
     }
@@ -93,18 +95,18 @@ impl Default for SlowLogSettings {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum SettingsFileError {
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     #[error("settings file {path}")]
     Io {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// It is not what it should be.
+    /// The content is not valid.
     #[error("settings file {path}: {detail}")]
     Malformed {
         path: PathBuf,
-        /// Where and why.
+        /// Where in the file, and why.
         detail: String,
     },
 }
@@ -123,10 +125,10 @@ impl RouterSettings {
         Ok(settings)
     }
 
-    /// Whether what the settings name exists.
+    /// Checks that the named policy and controllers exist and that the numbers are in range.
     ///
     /// # Errors
-    /// What does not, for people.
+    /// A message that says what is wrong.
     pub fn check(&self) -> Result<(), String> {
         self.session.policy().map_err(|error| error.to_string())?;
         self.session.controllers().map_err(|error| error.to_string())?;
@@ -140,7 +142,7 @@ impl RouterSettings {
         Ok(())
     }
 
-    /// As TOML.
+    /// The settings as TOML.
     pub fn to_toml(&self) -> String {
         toml::to_string_pretty(self).expect("settings are strings and numbers")
     }

@@ -1,4 +1,4 @@
-//! The slow-query log: each line is one JSON object with the query, its time and its plan.
+//! The slow-query log. Each line is one JSON object with the query, its duration and its plan.
 
 use super::settings::SlowLogSettings;
 use kith_wire::v1::Profile;
@@ -6,11 +6,11 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// Writes slow queries to the process's log, a bounded number a second.
+/// Writes slow queries to the process's log, with a limit on the lines per second.
 #[derive(Debug)]
 pub(crate) struct SlowLog {
     settings: SlowLogSettings,
-    /// When the current second began, lines in it, lines left out since the last one.
+    /// The start of the current second, the lines written in it, and the lines left out since the last written one.
     window: Mutex<(Instant, u32, u64)>,
 }
 
@@ -47,7 +47,7 @@ impl SlowLog {
     }
 }
 
-/// The plan as it stands in the log: rounds with their requests, slowest first.
+/// The plan as the log shows it: the rounds, each with its requests, slowest first.
 fn plan_of(profile: &Profile) -> Value {
     let rounds = profile.rounds.iter().map(|round| {
         let mut requests: Vec<_> = round.requests.iter().collect();

@@ -1,4 +1,4 @@
-//! What the status of the cluster shows of a router.
+//! What `kith cluster status` reads from a router.
 
 use super::counters::RouterCounters;
 use futures::future::BoxFuture;
@@ -9,7 +9,7 @@ use kith_wire::v1;
 use std::{sync::Arc, time::Duration};
 use tonic::Status;
 
-/// The session, whose nodes are asked, and the counters.
+/// The session, through which nodes are pinged, and the counters.
 pub(crate) struct View {
     pub session: Session,
     pub counters: Arc<RouterCounters>,

@@ -96,7 +96,12 @@ fn the_second_says_that_it_is_behind(machines: &Machines) {
     assert!(is_ready(machines, 0));
     let status = machines.must(0, &["cluster", "status"]);
     assert!(3_000 < status["routers"][1]["metadata_age_ms"].as_u64().expect("a number"), "{status}");
-    assert_eq!(machines.log().matches("the metadata store is out of reach").count(), 1, "{}", machines.log());
+    assert_eq!(
+        machines.log().matches("the metadata store cannot be reached").count(),
+        1,
+        "{}",
+        machines.log()
+    );
 }
 
 /// What the second router starts from on its disk, while the line to etcd is cut, is no newer than before.
