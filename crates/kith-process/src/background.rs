@@ -9,7 +9,8 @@ use tokio::{
     sync::{oneshot, watch},
 };
 
-/// A tenth of the processor's time where reads want all of it: enough never to hold a lock for long.
+/// With this niceness a thread gets about a tenth of the processor while reads want all of it, which is enough not to hold
+/// a lock for long.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
@@ -69,7 +70,7 @@ pub fn spawn(work: impl FnOnce() + Send + 'static) {
         begun.map_err(|error| error.to_string())
     });
     if let Err(error) = begun {
-        tracing::error!(error, "no thread for work in the background");
+        tracing::error!(error, "cannot start a thread for work in the background");
     }
 }
 
@@ -89,7 +90,7 @@ fn give_way() {
     // On Linux each thread has its own niceness; elsewhere it would apply to the whole process.
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
-        tracing::debug!(%error, "work in the background has the priority of reads");
+        tracing::debug!(%error, "cannot lower the priority of work in the background");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Every process of a cluster serves the topology to clients.
+//! The part of the service `Cluster` that every process of a cluster provides: the topology, for clients.
 
 use crate::topology::TopologyReceiver;
 use futures::{StreamExt, stream::BoxStream};
@@ -41,7 +41,7 @@ impl ClusterReader {
 }
 
 fn only_routers(what: &str) -> Status {
-    let message = format!("{what} is a router's work, this is a node");
+    let message = format!("only routers support {what}, and this is a node");
     kith_wire::status(ErrorCode::UnsupportedOperation, message, "ask a router")
 }
 
@@ -66,7 +66,7 @@ impl v1::cluster_server::Cluster for ClusterReader {
     }
 
     async fn store(&self, _: Request<v1::StoreRequest>) -> Result<Response<v1::StoreReply>, Status> {
-        Err(only_routers("looking after stores"))
+        Err(only_routers("the administration of stores"))
     }
 
     async fn rebalance(
@@ -80,17 +80,17 @@ impl v1::cluster_server::Cluster for ClusterReader {
         &self,
         _: Request<v1::FetchRatesRequest>,
     ) -> Result<Response<v1::FetchRatesReply>, Status> {
-        Err(only_routers("looking after all fetches"))
+        Err(only_routers("the fetch rates of all nodes"))
     }
 
     async fn schema(&self, _: Request<v1::SchemaCommand>) -> Result<Response<v1::SchemaOutcome>, Status> {
-        Err(only_routers("looking after live graphs"))
+        Err(only_routers("the administration of live graphs"))
     }
 
     async fn push_store(
         &self,
         _: Request<v1::PushRequest>,
     ) -> Result<Response<Self::PushStoreStream>, Status> {
-        Err(only_routers("pushing"))
+        Err(only_routers("pushes"))
     }
 }

@@ -19,7 +19,7 @@ pub enum StartError {
     /// The metadata store cannot be used.
     #[error(transparent)]
     Metadata(#[from] MetadataError),
-    /// The address of the metadata store makes no sense.
+    /// The address of the metadata store is not valid.
     #[error(transparent)]
     MetadataTarget(#[from] TargetError),
     /// The topology cannot be read.
@@ -34,7 +34,7 @@ pub enum StartError {
     /// A new cluster would not survive the loss of a zone or rack, although its nodes lie in several.
     #[error(transparent)]
     Outage(#[from] kith_routing::placement::OutageRisk),
-    /// The settings make no sense.
+    /// The settings are not valid.
     #[error("settings: {detail}")]
     Settings {
         /// What is wrong.
@@ -52,7 +52,7 @@ pub enum StartError {
     #[error("the object store cannot be used")]
     ObjectStoreClaim(#[from] ClaimError),
     /// Another process with the same id is alive.
-    #[error("{name} runs already, at {addr}")]
+    #[error("{name} is already running at {addr}")]
     IdTaken {
         /// The id as it is shown to people: `node 3`.
         name: String,
@@ -66,7 +66,7 @@ pub enum StartError {
     #[error(transparent)]
     Security(#[from] SecurityError),
     /// The ready file names another cluster that is still running.
-    #[error("ready file {path} names a cluster that runs, with its router at {router}")]
+    #[error("ready file {path} names a running cluster, whose router is at {router}")]
     ReadyFileInUse {
         path: PathBuf,
         /// The router that answers.
@@ -83,7 +83,7 @@ pub enum StartError {
     #[error("{what} did not come up: {detail}")]
     Child {
         what: String,
-        /// What it said.
+        /// The reason, or the output of the process.
         detail: String,
     },
     /// A file cannot be written.
@@ -116,7 +116,7 @@ impl StartError {
         }
     }
 
-    /// What to do about it.
+    /// What the operator can do about it.
     pub fn help(&self) -> &'static str {
         match self {
             StartError::DataDir(error) => error.help(),
@@ -136,8 +136,8 @@ impl StartError {
             StartError::Outage(_) => {
                 "label all nodes, spread each group's nodes evenly over zones, and choose partitions that its nodes divide evenly; or pass --allow-shared-zones"
             }
-            StartError::Settings { .. } => "mend the settings file",
-            StartError::MetadataTarget(_) => "mend the flag, or the key of the same name in the file",
+            StartError::Settings { .. } => "correct the settings file",
+            StartError::MetadataTarget(_) => "correct the flag, or the key of the same name in the file",
             StartError::ObjectStore { .. } => {
                 "name a folder or an s3://, gs:// or az:// URL; docs/operating/object-stores.md lists the settings"
             }

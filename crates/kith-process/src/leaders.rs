@@ -1,4 +1,4 @@
-//! The one conditional write that changes who leads a live graph's partitions. Routers and nodes make it.
+//! The conditional write that changes the leaders of a live graph's partitions. Routers and nodes use it.
 
 use kith_api::topology::{leaders_document, leaders_of};
 use kith_metadata::{Committed, Condition, MetadataError, MetadataStore, Write, keys};
@@ -7,13 +7,14 @@ use kith_types::Term;
 use kith_wire::documents::{Document, LeadersDocument, LiveGraphDocument};
 use std::time::Duration;
 
-/// A change that others make in between is taken into account so many times. All nodes and routers of a cluster change the leaders of
-/// a graph when they start, each more than once.
+/// How often a change is tried if other processes change the leaders at the same time. All nodes and routers of a cluster
+/// change the leaders of a graph when they start, each more than once.
 const ATTEMPTS_MAX: u32 = 50;
-/// The longest pause after a change that came too late. Pauses are random, so that those who compete do not meet again.
+/// The longest pause after a conflict. Pauses are random, so that competing processes do not meet again.
 const PAUSE_MAX: Duration = Duration::from_millis(20);
 
-/// Changes the leaders of a graph to what `decide` makes of the current ones; `None` leaves them. Returns whether they changed.
+/// Changes the leaders of a graph to what `decide` returns for the current ones; `None` leaves them unchanged. Returns
+/// whether they changed.
 ///
 /// # Errors
 /// If the metadata store cannot be read or written, or if others kept changing the leaders in between.
@@ -50,14 +51,15 @@ pub async fn change_leaders(
     }
     Err(MetadataError::Unavailable {
         reason: format!(
-            "the leaders of graph {graph:?} changed {ATTEMPTS_MAX} times in a row before a change of them was written"
+            "other processes changed the leaders of graph {graph:?} {ATTEMPTS_MAX} times in a row before this one could"
         ),
     })
 }
 
-/// For a graph without leaders: that it is there is a condition of giving it some, and no term may be used that a graph of the same
-/// name had before it was dropped. Each change of leaders raises both the terms, by one, and the revision of the metadata. So
-/// the revision of the graph is above all terms of earlier graphs. `None` if there is no such graph.
+/// Prepares the first leaders of a graph: returns the condition that the graph exists, and a term that is above all terms
+/// of earlier graphs with the same name, which may not be used again. That term is the revision of the graph: each change
+/// of leaders raises both the terms, by one, and the revision of the metadata. `None` if there is no such graph, or if it
+/// is being dropped.
 async fn new_graph(
     metadata: &dyn MetadataStore,
     graph: &str,

@@ -21,12 +21,12 @@ const LEASE_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a starting process waits for the lease of another process with its id to expire. If the other has died, its lease
 /// has expired by then.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often it checks the lease meanwhile.
+/// How often a starting process checks that lease.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 /// How long a connection attempt may take; after that, it is unknown whether a process listens at the address.
 const CONNECT_PATIENCE: Duration = Duration::from_millis(500);
 
-/// The id of a node or router, and its keys.
+/// The id of a process, and its keys.
 #[derive(Clone, Debug)]
 pub struct ProcessId {
     /// The id as it is shown to people: `node 3`.
@@ -48,8 +48,8 @@ pub struct Registration {
     pub document: Vec<u8>,
     /// The address at which it listens, as in its document.
     pub addr: String,
-    /// Cancelled when the process, a node, is about to end. Its leased key then says so, and [`crate::follow_lives`] tells all who
-    /// follow it.
+    /// Cancelled when the process, a node, is about to end. Its leased key then says so, and [`crate::follow_lives`] tells
+    /// all who follow it.
     pub leaving: CancellationToken,
 }
 
@@ -59,9 +59,9 @@ struct Addressed {
     addr: String,
 }
 
-/// How an id is registered.
+/// The current registration of an id.
 struct Holder {
-    /// Where the process listens, if its lease has not ended.
+    /// The address on which the registered process listens, if its lease has not ended.
     addr: Option<String>,
     /// The revision of the leased key; 0 if it is not there.
     live_revision: u64,
@@ -167,7 +167,10 @@ pub fn register(
                     lease = None;
                     if told.as_ref() != Some(&addr) {
                         let name = &registration.id.name;
-                        tracing::warn!(addr, "another process is {name}: this one waits, unregistered");
+                        tracing::warn!(
+                            addr,
+                            "another process has the id of {name}: this one waits and is not registered"
+                        );
                         told = Some(addr);
                     }
                 }

@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 /// The value of the leased key of a node that is about to end. Other nodes have an empty value.
 pub(crate) const LEAVING: &str = "leaving";
-/// When a metadata store that went away is watched again.
+/// The pause before the metadata store is watched again after a watch has ended.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Receives what is known of the nodes; `None` until the metadata store has answered.
+/// Receives the state of the nodes; `None` until the metadata store has answered.
 pub type LivesReceiver = watch::Receiver<Option<Arc<Lives>>>;
 
 /// Follows the leased keys of nodes until `stop`.

@@ -27,10 +27,11 @@ pub struct PeerSource {
 }
 
 impl PeerSource {
-    /// The component `component` of `store` at its own version, on the node at `addr` (`host:port`). Sends no request yet.
+    /// Returns a source for the component `component` of `store` at its own version, on the node at `addr` (`host:port`).
+    /// Sends no request yet.
     ///
     /// # Errors
-    /// If `addr` is not an address.
+    /// `InvalidArgument` if `addr` is not `host:port`.
     ///
     /// # Panics
     /// Outside a runtime.
@@ -66,7 +67,7 @@ impl PeerSource {
             let end = done + piece.bytes.len();
             let place = into.get_mut(done..end);
             place
-                .ok_or_else(|| Status::internal("it sent more than asked for"))?
+                .ok_or_else(|| Status::internal("the peer sent more bytes than were requested"))?
                 .copy_from_slice(&piece.bytes);
             done = end;
         }

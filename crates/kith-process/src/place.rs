@@ -1,4 +1,4 @@
-//! Where built components are: in the cluster's object store, or at the URL that they name.
+//! The places of built components: the cluster's object store, or the URL that a component names.
 
 use crate::StartError;
 use kith_net::server::security::{is_pattern, matches};
@@ -35,7 +35,7 @@ impl FromStr for ReadFrom {
         };
         let stores: Vec<String> = stores.split(',').map(str::to_owned).collect();
         if !stores.iter().all(|pattern| is_pattern(pattern)) {
-            let why = "before `=` come stores, by name or the beginning of one and `*`".to_owned();
+            let why = "before `=` there must be stores, by name or by a prefix followed by `*`".to_owned();
             return Err(LocationError { text: text.to_owned(), why });
         }
         Ok(Self { stores, place: Location::plain(place)? })
@@ -141,7 +141,7 @@ pub async fn claim(cluster: &ClusterDocument) -> Result<(), StartError> {
 pub async fn check_claim(cluster: &ClusterDocument) -> Result<(), StartError> {
     match claim(cluster).await {
         Err(StartError::ObjectStoreClaim(ClaimError::Objects(error))) => {
-            tracing::warn!(%error, "the object store cannot be told to be this cluster's yet");
+            tracing::warn!(%error, "it cannot be checked yet whether the object store belongs to this cluster");
             Ok(())
         }
         other => other,

@@ -155,7 +155,7 @@ pub async fn follow(
                     sender.send_replace(Arc::new(document));
                 }
                 Err(error) => {
-                    tracing::error!(%error, "a change of the metadata cannot be read: staying with the topology before")
+                    tracing::error!(%error, "a change of the metadata cannot be read: keeping the previous topology")
                 }
             }
         }
@@ -175,6 +175,6 @@ fn save(cache: &Option<PathBuf>, document: &TopologyDocument) {
     if let Some(path) = cache
         && let Err(error) = write_atomically(path, &document.encode())
     {
-        tracing::warn!(%error, "the topology could not be kept on disk");
+        tracing::warn!(%error, "the copy of the topology could not be written to disk");
     }
 }

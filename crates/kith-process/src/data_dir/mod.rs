@@ -110,7 +110,7 @@ impl DataDir {
     /// Claims a new directory for `identity`, or checks that it already belongs to `identity`.
     ///
     /// # Errors
-    /// If it belongs to someone else.
+    /// If it belongs to another cluster or process, or cannot be read or written.
     pub fn claim(&self, identity: &Identity) -> Result<(), DataDirError> {
         match self.identity()? {
             Some(got) if got == *identity => {}
