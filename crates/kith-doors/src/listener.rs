@@ -145,7 +145,7 @@ impl Listener {
             Opening::Clear(stream, _) => {
                 listen::count_failure();
                 let client = self.words.client;
-                tracing::warn!(%peer, "{client} speaks in the clear, and this port takes TLS only: closing its connection");
+                tracing::warn!(%peer, "{client} does not use TLS, which this port requires: closing its connection");
                 place.unless_strange(parting::refuse(stream, self.words.tls_required)).await
             }
             Opening::Closed => Ok(()),

@@ -45,7 +45,7 @@ impl GraphServer {
     /// Begins a stream; `write` turns each item into what the door sends. It ends with the footer or an error.
     ///
     /// # Errors
-    /// If the request has no stream or makes no sense, too many are under way, or the store's quota is used up.
+    /// If the request is not valid or cannot be streamed, too many requests are in flight, or the store's quota is used up.
     pub fn begin_stream<T: Send + 'static>(
         &self,
         request: Arc<Request>,

@@ -61,7 +61,7 @@ fn assert_plain_clients_are_told(cluster: &Secured, redis: &Redis) {
     let told = String::from_utf8(raw.rest()).expect("text");
     assert!(told.starts_with("-ERR tls_required: ") && told.lines().count() == 1, "{told}");
     let log = cluster.router_log();
-    assert!(log.contains("a Redis client speaks in the clear, and this port takes TLS only"), "{log}");
+    assert!(log.contains("a Redis client does not use TLS, which this port requires"), "{log}");
 }
 
 #[test]

@@ -23,7 +23,7 @@ const SEND_BYTES: usize = 2 << 20;
 pub fn prepare(stream: &UnixStream) {
     // A smaller buffer makes the connection slower, but works.
     if let Err(error) = rustix::net::sockopt::set_socket_send_buffer_size(stream, SEND_BYTES) {
-        tracing::debug!(%error, "a local connection keeps its small buffer");
+        tracing::debug!(%error, "cannot enlarge the send buffer of a local connection");
     }
 }
 

@@ -17,7 +17,7 @@ async fn tell(response: Response) -> Response {
     match Status::from_header_map(response.headers()) {
         Some(status) if status.code() == Code::Internal && status.message().starts_with(DECODE_FAILED) => {
             let message = format!("the request's body cannot be read: {}", status.message());
-            let help = "use a client of this release, and nest what you ask for less deeply";
+            let help = "use a client of this release, and nest the query less deeply";
             kith_wire::status(ErrorCode::BadRequest, message, help).into_http()
         }
         _ => response,

@@ -148,7 +148,7 @@ impl Connected {
         }
         metrics::counter!("kith_server_requests_refused_total", "reason" => "reply_memory").increment(1);
         let message = "replies that wait for their readers use all memory that this process has for replies";
-        let help = "read replies as they come, ask for less at once, stream, or raise `reply-memory`";
+        let help = "read replies as they arrive, ask for less at once, stream, or raise `reply-memory`";
         Err(kith_wire::status(ErrorCode::Overloaded, message, help))
     }
 

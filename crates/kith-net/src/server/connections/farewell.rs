@@ -30,7 +30,7 @@ pub(crate) async fn on_shared_port(mut stream: impl AsyncRead + AsyncWrite + Unp
     }
 }
 
-/// Sends the reason over a connection to a port whose server may speak first, and closes it.
+/// Sends the reason over a connection without waiting for a request, and closes it.
 pub async fn at_once(mut stream: impl AsyncRead + AsyncWrite + Unpin, bytes: &[u8]) {
     if let Ok(Ok(())) = timeout(PATIENCE, stream.write_all(bytes)).await {
         leave(&mut stream).await;
