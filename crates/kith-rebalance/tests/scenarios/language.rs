@@ -3,10 +3,10 @@
 /// How a cluster changes its shape.
 pub const REBALANCE: &[(&str, &str)] = &[
     ("group GROUP: NODE[PARTITIONS] …", "a replica group, and which of its nodes owns what"),
-    ("zone NAME: NODES", "the failure domain of nodes, new ones among them"),
+    ("zone NAME: NODES", "the failure domain of nodes, including new ones"),
     (
         "ring of NODES, replicas N",
-        "the owner of each partition, clockwise; its replicas lie on the next distinct nodes",
+        "NODES lists the owners of partitions 0, 1, 2 … clockwise around the ring; the other replicas of a partition lie on the next distinct nodes",
     ),
     (
         "store NAME, bytes N, copies N, agree N, without NODES",

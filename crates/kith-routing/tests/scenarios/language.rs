@@ -10,7 +10,7 @@ pub const ROUTING: Language = &[
     ("place N partitions", "places them in all groups"),
     (
         "ring of NODES, replicas N",
-        "the owner of each partition, clockwise; its replicas lie on the next distinct nodes",
+        "NODES lists the owners of partitions 0, 1, 2 … clockwise around the ring; the other replicas of a partition lie on the next distinct nodes",
     ),
     ("policy NAME", "the replica policy; by default `least-loaded`"),
     ("groups N", "how many groups may take part; by default 1"),
