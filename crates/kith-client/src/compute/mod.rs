@@ -67,7 +67,7 @@ pub(crate) fn results(
     Ok((records, Some(best)))
 }
 
-/// Reads whole records through `service` and works them out here: for those whose cluster cannot.
+/// Reads whole records through `service` and computes over them here, as `at: client` asks.
 ///
 /// # Errors
 /// As [`Service::multi_get`]; what is wrong with the plan.

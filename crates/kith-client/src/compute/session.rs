@@ -89,8 +89,8 @@ impl Session {
         aggregated(store, answer, groups, schema, options)
     }
 
-    /// One fan-out over the keys; again on a newer version if the nodes no longer have the one that it pinned, and for whole records
-    /// if they cannot work on them.
+    /// One fan-out over the keys: for whole records if they are computed over here, otherwise for results. It begins again on a newer
+    /// version if the nodes no longer have the one that it pinned.
     async fn gather<'s>(
         &'s self,
         store: &str,

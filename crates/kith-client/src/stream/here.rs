@@ -1,4 +1,4 @@
-//! Computations over records that come as a stream: for those whose cluster cannot.
+//! Computations over records that come as a stream, in this process, as `at: client` asks.
 
 use crate::compute::{computation, internal, refuse_damaged, results};
 use futures::StreamExt;
