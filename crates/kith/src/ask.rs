@@ -1,4 +1,4 @@
-//! `kith graph connections|network|…`: one question, one answer.
+//! `kith graph connections|network|…`: asks one question and prints its answer.
 
 use crate::{
     connect::{self, TargetFlags},
@@ -13,7 +13,7 @@ use kith_lines::GraphLine;
 /// Asks a question and prints the answer.
 ///
 /// # Errors
-/// If it has no answer.
+/// If the question is invalid, or the service does not answer it.
 pub async fn ask(target: &TargetFlags, format: Format, question: &GraphLine) -> anyhow::Result<Exit> {
     question.check()?;
     let service = connect::service(target).await?;
@@ -22,10 +22,10 @@ pub async fn ask(target: &TargetFlags, format: Format, question: &GraphLine) -> 
     Ok(if answer.is_complete() { Exit::Done } else { Exit::Partial })
 }
 
-/// The answer to a question.
+/// Returns the answer to a question.
 ///
 /// # Errors
-/// If it has none.
+/// If the service does not answer the question.
 pub async fn answer(service: &dyn Service, question: &GraphLine) -> anyhow::Result<Answer> {
     let (query, options) = (question.query(), question.query_options());
     let answered = service.query(&question.options.graph, &query, &options).await?;

@@ -1,4 +1,4 @@
-//! The commands and the flags that all of them share.
+//! The commands of `kith`, and the flags that all of them share.
 
 use crate::write::LiveCommand;
 use crate::{
@@ -30,21 +30,21 @@ use std::{
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 110)]
 pub struct Cli {
-    /// Flags of every command.
+    /// Flags that every command has.
     #[command(flatten)]
     pub global: GlobalFlags,
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// Flags of every command.
+/// Flags that every command has.
 #[derive(Clone, Debug, Args)]
 pub struct GlobalFlags {
     /// Output format
     #[arg(short, long, value_enum, global = true, default_value_t, value_name = "FORMAT")]
     pub output: Format,
-    /// Where the cluster is.
+    /// How to reach the cluster.
     #[command(flatten)]
     pub target: TargetFlags,
 }
@@ -124,7 +124,7 @@ pub enum Command {
 /// Runs a command.
 ///
 /// # Errors
-/// What the command fails with; see `failure::ErrorReport`.
+/// The error of the command; see `failure::ErrorReport`.
 pub fn run(cli: Cli) -> anyhow::Result<Exit> {
     let GlobalFlags { output, target } = cli.global;
     check_target(&target, &cli.command)?;
@@ -156,7 +156,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
     }
 }
 
-/// Refuses flags of the cluster that the command has no use for.
+/// Refuses flags that have no effect on this command.
 fn check_target(target: &TargetFlags, command: &Command) -> Result<(), Failure> {
     if target.direct && !asks(command) {
         let help = "leave it out; it works with `kith graph` and `kith explain` questions, `kith object`, `kith assoc`, `kith get`, `kith mget`, `kith compute`, `kith aggregate`, `kith run`, `kith import`, `kith bench graph` and `kith bench kv`";
@@ -179,7 +179,7 @@ fn check_target(target: &TargetFlags, command: &Command) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Whether a command asks queries: only those can go to the nodes directly.
+/// Whether a command sends queries. Only such a command can go to the nodes directly.
 fn asks(command: &Command) -> bool {
     match command {
         Command::Graph(GraphCommand::Ask(_))
@@ -215,15 +215,15 @@ fn asks(command: &Command) -> bool {
 /// Runs a future on all cores.
 ///
 /// # Errors
-/// The future's.
+/// The error of the future.
 pub fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     block_on_threads(None, work)
 }
 
-/// Runs a future on so many threads; without a number, on all cores.
+/// Runs a future on `threads` threads, or on all cores if `threads` is `None`.
 ///
 /// # Errors
-/// The future's.
+/// The error of the future.
 pub fn block_on_threads<T>(
     threads: Option<NonZeroU16>,
     work: impl Future<Output = anyhow::Result<T>>,
@@ -234,7 +234,7 @@ pub fn block_on_threads<T>(
     }
     let runtime = builder.enable_all().build().context("start the runtime")?;
     let done = runtime.block_on(work);
-    // A reader of a silent standard input must not keep the process alive.
+    // A task that still waits for standard input must not keep the process alive.
     runtime.shutdown_background();
     done
 }

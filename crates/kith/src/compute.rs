@@ -1,4 +1,4 @@
-//! `kith compute`, `kith aggregate`: what is worked out of records where they lie.
+//! `kith compute` and `kith aggregate`: computations over records on the nodes that hold them.
 
 use crate::{
     connect::{self, TargetFlags},
@@ -45,7 +45,7 @@ pub struct ComputeFlags {
     /// Print each result as it arrives, in any order, then an account of all keys; needs `-o json`
     #[arg(long, conflicts_with = "top_k")]
     stream: bool,
-    // The last one: its query options have a heading of their own.
+    // This field stays last, because its query options have a help heading of their own.
     #[command(flatten)]
     records: RecordFlags,
 }
@@ -65,12 +65,12 @@ pub struct AggregateFlags {
     /// A bucket, such as `young={"lt":18}`; may be repeated
     #[arg(long, value_name = "NAME=PREDICATE", value_parser = bucket, requires = "count_by_bucket", conflicts_with = "count_by_value")]
     bucket: Vec<BucketFields>,
-    // The last one: its query options have a heading of their own.
+    // This field stays last, because its query options have a help heading of their own.
     #[command(flatten)]
     records: RecordFlags,
 }
 
-// Which records, and where and how they are worked on.
+// The records, and where and how to compute over them.
 #[derive(Clone, Debug, Args)]
 struct RecordFlags {
     /// The store
@@ -89,7 +89,7 @@ struct RecordFlags {
 }
 
 impl RecordFlags {
-    /// Reads the file of keys, and asks about them.
+    /// Reads the file of keys and builds the request for them.
     fn ask<F>(self, fields: F) -> anyhow::Result<StoreLine<F>> {
         let keys = read_keys(&self.keys_from, BATCH_KEYS_MAX)?;
         let keys = StoreKeys { store: self.store, keys, key_encoding: self.key_encoding };
@@ -97,10 +97,10 @@ impl RecordFlags {
     }
 }
 
-/// Prints what a plan makes of the records of keys, and how many ended how.
+/// Prints the results of a plan over the records of keys, and how many keys were found, absent or unanswered.
 ///
 /// # Errors
-/// If the keys cannot be read, the plan does not fit the records, or there is no answer.
+/// If the keys cannot be read, the plan does not fit the records, or the service does not answer.
 pub async fn compute(target: &TargetFlags, format: Format, flags: ComputeFlags) -> anyhow::Result<Exit> {
     if flags.stream {
         stream::check_format(format)?;
@@ -147,17 +147,18 @@ pub async fn aggregate(target: &TargetFlags, format: Format, flags: AggregateFla
 }
 
 impl Shapes {
-    /// Works out a plan over the records of keys.
+    /// Evaluates a plan over the records of keys.
     ///
     /// # Errors
-    /// If there is no such store, a key cannot be one of it, the plan does not fit its records, or there is no answer.
+    /// If there is no such store, a key does not fit the store's key type, the plan does not fit its records, or the service
+    /// does not answer.
     pub async fn compute(
         &self,
         service: &dyn Service,
         asked: &StoreLine<ComputeFields>,
     ) -> anyhow::Result<ComputeReply> {
         match self.try_compute(service, asked).await {
-            // A store of that name may have been dropped and created again with other keys.
+            // A store of this name may have been dropped and created again with another key type.
             Err(error) if is_wrong_keys(&error) && self.forget(&asked.keys.store) => {
                 self.try_compute(service, asked).await
             }
@@ -177,7 +178,7 @@ impl Shapes {
         Ok(ComputeReply::new(&asked.store, &query, &asked.keys, &keys, &answer)?)
     }
 
-    /// Counts over the records of keys.
+    /// Returns counts over the records of keys.
     ///
     /// # Errors
     /// As [`Shapes::compute`].
@@ -208,7 +209,8 @@ impl Shapes {
     }
 }
 
-/// `[NAME=]FIELD:VECTOR`. Names and fields of this flag have no `=` and `:`; those that have are asked in `kith run`.
+/// Parses `[NAME=]FIELD:VECTOR`. Names and fields in this flag cannot contain `=` or `:`; for those that do, there is `kith
+/// run`.
 fn vector(text: &str) -> Result<VectorFields, String> {
     let (named, numbers) = text
         .split_once(':')

@@ -1,4 +1,4 @@
-//! `kith explain connections|network|…`: the plan of a query, without running it.
+//! `kith explain connections|network|…`: prints the plan of a query without running it.
 
 use crate::{
     connect::{self, TargetFlags},
@@ -10,7 +10,7 @@ use crate::{
 use clap::Subcommand;
 use kith_lines::{AssocOperation, GraphLine, ObjectOperation, Operation, ReadCommand};
 
-/// The queries that have plans.
+/// The queries that can be explained.
 #[derive(Debug, Subcommand)]
 pub enum ExplainCommand {
     /// Explain a query of a graph.
@@ -25,7 +25,7 @@ pub enum ExplainCommand {
 }
 
 impl ExplainCommand {
-    /// The query.
+    /// Returns the query to explain.
     pub fn line(&self) -> &GraphLine {
         match self {
             ExplainCommand::Graph(question) => &question.line,
@@ -38,7 +38,7 @@ impl ExplainCommand {
 /// Prints the plan of a question.
 ///
 /// # Errors
-/// If it has none.
+/// If the question is invalid, or the service does not answer.
 pub async fn explain(target: &TargetFlags, format: Format, question: &GraphLine) -> anyhow::Result<Exit> {
     question.check()?;
     let service = connect::service(target).await?;

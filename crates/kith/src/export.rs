@@ -1,7 +1,7 @@
-//! `kith export`: the objects or associations of one type of a live graph, in the form that `kith import` reads.
+//! `kith export`: prints the objects or associations of one type of a live graph, in the form that `kith import` reads.
 //!
-//! Nodes are asked themselves, as for exports of stores. Each page of a partition is read from the database, and any replica goes on
-//! where another stopped.
+//! The rows come directly from the nodes, as in exports of stores. A node reads each page of a partition from the database,
+//! so any replica can continue where another one stopped.
 
 use crate::{
     connect::{self, TargetFlags},
@@ -31,9 +31,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long to ask the replicas of a partition again while none answers.
+/// How long to keep asking the replicas of a partition while none of them answers.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The pause before they are asked again.
+/// The pause before the replicas are asked again.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// What to export.
@@ -56,7 +56,7 @@ pub struct ExportFlags {
     out: PathBuf,
 }
 
-/// What was written. Field names are a contract: `docs/live-graph.md`.
+/// What was written. The field names are a contract: see `docs/live-graph.md`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct ExportReply {
     graph: String,
@@ -66,7 +66,7 @@ struct ExportReply {
     out: PathBuf,
 }
 
-/// Writes all rows; a file appears whole or not at all.
+/// Writes all rows. A file appears complete or not at all.
 ///
 /// # Errors
 /// If the graph lacks the type, no replica of a partition answers, or the rows cannot be written.
@@ -126,7 +126,7 @@ impl ExportReply {
     }
 }
 
-/// An export under way.
+/// A running export.
 struct Export {
     flags: ExportFlags,
     dialer: Dialer,
@@ -140,7 +140,7 @@ struct Export {
 }
 
 impl Export {
-    /// The header, and one partition after the other.
+    /// Writes the header, then one partition after the other.
     async fn all(&mut self) -> anyhow::Result<()> {
         let ids = if self.flags.objects { "id" } else { "id1,id2,time" };
         let data = if self.has_fields { ",data" } else { "" };
@@ -177,7 +177,7 @@ impl Export {
         }
     }
 
-    /// A page, from whichever replica answers.
+    /// Returns a page from the first replica that answers.
     async fn page(
         &self,
         partition: PartitionId,
@@ -230,7 +230,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }
 
-/// Whether another replica, or the same one later, may answer.
+/// Whether another replica, or the same one later, may succeed.
 fn may_pass(code: ErrorCode) -> bool {
     matches!(
         code.class(),

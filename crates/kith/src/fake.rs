@@ -1,4 +1,4 @@
-//! A service that answers every question with something fixed, and can tell what it was asked.
+//! A fake service with fixed answers. Some answers show what was asked.
 
 use futures::{FutureExt, future::BoxFuture};
 use kith_api::{Outlet, Served, ServedState, Written, driven};
@@ -17,10 +17,11 @@ use kith_types::{ErrorCode, StoreVersion};
 use kith_wire::v1;
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-/// Members from this one on are in no graph; to this one there is no path, and it has nothing in common.
+/// Members with this id or a greater one are in no graph. There is no path to member `STRANGER`, and it shares no
+/// connections.
 const STRANGER: u64 = 100_000;
 
-/// Answers about any graph but `missing`.
+/// A service that knows every graph except `missing`.
 pub struct Fake;
 
 impl Fake {
@@ -56,7 +57,7 @@ fn edges(query: &EdgesQuery) -> GraphAnswer {
     })
 }
 
-/// Each object has its id for a name; there are none from `STRANGER` on.
+/// Each object has its id as its name. Objects from `STRANGER` on do not exist.
 fn objects(ids: &[u64], is_single: bool) -> GraphAnswer {
     let object = |id: &u64| {
         let data = format!("{{\"name\":\"{id}\",\"age\":{}}}", id % 90);
@@ -120,7 +121,7 @@ fn answer(operand: &Operand) -> Result<GraphAnswer, QueryError> {
     })
 }
 
-/// A plan of two rounds; the second has a request that failed, its retry, and one that a hedge overtook.
+/// A plan of two rounds. The second one has a failed request, its retry, and a request that a hedge overtook.
 pub fn profile() -> v1::Profile {
     let overtaken = request((1, 0), 30, (500, 1_200), "overtaken");
     let hedge = v1::RequestProfile { cause: "hedge".to_owned(), ..request((4, 1), 30, (1_100, 600), "ok") };
@@ -149,7 +150,7 @@ pub fn profile() -> v1::Profile {
     }
 }
 
-/// A first attempt at a node of a group, from a start and for a time in microseconds.
+/// The profile of a first attempt, with its start and duration in microseconds.
 fn request(
     (node, group): (u32, u32),
     keys: u64,
@@ -208,7 +209,7 @@ fn inputs() -> v1::ControllerInputs {
 }
 
 impl Fake {
-    /// Each key is its own value, but for `none` and `lost`.
+    /// The value of each key is the key itself; `none` is absent and `lost` is unanswered.
     fn values(store: &str, keys: &BatchKeys) -> BatchAnswer {
         let BatchKeys::Bytes(keys) = keys else { panic!("texts") };
         let value = |key: &&[u8]| **key != *b"none" && **key != *b"lost";
@@ -252,7 +253,8 @@ impl Service for Fake {
         futures::future::ready(reply).boxed()
     }
 
-    /// The last key first. Of `lost` the footer tells, to those who take partial answers; others get an error in its place.
+    /// Streams the last key first. If `lost` is among the keys, the footer reports it to a caller who takes partial answers;
+    /// others get an error in its place.
     fn stream(&self, request: Arc<Request>) -> BatchStream<'_> {
         driven(async move |outlet: Outlet| {
             let Question::Values { store, keys } = &request.question else {

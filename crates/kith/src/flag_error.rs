@@ -1,5 +1,5 @@
-//! What a person is told of a flag's value that the standard library's parsers refuse: the value, and what was expected
-//! instead of it. Everything else is told as clap has it.
+//! Error messages for values of flags that the parsers of the standard library refuse: they name the value and what was
+//! expected instead. All other errors keep the wording of clap.
 
 use clap::{
     CommandFactory,
@@ -11,7 +11,7 @@ use std::{
     num::{IntErrorKind, ParseFloatError, ParseIntError},
 };
 
-/// The same error, in the user's terms.
+/// Returns the same error, worded in the user's terms.
 pub fn told<C: CommandFactory>(error: clap::Error) -> clap::Error {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text),

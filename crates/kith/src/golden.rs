@@ -1,8 +1,8 @@
-//! Golden files: blocks of an input, `----`, and what must come of it. `BLESS=1` writes what comes of it.
+//! Golden files: blocks of an input, `----`, and the expected outcome. `BLESS=1` writes the actual outcomes into the file.
 
 use std::{env, fs, path::Path};
 
-/// Compares every block of `testdata/<name>` with what `outcome` makes of its input.
+/// Compares the expected outcome of every block of `testdata/<name>` with what `outcome` returns for its input.
 pub fn check(name: &str, outcome: impl Fn(&str) -> String) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name);
     let expected = fs::read_to_string(&path).unwrap();
@@ -11,7 +11,7 @@ pub fn check(name: &str, outcome: impl Fn(&str) -> String) {
         .map(|block| {
             let (head, _) = block.split_once("\n----").unwrap_or((block.trim_end(), ""));
             let input: Vec<&str> = head.lines().filter(|line| !line.starts_with('#')).collect();
-            // An empty line ends a block, so those of the outcome are shown as a dot.
+            // An empty line ends a block, so empty lines of the outcome are written as a dot.
             let lines = outcome(&input.join("\n"));
             let lines: Vec<&str> =
                 lines.trim_end().lines().map(|line| if line.is_empty() { "." } else { line }).collect();

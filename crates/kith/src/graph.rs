@@ -1,4 +1,4 @@
-//! `kith graph list|describe|drop`: which graphs there are.
+//! `kith graph list|describe|drop`: lists, describes and drops graphs.
 
 use crate::{
     confirm::{confirm_drop, print_dropped},
@@ -41,7 +41,7 @@ pub enum GraphCommand {
     },
 }
 
-/// All graphs.
+/// All graphs of the cluster.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct ListReply {
     graphs: Vec<GraphReply>,
@@ -50,7 +50,7 @@ struct ListReply {
 /// Runs a command.
 ///
 /// # Errors
-/// If the cluster does not answer or there is no such graph.
+/// If the cluster does not answer, or there is no such graph.
 pub async fn run(target: &TargetFlags, format: Format, command: GraphCommand) -> anyhow::Result<Exit> {
     match command {
         GraphCommand::Ask(question) => crate::ask::ask(target, format, &question.line).await,
@@ -93,7 +93,7 @@ async fn drop_loaded(router: &RouterClient, graph: &str, keep_rows: bool) -> any
     Ok(())
 }
 
-/// Drops a live graph; says what became of its rows.
+/// Drops a live graph. Returns a sentence that says whether its rows were removed.
 async fn drop_live(router: &RouterClient, graph: &str, keep_rows: bool) -> anyhow::Result<String> {
     let drop = Some(Schema::Drop(v1::DropGraph { keep_rows }));
     let request = v1::SchemaCommand { graph: graph.to_owned(), who: who(), command: drop };

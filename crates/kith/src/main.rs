@@ -1,5 +1,5 @@
-//! The `kith` command line: loads graphs, asks questions, looks after clusters. Each flag is defined once, beside the
-//! command or the group of commands that has it.
+//! The `kith` command line: loads graphs, asks questions, operates clusters. Each flag is defined once, beside the command
+//! or the group of commands that has it.
 
 mod ask;
 mod cli;
@@ -33,7 +33,7 @@ use failure::{ErrorReport, Exit};
 use kith_terminal::{confirm, connect, failure, names, out, output, reply, signals};
 use std::process::ExitCode;
 
-/// Many threads allocate many small lists: the system's allocator spends more on that.
+/// Many threads allocate many small lists, which the system's allocator handles more slowly.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     let format = cli.global.output;
     let exit = cli::run(cli).unwrap_or_else(|error| {
         if output::is_closed_pipe(&error) {
-            // Whoever read our output has seen enough.
+            // The reader of the output has closed the pipe, which is not a failure.
             return Exit::Done;
         }
         let report = ErrorReport::of(&error);

@@ -1,5 +1,5 @@
-//! Keeps the order of lines of `kith run` that name a common id, whatever the number of lines in flight: a line waits for
-//! earlier writes to an id that it names, and a write also for earlier reads. Reads show the writes that they waited for.
+//! Keeps the order of those lines of `kith run` that name a common id, however many lines are in flight. A line waits for
+//! earlier writes to an id that it names; a write also waits for earlier reads. Reads see the writes that they waited for.
 
 use kith_lines::Line;
 use kith_live::Ticket;
@@ -10,14 +10,15 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// What has become of a line: nothing yet, or its end with the tickets of its write and of those that it waited for, merged by
-/// graph. The ticket of a write alone would not do: it need not name the partitions that earlier writes to its ids changed.
+/// The state of a line: `None` while it runs; then the tickets of its write and of the lines that it waited for, merged by
+/// graph. The ticket of the write alone is not enough, because it need not name the partitions that earlier writes to its
+/// ids changed.
 type Ended = Option<Vec<Ticket>>;
 
-/// A write that ended so long ago shows in every read, with or without its ticket: five times the time for which a replica
-/// answers without having asked the database.
+/// A write that ended this long ago is visible to every read, with or without its ticket. It is five times the time for
+/// which a replica answers without having asked the database.
 const FORGET_AFTER: Duration = Duration::from_secs(10);
-/// How many ids are remembered before those whose lines have ended long ago are looked for.
+/// The fewest remembered ids at which those whose lines ended long ago are removed.
 const SWEEP_AT: usize = 4_096;
 
 /// The lines in flight, by the ids that they name.
@@ -31,31 +32,31 @@ pub struct Order {
 #[derive(Debug)]
 struct Lines {
     write: Option<watch::Receiver<Ended>>,
-    /// Reads since that write.
+    /// The reads since that write.
     reads: Vec<watch::Receiver<Ended>>,
     named: Instant,
 }
 
-/// The place of one line among the others.
+/// The place of one line in the order.
 #[derive(Debug)]
 pub struct Turn {
     before: Vec<watch::Receiver<Ended>>,
-    /// Of the writes that it has waited for.
+    /// The merged tickets of the writes that the line has waited for.
     tickets: Vec<Ticket>,
     ended: watch::Sender<Ended>,
 }
 
-/// Parts of the names of all writes: a line without any of them is none.
+/// Parts of the names of all writes. A line that contains none of them is not a write.
 const WRITES: [&[u8]; 4] = [b"_add\"", b"_update\"", b"_delete\"", b"_change_type\""];
 
-/// Whether a line may be a write. Looked at before it is parsed: as long as there are no writes, lines need no order.
+/// Whether a line may be a write. It is called before the line is parsed: until the first write, lines need no order.
 pub fn may_write(line: &[u8]) -> bool {
     WRITES.iter().any(|name| line.windows(name.len()).any(|part| part == *name))
 }
 
 impl Order {
-    /// The turn of a line about a live graph, or about a graph that may be one; `None` of any other. Lines must be given in their
-    /// order.
+    /// Returns the turn of a line about a live graph, or about a graph that may be one; `None` for other lines. Lines must
+    /// be passed in their order.
     pub fn turn_of(&mut self, line: &Line) -> Option<Turn> {
         match line {
             Line::Write(write) => Some(self.turn(&write.options.graph, &write.operation.ids(), true)),
@@ -67,11 +68,11 @@ impl Order {
         }
     }
 
-    /// The turn of a line that names these ids of a graph.
+    /// Returns the turn of a line that names these ids of a graph.
     fn turn(&mut self, graph: &str, ids: &[u64], writes: bool) -> Turn {
         let (ended, end) = watch::channel(None);
         let (mut before, now) = (Vec::new(), Instant::now());
-        // Each id once: a line must not wait for itself.
+        // Visit each id once: a line must not wait for itself.
         for id in ids.iter().copied().collect::<BTreeSet<u64>>() {
             let lines = self.ids.entry((graph.to_owned(), id)).or_insert_with(|| Lines {
                 write: None,
@@ -92,7 +93,7 @@ impl Order {
         Turn { before, tickets: Vec::new(), ended }
     }
 
-    /// Forgets ids whose lines have ended long ago.
+    /// Forgets ids whose lines ended long ago.
     fn sweep(&mut self, now: Instant) {
         if self.ids.len() < self.sweep_at.max(SWEEP_AT) {
             return;
@@ -106,7 +107,7 @@ impl Order {
     }
 }
 
-/// The ids of objects that a query of a graph names.
+/// Returns the ids of objects that a graph query names.
 fn ids_of(operand: &Operand) -> Vec<u64> {
     match operand {
         Operand::Connections { id }
@@ -125,7 +126,8 @@ fn ids_of(operand: &Operand) -> Vec<u64> {
 }
 
 impl Turn {
-    /// Waits until the lines before have ended; the tickets of the writes among them and before them, merged by graph.
+    /// Waits until the lines before this one have ended. Returns the tickets of the writes among them and of those that they
+    /// waited for, merged by graph.
     pub async fn wait(&mut self) -> Vec<Ticket> {
         for mut line in self.before.drain(..) {
             // A line that was dropped before it ended has no tickets.
@@ -135,13 +137,13 @@ impl Turn {
         self.tickets.clone()
     }
 
-    /// Lets the lines behind a write go on; `ticket` is that of the write, if it has one.
+    /// Lets the lines that wait for a write continue. `ticket` is the ticket of the write, if it has one.
     pub fn end_write(mut self, ticket: Option<&Ticket>) {
         ticket.into_iter().for_each(|ticket| merge(&mut self.tickets, ticket));
         let _ = self.ended.send(Some(self.tickets));
     }
 
-    /// Lets the lines behind a read go on.
+    /// Lets the lines that wait for a read continue.
     pub fn end_read(self) {
         let _ = self.ended.send(Some(Vec::new()));
     }
@@ -166,7 +168,7 @@ mod tests {
         ticket
     }
 
-    /// Whether a line may begin now; its tickets.
+    /// Returns the line's tickets if it may begin now.
     fn begins(turn: &mut Turn) -> Option<Vec<Ticket>> {
         turn.wait().now_or_never()
     }

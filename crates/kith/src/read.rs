@@ -1,4 +1,4 @@
-//! `kith get`, `kith mget`: values of a store by key.
+//! `kith get` and `kith mget`: read values of a store by key.
 
 use crate::{
     connect::{self, TargetFlags},
@@ -55,7 +55,7 @@ pub struct MultiGetFlags {
     options: ReadOptions,
 }
 
-/// What stores hold, fields for once each: it is fixed when a store is created.
+/// The key and value types of stores. Each is fetched only once, because it is fixed when a store is created.
 #[derive(Debug, Default)]
 pub struct Shapes {
     known: Mutex<HashMap<String, StoreShape>>,
@@ -65,14 +65,14 @@ impl Shapes {
     /// Reads the keys of a batch.
     ///
     /// # Errors
-    /// If there is no such store, a key cannot be one of it, or the batch has no answer.
+    /// If there is no such store, a key does not fit the store's key type, or the service does not answer.
     pub async fn read(
         &self,
         service: &dyn Service,
         batch: &StoreLine<BatchFields>,
     ) -> anyhow::Result<BatchReply> {
         match self.try_read(service, batch).await {
-            // A store of that name may have been dropped and created again with other keys.
+            // A store of this name may have been dropped and created again with another key type.
             Err(error) if is_wrong_keys(&error) && self.forget(&batch.keys.store) => {
                 self.try_read(service, batch).await
             }
@@ -95,10 +95,10 @@ impl Shapes {
         Ok(BatchReply::new(&values, &asked.keys, &keys, &answer))
     }
 
-    /// What a store holds, as known or as fields now.
+    /// Returns the key and value types of a store, from memory or from the service.
     ///
     /// # Errors
-    /// If there is no such store of values.
+    /// If there is no such value store.
     pub async fn shape(&self, service: &dyn Service, store: &str) -> Result<StoreShape, QueryError> {
         let known = self.lock().get(store).copied();
         match known {
@@ -107,7 +107,7 @@ impl Shapes {
         }
     }
 
-    /// Keeps what proved right.
+    /// Remembers the types of a store, after a call that used them has succeeded.
     pub fn remember(&self, store: &str, shape: StoreShape) {
         let mut known = self.lock();
         if !known.contains_key(store) {
@@ -115,7 +115,7 @@ impl Shapes {
         }
     }
 
-    /// Whether it was known.
+    /// Forgets the types of a store. Returns whether they were known.
     pub fn forget(&self, store: &str) -> bool {
         self.lock().remove(store).is_some()
     }
@@ -125,8 +125,8 @@ impl Shapes {
     }
 }
 
-/// What the records of an answer are decoded by: the schema of the version that answered, which during a swap may be
-/// another one than the next answer's. `None` where there is nothing to decode.
+/// Returns the schema that decodes the records of an answer: that of the version that answered, which during a swap may
+/// differ from the next answer's. `None` if there is nothing to decode.
 async fn schema_of(
     service: &dyn Service,
     store: &str,
@@ -140,17 +140,17 @@ async fn schema_of(
     service.schema(store, *version, id).await.map(Some)
 }
 
-/// Whether keys were read as of another type than the store's.
+/// Whether the keys were parsed as another type than the store's key type.
 pub fn is_wrong_keys(error: &anyhow::Error) -> bool {
     let code = error.downcast_ref::<QueryError>().map(QueryError::code);
     code == Some(ErrorCode::WrongKeyType)
         || error.downcast_ref::<Failure>().is_some_and(|failure| failure.code == ErrorCode::WrongKeyType)
 }
 
-/// Prints the value of one key, or what became of each of several.
+/// Prints the value of one key, or the outcome of each of several keys.
 ///
 /// # Errors
-/// `key_not_found` of one key; if the keys cannot be read.
+/// `key_not_found` if the only key is absent. Other errors if the keys cannot be read or the service does not answer.
 pub async fn get(target: &TargetFlags, format: Format, flags: GetFlags) -> anyhow::Result<Exit> {
     let service = connect::service(target).await?;
     let keys = StoreKeys {
@@ -186,7 +186,7 @@ async fn get_one(
     let reply = BatchReply::new(&values, &asked.keys, &keys, &answer);
     let profile = reply.last.profile.as_ref();
     if let (Format::Table, Some(profile)) = (format, profile) {
-        // Standard output is the value's alone.
+        // Standard output is for the value alone.
         eprint!("{}", plan::render(profile));
     }
     match (format, value) {
@@ -201,7 +201,7 @@ async fn get_one(
     Ok(if reply.last.is_complete() { Exit::Done } else { Exit::Partial })
 }
 
-/// What `kith get` prints of one key as JSON.
+/// What `kith get` prints for one key as JSON.
 #[derive(Serialize)]
 struct OneKeyReply<'a> {
     #[serde(flatten)]
@@ -210,10 +210,10 @@ struct OneKeyReply<'a> {
     profile: Option<&'a ProfileReply>,
 }
 
-/// Prints what became of each key, and how many ended how.
+/// Prints the outcome of each key, and how many keys had each outcome.
 ///
 /// # Errors
-/// If the keys cannot be read, or the batch has no answer.
+/// If the keys cannot be read, or the service does not answer.
 pub async fn multi_get(target: &TargetFlags, format: Format, flags: MultiGetFlags) -> anyhow::Result<Exit> {
     if flags.stream {
         stream::check_format(format)?;

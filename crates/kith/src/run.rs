@@ -1,7 +1,7 @@
-//! `kith run`: one JSON request a line in, one JSON answer a line out, in the same order, many in flight.
+//! `kith run`: reads one JSON request per line and writes one JSON answer per line, in the same order, with many in flight.
 //!
-//! Memory is bounded by what is in flight, not by the input. Every line in gives one line out:
-//! also an empty one, which is answered by an error, so that the two can be joined by line number.
+//! Memory is bounded by the requests in flight, not by the input. Every input line gives one output line, so that the two
+//! can be joined by line number. Even an empty line gives one, which is an error.
 
 use crate::{
     ask,
@@ -27,7 +27,7 @@ use std::{
 };
 use tokio::sync::mpsc;
 
-/// No request line is longer: room for a batch of hundreds of thousands of ids, and a bound on what a line can take.
+/// The longest request line. It has room for a batch of hundreds of thousands of ids, and bounds the memory of a line.
 const LINE_BYTES_MAX: usize = 16 << 20;
 
 #[derive(Clone, Debug, Args)]
@@ -40,7 +40,7 @@ pub struct RunFlags {
     concurrency: u16,
 }
 
-/// A line of input, or why it is none.
+/// A line of input, or why it is not acceptable.
 type Input = Result<Vec<u8>, Failure>;
 
 /// Answers every line.
@@ -79,7 +79,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
     )
 }
 
-/// Sends every line, until the input or the interest in it ends.
+/// Sends every line until the input ends or the receiver is dropped.
 fn read_lines(mut input: impl BufRead, lines: &mpsc::Sender<Input>) -> io::Result<()> {
     loop {
         let mut line = Vec::new();
@@ -109,7 +109,7 @@ async fn answer_all(
     out: &mut impl Write,
 ) -> anyhow::Result<Exit> {
     let lines = stream::unfold(lines, async |mut lines| Some((lines.recv().await?, lines)));
-    // A task each, so that answers are unpacked and printed on all cores.
+    // Each line has its own task, so that answers are decoded and formatted on all cores.
     let shapes = Arc::<Shapes>::default();
     let mut order = None;
     let answers = lines.map(|line| {
@@ -136,19 +136,19 @@ async fn answer_all(
 /// A line of output.
 struct Answered {
     line: String,
-    /// Whether it is an answer from all partitions, or about all keys.
+    /// Whether the answer covers all partitions, or all keys.
     whole: bool,
 }
 
 /// A line on its way to its answer.
 enum Request {
-    /// One that needs no order, to be parsed by its task.
+    /// A line that needs no order. Its task parses it.
     Line(Input),
-    /// One that may have to wait for earlier lines.
+    /// A parsed line that may have to wait for earlier lines.
     Ordered(Box<Line>, Option<Turn>),
 }
 
-/// From the first write on, lines are parsed one after the other, and get their turns in that order.
+/// From the first write on, lines are parsed one after the other and get their turns in that order.
 fn in_order(line: Input, order: &mut Option<Order>) -> Request {
     let writes = |line: &Vec<u8>| order.is_some() || may_write(line);
     let text = match line {

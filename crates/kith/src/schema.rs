@@ -1,4 +1,4 @@
-//! `kith schema …`: the types of live graphs.
+//! `kith schema …`: creates live graphs and changes their types.
 
 use crate::{
     connect::{self, TargetFlags},
@@ -25,7 +25,7 @@ pub enum SchemaCommand {
     },
 }
 
-/// Types of a live graph.
+/// The file of types, and the live graph that they are for.
 #[derive(Clone, Debug, Args)]
 pub struct ApplyFlags {
     /// File with the types (TOML); docs/formats/graph-types.md describes it
@@ -42,7 +42,7 @@ pub struct ApplyFlags {
     dry_run: bool,
 }
 
-/// What became of a live graph, or would.
+/// What changed in a live graph, or would change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ApplyReply {
     pub graph: String,
@@ -50,7 +50,7 @@ pub struct ApplyReply {
     pub created: bool,
     /// What changed, one sentence each.
     pub changes: Vec<String>,
-    /// How often its types have changed: 1 for a new graph.
+    /// The revision of the types; 1 for a new graph.
     pub revision: u64,
     pub storage: String,
     /// Whether nothing was changed.
@@ -61,7 +61,7 @@ pub struct ApplyReply {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct ShowReply {
     graph: String,
-    /// The text that declares them.
+    /// The TOML text that declares the types.
     types: String,
 }
 

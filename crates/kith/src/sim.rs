@@ -1,5 +1,5 @@
-//! `kith sim`: draws the figures of Moolle from simulated clusters that decide as real ones do (`docs/figures.md`).
-//! Needs no cluster.
+//! `kith sim`: draws the figures of Moolle from simulated clusters, which run the deciding code of real ones
+//! (`docs/figures.md`). It needs no cluster.
 
 use crate::{
     failure::{Exit, Failure},
@@ -35,7 +35,7 @@ pub struct FanOutFlags {
     list: bool,
 }
 
-/// A figure as `--list` has it. Field names are a contract: `docs/figures.md`.
+/// A figure in the output of `--list`. The field names are a contract: see `docs/figures.md`.
 #[derive(Clone, Debug, Serialize)]
 struct Listed {
     name: &'static str,
@@ -45,7 +45,7 @@ struct Listed {
     assumptions: &'static [&'static str],
 }
 
-/// A figure that was drawn. Field names are a contract: `docs/figures.md`.
+/// A figure that was drawn. The field names are a contract: see `docs/figures.md`.
 #[derive(Clone, Debug, Serialize)]
 struct Drawn {
     figure: &'static str,

@@ -1,4 +1,5 @@
-//! `kith mget --stream`, `kith compute --stream`: records as they arrive, then the footer that accounts for every key.
+//! `kith mget --stream` and `kith compute --stream`: print records as they arrive, then a footer that accounts for every
+//! key.
 
 use crate::{
     failure::{Exit, Failure},
@@ -15,10 +16,10 @@ use kith_types::ErrorCode;
 use serde_json::Value;
 use std::io::Write;
 
-/// Refuses what cannot be printed as it comes.
+/// Refuses an output format that cannot be printed record by record.
 ///
 /// # Errors
-/// Of another format than JSON.
+/// If the format is not JSON.
 pub fn check_format(format: Format) -> Result<(), Failure> {
     if format == Format::Json {
         return Ok(());
@@ -27,10 +28,10 @@ pub fn check_format(format: Format) -> Result<(), Failure> {
     Err(Failure::usage(message, "add `-o json`"))
 }
 
-/// Writes a line for each key when it comes, in the order in which they come, and the footer.
+/// Writes a line for each key, in the order in which they arrive, and then the footer.
 ///
 /// # Errors
-/// If the batch has no answer, or its stream ends without a footer; what came before is written all the same.
+/// If the service does not answer, or the stream ends without a footer. Records that arrived before are written.
 pub async fn write(
     service: &dyn Service,
     batch: &StoreLine<BatchFields>,
@@ -53,10 +54,10 @@ pub async fn write(
     .await
 }
 
-/// The same of what a plan makes of records.
+/// Like [`write()`], with the results of a plan over the records.
 ///
 /// # Errors
-/// As [`write()`].
+/// The errors of [`write()`].
 pub async fn write_computed(
     service: &dyn Service,
     StoreLine { keys: asked, fields, options }: &StoreLine<ComputeFields>,
@@ -111,7 +112,8 @@ fn put(out: &mut impl Write, text: &str) -> anyhow::Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("write standard output")
 }
 
-/// What the records of a stream are decoded by, as its first values come; `None` where there is nothing to decode.
+/// Returns the schema that decodes the records of a stream. It is called when the first values arrive. `None` if there is
+/// nothing to decode.
 async fn schema_of(
     service: &dyn Service,
     store: &str,

@@ -1,11 +1,12 @@
-//! Who runs this command, for the history of stores and their owners.
+//! The user who runs this command, for the history of stores and their owners.
 
 use std::env;
 
-/// The variables that name the user, in the order in which they are asked.
+/// The environment variables that may name the user, in the order in which they are read.
 const NAMED_BY: [&str; 3] = ["KITH_WHO", "USER", "LOGNAME"];
 
-/// The name of the user, as `ada`; `uid 1000` where no variable says it, as under systemd and in containers.
+/// Returns the name of the user, such as `ada`; `uid 1000` if no variable names the user, as under systemd and in
+/// containers.
 pub fn who() -> String {
     named(|variable| env::var(variable).ok(), rustix::process::getuid().as_raw())
 }

@@ -15,15 +15,15 @@ use serde::Serialize;
 /// The outcome of a write.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WriteReply {
-    /// Of a new object: its id.
+    /// The id of a new object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
     /// The version of what was written; 0 if there was nothing to do.
     pub version: u64,
-    /// A read with this ticket shows the write.
+    /// A read with this ticket sees the write.
     #[serde(serialize_with = "as_text")]
     pub ticket: Ticket,
-    /// Whether it existed before; left out of a new object.
+    /// Whether the object or association existed before; absent for a new object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub existed: Option<bool>,
 }
@@ -35,7 +35,7 @@ fn as_text<S: serde::Serializer>(ticket: &Ticket, serializer: S) -> Result<S::Ok
 /// Carries out a write and prints its outcome.
 ///
 /// # Errors
-/// If nothing was written, or nobody knows whether it was.
+/// If nothing was written, or the outcome is unknown.
 pub async fn run(target: &TargetFlags, format: Format, line: &WriteLine) -> anyhow::Result<Exit> {
     let service = connect::service(target).await?;
     let reply = write(&*service, line).await?;
@@ -46,7 +46,7 @@ pub async fn run(target: &TargetFlags, format: Format, line: &WriteLine) -> anyh
 /// Carries out a write.
 ///
 /// # Errors
-/// As [`run`].
+/// The errors of [`run`].
 pub async fn write(service: &dyn Service, line: &WriteLine) -> anyhow::Result<WriteReply> {
     let written = service.write(&line.options.graph, &line.write()?, &line.query_options()).await?;
     let is_new_object = matches!(line.operation, WriteOperation::ObjectAdd(_));
@@ -69,7 +69,7 @@ impl WriteReply {
     }
 }
 
-/// What `kith object` and `kith assoc` do.
+/// The commands of `kith object` and `kith assoc`.
 #[derive(Debug, Subcommand)]
 pub enum LiveCommand<R: Operations, W: Subcommand + Into<WriteOperation>> {
     #[command(flatten)]
@@ -83,10 +83,10 @@ where
     R: Operations,
     W: Subcommand + Into<WriteOperation>,
 {
-    /// Runs it.
+    /// Runs the command.
     ///
     /// # Errors
-    /// As [`ask::ask`] and [`run`].
+    /// The errors of [`ask::ask`] and [`run`].
     pub async fn run(self, target: &TargetFlags, format: Format) -> anyhow::Result<Exit> {
         match self {
             LiveCommand::Read(question) => ask::ask(target, format, &question.line).await,

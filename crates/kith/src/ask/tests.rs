@@ -1,4 +1,4 @@
-//! Golden: request lines, what is asked of the service for them, and the lines that answer.
+//! Golden tests: request lines, the calls of the service that they cause, and the lines of the answers.
 
 use crate::{
     ask,

@@ -1,4 +1,4 @@
-//! `kith cluster fetch-rate`: how fast nodes fetch, looked at and changed while they do.
+//! `kith cluster fetch-rate`: shows or changes the rate at which nodes fetch, while they run.
 
 use crate::{
     connect::{self, TargetFlags},
@@ -12,7 +12,7 @@ use clap::Args;
 use kith_wire::v1;
 use serde::Serialize;
 
-/// Whose rate, and which.
+/// The new rate, if any, and the node that it applies to.
 #[derive(Args, Debug)]
 pub struct FetchRateFlags {
     /// Set the limit of each node in bytes per second, such as 50MiB/s; `off`: no limit [default: only show the limits]
@@ -23,25 +23,25 @@ pub struct FetchRateFlags {
     node: Option<u32>,
 }
 
-/// What each node fetches at.
+/// The fetch rates of all nodes that were asked.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FetchRatesReply {
     pub nodes: Vec<FetchRateReply>,
 }
 
-/// One node.
+/// The fetch rate of one node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FetchRateReply {
     pub node: u32,
-    /// `None`: no limit, or it did not answer.
+    /// The limit; `None` if there is none, or if the node did not answer.
     pub bytes_per_second: Option<u64>,
-    /// Asked of sources since the node started.
+    /// Bytes requested from sources since the node started.
     pub bytes_fetched: u64,
-    /// What it is held back to, below its rate, because reads got slower; `None`: it is not.
+    /// The rate that the node is slowed down to, below its limit, because reads got slower; `None` if it is not slowed down.
     pub held_back: Option<u64>,
-    /// Requests that wait for their turn.
+    /// The number of requests that wait for their turn.
     pub waiting: u32,
-    /// Why the node did not answer: its rate is what it was.
+    /// Why the node did not answer; empty if it did. The rate of a node that did not answer is unchanged.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub error: String,
 }
@@ -60,7 +60,7 @@ impl From<v1::NodeFetchRate> for FetchRateReply {
     }
 }
 
-/// Shows or changes it. A change fails in part where a node does not answer; a look does so only where none of them answers.
+/// Shows or changes the rates. A change fails if any node does not answer; showing them fails only if no node answers.
 ///
 /// # Errors
 /// If there is no such node, or no router answers.

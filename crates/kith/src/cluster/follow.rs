@@ -1,4 +1,4 @@
-//! A rebalance is begun and followed to its end, whichever router drives it.
+//! Begins a rebalance and follows it to its end, whichever router drives it.
 
 use crate::{
     connect::{self, TargetFlags},
@@ -18,18 +18,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How often a rebalance is looked at while it is followed.
+/// How often the status of the rebalance is requested.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
-/// Without a terminal, a line so often.
+/// How often a progress line is printed if standard error is not a terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
-/// For files that the change before gave up: their default grace, and time for every router to learn of the new owners.
+/// How long to wait for the files that the previous change gave up: their default grace period, plus time for every router
+/// to learn the new owners.
 const SETTLE_WAIT: Duration = Duration::from_secs(120);
-/// For a group whose nodes are not as far as the others.
+/// How long to wait for a group whose nodes are behind the others.
 const BEHIND_WAIT: Duration = Duration::from_secs(60);
-/// The router may be gone for so long before following ends: another one drives on.
+/// How long no router may answer before following ends. Meanwhile another router can take over the rebalance.
 const ROUTER_PATIENCE: Duration = Duration::from_secs(30);
 
-/// Begins a change of shape. A refusal that passes by itself is waited out, for `wait` seconds where that is given.
+/// Begins a change of shape. If a refusal is temporary, retries for `wait` seconds, or for a default time if `wait` is
+/// `None`.
 ///
 /// # Errors
 /// If the change is refused, or no router answers.
@@ -54,7 +56,7 @@ pub async fn begin(
     }
 }
 
-/// How long a refusal is waited out; `None`: it does not pass by itself.
+/// How long to retry after a refusal; `None` if the refusal is not temporary.
 fn patience(error: &anyhow::Error, wait: Option<u64>) -> Option<Duration> {
     let Some(QueryError::Remote { code, .. }) = error.downcast_ref() else { return None };
     let default = match code {
@@ -65,10 +67,10 @@ fn patience(error: &anyhow::Error, wait: Option<u64>) -> Option<Duration> {
     Some(wait.map_or(default, Duration::from_secs))
 }
 
-/// Asks a router for something about the rebalance: how it is now, and what the router says in words.
+/// Sends a command about the rebalance to a router. Returns the status of the rebalance and the router's text.
 ///
 /// # Errors
-/// If the router refuses, or does not answer.
+/// If the router refuses the command or does not answer.
 pub async fn ask(router: &RouterClient, command: Ask) -> anyhow::Result<(RebalanceStatusDocument, String)> {
     let request = v1::RebalanceRequest { who: who(), command: Some(command) };
     let reply = router.rebalance(request).await?;
@@ -76,11 +78,11 @@ pub async fn ask(router: &RouterClient, command: Ask) -> anyhow::Result<(Rebalan
     Ok((status, reply.text))
 }
 
-/// Follows until it stops or no owner changes any more; given-up files may wait for their grace then. The router that
-/// drives may die meanwhile: another goes on.
+/// Follows the rebalance until it stops or no owner changes any more. At that point the grace period of given-up files may
+/// still run. If the router that drives the rebalance dies, another one continues.
 ///
 /// # Errors
-/// If another rebalance has begun since, or no router has answered for long.
+/// If another rebalance has begun since, or no router has answered for [`ROUTER_PATIENCE`].
 pub async fn follow(
     target: &TargetFlags,
     router: RouterClient,
@@ -121,7 +123,7 @@ fn lost() -> Failure {
     Failure::new(ErrorCode::RebalanceLost, message, "see `kith cluster rebalance --status`")
 }
 
-/// Whether a router, or the metadata, may be back soon.
+/// Whether the error is temporary: a router, or the metadata store, may be back soon.
 fn is_passing(error: &anyhow::Error) -> bool {
     error.downcast_ref::<QueryError>().is_none_or(|error| {
         let QueryError::Remote { code, .. } = error else { return true };
@@ -129,7 +131,7 @@ fn is_passing(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Tells how far it is, on a terminal in one line that is written over.
+/// Prints progress to standard error: on a terminal, one line that is overwritten.
 struct Meter {
     is_terminal: bool,
     line_due: Instant,

@@ -1,17 +1,17 @@
-//! Live graphs and databases in the status of the cluster.
+//! Live graphs and databases, as the status of the cluster shows them.
 
 use kith_wire::v1;
 use serde::Serialize;
 
-/// Who leads a live graph, and how far its replicas are.
+/// The leaders of a live graph, and how far its replicas have come.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveGraphReply {
     pub graph: String,
-    /// Where its rows are.
+    /// Where the rows of the graph are stored.
     pub storage: String,
-    /// Partitions that take no writes, because nobody leads them who is up.
+    /// The number of partitions that accept no writes because no running node leads them.
     pub leaderless: u32,
-    /// The positions that its logs have reached, added up.
+    /// The sum of the positions that the partitions' logs have reached.
     pub position: u64,
     pub nodes: Vec<LiveNodeReply>,
 }
@@ -24,15 +24,16 @@ impl From<v1::LiveGraphStatus> for LiveGraphReply {
     }
 }
 
-/// What one node has of a live graph.
+/// The role of one node in a live graph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveNodeReply {
     pub node: u32,
-    /// How many partitions it leads.
+    /// The number of partitions that the node leads.
     pub leads: u32,
-    /// How many it follows; 0: it is down, or has not opened the graph.
+    /// The number of partitions that the node follows; 0 if it is down or has not opened the graph.
     pub follows: u32,
-    /// How many positions it is behind, in all partitions, and in the worst one.
+    /// How many positions the node is behind: in all partitions together, and (`behind_max`) in the one that is furthest
+    /// behind.
     pub behind: u64,
     pub behind_max: u64,
 }
@@ -44,7 +45,7 @@ impl From<v1::LiveNodeStatus> for LiveNodeReply {
     }
 }
 
-/// A process with databases.
+/// A process that holds databases.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DatabaseReply {
     pub database: u32,

@@ -1,4 +1,4 @@
-//! `kith cluster …`: what each node and router says of itself; making a cluster, and changes of its shape.
+//! `kith cluster …`: shows the state of nodes and routers, creates a cluster, and changes its shape.
 
 mod fetch_rate;
 mod follow;
@@ -56,7 +56,7 @@ pub enum ClusterCommand {
     FetchRate(FetchRateFlags),
 }
 
-/// The cluster.
+/// The state of the cluster.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StatusReply {
     pub epoch: u64,
@@ -64,13 +64,13 @@ pub struct StatusReply {
     pub groups: Vec<GroupReply>,
     pub nodes: Vec<NodeReply>,
     pub routers: Vec<RouterReply>,
-    /// None if the metadata store does not answer.
+    /// Empty if the metadata store does not answer.
     pub stores: Vec<StoreStatusReply>,
     pub live_graphs: Vec<LiveGraphReply>,
     pub databases: Vec<DatabaseReply>,
 }
 
-/// One replica group.
+/// The state of one replica group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupReply {
     pub group: u32,
@@ -87,19 +87,19 @@ impl From<v1::GroupStatus> for GroupReply {
     }
 }
 
-/// What a store serves.
+/// What a store serves, and how its last push ended.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StoreStatusReply {
     pub store: String,
     pub version: Option<u64>,
-    /// Since that version was pushed.
+    /// The time since that version was pushed.
     pub version_age_ms: Option<u64>,
-    /// `done`, `failed` or `cancelled`; `None`: nothing was pushed.
+    /// `done`, `failed` or `cancelled`; `None` if nothing was pushed.
     pub last_push: Option<String>,
-    /// The push under way.
+    /// The push that is running, if any.
     pub running: Option<String>,
     pub frozen: bool,
-    /// Of the router that was asked, since it started.
+    /// The number of answers of the router that was asked, since it started.
     pub answers: u64,
     pub p50_us: u64,
     pub p99_us: u64,
@@ -122,10 +122,10 @@ impl From<v1::StoreStatus> for StoreStatusReply {
     }
 }
 
-/// One node.
+/// The state of one node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NodeReply {
-    /// `None`: a spare, in no group yet.
+    /// `None` if the node is a spare, which is in no group yet.
     pub group: Option<u32>,
     pub node: u32,
     pub state: String,
@@ -142,10 +142,10 @@ pub struct NodeReply {
     pub files_damaged: u64,
     /// Files repaired since the node started.
     pub files_repaired: u64,
-    /// Bytes a second that its fetches are held back to, because reads got slower.
+    /// The rate in bytes per second that the node's fetches are slowed down to because reads got slower, if they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetch_held_back: Option<u64>,
-    /// Bytes free where it keeps its versions; `None`: it is down, or the system does not say.
+    /// Free bytes on the disk of its versions; `None` if the node is down or the system does not report them.
     pub disk_free: Option<u64>,
 }
 
@@ -156,7 +156,7 @@ pub struct ServedReply {
     pub version: u64,
 }
 
-/// One router.
+/// The state of one router.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RouterReply {
     pub addr: String,
@@ -165,7 +165,8 @@ pub struct RouterReply {
     pub router: u32,
     /// `up` or `down`.
     pub state: String,
-    /// How long ago it was in reach of the metadata store, and the revision that it serves by; `None`: it is down.
+    /// How long ago the router last reached the metadata store, and the revision that it serves by. Both are `None` if it is
+    /// down.
     pub metadata_age_ms: Option<u64>,
     pub metadata_revision: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Changes of the cluster's shape: planned by a router, printed and carried out.
+//! Changes of the cluster's shape: a router plans them, the plan is printed, and then carried out.
 
 use super::follow::{ask, begin, follow};
 use crate::{
@@ -11,7 +11,7 @@ use clap::Args;
 use kith_types::ErrorCode;
 use kith_wire::v1::{self, rebalance_request::Command as Ask};
 
-/// Whether a change is carried out, and how.
+/// Whether a change is carried out or only planned, and how.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ApplyFlags {
     /// Print the plan without changing anything
@@ -43,7 +43,7 @@ struct HowFlags {
     wait: Option<u64>,
 }
 
-/// Which nodes a change is about.
+/// The nodes that a change concerns.
 #[derive(Args, Debug)]
 pub struct NodesFlags {
     /// Addresses or ids of nodes
@@ -53,7 +53,7 @@ pub struct NodesFlags {
     apply: ApplyFlags,
 }
 
-/// Which group a change is about.
+/// The group that a change concerns.
 #[derive(Args, Debug)]
 pub struct GroupFlags {
     /// The group's id
@@ -62,7 +62,7 @@ pub struct GroupFlags {
     apply: ApplyFlags,
 }
 
-/// Which nodes come.
+/// The nodes to add, and where.
 #[derive(Args, Debug)]
 pub struct AddFlags {
     #[command(flatten)]
@@ -76,21 +76,21 @@ pub struct AddFlags {
 }
 
 impl NodesFlags {
-    /// As asked of a router.
+    /// Returns the request for a router.
     pub fn shape(self, shape: &str) -> (v1::ShapeRequest, ApplyFlags) {
         (v1::ShapeRequest { nodes: self.nodes, ..named(shape) }, self.apply)
     }
 }
 
 impl GroupFlags {
-    /// As asked of a router.
+    /// Returns the request for a router.
     pub fn shape(self, shape: &str) -> (v1::ShapeRequest, ApplyFlags) {
         (v1::ShapeRequest { group: Some(self.group), ..named(shape) }, self.apply)
     }
 }
 
 impl AddFlags {
-    /// As asked of a router.
+    /// Returns the request for a router.
     pub fn shape(self) -> (v1::ShapeRequest, ApplyFlags) {
         match self.replace {
             Some(replaces) => {
@@ -105,7 +105,7 @@ impl AddFlags {
     }
 }
 
-/// What is to be done about rebalances.
+/// What to do about rebalances.
 #[derive(Args, Debug)]
 pub struct RebalanceFlags {
     /// Print how the partitions would be spread evenly over the nodes (the default)
@@ -127,15 +127,15 @@ pub struct RebalanceFlags {
     how: HowFlags,
 }
 
-/// A shape without nodes or a group.
+/// A request for `shape` without nodes or a group.
 fn named(shape: &str) -> v1::ShapeRequest {
     v1::ShapeRequest { shape: shape.to_owned(), ..Default::default() }
 }
 
-/// Looks at, ends or continues a rebalance, or evens the nodes out.
+/// Shows, aborts or continues a rebalance, or spreads the partitions evenly over the nodes.
 ///
 /// # Errors
-/// If there is none, it is refused, or no router answers.
+/// If there is no rebalance, the router refuses the command, or no router answers.
 pub async fn rebalance(target: &TargetFlags, format: Format, flags: &RebalanceFlags) -> anyhow::Result<Exit> {
     if flags.status || flags.abort || flags.resume {
         let router = connect::router(target).await?;
@@ -155,10 +155,10 @@ pub async fn rebalance(target: &TargetFlags, format: Format, flags: &RebalanceFl
     run(target, format, named("even"), &apply).await
 }
 
-/// Prints the plan; unless only that is wanted, has it carried out and follows it.
+/// Prints the plan. Unless only the plan is wanted, also has it carried out and follows it.
 ///
 /// # Errors
-/// If it is refused, or does not end as asked.
+/// If the change is refused, no router answers, or the rebalance cannot be followed to its end.
 pub async fn run(
     target: &TargetFlags,
     format: Format,

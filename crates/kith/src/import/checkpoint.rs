@@ -1,7 +1,8 @@
-//! How far an import has come, in a file: the same command continues there after an interruption.
+//! The checkpoint file of an import. After an interruption, the same command continues from it.
 //!
-//! The file is locked while an import runs. It is always written whole, with one call, and padded to one size, so that a process
-//! that is killed leaves the old or the new state. If it cannot be read, the import starts from the first row, which is slow but right.
+//! The file is locked while an import runs. Every write replaces its whole content with one call, and pads it to one size.
+//! So a process that is killed leaves the old or the new state. If the file cannot be read, the import starts from the first
+//! row, which is slow but correct.
 
 use super::window::Counts;
 use crate::failure::Failure;
@@ -14,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The size of the file, so that one state never leaves the end of another behind.
+/// The size of the file. It is fixed, so that a shorter state never leaves the end of a longer one behind.
 const FILE_BYTES: usize = 1024;
 const FORMAT: u32 = 1;
 
@@ -27,19 +28,19 @@ pub struct Progress {
     pub import: String,
     /// What is imported.
     pub subject: Subject,
-    /// Rows from the first one on that have all been written or refused.
+    /// How many rows, counted from the first, have all been written or refused.
     pub done: u64,
-    /// What became of them.
+    /// The outcomes of those rows.
     pub counts: Counts,
 }
 
-/// What is imported: if any of it differs, the import is another one.
+/// What is imported. If any field differs, it is a different import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Subject {
-    /// The identity of the graph; a graph that was created again has another one.
+    /// The identity of the graph. A graph that was dropped and created again has another identity.
     pub graph: u64,
-    /// The type.
+    /// The name of the type.
     #[serde(rename = "type")]
     pub kind: String,
     /// The checksum of the rows.
@@ -47,14 +48,14 @@ pub struct Subject {
 }
 
 impl Progress {
-    /// An import that begins.
+    /// Returns the progress of an import that begins.
     pub fn begin(subject: Subject) -> Self {
         let import = format!("{:032x}", rand::random::<u128>());
         Self { format: FORMAT, import, subject, done: 0, counts: Counts::default() }
     }
 }
 
-/// The file of an import that runs.
+/// The open checkpoint file of a running import.
 #[derive(Debug)]
 pub struct Checkpoint {
     path: PathBuf,
@@ -62,8 +63,8 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Opens or creates the file, and returns the progress of an import of the same subject that was interrupted.
-    /// `note` is told why an existing file is of no use.
+    /// Opens or creates the file, and returns the progress of an interrupted import of the same subject. Calls `note` with
+    /// the reason if an existing file cannot be used.
     ///
     /// # Errors
     /// `load_running` if another process imports the same file; `cannot_write` if the file cannot be created.
@@ -114,7 +115,7 @@ impl Checkpoint {
         self.file.write_all_at(padded.as_bytes(), 0).map_err(|error| unwritable(&self.path, &error))
     }
 
-    /// Removes the file: the import has ended.
+    /// Removes the file once the import has ended.
     ///
     /// # Errors
     /// `cannot_write`.
@@ -123,7 +124,8 @@ impl Checkpoint {
     }
 }
 
-/// The progress that a file has; `None` of an empty file.
+/// Returns the progress in the content of a file, or `None` if the file is empty. Fails if the content is damaged or of
+/// another format.
 fn known(text: &[u8]) -> Result<Option<Progress>, ()> {
     if text.is_empty() {
         return Ok(None);
@@ -145,7 +147,7 @@ mod tests {
         Subject { graph: u64::MAX, kind: "x".repeat(64), rows: rows.to_owned() }
     }
 
-    /// Opens the checkpoint; the progress that it has, and what is noted.
+    /// Opens the checkpoint. Returns it, the progress that it holds, and the notes.
     fn open(path: &Path, subject: &Subject) -> (Checkpoint, Option<Progress>, String) {
         let mut notes = String::new();
         let (checkpoint, known) = Checkpoint::open(path, subject, &mut |note| notes += note).unwrap();

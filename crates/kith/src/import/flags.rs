@@ -11,10 +11,11 @@ use std::{
     time::Duration,
 };
 
-/// A line has room for the largest object as JSON in a quoted field: 1 MiB of control characters, each written in six.
+/// The longest line. It has room for the largest object as JSON in a quoted field: 1 MiB of control characters of 6 bytes
+/// each.
 const LINE_BYTES_MAX: usize = 16 << 20;
 
-/// What a file contains, and where its rows go.
+/// The description of a file, and where its rows go.
 #[derive(Clone, Debug, Args)]
 pub struct ImportFlags {
     /// The live graph
@@ -58,7 +59,7 @@ pub struct ImportFlags {
     pub dry_run: bool,
 }
 
-/// What the rows of a file become.
+/// What the rows of a file are written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     Objects,
@@ -66,23 +67,23 @@ pub enum Target {
 }
 
 impl ImportFlags {
-    /// What the rows become.
+    /// Returns what the rows are written as.
     pub fn target(&self) -> Target {
         if self.objects.is_some() { Target::Objects } else { Target::Associations }
     }
 
-    /// The file as the user named it.
+    /// The file, as the user named it.
     fn named(&self) -> &Path {
         let file = self.objects.as_ref().or(self.assocs.as_ref());
         file.expect("one of both is required").as_path()
     }
 
-    /// The file to read.
+    /// The path to read.
     pub fn file(&self) -> &Path {
         if self.named().as_os_str() == "-" { Path::new("/dev/stdin") } else { self.named() }
     }
 
-    /// Where the progress is kept: a file for this file, graph and type. `None` for standard input and pipes, which cannot be read again.
+    /// The checkpoint file for this file, graph and type. `None` for standard input and pipes, which cannot be read again.
     pub fn checkpoint(&self) -> Option<PathBuf> {
         let is_file = self.named() == self.file() && self.file().is_file();
         if !is_file {
@@ -96,12 +97,12 @@ impl ImportFlags {
         Some(self.checkpoint.clone().unwrap_or_else(beside))
     }
 
-    /// Whether the user says where the progress is kept.
+    /// Whether the user names the checkpoint file.
     pub fn names_checkpoint(&self) -> bool {
         self.checkpoint.is_some()
     }
 
-    /// Refuses flags that make no sense.
+    /// Refuses flags that contradict each other.
     ///
     /// # Errors
     /// A usage error that names the flag.
@@ -121,7 +122,7 @@ impl ImportFlags {
         Ok(())
     }
 
-    /// How the file is read.
+    /// How to read the file.
     pub fn files(&self) -> FileOptions {
         FileOptions {
             delimiter: self.delimiter,
@@ -136,7 +137,7 @@ impl ImportFlags {
         }
     }
 
-    /// How many lines may be invalid.
+    /// How many invalid lines are allowed.
     pub fn max_errors(&self) -> u64 {
         self.max_errors
     }

@@ -1,4 +1,5 @@
-//! The writes of an import: many in flight, rows with the same ids one after the other, and a checkpoint as they end.
+//! The writes of an import. Many are in flight at once, rows with the same ids follow one another, and a checkpoint is saved
+//! regularly.
 
 use super::{
     checkpoint::{Checkpoint, Progress},
@@ -16,17 +17,17 @@ use tokio::{sync::mpsc, task::JoinHandle};
 
 /// How often progress is saved and shown.
 const TICK: Duration = Duration::from_millis(500);
-/// How many times as many rows as are in flight may have begun that a checkpoint does not count, while one of them waits.
+/// While the checkpoint waits for one row, this many times `concurrency` later rows may begin.
 const AHEAD_FACTOR: usize = 16;
 /// How many refused rows are shown.
 const REFUSED_SHOWN: usize = 10;
 
-/// Rows that the cluster refused.
+/// The rows that the cluster refused.
 #[derive(Clone, Debug, Default)]
 pub struct Refused {
-    /// Of this run.
+    /// The number of rows that were refused in this run.
     pub count: u64,
-    /// The first of them: their lines and why.
+    /// The first of them: their line numbers and the reasons.
     pub first: Vec<String>,
 }
 
@@ -55,12 +56,12 @@ pub struct Flow {
     in_flight: FuturesUnordered<JoinHandle<Ended>>,
     /// The keys of the rows in flight.
     keys: HashSet<(u64, u64)>,
-    /// Why no further rows are begun.
+    /// Why no more rows are begun.
     end: Option<Failure>,
 }
 
 impl Flow {
-    /// Writes that go on after `progress`.
+    /// Returns writes that continue after `progress`.
     pub fn new(writer: Writer, progress: Progress, checkpoint: Option<Checkpoint>, concurrency: u16) -> Self {
         Self {
             resumed: progress.done,
@@ -79,10 +80,10 @@ impl Flow {
         }
     }
 
-    /// Writes all rows. Ctrl-C and SIGTERM let the writes in flight end; a second one leaves at once.
+    /// Writes all rows. After Ctrl-C or SIGTERM it waits for the writes in flight; a second signal ends it at once.
     ///
     /// # Errors
-    /// If not all rows were written. The same command continues then, if there is a checkpoint.
+    /// If not all rows were written. If there is a checkpoint, the same command continues from there.
     pub async fn run(&mut self, mut rows: mpsc::Receiver<Row>) -> anyhow::Result<()> {
         let mut signals = Signals::new()?;
         let mut ticks = tokio::time::interval(TICK);
@@ -143,13 +144,13 @@ impl Flow {
         match fate {
             Ok(Fate::Done(outcome)) => self.window.end(index, outcome),
             Ok(Fate::Refused(why)) => {
-                // The row that ends the import is not done, so that the same command tries it again.
+                // The row that ends the import does not count as done, so that the same command tries it again.
                 if self.refused.count < self.refused_max {
                     self.window.end(index, Outcome::Refused);
                 }
                 self.refuse(format!("line {line}: {why}"));
             }
-            // What was stopped is not a failure of its own.
+            // A write that fails because the import was stopped does not replace the first reason.
             Err(error) => {
                 let failure = Failure::from(&error);
                 let message = format!("line {line}: {}", failure.message);
@@ -170,7 +171,7 @@ impl Flow {
         }
     }
 
-    /// Begins no further rows. The first reason counts.
+    /// Stops beginning rows. Only the first reason is kept.
     fn stop(&mut self, failure: Failure) {
         self.writer.stop.cancel();
         self.end.get_or_insert(failure);
@@ -189,7 +190,7 @@ impl Flow {
         Ok(())
     }
 
-    /// A failure, with what is written already and how to go on.
+    /// Adds to a failure how many rows are done and how to continue.
     fn told(&self, failure: Failure) -> Failure {
         let done = count(self.window.done());
         let of = if self.total == 0 { String::new() } else { format!(" of {}", count(self.total)) };

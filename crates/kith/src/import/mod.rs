@@ -1,7 +1,8 @@
-//! `kith import`: the rows of a file become objects or associations of a live graph.
+//! `kith import`: writes the rows of a file as objects or associations of a live graph.
 //!
-//! An import uses the ordinary writes, many at a time. A file is read twice: first it is checked as a whole, so that a file that is
-//! refused changes nothing, then its rows are written. A pipe can be read only once, and is checked as it is written.
+//! An import uses ordinary writes, many at a time. A file is read twice: the first pass checks it as a whole, so that a
+//! refused file changes nothing; the second pass writes its rows. A pipe can be read only once, and is checked while it is
+//! written.
 
 mod checkpoint;
 mod flags;
@@ -61,7 +62,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: ImportFlags) -> an
     Ok(Exit::Done)
 }
 
-/// The types of the graph.
+/// Returns the types of the graph.
 async fn types(target: &TargetFlags, graph: &str) -> anyhow::Result<Arc<GraphTypes>> {
     let document = connect::router(target).await?.topology().await.context("read the types of the graph")?;
     let topology = Topology::from_document(Arc::new(document)).context("read the types of the graph")?;
@@ -73,7 +74,7 @@ async fn types(target: &TargetFlags, graph: &str) -> anyhow::Result<Arc<GraphTyp
     Ok(Arc::clone(&live.types))
 }
 
-/// Checks the whole file while a meter runs.
+/// Checks the whole file and shows the progress.
 fn check(rows: &Rows) -> Result<Checked, Failure> {
     let mut meter = Meter::default();
     let checked = rows.check(&mut |progress| tell(&mut meter, progress));
@@ -85,7 +86,7 @@ fn tell(meter: &mut Meter, progress: &ReadProgress) {
     meter.on(Reading::Graph(LoadProgress::Reading(progress)));
 }
 
-/// Writes the rows that no earlier run has done.
+/// Writes the rows that no earlier run has written.
 async fn import(
     target: &TargetFlags,
     flags: &ImportFlags,
@@ -98,7 +99,7 @@ async fn import(
     let resumed = flow.progress.done;
     let (sender, receiver) = mpsc::channel(flow.concurrency);
     let reading = thread::spawn(move || send(&rows, resumed, &sender));
-    // If it fails, nobody waits for the reading, which may wait for standard input.
+    // If this fails, the reading thread is not joined, because it may be waiting for standard input.
     flow.run(receiver).await?;
     let read = reading.join();
     let read = read.map_err(|_| Failure::new(ErrorCode::Internal, "the reading of the file panicked", ""))?;
@@ -117,7 +118,7 @@ async fn import(
     Ok((report, Done { counts: flow.window.counts(), resumed, refused: flow.refused }))
 }
 
-/// The writes of an import, which begin where an interrupted one has come to.
+/// Returns the writes of an import, which continue where an interrupted one stopped.
 async fn flow(
     target: &TargetFlags,
     flags: &ImportFlags,
@@ -144,7 +145,8 @@ async fn flow(
     Ok(flow)
 }
 
-/// The checkpoint, and where to begin. Without a folder that can be written to, an import goes without a checkpoint.
+/// Returns the checkpoint and the progress to start from. If the folder is not writable, the import runs without a
+/// checkpoint.
 fn resume(flags: &ImportFlags, subject: Subject) -> Result<(Option<Checkpoint>, Progress), Failure> {
     let Some(path) = flags.checkpoint() else { return Ok((None, Progress::begin(subject))) };
     match Checkpoint::open(&path, &subject, &mut |note| eprintln!("{note}")) {
@@ -159,7 +161,7 @@ fn resume(flags: &ImportFlags, subject: Subject) -> Result<(Option<Checkpoint>, 
     }
 }
 
-/// Sends all rows after the first `skip`; what the file has, and the checksum of all its rows.
+/// Sends all rows after the first `skip`. Returns the report on the file, and the checksum of all its rows.
 fn send(rows: &Rows, skip: u64, to: &mpsc::Sender<Row>) -> Result<(FileReport, String), ReadEnd> {
     let (mut index, mut hash) = (0, Sha256::new());
     let report = rows.read(&mut |_| (), |row| {

@@ -1,4 +1,4 @@
-//! What an import did, as JSON: field names are a contract (`docs/live-graph.md`).
+//! The result of an import, as JSON. The field names are a contract: see `docs/live-graph.md`.
 
 use super::{flags::ImportFlags, flow::Refused, window::Counts};
 use crate::{
@@ -9,7 +9,7 @@ use kith_rows::graph::FileReport;
 use serde::Serialize;
 use std::time::Duration;
 
-/// An import that ended, or a file that was only checked.
+/// The result of an import that ended, or of a dry run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ImportReply {
     pub graph: String,
@@ -20,9 +20,9 @@ pub struct ImportReply {
     pub rows: u64,
     /// Objects or associations that are new.
     pub added: u64,
-    /// Objects or associations that existed, and have the data of the file now.
+    /// Objects or associations that existed, and now have the data of the file.
     pub existed: u64,
-    /// Rows that an interrupted import had done before; they are in the counts.
+    /// Rows that an interrupted import had written before; the other counts include them.
     pub resumed: u64,
     /// Invalid lines that were dropped, by reason.
     pub dropped: Vec<Dropped>,
@@ -31,7 +31,7 @@ pub struct ImportReply {
     pub seconds: f64,
 }
 
-/// What an import came to.
+/// The outcome of the writes of an import.
 #[derive(Clone, Debug, Default)]
 pub struct Done {
     pub counts: Counts,
@@ -40,7 +40,7 @@ pub struct Done {
 }
 
 impl ImportReply {
-    /// From what was read and written.
+    /// Combines the report of the reader and the outcome of the writes.
     pub fn new(flags: &ImportFlags, report: &FileReport, done: &Done, took: Duration) -> Self {
         let file = flags.file().display().to_string();
         let mut dropped: Vec<Dropped> = report
@@ -72,7 +72,7 @@ impl ImportReply {
         }
     }
 
-    /// Dropped lines and why, then one line that sums it up.
+    /// Returns the dropped lines with their reasons, then a one-line summary.
     pub fn text(&self) -> String {
         let mut text = String::new();
         if !self.dropped.is_empty() {

@@ -20,7 +20,7 @@ pub enum Row {
 }
 
 impl Row {
-    /// Its line in the file.
+    /// The number of its line in the file.
     pub fn number(&self) -> u64 {
         match self {
             Row::Object(object) => object.number,
@@ -28,7 +28,7 @@ impl Row {
         }
     }
 
-    /// Rows with the same key must be written in their order. The two directions of a two-sided association have the same key.
+    /// Rows with the same key must be written in their order. Both directions of a two-sided association have the same key.
     pub fn key(&self) -> (u64, u64) {
         match self {
             Row::Object(object) => (object.id, object.id),
@@ -36,7 +36,7 @@ impl Row {
         }
     }
 
-    /// Adds all of it to a checksum.
+    /// Adds all fields of the row to a checksum.
     pub fn hash_into(&self, hash: &mut Sha256) {
         let (numbers, data) = match self {
             Row::Object(ObjectRow { number, id, data }) => ([*number, *id, 0, 0], data),
@@ -51,7 +51,7 @@ impl Row {
     }
 }
 
-/// A file of rows of one type.
+/// A file whose rows all have one type.
 #[derive(Clone, Debug)]
 pub struct Rows {
     flags: ImportFlags,
@@ -59,26 +59,26 @@ pub struct Rows {
     kind: TypeId,
 }
 
-/// What a whole file has.
+/// What a check of the whole file found.
 #[derive(Clone, Debug)]
 pub struct Checked {
     pub report: FileReport,
-    /// Rows that can be written.
+    /// The number of rows that can be written.
     pub rows: u64,
     /// The checksum of those rows.
     pub checksum: String,
 }
 
-/// Why the reading ended early.
+/// Why reading ended early.
 pub enum ReadEnd {
-    /// The file.
+    /// The file cannot be read, or has too many invalid lines.
     File(FileError),
-    /// Nobody wants further rows.
+    /// The caller wants no more rows.
     Stopped,
 }
 
 impl Rows {
-    /// The rows of the file that the flags name.
+    /// Returns the rows of the file that the flags name.
     ///
     /// # Errors
     /// [`UnknownType`] if the graph lacks the type.
@@ -90,7 +90,7 @@ impl Rows {
         Ok(Self { flags: flags.clone(), types: Arc::clone(types), kind })
     }
 
-    /// Reads and checks all of the file.
+    /// Reads and checks the whole file.
     ///
     /// # Errors
     /// If the file cannot be read, or has more invalid lines than allowed.
@@ -108,10 +108,10 @@ impl Rows {
         }
     }
 
-    /// Calls `each` for every row whose fields fit the type, until it answers `false`.
+    /// Calls `each` for every row whose fields fit the type, until it returns `false`.
     ///
     /// # Errors
-    /// [`ReadEnd`].
+    /// [`ReadEnd`], with the reason.
     pub fn read(
         &self,
         progress: &mut dyn FnMut(&ReadProgress),

@@ -1,20 +1,21 @@
-//! Which rows of a file are done. Rows end in any order; a checkpoint counts only those before which all others have ended too.
+//! Tracks which rows of a file are done. Rows end in any order; a checkpoint counts only the rows up to the first one that
+//! has not ended.
 
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// What became of a row.
+/// The outcome of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It was added.
     Added,
-    /// It existed, and has the data of the file now.
+    /// It existed, and now has the data of the file.
     Existed,
     /// It cannot be written.
     Refused,
 }
 
-/// How many rows had which outcome.
+/// The number of rows with each outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counts {
@@ -36,27 +37,27 @@ impl Counts {
 /// The rows that have begun.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
-    /// Rows from the first one on that have all ended.
+    /// How many rows, counted from the first, have all ended.
     done: u64,
-    /// What became of those.
+    /// The outcomes of those rows.
     counts: Counts,
-    /// The rows after them that have begun, and what became of those that have ended.
+    /// The rows after them that have begun, with the outcome of each that has ended.
     ahead: VecDeque<Option<Outcome>>,
 }
 
 impl Window {
-    /// Goes on after `done` rows.
+    /// Continues after `done` rows.
     pub fn after(done: u64, counts: Counts) -> Self {
         Self { done, counts, ahead: VecDeque::new() }
     }
 
-    /// Begins the next row; its index.
+    /// Begins the next row. Returns its index.
     pub fn begin(&mut self) -> u64 {
         self.ahead.push_back(None);
         self.done + self.ahead.len() as u64 - 1
     }
 
-    /// A row that has begun ends.
+    /// Ends a row that has begun.
     pub fn end(&mut self, index: u64, outcome: Outcome) {
         let place = index.checked_sub(self.done).and_then(|place| usize::try_from(place).ok());
         if let Some(slot) = place.and_then(|place| self.ahead.get_mut(place)) {
@@ -69,17 +70,17 @@ impl Window {
         }
     }
 
-    /// Rows from the first one on that have all ended.
+    /// How many rows, counted from the first, have all ended.
     pub fn done(&self) -> u64 {
         self.done
     }
 
-    /// What became of those.
+    /// The outcomes of those rows.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// How many rows have begun that a checkpoint does not count yet.
+    /// The number of rows that have begun but that a checkpoint does not count yet.
     pub fn ahead(&self) -> usize {
         self.ahead.len()
     }

@@ -1,4 +1,4 @@
-//! Writes one row, however often it takes.
+//! Writes one row, with retries.
 
 use super::{
     rows::{Row, hex},
@@ -18,9 +18,9 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How long an attempt may take. While a leader moves, it waits that long for the next one.
+/// The deadline of one attempt. While leadership moves, the attempt waits up to this long for the next leader.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// The pause after a first failure; after each further one it doubles.
+/// The pause after the first failure. It doubles after each further failure.
 const PAUSE_FIRST: Duration = Duration::from_millis(50);
 /// The longest pause.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
@@ -31,20 +31,20 @@ pub struct Writer {
     pub graph: String,
     /// The type of the rows.
     pub kind: String,
-    /// Names the import. The names of writes are derived from it and from their rows, so that repeating a write after its answer
-    /// was lost, or after the import was interrupted, has no effect.
+    /// The name of the import. The names of its writes are derived from it and from their rows. Repeating a write therefore
+    /// has no effect, whether its answer was lost or the import was interrupted.
     pub import: String,
     /// How long to repeat a write that fails because of an outage.
     pub retry_for: Duration,
-    /// When it is cancelled, nothing is repeated any more.
+    /// Once this is cancelled, no write is repeated any more.
     pub stop: CancellationToken,
 }
 
-/// What became of a row.
+/// The result of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     Done(Outcome),
-    /// It cannot be written, for this reason.
+    /// The row cannot be written, for this reason.
     Refused(String),
 }
 
@@ -52,7 +52,8 @@ impl Writer {
     /// Writes a row.
     ///
     /// # Errors
-    /// If the cluster does not take writes: the row may be written later. After `outcome_unknown` it may have been written.
+    /// If the cluster accepts no writes; the row may be written later. After `outcome_unknown` the row may have been
+    /// written.
     pub async fn write(&self, row: &Row) -> Result<Fate, QueryError> {
         let fate = match row {
             Row::Object(object) => self.object(row, object).await,
@@ -71,7 +72,7 @@ impl Writer {
         Ok(Fate::Done(if existed { Outcome::Existed } else { Outcome::Added }))
     }
 
-    /// Adds an object. If it exists, it gets the fields of the row, unless it has them.
+    /// Adds an object. If it exists, updates it to the fields of the row, unless it already has them.
     async fn object(&self, row: &Row, ObjectRow { id, data, .. }: &ObjectRow) -> Result<Fate, QueryError> {
         let add =
             Mutation::AddObject { kind: self.kind.clone(), data: data.clone(), id: Some(*id), near: None };
@@ -94,7 +95,7 @@ impl Writer {
         }
     }
 
-    /// Sends a write until its outcome is known; whether what it names existed before.
+    /// Sends a write until its outcome is known. Returns whether the object or association existed before.
     async fn send(&self, row: &Row, mutation: Mutation) -> Result<bool, QueryError> {
         let write_id = Some(self.name(row, &mutation));
         let write = Write { mutation, conditions: Conditions::default(), write_id };
@@ -103,7 +104,7 @@ impl Writer {
         Ok(written.done.existed)
     }
 
-    /// The object as it is stored now.
+    /// Returns the object as it is stored now.
     async fn find(&self, id: u64) -> Result<Option<ObjectAnswer>, QueryError> {
         let operand = Operand::Objects { ids: vec![id], is_single: true };
         let query = GraphQuery { operand, edge_type: None, direction: None, workflow: Workflow::Interactive };
@@ -114,7 +115,7 @@ impl Writer {
         }
     }
 
-    /// Asks until it succeeds, fails for a reason that does not pass, or has failed for too long.
+    /// Repeats a call until it succeeds, fails for a permanent reason, or has failed for `retry_for`.
     async fn repeated<'s, T>(
         &'s self,
         ask: impl Fn() -> BoxFuture<'s, Result<T, QueryError>>,
@@ -136,7 +137,7 @@ impl Writer {
         }
     }
 
-    /// The name of a write.
+    /// Returns the name of a write.
     fn name(&self, row: &Row, mutation: &Mutation) -> WriteId {
         let mut hash = Sha256::new();
         hash.update(self.import.as_bytes());
@@ -154,12 +155,12 @@ fn has(object: &str, wanted: &str) -> bool {
     wanted.iter().all(|(name, value)| object.get(name) == Some(value))
 }
 
-/// Whether the write fails because of its row: another row may succeed.
+/// Whether the write failed because of its row, so that another row may succeed.
 fn concerns_row(code: ErrorCode) -> bool {
     matches!(code, ErrorCode::BadRequest | ErrorCode::BadFields | ErrorCode::TooLarge)
 }
 
-/// Whether an error may pass: an outage, a change of leaders, too much load, or a write whose answer was lost.
+/// Whether an error may be temporary: an outage, a change of leaders, overload, or a write whose answer was lost.
 fn may_pass(code: ErrorCode) -> bool {
     match code.class() {
         ErrorClass::Unavailable | ErrorClass::DeadlineExceeded | ErrorClass::Aborted => true,

@@ -1,4 +1,4 @@
-//! The flags of `kith load graph`, and which of them contradict each other.
+//! The flags of `kith load graph`, and the check that they do not contradict each other.
 
 use crate::{
     failure::Failure,
@@ -13,9 +13,9 @@ use kith_types::{ErrorCode, PartitionCount, StoreVersion};
 use kith_wire::documents::StoreDocument;
 use std::path::PathBuf;
 
-/// The edge type of a load that names none.
+/// The edge type of a load that does not name one.
 const EDGE_TYPE_DEFAULT: &str = "connection";
-/// Less does not hold the buffers of a merge.
+/// The smallest memory that can hold the buffers of a merge.
 const MEMORY_BYTES_MIN: usize = 16 << 20;
 
 #[derive(Debug, Args)]
@@ -133,7 +133,7 @@ impl GraphLoadFlags {
         }
     }
 
-    /// Refuses an edge type that the graph has as something else, before hours of building.
+    /// Refuses an edge type that the graph has in another role, before a build that may take hours.
     ///
     /// # Errors
     /// `role_changed`.
@@ -159,7 +159,7 @@ impl GraphLoadFlags {
         }
     }
 
-    /// As the engine has them.
+    /// Returns the flags as options of the engine.
     ///
     /// # Errors
     /// As [`GraphLoadFlags::check`].

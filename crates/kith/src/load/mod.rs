@@ -1,7 +1,8 @@
-//! `kith load graph`: files or built components in, a new version of a graph's components out.
+//! `kith load graph`: turns files or built components into a new version of a graph.
 //!
-//! Built into the cluster's object store, or taken from where they were built, then published: every node fetches and opens the
-//! new version before one commit makes it the graph's. Until then, and whenever something fails, the old version serves.
+//! The components are built into the cluster's object store, or taken from where they were built, and then published: every
+//! node fetches and opens the new version before one commit makes it current. Until then, and after any failure, the old
+//! version serves.
 
 mod flags;
 mod publish;
@@ -42,7 +43,7 @@ pub enum LoadCommand {
 /// Loads a graph.
 ///
 /// # Errors
-/// If the files are refused, or the cluster cannot take the new version; nothing is half-loaded then.
+/// If the files are refused, or the cluster cannot take the new version. A failed load changes nothing.
 pub async fn run(target: &TargetFlags, format: Format, command: LoadCommand) -> anyhow::Result<Exit> {
     let LoadCommand::Graph(flags) = command;
     let started = Instant::now();
@@ -53,7 +54,7 @@ pub async fn run(target: &TargetFlags, format: Format, command: LoadCommand) -> 
     Ok(Exit::Done)
 }
 
-/// Reads and checks everything; needs no cluster.
+/// Reads and checks all files. It needs no cluster.
 fn dry_run(flags: &GraphLoadFlags) -> anyhow::Result<LoadReport> {
     let partitions = PartitionCount::new(1).expect("one is a valid count");
     Ok(build(&flags.options(0, partitions, std::env::temp_dir())?)?)
@@ -66,7 +67,7 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
     check_not_live(&topology, &flags.graph)?;
     let push = format!("load-{:016x}", rand::random::<u64>());
     let store = lock(&topology.cluster, &flags.graph, Work::Load(&push))?;
-    // Only what is known under the lock is known not to change.
+    // Read the record under the lock: only then can no other load change it.
     let graph = known(&router, &flags.graph).await?;
     graph.as_ref().map_or(Ok(()), check_thawed)?;
     store.clear_unfinished(graph.as_ref())?;
@@ -76,7 +77,7 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
         None => build_here(&store, graph.as_ref(), flags, partitions),
     });
     let (report, offered) = made.inspect_err(|_| {
-        // What cannot be removed is no version: it has no manifest.
+        // A component that cannot be removed does no harm: without a manifest it is not a version.
         let _ = store.clear_unfinished(graph.as_ref());
     })?;
     let load = Load { graph: &flags.graph, push: &push, node_wait_ms: flags.node_wait_ms };
@@ -94,7 +95,7 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
     }
 }
 
-/// Refuses the name of a live graph before anything is built. When the graph is published, it is checked again.
+/// Refuses the name of a live graph before anything is built. Publishing checks the name again.
 fn check_not_live(topology: &TopologyDocument, graph: &str) -> Result<(), Failure> {
     if topology.live.iter().all(|live| live.name != graph) {
         return Ok(());
@@ -103,7 +104,7 @@ fn check_not_live(topology: &TopologyDocument, graph: &str) -> Result<(), Failur
     Err(Failure::new(ErrorCode::LiveGraph, message, "load under another name; nothing was built"))
 }
 
-/// Builds the files into the object store.
+/// Builds components from the files, in the object store.
 fn build_here(
     store: &LockedStore,
     graph: Option<&StoreDocument>,
@@ -121,14 +122,15 @@ fn build_here(
     Ok((report, offered))
 }
 
-/// Removes what a failed load built. What cannot be removed now, the next load removes: the marker stays.
+/// Removes what a failed load built. The marker stays, so that the next load removes what cannot be removed now.
 async fn clear(router: &RouterClient, graph: &str, store: &LockedStore) {
-    // Asked again: what the cluster names by now is not to be touched, whatever was said before.
+    // Read the record again: components that the cluster refers to by now must not be touched, whatever the router answered
+    // before.
     let Ok(graph) = known(router, graph).await else { return };
     let _ = store.clear_unfinished(graph.as_ref());
 }
 
-/// Builds while a meter runs; wrong lines are told as they are in the files.
+/// Builds the components and shows the progress. Errors quote the invalid lines of the files.
 fn build(options: &LoadOptions) -> Result<LoadReport, Failure> {
     metered(|progress| load_graph(options, progress)).map_err(told)
 }
@@ -144,7 +146,7 @@ fn upload(store: &LockedStore, report: &LoadReport) -> Result<(), Failure> {
     Ok(sent?)
 }
 
-/// The graph's record with all its versions; `None` if there is no such graph.
+/// Returns the graph's record with all its versions, or `None` if there is no such graph.
 async fn known(router: &RouterClient, graph: &str) -> anyhow::Result<Option<StoreDocument>> {
     match store::described(router, graph).await {
         Ok(document) => Ok(Some(document)),

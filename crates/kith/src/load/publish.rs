@@ -12,30 +12,30 @@ use kith_client::{
 use kith_engine::Manifest;
 use kith_wire::{documents::ComponentDocument, v1};
 
-/// What is loaded, for whoever is asked to serve it.
+/// A load, as the router is told of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Load<'a> {
     pub graph: &'a str,
-    /// Names the load.
+    /// The unique name of the load.
     pub push: &'a str,
-    /// How long nodes that are down are waited for; `None`: as long as the cluster does.
+    /// How long to wait for nodes that are down; `None` for the cluster's default.
     pub node_wait_ms: Option<u64>,
 }
 
 /// Where nodes find a component.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offered {
-    /// Its folder in the cluster's object store; `None`: that of its number.
+    /// Its folder in the cluster's object store; `None` if the folder is named by the version number.
     pub folder: Option<String>,
-    /// Where it lies; `None`: in the cluster's object store.
+    /// The URL of the component; `None` if it lies in the cluster's object store.
     pub url: Option<String>,
 }
 
-/// Publishes all components of a load at once, each from its place in `offered`; the graph's new version.
+/// Publishes all components of a load at once, each from its place in `offered`. Returns the graph's new version.
 ///
 /// # Errors
-/// If the graph cannot be published: the old version serves on. If the router went away meanwhile, it may still
-/// have been: `kith graph describe` tells.
+/// If the graph cannot be published: the old version keeps serving. If the router failed meanwhile, the graph may still have
+/// been published; `kith graph describe` shows whether it was.
 pub async fn publish(
     router: &RouterClient,
     load: Load<'_>,

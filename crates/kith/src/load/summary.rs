@@ -1,4 +1,4 @@
-//! What a load did, as JSON: field names are a contract (`docs/loading.md`).
+//! The result of a load, as JSON. The field names are a contract: see `docs/loading.md`.
 
 use crate::publish::Dropped;
 use kith_build::{FileRole, LoadReport, LoadedFile};
@@ -10,10 +10,10 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadReply {
     pub graph: String,
-    /// The graph's version that now serves; `null` after a dry run.
+    /// The graph's version that serves now; `null` after a dry run.
     pub version: Option<u64>,
     pub components: Vec<LoadedComponent>,
-    /// Wrong lines that were dropped, by reason.
+    /// Invalid lines that were dropped, by reason.
     pub dropped: Vec<Dropped>,
     pub files: Vec<ReadFile>,
     pub seconds: f64,
@@ -44,7 +44,7 @@ pub struct ReadFile {
 }
 
 impl LoadReply {
-    /// From what the engine reports.
+    /// Converts the report of the engine.
     pub fn new(graph: &str, version: Option<u64>, report: &LoadReport, took: Duration) -> Self {
         let components = report.components.iter().map(|(manifest, summary)| LoadedComponent {
             name: manifest.component.clone(),

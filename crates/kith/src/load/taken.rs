@@ -1,4 +1,4 @@
-//! Components of a graph that were built elsewhere: brought to where nodes find them.
+//! Brings components of a graph that were built elsewhere to where nodes find them.
 
 use super::publish::Offered;
 use crate::{failure::Failure, publish::metered};
@@ -9,11 +9,12 @@ use kith_engine::Manifest;
 use kith_types::{ErrorCode, PartitionCount};
 use kith_wire::documents::{ComponentDocument, StoreDocument};
 
-/// Finds the newest components of a graph that were built in `built`, and copies those that lie in a folder of this machine into
-/// the object store, where every byte of them is proven. Those that lie behind a URL stay there: nodes pull them from it.
+/// Finds the newest components of a graph in the place `built`. Components in a folder of this machine are copied into the
+/// object store, and every byte of them is verified. Components behind a URL stay there, and nodes pull them from it.
 ///
 /// # Errors
-/// As [`find_graph`] and [`take_version`]; `version_taken` if the graph has another version of a component under the same number.
+/// The errors of [`find_graph`] and [`take_version`]; `version_taken` if the graph has another version of a component under
+/// the same number.
 pub fn take(
     store: &LockedStore,
     graph: &str,
@@ -55,13 +56,13 @@ fn take_one(
     Ok(Offered { folder: store.folder_of(version), url: None })
 }
 
-/// What the graph's record says about this version of a component.
+/// Returns what the graph's record says about this version of a component.
 fn known<'a>(document: Option<&'a StoreDocument>, name: &str, version: u64) -> Option<&'a ComponentDocument> {
     let mut components = document?.versions.iter().flat_map(|version| &version.components);
     components.find(|component| component.name == name && component.version == version)
 }
 
-/// What a manifest tells of a build.
+/// Returns the counts of a build from its manifest.
 fn summary_of(manifest: &Manifest) -> BuildSummary {
     let counts = manifest.graph().map(|graph| graph.counts).unwrap_or_default();
     BuildSummary {

@@ -1,4 +1,5 @@
-//! Wrong lines and rows that a load, build or push dropped, as JSON: field names are a contract (`docs/loading.md`).
+//! Invalid lines and rows that a load, build or push dropped, as JSON. The field names are a contract: see
+//! `docs/loading.md`.
 
 use serde::Serialize;
 
@@ -7,12 +8,12 @@ use serde::Serialize;
 pub struct Dropped {
     pub reason: String,
     pub count: u64,
-    /// The first of them: at most ten of each file.
+    /// The first of these lines, at most ten per file.
     pub first_lines: Vec<String>,
 }
 
 impl Dropped {
-    /// Converts what the library reports.
+    /// Converts the report of the library.
     pub fn all(dropped: Vec<kith_build::Dropped>) -> Vec<Self> {
         let reply = |kith_build::Dropped { reason, count, first_lines }| Self { reason, count, first_lines };
         dropped.into_iter().map(reply).collect()

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM while a router publishes: the cluster is asked to cancel, and what came of it is told.
+//! Handles Ctrl-C and SIGTERM while a router publishes: asks the cluster to cancel, and reports the outcome.
 
 use super::Unpublished;
 use crate::{failure::Failure, signals::Signals, who::who};
@@ -16,21 +16,21 @@ pub struct Publication {
     cancelling: Option<BoxFuture<'static, Result<v1::StoreReply, QueryError>>>,
 }
 
-/// Something happened beside the publication.
+/// What can happen while a publication runs.
 pub enum Beside {
-    /// Somebody wants it ended: for the first time.
+    /// The user asks for the first time to cancel it.
     Asked,
-    /// And again.
+    /// The user asks again.
     AskedAgain,
-    /// The cluster could not do so.
+    /// The cluster could not cancel it.
     Refused(QueryError),
 }
 
 impl Publication {
-    /// From now on signals do not end this process.
+    /// Begins to watch for signals. From now on they do not end this process.
     ///
     /// # Errors
-    /// If the system gives no signals.
+    /// If the process cannot listen for signals.
     pub fn new(router: &RouterClient, store: &str, push: &str) -> anyhow::Result<Self> {
         Ok(Self {
             router: router.clone(),
@@ -41,17 +41,17 @@ impl Publication {
         })
     }
 
-    /// Its id.
+    /// The id of the push or load.
     pub fn push(&self) -> &str {
         &self.push
     }
 
-    /// Its store.
+    /// The store of the push or load.
     pub fn store(&self) -> &str {
         &self.store
     }
 
-    /// Waits for the next thing to happen. May be dropped and called again.
+    /// Waits for the next event. This is cancel safe.
     pub async fn beside(&mut self) -> Beside {
         loop {
             let answered = async {
@@ -66,7 +66,7 @@ impl Publication {
                     self.cancelling = Some(Box::pin(std::future::pending()));
                     match reply {
                         Err(error) if error.code() != ErrorCode::PushServed => return Beside::Refused(error),
-                        // The publication itself says what came of it.
+                        // The steps of the publication report that it was cancelled.
                         _ => continue,
                     }
                 }
@@ -85,8 +85,8 @@ impl Publication {
         Box::pin(async move { router.store(v1::StoreRequest { store, who: who(), command }).await })
     }
 
-    /// An error while the router is asked. One that does not say what to do is the connection's: nobody knows then what the
-    /// router did.
+    /// Classifies an error of a call to the router. An error without a help text comes from the connection, so it is unknown
+    /// what the router did.
     pub fn unheard(&self, error: QueryError) -> Unpublished {
         match error.help().is_empty() {
             true => Unpublished::perhaps(self.lost(Some(&error))),
@@ -94,12 +94,12 @@ impl Publication {
         }
     }
 
-    /// The router went away while it published.
+    /// Returns the error for a router that was lost while it published.
     pub fn lost(&self, error: Option<&QueryError>) -> Failure {
         lost(&self.store, &self.push, error)
     }
 
-    /// Nobody waits for it any more.
+    /// Returns the error for a user who stopped waiting.
     pub fn left(&self) -> Failure {
         let message = format!("stopped waiting for {} before the cluster reported its outcome", self.push);
         let help = format!(

@@ -1,4 +1,4 @@
-//! How far a load or push is: files read, components written, nodes that fetch and nodes that are waited for.
+//! Shows the progress of a load or push: files read, components written, nodes that fetch, and nodes that are waited for.
 
 use crate::table::{bytes, count};
 use kith_build::{LoadProgress, OnProgress, Progress};
@@ -9,26 +9,26 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A node that is away is named again by the router at least this often while it is waited for.
+/// A node counts as away until the router has not reported it for this long. The router repeats its report more often.
 const AWAY_FOR: Duration = Duration::from_secs(10);
-/// A line names so many nodes that are waited for.
+/// How many of the nodes that are waited for a line names.
 const NODES_SHOWN: usize = 8;
 
-/// Tells how far a load or push is.
+/// Shows the progress of a load or push.
 #[derive(Default)]
 pub struct Meter {
     line: ProgressLine,
-    /// (node, component) → bytes done and to do.
+    /// Bytes done and total bytes, by node and component.
     fetched: BTreeMap<(u32, String), (u64, u64)>,
-    /// Node → bytes a second that it holds its fetches back to, for the sake of reads.
+    /// The rate in bytes per second to which a node slows its fetches down to protect reads, by node.
     held_back: BTreeMap<u32, u64>,
-    /// Nodes that the router cannot reach, and when it last said so.
+    /// Nodes that the router cannot reach, with the time of its last report.
     away: BTreeMap<u32, Instant>,
-    /// How often a node was away: so often it is tried again.
+    /// How often each node was away, which is how often it was tried again.
     retries: BTreeMap<u32, u32>,
 }
 
-/// Does `work` while a meter runs.
+/// Runs `work` and shows its progress.
 pub fn metered<T>(work: impl FnOnce(&mut OnProgress<'_>) -> T) -> T {
     let mut meter = Meter::default();
     let done = work(&mut |progress| meter.on(progress));
@@ -37,7 +37,7 @@ pub fn metered<T>(work: impl FnOnce(&mut OnProgress<'_>) -> T) -> T {
 }
 
 impl Meter {
-    /// A build or an upload.
+    /// Shows the progress of a build or an upload.
     pub fn on(&mut self, progress: Progress<'_>) {
         match progress {
             Progress::Graph(progress) => self.on_load(&progress),
@@ -47,7 +47,7 @@ impl Meter {
         }
     }
 
-    /// Files being read, components being written.
+    /// Shows the files being read and the components being written.
     fn on_load(&mut self, progress: &LoadProgress<'_>) {
         match progress {
             LoadProgress::Reading(reading) => {
@@ -71,7 +71,7 @@ impl Meter {
         }
     }
 
-    /// Rows of a stage; `done` of `total` (0: unknown) in any unit says how far it is.
+    /// Shows the rows of a stage. `done` and `total` measure progress in any unit; `total` is 0 if it is unknown.
     fn on_rows(&mut self, stage: &str, rows: u64, done: u64, total: u64) {
         let elapsed = self.line.enter(stage);
         let rate = per_second(rows, elapsed);
@@ -79,7 +79,7 @@ impl Meter {
         self.line.tell(&StageProgress { done, total, detail });
     }
 
-    /// Bytes of a stage.
+    /// Shows the bytes of a stage.
     fn on_bytes(&mut self, stage: &str, done: u64, total: u64) {
         let elapsed = self.line.enter(stage);
         let rate = bytes_per_second(done, elapsed);
@@ -87,19 +87,20 @@ impl Meter {
         self.line.tell(&StageProgress { done, total, detail });
     }
 
-    /// Something that is told whether or not anybody looks at the bar.
+    /// Prints a line, even if no progress is shown.
     pub fn note(&self, text: &str) {
         self.line.note(text);
     }
 
-    /// Nodes fetching what was built, or being waited for: those have no component.
+    /// Shows the nodes that fetch what was built, and the nodes that are waited for; the steps of the latter have no
+    /// component.
     pub fn on_publish(&mut self, step: &v1::PushProgress) {
         let now = Instant::now();
         let elapsed = self.line.enter("publishing");
         self.away.retain(|_, said| now - *said < AWAY_FOR);
         if step.component.is_empty() {
             if self.away.insert(step.node, now).is_none() {
-                // Whoever waits wants to know at once for whom.
+                // Show at once which node is waited for.
                 self.line.hurry();
                 *self.retries.entry(step.node).or_default() += 1;
             }
@@ -117,13 +118,14 @@ impl Meter {
         self.line.tell(&standing);
     }
 
-    /// Leaves no trace on a terminal.
+    /// Removes the progress line from the terminal.
     pub fn clear(&mut self) {
         self.line.clear();
     }
 }
 
-/// How far a publication is: what nodes have fetched, which of them lag and how far they are, which are away.
+/// Returns the progress of a publication: how much the nodes have fetched, which nodes lag and by how much, and which are
+/// away.
 fn published(
     fetched: &BTreeMap<(u32, String), (u64, u64)>,
     away: &[u32],
@@ -159,7 +161,7 @@ fn published(
     StageProgress { done, total, detail }
 }
 
-/// Which nodes fetch more slowly than they could.
+/// Returns the part of the line that names the nodes whose fetches are slowed down.
 fn held_back(nodes: &BTreeMap<u32, u64>) -> String {
     let shown = nodes.iter().take(NODES_SHOWN);
     let shown: Vec<String> = shown.map(|(node, rate)| format!("{node} (to {}/s)", bytes(*rate))).collect();

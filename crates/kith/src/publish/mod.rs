@@ -1,5 +1,5 @@
-//! What loads and pushes share: the lock on the object store, the meter, following the nodes while they fetch, and the
-//! lines and rows that were dropped.
+//! Code that loads and pushes share: the lock on the object store, the progress display, following the nodes while they
+//! fetch, and the lines and rows that were dropped.
 
 mod dropped;
 mod interrupt;
@@ -21,39 +21,39 @@ use kith_wire::{
 };
 use tonic::Streaming;
 
-/// A publication that did not end well.
+/// The error of a failed or lost publication.
 pub struct Unpublished {
     /// Why it failed.
     pub error: anyhow::Error,
-    /// Whether the router itself said so. If not, the new version may still come to serve.
+    /// Whether the router itself reported the failure. If not, the new version may still become the served one.
     pub is_certain: bool,
 }
 
 impl Unpublished {
-    /// The connection failed, not the publication.
+    /// Returns an error after which the outcome of the publication is unknown.
     pub fn perhaps(error: impl Into<anyhow::Error>) -> Self {
         Self { error: error.into(), is_certain: false }
     }
 
-    /// The error, behind what failed unless it names the store itself.
+    /// Returns the error, with `what` as its context unless it names the store itself.
     pub fn named(self, store: &str, what: impl FnOnce() -> String) -> anyhow::Error {
         let names_store = format!("{:#}", self.error).contains(&format!("store {store:?}"));
         if names_store { self.error } else { self.error.context(what()) }
     }
 }
 
-/// What came of a publication.
+/// The result of a successful publication.
 #[derive(Clone, Debug)]
 pub struct Served {
-    /// What the store serves now.
+    /// The version that the store serves now.
     pub version: u64,
-    /// Microseconds that the one write took that made it so; `None`: an earlier call made it.
+    /// The duration in microseconds of the one write that made it current; `None` if an earlier call made it current.
     pub flip_us: Option<u64>,
-    /// The other routers that were waited for.
+    /// The other routers that the push waited for.
     pub routers: Vec<FollowedReply>,
 }
 
-/// From the last step, which says what was committed.
+/// Converts the last step, which names the committed version.
 impl From<v1::PushProgress> for Served {
     fn from(step: v1::PushProgress) -> Self {
         let routers = step.routers.into_iter().map(FollowedReply::from).collect();
@@ -61,16 +61,16 @@ impl From<v1::PushProgress> for Served {
     }
 }
 
-/// Hands a push or load over to a router, and follows it while a meter runs. The meter shows `note` first.
+/// Hands a push or load over to a router, and shows the progress until it ends. Prints `note` first.
 ///
 /// # Errors
-/// As [`follow`].
+/// The errors of [`follow`].
 pub async fn hand_over(
     router: &RouterClient,
     request: v1::PushRequest,
     note: Option<&str>,
 ) -> Result<Served, Unpublished> {
-    // Nothing has been asked of the cluster yet.
+    // The cluster has not been asked for anything yet, so the failure is certain.
     let unasked = |error| Unpublished { error, is_certain: true };
     let mut publication = Publication::new(router, &request.store, &request.push).map_err(unasked)?;
     let mut steps = router.push_store(request).await.map_err(|error| publication.unheard(error))?;
@@ -83,11 +83,12 @@ pub async fn hand_over(
     served
 }
 
-/// Follows the nodes while they fetch, until the version serves. Ctrl-C and SIGTERM ask the cluster to cancel; a second one
-/// leaves without an answer.
+/// Follows the nodes while they fetch, until the version serves. Ctrl-C and SIGTERM ask the cluster to cancel; a second
+/// signal returns without an answer.
 ///
 /// # Errors
-/// If it was not published: the old version serves on. If the router went away meanwhile, it may still have been.
+/// If the version was not published: the old version keeps serving. If the router failed meanwhile, it may still have been
+/// published.
 async fn follow(
     steps: &mut Streaming<v1::PushProgress>,
     publication: &mut Publication,
@@ -133,14 +134,14 @@ fn too_late(publication: &Publication) -> String {
     format!("too late to cancel {push}: its version is served; `kith store rollback {store}` goes back")
 }
 
-/// Whether an error is the router's own word that nothing was or will be committed: all of those say what to do. A
-/// lost connection is not, for the router goes on without its client; nor is a metadata store that failed, for it may
-/// have taken the commit.
+/// Whether the error is a statement of the router that nothing was or will be committed; every such error has a help text. A
+/// lost connection proves nothing, because the router continues without its client. Neither does a failed metadata store,
+/// because it may have accepted the commit.
 fn is_verdict(error: &QueryError) -> bool {
     matches!(error, QueryError::Remote { code, help, .. } if *code != ErrorCode::MetadataUnavailable && !help.is_empty())
 }
 
-/// The router looks too; here nothing has been built yet.
+/// Refuses a frozen store before anything is built. The router checks this again.
 ///
 /// # Errors
 /// `store_frozen`.
@@ -152,18 +153,19 @@ pub fn check_thawed(store: &StoreDocument) -> Result<(), Failure> {
     Err(Failure::new(ErrorCode::StoreFrozen, message, help))
 }
 
-/// Keeps other loads and pushes of the store out. What this process writes from then on is as private as the object store's folder.
+/// Locks out other loads and pushes of the store. From now on, this process creates files with the permissions of the object
+/// store's folder.
 ///
 /// # Errors
-/// As [`ObjectStore::open`] and [`ObjectStore::lock`].
+/// The errors of [`ObjectStore::open`] and [`ObjectStore::lock`].
 pub fn lock(cluster: &ClusterDocument, store: &str, work: Work<'_>) -> Result<LockedStore, Failure> {
     Ok(ObjectStore::open(cluster, keep_as_private_as)?.lock(store, work)?)
 }
 
-/// An argument that names a place.
+/// Parses an argument that names a place.
 ///
 /// # Errors
-/// Why it names none.
+/// Why the text is not a place.
 pub fn location(text: &str) -> Result<Location, String> {
     text.parse::<Location>().map_err(|error| error.why)
 }

@@ -1,4 +1,4 @@
-//! How flags and keys of those that serve spell rates, ratios, sizes and places, and what they are without them.
+//! Rates, ratios, sizes and the placement, as flags and keys of serving commands write them, with their default values.
 
 use crate::names::{milliseconds, rate, size};
 use clap::ValueEnum;
@@ -19,7 +19,7 @@ pub enum PlacementFlag {
 }
 
 impl PlacementFlag {
-    /// The same, as clusters know it.
+    /// Returns the placement strategy.
     pub fn strategy(self) -> Strategy {
         match self {
             PlacementFlag::Groups => Strategy::ReplicaGroups,
@@ -28,7 +28,7 @@ impl PlacementFlag {
     }
 }
 
-/// How fast a node scrubs, in bytes a second; `None`: not at all.
+/// The rate at which a node scrubs, in bytes per second; `None` turns scrubbing off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct ScrubRate(pub(super) Option<u64>);
@@ -47,7 +47,7 @@ impl TryFrom<String> for ScrubRate {
     }
 }
 
-/// `off`, or a rate.
+/// Parses `off` or a rate.
 pub fn scrub_rate(text: &str) -> Result<ScrubRate, String> {
     match text {
         "off" => Ok(ScrubRate(None)),
@@ -55,13 +55,13 @@ pub fn scrub_rate(text: &str) -> Result<ScrubRate, String> {
     }
 }
 
-/// How fast a node fetches, in bytes a second; `None`: no limit.
+/// The rate at which a node fetches, in bytes per second; `None` sets no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct FetchRate(pub(super) Option<NonZeroU64>);
 
 impl FetchRate {
-    /// Bytes a second; 0: no limit.
+    /// The rate in bytes per second; 0 for no limit.
     pub fn or_zero(self) -> u64 {
         self.0.map_or(0, NonZeroU64::get)
     }
@@ -75,12 +75,13 @@ impl TryFrom<String> for FetchRate {
     }
 }
 
-/// `off`, or a rate.
+/// Parses `off` or a rate.
 pub fn fetch_rate(text: &str) -> Result<FetchRate, String> {
     scrub_rate(text).map(|ScrubRate(rate)| FetchRate(rate.and_then(NonZeroU64::new)))
 }
 
-/// How far the fetches of a node may raise the p99 of its reads, in hundredths; `None`: as far as they do.
+/// The multiple, in hundredths, of its normal value to which fetches may raise the p99 of a node's reads; `None` sets no
+/// limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct FetchP99(Option<u32>);
@@ -92,7 +93,7 @@ impl Default for FetchP99 {
 }
 
 impl FetchP99 {
-    /// The ratio.
+    /// The multiple as a ratio.
     pub fn ratio(self) -> Option<f64> {
         self.0.map(|hundredths| f64::from(hundredths) / 100.0)
     }
@@ -106,7 +107,7 @@ impl TryFrom<String> for FetchP99 {
     }
 }
 
-/// `off`, or a ratio.
+/// Parses `off` or a ratio.
 pub fn fetch_p99(text: &str) -> Result<FetchP99, String> {
     if text == "off" {
         return Ok(FetchP99(None));
@@ -117,7 +118,7 @@ pub fn fetch_p99(text: &str) -> Result<FetchP99, String> {
     }
 }
 
-/// How much of a new version a node brings into memory, in bytes.
+/// How many bytes of a new version a node reads into memory before the version serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct WarmBytes(pub(super) u64);
@@ -136,7 +137,7 @@ impl TryFrom<String> for WarmBytes {
     }
 }
 
-/// A size.
+/// Parses a size.
 pub fn warm_bytes(text: &str) -> Result<WarmBytes, String> {
     size(text).map(|bytes| WarmBytes(bytes as u64))
 }
@@ -146,7 +147,7 @@ pub fn warm_bytes(text: &str) -> Result<WarmBytes, String> {
 #[serde(try_from = "String")]
 pub struct LogRetention(pub(super) Duration);
 
-/// In less, a node cannot even notice that a log has grown.
+/// The shortest retention. In less time, a node cannot even notice that a log has grown.
 const LOG_RETENTION_MIN: Duration = Duration::from_secs(1);
 
 impl Default for LogRetention {
@@ -163,7 +164,7 @@ impl TryFrom<String> for LogRetention {
     }
 }
 
-/// A time, of one second at least.
+/// Parses a time of at least one second.
 pub fn log_retention(text: &str) -> Result<LogRetention, String> {
     match Duration::from_millis(milliseconds(text)?) {
         time if time < LOG_RETENTION_MIN => Err(format!("{text} is less than the minimum of 1s")),
@@ -171,12 +172,12 @@ pub fn log_retention(text: &str) -> Result<LogRetention, String> {
     }
 }
 
-/// Memory for replies, as the command line and the configuration file write it.
+/// Memory for replies, as flags and the configuration file write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct ReplyMemory(pub(super) usize);
 
-/// Less than this would refuse what clients usually ask for.
+/// The smallest reply memory. A smaller one would refuse ordinary requests.
 const REPLY_MEMORY_MIN: usize = 16 << 20;
 
 impl TryFrom<String> for ReplyMemory {
@@ -187,7 +188,7 @@ impl TryFrom<String> for ReplyMemory {
     }
 }
 
-/// A size, of 16 MiB at least.
+/// Parses a size of at least 16 MiB.
 pub fn reply_memory(text: &str) -> Result<ReplyMemory, String> {
     match size(text)? {
         bytes if bytes < REPLY_MEMORY_MIN => Err(format!("{text} is less than the minimum of 16MiB")),

@@ -1,5 +1,6 @@
-//! The one file of a cluster's machines: every flag of `kith node`, `kith router`, `kith database` and `kith cluster create`
-//! is a key of the same name. Flags beat the file; keys that nobody knows are errors (docs/design/0007-etcd.md).
+//! The configuration file that all machines of a cluster share. Every flag of `kith node`, `kith router`, `kith database`
+//! and `kith cluster create` is a key of the same name. Flags override the file. Unknown keys are errors
+//! (docs/design/0007-etcd.md).
 
 use super::{
     FetchP99, FetchRate, LogRetention, PlacementFlag, ReplyMemory, ScrubRate, WarmBytes,
@@ -22,7 +23,7 @@ use std::{
     time::Duration,
 };
 
-/// A file of `--config`.
+/// The content of a `--config` file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ConfigFile {
@@ -34,7 +35,7 @@ pub struct ConfigFile {
     etcd_user: Option<String>,
     etcd_password_file: Option<PathBuf>,
 
-    // Of every process that serves.
+    // Keys of every serving process.
     tls_ca: Option<PathBuf>,
     tls_cert: Option<PathBuf>,
     tls_key: Option<PathBuf>,
@@ -47,10 +48,10 @@ pub struct ConfigFile {
     reply_memory: Option<ReplyMemory>,
     threads: Option<NonZeroU16>,
 
-    // Of all nodes and routers.
+    // Keys of all nodes and routers.
     database_password_file: Option<PathBuf>,
 
-    // Of `kith cluster create`.
+    // Keys of `kith cluster create`.
     pub placement: Option<PlacementFlag>,
     pub groups: Option<u32>,
     pub nodes: Option<u32>,
@@ -59,20 +60,20 @@ pub struct ConfigFile {
     pub zones: Vec<String>,
     pub allow_shared_zones: bool,
 
-    /// Of all nodes that do not say otherwise.
+    /// The defaults of all nodes, which an entry of `node` can override.
     scrub_rate: Option<ScrubRate>,
     fetch_rate: Option<FetchRate>,
     fetch_p99: Option<FetchP99>,
     warm_bytes: Option<WarmBytes>,
     log_retention: Option<LogRetention>,
-    /// What each node has of its own.
+    /// The keys of single nodes.
     node: Vec<NodeEntry>,
-    /// What each router has of its own.
+    /// The keys of single routers.
     router: Vec<RouterEntry>,
-    /// What each database has of its own.
+    /// The keys of single databases.
     database: Vec<DatabaseEntry>,
 
-    // Of all routers.
+    // Keys of all routers.
     session: SessionSettings,
     admission: AdmissionSettings,
     cache: CacheSettings,
@@ -83,10 +84,10 @@ pub struct ConfigFile {
 }
 
 impl ConfigFile {
-    /// Reads a file; one with nothing in it where none is named.
+    /// Reads a file. Without a path, returns an empty configuration.
     ///
     /// # Errors
-    /// `bad_settings`, with the place.
+    /// `bad_settings`, with the position in the file.
     pub fn read(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path else { return Ok(Self::default()) };
         let bad = |detail: String| {
@@ -102,7 +103,7 @@ impl ConfigFile {
         Ok(file)
     }
 
-    /// Where the metadata is.
+    /// Returns how to reach the metadata store.
     pub fn metadata_flags(&self) -> MetadataFlags {
         MetadataFlags {
             metadata: self.metadata.clone(),
@@ -115,7 +116,7 @@ impl ConfigFile {
         }
     }
 
-    /// Who a serving process is and who may speak to it; flags beat the file.
+    /// Returns the TLS and access settings of a serving process. Flags override the file.
     pub fn security(&self, flags: ServerSecurity) -> ServerSecurity {
         let or = |flag: Option<PathBuf>, key: &Option<PathBuf>| flag.or_else(|| key.clone());
         ServerSecurity {
@@ -129,7 +130,7 @@ impl ConfigFile {
         }
     }
 
-    /// How the connections of a serving process are bounded; flags beat the file.
+    /// Returns the limits on the connections of a serving process. Flags override the file.
     pub fn connections(
         &self,
         open_max: Option<usize>,
@@ -143,12 +144,12 @@ impl ConfigFile {
         }
     }
 
-    /// A file with the password for servers that hold live graphs.
+    /// The file with the password for database servers that hold live graphs.
     pub fn database_password_file(&self) -> Option<&Path> {
         self.database_password_file.as_deref()
     }
 
-    /// How routers answer.
+    /// Returns the settings of routers.
     pub fn router_settings(&self) -> RouterSettings {
         RouterSettings {
             session: self.session.clone(),
@@ -161,15 +162,15 @@ impl ConfigFile {
         }
     }
 
-    /// Where the nodes of the file are, by id.
+    /// Returns the labels of the nodes in the file, by node id.
     pub fn labels(&self) -> BTreeMap<u32, Labels> {
         self.node.iter().map(NodeEntry::labels).collect()
     }
 
-    /// What the node of this id has of its own; without an id, the only node there is.
+    /// Returns the keys of the node with this id, or of the only node if `id` is `None`.
     ///
     /// # Errors
-    /// If the file does not say which node is meant, or does not have it.
+    /// If the file does not have the node, or `id` is `None` and the file has several nodes.
     pub fn node(&self, id: Option<u32>) -> Result<Own, Failure> {
         let owns = self.node.iter().cloned().map(Own::from).collect();
         let mut own = choose(owns, id, "--node", "[[node]]")?;
@@ -182,24 +183,24 @@ impl ConfigFile {
         Ok(own)
     }
 
-    /// What the router of this id has of its own; without an id, the only router there is.
+    /// Returns the keys of the router with this id, or of the only router if `id` is `None`.
     ///
     /// # Errors
-    /// If the file does not say which router is meant, or does not have it.
+    /// If the file does not have the router, or `id` is `None` and the file has several routers.
     pub fn router(&self, id: Option<u32>) -> Result<Own, Failure> {
         self.by_id(self.router.iter().cloned().map(Own::from).collect(), id, "[[router]]")
     }
 
-    /// What the database of this id has of its own; without an id, the only database there is.
+    /// Returns the keys of the database with this id, or of the only database if `id` is `None`.
     ///
     /// # Errors
-    /// If the file does not say which database is meant, or does not have it.
+    /// If the file does not have the database, or `id` is `None` and the file has several databases.
     pub fn database(&self, id: Option<u32>) -> Result<Own, Failure> {
         self.by_id(self.database.iter().cloned().map(Own::from).collect(), id, "[[database]]")
     }
 
     fn by_id(&self, owns: Vec<Own>, id: Option<u32>, section: &str) -> Result<Own, Failure> {
-        // Without a file, or one that has no such section, there is one such process.
+        // Without a file, or if the file has no such section, the cluster has one such process, with id 0.
         let id = if owns.is_empty() { id.or(Some(0)) } else { id };
         let mut own = choose(owns, id, "--id", section)?;
         own.threads = own.threads.or(self.threads);

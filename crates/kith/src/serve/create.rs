@@ -1,4 +1,4 @@
-//! `kith cluster create`: makes a cluster's first document, once, in its metadata.
+//! `kith cluster create`: writes the first document of a cluster into its metadata store, once.
 
 use super::{
     PlacementFlag,
@@ -17,7 +17,7 @@ use kith_objects::{Location, LocationError};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// A new cluster. Each flag is a key of the file of `--config` too.
+/// The flags of a new cluster. Each flag is also a key of the `--config` file.
 #[derive(Args, Clone, Debug)]
 pub struct CreateFlags {
     /// Configuration file of the cluster's machines (TOML); docs/operating/machines.md lists its keys
@@ -45,31 +45,31 @@ pub struct CreateFlags {
     /// az://…
     #[arg(long, value_name = "DIR|URL")]
     object_store: Option<PathBuf>,
-    /// Where the metadata is.
+    /// How to reach the metadata store.
     #[command(flatten)]
     metadata: MetadataFlags,
 }
 
-/// A cluster that was made, or was there.
+/// A cluster that was created, or existed already.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CreateReply {
     pub cluster_id: String,
-    /// `false`: it was there, of this shape.
+    /// `false` if a cluster of this shape existed already.
     pub created: bool,
     pub placement: PlacementFlag,
-    /// Replica groups; on a ring, the replicas of each partition.
+    /// Replica groups; on a ring, the number of replicas of each partition.
     pub groups: u32,
-    /// Nodes of each group; on a ring, all of them.
+    /// Nodes per group; on a ring, all nodes.
     pub nodes: u32,
     pub partitions: u32,
     pub object_store: String,
 }
 
 impl CreateFlags {
-    /// Makes it, unless it is there already.
+    /// Creates the cluster, unless it exists already.
     ///
     /// # Errors
-    /// If another is there, the shape makes no sense or the metadata cannot be written.
+    /// If a cluster of another shape exists, the shape is invalid, or the metadata cannot be written.
     pub async fn run(self, format: Format) -> anyhow::Result<Exit> {
         let file = ConfigFile::read(self.config.as_deref())?;
         let needed = |flag: Option<u32>, key: Option<u32>, name: &str| {
@@ -109,11 +109,11 @@ impl CreateFlags {
     }
 }
 
-/// The object store that was named.
+/// Returns the location of the object store that the flags or the file name.
 fn location(object_store: Option<PathBuf>) -> Result<Location, Failure> {
     let object_store = object_store.ok_or_else(|| missing("--object-store", "object-store"))?;
     let object_store = object_store.display().to_string();
-    // One spelling of each place, for whoever compares.
+    // Parse the text, so that equal places have equal spellings and can be compared.
     let location: Location = object_store.parse().map_err(|error: LocationError| {
         Failure::usage(error.to_string(), "name a folder, or s3://BUCKET/PREFIX, gs://…, az://…")
     })?;
@@ -125,7 +125,7 @@ fn location(object_store: Option<PathBuf>) -> Result<Location, Failure> {
     Ok(location)
 }
 
-/// The file's numbers have not been through the command line.
+/// Checks a count. The command line checks its own, but the file's counts have not been checked yet.
 fn check_count(name: &str, count: u32) -> Result<(), Failure> {
     if (1..=1024).contains(&count) {
         return Ok(());

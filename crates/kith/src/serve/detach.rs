@@ -1,8 +1,8 @@
-//! `kith dev --detach` and `kith dev --stop`: a cluster that goes on without a terminal, and its end.
+//! `kith dev --detach` and `kith dev --stop`: leave a cluster running without a terminal, and stop it.
 //!
-//! The process that stays is the same command, started with `--detached`. It tells on standard output, as one line of JSON, what
-//! listens where or why it failed. A byte on its standard input says that it is on its own; if the input ends before, it ends too, so
-//! that nothing is left of a start that was interrupted.
+//! The background process is the same command, started with `--detached`. It writes one line of JSON to standard output: the
+//! addresses that it listens on, or why it failed. A byte on its standard input tells it to stay. If the input ends before
+//! that byte, the process exits too, so that an interrupted start leaves nothing behind.
 
 use crate::{
     connect::WELL_KNOWN,
@@ -23,10 +23,10 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Lines of the log that are shown if nothing else is told.
+/// How many lines of the log are shown if the background process exits without a report.
 const LOG_LINES: usize = 5;
 
-/// What the process that stays tells.
+/// The report of the background process.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum StartReport {
@@ -54,10 +54,11 @@ struct StopReply {
     data: PathBuf,
 }
 
-/// Starts this command again as a process that stays, and returns once its cluster answers. `places` tells people where it serves.
+/// Starts this command again as a background process, and returns once its cluster answers. `places` formats the addresses
+/// for people.
 ///
 /// # Errors
-/// Those of the cluster's start; nothing of it is left running then.
+/// The errors of the cluster's start; nothing of the cluster is left running then.
 pub fn detach(
     format: Format,
     ready_file: &Path,
@@ -68,7 +69,7 @@ pub fn detach(
     let mut child = start_again(&log)?;
     let mut line = String::new();
     let told = child.stdout.take().expect("its output is piped");
-    // An output that breaks off says nothing, as one that ends.
+    // If reading fails, the line is incomplete, which is treated like a process that exits without a report.
     let _ = BufReader::new(told).read_line(&mut line);
     match serde_json::from_str(&line) {
         Ok(StartReport::Ready(ready)) => {
@@ -99,7 +100,7 @@ pub fn detach(
     }
 }
 
-/// Starts this command as the process that stays.
+/// Starts this command as the background process.
 fn start_again(log: &Path) -> anyhow::Result<Child> {
     let arguments = env::args_os().skip(1).map(|argument| match argument.to_str() {
         Some("--detach") => "--detached".into(),
@@ -110,7 +111,8 @@ fn start_again(log: &Path) -> anyhow::Result<Child> {
     command.spawn().context("start kith dev")
 }
 
-/// The log, to be added to: another cluster may write there, which is what this one is told then.
+/// Opens the log for appending, because another cluster may be writing to it. In that case this start fails, and says so in
+/// the log.
 fn log_at(log: &Path) -> Result<fs::File, Failure> {
     let folder = log.parent().filter(|folder| !folder.as_os_str().is_empty());
     let opened = folder
@@ -136,13 +138,13 @@ fn stop_command(ready_file: &Path) -> String {
     }
 }
 
-/// Makes this process one without a terminal, whose end nothing but `stop` brings once it is on its own.
+/// Detaches this process from the terminal. Once its parent has told it to stay, only `stop` ends it.
 ///
 /// # Errors
-/// If the system refuses.
+/// If the system does not allow it.
 pub fn leave_terminal(stop: CancellationToken) -> anyhow::Result<()> {
     rustix::process::setsid().context("leave the terminal")?;
-    // A thread of its own: a blocked read of standard input must not hold up the runtime's end.
+    // This needs its own thread, because a blocked read of standard input must not delay the end of the runtime.
     thread::spawn(move || {
         if !matches!(io::stdin().read(&mut [0]), Ok(1)) {
             stop.cancel();
@@ -151,15 +153,15 @@ pub fn leave_terminal(stop: CancellationToken) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Tells the process that waits. If it is gone, the input has ended too.
+/// Reports to the waiting parent. If the parent is gone, the write fails, and the end of standard input stops this process.
 pub fn tell(what: &impl Serialize) {
     let _ = output::print_bytes(output::json_line(what).as_bytes());
 }
 
-/// Ends the cluster of a data directory, or of a ready file, and waits for it.
+/// Stops the cluster of a data directory or a ready file, and waits until it has stopped.
 ///
 /// # Errors
-/// If none runs, or it is not to be ended.
+/// If no cluster runs, or it cannot be stopped.
 pub async fn stop(
     format: Format,
     ready_file: Option<PathBuf>,
@@ -186,7 +188,7 @@ pub async fn stop(
     Ok(Exit::Done)
 }
 
-/// What a ready file says of its cluster, which has the data directory `data` if one is named.
+/// Returns the content of a ready file. If `data` is given, the file must name that data directory.
 fn named(file: &Path, data: Option<&Path>) -> Result<ReadyDocument, Failure> {
     if !file.exists() {
         let message = format!("there is no ready file {}", file.display());

@@ -1,4 +1,4 @@
-//! `kith dev`: a whole cluster on this machine.
+//! `kith dev`: runs a whole cluster on this machine.
 
 use super::{
     FetchP99, FetchRate, LogRetention, PlacementFlag, ReplyMemory, ScrubRate, begin, detach, fetch_p99,
@@ -107,7 +107,7 @@ pub struct DevArgs {
     detached: bool,
 }
 
-/// A folder would have to be the same on all machines; the data directory has one.
+/// Parses a URL. A folder is refused, because it would have to be the same on all machines; the data directory has one.
 fn bucket(text: &str) -> Result<Location, String> {
     match text.parse() {
         Ok(location @ Location::Bucket(_)) => Ok(location),
@@ -123,10 +123,10 @@ fn port(addr: &str) -> &str {
 }
 
 impl DevArgs {
-    /// Serves until told to end. Says what listens where in `ready_file`, else where clients look first.
+    /// Serves until told to stop. Writes the addresses to `ready_file`, or to the path where clients look first.
     ///
     /// # Errors
-    /// If the cluster cannot start; nothing of it is left running then. With `--stop`, if there is none to stop.
+    /// If the cluster cannot start; nothing of it is left running then. With `--stop`, if there is no cluster to stop.
     pub fn run(self, format: Format, ready_file: Option<PathBuf>) -> anyhow::Result<Exit> {
         if self.stop {
             return block_on(detach::stop(format, ready_file, self.data));
@@ -135,7 +135,7 @@ impl DevArgs {
             let ready_file = ready_file.unwrap_or_else(|| PathBuf::from(WELL_KNOWN[0]));
             return detach::detach(format, &ready_file, |ready| self.ports().text(ready));
         }
-        // A supervisor answers nothing itself.
+        // A supervisor does not answer requests itself.
         let threads = self.threads.filter(|_| !self.processes);
         let detached = self.detached;
         block_on_threads(threads, self.serve(ready_file)).inspect_err(|error| {
@@ -166,7 +166,7 @@ impl DevArgs {
         Ok(Exit::Done)
     }
 
-    /// As the supervisor has them.
+    /// Returns the flags as options of the supervisor.
     fn options(self, ready_file: PathBuf) -> anyhow::Result<DevOptions> {
         let mut router = settings(self.config.as_deref())?;
         router.record = self.record.or(router.record);
@@ -179,7 +179,7 @@ impl DevArgs {
             nodes: self.nodes,
             partitions: self.partitions,
             zones: self.zones,
-            // All of its zones are this machine.
+            // All zones are on this machine.
             allow_shared_zones: true,
             ..Shape::default()
         };
@@ -209,7 +209,7 @@ impl DevArgs {
     }
 }
 
-/// The ports that were asked for.
+/// The ports that the user asked for.
 #[derive(Clone, Copy, Debug)]
 struct Ports {
     router: Option<u16>,
@@ -218,7 +218,7 @@ struct Ports {
 }
 
 impl Ports {
-    /// What serves, and where.
+    /// Returns a text that says what serves, and at which addresses.
     fn text(self, ready: &ReadyDocument) -> String {
         let count =
             |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });

@@ -1,11 +1,11 @@
-//! Where a cluster's metadata is: the flags of every command that speaks to it.
+//! The flags that say where a cluster's metadata store is. Every command that connects to it has them.
 
 use crate::failure::Failure;
 use clap::Args;
 use kith_metadata::MetadataTarget;
 use std::path::PathBuf;
 
-/// Where a cluster's metadata is. Each flag is a key of the file of `--config` too.
+/// How to reach a cluster's metadata store. Each flag is also a key of the `--config` file.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(next_help_heading = "Metadata")]
 pub struct MetadataFlags {
@@ -33,7 +33,7 @@ pub struct MetadataFlags {
 }
 
 impl MetadataFlags {
-    /// These, where they are given; else those of a file.
+    /// Returns these flags, with those of a file in place of missing ones.
     pub fn or(self, file: Self) -> Self {
         Self {
             metadata: self.metadata.or(file.metadata),
@@ -46,10 +46,10 @@ impl MetadataFlags {
         }
     }
 
-    /// As the server has it.
+    /// Returns the flags as the server takes them.
     ///
     /// # Errors
-    /// If nothing says where the metadata is.
+    /// If the address of the metadata store is missing.
     pub fn target(self) -> Result<MetadataTarget, Failure> {
         Ok(MetadataTarget {
             address: self.metadata.ok_or_else(|| missing("--metadata", "metadata"))?,
@@ -63,7 +63,7 @@ impl MetadataFlags {
     }
 }
 
-/// A flag that is needed, and is not in the file either.
+/// The error for a required flag that is neither given nor in the file.
 pub fn missing(flag: &str, key: &str) -> Failure {
     Failure::usage(
         format!("{flag} is missing, and the --config file has no `{key}`"),

@@ -1,4 +1,5 @@
-//! The commands that serve: `kith dev`, `kith node`, `kith router`, `kith database`; and `kith cluster create`, whose file they share.
+//! The serving commands: `kith dev`, `kith node`, `kith router` and `kith database`. Also `kith cluster create`, which
+//! shares their configuration file.
 
 mod amounts;
 mod config;
@@ -28,7 +29,8 @@ use std::{io::IsTerminal, path::Path};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-/// What every serving process does first. Its files are its user's alone; logs go to standard error, `KITH_LOG` filters them.
+/// Prepares a serving process: makes its files private to its user, and sends logs to standard error, filtered by
+/// `KITH_LOG`.
 pub fn begin(log_default: &str) {
     private::keep_files_private();
     let filter = EnvFilter::try_from_env("KITH_LOG").unwrap_or_else(|_| EnvFilter::new(log_default));
@@ -38,22 +40,22 @@ pub fn begin(log_default: &str) {
         .with_writer(std::io::stderr)
         .with_ansi(colours)
         .compact();
-    // A second call in one process, as in tests, keeps the first log.
+    // A second call in the same process, as in tests, keeps the first log.
     let _ = log.try_init();
 }
 
-/// Cancelled by Ctrl-C, by SIGTERM, and by the end of standard input where that is asked for.
+/// Returns a token that is cancelled by Ctrl-C, by SIGTERM and, if asked for, by the end of standard input.
 fn stop_signal(end_with_stdin: bool) -> CancellationToken {
     let stop = CancellationToken::new();
     listen(end_with_stdin, stop.clone(), stop.clone());
     stop
 }
 
-/// How a process of one role is told to end.
+/// How a process of one role is told to stop.
 struct Ending {
-    /// Cancelled by SIGTERM: what is under way ends first.
+    /// Cancelled by SIGTERM: the process finishes its work first.
     leave: CancellationToken,
-    /// Cancelled by Ctrl-C, and by the end of standard input where that is asked for: at once.
+    /// Cancelled by Ctrl-C and, if asked for, by the end of standard input: the process stops at once.
     stop: CancellationToken,
 }
 
@@ -64,12 +66,12 @@ impl Ending {
         Self { leave, stop }
     }
 
-    /// For what the process serves; `leaving` cancels it once it comes to that.
+    /// Returns a token for the serving tasks. The code that leaves the cluster cancels it when it is ready to.
     fn serving(&self) -> CancellationToken {
         self.stop.child_token()
     }
 
-    /// What becomes of `starting`; `None` if the process is told to end before.
+    /// Waits for `starting`. Returns `None` if the process is told to stop before.
     async fn unless<T>(&self, starting: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             () = self.stop.cancelled() => None,
@@ -78,7 +80,8 @@ impl Ending {
         }
     }
 
-    /// Waits until the process shall end, and has left if it may.
+    /// Waits until the process is told to stop. After SIGTERM, also waits for `leaving`, unless `stop` is cancelled
+    /// meanwhile.
     async fn wait(&self, leaving: impl Future<Output = ()>) {
         let left = async {
             self.leave.cancelled().await;
@@ -102,12 +105,12 @@ fn listen(end_with_stdin: bool, terminated: CancellationToken, stop: Cancellatio
             _ = tokio::signal::ctrl_c() => cancel.cancel(),
             _ = terminate.recv() => terminated.cancel(),
         }
-        // Whoever is told to leave and then to stop stops.
+        // Also listen after SIGTERM: a process that is leaving can still be told to stop at once.
         let _ = tokio::signal::ctrl_c().await;
         cancel.cancel();
     });
     if end_with_stdin {
-        // A thread of its own: a blocked read of standard input must not hold up the runtime's end.
+        // This needs its own thread, because a blocked read of standard input must not delay the end of the runtime.
         std::thread::spawn(move || {
             let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
             stop.cancel();

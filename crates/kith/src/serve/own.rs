@@ -1,4 +1,4 @@
-//! What each process of a `--config` file has of its own.
+//! The keys of single processes in a `--config` file.
 
 use super::{FetchP99, FetchRate, LogRetention, ScrubRate, WarmBytes};
 use crate::failure::Failure;
@@ -7,7 +7,7 @@ use kith_types::ErrorCode;
 use serde::Deserialize;
 use std::{net::SocketAddr, num::NonZeroU16, path::PathBuf};
 
-/// What a process has of its own.
+/// The keys of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Own {
     pub id: u32,
@@ -17,9 +17,9 @@ pub struct Own {
     pub threads: Option<NonZeroU16>,
     pub data: Option<PathBuf>,
     pub end_with_stdin: bool,
-    /// Of a router.
+    /// Only for a router.
     pub record: Option<PathBuf>,
-    /// Of a node.
+    /// These five are only for a node.
     pub scrub_rate: Option<ScrubRate>,
     pub fetch_rate: Option<FetchRate>,
     pub fetch_p99: Option<FetchP99>,
@@ -28,7 +28,7 @@ pub struct Own {
     pub place: Labels,
 }
 
-/// An entry `[[node]]` of the file.
+/// A `[[node]]` entry of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct NodeEntry {
@@ -53,7 +53,7 @@ pub struct NodeEntry {
     end_with_stdin: bool,
 }
 
-/// An entry `[[router]]` of the file.
+/// A `[[router]]` entry of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RouterEntry {
@@ -68,7 +68,7 @@ pub struct RouterEntry {
     end_with_stdin: bool,
 }
 
-/// An entry `[[database]]` of the file.
+/// A `[[database]]` entry of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DatabaseEntry {
@@ -82,7 +82,7 @@ pub struct DatabaseEntry {
 }
 
 impl NodeEntry {
-    /// The node, and where it is.
+    /// Returns the node's id and labels.
     pub fn labels(&self) -> (u32, Labels) {
         (self.node, self.place())
     }
@@ -143,10 +143,11 @@ impl From<DatabaseEntry> for Own {
     }
 }
 
-/// The one that is meant: that of `id`, or without an id the only one there is. Where there is none at all, whoever has an id is that.
+/// Returns the entry with this id, or the only entry if `id` is `None`. If the file has no entries at all, returns an empty
+/// entry with this id.
 ///
 /// # Errors
-/// If none is meant, or more than one; `flag` and `section` say how to name one.
+/// If no entry matches, or more than one. `flag` and `section` are for the messages, which say how to name one.
 pub fn choose(owns: Vec<Own>, id: Option<u32>, flag: &str, section: &str) -> Result<Own, Failure> {
     let there: Vec<String> = owns.iter().map(|own| own.id.to_string()).collect();
     let there = there.join(", ");

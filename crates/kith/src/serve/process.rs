@@ -1,4 +1,4 @@
-//! `kith node` and `kith router`: one role, one process.
+//! `kith node` and `kith router`: processes of one role.
 
 use super::{
     Ending, FetchP99, FetchRate, LogRetention, ReplyMemory, ScrubRate, WarmBytes, begin,
@@ -29,17 +29,17 @@ use std::{
     sync::Arc,
 };
 
-/// Where a process listens unless it is told: for this machine only, at a free port.
+/// The default address of a process: loopback, with a free port.
 const LISTEN_DEFAULT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// What every serving process needs. Each flag but `--config` is a key of its file too.
+/// Flags of every serving process. Each flag except `--config` is also a key of that file.
 #[derive(Args, Debug)]
 pub struct ProcessArgs {
     /// Configuration file of the cluster's machines (TOML); docs/operating/machines.md lists its keys. Flags override
     /// it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Where the metadata is.
+    /// How to reach the metadata store.
     #[command(flatten)]
     metadata: MetadataFlags,
     /// Address for gRPC and frames, at which other processes reach this one; port 0 takes a free one [default:
@@ -84,7 +84,7 @@ pub struct ProcessArgs {
     end_with_stdin: bool,
 }
 
-/// What nodes and routers have in common beyond what every process needs.
+/// Flags that nodes and routers share, beyond those of every process.
 #[derive(Args, Debug)]
 struct ServingArgs {
     /// Address for Redis clients (RESP); port 0 takes a free one [default: none; Redis clients are not served]
@@ -97,7 +97,7 @@ struct ServingArgs {
 }
 
 impl ServingArgs {
-    /// With what the file says.
+    /// Combines these flags with the file. Flags override it.
     fn over(self, file: &ConfigFile, own: &Own) -> Result<Self, Failure> {
         let resp = self.resp.or(own.resp);
         resp.map_or(Ok(()), |addr| check_address("resp", addr))?;
@@ -168,7 +168,7 @@ pub struct RouterArgs {
     read_from: Vec<ReadFrom>,
 }
 
-/// What a process is, once flags and file are laid over each other.
+/// The settings of a process after flags and file have been combined.
 pub(super) struct Process {
     pub listen: SocketAddr,
     pub http: SocketAddr,
@@ -216,27 +216,27 @@ impl ProcessArgs {
     }
 }
 
-/// A role that a process of its own plays.
+/// A role that runs in a process of its own.
 pub trait Serving: Sized {
-    /// The flags that all roles have.
+    /// The flags that all roles share.
     fn process(&self) -> &ProcessArgs;
 
-    /// What the file of the cluster's machines says about this process.
+    /// Returns the keys of this process in the configuration file.
     ///
     /// # Errors
-    /// If the file does not name it, or names several that it may be.
+    /// If the file does not name the process, or several entries match.
     fn own(&self, file: &ConfigFile) -> Result<Own, Failure>;
 
-    /// Starts, and serves until told to end.
+    /// Starts, and serves until told to stop.
     ///
     /// # Errors
-    /// If it cannot start.
+    /// If the process cannot start.
     async fn serve(self, security: SecurityFlags, file: ConfigFile, own: Own) -> anyhow::Result<Exit>;
 
-    /// Serves until told to end.
+    /// Serves until told to stop.
     ///
     /// # Errors
-    /// If it cannot start.
+    /// If the process cannot start.
     fn run(self, security: SecurityFlags) -> anyhow::Result<Exit> {
         begin("info");
         let file = ConfigFile::read(self.process().config.as_deref())?;
@@ -245,7 +245,7 @@ pub trait Serving: Sized {
     }
 }
 
-/// The address is what others are told.
+/// Refuses an unspecified address such as 0.0.0.0, because other processes are told this address.
 fn check_address(name: &str, addr: SocketAddr) -> Result<(), Failure> {
     if !addr.ip().is_unspecified() {
         return Ok(());

@@ -1,11 +1,11 @@
-//! The flags of `kith store alter`: what of a store's definition can be changed while it serves.
+//! The flags of `kith store alter`: the parts of a store's definition that can be changed while it serves.
 
 use crate::names::{rate, store_name};
 use clap::{ArgGroup, Args};
 use kith_wire::v1;
 use std::num::NonZeroU64;
 
-/// A store that is there.
+/// The changes to an existing store.
 #[derive(Clone, Debug, Args)]
 #[command(group = ArgGroup::new("altered").required(true).multiple(true).args([
     "read_quota_keys", "read_quota_bytes", "retain", "quota", "records_min", "drop_max", "owner",
@@ -38,7 +38,7 @@ pub struct AlterFlags {
     owner: Option<String>,
 }
 
-/// So many per cent; `None`: a version may have as few records as it likes.
+/// The most per cent by which the number of records may drop; `None` for no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct DropMax(Option<u8>);
 
@@ -50,15 +50,15 @@ fn drop_max(text: &str) -> Result<DropMax, String> {
     }
 }
 
-/// What the wire has for no limit.
+/// The value in a request that removes the limit.
 const NO_DROP_MAX: u32 = 101;
 
-/// So much a second, or in all; `None`: any.
+/// A quota, per second or in total; `None` for no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Quota(Option<NonZeroU64>);
 
 impl Quota {
-    /// As requests have it; 0: any.
+    /// The value in a request; 0 for no limit.
     fn or_zero(self) -> u64 {
         self.0.map_or(0, NonZeroU64::get)
     }
@@ -84,7 +84,7 @@ fn quota_bytes(text: &str) -> Result<Quota, String> {
 }
 
 impl AlterFlags {
-    /// As the wire has it.
+    /// Returns the request for a router.
     pub fn request(&self) -> v1::AlterStore {
         v1::AlterStore {
             read_quota_keys: self.read_quota_keys.map(Quota::or_zero),

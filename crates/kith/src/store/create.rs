@@ -10,7 +10,7 @@ use kith_schema::{KeyType, ValueType};
 use kith_wire::documents::{DefinitionDocument, HoldsDocument};
 use std::{num::NonZeroU64, path::PathBuf};
 
-/// A store of keys and values.
+/// The name and the definition of a new value store.
 #[derive(Clone, Debug, Args)]
 pub struct CreateFlags {
     /// Name of the store
@@ -58,10 +58,10 @@ pub struct CreateFlags {
 }
 
 impl CreateFlags {
-    /// As records say it.
+    /// Returns the definition, as the store's record holds it.
     ///
     /// # Errors
-    /// `bad_schema`; `usage` if there is one and values have none.
+    /// `bad_schema` if the schema cannot be read; `usage` if there is a schema but the values are not records.
     pub fn definition(&self) -> Result<DefinitionDocument, Failure> {
         if let (Some(path), false) = (&self.schema, self.value == ValueType::Record) {
             let message = format!(

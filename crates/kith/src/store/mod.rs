@@ -1,4 +1,4 @@
-//! `kith store …`: stores, their versions, and which of them is served. Graphs are stores too.
+//! `kith store …`: manages stores and their versions. Graphs are stores too.
 
 mod alter;
 pub mod build;
@@ -72,7 +72,7 @@ pub enum StoreCommand {
         #[arg(long)]
         yes: bool,
     },
-    /// Versions: which are kept, and which is served.
+    /// Commands about versions: which are kept, and which is served.
     #[command(flatten)]
     Versions(versions::VersionsCommand),
     /// Show which nodes have a key, in which file, and which node answers now
@@ -143,7 +143,8 @@ async fn describe(router: &RouterClient, format: Format, store: &str) -> anyhow:
     output::print(format, &reply, stores::describe)
 }
 
-/// The schema of the records that a store serves; `None` where it serves no records, or nobody who answers has their schema.
+/// Returns the schema of the records that a store serves; `None` if it serves no records, or no node that answers has their
+/// schema.
 async fn served_schema(router: &RouterClient, document: &StoreDocument) -> anyhow::Result<Option<Schema>> {
     let Some(current) = document.current() else { return Ok(None) };
     let Some(hash) = current.components.iter().find_map(|component| component.schema.as_deref()) else {
@@ -178,7 +179,7 @@ async fn ask(router: &RouterClient, store: &str, command: Ask) -> anyhow::Result
     Ok(router.store(request).await?)
 }
 
-/// A command about one store: its record after it, and the reply it came with.
+/// Sends a command about one store. Returns the store's record after the command, and the reply.
 async fn one(
     router: &RouterClient,
     store: &str,
@@ -196,7 +197,7 @@ async fn one(
     Ok((document, reply))
 }
 
-/// A store's record.
+/// Returns a store's record.
 ///
 /// # Errors
 /// If there is no such store or the router does not answer.

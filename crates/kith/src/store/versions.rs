@@ -111,7 +111,7 @@ pub async fn run(target: &TargetFlags, format: Format, command: VersionsCommand)
     }
 }
 
-/// Swaps, says what was done and how to undo it.
+/// Swaps the version, and prints what was done and how to undo it.
 async fn swapped(router: &RouterClient, format: Format, store: &str, command: Ask) -> anyhow::Result<()> {
     let is_rollback = matches!(command, Ask::Rollback(_));
     let (document, reply) = one(router, store, command).await?;

@@ -1,4 +1,4 @@
-//! A cluster's state for people.
+//! The state of a cluster, as text for people.
 
 use super::{Side, bytes, count, plural, table};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     serve::{CreateReply, PlacementFlag},
 };
 
-/// Nodes, then routers, stores, live graphs and databases.
+/// Returns the nodes, then routers, stores, live graphs and databases.
 pub fn status(status: &StatusReply) -> String {
     format!(
         "{}, {}, epoch {}\n{}{}\n{}{}{}{}",
@@ -58,7 +58,7 @@ fn nodes(status: &StatusReply) -> String {
     table(&columns, rows)
 }
 
-/// Nodes whose fetches are held back, and groups that get no reads.
+/// Returns notes about nodes whose fetches are slowed down, groups that get no reads, and live graphs without leaders.
 fn notes(status: &StatusReply) -> String {
     let held_back = status.nodes.iter().filter_map(|node| {
         let (node, rate) = (node.node, bytes(node.fetch_held_back?));
@@ -74,7 +74,7 @@ fn notes(status: &StatusReply) -> String {
     });
     let leaderless = status.live_graphs.iter().filter(|graph| 0 < graph.leaderless).map(|graph| {
         let partitions = plural(graph.leaderless.into(), "partition");
-        format!("live graph {:?}: {partitions} without a leader take no writes\n", graph.graph)
+        format!("live graph {:?}: {partitions} without a leader accept no writes\n", graph.graph)
     });
     held_back.chain(out).chain(leaderless).collect()
 }
@@ -94,7 +94,7 @@ fn routers(routers: &[RouterReply]) -> String {
     table(&columns, rows)
 }
 
-/// A node's group, and that it is not asked.
+/// Returns a node's group, with the group's state if it does not serve.
 fn place(group: u32, status: &StatusReply) -> String {
     let known = status.groups.iter().find(|known| known.group == group);
     match known.map(|known| known.state.as_str()) {
@@ -137,7 +137,7 @@ fn stores(stores: &[StoreStatusReply]) -> String {
     "\n".to_owned() + &table(&columns, rows)
 }
 
-/// A line for each live graph, and for each of its nodes.
+/// Returns one line per live graph and node.
 fn live_graphs(graphs: &[LiveGraphReply]) -> String {
     if graphs.is_empty() {
         return String::new();
@@ -187,7 +187,7 @@ fn databases(databases: &[DatabaseReply]) -> String {
     "\n".to_owned() + &table(&columns, rows)
 }
 
-/// A line a node.
+/// Returns one line per node.
 pub fn fetch_rates(reply: &FetchRatesReply) -> String {
     let columns = [
         ("node", Side::Right),
@@ -210,9 +210,9 @@ pub fn fetch_rates(reply: &FetchRatesReply) -> String {
     table(&columns, rows)
 }
 
-/// What was made.
+/// Returns a line about the cluster that was created, or existed.
 pub fn created(reply: &CreateReply) -> String {
-    let made = if reply.created { "made" } else { "is there:" };
+    let made = if reply.created { "created:" } else { "exists already:" };
     let nodes = plural(reply.nodes.into(), "node");
     let shape = match reply.placement {
         PlacementFlag::Groups => format!("{} of {nodes}", plural(reply.groups.into(), "group")),

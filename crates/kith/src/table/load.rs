@@ -1,9 +1,9 @@
-//! What a load did, for people.
+//! The result of a load, as text for people.
 
 use super::{Side, bytes, count, plural, table};
 use crate::{load::LoadReply, publish::Dropped};
 
-/// Components, files with dropped lines and why, then one line that sums it up.
+/// Returns the components, the files with dropped lines and their reasons, then a one-line summary.
 pub fn summary(reply: &LoadReply) -> String {
     let mut text = String::new();
     if !reply.components.is_empty() {
@@ -54,7 +54,7 @@ fn components(reply: &LoadReply) -> String {
     table(&columns, rows)
 }
 
-/// Counts by reason under `heading`, then the first of them.
+/// Returns the counts by reason under `heading`, then the first dropped lines.
 pub fn dropped(heading: &str, dropped: &[Dropped]) -> String {
     let columns = [(heading, Side::Right), ("why", Side::Left)];
     let rows = dropped.iter().map(|dropped| vec![count(dropped.count), dropped.reason.clone()]);

@@ -1,4 +1,4 @@
-//! What nodes hold of a store, for people.
+//! What nodes hold of a store, as text for people.
 
 use super::{Side, bytes, count, table};
 use crate::{
@@ -6,10 +6,10 @@ use crate::{
     store::{ComponentReply, ExportReply, PlaceReply, VerifyReply},
 };
 
-/// Damaged files listed of each node: the rest is counted.
+/// How many damaged files are listed per component; the others are only counted.
 const DAMAGES_SHOWN: usize = 5;
 
-/// A line a replica.
+/// Returns one line per replica.
 pub fn place(reply: &PlaceReply) -> String {
     let columns = [
         ("group", Side::Right),
@@ -41,7 +41,7 @@ pub fn place(reply: &PlaceReply) -> String {
     format!("store {store}, version {version}: {key} is in partition {partition}\n{}", table(&columns, rows))
 }
 
-/// A line a node and component, those of the object store after them, then what is damaged.
+/// Returns one line per node and component, then the components of the object store, then the conclusion.
 pub fn verify(reply: &VerifyReply) -> String {
     let columns = [
         ("group", Side::Right),
@@ -78,7 +78,7 @@ pub fn verify(reply: &VerifyReply) -> String {
     format!("{}store {store}, version {version}: {end} ({how} compared)\n", table(&columns, rows))
 }
 
-/// What one node, or the object store, has.
+/// Adds the rows of one node, or of the object store.
 fn verified(
     names: &[String; 2],
     state: &str,
@@ -108,7 +108,7 @@ fn verified(
     }
 }
 
-/// What was written where.
+/// Returns a line about what was written, and where.
 pub fn export(reply: &ExportReply) -> String {
     let ExportReply { store, version, records, bytes: size, out, .. } = reply;
     let (records, size) = (count(*records), bytes(*size));

@@ -1,4 +1,5 @@
-//! Output for people: plain tables without frames, numbers to the right, nothing that a pipe would trip over.
+//! Output for people: plain tables without frames, with numbers aligned to the right, and no control characters that would
+//! disturb a pipe.
 
 pub mod cluster;
 pub mod load;

@@ -1,10 +1,10 @@
-//! What builds and pushes of stores did, for people.
+//! The results of builds and pushes of stores, as text for people.
 
 use super::{bytes, count, load::dropped, plural};
 use crate::publish::Dropped;
 use crate::store::{BuildReply, CancelReply, ChangesReply, DiscardReply, PartitionReply, PushReply};
 
-/// Dropped rows and why, then where the version is and how to push it.
+/// Returns the dropped rows with their reasons, then where the version is and how to push it.
 pub fn built(reply: &BuildReply) -> String {
     let mut text = dropped_rows(&reply.dropped) + &changes(reply.changes.as_ref());
     let records = plural(reply.records, "record");
@@ -26,7 +26,7 @@ pub fn built(reply: &BuildReply) -> String {
     text + &format!("push it: kith store push {} {folder}\n", reply.store)
 }
 
-/// Dropped rows and why, changes of the schema, what serves now and how to go back.
+/// Returns the dropped rows with their reasons, the changes of the schema, what serves now and how to undo the push.
 pub fn pushed(reply: &PushReply) -> String {
     let mut text = dropped_rows(&reply.dropped) + &changes(reply.changes.as_ref());
     for change in &reply.schema_changes {
@@ -53,7 +53,7 @@ pub fn pushed(reply: &PushReply) -> String {
     text + &reply.undo.as_ref().map(|undo| format!("undo: {undo}\n")).unwrap_or_default()
 }
 
-/// What does not serve, and what does.
+/// Returns a line about the cancelled push and the version that stays served.
 pub fn cancelled(reply: &CancelReply) -> String {
     let CancelReply { store, push, version, serves, .. } = reply;
     let what = version.map_or(String::new(), |version| format!(" of version {version}"));
@@ -61,7 +61,7 @@ pub fn cancelled(reply: &CancelReply) -> String {
     format!("cancelled {push}{what}; store {store} serves {serves}\n")
 }
 
-/// Where a partition is.
+/// Returns a line about the partition that was built.
 pub fn partition(reply: &PartitionReply) -> String {
     format!(
         "built partition {} of version {} of store {} in {}: {}, {}\n",
@@ -74,7 +74,7 @@ pub fn partition(reply: &PartitionReply) -> String {
     )
 }
 
-/// Partitions that are gone.
+/// Returns a line about the partitions that were removed.
 pub fn discarded(reply: &DiscardReply) -> String {
     format!("removed {} from {}\n", plural(reply.removed, "partition"), reply.parts)
 }

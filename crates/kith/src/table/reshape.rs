@@ -1,9 +1,9 @@
-//! Changes of the cluster's shape, for people.
+//! Changes of the cluster's shape, as text for people.
 
 use super::{bytes, plural};
 use kith_wire::documents::RebalanceStatusDocument;
 
-/// How far it is, in one line.
+/// Returns the progress in one line.
 pub fn progress(status: &RebalanceStatusDocument) -> String {
     let progress = &status.progress;
     format!(
@@ -18,7 +18,7 @@ pub fn progress(status: &RebalanceStatusDocument) -> String {
     )
 }
 
-/// What it is, how far, and what is left.
+/// Returns what the rebalance is, its progress, and what is left to do.
 pub fn status(status: &RebalanceStatusDocument) -> String {
     let mut text = format!("{}: {}, epoch {}\n", status.shape, status.state, status.epoch);
     if let Some(id) = &status.id {

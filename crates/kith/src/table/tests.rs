@@ -1,4 +1,4 @@
-//! Golden: command lines and what they print for people.
+//! Golden tests: command lines, and what they print for people.
 
 use super::{answer, plan};
 use crate::{

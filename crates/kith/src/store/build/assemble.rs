@@ -1,4 +1,5 @@
-//! `kith store assemble`: partitions that tasks built one by one become a version; `kith store discard-parts` removes them then.
+//! `kith store assemble` joins partitions that tasks built one by one into a version. `kith store discard-parts` removes the
+//! partitions afterwards.
 
 use super::{BuildReply, partition::VersionFlags};
 use crate::{
@@ -13,7 +14,7 @@ use kith_rows::{RowReport, ValueType};
 use serde::Serialize;
 use std::{path::PathBuf, time::Instant};
 
-/// A version of partitions that were built one by one.
+/// A version to assemble from partitions that were built one by one.
 #[derive(Clone, Debug, Args)]
 pub struct AssembleFlags {
     #[command(flatten)]
@@ -29,7 +30,7 @@ pub struct AssembleFlags {
     schema: Option<PathBuf>,
 }
 
-/// Partitions that nobody needs any more.
+/// Partitions that are no longer needed.
 #[derive(Clone, Debug, Args)]
 pub struct DiscardFlags {
     /// Where the partitions are: the --out of the tasks
@@ -37,7 +38,7 @@ pub struct DiscardFlags {
     parts: Location,
 }
 
-/// What was removed.
+/// How many partitions were removed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DiscardReply {
     pub parts: String,
@@ -47,8 +48,8 @@ pub struct DiscardReply {
 /// Joins partitions into a version.
 ///
 /// # Errors
-/// If one is missing, damaged or was built otherwise, or the version cannot be written; nothing that could be taken for a version is left
-/// then.
+/// If a partition is missing, damaged or was built with other settings, or the version cannot be written. Nothing that could
+/// be mistaken for a version is left then.
 pub fn assemble_version(format: Format, flags: &AssembleFlags) -> anyhow::Result<()> {
     let started = Instant::now();
     let (parts, out) = (place(&flags.parts.to_string())?, place(&flags.out.to_string())?);
@@ -76,7 +77,7 @@ fn schema(flags: &AssembleFlags) -> Result<Option<SchemaFrom>, Failure> {
     }
 }
 
-/// Removes partitions, whole or not, and what killed tasks left; nothing else.
+/// Removes complete and incomplete partitions and the leftovers of killed tasks, and nothing else.
 ///
 /// # Errors
 /// If the place cannot be read, or something cannot be removed.

@@ -1,8 +1,8 @@
-//! The flag about keys that go from one version to the next.
+//! The flag that names the keys to delete from a version.
 
 use clap::Args;
 
-/// Keys that go.
+/// The keys to delete.
 #[derive(Clone, Debug, Default, Args)]
 pub struct DeleteFlags {
     /// A file or URL of keys to delete, one per line, bytes in base64

@@ -1,4 +1,4 @@
-//! The flags of `kith store build`, and those about rows that `kith store push` shares with it.
+//! The flags of `kith store build`, and the flags about rows that `kith store push` shares with it.
 
 use super::delta::DeleteFlags;
 use crate::{
@@ -11,10 +11,10 @@ use kith_rows::{Format, FormatChoice, HeaderMode, KeyType, ValueType};
 use kith_types::{PartitionCount, StoreVersion};
 use std::path::PathBuf;
 
-/// Less does not hold the buffers of a merge.
+/// The smallest memory that can hold the buffers of a merge.
 const MEMORY_BYTES_MIN: usize = 16 << 20;
 
-/// A version of a store, built into a folder.
+/// A version of a store to build into a folder.
 #[derive(Clone, Debug, Args)]
 pub struct BuildFlags {
     /// The store
@@ -26,7 +26,7 @@ pub struct BuildFlags {
     /// Apply the rows as changes to this version, the folder or URL of an earlier build; needs no cluster
     #[arg(long, value_name = "URL", conflicts_with_all = ["partitions", "key", "value", "schema", "compress"])]
     pub base: Option<String>,
-    /// What goes from the base.
+    /// The keys to delete from the base.
     #[command(flatten)]
     pub delete: DeleteFlags,
     /// Folder or URL that versions are built into, each under its number, such as s3://BUCKET/PREFIX
@@ -133,7 +133,7 @@ enum KeepOf {
 }
 
 impl RowFlags {
-    /// As the library has them.
+    /// Returns the flags as settings of the library.
     pub fn settings(&self) -> RowSettings {
         let usual = RowSettings::default();
         RowSettings {

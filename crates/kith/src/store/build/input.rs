@@ -1,16 +1,17 @@
-//! Rows from a pipe, proven whole: whoever writes them may be killed, and a pipe ends in the same way then.
+//! Rows from a pipe, with a check that they are complete. A pipe ends in the same way whether its writer finished or was
+//! killed.
 //!
-//! The last line is a full stop alone. Without it the input was cut off, whatever it looks like.
+//! The last line must be a single full stop. Without it, the input was cut off.
 
 use kith_rows::RowSource;
 use std::io::{self, Read, Stdin};
 
-/// What ends the input. The line break before it is the last row's.
+/// The bytes that end the input. The first line break belongs to the last row.
 const END: &[u8] = b"\n.\n";
-/// Bytes asked of the pipe at a time.
+/// Bytes requested from the pipe at a time.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Standard input, which can be read once.
+/// Standard input, which can be read only once.
 pub struct Input;
 
 impl RowSource for Input {
@@ -27,14 +28,15 @@ impl RowSource for Input {
     }
 }
 
-/// Bytes without the full stop that ends them.
+/// A reader of the bytes before the final full stop.
 struct Ended<R = Stdin> {
     inner: R,
-    /// Read and not handed out; its first `taken` bytes are. Unless the input has ended, its last bytes may be the end.
+    /// Bytes that were read; the first `taken` of them have been handed out. Until the input has ended, its last bytes may
+    /// be `END`.
     held: Vec<u8>,
     taken: usize,
     is_at_end: bool,
-    /// Nothing has been handed out: the full stop may be all there is.
+    /// Whether nothing has been handed out yet, so that the full stop may be the only line.
     is_first: bool,
 }
 
@@ -43,7 +45,7 @@ impl<R: Read> Ended<R> {
         Self { inner, held: Vec::new(), taken: 0, is_at_end: false, is_first: true }
     }
 
-    /// How many of the bytes held are surely rows.
+    /// How many of the held bytes are certainly rows.
     fn free(&self) -> usize {
         let held = self.held.len() - self.taken;
         if self.is_at_end { held } else { held.saturating_sub(END.len()) }
@@ -88,7 +90,7 @@ impl<R: Read> Read for Ended<R> {
 mod tests {
     use super::*;
 
-    /// Gives its bytes in pieces, as pipes do.
+    /// A reader that returns its bytes in pieces, as pipes do.
     struct Pieces<'a>(&'a [u8], usize);
 
     impl Read for Pieces<'_> {

@@ -1,4 +1,5 @@
-//! `kith store build`: rows in, a version of a store in a folder out. It can be pushed to any cluster of as many partitions.
+//! `kith store build`: builds rows into a version of a store, in a folder. The version can be pushed to any cluster with the
+//! same number of partitions.
 
 mod assemble;
 mod delta;
@@ -29,10 +30,10 @@ use std::{
     time::Instant,
 };
 
-/// Builds, or only checks.
+/// Builds a version, or only checks the rows.
 ///
 /// # Errors
-/// If the rows are refused or the folder cannot be written; nothing that could be taken for a version is left then.
+/// If the rows are refused or the folder cannot be written. Nothing that could be mistaken for a version is left then.
 pub async fn run(target: &TargetFlags, format: Format, flags: &BuildFlags) -> anyhow::Result<()> {
     let started = Instant::now();
     if flags.base.is_none() && flags.delete.delete.is_some() {
@@ -42,7 +43,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &BuildFlags) -> an
         )
         .into());
     }
-    // Holds the version that this one is made of, if that is not here.
+    // The folder into which the base version is downloaded if it is not on this machine.
     let scratch = tempfile::tempdir().map_err(unusable(&std::env::temp_dir()))?;
     let base = flags.base.as_deref();
     let base =
@@ -68,7 +69,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &BuildFlags) -> an
     output::print(format, &reply, table::push::built)
 }
 
-/// The version that another one is made of.
+/// The base: the version that the new one is derived from.
 struct Before {
     folder: PathBuf,
     manifest: Manifest,
@@ -76,7 +77,7 @@ struct Before {
 }
 
 impl Before {
-    /// Where it is, or downloaded to `scratch`.
+    /// Opens the base in its folder, or after downloading it to `scratch`.
     fn open(base: &str, scratch: &Path) -> Result<Self, Failure> {
         let place = place(base)?;
         let (folder, manifest) = metered(|progress| version_here(&place, &scratch.join("base"), progress))?;

@@ -1,8 +1,9 @@
-//! `kith store build-partition`: one partition of a version that many tasks build, as Spark runs them (`spark/`), and
-//! `kith store assemble` joins (Voldemort §5.2). Equal, to the byte, to what one `kith store build` makes.
+//! `kith store build-partition`: builds one partition of a version. Many tasks, as Spark runs them (`spark/`), build one
+//! each, and `kith store assemble` joins them (Voldemort §5.2). The result is byte for byte what a single `kith store build`
+//! makes.
 //!
-//! A task's folder appears whole or not at all: a task that is killed leaves nothing, one that runs twice leaves the same. In a bucket it is
-//! a prefix of its own for each outcome, with a summary that is written last.
+//! The output of a task appears complete or not at all: a task that is killed leaves nothing, and a task that runs twice
+//! leaves the same output. In a bucket, each outcome has its own prefix, with a summary that is written last.
 
 use super::{RowFlags, input::Input, seconds};
 use crate::{
@@ -21,7 +22,7 @@ use kith_types::{PartitionCount, PartitionId, StoreVersion};
 use serde::Serialize;
 use std::{path::PathBuf, time::Instant};
 
-/// What all tasks of a version must be told alike.
+/// The flags that must be equal for all tasks of a version.
 #[derive(Clone, Debug, Args)]
 pub struct VersionFlags {
     /// The store
@@ -41,7 +42,7 @@ pub struct VersionFlags {
     value: Option<ValueType>,
 }
 
-/// One partition of a version, built by itself.
+/// One partition of a version, to be built on its own.
 #[derive(Clone, Debug, Args)]
 pub struct PartitionFlags {
     #[command(flatten)]
@@ -86,8 +87,8 @@ impl VersionFlags {
 /// Builds one partition.
 ///
 /// # Errors
-/// If the rows are refused, among them those of other partitions, or the place cannot be written: then this made no partition, and
-/// what other runs of the task made is as it was.
+/// If the rows are refused, for example because they belong to other partitions, or the place cannot be written. This run
+/// then leaves no partition, and the output of other runs of the task is unchanged.
 pub fn build_partition(format: Format, flags: &PartitionFlags) -> anyhow::Result<()> {
     let started = Instant::now();
     let version = &flags.version;

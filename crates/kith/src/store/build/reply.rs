@@ -1,4 +1,4 @@
-//! What a build did, as JSON: field names are a contract (`docs/loading.md`).
+//! The result of a build, as JSON. The field names are a contract: see `docs/loading.md`.
 
 use crate::publish::Dropped;
 use kith_build::{Built, DeltaSummary};
@@ -12,37 +12,37 @@ pub struct BuildReply {
     pub store: String,
     /// `null` after a dry run.
     pub version: Option<u64>,
-    /// Where it is; `null` after a dry run.
+    /// The version's folder; `null` after a dry run.
     pub folder: Option<String>,
     pub records: u64,
     pub bytes: u64,
-    /// Rows dropped because another with their key was kept.
+    /// Rows that were dropped because another row with the same key was kept.
     pub duplicates: u64,
-    /// Wrong rows that were dropped, by reason.
+    /// Invalid rows that were dropped, by reason.
     pub dropped: Vec<Dropped>,
-    /// What identifies it; `null` after a dry run.
+    /// The hash of the manifest, which identifies the version; `null` after a dry run.
     pub manifest_hash: Option<String>,
-    /// `null` unless it was made of another version.
+    /// `null` unless the version was derived from another one.
     pub changes: Option<ChangesReply>,
     pub seconds: f64,
 }
 
-/// What a delta changed.
+/// The changes of a delta.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ChangesReply {
-    /// Keys that were not there before.
+    /// Keys that were added.
     pub added: u64,
-    /// Keys with another value.
+    /// Keys whose value changed.
     pub replaced: u64,
-    /// Keys that are gone.
+    /// Keys that were deleted.
     pub deleted: u64,
-    /// Keys to delete that were not there.
+    /// Keys to delete that did not exist.
     pub absent: u64,
-    /// Partitions written anew.
+    /// Partitions that were rewritten.
     pub partitions: u32,
-    /// Bytes of files that the version before does not have.
+    /// Bytes of files that the base version does not have.
     pub bytes_changed: u64,
-    /// Bytes that a replica with all of the version before fetches, beside the manifest.
+    /// Bytes, without the manifest, that a replica fetches if it has all of the base version.
     pub bytes_moved: u64,
 }
 
@@ -55,7 +55,7 @@ impl From<DeltaSummary> for ChangesReply {
 }
 
 impl BuildReply {
-    /// Of a version in `folder`.
+    /// Returns the reply for a version in `folder`.
     pub fn built(store: &str, built: &Built, folder: String, took: Duration) -> Self {
         Self {
             store: store.to_owned(),
@@ -71,7 +71,7 @@ impl BuildReply {
         }
     }
 
-    /// Of a dry run.
+    /// Returns the reply for a dry run.
     pub fn checked(store: &str, report: &RowReport, took: Duration) -> Self {
         Self {
             store: store.to_owned(),
@@ -88,12 +88,12 @@ impl BuildReply {
     }
 }
 
-/// Wrong rows by reason, with those among the first ten.
+/// Returns the counts of invalid rows by reason, each with those of its rows that are among the first ten.
 pub fn dropped(errors: &RowErrors) -> Vec<Dropped> {
     Dropped::all(kith_build::Dropped::of_rows(errors))
 }
 
-/// Seconds, to the millisecond.
+/// Returns a duration in seconds, rounded to the millisecond.
 pub fn seconds(took: Duration) -> f64 {
     (took.as_secs_f64() * 1e3).round() / 1e3
 }

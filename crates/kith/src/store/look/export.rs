@@ -1,7 +1,7 @@
-//! `kith store export`: every record of a version, out of the nodes.
+//! `kith store export`: writes every record of a version, which it reads from the nodes.
 //!
-//! Replicas have the same files, hence the same records in the same order: where a node goes away in the middle of a
-//! partition, another goes on after the last record that came.
+//! Replicas have equal files, and therefore the same records in the same order. If a node fails in the middle of a
+//! partition, another one continues after the last record received.
 
 use super::{
     replicas::{Replica, Replicas},
@@ -48,12 +48,12 @@ pub struct ExportFlags {
     rate: Option<u64>,
 }
 
-/// What was written. Field names are a contract: `docs/stores.md`.
+/// What was written. The field names are a contract: see `docs/stores.md`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExportReply {
     pub store: String,
     pub version: u64,
-    /// The only partition that was asked for; `null`: all.
+    /// The only partition that was exported; `null` if all were.
     pub partition: Option<u32>,
     pub records: u64,
     /// Bytes of keys and values.
@@ -62,10 +62,10 @@ pub struct ExportReply {
     pub format: ExportFormat,
 }
 
-/// Writes every record; a file appears whole or not at all.
+/// Writes every record. A file appears complete or not at all.
 ///
 /// # Errors
-/// If the version is not kept, no replica of a partition gives all its records, or they cannot be written.
+/// If the version is not kept, no replica of a partition returns all its records, or they cannot be written.
 pub async fn run(target: &TargetFlags, format: Format, flags: ExportFlags) -> anyhow::Result<Exit> {
     let router = connect::router(target).await?;
     let replicas = Replicas::of(&router, &flags.store, flags.version).await?;
@@ -98,7 +98,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: ExportFlags) -> an
     Ok(Exit::Done)
 }
 
-/// The partitions to export: the one that was asked for, or all `count`.
+/// Returns the partitions to export: the requested one, or all `count`.
 fn partitions(count: u32, only: Option<u32>) -> Result<Range<u32>, Failure> {
     match only {
         Some(partition) if count <= partition => {
@@ -111,7 +111,7 @@ fn partitions(count: u32, only: Option<u32>) -> Result<Range<u32>, Failure> {
     }
 }
 
-/// One partition after the other, into a sink that is whole then.
+/// Exports one partition after the other, then finishes the sink.
 async fn export_all(
     replicas: &Replicas,
     partitions: Range<u32>,
@@ -123,13 +123,13 @@ async fn export_all(
         let exported = export(replicas, PartitionId(partition), &mut throttle, &mut sink).await;
         total.add(exported.with_context(|| format!("export partition {partition}"))?);
     }
-    // The rate holds for what came last too, and so for a partition that is one piece.
+    // Wait for the last piece too, so that the rate also holds for a partition of one piece.
     tokio::time::sleep(throttle.backlog()).await;
     sink.finish()?;
     Ok(total)
 }
 
-/// What this version's keys and values are, and the store's key field.
+/// Returns the key and value types of this version, and the store's key field.
 async fn rows(router: &impl Service, replicas: &Replicas) -> anyhow::Result<RowOptions> {
     let version = &replicas.version;
     let HoldsDocument::Values { key, value, key_field } = &version.definition.holds else {
@@ -156,7 +156,7 @@ async fn rows(router: &impl Service, replicas: &Replicas) -> anyhow::Result<RowO
     Ok(RowOptions { key_field: key_field.clone(), ..RowOptions::new(key, value) })
 }
 
-/// One partition, from whichever replicas have it.
+/// Exports one partition from its replicas, one after the other until the partition is complete.
 async fn export(
     replicas: &Replicas,
     partition: PartitionId,
@@ -189,7 +189,8 @@ async fn export(
     ))
 }
 
-/// What one replica gives. The inner error is the replica's, another may do better; the outer one is final.
+/// Exports what one replica returns. The inner error is the replica's, and another replica may succeed; the outer error is
+/// final.
 async fn drain(
     replicas: &Replicas,
     replica: &Replica,
@@ -208,7 +209,7 @@ async fn drain(
     };
     let cut = |why: String| QueryError::NodeUnreachable { addr: replica.addr.clone(), reason: why };
     loop {
-        // For what came before, of other partitions too.
+        // Wait for the backlog of earlier pieces, also of other partitions.
         tokio::time::sleep(throttle.backlog()).await;
         let piece = match pieces.message().await {
             Ok(Some(piece)) => piece,

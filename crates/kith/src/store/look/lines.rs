@@ -1,4 +1,4 @@
-//! Records as JSON lines that `kith store push` reads back as the same records.
+//! Records as JSON lines. `kith store push` reads the same records back.
 
 use crate::failure::Failure;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
@@ -10,22 +10,23 @@ use serde_json::Value;
 pub struct Lines {
     pub key: KeyType,
     pub value: ValueType,
-    /// The store's key field: with it, a row of JSON or of a record is the whole object.
+    /// The store's key field. If there is one, a row of JSON or of a record is the whole object.
     pub key_field: Option<String>,
-    /// Of records.
+    /// The schema, if the values are records.
     pub schema: Option<Schema>,
 }
 
 impl Lines {
-    /// Appends one record and the line's end.
+    /// Appends one record and a line break.
     ///
     /// # Errors
-    /// `damaged` if the record is not what the store says: nothing is written that would be read back as something else.
+    /// `damaged` if the record does not match the store's definition. Nothing is written that would be read back as
+    /// something else.
     pub fn put(&self, key: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<(), Failure> {
         let key = self.key(key)?;
         let json = self.value(value)?;
         match (&self.key_field, self.value) {
-            // The key is in it already.
+            // The value contains the key already.
             (Some(_), ValueType::Json) => out.extend_from_slice(json.as_bytes()),
             (Some(field), ValueType::Record) => self.put_whole(field, &key, &json, out),
             (field, _) => {
@@ -37,7 +38,7 @@ impl Lines {
         Ok(())
     }
 
-    /// A record with its key among the fields, unless the schema has it there.
+    /// Appends a record with its key among the fields, unless the schema has a field of that name.
     fn put_whole(&self, field: &str, key: &Value, json: &str, out: &mut Vec<u8>) {
         let is_there = self.schema.as_ref().is_some_and(|schema| schema.index_of(field).is_some());
         match json.strip_prefix('{') {
@@ -78,7 +79,7 @@ fn text(bytes: &[u8]) -> Result<&str, Failure> {
     std::str::from_utf8(bytes).map_err(|_| odd("text is not UTF-8"))
 }
 
-/// A record that does not match the store's definition.
+/// The error for a record that does not match the store's definition.
 pub fn odd(why: &str) -> Failure {
     let message = format!("a record does not match the store's definition: {why}");
     Failure::new(ErrorCode::Damaged, message, "push the version again, or export another one")

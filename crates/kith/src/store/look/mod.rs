@@ -1,6 +1,6 @@
-//! Looking at what nodes hold of a store: where a key lies, whether every byte is right, and all records out of it.
+//! Inspects what nodes hold of a store: where a key is, whether every byte is correct, and all records.
 //!
-//! Each node is asked itself: a router's word about a node would hide what is to be found.
+//! Each node is asked directly, because a router's view of a node would hide the faults to be found.
 
 pub mod export;
 mod lines;

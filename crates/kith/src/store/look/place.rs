@@ -1,4 +1,4 @@
-//! `kith store where`: which nodes have a key, in which file, and who would answer now.
+//! `kith store where`: shows which nodes have a key, in which file, and which node answers now.
 
 use super::replicas::{Replica, Replicas, told};
 use crate::{
@@ -28,35 +28,35 @@ pub struct PlaceFlags {
     key_encoding: Option<KeyEncoding>,
 }
 
-/// Where a key lies. Field names are a contract: `docs/stores.md`.
+/// Where a key is. The field names are a contract: see `docs/stores.md`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PlaceReply {
     pub store: String,
     pub key: Value,
     pub version: u64,
     pub partition: u32,
-    /// The node that answered when the key was read just now; `null`: none did.
+    /// The node that answered when the key was read just now; `null` if none did.
     pub answers: Option<u32>,
     pub replicas: Vec<ReplicaReply>,
 }
 
-/// Where it lies on one node.
+/// Where the key is on one node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReplicaReply {
     pub group: u32,
     pub node: u32,
     pub addr: String,
-    /// Of the node, as the router sees it: `up`, `down`, `coming back` or `unregistered`.
+    /// The state of the node, as the router sees it: `up`, `down`, `coming back` or `unregistered`.
     pub node_state: String,
-    /// A push left the node out of this version.
+    /// Whether a push left the node out of this version.
     pub excluded: bool,
-    /// Of the key there: `FOUND`, `ABSENT` or `ERROR`.
+    /// The state of the key on the node: `FOUND`, `ABSENT` or `ERROR`.
     pub state: &'static str,
-    /// The pack, a file in the version's folder; `null`: there is no such key.
+    /// The pack, a file in the version's folder; `null` if the node does not have the key.
     pub file: Option<String>,
-    /// Where in it the record begins.
+    /// The offset in bytes of the record in the pack.
     pub offset: Option<u64>,
-    /// Bytes of the value.
+    /// The length of the value in bytes.
     pub length: Option<u64>,
     /// The logical file in the pack.
     pub chunk_set: Option<String>,
@@ -64,10 +64,11 @@ pub struct ReplicaReply {
     pub error: Option<ErrorReport>,
 }
 
-/// Prints where a key lies.
+/// Prints where a key is.
 ///
 /// # Errors
-/// If the key cannot be one of the store, the router does not answer, or the caller may not ask. What else a node says is part of the reply.
+/// If the key does not fit the store's key type, the router does not answer, or the caller may not ask. Other errors of a
+/// node are part of the reply.
 pub async fn run(target: &TargetFlags, format: Format, flags: PlaceFlags) -> anyhow::Result<Exit> {
     let service = connect::service(target).await?;
     let asked = StoreKeys {
@@ -108,7 +109,7 @@ fn partition_of(key: KeyType, bytes: &[u8], replicas: &Replicas) -> PartitionId 
     partition.expect("a key of the store's type has a partition")
 }
 
-/// The node whose answer counted.
+/// Returns the node whose answer was used.
 fn answered_by(profile: &v1::Profile) -> Option<u32> {
     let mut requests = profile.rounds.iter().flat_map(|round| &round.requests);
     requests.rfind(|request| request.outcome == "ok").map(|request| request.node)

@@ -1,4 +1,4 @@
-//! Who holds what of one version of a store.
+//! The nodes that hold one version of a store.
 
 use crate::{
     failure::{ErrorReport, Failure},
@@ -14,30 +14,30 @@ use std::{
     sync::Arc,
 };
 
-/// A version of a store, with the nodes that are to hold it.
+/// A version of a store, with the nodes that should hold it.
 pub struct Replicas {
     pub version: ServedDocument,
     topology: Topology,
     reach: StoreReach,
-    /// As the router was connected to.
+    /// The dialer of the connection to the router, which nodes are connected to with too.
     dialer: Dialer,
-    /// `up`, `down`, …, as the router sees it, by node.
+    /// The states of the nodes (`up`, `down`, …), as the router sees them, by node id.
     states: BTreeMap<u32, String>,
 }
 
-/// A node that is to hold the version, or a part of it.
+/// A node that should hold the version, or a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replica {
     pub group: u32,
     pub node: u32,
     pub addr: String,
     pub state: String,
-    /// A push left it out: it does not have the version yet, and is not asked.
+    /// Whether a push left the node out. Such a node does not have the version yet and gets no reads of it.
     pub excluded: bool,
 }
 
 impl Replicas {
-    /// Of a version of a store; `None`: the one that is served.
+    /// Returns the replicas of a version of a store, or of the served version if `version` is `None`.
     ///
     /// # Errors
     /// If there is no such store, the version is not kept, or the router does not answer.
@@ -54,32 +54,32 @@ impl Replicas {
         Ok(Self { version, topology, reach, dialer: router.dialer().clone(), states })
     }
 
-    /// A connection to a node.
+    /// Returns a connection to a node.
     ///
     /// # Errors
-    /// If its address is none.
+    /// If the address is invalid.
     pub fn inspector(&self, addr: &str) -> Result<Inspector, QueryError> {
         Inspector::new(&self.dialer, addr)
     }
 
-    /// The revision of the metadata that it was read from.
+    /// The metadata revision that this view was read from.
     pub fn revision(&self) -> u64 {
         self.topology.revision
     }
 
-    /// Every node that is to hold some of it, by group.
+    /// Returns every node that should hold some of the version, by group.
     pub fn nodes(&self) -> Vec<Replica> {
         let table = &self.topology.table;
         let partitions = table.partition_count().iter();
         self.replicas(partitions.flat_map(|partition| self.reach.replicas(table, partition)).collect())
     }
 
-    /// The nodes that are to hold a partition, by group.
+    /// Returns the nodes that should hold a partition, by group.
     pub fn of_partition(&self, partition: PartitionId) -> Vec<Replica> {
         self.replicas(self.reach.replicas(&self.topology.table, partition).collect())
     }
 
-    /// How many partitions there are.
+    /// The number of partitions.
     pub fn partition_count(&self) -> kith_types::PartitionCount {
         self.topology.table.partition_count()
     }
@@ -102,10 +102,10 @@ impl Replicas {
     }
 }
 
-/// What a node said, or why it did not, for its line.
+/// Turns the answer of a node, or its error, into a part of the reply.
 ///
 /// # Errors
-/// If it knows the caller and refuses, or does not know them: that says nothing about what it has.
+/// If the node refuses the caller, or does not know them: this says nothing about the data that it has.
 pub fn told<T>(answer: Result<T, QueryError>) -> Result<Result<T, ErrorReport>, QueryError> {
     match answer {
         Err(error) if error.is_denied() => Err(error),

@@ -1,4 +1,4 @@
-//! In which form an export writes records: JSON lines or Parquet.
+//! The outputs of an export: JSON lines and Parquet.
 
 use super::lines::{Lines, odd};
 use crate::out::{Out, Writer, closed_or, unwritable};
@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What is written.
+/// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExportFormat {
@@ -26,29 +26,29 @@ pub enum ExportFormat {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Total {
     pub records: u64,
-    /// Of keys and values.
+    /// Bytes of keys and values.
     pub bytes: u64,
 }
 
 impl Total {
-    /// Adds what was written since.
+    /// Adds `more` to the total.
     pub fn add(&mut self, more: Total) {
         self.records += more.records;
         self.bytes += more.bytes;
     }
 }
 
-/// Where records go, in which form.
+/// The destination of the records, in one of the formats.
 pub enum Sink {
     Lines { lines: Lines, text: Vec<u8>, writer: Writer, path: PathBuf },
     Parquet { rows: Box<ParquetRows<Writer>>, path: PathBuf },
 }
 
 impl Sink {
-    /// Opens the output for these rows.
+    /// Opens the output for rows of this shape.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the output cannot be written.
     pub fn new(format: ExportFormat, rows: &RowOptions, out: &Out) -> anyhow::Result<Self> {
         let (path, writer) = (out.path().to_owned(), out.writer()?);
         if format == ExportFormat::Parquet {
@@ -82,7 +82,7 @@ impl Sink {
         }
     }
 
-    /// Has what can be written leave memory.
+    /// Writes buffered lines to the output.
     fn write_through(&mut self) -> anyhow::Result<()> {
         let Sink::Lines { text, writer, path, .. } = self else { return Ok(()) };
         let written = writer.write_all(text);
@@ -90,7 +90,7 @@ impl Sink {
         written.map_err(|error| closed_or(path, error))
     }
 
-    /// Writes what is left.
+    /// Writes the rest of the output.
     ///
     /// # Errors
     /// If the output cannot be written.

@@ -1,4 +1,4 @@
-//! No more than so many bytes a second: the clock beside [`RateLimiter`].
+//! A throttle in bytes per second: [`RateLimiter`] with a clock.
 
 use kith_routing::RateLimiter;
 use kith_types::Timestamp;
@@ -7,25 +7,25 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The pace of one export.
+/// The throttle of one export.
 pub struct Throttle {
     limiter: RateLimiter,
     started: Instant,
 }
 
 impl Throttle {
-    /// `None`: as fast as it goes.
+    /// Returns a throttle; `None` does not limit the rate.
     pub fn new(bytes_per_second: Option<u64>) -> Self {
         let limiter = RateLimiter::new(bytes_per_second.and_then(NonZeroU64::new));
         Self { limiter, started: Instant::now() }
     }
 
-    /// Takes so many bytes.
+    /// Takes `bytes` bytes.
     pub fn take(&mut self, bytes: u64) {
         self.limiter.take(bytes, self.now());
     }
 
-    /// How long to wait before the next.
+    /// Returns how long to wait before the next bytes.
     pub fn backlog(&self) -> Duration {
         self.limiter.backlog(self.now())
     }

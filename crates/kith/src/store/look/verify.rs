@@ -1,4 +1,4 @@
-//! `kith store verify`: what each node has on its disk, and what the object store has, compared with what the metadata says they should.
+//! `kith store verify`: compares the data on the nodes' disks and in the object store with what the metadata records.
 
 use super::replicas::{Replica, Replicas, told};
 use crate::{
@@ -27,7 +27,7 @@ pub struct VerifyFlags {
     deep: bool,
 }
 
-/// What was found. Field names are a contract: `docs/stores.md`.
+/// What was found. The field names are a contract: see `docs/stores.md`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VerifyReply {
     pub store: String,
@@ -39,25 +39,26 @@ pub struct VerifyReply {
     pub object_store: ObjectStoreReply,
 }
 
-/// What the object store has.
+/// The state of the object store's copy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ObjectStoreReply {
-    /// The node that looked; `null`: none could.
+    /// The node that read the copy; `null` if no node could.
     pub node: Option<u32>,
-    /// The worst of its components: `ok`, `missing`, `damaged`, `differs`; `unreachable` if nobody could look.
+    /// The worst state of its components: `ok`, `missing`, `damaged` or `differs`. `unreachable` if no node could read the
+    /// copy.
     pub state: &'static str,
     pub components: Vec<ComponentReply>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorReport>,
 }
 
-/// What one node has.
+/// The state of one node's replica.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NodeReply {
     pub group: u32,
     pub node: u32,
     pub addr: String,
-    /// The worst of its components: `ok`, `missing`, `damaged`, `differs`; `unreachable` if it did not answer;
+    /// The worst state of its components: `ok`, `missing`, `damaged` or `differs`. `unreachable` if the node did not answer;
     /// `excluded` if it has nothing because a push left it out.
     pub state: &'static str,
     pub components: Vec<ComponentReply>,
@@ -70,34 +71,35 @@ pub struct NodeReply {
 pub struct ComponentReply {
     pub component: String,
     pub state: &'static str,
-    /// Of the object store's copy: where it lies.
+    /// The place of the component, for the object store's copy only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     pub manifest_hash: Option<String>,
-    /// What the metadata says it should be.
+    /// The manifest hash that the metadata records.
     pub manifest_expected: String,
     pub files: u64,
-    /// Bytes read.
+    /// The number of bytes read.
     pub bytes: u64,
     pub damages: Vec<DamageReply>,
 }
 
-/// A file that is not as it should be.
+/// A damaged file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DamageReply {
     pub file: String,
     pub fault: String,
-    /// Where in the file the block begins that does not hold, if it is one.
+    /// The offset in bytes of the damaged block, if the damage is in one block.
     pub offset: Option<u64>,
 }
 
-/// From the best to the worst.
+/// All states, from the best to the worst.
 const STATES: [&str; 6] = ["ok", "excluded", "missing", "damaged", "differs", "unreachable"];
 
-/// Verifies a version on every node that is to hold it, all at a time.
+/// Verifies a version on every node that should hold it, on all nodes at once.
 ///
 /// # Errors
-/// If there is no such version, the router does not answer, or the caller may not ask. What else a node says is part of the reply.
+/// If there is no such version, the router does not answer, or the caller may not ask. Other errors of a node are part of
+/// the reply.
 pub async fn run(target: &TargetFlags, format: Format, flags: VerifyFlags) -> anyhow::Result<Exit> {
     let replicas = Replicas::of(&connect::router(target).await?, &flags.store, flags.version).await?;
     let request = v1::VerifyRequest {
@@ -144,7 +146,8 @@ async fn verify_on(
     Ok(NodeReply { group, node, addr, state, components, error })
 }
 
-/// Has one node look at the object store's copy: one that is up, and another if it does not answer.
+/// Has one node verify the object store's copy. Nodes that are up are asked first; the next one is asked if one does not
+/// answer.
 async fn verify_built(
     replicas: &Replicas,
     request: v1::VerifyRequest,
@@ -176,7 +179,8 @@ fn worst(components: &[ComponentReply]) -> Option<&'static str> {
     components.iter().map(|component| component.state).max_by_key(|state| badness(state))
 }
 
-/// A finding for each component, or an error: silence about one is not "ok".
+/// Returns a finding for each component. If a component has none, returns an error, so that a missing finding does not count
+/// as `ok`.
 async fn findings(
     replicas: &Replicas,
     addr: &str,
@@ -200,7 +204,7 @@ fn component(replicas: &Replicas, found: v1::ComponentFinding) -> ComponentReply
     let known = replicas.version.components.iter().find(|known| known.name == found.component);
     let damages = found.damages.into_iter();
     ComponentReply {
-        // A state of a newer release is none that this one can call good.
+        // A state that this release does not know, from a newer node, must not count as `ok`.
         state: STATES.into_iter().find(|state| *state == found.state).unwrap_or("damaged"),
         place: Some(found.place).filter(|place| !place.is_empty()),
         manifest_hash: Some(found.manifest_hash).filter(|hash| !hash.is_empty()),

@@ -1,4 +1,4 @@
-//! `kith store push S --cancel`: ends a push before it serves.
+//! `kith store push STORE --cancel`: ends a push before its version is served.
 
 use crate::{
     connect::{self, TargetFlags},
@@ -11,20 +11,20 @@ use kith_types::ErrorCode;
 use kith_wire::v1::{self, store_request::Command};
 use serde::Serialize;
 
-/// A push that does not serve, as JSON: field names are a contract (`docs/stores.md`).
+/// A cancelled push, as JSON. The field names are a contract: see `docs/stores.md`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CancelReply {
     pub store: String,
     pub push: String,
-    /// What it would have made; `null`: it had not begun.
+    /// The number that its version would have had; `null` if the push had not begun.
     pub version: Option<u64>,
-    /// Always: a push that cannot be cancelled is an error.
+    /// Always true: a push that cannot be cancelled is an error.
     pub cancelled: bool,
-    /// The version that serves on; `null`: none.
+    /// The version that stays served; `null` if there is none.
     pub serves: Option<u64>,
 }
 
-/// Cancels the push under way, or that of an id.
+/// Cancels the running push, or the push with this id.
 ///
 /// # Errors
 /// `no_push`, `push_served`, or if the cluster does not answer.
@@ -41,7 +41,7 @@ pub async fn run(
     let ended = ended.find(|entry| {
         entry.cancelled.is_some() && push.is_none_or(|push| entry.push.as_deref() == Some(push))
     });
-    // A push that has not begun, or that failed before, is no cancelled one of the history.
+    // The history does not contain a push that had not begun, or that had failed before, as cancelled.
     let (push, version) = match (ended, push) {
         (Some(ended), _) => {
             (ended.push.clone().unwrap_or_default(), Some(ended.version).filter(|version| *version != 0))

@@ -7,7 +7,7 @@ use crate::{
 use clap::Args;
 use kith_types::StoreVersion;
 
-/// A new version of a store, served by the cluster.
+/// A new version of a store, to be served by the cluster.
 #[derive(Clone, Debug, Args)]
 pub struct PushFlags {
     /// The store
@@ -23,7 +23,7 @@ pub struct PushFlags {
     /// Apply the rows as changes to the current version: all other keys keep their values
     #[arg(long, conflicts_with_all = ["schema", "compress"])]
     pub delta: bool,
-    /// What goes from the current version.
+    /// The keys to delete from the current version.
     #[command(flatten)]
     pub delete: DeleteFlags,
     /// The version's number, higher than any before [default: the time]

@@ -1,7 +1,7 @@
-//! `kith store push`: rows or a built version in, what the store serves out.
+//! `kith store push`: makes rows or a built version the served version of a store.
 //!
-//! Built or copied into the cluster's object store under a lock, then handed to a router, which has every node prepare
-//! it before one write makes it served. Until then, and whenever something fails, the old version serves.
+//! The version is built or copied into the cluster's object store under a lock, then handed to a router. The router has
+//! every node prepare it before one write makes it current. Until then, and after any failure, the old version serves.
 
 mod cancel;
 mod flags;
@@ -37,7 +37,7 @@ use std::time::Instant;
 
 /// One run of this command.
 struct Attempt {
-    /// Names the push.
+    /// The unique name of the push.
     push: String,
     started: Instant,
 }
@@ -45,7 +45,8 @@ struct Attempt {
 /// Builds or takes a version, and has it served.
 ///
 /// # Errors
-/// If the rows or the version are refused, or the cluster cannot take it: what was served serves on then.
+/// If the rows or the version are refused, or the cluster cannot take the version. The store keeps serving its old version
+/// then.
 pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> anyhow::Result<()> {
     let started = Instant::now();
     if let Some(push) = &flags.cancel {
@@ -58,7 +59,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
     }
     let router = connect::router(target).await?;
     let topology = router.topology().await.context("read the topology")?;
-    // Asked before anything is made for a store that is not there, and again under the lock.
+    // Check the record before anything is built, and read it again under the lock.
     let document = described(&router, &flags.store).await?;
     let shape = Shape::of(&document, &topology)?;
     check_owner(&document, target)?;
@@ -84,14 +85,14 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
     output::print(format, &reply, table::push::pushed)
 }
 
-/// Removes what a failed push wrote. What cannot be removed now, the next push removes: the marker stays.
+/// Removes what a failed push wrote. The marker stays, so that the next push removes what cannot be removed now.
 async fn clear(router: &RouterClient, store: &str, locked: &LockedStore) {
     if let Ok(document) = described(router, store).await {
         let _ = locked.clear_unfinished(Some(&document));
     }
 }
 
-/// What is printed of a push that serves; `before` is the store's record before it.
+/// Returns the reply for a push whose version serves. `before` is the store's record before the push.
 async fn replied(
     router: &RouterClient,
     attempt: Attempt,
@@ -122,14 +123,15 @@ async fn replied(
     }
 }
 
-/// The replica groups that were left out of a version; `None` if the router no longer answers, which changes nothing about
-/// the version.
+/// Returns the nodes that a push left out of a version; `None` if the router no longer answers, which does not affect the
+/// version.
 async fn excluded_groups(router: &RouterClient, store: &str, version: u64) -> Option<Vec<u32>> {
     let document = described(router, store).await.ok()?;
     document.versions.into_iter().find(|entry| entry.version == version).map(|entry| entry.excluded)
 }
 
-/// The router looks too; here nothing has been built yet. Whoever shows a certificate or token is known to the router by that alone.
+/// Refuses a user who does not own the store before anything is built. The router checks this again. A caller who shows a
+/// certificate or token is checked only by the router.
 fn check_owner(document: &StoreDocument, target: &TargetFlags) -> Result<(), Failure> {
     match &document.definition.owner {
         Some(owner) if *owner != who() && !target.security.shows_who() => {
@@ -166,7 +168,7 @@ async fn serve(
     hand_over(router, request, Some(&note)).await
 }
 
-/// The only component of the version, as records name it.
+/// Returns the only component of the version, as records name it.
 fn component(offer: &Offer, schema: Option<String>) -> ComponentDocument {
     let manifest = &offer.manifest;
     ComponentDocument {
@@ -185,7 +187,7 @@ fn component(offer: &Offer, schema: Option<String>) -> ComponentDocument {
     }
 }
 
-/// What readers name the schema of records by.
+/// Returns the hash by which readers name the schema of the records.
 fn schema_hash(manifest: &Manifest) -> Result<Option<String>, Failure> {
     let schema = manifest.values().and_then(|values| values.schema.as_deref());
     let schema = schema.map(str::parse::<Schema>).transpose().map_err(|error| {

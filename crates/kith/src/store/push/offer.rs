@@ -1,4 +1,5 @@
-//! What a push has the cluster serve: rows that are built into the object store, or a version that was built elsewhere.
+//! The version that a push offers to the cluster: rows that are built into the object store, or a version that was built
+//! elsewhere.
 
 use super::PushFlags;
 use crate::{
@@ -16,23 +17,23 @@ use kith_types::{ErrorCode, StoreVersion};
 use kith_wire::documents::StoreDocument;
 use std::path::PathBuf;
 
-/// What lies in the object store and is to be served.
+/// A version that is ready to be served.
 pub struct Offer {
     pub manifest: Manifest,
-    /// The number that the store is to give it.
+    /// The version number in the store.
     pub version: u64,
     pub records: u64,
     pub duplicates: u64,
     pub errors: RowErrors,
     pub schema_changes: Vec<String>,
     pub changes: Option<ChangesReply>,
-    /// Its folder in the cluster's object store; `None`: that of its number.
+    /// Its folder in the cluster's object store; `None` if the folder is named by the version number.
     pub folder: Option<String>,
-    /// Where nodes find it; `None`: in the cluster's object store.
+    /// The URL from which nodes fetch it; `None` if it lies in the cluster's object store.
     pub url: Option<String>,
 }
 
-/// Builds or takes a version. If that fails, what it began to write is removed.
+/// Builds or takes a version. On failure, removes what it had begun to write.
 ///
 /// # Errors
 /// If the rows or the version are refused, or the object store cannot be written.
@@ -92,7 +93,7 @@ fn build(
     })
 }
 
-/// The version that is served, as it was built, and where in a bucket it lies.
+/// Returns the folder of the served version, as it was built, and its place in a bucket if it came from one.
 fn current_folder(
     locked: &LockedStore,
     document: &StoreDocument,
@@ -133,8 +134,8 @@ fn take(
     Ok(Offer { manifest, version, records, duplicates, errors, schema_changes, changes: None, folder, url })
 }
 
-/// Where nodes find a version that was built elsewhere: its folder in the cluster's object store, or its URL. A version in
-/// a folder is copied into the object store.
+/// Returns where nodes find a version that was built elsewhere: its folder in the cluster's object store, or its URL. A
+/// version in a local folder is copied into the object store.
 fn found_at(
     locked: &LockedStore,
     document: &StoreDocument,
@@ -145,7 +146,7 @@ fn found_at(
     let mut components = document.versions.iter().flat_map(|version| &version.components);
     match (components.find(|component| component.version == number), place.folder()) {
         (Some(named), _) if named.manifest_hash != manifest.hash() => {
-            // Served, or a rollback away.
+            // The other version is served, or can become served by a rollback.
             let message = format!("the store has another version with the number {number}");
             let help = "build it again under another --version";
             Err(Failure::new(ErrorCode::VersionTaken, message, help))
@@ -161,7 +162,7 @@ fn found_at(
     }
 }
 
-/// Told before hours of building, not after.
+/// Checks the version number before a build that may take hours.
 fn newer(version: u64, document: &StoreDocument) -> Result<u64, Failure> {
     let last = document.version_last;
     if last < version {

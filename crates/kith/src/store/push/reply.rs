@@ -1,4 +1,4 @@
-//! What a push did, as JSON: field names are a contract (`docs/loading.md`).
+//! The result of a push, as JSON. The field names are a contract: see `docs/loading.md`.
 
 use crate::{
     publish::Dropped,
@@ -13,27 +13,28 @@ pub struct PushReply {
     pub version: u64,
     pub records: u64,
     pub bytes: u64,
-    /// Always: a push that does not swap fails.
+    /// Always true: a push that does not swap is an error.
     pub swapped: bool,
-    /// Names the push in the store's history.
+    /// The name of the push in the store's history.
     pub push: String,
-    /// The version that was served before; `null`: none.
+    /// The version that was served before; `null` if there was none.
     pub before: Option<u64>,
-    /// What takes it back; `null`: there is nothing to go back to.
+    /// The command that undoes the push; `null` if there was no version before.
     pub undo: Option<String>,
-    /// Nodes that do not have it yet and are not asked for it: they fetch it by themselves. `null`: the router could not be asked any more.
+    /// Nodes that do not have the version yet and get no reads of it; they fetch it on their own. `null` if the router no
+    /// longer answered.
     pub excluded: Option<Vec<u32>>,
-    /// Rows dropped because another with their key was kept.
+    /// Rows that were dropped because another row with the same key was kept.
     pub duplicates: u64,
-    /// Wrong rows that were dropped, by reason.
+    /// Invalid rows that were dropped, by reason.
     pub dropped: Vec<Dropped>,
-    /// What changed with the schema of records.
+    /// The differences from the previous schema of records.
     pub schema_changes: Vec<String>,
-    /// `null` unless it was a delta.
+    /// `null` unless the push was a delta.
     pub changes: Option<ChangesReply>,
-    /// Microseconds of the one write that made it current; `null`: an earlier call wrote it.
+    /// The duration in microseconds of the one write that made it current; `null` if an earlier call made it current.
     pub flip_us: Option<u64>,
-    /// The other routers that were waited for after it.
+    /// The other routers that the push waited for afterwards.
     pub routers: Vec<FollowedReply>,
     pub seconds: f64,
 }
