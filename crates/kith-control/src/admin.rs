@@ -1,4 +1,4 @@
-//! Administration: the service `Cluster`, which has `status`, `versions` and `rebalance` do what is asked.
+//! Administration: the gRPC service `Cluster`. `status`, `versions` and `rebalance` carry out its requests.
 
 use crate::{
     fetch_rates,
@@ -22,33 +22,33 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
-/// Progress messages that may wait for their reader.
+/// How many progress messages may wait for their reader.
 const PROGRESS_QUEUE: usize = 256;
 
 /// The `Cluster` service of a router.
 #[derive(Clone)]
 pub struct Admin {
-    /// Carries out what is asked of stores.
+    /// Carries out commands about stores.
     pub stores: Stores,
     /// Creates live graphs and changes their types.
     pub live: LiveGraphStore,
     /// Carries out rebalances.
     pub rebalancer: Rebalancer,
-    /// The cluster.
+    /// The topology of the cluster.
     pub topology: TopologyReceiver,
-    /// How old it may be.
+    /// The age of the topology.
     pub freshness: Freshness,
     /// Connects to nodes and to other routers.
     pub dialer: Dialer,
-    /// Ends the streams of changes.
+    /// Cancelled to end the streams of changes.
     pub stop: CancellationToken,
-    /// What the router knows of the nodes, and of itself.
+    /// What the router knows about the nodes and itself.
     pub view: Arc<dyn RouterView>,
 }
 
-/// What a router knows by answering queries, as far as the status of the cluster shows it.
+/// What a router learns by answering queries and the status of the cluster shows.
 pub trait RouterView: Send + Sync + 'static {
-    /// Asks a node about itself, over the connections that queries take.
+    /// Asks a node about itself, over the connections of queries.
     fn ping<'a>(
         &'a self,
         addr: &'a str,
@@ -58,17 +58,17 @@ pub trait RouterView: Send + Sync + 'static {
     /// Whether queries are sent to a node now.
     fn is_up(&self, node: NodeId) -> bool;
 
-    /// How long answers of a store took since the router started: how many, their p50 and their p99.
+    /// The latencies of a store's answers since the router started: their number, their p50 and their p99.
     fn latencies_of(&self, store: &str) -> (u64, Duration, Duration);
 
-    /// What the router did since it started.
+    /// The router's counters since it started.
     fn counters(&self) -> v1::RouterCounters;
 }
 
 type ProgressStream = BoxStream<'static, Result<v1::PushProgress, Status>>;
 
 impl Admin {
-    /// Pushes, and goes on when the caller goes away: a push ends whole or not at all.
+    /// Pushes, and continues if the caller disconnects: a push ends completely or not at all.
     fn push(&self, push: Push, who: Who) -> ProgressStream {
         let (sender, receiver) = mpsc::channel(PROGRESS_QUEUE);
         let stores = self.stores.clone();
@@ -87,7 +87,7 @@ impl Admin {
     }
 }
 
-/// The components of a push, their names checked.
+/// Decodes the components of a push, and checks their names.
 fn components(json: &[u8], who: &Who, store: &str) -> Result<Vec<ComponentDocument>, Status> {
     serde_json::from_slice(json).map_err(|error| {
         let reason = format!("the components of the push cannot be read: {error}");

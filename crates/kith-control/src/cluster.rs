@@ -1,4 +1,4 @@
-//! The shape of a cluster: made once, in whatever metadata store, then checked.
+//! The shape of a cluster. It is written once into the metadata store, and checked at every later start.
 
 use kith_api::topology::{cluster_document, table_parts};
 use kith_metadata::{Committed, Condition, MetadataStore, Write, keys};
@@ -9,46 +9,47 @@ use kith_types::{Epoch, GroupId, NodeId, PartitionCount};
 use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT, Document};
 use std::{collections::BTreeMap, path::Path};
 
-/// Groups of a new cluster.
+/// Number of groups of a new cluster.
 const GROUPS_DEFAULT: u32 = 2;
-/// Nodes per group of a new cluster.
+/// Number of nodes per group of a new cluster.
 const NODES_DEFAULT: u32 = 3;
-/// Partitions of a new development cluster: few enough that a small graph makes few files.
+/// Number of partitions of a new development cluster. It is small, so that a small graph makes few files.
 const PARTITIONS_DEFAULT: u32 = 24;
 
-/// What a cluster should look like; what is `None` is left to the data directory or the defaults.
+/// What a cluster should look like. A field that is `None` is taken from the data directory, or has its default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// How replicas follow from ownership.
+    /// How replicas are placed.
     pub placement: Option<Strategy>,
-    /// Replica groups; on a ring, the replicas of each partition.
+    /// Replica groups; on a ring, the number of replicas of each partition.
     pub groups: Option<u32>,
-    /// Nodes in each group; on a ring, all of them.
+    /// Nodes per group; on a ring, all nodes.
     pub nodes: Option<u32>,
-    /// Partitions.
+    /// The number of partitions.
     pub partitions: Option<u32>,
-    /// Zones that the nodes of each group are spread over, in turn; of a new cluster only.
+    /// Zones over which the nodes of each group are spread, in turn. Only for a new cluster.
     pub zones: Vec<String>,
-    /// Where nodes are, by id; instead of `zones` for nodes that have a zone here. Of a new cluster only.
+    /// Labels of nodes, by id. A zone here takes precedence over `zones`. Only for a new cluster.
     pub labels: BTreeMap<u32, Labels>,
-    /// Make it even if the loss of one zone or rack takes all replicas of a partition, although nodes lie in several.
+    /// Create the cluster even if the loss of one zone or rack takes all replicas of a partition although the nodes are in
+    /// several.
     pub allow_shared_zones: bool,
 }
 
-/// A cluster that was asked for.
+/// The result of a request for a cluster.
 #[derive(Clone, Debug)]
 pub struct Created {
-    /// Its document.
+    /// The document of the cluster.
     pub cluster: ClusterDocument,
-    /// Whether it was made now; else it was there, of this shape.
+    /// Whether the cluster was created now. If not, it existed already and has the requested shape.
     pub is_new: bool,
 }
 
-/// Makes a cluster in `store`, for `kith cluster create`; one that is there already, of the shape and object store asked
-/// for, is left as it is.
+/// Creates a cluster in `store`, for `kith cluster create`. A cluster that exists already with the requested shape and
+/// object store is left as it is.
 ///
 /// # Errors
-/// [`StartError::Topology`] if another is there or the shape makes no sense, [`StartError::Metadata`].
+/// [`StartError::Topology`] if another cluster exists or the shape is invalid; [`StartError::Metadata`].
 pub async fn create_cluster(
     store: &dyn MetadataStore,
     shape: &Shape,
@@ -71,7 +72,7 @@ pub async fn create_cluster(
     Ok(Created { cluster, is_new: false })
 }
 
-/// The cluster in `store`, after checking that it has the shape asked for; a new one if there is none.
+/// Returns the cluster in `store`, after checking that it has the requested shape. Creates it if there is none.
 pub async fn create_or_check(
     store: &dyn MetadataStore,
     shape: &Shape,
@@ -84,7 +85,7 @@ pub async fn create_or_check(
         check(shape, &cluster, "the data directory")?;
         let is_url = Location::is_url(&cluster.object_store);
         match objects {
-            // The directory may have been moved.
+            // The data directory may have been moved.
             None if !is_url => cluster.object_store = folder.display().to_string(),
             Some(objects) if is_url && cluster.object_store != objects => {
                 let detail = format!("the cluster's object store is {}, not {objects}", cluster.object_store);
@@ -114,16 +115,16 @@ async fn make(
     match store.commit(vec![only_if_new], vec![Write::put(keys::CLUSTER, cluster.encode())]).await? {
         Committed::At(revision) => {
             if let Err(error) = place::claim(&cluster).await {
-                // No cluster was made: another object store can be named.
+                // Remove the cluster again, so that another object store can be named.
                 let ours = Condition { key: keys::CLUSTER.to_owned(), revision };
                 store.commit(vec![ours], vec![Write::delete(keys::CLUSTER.to_owned())]).await?;
                 return Err(error);
             }
             Ok(cluster)
         }
-        Committed::Conflict => {
-            Err(StartError::Topology { detail: "somebody else made a cluster at the same time".to_owned() })
-        }
+        Committed::Conflict => Err(StartError::Topology {
+            detail: "another process created a cluster at the same time".to_owned(),
+        }),
     }
 }
 
@@ -138,8 +139,9 @@ fn check(shape: &Shape, cluster: &ClusterDocument, place: &str) -> Result<(), St
             Strategy::ReplicaGroups => "replica groups",
             Strategy::Ring => "a ring",
         };
-        let detail =
-            format!("{place} holds a cluster placed by {held}; leave that out, or begin anew elsewhere");
+        let detail = format!(
+            "{place} holds a cluster placed by {held}; leave the flag out, or create a new cluster elsewhere"
+        );
         return Err(StartError::Topology { detail });
     }
     let groups = cluster.groups.len() as u32;
@@ -152,7 +154,7 @@ fn check(shape: &Shape, cluster: &ClusterDocument, place: &str) -> Result<(), St
     for (wanted, got, what) in wanted {
         if wanted.is_some_and(|wanted| wanted != got) {
             let detail = format!(
-                "{place} holds a cluster with {got} {what}, not {}; leave that out, or begin anew elsewhere",
+                "{place} holds a cluster with {got} {what}, not {}; leave the flag out, or create a new cluster elsewhere",
                 wanted.unwrap_or_default()
             );
             return Err(StartError::Topology { detail });
@@ -202,11 +204,11 @@ fn create(shape: &Shape, object_store: String) -> Result<ClusterDocument, StartE
     Ok(cluster_document(&parts, &bare))
 }
 
-/// The nodes of a new cluster, `nodes` of them in each group.
+/// Returns the nodes of a new cluster, `nodes` of them in each group.
 fn entries(shape: &Shape, strategy: Strategy, groups: &[GroupId], nodes: u32) -> Vec<NodeEntry> {
     let homes = match strategy {
         Strategy::ReplicaGroups => groups,
-        // Its groups are ranks.
+        // On a ring, groups are ranks of replicas, so all nodes are listed in the first one.
         Strategy::Ring => &groups[..1.min(groups.len())],
     };
     let places = homes.iter().flat_map(|&group| (0..nodes).map(move |place| (group, place)));
@@ -224,7 +226,7 @@ fn entry(shape: &Shape, group: GroupId, nodes: u32, place: u32) -> NodeEntry {
     NodeEntry { id: NodeId(id), group, zone, rack, region, ..NodeEntry::default() }
 }
 
-/// Forgets routers of an earlier run that this one does not start.
+/// Removes the routers of an earlier run that this run does not start.
 pub async fn remove_stale(store: &dyn MetadataStore, routers: u32) -> Result<(), StartError> {
     let snapshot = store.read(keys::ROUTERS).await?;
     let wanted: Vec<String> = (0..routers).map(keys::router).collect();

@@ -1,5 +1,5 @@
-//! How fast nodes fetch: asked of, and told to, each node itself. Nothing is written: a node that starts again has the
-//! rate of its own settings.
+//! The fetch rates of nodes. Each node is asked, or told a new rate, directly. Nothing is stored: after a restart, a node
+//! uses the rate in its own settings.
 
 use futures::future;
 use kith_net::security::Dialer;
@@ -11,10 +11,10 @@ use kith_wire::{
 use std::time::Duration;
 use tonic::Status;
 
-/// A node that does not answer within this time is not waited for.
+/// How long to wait for the answer of a node.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Asks or tells one node, or all that are registered, side by side; each answers for itself.
+/// Asks or changes one node, or all registered nodes concurrently. The reply has an answer or an error per node.
 ///
 /// # Errors
 /// If there is no such node.

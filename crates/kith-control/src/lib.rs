@@ -1,5 +1,6 @@
-//! What a router coordinates: pushes, swaps and rollbacks of stores, rebalances, and the shape of a new cluster. [`Admin`] is the
-//! service that asks for it. Any router can do any of it, and each change is one conditional write of the metadata.
+//! The work that routers coordinate: pushes, swaps and rollbacks of stores, rebalances, and the shape of a new cluster.
+//! [`Admin`] is the service that receives the requests. Any router can carry out any of them, and each change is one
+//! conditional write of the metadata.
 
 mod admin;
 pub mod cluster;

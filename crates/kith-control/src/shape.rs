@@ -1,4 +1,4 @@
-//! The cluster's shape, for metrics and for whoever asks: nodes that are down, and groups that are taken out.
+//! The cluster's shape, for metrics and the status: nodes that are down, and groups that are taken out.
 
 use kith_types::NodeId;
 use kith_wire::{
@@ -7,21 +7,21 @@ use kith_wire::{
 };
 use std::collections::BTreeMap;
 
-/// A group and a zone; nodes without a label are in the zone of no name.
+/// A group and a zone. Nodes without a label are in the zone with the empty name.
 type GroupZone = (u32, String);
 
-/// Nodes of one place that are in use.
+/// The numbers of nodes in use in one group and zone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Nodes {
     listed: u32,
     down: u32,
 }
 
-/// What is shown.
+/// The shape that the metrics show.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     nodes: BTreeMap<GroupZone, Nodes>,
-    /// Whether each group is taken out.
+    /// Whether each group is taken out of service.
     groups: BTreeMap<u32, bool>,
 }
 
@@ -33,7 +33,7 @@ impl Shape {
             shape.groups.insert(group.group, state(group) == "out");
             for &node in &group.nodes {
                 let listed = cluster.listed.iter().find(|listed| listed.node == node);
-                // Nobody misses a node that has given everything up.
+                // A drained node holds nothing, so it does not matter whether it is down.
                 if listed.is_some_and(|listed| listed.drained) {
                     continue;
                 }
@@ -48,7 +48,7 @@ impl Shape {
         shape
     }
 
-    /// Shows a topology; what was shown before and is gone shows nothing.
+    /// Shows a topology in the metrics. Gauges of places that are gone are set to 0.
     pub fn show(&mut self, topology: &TopologyDocument, is_up: impl Fn(NodeId) -> bool) {
         let now = Self::of(topology, is_up);
         for place in self.nodes.keys().filter(|place| !now.nodes.contains_key(*place)) {
@@ -63,7 +63,7 @@ impl Shape {
     }
 }
 
-/// Each group, of whose nodes these are down.
+/// Returns the status of each group. `down` lists the nodes that are down.
 pub(crate) fn groups(topology: &TopologyDocument, down: &[u32]) -> Vec<v1::GroupStatus> {
     let group = |group: &GroupDocument| v1::GroupStatus {
         group: group.group,
@@ -74,7 +74,7 @@ pub(crate) fn groups(topology: &TopologyDocument, down: &[u32]) -> Vec<v1::Group
     topology.cluster.groups.iter().map(group).collect()
 }
 
-/// What a group does, in a word.
+/// Returns the state of a group in one word.
 fn state(group: &GroupDocument) -> &'static str {
     match (group.takes_reads(), group.is_filled()) {
         (true, _) => "serving",

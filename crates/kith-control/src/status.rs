@@ -14,11 +14,11 @@ use kith_wire::{
 };
 use std::{sync::Arc, time::Duration};
 
-/// A node or router that does not answer within this time is shown as down.
+/// A node or router that does not answer within this time is shown as `down`.
 const NODE_PATIENCE: Duration = Duration::from_millis(500);
 
 impl Admin {
-    /// What the request asks for: this router alone, or the whole cluster.
+    /// Returns the status that the request asks for: of this router alone, or of the whole cluster.
     pub(super) async fn cluster_status(&self, request: v1::StatusRequest) -> v1::ClusterStatus {
         let v1::StatusRequest { counters, own } = request;
         let told = counters.then(|| self.view.counters());
@@ -49,7 +49,7 @@ impl Admin {
         }
     }
 
-    /// The status of every listed node, and of the spares that live; what those that are up tell of live graphs.
+    /// Returns the status of every listed node and of live spares, and what nodes that are up report about live graphs.
     async fn node_statuses(
         &self,
         topology: &TopologyDocument,
@@ -65,7 +65,7 @@ impl Admin {
         let told = futures::future::join_all(nodes).await;
         let live = told.iter().filter_map(|(status, live)| Some((status.node, live.clone()?))).collect();
         let mut nodes: Vec<v1::NodeStatus> = told.into_iter().map(|(status, _)| status).collect();
-        // A node that was removed and ended is nobody's business any more.
+        // A node that was removed and has ended is no longer shown.
         nodes.retain(|node| !node.spare || node.state != "down");
         (nodes, live)
     }
@@ -95,7 +95,7 @@ impl Admin {
         if document.is_some() { self.asked(status, counters).await } else { (status, None) }
     }
 
-    /// Adds what a node says about itself; what it tells of live graphs, if it is up.
+    /// Adds the node's own report to its status. Returns what it reports about live graphs, if it is up.
     async fn asked(
         &self,
         mut status: v1::NodeStatus,

@@ -1,4 +1,4 @@
-//! Who asks for something, and what is known of them.
+//! The caller of a request, and how far the caller's identity is proven.
 
 use kith_metadata::records::bounds::cut_who;
 use kith_net::server::{
@@ -13,17 +13,17 @@ use kith_versions::Trust;
 use std::net::SocketAddr;
 use tonic::{Request, Status};
 
-/// Who asks, and what is known of them.
+/// The caller of a request, and how far the caller's identity is proven.
 #[derive(Clone, Debug)]
 pub(crate) struct Who {
-    /// As the file of rights calls them, else as they say, else where they ask from.
+    /// The name in the file of access rights; else the name that the caller claims; else the caller's address.
     pub name: String,
     pub standing: Trust,
     pub peer: Option<SocketAddr>,
 }
 
 impl Who {
-    /// Whoever sent a request, in which they say that they are `claimed`.
+    /// Returns the sender of a request, who claims the name `claimed`.
     pub fn of<T>(request: &Request<T>, claimed: &str) -> Self {
         let peer = request.extensions().get::<Peer>().and_then(|peer| peer.addr);
         if let Some(Asker { name, is_administrator }) = request.extensions().get::<Asker>() {
@@ -38,7 +38,7 @@ impl Who {
         Self { name, standing: Trust::Claimed, peer }
     }
 
-    /// One line in the audit log, if this is the answer to whoever asked for what is somebody else's.
+    /// Writes one line to the audit log if the status denies access to what belongs to another user.
     pub fn note_denied(&self, method: &str, store: &str, status: &Status) {
         let code = kith_wire::code_of(status);
         if code != ErrorCode::PermissionDenied {

@@ -1,6 +1,6 @@
-//! Rebalances carried out: a thin shell around the state machine of `kith_rebalance` (Voldemort §5.7). One router
-//! drives; its every write is conditional on its last one, so that a driver that was thought dead can change nothing
-//! (`docs/design/0006-rebalance.md`).
+//! Carries out rebalances: a thin shell around the state machine of `kith_rebalance` (Voldemort §5.7). One router drives.
+//! Each of its writes is conditional on its previous one, so that a driver that was wrongly believed dead cannot change
+//! anything (`docs/design/0006-rebalance.md`).
 
 mod document;
 mod drive;
@@ -38,13 +38,14 @@ use refused::{begin_status, no_rebalance, not_settled, push_running, running};
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tonic::Status;
 
-/// How long what was given up is kept unless said otherwise: longer than any query's deadline, so that one that pinned
-/// an older table still finds it.
+/// The default grace period of moved partitions. It is longer than any query's deadline, so that a query that pinned an
+/// older table still finds them.
 const GRACE_DEFAULT: Duration = Duration::from_secs(60);
-/// Others may change the cluster while a rebalance begins; so often is looked again.
+/// How often to try to begin a rebalance while others change the cluster.
 const BEGIN_TRIES: u32 = 10;
 
-/// How long a router waits for its watch to bring what it has read. A revision of nothing but leases never comes.
+/// How long a router waits until its watch has caught up with a revision that it has read. A revision that changed only
+/// leases never arrives.
 const SEEN_WAIT: Duration = Duration::from_secs(2);
 
 /// Plans and drives rebalances, for one router.
@@ -59,24 +60,24 @@ pub struct Rebalancer {
     driving: Arc<Mutex<Option<String>>>,
 }
 
-/// How a rebalance is to be carried out.
+/// How to carry out a rebalance.
 struct Terms<'a> {
-    /// Who asks for it.
+    /// The user who asked for it.
     who: &'a str,
-    /// How long what was given up is kept.
+    /// How long moved partitions are kept on their old owners.
     grace: Duration,
-    /// The rate of all copies to one node; 0: no limit.
+    /// The limit on the rate of all copies to one node, in bytes per second; 0 for no limit.
     bytes_per_second: u64,
 }
 
-/// The records as read at once.
+/// The records of the running and of the last rebalance, from one read.
 struct Records {
     running: Option<Entry>,
     ended: Option<Entry>,
 }
 
 impl Rebalancer {
-    /// Drives nothing yet. `coordinator`: which start of which router this is.
+    /// Returns a rebalancer that drives nothing yet. `coordinator` identifies this start of this router.
     pub fn new(
         metadata: Arc<dyn MetadataStore>,
         topology: TopologyReceiver,
@@ -90,10 +91,10 @@ impl Rebalancer {
         self.driving.lock()
     }
 
-    /// Does what a request asks.
+    /// Carries out a request.
     ///
     /// # Errors
-    /// As the caller is to be told; nothing is changed then.
+    /// As the caller should see them. Nothing is changed then.
     pub async fn command(&self, request: v1::RebalanceRequest) -> Result<v1::RebalanceReply, Status> {
         let v1::RebalanceRequest { who, command } = request;
         let command = command.ok_or_else(|| records::unknown_command("a rebalance"))?;
@@ -123,7 +124,7 @@ impl Rebalancer {
         status::recorded(&decoded(&entry)?)
     }
 
-    /// Passes a person's word on to whoever drives.
+    /// Passes a command of a user on to the router that drives.
     async fn ask(&self, what: &str) -> Result<v1::RebalanceReply, Status> {
         let entry = self.records().await?.running.ok_or_else(no_rebalance)?;
         let document = decoded(&entry)?;
@@ -135,7 +136,7 @@ impl Rebalancer {
         status::recorded(&document)
     }
 
-    /// Plans, writes the record and begins to drive. The reply is that of the beginning.
+    /// Plans, writes the record and begins to drive. The reply shows the first state.
     async fn begin(&self, asked: &v1::ShapeRequest, who: &str) -> Result<v1::RebalanceReply, Status> {
         versions::wait_until_live(&*self.metadata, &self.coordinator).await.map_err(told)?;
         for _ in 0..BEGIN_TRIES {
@@ -143,7 +144,7 @@ impl Rebalancer {
             if let Some(entry) = under_way {
                 return Err(running(&decoded(&entry)?));
             }
-            // Read before the plan is made: no store and no version can slip in between.
+            // Read before the plan is made, so that no push can begin between the plan and the commit.
             let mut conditions = self.no_push_runs().await?;
             let Planned { plan, cluster, cluster_revision, dead } = self.plan(asked).await?;
             let reclaims_left = match &ended {
@@ -178,7 +179,7 @@ impl Rebalancer {
         Err(refused::conflict())
     }
 
-    /// Conditions that hold as long as no store begins a push.
+    /// Returns conditions that hold as long as no store begins a push.
     async fn no_push_runs(&self) -> Result<Vec<Condition>, Status> {
         let stores = self.metadata.read(keys::STORES).await.map_err(unavailable)?;
         self.wait_until_seen(stores.revision).await;
@@ -194,7 +195,7 @@ impl Rebalancer {
         Ok(conditions)
     }
 
-    /// Waits, not for long, until this router's topology is at least as new.
+    /// Waits for at most [`SEEN_WAIT`] until this router's topology is at least as new as `revision`.
     async fn wait_until_seen(&self, revision: u64) {
         let mut topology = self.topology.clone();
         let seen = topology.wait_for(|topology| revision <= topology.revision);
@@ -238,7 +239,7 @@ impl Rebalancer {
         Ok((document, state))
     }
 
-    /// Drives until it is over, or another router takes over.
+    /// Drives in the background until the rebalance is over or another router takes over.
     fn drive(&self, driver: Driver) {
         let id = driver.id().to_owned();
         *self.driving() = Some(id.clone());
@@ -270,5 +271,5 @@ fn unavailable(error: kith_metadata::MetadataError) -> Status {
     told(error.into())
 }
 
-/// Nodes of the plan that are down.
+/// The nodes of the plan that are down.
 type Dead = BTreeSet<NodeId>;

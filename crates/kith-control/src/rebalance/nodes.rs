@@ -1,4 +1,4 @@
-//! Which nodes are down, for rebalances.
+//! Finds out which nodes are down, for rebalances.
 
 use super::Dead;
 use kith_metadata::{MetadataError, MetadataStore, keys};
@@ -10,13 +10,14 @@ use kith_wire::{
 };
 use std::{collections::BTreeSet, time::Duration};
 
-/// A node whose lease is gone has so long to answer before it counts as down.
+/// How long a node without a lease has to answer before it counts as down.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Those of `nodes` whose leased key is gone and that do not answer: a busy machine misses leases.
+/// Returns those of `nodes` that have no lease and do not answer. The lease alone is not enough, because a busy machine
+/// misses renewals.
 ///
 /// # Errors
-/// If the metadata cannot be read: then nobody is known to be down.
+/// If the metadata cannot be read; it is unknown then which nodes are down.
 pub(super) async fn dead(
     metadata: &dyn MetadataStore,
     dialer: &Dialer,
@@ -34,7 +35,7 @@ async fn answers(dialer: &Dialer, topology: &TopologyDocument, node: NodeId) -> 
     ping(dialer, topology, node).await.is_some()
 }
 
-/// What a node says of itself; `None` if it does not answer in time, or another does at its address.
+/// Returns a node's reply to a ping; `None` if it does not answer in time, or if another node answers at its address.
 pub(super) async fn ping(
     dialer: &Dialer,
     topology: &TopologyDocument,
@@ -49,7 +50,7 @@ pub(super) async fn ping(
     tokio::time::timeout(PATIENCE, asked).await.ok().flatten()
 }
 
-/// Where a node listens.
+/// Returns the address of a node, if it has registered.
 pub(super) fn addr_of(topology: &TopologyDocument, node: NodeId) -> Option<String> {
     topology.nodes.iter().find(|known| known.node == node.0).map(|known| known.addr.clone())
 }

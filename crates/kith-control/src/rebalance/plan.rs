@@ -1,4 +1,4 @@
-//! From what a person asks for to a plan: names to nodes, stores to sizes.
+//! From a user's request to a plan: resolves the names of nodes and determines the sizes of stores.
 
 use super::{
     Dead, Rebalancer,
@@ -18,7 +18,7 @@ use kith_wire::{
 use std::{collections::BTreeMap, sync::Arc};
 use tonic::Status;
 
-/// A plan, and what it rests on.
+/// A plan, and the state that it is based on.
 pub(super) struct Planned {
     pub plan: RebalancePlan,
     pub cluster: ClusterDocument,
@@ -27,7 +27,7 @@ pub(super) struct Planned {
 }
 
 impl Rebalancer {
-    /// Plans the way to a shape.
+    /// Plans the change to a shape.
     pub(super) async fn plan(&self, asked: &v1::ShapeRequest) -> Result<Planned, Status> {
         let snapshot = self.metadata.read(keys::CLUSTER).await.map_err(unavailable)?;
         let other = |detail: String| records::other_release(detail);
@@ -52,7 +52,7 @@ impl Rebalancer {
         Ok(Planned { plan, cluster, cluster_revision: entry.revision, dead })
     }
 
-    /// The nodes of the table that are down; a node that is to get something must be up.
+    /// Returns the nodes of the table that are down. Fails if a node that would receive partitions is down.
     async fn dead(
         &self,
         table: &RoutingTable,
@@ -98,7 +98,9 @@ fn shape_of(
             })?;
             match named(asked, topology)?.as_slice() {
                 [new] => TargetShape::ReplaceNode { old: NodeId(old.node), new: entry(new, own) },
-                _ => return Err(bad_shape("one node replaces another".to_owned(), "name one node")),
+                _ => {
+                    return Err(bad_shape("exactly one node can replace another".to_owned(), "name one node"));
+                }
             }
         }
         "add-group" => {
@@ -119,7 +121,7 @@ fn shape_of(
     })
 }
 
-/// The nodes that were named, at least one.
+/// Returns the named nodes; fails if none is named.
 fn named<'a>(
     asked: &v1::ShapeRequest,
     topology: &'a TopologyDocument,
@@ -130,10 +132,10 @@ fn named<'a>(
     asked.nodes.iter().map(|name| node_of(name, topology)).collect()
 }
 
-/// The node of an address or an id; it must have registered.
+/// Returns the registered node with this address or id.
 fn node_of<'a>(name: &str, topology: &'a TopologyDocument) -> Result<&'a NodeDocument, Status> {
     let id: Option<u32> = name.strip_prefix('n').unwrap_or(name).parse().ok();
-    // Of two that ever had an address, the one that took it last has it.
+    // If several nodes have used an address, it belongs to the one that registered last.
     let known = topology
         .nodes
         .iter()
@@ -157,7 +159,8 @@ fn entry(node: &NodeDocument, group: u32) -> NodeEntry {
     }
 }
 
-/// Each node's group: the one that was named, its own if it is drained, else the one with the fewest nodes.
+/// Returns the nodes with their groups: the named group; else a drained node's own group; else the group with the fewest
+/// nodes.
 fn into_groups(nodes: &[&NodeDocument], group: Option<u32>, cluster: &ClusterDocument) -> Vec<NodeEntry> {
     let mut sizes: BTreeMap<u32, usize> =
         cluster.groups.iter().map(|group| (group.group, group.nodes.len())).collect();

@@ -1,11 +1,11 @@
-//! What callers are told when a rebalance is not begun.
+//! The errors that callers get when a rebalance is refused.
 
 use kith_rebalance::{BeginRefusal, PlanRefusal};
 use kith_types::ErrorCode;
 use kith_wire::documents::{RebalanceDocument, RunningDocument};
 use tonic::Status;
 
-/// A shape that makes no sense for this cluster.
+/// The shape is impossible for this cluster.
 pub(super) fn plan_status(refusal: &PlanRefusal) -> Status {
     let help = match refusal {
         PlanRefusal::NoDonor { .. } => {
@@ -16,12 +16,12 @@ pub(super) fn plan_status(refusal: &PlanRefusal) -> Status {
     kith_wire::status(ErrorCode::ShapeRefused, refusal.to_string(), help)
 }
 
-/// Something asked for that no node or group is.
+/// The request names a node, group or shape that does not exist.
 pub(super) fn bad_shape(message: String, help: &str) -> Status {
     kith_wire::status(ErrorCode::BadShape, message, help)
 }
 
-/// A group that is to take reads again is not as far as the others.
+/// A group that should serve reads again is behind the others.
 pub(super) fn behind(group: u32, lack: String, help: &str) -> Status {
     let message = format!("group {group} cannot take reads yet: {lack}");
     kith_wire::status(ErrorCode::GroupBehind, message, help)
@@ -43,7 +43,8 @@ pub(super) fn not_settled(left: usize) -> Status {
 pub(super) fn push_running(store: &str, push: &RunningDocument) -> Status {
     let RunningDocument { push, version, who, .. } = push;
     let message = format!("{push} of store {store:?} is running: version {version}, by {who}");
-    let help = format!("wait until {push} ends; if its router is gone it is taken back within seconds");
+    let help =
+        format!("wait until {push} ends; if its router is gone, another router takes it back within seconds");
     kith_wire::status(ErrorCode::PushRunning, message, help)
 }
 
@@ -59,6 +60,6 @@ pub(super) fn no_rebalance() -> Status {
 }
 
 pub(super) fn conflict() -> Status {
-    let message = "the cluster changed again and again meanwhile";
+    let message = "the cluster kept changing meanwhile";
     kith_wire::status(ErrorCode::Conflict, message, "look at it again, then try again")
 }

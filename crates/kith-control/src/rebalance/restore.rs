@@ -1,4 +1,4 @@
-//! Whether a group that was taken out may take reads again: pushes have passed over its nodes that were down.
+//! Checks whether a group that was taken out may serve reads again. Pushes may have skipped nodes of it that were down.
 
 use super::{nodes::ping, refused::behind};
 use futures::future::join_all;
@@ -12,10 +12,10 @@ use kith_wire::{
 use std::collections::BTreeSet;
 use tonic::Status;
 
-/// Asks each node of a group whether it has every version that is served.
+/// Asks each node of a group whether it has every served version.
 ///
 /// # Errors
-/// `group_behind`, naming the first node that does not answer or lacks one.
+/// `group_behind`, with the first node that does not answer or lacks a version.
 pub(super) async fn check_is_current(
     dialer: &Dialer,
     group: &GroupDocument,
@@ -41,7 +41,8 @@ pub(super) async fn check_is_current(
     Ok(())
 }
 
-/// A node has a version once it has opened it and said so, if a push noted that it owes it.
+/// Whether the node lacks the served version of a store. If a push left the node out, it has the version only once it has
+/// opened it and the record says so.
 fn lacks(node: u32, reply: &PingReply, store: &ServedDocument) -> bool {
     let is_open =
         reply.served.iter().any(|served| served.name == store.name && served.version == store.version);

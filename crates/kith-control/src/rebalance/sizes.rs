@@ -1,4 +1,4 @@
-//! What moves with a partition: bytes of all kept versions of every store, from their manifests.
+//! The data that moves with a partition: the bytes of all kept versions of every store, from their manifests.
 
 use super::{Dead, Rebalancer, nodes::addr_of};
 use kith_engine::{FileKind, Manifest, Source, read_manifest};
@@ -10,14 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use tonic::Status;
 
 impl Rebalancer {
-    /// The stores with their sizes. Manifests come from the object store, or from whichever live node has them.
+    /// Returns the stores with their sizes. Manifests are read from the object store, or from any live node that has them.
     pub(super) async fn sizes(
         &self,
         topology: &TopologyDocument,
         dead: &Dead,
     ) -> Result<Vec<StoreSizes>, Status> {
         let mut stores: BTreeMap<&str, StoreSizes> = BTreeMap::new();
-        // Versions of a graph share components.
+        // Versions of a graph share components, so count each component once.
         let mut counted: BTreeSet<(&str, String, u64)> = BTreeSet::new();
         for version in kith_api::topology::wanted(topology) {
             let served = topology.stores.iter().find(|store| store.name == version.name);
@@ -68,7 +68,8 @@ impl Rebalancer {
         })
     }
 
-    /// Where the manifest of a component may be read: in the object store, and without it from the nodes that hold it.
+    /// Returns the places where a component's manifest can be read: the object store and, as a fallback, the nodes that hold
+    /// it.
     fn sources_of(
         &self,
         topology: &TopologyDocument,

@@ -1,4 +1,4 @@
-//! What a person is told of a rebalance.
+//! The status of a rebalance, as users see it.
 
 use super::document::{node_document, pair_document, parts_of};
 use kith_metadata::records::other_release;
@@ -11,7 +11,7 @@ use kith_wire::{
 };
 use tonic::Status;
 
-/// A plan that nobody has begun.
+/// Returns the status of a plan that has not begun.
 pub(super) fn planned(plan: &RebalancePlan, who: &str) -> v1::RebalanceReply {
     let progress = Progress {
         batches: plan.batches.len(),
@@ -24,10 +24,10 @@ pub(super) fn planned(plan: &RebalancePlan, who: &str) -> v1::RebalanceReply {
     reply(&status, plan)
 }
 
-/// A rebalance as its record says.
+/// Returns the status of a recorded rebalance.
 ///
 /// # Errors
-/// If another release wrote it.
+/// If the record was written by another release.
 pub(super) fn recorded(document: &RebalanceDocument) -> Result<v1::RebalanceReply, Status> {
     let parts = parts_of(document).map_err(|error| other_release(error.to_string()))?;
     let mut status = of_plan(&parts.plan, progress(&parts));
@@ -48,7 +48,8 @@ pub(super) fn recorded(document: &RebalanceDocument) -> Result<v1::RebalanceRepl
     Ok(reply(&status, &parts.plan))
 }
 
-/// Why it waits for a person; what the copies said that went before is often what is to be mended.
+/// Returns why the rebalance is stopped. The error of the last failed copy is included, because it is often what has to be
+/// repaired.
 fn told(reason: &StopReason, last_failure: &str) -> String {
     let is_of_copies = !matches!(reason, StopReason::TableChanged { .. });
     match last_failure {
@@ -82,7 +83,7 @@ fn of_plan(plan: &RebalancePlan, progress: Progress) -> RebalanceStatusDocument 
     }
 }
 
-/// Batches whose step is done, and copies of the current one that are there.
+/// Counts the batches whose step is done, and the finished copies of the current batch.
 fn progress(parts: &RebalanceParts) -> Progress {
     let plan = &parts.plan;
     let steps = plan.steps();

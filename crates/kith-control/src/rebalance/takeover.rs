@@ -1,4 +1,4 @@
-//! Rebalances whose driver died are taken over by any router, within seconds.
+//! Takes over rebalances whose driver died. Any router does it, within seconds.
 
 use super::{
     Rebalancer, Records,
@@ -14,10 +14,10 @@ use kith_wire::documents::{ClusterDocument, Document, PhaseDocument, RebalanceDo
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How often drivers are looked after.
+/// How often to check whether drivers are alive.
 const CARE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Takes over from drivers that are gone, until `stop`.
+/// Takes over from dead drivers until `stop` is cancelled.
 pub fn take_over(rebalancer: Rebalancer, stop: CancellationToken) {
     tokio::spawn(async move {
         let mut interval = tokio::time::interval(CARE_INTERVAL);
@@ -34,7 +34,7 @@ pub fn take_over(rebalancer: Rebalancer, stop: CancellationToken) {
     });
 }
 
-/// Shows whether the rebalance under way waits for a person.
+/// Sets the metric that shows whether the running rebalance is stopped.
 fn show(running: Option<&Entry>) {
     let document = running.and_then(|entry| RebalanceDocument::decode(&entry.value).ok());
     let is_stopped = document.is_some_and(|it| matches!(it.phase, PhaseDocument::Stopped { .. }));
@@ -64,7 +64,7 @@ impl Rebalancer {
         self.resume(document, &entry).await
     }
 
-    /// Raises the fence and goes on from what is stored.
+    /// Raises the fence and continues from the stored state.
     async fn resume(&self, mut document: RebalanceDocument, entry: &Entry) -> Result<(), String> {
         let snapshot = self.metadata.read(keys::CLUSTER).await.map_err(|error| error.to_string())?;
         let cluster = snapshot.get(keys::CLUSTER).ok_or("there is no cluster")?;
@@ -74,7 +74,7 @@ impl Rebalancer {
         let mut parts = parts_of(&document).map_err(|error| error.to_string())?;
         let state = match RebalanceState::resume(parts.clone(), &table, Timestamp::ZERO) {
             Err(ResumeRefusal::TableChanged { in_force, .. }) => {
-                // Only an abort is left, and it touches nothing.
+                // Only an abort is left to do, and it changes nothing.
                 parts.phase = Phase::Stopped(StopReason::TableChanged { in_force });
                 RebalanceState::resume(parts, &table, Timestamp::ZERO)
             }

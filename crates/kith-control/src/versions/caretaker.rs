@@ -1,4 +1,4 @@
-//! Pushes whose router died are taken back: by any router, within seconds, and at once by the next push of that store.
+//! Takes back pushes whose router died. Any router does it within seconds, and the next push of the store does it at once.
 
 use super::{Coordinator, Stores, clean, observe::show};
 use futures::StreamExt;
@@ -18,14 +18,14 @@ use std::{
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-/// How often the routers of running pushes are looked after.
+/// How often to check whether the routers of running pushes are alive.
 const CARE_INTERVAL: Duration = Duration::from_secs(1);
-/// A router that has just started waits so long until others can see that it lives.
+/// How long a router that has just started waits until others can see its lease.
 const LIVE_WAIT: Duration = Duration::from_secs(10);
-/// How often it looks.
+/// How often it checks this.
 const LIVE_RETRY: Duration = Duration::from_millis(50);
 
-/// Takes back the pushes of routers that are gone, and removes what uploads that were killed left behind, until `stop`.
+/// Takes back the pushes of dead routers, and removes what killed uploads left behind, until `stop` is cancelled.
 pub fn take_care(stores: Stores, stop: CancellationToken) {
     sweep_now_and_then(stores.clone(), stop.clone());
     tokio::spawn(async move {
@@ -73,7 +73,7 @@ fn sweep_now_and_then(stores: Stores, stop: CancellationToken) {
 }
 
 impl Stores {
-    /// Removes what nobody names and nobody has written to for long, of all stores.
+    /// Removes folders that no record names and that were not written to for long, for all stores.
     async fn sweep(&self) {
         let (metadata, runtime) = (Arc::clone(&self.metadata), Handle::current());
         let orphaned = self.uploads.orphaned();
@@ -84,13 +84,16 @@ impl Stores {
             };
             if let Err(error) = clean::sweep(objects, record, orphaned) {
                 let error = error.to_status("");
-                tracing::warn!(error = error.message(), "the object store is swept another time");
+                tracing::warn!(
+                    error = error.message(),
+                    "the object store could not be cleaned up; a later attempt follows"
+                );
             }
         })
         .await;
     }
 
-    /// Takes the push under way back if nobody runs it. Whether it did, or found it ended.
+    /// Takes the running push back if its router is dead. Returns whether the store has no running push now.
     pub(super) async fn take_back_if_dead(&self, store: &StoreDocument) -> Result<bool, ChangeError> {
         let Some(running) = &store.running else { return Ok(true) };
         if self.is_run(running).await? {
@@ -112,7 +115,7 @@ impl Stores {
                 );
                 Ok(true)
             }
-            // Somebody else did, or it was dropped.
+            // Another router took it back, or the store was dropped.
             Err(ChangeError::Refused(_) | ChangeError::Unknown) => Ok(true),
             Err(error) => Err(error),
         }
@@ -126,19 +129,19 @@ impl Stores {
         is_live(&*self.metadata, &running.coordinator).await
     }
 
-    /// A push of a router that nobody sees would be taken back.
+    /// Waits until other routers can see this one. Otherwise they would take its push back.
     pub(super) async fn wait_until_live(&self) -> Result<(), ChangeError> {
         wait_until_live(&*self.metadata, &self.coordinator).await
     }
 }
 
-/// Whether a router's start is still there.
+/// Whether the router with this coordinator name still has a lease.
 pub(crate) async fn is_live(metadata: &dyn MetadataStore, coordinator: &str) -> Result<bool, MetadataError> {
     let live = metadata.read(keys::LIVE).await?;
     Ok(live.entries.iter().any(|entry| entry.value == coordinator.as_bytes()))
 }
 
-/// Waits, not for long, until others can see that this router lives.
+/// Waits for at most [`LIVE_WAIT`] until other routers can see that this one is alive.
 pub(crate) async fn wait_until_live(
     metadata: &dyn MetadataStore,
     coordinator: &Coordinator,

@@ -1,8 +1,8 @@
-//! Built components that no version names any more go from the object store: every node has what it serves.
+//! Removes built components from the object store once no version names them; by then every node has what it serves.
 //!
-//! In a bucket, pushes upload beside each other, so that a folder which nobody names yet may be of a push that is about to be
-//! handed over. A folder of this kind is removed only if its version was dropped by the change at hand, or if nothing was written to
-//! it for [`UploadSettings::orphan_age`](crate::UploadSettings::orphan_age); a push is refused long before that.
+//! In a bucket, several pushes can upload at once, so a folder that no record names may belong to a push that is about to be
+//! handed over. Such a folder is removed only if the current change dropped its version, or if nothing was written to it for
+//! [`UploadSettings::orphan_age`](crate::UploadSettings::orphan_age). A push that old is refused long before that.
 
 use super::Stores;
 use kith_objects::{Objects, ObjectsError};
@@ -38,15 +38,15 @@ impl Stores {
     }
 }
 
-/// What a store's versions name there. What lies elsewhere is somebody else's.
+/// Returns the folders that a store's versions name in the object store. Components elsewhere do not belong to the cluster.
 fn named(store: &StoreDocument) -> Named {
     let components = store.versions.iter().flat_map(|version| &version.components);
     let own = components.filter(|component| component.url.is_none());
     own.map(|component| (component.name.clone(), component.folder())).collect()
 }
 
-/// Removes what the change from `before` to `store` dropped, and what was left behind. Done again whenever a version is made or
-/// dropped, so that nothing is lost if it fails. What nobody named or wrote to since `orphaned` was left behind. Blocks.
+/// Removes what the change from `before` to `store` dropped, and leftovers: folders that no record names and that were not
+/// written to since `orphaned`. This runs again whenever a version is made or dropped, so a failure loses nothing. Blocks.
 pub(super) fn remove_unnamed(
     objects: &Objects,
     before: &StoreDocument,
@@ -58,19 +58,19 @@ pub(super) fn remove_unnamed(
     remove(objects, &store.name, &named, &dropped, orphaned);
 }
 
-/// Removes all of a dropped store. What is being uploaded to another store of its name stays. Blocks.
+/// Removes everything of a dropped store, except uploads that are in progress for another store of its name. Blocks.
 pub(super) fn remove_dropped(objects: &Objects, store: &StoreDocument, orphaned: SystemTime) {
     let place = objects.join(&store.name);
     if place.folder().is_some() {
-        // Folders of this machine are written under a lock.
+        // A folder of this machine is written only under a lock.
         remove_all(&place);
     } else {
         remove(objects, &store.name, &Named::new(), &named(store), orphaned);
     }
 }
 
-/// Removes what was left behind of every store, those that are no more included. `record` gives what the metadata has of one, or
-/// an error. Blocks.
+/// Removes the leftovers of every store, including stores that no longer exist. `record` returns the metadata record of a
+/// store, or an error. Blocks.
 pub(super) fn sweep<E>(
     objects: &Objects,
     mut record: impl FnMut(&str) -> Result<Option<StoreDocument>, E>,
@@ -93,7 +93,7 @@ fn remove(objects: &Objects, store: &str, named: &Named, dropped: &Named, orphan
             let entry = (component.clone(), folder);
             let Some(version) = version_of(&entry.1).filter(|_| !named.contains(&entry)) else { continue };
             let built = folders.join(&entry.1);
-            // What was built on this machine after the newest version may be about to be pushed.
+            // A numbered folder above the newest version may be a build on this machine that is about to be pushed.
             let is_left = if is_numbered(&entry.1) { version < newest } else { is_orphan(&built, orphaned) };
             if dropped.contains(&entry) || is_left {
                 remove_all(&built);
@@ -102,7 +102,7 @@ fn remove(objects: &Objects, store: &str, named: &Named, dropped: &Named, orphan
     }
 }
 
-/// The version of a folder, `7` or `7-push-…`; `None`: it is no version's.
+/// Returns the version number of a folder, which is named `7` or `7-push-…`; `None` if the name is not of a version.
 fn version_of(folder: &str) -> Option<u64> {
     folder.split('-').next()?.parse().ok()
 }
@@ -111,7 +111,7 @@ fn is_numbered(folder: &str) -> bool {
     folder.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether nothing was written to a folder since then.
+/// Whether a folder was last written to before `orphaned`.
 fn is_orphan(folder: &Objects, orphaned: SystemTime) -> bool {
     let listed = folder.list().unwrap_or_else(|error| {
         tell(folder, &error);
@@ -129,7 +129,7 @@ fn remove_all(place: &Objects) {
 
 fn tell(place: &Objects, error: &ObjectsError) {
     let (place, cause) = (place.location(), std::error::Error::source(error).map(ToString::to_string));
-    tracing::warn!(%error, cause, %place, "built files that nobody needs could not be removed");
+    tracing::warn!(%error, cause, %place, "built files that are no longer needed could not be removed");
 }
 
 fn children(folder: &Objects) -> BTreeSet<String> {

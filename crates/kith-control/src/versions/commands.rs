@@ -1,4 +1,4 @@
-//! Looking at stores and changing them, besides pushes: each change is one write.
+//! Commands that look at stores or change them, except pushes. Each change is one write.
 
 use super::{
     Stores,
@@ -20,10 +20,10 @@ use std::time::Instant;
 use tonic::Status;
 
 impl Stores {
-    /// Does what a request asks.
+    /// Carries out a request.
     ///
     /// # Errors
-    /// As the caller is to be told; nothing is changed then.
+    /// As the caller should see them. Nothing is changed then.
     pub async fn command(
         &self,
         request: v1::StoreRequest,
@@ -102,7 +102,7 @@ impl Stores {
         Ok(reply)
     }
 
-    /// Ends a push. One of a graph that is yet to be made is known to the router that runs it alone.
+    /// Cancels a push. Only the router that runs it knows a push of a graph that does not exist yet.
     async fn cancel(
         &self,
         store: &str,

@@ -1,4 +1,4 @@
-//! What stores may be called, and how they may be defined.
+//! Checks of the names and definitions of stores.
 
 use kith_metadata::records::bounds;
 use kith_schema::Schema;
@@ -10,22 +10,22 @@ use kith_wire::{
 use std::num::NonZeroU64;
 use tonic::Status;
 
-/// Most versions that may be kept: each is a copy of the store on every node.
+/// How many versions may be kept. Each is a copy of the store on every node.
 const RETAIN_MAX: u32 = 100;
 
-/// Refuses names that cannot be folders.
+/// Refuses names that cannot be used as folders.
 pub(super) fn check_name(name: &str) -> Result<(), Status> {
     check_store_name(name).map_err(|error| invalid_name(&error))
 }
 
-/// What a caller is told whose name is none.
+/// The error for an invalid name.
 fn invalid_name(error: &InvalidName) -> Status {
     let help = format!("a name is {}", error.rule);
     let message = format!("a {} cannot be called {:?}", error.what, error.name);
     kith_wire::status(ErrorCode::InvalidName, message, help)
 }
 
-/// A definition as a request has it.
+/// Decodes the definition in a request.
 pub(super) fn decoded(definition: &[u8]) -> Result<DefinitionDocument, Status> {
     bounds::check_definition_bytes(definition)?;
     serde_json::from_slice(definition).map_err(|error| unreadable_definition(&error))
@@ -33,11 +33,11 @@ pub(super) fn decoded(definition: &[u8]) -> Result<DefinitionDocument, Status> {
 
 fn unreadable_definition(error: &serde_json::Error) -> Status {
     let message = format!("the definition of the store cannot be read: {error}");
-    let help = "no store was made; a definition is a JSON object with at least `holds`, `retain` and `required_reads`";
+    let help = "no store was created; a definition is a JSON object with at least `holds`, `retain` and `required_reads`";
     kith_wire::status(ErrorCode::BadRequest, message, help)
 }
 
-/// Refuses a definition that a cluster with `groups` replica groups cannot hold to.
+/// Refuses a definition that is impossible in a cluster with `groups` replica groups.
 pub(super) fn check_definition(definition: &DefinitionDocument, groups: usize) -> Result<(), Status> {
     let bad = |message: String, help: &str| Err(kith_wire::status(ErrorCode::BadDefinition, message, help));
     if let HoldsDocument::Values { key, value, .. } = &definition.holds {
@@ -56,12 +56,12 @@ pub(super) fn check_definition(definition: &DefinitionDocument, groups: usize) -
         if !is_of_records {
             return bad(
                 "a schema requires `--value record`".to_owned(),
-                "make a store of records, or leave it out",
+                "create a store of records, or leave the schema out",
             );
         }
         if let Err(error) = schema.parse::<Schema>() {
             return bad(
-                format!("its schema cannot be read: {error}"),
+                format!("the schema cannot be read: {error}"),
                 "see docs/formats/schema.md for the language",
             );
         }
@@ -69,15 +69,21 @@ pub(super) fn check_definition(definition: &DefinitionDocument, groups: usize) -
     bounds::check_texts(definition)?;
     let copies = definition.replication.unwrap_or(groups as u32);
     if copies == 0 || (groups as u32) < copies {
-        return bad(format!("{copies} copies, and the cluster has {groups} groups"), "ask for at most that");
+        return bad(
+            format!("{copies} copies were asked for, but the cluster has {groups} groups"),
+            "ask for at most that many",
+        );
     }
     if definition.required_reads == 0 || copies < definition.required_reads {
-        let message = format!("{} answers that must agree, of {copies} copies", definition.required_reads);
-        return bad(message, "ask for 1 up to the number of copies");
+        let message = format!(
+            "{} equal answers were asked for, but there are {copies} copies",
+            definition.required_reads
+        );
+        return bad(message, "ask for at least 1 and at most the number of copies");
     }
     check_retain(definition.retain)?;
     if definition.drop_percent_max.is_some_and(|percent| 100 < percent) {
-        return bad("a drop of more than 100 %".to_owned(), "give 0 to 100");
+        return bad("the largest allowed drop is above 100 %".to_owned(), "give 0 to 100");
     }
     Ok(())
 }
@@ -87,11 +93,11 @@ pub(super) fn check_retain(retain: u32) -> Result<(), Status> {
     if retain <= RETAIN_MAX {
         return Ok(());
     }
-    let (message, help) = (format!("{retain} versions to keep"), "keep at most 100");
+    let (message, help) = (format!("{retain} versions are too many to keep"), "keep at most 100");
     Err(kith_wire::status(ErrorCode::BadDefinition, message, help))
 }
 
-/// Sets what a request names, and leaves the rest.
+/// Changes the fields that a request names, and leaves the others.
 pub(super) fn alter(definition: &mut DefinitionDocument, asked: &v1::AlterStore) {
     if let Some(keys) = asked.read_quota_keys {
         definition.read_quota_keys = NonZeroU64::new(keys);

@@ -1,4 +1,5 @@
-//! After a flip: it is counted, and every router that lives is waited for until it serves the version or its lease has ended.
+//! What follows a flip: it is counted, and this router waits until every live router serves the version or its lease has
+//! ended.
 
 use super::Stores;
 use crate::own_status;
@@ -12,14 +13,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A lease that is not kept has ended by then, also where the metadata store rounds it up.
+/// After this time, a lease that is not renewed has ended, even if the metadata store rounds its time to live up.
 const FENCE_WAIT: Duration = LEASE_TTL.saturating_add(Duration::from_secs(4));
 /// How often routers are asked.
 const FENCE_RETRY: Duration = Duration::from_millis(50);
 /// A router that does not answer within this time is asked again.
 const ROUTER_PATIENCE: Duration = Duration::from_millis(500);
 
-/// Counts the one write that changed what a store serves, and tells it in the log; its microseconds.
+/// Counts and logs the one write that changed what a store serves. Returns its duration in microseconds.
 pub(super) fn flipped(store: &StoreDocument, took: Duration) -> u64 {
     metrics::histogram!("kith_router_flip_seconds").record(took.as_secs_f64());
     let version = store.current().map_or(0, |current| current.version);
@@ -29,12 +30,13 @@ pub(super) fn flipped(store: &StoreDocument, took: Duration) -> u64 {
 }
 
 impl Stores {
-    /// Waits until nobody begins anything older than a change that was just written; what became of each router.
+    /// Waits until no router begins a query on anything older than the change at `revision`. Returns the state of each
+    /// router.
     async fn wait_until_followed(&self, revision: u64) -> Vec<v1::FollowedRouter> {
         let mut fence = Fence::new(revision);
         let started = Instant::now();
         while started.elapsed() < FENCE_WAIT {
-            // Whoever is not heard of stays waited for.
+            // If the live routers cannot be read, keep waiting for those that are known.
             if let Ok(live) = self.live_routers().await {
                 fence.live(&live);
             }
@@ -57,12 +59,12 @@ impl Stores {
             .collect()
     }
 
-    /// So that whoever changed what is served finds it at every router.
+    /// Waits until a caller who changed what is served finds the change at every router.
     pub(super) async fn wait_until_served(&self, revision: u64) -> Vec<v1::FollowedRouter> {
         tokio::join!(self.wait_until_visible(revision), self.wait_until_followed(revision)).1
     }
 
-    /// Routers that hold a lease, without this one.
+    /// Returns the other routers that hold a lease.
     async fn live_routers(&self) -> Result<BTreeSet<u32>, kith_metadata::MetadataError> {
         let live = self.metadata.read(keys::LIVE_ROUTERS).await?;
         let others = live.entries.iter().filter(|entry| entry.value != self.coordinator.name().as_bytes());

@@ -1,4 +1,4 @@
-//! The first and the last write of a store: it is made, and dropped.
+//! Creates and drops stores: the first and the last write of a store's record.
 
 use super::{
     Stores, clean,
@@ -17,7 +17,7 @@ use kith_wire::documents::{
 use tonic::Status;
 
 impl Stores {
-    /// Makes a store; its record.
+    /// Creates a store. Returns its record.
     pub(super) async fn create(&self, store: &str, definition: &[u8]) -> Result<StoreDocument, ChangeError> {
         check_name(store)?;
         let definition = decoded(definition)?;
@@ -41,7 +41,7 @@ impl Stores {
         }
     }
 
-    /// The record of a new store, above all numbers that a dropped one of its name used.
+    /// Returns the record of a new store. Its version numbers begin above those that a dropped store of the same name used.
     pub(super) async fn new_store(
         &self,
         name: &str,
@@ -65,7 +65,7 @@ impl Stores {
         })
     }
 
-    /// Refuses the name of a live graph, which stores share names with.
+    /// Refuses the name of a live graph, because stores and live graphs share one name space.
     async fn check_not_live(&self, name: &str) -> Result<(), ChangeError> {
         let key = keys::live_graph(name);
         match self.metadata.read(&key).await?.get(&key) {
@@ -79,10 +79,10 @@ impl Stores {
         }
     }
 
-    /// Drops a store, or with `is_graph` only a graph.
+    /// Drops a store; with `is_graph`, only if it is a graph.
     ///
     /// # Errors
-    /// If there is no such store or graph, if it is frozen or somebody else's, or if a push of it is under way.
+    /// If there is no such store or graph, it is frozen, it belongs to another user, or a push of it is running.
     pub(super) async fn drop_store(
         &self,
         store: &str,

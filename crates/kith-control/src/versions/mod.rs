@@ -1,6 +1,6 @@
-//! Pushes, swaps and rollbacks done: a thin shell around the state machine of `kith_versions` (architecture D7). Every
-//! change is one conditional write of the store's record; whatever router does it, and whenever it dies, at most one
-//! version is served.
+//! Carries out pushes, swaps and rollbacks: a thin shell around the state machine of `kith_versions` (architecture D7).
+//! Every change is one conditional write of the store's record. Whichever router carries it out, and whenever that router
+//! dies, at most one version is served.
 
 mod caretaker;
 mod clean;
@@ -29,20 +29,21 @@ use parking_lot::{Mutex, MutexGuard};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
-/// How long a commit may take to come back through the watch.
+/// How long to wait until a commit arrives through the watch.
 const VISIBLE_WAIT: Duration = Duration::from_secs(5);
 
-/// One start of one router. Pushes say who runs them, so that those of a router that is gone can be taken back.
+/// Identifies one start of one router. A push names the coordinator that runs it, so that pushes of dead routers can be
+/// taken back.
 #[derive(Clone, Debug)]
 pub struct Coordinator(Arc<str>);
 
 impl Coordinator {
-    /// A new start of a router.
+    /// Returns the identity of a new start of a router.
     pub fn new(router: u32) -> Self {
         Self(format!("router {router}, start {:08x}", rand::random::<u32>()).into())
     }
 
-    /// As records and the leased key say it.
+    /// The name, as records and the leased key contain it.
     pub fn name(&self) -> &str {
         &self.0
     }
@@ -56,24 +57,24 @@ pub struct Stores {
     coordinator: Coordinator,
     /// Connects to nodes.
     dialer: Dialer,
-    /// Where versions that were built elsewhere may be read from.
+    /// The places from which versions that were built elsewhere may be read.
     read_from: Arc<[ReadFrom]>,
-    /// How long uploads may take.
+    /// The time limits of uploads.
     uploads: UploadSettings,
-    /// Pushes that this router runs now; written by each of them.
+    /// The pushes that this router runs now. Each of them adds and removes itself.
     active: Arc<Mutex<BTreeMap<PushId, Active>>>,
 }
 
 /// A push that this router runs.
 struct Active {
     store: String,
-    /// Tells it that it is cancelled.
+    /// Cancelled when the push is cancelled.
     cancelled: CancellationToken,
 }
 
 impl Stores {
-    /// Runs no push yet. `coordinator`: which start of which router this is; versions that were built elsewhere are read from
-    /// `read_from` alone.
+    /// Returns a value that runs no push yet. `coordinator` identifies this start of this router. Versions that were built
+    /// elsewhere are read only from `read_from`.
     pub fn new(
         metadata: Arc<dyn MetadataStore>,
         topology: TopologyReceiver,
@@ -90,12 +91,12 @@ impl Stores {
         self.active.lock()
     }
 
-    /// The cluster as this router sees it.
+    /// Returns the cluster as this router sees it.
     fn cluster(&self) -> ClusterDocument {
         self.topology.borrow().cluster.clone()
     }
 
-    /// So that whoever changed something finds it at this router at once.
+    /// Waits until a caller who made the change at `revision` finds it at this router.
     async fn wait_until_visible(&self, revision: u64) {
         let mut topology = self.topology.clone();
         let visible = topology.wait_for(|topology| revision <= topology.revision);

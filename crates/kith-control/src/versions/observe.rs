@@ -1,21 +1,21 @@
-//! Metrics of what stores serve: how old it is, how pushes end, whether they are frozen. One set of labels per store, of which
-//! there are as many as somebody made.
+//! Metrics of stores: the age of the served version, how pushes end, and whether the store is frozen. There is one set of
+//! labels per store, so their number is the number of stores.
 
 use kith_versions::UnixMillis;
 use kith_wire::documents::StoreDocument;
 use std::{collections::BTreeMap, time::Duration};
 
-/// What one store shows.
+/// What the metrics show of one store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Observed {
-    /// Since the version that is served was pushed; `None`: none is served.
+    /// The time since the served version was pushed; `None` if none is served.
     pub version_age: Option<Duration>,
-    /// Since the push under way began.
+    /// The time since the running push began; `None` if none is running.
     pub push_runs: Option<Duration>,
     pub is_frozen: bool,
 }
 
-/// What `store` shows now.
+/// Returns what the metrics show of `store` now.
 pub(crate) fn observed(store: &StoreDocument, now: UnixMillis) -> Observed {
     let since = |at: u64| Duration::from_millis(now.0.saturating_sub(at));
     Observed {
@@ -25,7 +25,7 @@ pub(crate) fn observed(store: &StoreDocument, now: UnixMillis) -> Observed {
     }
 }
 
-/// How the last push ended: `done`, `failed`, `cancelled`; `None`: the history knows of none.
+/// Returns how the last push ended: `done`, `failed` or `cancelled`. `None` if the history contains no push.
 pub(crate) fn last_push(store: &StoreDocument) -> Option<&'static str> {
     let last = store.history.iter().rev().find(|entry| entry.action == "push")?;
     Some(match (&last.cancelled, &last.failed) {
@@ -35,7 +35,7 @@ pub(crate) fn last_push(store: &StoreDocument) -> Option<&'static str> {
     })
 }
 
-/// Shows all stores; those that are gone since show nothing.
+/// Shows all stores in the metrics. Gauges of stores that are gone are reset.
 pub(super) fn show(stores: &[StoreDocument], shown: &mut BTreeMap<String, Observed>, now: UnixMillis) {
     let current: BTreeMap<String, Observed> =
         stores.iter().map(|store| (store.name.clone(), observed(store, now))).collect();

@@ -1,5 +1,5 @@
-//! What a push offers is somebody else's word: where its components lie, and that they are of the store that it names. Both are
-//! checked before a node is told to fetch anything, and nothing is asked of a place that is not allowed.
+//! Checks what a push offers: the places of its components, and that they belong to the store that it names. The caller's
+//! word is not enough. Both are checked before any node is told to fetch, and no place that is not allowed is contacted.
 
 use super::{Stores, push::Push};
 use kith_engine::{FetchError, MANIFEST_NAME, Manifest, ObjectError, OpenError};
@@ -11,11 +11,11 @@ use kith_wire::documents::{ComponentDocument, StoreDocument};
 use std::time::{Duration, SystemTime};
 use tonic::Status;
 
-/// What to do about a version that is not whole.
+/// The help text for an incomplete version.
 const BUILD_AGAIN: &str = "nothing was swapped; build it again under a new number, then push that";
 
 impl Stores {
-    /// Checks that the places which a push names are listed for its store. Asks nobody.
+    /// Checks that the places in a push are allowed for its store. Contacts no place.
     ///
     /// # Errors
     /// `url_not_allowed`, with a line in the audit log.
@@ -31,7 +31,7 @@ impl Stores {
         Ok(())
     }
 
-    /// Checks that the folders which a push names in the object store are its own, or those of versions that the store has.
+    /// Checks that the folders in the object store that a push names are its own, or those of versions that the store has.
     ///
     /// # Errors
     /// `bad_request`, with a line in the audit log; `version_taken`.
@@ -65,8 +65,8 @@ impl Stores {
         Ok(())
     }
 
-    /// Checks that what lies in the places of a push is what it says, and of its store. Done after the push began, so that no
-    /// clean-up takes away afterwards what was found here.
+    /// Checks that the components of a push are as described and belong to its store. This is done after the push has begun,
+    /// so that no clean-up can remove afterwards what was checked.
     ///
     /// # Errors
     /// `other_store`, with a line in the audit log; `version_damaged`, `object_store_unreachable`.
@@ -92,7 +92,7 @@ impl Stores {
     }
 }
 
-/// One line for those who watch for attacks.
+/// Writes one line to the audit log.
 fn refused(push: &Push, code: ErrorCode, reason: &str) {
     audit::refused(&Refused {
         subject: &push.who,
@@ -122,7 +122,8 @@ fn check_manifest(
     check_packs(&place, &manifest, hand_over)
 }
 
-/// A clean-up of an upload that took too long, or another hand, may have left the manifest and taken packs.
+/// Checks that all packs exist with their sizes. A clean-up of an upload that took too long may have removed packs and left
+/// the manifest.
 fn check_packs(place: &Objects, manifest: &Manifest, hand_over: Option<Duration>) -> Result<(), Status> {
     let listed = place.list().map_err(|error| unusable(&PlaceError::Objects(error)))?;
     for pack in manifest.packs() {

@@ -1,4 +1,4 @@
-//! Nodes fetch, verify and open a version; those that are away are waited for.
+//! Has nodes fetch, verify and open a version, and waits for nodes that are away.
 
 use super::{
     Stores,
@@ -19,15 +19,15 @@ use std::{
 };
 use tonic::{Code, Status};
 
-/// Pause between tries to reach such a node.
+/// The pause between attempts to reach a node that is away.
 const NODE_RETRY: Duration = Duration::from_millis(500);
 
 impl Stores {
-    /// Has every holder prepare the version of a push that has begun. What they said, for the flip. Nodes of groups that are
-    /// taken out are asked once: those that are down owe it, and fetch it when they are back.
+    /// Has every holder prepare the version of a push that has begun. Returns the outcomes as commands for the flip. Nodes
+    /// in groups that are taken out are asked once; those that are down fetch the version when they are back.
     ///
     /// # Errors
-    /// What the node said that is one too many.
+    /// The error of the node with which more nodes failed than the push allows.
     pub(super) async fn prepare_everywhere(
         &self,
         store: &StoreDocument,
@@ -76,7 +76,8 @@ impl Stores {
         }
     }
 
-    /// What a node is asked for. A peer without an address gives nothing: the object store does.
+    /// Returns the request for one node. A peer without an address is left out, and the object store supplies its
+    /// partitions.
     fn request_of(&self, request: &v1::PrepareRequest, pull: &Pull) -> v1::PrepareRequest {
         let numbers = |partitions: &BTreeSet<PartitionId>| partitions.iter().map(|it| it.0).collect();
         let topology = self.topology.borrow();
@@ -99,7 +100,7 @@ impl Stores {
         loop {
             match self.try_prepare(node, request.clone(), progress).await {
                 Err(status) if is_away(&status) && started.elapsed() < patience => {
-                    // No component and no bytes: this node is waited for.
+                    // A report without a component and bytes means that this node is waited for.
                     let waiting = v1::PushProgress { node: node.0, ..Default::default() };
                     let _ = progress.try_send(Ok(waiting));
                     tokio::time::sleep(NODE_RETRY).await;
@@ -108,7 +109,7 @@ impl Stores {
                     let (waited, why) = (patience.as_secs_f64(), status.message());
                     let message = format!("node {} cannot be reached, after {waited} s: {why}", node.0);
                     let help = "nothing was swapped; start the node (see `kith cluster status`) and try again; \
-                                --node-wait says how long it is waited for";
+                                --node-wait sets how long to wait for it";
                     return Err(kith_wire::status(ErrorCode::NodeUnreachable, message, help));
                 }
                 other => return other,
@@ -127,7 +128,7 @@ impl Stores {
             let document = topology.nodes.iter().find(|document| document.node == node.0);
             document
                 .map(|document| document.addr.clone())
-                .ok_or_else(|| Status::unavailable("it has not registered"))?
+                .ok_or_else(|| Status::unavailable("the node has not registered"))?
         };
         let channel = self.dialer.connect(&addr).await?;
         let mut steps = NodeClient::new(channel).prepare(request).await?.into_inner();
@@ -143,14 +144,14 @@ impl Stores {
                 held_back: step.held_back,
                 ..Default::default()
             };
-            // A slow reader misses progress, nothing else.
+            // A slow reader misses progress reports, but nothing else.
             let _ = progress.try_send(Ok(report));
         }
-        Err(Status::unavailable("it ended before it was ready"))
+        Err(Status::unavailable("the stream ended before the version was ready"))
     }
 }
 
-/// What a node's answer changes in the store's record.
+/// Returns the change of the store's record that follows from a node's answer.
 fn outcome_of(push: &Push, node: NodeId, result: &Result<(), Status>) -> Command {
     let id = push.push.clone();
     match result {

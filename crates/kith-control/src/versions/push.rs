@@ -1,4 +1,4 @@
-//! A push as it is asked for: what its version is made of, and how it begins.
+//! A push as the caller asked for it: the components of its version, and its first commands.
 
 use kith_metadata::records::Asker;
 use kith_types::{ErrorCode, StoreVersion};
@@ -11,42 +11,43 @@ use std::{net::SocketAddr, time::Duration};
 use tokio::sync::mpsc;
 use tonic::Status;
 
-/// What is to be served.
+/// The request for a push.
 #[derive(Clone, Debug)]
 pub(crate) struct Push {
     pub store: String,
-    /// Names it, however often it is asked for.
+    /// The id of the push. It stays the same if the request is repeated.
     pub push: PushId,
     pub who: String,
-    /// What is known of them.
+    /// How far the identity of the user is proven.
     pub standing: Trust,
-    /// Where they asked from, for the audit log.
+    /// The address of the caller, for the audit log.
     pub peer: Option<SocketAddr>,
-    /// They lie in the object store.
+    /// The components to serve. They must exist already.
     pub components: Vec<ComponentDocument>,
     pub version: Option<StoreVersion>,
     /// How many nodes may be left out.
     pub missing_max: u32,
-    /// Pass the guards whatever they say.
+    /// Skip the guards.
     pub force: bool,
-    /// Nodes copy the version from each other where they can: one copy comes from the object store.
+    /// Nodes copy the version from each other where they can, so that the source is read only once.
     pub from_peers: bool,
-    /// How long nodes that are away are waited for.
+    /// How long to wait for nodes that are away.
     pub node_wait: Duration,
-    /// It is a load of a graph: it makes the graph if it is new, and waits for another load.
+    /// Whether this is a load of a graph. A load creates the graph if it is new, and waits for another load of the same
+    /// graph.
     pub is_load: bool,
 }
 
-/// Where progress goes; whoever listens may go away.
+/// The channel for progress reports. Its receiver may be dropped.
 pub(crate) type Progress = mpsc::Sender<Result<v1::PushProgress, Status>>;
 
 impl Push {
-    /// On whose behalf it writes.
+    /// Returns the user on whose behalf the push writes.
     pub fn asker<'a>(&'a self, cluster: &'a ClusterDocument) -> Asker<'a> {
         Asker { who: &self.who, standing: self.standing, cluster }
     }
 
-    /// What the new version is made of: of a graph also what the load leaves as it is.
+    /// Returns the components of the new version. For a graph, they include those that the load leaves unchanged.
     pub fn components_in(&self, store: &StoreDocument) -> Result<Vec<ComponentDocument>, Status> {
         let is_graph = store.definition.holds == HoldsDocument::Graph;
         match is_graph {
@@ -60,7 +61,7 @@ impl Push {
         }
     }
 
-    /// The commands that it begins with, its version of `store` made of `components`.
+    /// Returns the commands with which the push begins. `components` are those of its version.
     pub fn beginning(
         &self,
         store: &StoreDocument,

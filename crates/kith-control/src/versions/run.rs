@@ -1,4 +1,4 @@
-//! A push from its first write to its last: begin, prepare everywhere, flip, clean.
+//! Runs a push from its first write to its last: begin, prepare everywhere, flip, clean up.
 
 use super::{
     Active, Stores,
@@ -25,20 +25,20 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 
-/// Others may change the store while a push begins; so often is looked again.
+/// How often to try to begin a push while others change the store.
 const BEGIN_TRIES: u32 = 20;
-/// A load of a graph waits so long for another one of the same graph: both are to stand.
+/// How long a load of a graph waits for another load of the same graph, so that both take effect.
 const LOAD_WAIT: Duration = Duration::from_secs(600);
-/// How often it looks whether the other one has ended.
+/// How often it checks whether the other load has ended.
 const LOAD_RETRY: Duration = Duration::from_millis(200);
-/// A watch that ended is opened again after this time.
+/// The pause before a watch that ended is opened again.
 const WATCH_RETRY: Duration = Duration::from_secs(1);
 
-/// A push among the active ones of its router, until dropped.
+/// Registers a push as active on this router until it is dropped.
 struct Entered<'a> {
     stores: &'a Stores,
     push: &'a PushId,
-    /// Cancelled with the push where no record could say so: its graph is yet to be made.
+    /// Cancels a push that no record knows yet, because its graph does not exist yet.
     cancelled: CancellationToken,
 }
 
@@ -48,22 +48,23 @@ impl Drop for Entered<'_> {
     }
 }
 
-/// What a push made.
+/// The result of a push.
 #[derive(Clone, Debug)]
 pub struct Served {
-    /// What the store serves.
+    /// The version that the store serves.
     pub version: StoreVersion,
-    /// Microseconds of the one write that made it so; `None`: an earlier call made it.
+    /// The duration in microseconds of the one write that made it current; `None` if an earlier call made it current.
     pub flip_us: Option<u64>,
-    /// Other routers, and whether they serve it.
+    /// The other routers, and whether they serve the version.
     pub routers: Vec<v1::FollowedRouter>,
 }
 
 impl Stores {
-    /// Makes `push` what its store serves. The same push asked for again after it ended is answered with what it made.
+    /// Makes `push` the served version of its store. If the same push is requested again after it succeeded, returns what it
+    /// made.
     ///
     /// # Errors
-    /// As the caller is to be told. Unless the metadata store went away, what served before serves on.
+    /// As the caller should see them. Unless the metadata store failed, the old version stays served.
     pub(crate) async fn push(&self, push: &Push, progress: &Progress) -> Result<Served, Status> {
         let ended = self.try_push(push, progress).await;
         if let Some(outcome) = outcome(&ended) {
@@ -119,7 +120,7 @@ impl Stores {
         }
     }
 
-    /// Returns once somebody else has ended a push that has begun: why.
+    /// Waits until a begun push is ended by another process or cancelled here. Returns the reason.
     async fn ended(&self, push: &Push, revision: u64, cancelled: &CancellationToken) -> ChangeError {
         let key = keys::store(&push.store);
         let mut changes = self.metadata.watch(&key, revision);
@@ -133,7 +134,7 @@ impl Stores {
                 changes = self.metadata.watch(&key, revision);
                 continue;
             };
-            // A record that cannot be read is an error of whoever writes it next.
+            // Ignore a record that cannot be read; the next write reports it.
             let record = snapshot.get(&key).and_then(|entry| StoreDocument::decode(&entry.value).ok());
             match record.as_ref().map(state_of) {
                 Some(Ok(state)) if !state.runs(&push.push) => return state.not_running(&push.push).into(),
@@ -143,7 +144,7 @@ impl Stores {
         }
     }
 
-    /// Has a push of a store that no record knows of end, if this router runs it. Whether it does.
+    /// Cancels a push of a store that no record knows, if this router runs it. Returns whether it does.
     pub(super) fn cancel_here(&self, store: &str, push: &PushId) -> bool {
         let active = self.active();
         let of_store = active.get(push).filter(|active| active.store == store);
@@ -192,7 +193,7 @@ impl Stores {
         Err(conflict(&push.store).into())
     }
 
-    /// A graph that is loaded for the first time: written with its first push.
+    /// Returns the record of a graph that is loaded for the first time. It is written when its first push begins.
     async fn new_graph(&self, name: &str) -> Result<Known, ChangeError> {
         let definition = DefinitionDocument::new(HoldsDocument::Graph);
         Ok(Known { document: self.new_store(name, definition).await?, revision: 0 })
@@ -210,7 +211,8 @@ impl Stores {
                 if let ChangeError::Refused(_) = error {
                     self.give_up(push, &error).await;
                 }
-                // Else the metadata store went away: it may have taken the flip. If it has not, the push is taken back.
+                // Otherwise the metadata store failed, and may have accepted the flip. If it has not, the push is taken back
+                // later.
                 return Err(error);
             }
         };
@@ -236,7 +238,7 @@ impl Stores {
         };
         match change(&*self.metadata, &push.store, asker, &[end]).await {
             Ok(_) | Err(ChangeError::Refused(_)) => FailPoint::PushGivenUp.reach(),
-            // The care-taker does it once it can.
+            // The caretaker ends it as soon as it can.
             Err(error) => {
                 let error = error.to_status(&push.store);
                 tracing::warn!(
@@ -249,7 +251,8 @@ impl Stores {
     }
 }
 
-/// How a push ended, for those who count. One of no store is not counted: anybody can think of names.
+/// Returns how a push ended, for the metric. A push of an unknown store is not counted, because callers could invent any
+/// number of names.
 fn outcome(ended: &Result<Served, ChangeError>) -> Option<&'static str> {
     match ended {
         Ok(_) => Some("done"),

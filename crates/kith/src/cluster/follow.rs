@@ -82,7 +82,7 @@ pub async fn ask(router: &RouterClient, command: Ask) -> anyhow::Result<(Rebalan
 /// still run. If the router that drives the rebalance dies, another one continues.
 ///
 /// # Errors
-/// If another rebalance has begun since, or no router has answered for [`ROUTER_PATIENCE`].
+/// If another rebalance has begun since, or no router has answered for 30 seconds.
 pub async fn follow(
     target: &TargetFlags,
     router: RouterClient,

@@ -1,4 +1,4 @@
-//! A rebalance in the metadata, and back: what is stored is data of its own (`kith_wire::documents`).
+//! Conversion of a rebalance to its metadata document and back. The stored types are in `kith_wire::documents`.
 
 mod plan;
 
@@ -15,16 +15,16 @@ use plan::{move_document, move_of, plan_of};
 use std::time::Duration;
 use thiserror::Error;
 
-/// A stored rebalance cannot be read.
+/// Why a stored rebalance cannot be read.
 #[derive(Debug, Error)]
 pub(super) enum BadRecord {
-    /// A table in it makes no sense.
+    /// A routing table in it is invalid.
     #[error(transparent)]
     Topology(#[from] BadTopology),
-    /// It contradicts itself.
+    /// The parts of a routing table contradict each other.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// A copy stands as no release says.
+    /// The state of a copy is unknown to this release.
     #[error("unknown state of a copy {0:?}")]
     State(String),
 }
@@ -36,12 +36,12 @@ const STATES: [(TransferState, &str); 4] = [
     (TransferState::Replaced, "replaced"),
 ];
 
-/// As a table hands it out, so that parts can be compared.
+/// Returns the parts of the cluster's table in the form that a table returns them, so that they can be compared.
 pub(super) fn settled(cluster: &ClusterDocument) -> Result<TableParts, BadRecord> {
     Ok(RoutingTable::new(table_parts(cluster)?)?.to_parts())
 }
 
-/// Puts the state into a record; `cluster` says what a table does not.
+/// Writes the state into the document. `cluster` has the facts that a table does not have.
 pub(super) fn record(document: &mut RebalanceDocument, parts: &RebalanceParts, cluster: &ClusterDocument) {
     document.plan = plan_document(&parts.plan, cluster);
     document.steps_done = parts.steps_done;
@@ -53,7 +53,7 @@ pub(super) fn record(document: &mut RebalanceDocument, parts: &RebalanceParts, c
     document.reclaims = parts.reclaims.iter().map(reclaim_document).collect();
 }
 
-/// The state of a record.
+/// Returns the state that the document holds.
 ///
 /// # Errors
 /// [`BadRecord`].
@@ -148,7 +148,7 @@ fn transfer_of(document: &TransferDocument) -> Result<Transfer, BadRecord> {
     })
 }
 
-/// When it may be freed is not stored: the clock of another process says nothing.
+/// The time at which the partition may be freed is not stored, because the clock of another process has no meaning here.
 fn reclaim_document(reclaim: &Reclaim) -> ReclaimDocument {
     ReclaimDocument {
         node: reclaim.node.0,
@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    /// Every state that an execution passes through comes back from its record, and goes on from there.
+    /// Every state that an execution passes through can be read back from its document and continued.
     #[test]
     fn every_state_of_an_execution_comes_back_from_its_record() {
         let table = uniform_table(2, 3, PartitionCount::new(24).unwrap(), 7).unwrap();

@@ -1,4 +1,4 @@
-//! The plan of a rebalance as its record has it.
+//! Conversion of a rebalance plan to its document and back.
 
 use super::{BadRecord, settled};
 use kith_api::topology::{

@@ -1,4 +1,5 @@
-//! What a driver looks at now and then: whether it still drives, who is down, which tables are in use, and what a person asks.
+//! The regular checks of a driver: whether it still drives, which nodes are down, which tables are in use, and which command
+//! a user gave.
 
 use super::{DriveError, Driver};
 use crate::rebalance::nodes::dead;
@@ -13,14 +14,17 @@ use kith_wire::{
 };
 use std::{collections::BTreeSet, time::Duration};
 
-/// A router that does not say within this time which table it has may have an old one.
+/// A router that does not report its table within this time counts as having an old one.
 const ROUTER_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Driver {
-    /// Looks whether this router still drives, who is down, which tables are in use, and what a person asks.
+    /// Checks whether this router still drives, which nodes are down, which tables are in use, and which command a user
+    /// gave.
     pub(super) async fn look(&mut self) -> Result<(), DriveError> {
         let records = self.rebalancer.metadata.read(keys::REBALANCE).await;
-        let Ok(records) = records.inspect_err(|error| tracing::debug!(%error, "nothing is seen now")) else {
+        let Ok(records) = records
+            .inspect_err(|error| tracing::debug!(%error, "cannot read the records of the rebalance now"))
+        else {
             return Ok(());
         };
         if records.get(self.key).is_none_or(|entry| entry.revision != self.revision) {
@@ -54,8 +58,8 @@ impl Driver {
         }
     }
 
-    /// When all else is over, a node that is down is not waited for: it frees by itself what no table gives it, once it is
-    /// back. Else the node that died could not be replaced before it lived again.
+    /// Once only the freeing of files is left, stops waiting for nodes that are down. Such a node frees what no table
+    /// assigns to it once it is back. Otherwise a dead node could not be replaced before it came back.
     fn give_up_on_the_dead(&mut self) {
         if !matches!(self.state.phase(), Phase::Ended(_)) {
             return;
@@ -65,12 +69,13 @@ impl Driver {
         let gone: BTreeSet<NodeId> =
             self.state.parts().reclaims.iter().filter(due).map(|reclaim| reclaim.node).collect();
         for node in gone {
-            tracing::warn!(rebalance = self.id(), %node, "it is down: it frees what it gave up when it is back");
+            tracing::warn!(rebalance = self.id(), %node, "the node is down: it frees what it gave up when it is back");
             self.on(RebalanceEvent::Emptied(node));
         }
     }
 
-    /// A copy that went down with another that was cancelled is one that failed.
+    /// Reports copies whose task ended without a result as failed. A task ends that way if another copy in the same request
+    /// was cancelled.
     fn restart_lost_copies(&mut self) {
         let lost: Vec<usize> =
             self.copies.iter().filter(|(_, task)| task.is_finished()).map(|(index, _)| *index).collect();
@@ -82,7 +87,8 @@ impl Driver {
         }
     }
 
-    /// What a person asked for at whichever router. Stored before it is taken off, so that no crash loses it.
+    /// Applies the command that a user gave to any router. It is stored in the record before it is removed from its own key,
+    /// so that no crash loses it.
     async fn hear(&mut self, asked: &Entry) -> Result<(), DriveError> {
         let text = String::from_utf8_lossy(&asked.value).into_owned();
         match text.split_once(' ') {
@@ -94,12 +100,12 @@ impl Driver {
         let condition = Condition { key: asked.key.clone(), revision: asked.revision };
         let write = Write::delete(asked.key.clone());
         if let Err(error) = self.rebalancer.metadata.commit(vec![condition], vec![write]).await {
-            tracing::debug!(%error, "what was asked is heard again");
+            tracing::debug!(%error, "the command could not be removed: it is applied again");
         }
         Ok(())
     }
 
-    /// The oldest table of the routers that live; `None` if one of them does not say.
+    /// Returns the oldest epoch among the tables of the live routers, or `None` if one of them does not answer.
     async fn oldest_in_use(&self, topology: &TopologyDocument) -> Option<Epoch> {
         let live = self.rebalancer.metadata.read(keys::LIVE).await.ok()?;
         let routers =

@@ -1,4 +1,4 @@
-//! Drives one rebalance: takes in what happened, stores what is decided, then does it.
+//! Drives one rebalance: takes in what happened, stores the decisions, then carries them out.
 
 mod look;
 mod transfers;
@@ -22,12 +22,12 @@ use tokio::{
     task::{AbortHandle, JoinSet},
 };
 
-/// How often liveness, tables in use and a person's word are looked at.
+/// How often liveness, the tables in use and commands of users are checked.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
-/// Pause after a copy or a release that failed by nobody's fault, and between tries to reach the metadata.
+/// The pause after a copy or release that failed for a temporary reason, and between attempts to reach the metadata store.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// This router drives no more.
+/// Why this router stopped driving.
 #[derive(Debug, Error)]
 pub(super) enum DriveError {
     /// Another driver has taken over, or the record is gone.
@@ -38,17 +38,17 @@ pub(super) enum DriveError {
     Cluster(String),
 }
 
-/// What came of something that was begun.
+/// The result of an operation that was begun.
 enum Happened {
     Copied(Vec<usize>, Result<(), FailedCopy>),
     /// A node has freed partitions of these stores.
     Released(NodeId, Vec<(PartitionId, Vec<u32>)>),
 }
 
-/// Why something was not copied.
+/// Why a copy failed.
 struct FailedCopy {
     fault: CopyFault,
-    /// Who to whom, and what was said.
+    /// The donor and the stealer, and the error message.
     detail: String,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Driver {
     rebalancer: Rebalancer,
     document: RebalanceDocument,
     state: RebalanceState,
-    /// What a table does not say of the cluster.
+    /// The cluster's document, for the facts that a table does not have.
     cluster: ClusterDocument,
     /// The key that holds the record, and the revision of this driver's last write.
     key: &'static str,
@@ -65,7 +65,7 @@ pub(super) struct Driver {
     written: Vec<u8>,
     started: Instant,
     down: BTreeSet<NodeId>,
-    /// No router has a table before this.
+    /// No router has an older table than this one.
     in_use: Epoch,
     copies: BTreeMap<usize, AbortHandle>,
     work: JoinSet<()>,
@@ -74,7 +74,7 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    /// Of a rebalance whose first record was just written.
+    /// Returns a driver for a rebalance whose first record was just written.
     pub fn new(
         rebalancer: Rebalancer,
         document: RebalanceDocument,
@@ -85,7 +85,7 @@ impl Driver {
         Self::resumed(rebalancer, document, state, cluster, revision, keys::REBALANCE)
     }
 
-    /// Of one that was taken over; `key` holds its record.
+    /// Returns a driver for a rebalance that was taken over. `key` holds its record.
     pub fn resumed(
         rebalancer: Rebalancer,
         document: RebalanceDocument,
@@ -94,7 +94,7 @@ impl Driver {
         revision: u64,
         key: &str,
     ) -> Self {
-        // Unbounded, but never longer than what one batch has under way.
+        // The channel is unbounded, but it never holds more than the operations of one batch.
         let (sender, happened) = mpsc::unbounded_channel();
         let key = if key == keys::REBALANCE { keys::REBALANCE } else { keys::REBALANCE_ENDED };
         Self {
@@ -115,7 +115,7 @@ impl Driver {
         }
     }
 
-    /// Which rebalance.
+    /// The id of the rebalance.
     pub fn id(&self) -> &str {
         &self.document.id
     }
@@ -124,16 +124,16 @@ impl Driver {
         Timestamp(self.started.elapsed())
     }
 
-    /// Drives until nothing is left to do. Dropped or fenced, it leaves nothing running here.
+    /// Drives until nothing is left to do. When it is dropped or fenced, none of its tasks keeps running.
     ///
     /// # Errors
-    /// [`DriveError`]: somebody else drives on.
+    /// [`DriveError`] if this router can no longer drive.
     pub async fn run(mut self) -> Result<(), DriveError> {
         let mut looks = tokio::time::interval(LOOK_INTERVAL);
         looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let actions = self.state.next(self.now());
-            // Stored before it is done: whoever takes over knows at least as much.
+            // Store the decisions before carrying them out, so that a router that takes over knows at least as much.
             self.save().await?;
             if self.act(actions).await? {
                 continue;
@@ -194,7 +194,7 @@ impl Driver {
         }
     }
 
-    /// Writes the record if it changed, on condition that nobody else has.
+    /// Writes the record if it changed, on condition that no other driver has written it.
     async fn save(&mut self) -> Result<(), DriveError> {
         record(&mut self.document, self.state.parts(), &self.cluster);
         let bytes = self.document.encode();
@@ -212,7 +212,7 @@ impl Driver {
             match self.rebalancer.metadata.commit(vec![condition], writes).await {
                 Ok(Committed::At(revision)) => break revision,
                 Ok(Committed::Conflict) => {
-                    // The answer to an earlier try may have been lost.
+                    // The answer to an earlier attempt may have been lost.
                     let snapshot = self.rebalancer.metadata.read(keys::REBALANCE).await;
                     match snapshot.map(|snapshot| snapshot.get(target).cloned()) {
                         Ok(Some(entry)) if entry.value == bytes => break entry.revision,
@@ -232,7 +232,8 @@ impl Driver {
         tokio::time::sleep(RETRY_PAUSE).await;
     }
 
-    /// Does what was decided; whether there is more to decide at once.
+    /// Carries out the decided actions. Returns whether a new table was committed, so that the next decision can follow at
+    /// once.
     async fn act(&mut self, actions: Vec<RebalanceAction>) -> Result<bool, DriveError> {
         let mut copies: BTreeMap<(NodeId, NodeId, Vec<u32>), Vec<usize>> = BTreeMap::new();
         let mut reclaims: BTreeMap<(NodeId, Vec<u32>), Vec<PartitionId>> = BTreeMap::new();
@@ -254,10 +255,10 @@ impl Driver {
                     committed = true;
                 }
                 RebalanceAction::Stopped(reason) => {
-                    tracing::error!(rebalance = self.id(), %reason, "stopped: a person must decide");
+                    tracing::error!(rebalance = self.id(), %reason, "stopped: a user must continue or abort the rebalance");
                 }
                 RebalanceAction::Ended(ending) => {
-                    tracing::info!(rebalance = self.id(), ?ending, "it is over")
+                    tracing::info!(rebalance = self.id(), ?ending, "the rebalance is over")
                 }
             }
         }
@@ -270,7 +271,7 @@ impl Driver {
         Ok(committed)
     }
 
-    /// Puts a table in force, on condition that the one before it is and that nobody has taken over.
+    /// Puts a table in force, on condition that the one before it is in force and that no other driver has taken over.
     async fn commit(&mut self, table: &TableParts) -> Result<RebalanceEvent, DriveError> {
         loop {
             let snapshot = match self.rebalancer.metadata.read(keys::CLUSTER).await {
@@ -302,7 +303,7 @@ impl Driver {
                     return Ok(RebalanceEvent::Committed);
                 }
                 Ok(Committed::Conflict) => self.check_fence().await?,
-                // It may have been taken: the table in force says so.
+                // The write may have succeeded. The table in force shows whether it has.
                 Err(error) => self.pause(&error).await,
             }
         }

@@ -1,4 +1,4 @@
-//! Copies and releases under way at nodes.
+//! The copies and releases in progress at nodes.
 
 use super::{Driver, FailedCopy, Happened, RETRY_PAUSE};
 use crate::rebalance::nodes::addr_of;
@@ -12,7 +12,7 @@ use kith_wire::{
 use tonic::Status;
 
 impl Driver {
-    /// One request for all that one stealer gets from one donor.
+    /// Sends one request for everything that one stealer gets from one donor.
     pub(super) fn copy(&mut self, donor: NodeId, stealer: NodeId, stores: &[u32], indexes: Vec<usize>) {
         let transfers = &self.state.parts().transfers;
         let request = v1::CopyRequest {
@@ -37,13 +37,13 @@ impl Driver {
             }
             let _ = sender.send(Happened::Copied(of_task, outcome));
         });
-        // Aborting one aborts all that came with it: the others are told of as failed.
+        // Aborting one copy aborts all copies of its request. The other copies are then reported as failed.
         for index in indexes {
             self.copies.insert(index, task.clone());
         }
     }
 
-    /// Has a node free partitions, until it has done so.
+    /// Tells a node to free partitions, and repeats this until it succeeds.
     pub(super) fn release(&mut self, node: NodeId, stores: Vec<u32>, partitions: Vec<PartitionId>) {
         let request = v1::ReleaseRequest {
             stores: self.store_names(&stores),
@@ -75,7 +75,7 @@ impl Driver {
 }
 
 async fn connect(dialer: &Dialer, topology: &TopologyDocument, node: NodeId) -> Result<GrpcChannel, Status> {
-    let addr = addr_of(topology, node).ok_or_else(|| Status::unavailable("it has not registered"))?;
+    let addr = addr_of(topology, node).ok_or_else(|| Status::unavailable("the node has not registered"))?;
     dialer.connect(&addr).await
 }
 
@@ -95,7 +95,7 @@ async fn copy_to(
             return Ok(());
         }
     }
-    Err(Status::unavailable("it ended before it was there"))
+    Err(Status::unavailable("the stream ended before the copy was complete"))
 }
 
 fn fault_of(status: &Status) -> CopyFault {
