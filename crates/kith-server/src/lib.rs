@@ -1,3 +1,3 @@
-//! Nodes, routers and what they coordinate, put together: the supervisor of `kith dev`, which runs a whole cluster on one machine.
+//! Combines nodes, routers and their coordination: the supervisor of `kith dev`, which runs a whole cluster on one machine.
 
 pub mod dev;

@@ -1,5 +1,5 @@
-//! A synthetic peer of a later release asks a real router and a real node for what they do not have. A message whose
-//! variant is unknown arrives as one without a variant; the rule is in `docs/formats/README.md`.
+//! A synthetic peer of a later release sends a real router and a real node requests that they do not know. A message with an
+//! unknown variant arrives as one without a variant; `docs/formats/README.md` has the rule.
 
 mod support;
 
@@ -11,7 +11,7 @@ use kith_wire::v1::{
 use support::{start, village};
 use tonic::Status;
 
-/// The refusal names what is unknown, and is the one for unknown operations.
+/// Checks that the refusal names what is unknown, and has the code for unknown operations.
 fn check(refusal: &Status, what: &str) {
     assert_eq!(kith_wire::code_of(refusal), ErrorCode::UnsupportedOperation, "{refusal:?}");
     assert!(refusal.message().contains(what), "{refusal:?}");

@@ -1,4 +1,4 @@
-//! Without the metadata store, reads go on: a node starts from what it keeps on disk and serves.
+//! Reads work without the metadata store: a node starts from its copy on disk and serves.
 
 mod support;
 
@@ -12,7 +12,7 @@ use std::{net::SocketAddr, sync::Arc};
 use support::village;
 use tokio_util::sync::CancellationToken;
 
-/// An address on which nobody listens.
+/// Returns an address on which no process listens.
 fn nobody() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address").to_string()
@@ -24,7 +24,7 @@ async fn a_node_starts_and_serves_while_the_metadata_store_is_away() {
     cluster.load("village", &village("edges.csv.gz"), None).await;
     let addr: SocketAddr = cluster.ready().nodes[0].addr.parse().expect("an address");
     let data = cluster.data();
-    // Ends the cluster, keeps its folder.
+    // This ends the cluster but keeps its folder.
     let folder = cluster.end().await;
 
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -45,7 +45,7 @@ async fn a_node_starts_and_serves_while_the_metadata_store_is_away() {
         connections: Default::default(),
         security: Default::default(),
     };
-    // A process of its own keeps a copy of what the metadata store told it.
+    // A node with its own process keeps a copy of the metadata.
     let (metadata, stop) = (EmbeddedMetadata::open(&data.join("metadata.json")), CancellationToken::new());
     let metadata = Arc::new(metadata.expect("the cluster's metadata"));
     let node = Node::start(options.clone(), metadata, stop.clone()).await.expect("the node starts");

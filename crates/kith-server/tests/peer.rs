@@ -1,4 +1,4 @@
-//! Fetching from a node that serves.
+//! Tests of fetching from a node that serves.
 
 mod support;
 

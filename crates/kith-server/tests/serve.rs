@@ -1,4 +1,5 @@
-//! One cluster in this process: a graph goes in, right answers come out, on both ways in and over both transports.
+//! One cluster in this process: a graph is loaded, and the answers are correct, through a router and through a session, over
+//! both transports.
 
 mod support;
 
@@ -104,10 +105,10 @@ async fn a_router_asks_the_controller_that_its_program_brings() {
     assert_eq!(decided, [("minimum", "", 1), ("always-two", "network:sync-union", 2)]);
 }
 
-/// Threads on which a node evaluates what takes long.
+/// The number of threads on which a node evaluates long requests.
 const THREADS: usize = 4;
 
-/// All of those threads, at work on something else until this is dropped.
+/// Occupies all of those threads until it is dropped.
 struct Occupied {
     _until_dropped: Vec<mpsc::Sender<()>>,
 }
@@ -129,7 +130,7 @@ impl Occupied {
     }
 }
 
-/// The lists of so many members that a node reads them on a thread of their own.
+/// A request for the lists of so many members that a node evaluates it on one of those threads.
 fn long_request(version: u64, deadline_us: u64) -> v1::EvaluateRequest {
     let edge = EdgeSelector { kind: "connection".to_owned(), direction: Direction::Both, filter: None };
     let plan = Operator::Expand { input: Box::new(Operator::Keys), edge, longest: u64::MAX };
@@ -143,7 +144,7 @@ fn long_request(version: u64, deadline_us: u64) -> v1::EvaluateRequest {
     }
 }
 
-/// Requests that the nodes of this process dropped.
+/// Returns how many requests the nodes of this process dropped.
 async fn expired(cluster: &support::Cluster) -> u64 {
     let mut stream = TcpStream::connect(&cluster.ready().http).await.expect("it listens");
     let request = "GET /metrics HTTP/1.1\r\nhost: kith\r\nconnection: close\r\n\r\n";
@@ -154,7 +155,7 @@ async fn expired(cluster: &support::Cluster) -> u64 {
     line.map_or(0, |count| count.trim().parse().expect("a count"))
 }
 
-/// ET-1: what waited in a node's queue until its deadline had passed is dropped there, without a look at the data.
+/// ET-1: a request that waited in a node's queue beyond its deadline is dropped there, without reading data.
 #[test]
 fn et_1_a_request_whose_deadline_passed_in_the_queue_is_not_executed() {
     let runtime = runtime::Builder::new_multi_thread()
@@ -164,7 +165,7 @@ fn et_1_a_request_whose_deadline_passed_in_the_queue_is_not_executed() {
         .build()
         .expect("a runtime");
     runtime.block_on(async {
-        // A router that fetches lists ahead would stand in the same queue.
+        // Disable fetching lists ahead, because the router's requests would wait in the same queue.
         let cluster = support::start_with(1, 1, |options| options.router.cache.list_bytes = 0).await;
         let version = cluster.load("village", &village("edges.csv.gz"), None).await;
         let addr = cluster.ready().nodes[0].addr.clone();
@@ -179,7 +180,7 @@ fn et_1_a_request_whose_deadline_passed_in_the_queue_is_not_executed() {
                 let addr = addr.clone();
                 async move { transport.evaluate(&addr, long_request(version, 1)).await }
             });
-            // In frames it is answered when its deadline passes, over gRPC when its turn comes.
+            // Over frames the request is answered when its deadline passes, over gRPC when its turn comes.
             loop {
                 let ping = beside.ping(&addr, v1::PingRequest::default()).await.expect("it is well");
                 if asked.is_finished() || ping.load.is_some_and(|load| load.in_flight == 1) {

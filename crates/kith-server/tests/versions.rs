@@ -1,4 +1,4 @@
-//! Pushes that leave nodes out, and pushes that are asked for twice.
+//! Pushes that leave nodes out, and pushes that are requested twice.
 
 mod support;
 
@@ -14,9 +14,9 @@ use kith_wire::{
 use std::{fs, path::PathBuf, time::Duration};
 use support::{Cluster, village};
 
-/// How often a condition is looked at.
+/// The interval between two checks of a condition.
 const LOOK: Duration = Duration::from_millis(50);
-/// Far above what any of them takes.
+/// The bound on every wait; far above what any of them takes.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 async fn described(cluster: &Cluster) -> StoreDocument {
@@ -63,7 +63,7 @@ async fn push(
     }
 }
 
-/// Waits until the record is as `holds` wants it.
+/// Waits until `holds` is true for the store's record.
 async fn wait_until(cluster: &Cluster, what: &str, holds: impl Fn(&StoreDocument) -> bool) {
     let looked = async {
         while !holds(&described(cluster).await) {
@@ -97,7 +97,7 @@ async fn a_node_that_a_push_left_out_is_not_asked_and_repairs_itself() {
     let cluster = support::start(2, 1).await;
     cluster.load("village", &village("edges.csv.gz"), None).await;
     let components = built(&cluster, 1_000_000).await;
-    // A file where the second node wants to put the new version.
+    // Put a file where the second node wants to create the new version.
     let component = components.iter().find(|it| it.name == "connection").expect("edges");
     let folder = cluster.data().join("node-001/components/village/connection");
     let obstacle = folder.join(component.version.to_string());

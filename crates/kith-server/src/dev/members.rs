@@ -1,4 +1,4 @@
-//! The members of a development cluster while they run: in this process, or as its children.
+//! The running members of a development cluster, in this process or as its children.
 
 use super::{
     plan::{Kind, Member, Plan},
@@ -17,28 +17,28 @@ use tokio_util::{
     task::TaskTracker,
 };
 
-/// What members need.
+/// What members need from the cluster.
 pub(super) struct Around {
-    /// Whether each member is a process of its own.
+    /// Whether each member runs in its own process.
     pub processes: bool,
     pub metadata: Arc<dyn MetadataStore>,
-    /// Where children find the metadata.
+    /// The address at which children find the metadata.
     pub addr: SocketAddr,
     pub topology: TopologyReceiver,
 }
 
-/// The members that run. Databases end last, because nodes may still have writes under way.
+/// The running members. Databases are stopped last, because nodes may still have writes in flight.
 pub(super) struct Members {
     nodes_and_routers: Group,
     databases: Group,
-    /// Ends the databases even if nobody waits for them.
+    /// Stops the databases even if nobody calls `end`.
     _end_databases: DropGuard,
 }
 
-/// Members that end together.
+/// Members that are stopped together.
 struct Group {
     stop: CancellationToken,
-    /// What supervises children.
+    /// The tasks that supervise children.
     tasks: TaskTracker,
     /// Members in this process.
     here: Vec<Here>,
@@ -51,17 +51,17 @@ enum Here {
 }
 
 impl Members {
-    /// No members yet. Nodes and routers will run until `stop`.
+    /// Returns a value without members. Nodes and routers will run until `stop` is cancelled.
     pub fn new(stop: CancellationToken) -> Self {
         let databases = Group::new(CancellationToken::new());
         let end = databases.stop.clone().drop_guard();
         Self { nodes_and_routers: Group::new(stop), databases, _end_databases: end }
     }
 
-    /// Starts all members of `plan`, kind by kind.
+    /// Starts all members of `plan`, one kind after the other.
     ///
     /// # Errors
-    /// [`StartError`]. What was started before ends once this is dropped and `stop` is cancelled.
+    /// [`StartError`]. Members that were started before the error stop once this value is dropped and `stop` is cancelled.
     pub async fn start(
         &mut self,
         plan: &Plan,
@@ -71,7 +71,7 @@ impl Members {
         let mut reserved = Some(reserved);
         for kind in Kind::ALL {
             if kind == Kind::Router {
-                // Routers listen on these ports themselves.
+                // Routers bind the reserved ports themselves.
                 drop(reserved.take());
             }
             let group = match kind {
@@ -86,7 +86,7 @@ impl Members {
         Ok(())
     }
 
-    /// Waits until nodes and routers, which have been told to end, have ended; then ends the databases.
+    /// Waits until nodes and routers, which must have been told to stop, have ended. Then stops the databases.
     pub async fn end(&self) {
         self.nodes_and_routers.ended().await;
         self.databases.stop.cancel();
@@ -128,7 +128,7 @@ impl Group {
         Ok(())
     }
 
-    /// Waits for the end of members that have been told to end.
+    /// Waits for the end of members that have been told to stop.
     async fn ended(&self) {
         self.tasks.close();
         self.tasks.wait().await;

@@ -1,5 +1,5 @@
-//! `kith dev`: a whole cluster on one machine, in one process or with one process per
-//! database, node and router. Whatever it starts ends with it.
+//! `kith dev`: runs a whole cluster on one machine, in one process or with one process per database, node and router.
+//! Everything that it starts ends with it.
 
 mod members;
 mod plan;
@@ -39,41 +39,42 @@ use std::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// How a development cluster is run.
+/// The options of a development cluster.
 #[derive(Clone, Debug)]
 pub struct DevOptions {
-    /// Groups, nodes per group, partitions; what is `None` comes from the data directory or the defaults.
+    /// Groups, nodes per group, partitions. A field that is `None` is taken from the data directory, or has its default.
     pub shape: Shape,
-    /// How many routers.
+    /// The number of routers.
     pub routers: u32,
-    /// One operating-system process per database, node and router.
+    /// Whether each database, node and router runs in its own operating-system process.
     pub processes: bool,
-    /// Threads on which each process answers; `None`: its share of the processors. Without processes of their own, the caller's
-    /// runtime has what it has.
+    /// The number of threads that answer requests in each process; `None` for an equal share of the processors. It has no
+    /// effect without separate processes, where the caller's runtime is used.
     pub threads: Option<NonZeroU16>,
-    /// The data directory; `None` is a temporary one, removed at the end.
+    /// The data directory; `None` for a temporary one, which is removed at the end.
     pub data: Option<PathBuf>,
-    /// URL of the object store; `None`: a folder of the data directory.
+    /// The URL of the object store; `None` for a folder of the data directory.
     pub objects: Option<String>,
-    /// Where to say what listens where, once queries are answered.
+    /// The file that lists the addresses. It is written once queries are answered.
     pub ready_file: PathBuf,
-    /// Port of the first router; 0 takes the one it had before, or a free one; `None` takes [`PORT`] if it is free, else what 0 takes.
+    /// The port of the first router. 0 takes its previous port, or a free one. `None` takes [`PORT`] if it is free, else the
+    /// same as 0.
     pub port: Option<u16>,
-    /// Its HTTP port; likewise, with [`PORT_HTTP`].
+    /// The HTTP port of the first router; like `port`, with [`PORT_HTTP`].
     pub http_port: Option<u16>,
-    /// Its port for Redis clients; likewise, with [`PORT_RESP`].
+    /// The port of the first router for Redis clients; like `port`, with [`PORT_RESP`].
     pub resp_port: Option<u16>,
-    /// How routers answer.
+    /// The settings of the routers.
     pub router: RouterSettings,
-    /// How fast each node scrubs, in bytes a second; `None`: only what reads find damaged.
+    /// The rate at which each node scrubs, in bytes per second; `None` repairs only damage that reads find.
     pub scrub_rate: Option<u64>,
-    /// How fast each node fetches, in bytes a second; `None`: no limit.
+    /// The rate at which each node fetches, in bytes per second; `None` for no limit.
     pub fetch_rate: Option<NonZeroU64>,
-    /// How far fetches may raise the p99 of reads; `None`: as far as they do.
+    /// The ratio to its normal value up to which fetches may raise the p99 of reads; `None` for no limit.
     pub fetch_p99: Option<f64>,
     /// How long the changes of live graphs are kept in their logs.
     pub log_retention: Duration,
-    /// How the connections of each node and router are bounded.
+    /// The limits on the connections of each node and router.
     pub connections: ConnectionSettings,
 }
 
@@ -85,7 +86,7 @@ pub struct Dev {
     tasks: TaskTracker,
     stop: CancellationToken,
     ready_file: PathBuf,
-    /// Kept while it runs: the lock, the temporary directory.
+    /// The lock of the data directory and the temporary directory, if any. They are held while the cluster runs.
     held: Held,
 }
 
@@ -96,7 +97,7 @@ struct Held {
 }
 
 impl Held {
-    /// Locks the data directory, or makes a temporary one.
+    /// Locks the data directory, or creates and locks a temporary one.
     fn lock(&mut self, data: Option<&Path>) -> Result<(PathBuf, DataDir), StartError> {
         let Some(folder) = data else {
             let parent = std::env::temp_dir();
@@ -104,27 +105,27 @@ impl Held {
             let (folder, lock) = temporary::create(&parent)?;
             return Ok((self.temporary.insert(folder).path().to_owned(), lock));
         };
-        // Absolute: clients elsewhere on this machine are told where the object store is.
+        // The path is made absolute because clients elsewhere on this machine learn from it where the object store is.
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
         let lock = DataDir::lock(&folder)?;
         Ok((folder, lock))
     }
 }
 
-/// In the data directory: where the metadata is, for nodes that are started by hand to join.
+/// The file in the data directory that has the address of the metadata, for nodes that are started by hand.
 const METADATA_FILE: &str = "metadata-address";
 
-/// Whose the data directory is.
+/// The owner of the data directory, as its identity file names it.
 const OWNER: &str = "supervisor";
 
-/// Loopback: a development cluster has no security and is not for other machines.
+/// Loopback only: a development cluster has no security, and is not meant for other machines.
 const HOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 impl Dev {
-    /// Starts the cluster; returns once queries are answered.
+    /// Starts the cluster. Returns once queries are answered.
     ///
     /// # Errors
-    /// [`StartError`]. Nothing is left running.
+    /// [`StartError`]. Nothing is left running then.
     pub async fn start(options: DevOptions, stop: CancellationToken) -> Result<Self, StartError> {
         let started = Self::try_start(options, stop.clone()).await;
         if started.is_err() {
@@ -165,22 +166,22 @@ impl Dev {
         Ok(Self { ready, metadata, members, tasks, stop, ready_file: options.ready_file, held })
     }
 
-    /// What listens where.
+    /// The content of the ready file.
     pub fn ready(&self) -> &ReadyDocument {
         &self.ready
     }
 
-    /// Where nodes that are started by hand find the metadata.
+    /// The address of the metadata, for nodes that are started by hand.
     pub fn metadata(&self) -> SocketAddr {
         self.metadata
     }
 
-    /// Runs until stopped, then ends everything it started.
+    /// Runs until stopped, then stops everything that it started.
     pub async fn run(self) {
         self.stop.cancelled().await;
         self.tasks.wait().await;
         self.members.end().await;
-        // Whoever reads it next must not find a cluster that is gone.
+        // A later reader must not find a cluster that is gone.
         self.ready.remove(&self.ready_file);
         if let Some(folder) = self.held.temporary {
             temporary::remove(folder).await;
@@ -188,19 +189,19 @@ impl Dev {
     }
 }
 
-/// Serves the metadata to children, and to nodes that are started by hand to join.
+/// Serves the metadata to children, and to nodes that are started by hand.
 async fn serve_metadata(store: &Arc<dyn MetadataStore>) -> Result<SocketAddr, StartError> {
     let connections = Connections::new(ConnectionSettings::default())?;
     let bound = server::bind(SocketAddr::new(HOST, 0), &connections).await?;
     let addr = bound.addr;
     let mut routes = server::routes();
     routes.add_service(MetadataService::new(Arc::clone(store)));
-    // Outlives its clients: it stops when this process does.
+    // The service outlives its clients: it ends with this process.
     server::spawn(bound, routes, None, &Security::default(), CancellationToken::new());
     Ok(addr)
 }
 
-/// Logs of child processes go here.
+/// Returns the file for the log of a child process.
 fn log_file(data: &Path) -> PathBuf {
     data.with_extension("log")
 }

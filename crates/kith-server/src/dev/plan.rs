@@ -1,4 +1,4 @@
-//! Which databases, nodes and routers `kith dev` starts, and where they listen.
+//! The databases, nodes and routers that `kith dev` starts, and the addresses on which they listen.
 
 use super::{
     DevOptions, PORT, PORT_HTTP, PORT_RESP,
@@ -15,20 +15,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How many databases a development cluster has. One holds any number of live graphs.
+/// The number of databases of a development cluster. One holds any number of live graphs.
 const DATABASES: u32 = 1;
 
-/// What to start, and where.
+/// What to start, and on which addresses.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// The data directory.
     pub data: PathBuf,
-    /// In the order in which they start: each may need those of the kinds before it. They end in the opposite order.
+    /// The members in the order in which they start. Each may need those of the kinds before it. They stop in the opposite
+    /// order.
     pub members: Vec<Member>,
     pub threads: Option<NonZeroU16>,
 }
 
-/// One part of the cluster.
+/// One member of the cluster.
 #[derive(Clone, Debug)]
 pub(super) enum Member {
     Database(Box<DatabaseOptions>),
@@ -59,7 +60,7 @@ impl Member {
 }
 
 impl Plan {
-    /// With the usual ports kept from others until the routers start.
+    /// Plans the members. The usual ports are reserved until the routers start.
     pub fn new(options: &DevOptions, folder: &Path, topology: &TopologyDocument) -> (Self, Reserved) {
         let mut reserved = Reserved::default();
         let databases = (0..DATABASES).map(|database| database_options(options, folder, topology, database));
@@ -131,7 +132,7 @@ fn router_options(
     reserved: &mut Reserved,
 ) -> RouterOptions {
     let known = topology.routers.iter().find(|document| document.router == router);
-    // The others are told by the first one, and need no port that a person knows.
+    // The other routers are known through the first one, so they do not need well-known ports.
     let asked = |port: Option<u16>| if router == 0 { port } else { Some(0) };
     let mut choose = |port, usual, before| reserved.choose(asked(port), usual, before);
     RouterOptions {

@@ -1,4 +1,4 @@
-//! Where the first router of a development cluster serves: on ports that a person can remember, while they are free.
+//! The ports of the first router of a development cluster: well-known ones, if they are free.
 
 use super::HOST;
 use std::net::{SocketAddr, TcpListener};
@@ -10,12 +10,13 @@ pub const PORT_HTTP: u16 = 7080;
 /// The usual port for Redis clients.
 pub const PORT_RESP: u16 = 7379;
 
-/// Usual ports that were free, and are kept from others until this is dropped: nodes start before the first router does.
+/// Usual ports that were free. They stay bound until this is dropped, because nodes start before the first router.
 #[derive(Debug, Default)]
 pub(super) struct Reserved(Vec<TcpListener>);
 
 impl Reserved {
-    /// Where to listen. `asked`: a port; 0 is the one `before`, or a free one; `None` is the `usual` one, if it is free.
+    /// Returns the address to listen on. If `asked` is 0, that is `before` or a free port; another number is the port
+    /// itself. If it is `None`, that is the `usual` port if it is free, else the same as for 0.
     pub fn choose(&mut self, asked: Option<u16>, usual: u16, before: Option<&str>) -> SocketAddr {
         match asked {
             Some(0) => self::before(before),
@@ -31,7 +32,7 @@ impl Reserved {
     }
 }
 
-/// The address that was used before, if it is free, else a free one.
+/// Returns the previous address if it is free, else one with a free port.
 pub(super) fn before(addr: Option<&str>) -> SocketAddr {
     let before = addr.and_then(|addr| addr.parse::<SocketAddr>().ok());
     before.filter(|addr| TcpListener::bind(addr).is_ok()).unwrap_or(SocketAddr::new(HOST, 0))
@@ -41,7 +42,7 @@ pub(super) fn before(addr: Option<&str>) -> SocketAddr {
 mod tests {
     use super::*;
 
-    /// A port that was free a moment ago, and an address that is taken.
+    /// Returns a port that was free a moment ago, and a listener on an address that is taken.
     fn free_and_taken() -> (u16, TcpListener) {
         let bind = || TcpListener::bind((HOST, 0)).unwrap();
         let port = bind().local_addr().unwrap().port();

@@ -1,7 +1,7 @@
-//! One process per database, node and router: started, watched, started again, ended.
+//! Starts, watches, restarts and stops one process per database, node and router.
 //!
-//! A child ends when its standard input does: the pipe closes with this process,
-//! however it ends, so no child outlives it.
+//! A child exits when its standard input ends. The pipe closes with this process, however this process ends, so no child
+//! outlives it.
 
 use super::roles::{Addresses, Role};
 use kith_process::{StartError, topology::TopologyReceiver};
@@ -13,26 +13,27 @@ use std::{
 use tokio::process::{Child, ChildStdin, Command};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// Pause before a child that ended is started again, and the longest one, before a child that ends again and again.
+/// The pause before a child is restarted, and the longest one, for a child that keeps ending.
 const RESTART_PAUSE: Duration = Duration::from_millis(200);
 const RESTART_PAUSE_MAX: Duration = Duration::from_secs(5);
-/// A child that ran for so long is not one that ends again and again.
+/// After this time, a child counts as stable, and the pause is reset.
 const SETTLED: Duration = Duration::from_secs(2);
-/// A child that is told to end has so long before it is killed.
+/// How long a child has to exit after it was told to, before it is killed.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long one child may take to register.
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
-/// A child that ends so often before it first registers will not come up.
+/// A child that ends this many times before it first registers is given up.
 const FIRST_STARTS_MAX: u32 = 3;
 
-/// A child, and the input whose end tells it to end. Kept apart: waiting for a child closes an input that is still in it.
+/// A child, and the input whose end tells it to exit. They are kept apart, because waiting for a child closes the input
+/// inside it.
 #[derive(Debug)]
 struct Running {
     child: Child,
     input: Option<ChildStdin>,
 }
 
-/// Starts children together; returns once all have registered. They run until `stop`.
+/// Starts children concurrently. Returns once all have registered. They run until `stop` is cancelled.
 pub(super) async fn start(
     roles: Vec<Role>,
     topology: &TopologyReceiver,
@@ -50,15 +51,15 @@ pub(super) async fn start(
     Ok(())
 }
 
-/// Threads of each of so many processes: more than processors in all would take turns with each other, which costs more than
-/// it brings (docs/benchmarks.md, "Threads").
+/// Returns the number of threads for each of `processes` processes. More threads than processors in total would only compete
+/// with each other, which costs more than it gains (docs/benchmarks.md, "Threads").
 pub(super) fn share_of_processors(processes: usize) -> NonZeroU16 {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let share = u16::try_from(processors / processes.max(1)).unwrap_or(u16::MAX);
     NonZeroU16::new(share).unwrap_or(NonZeroU16::MIN)
 }
 
-/// Runs this same binary. `at` replaces the addresses, so that a child comes back where it was.
+/// Runs this binary as a child. `at` replaces the addresses, so that a restarted child keeps its own.
 fn spawn(role: &Role, at: Option<&Addresses>) -> Result<Running, StartError> {
     let failed = |source| StartError::Spawn { what: role.name.clone(), source };
     let mut arguments = role.arguments.clone();
@@ -83,7 +84,7 @@ fn spawn(role: &Role, at: Option<&Addresses>) -> Result<Running, StartError> {
     Ok(Running { input: child.stdin.take(), child })
 }
 
-/// Waits until the child has registered, and where; starts it again if it ends before, a few times.
+/// Waits until the child has registered, and returns its addresses. If it ends before that, restarts it a few times.
 async fn registered(
     mut running: Running,
     role: &Role,
@@ -115,7 +116,8 @@ async fn registered(
     }
 }
 
-/// Keeps the child running until `stop`, where it registered first: whoever has its id meanwhile is registered elsewhere.
+/// Restarts the child until `stop` is cancelled, at the addresses where it first registered. Another process that uses its
+/// id meanwhile is registered elsewhere.
 async fn supervise(mut running: Running, role: Role, at: Addresses, stop: CancellationToken) {
     let mut pause = RESTART_PAUSE;
     loop {
@@ -144,7 +146,7 @@ async fn supervise(mut running: Running, role: Role, at: Addresses, stop: Cancel
     }
 }
 
-/// Closes the child's input, which tells it to end.
+/// Closes the child's input, which tells it to exit.
 async fn end(mut running: Running, role: &Role) {
     drop(running.input.take());
     if tokio::time::timeout(END_TIMEOUT, running.child.wait()).await.is_err() {

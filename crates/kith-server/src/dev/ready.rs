@@ -1,4 +1,4 @@
-//! The ready file: what listens where, as JSON, replaced whole at every change.
+//! The ready file: the addresses of all members, as JSON. It is replaced atomically at every change.
 
 use super::plan::{Member, Plan};
 use kith_process::{
@@ -14,10 +14,10 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How long everything may take to come up. Opening is constant-time; a cold machine is slow.
+/// How long all members together may take to start. Opening data takes constant time, but a cold machine is slow.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A cluster that runs accepts a connection within this time.
+/// How long a connection to a running cluster may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The content of the ready file. Its fields are a contract: scripts rely on them.
@@ -36,9 +36,9 @@ pub struct ReadyDocument {
     /// Every database.
     #[serde(default)]
     pub databases: Vec<ReadyDatabase>,
-    /// The process of `kith dev`, which ends all others when it ends.
+    /// The process id of `kith dev`. All other processes end with it.
     pub pid: u32,
-    /// Its data directory.
+    /// The data directory of `kith dev`.
     pub data: PathBuf,
 }
 
@@ -80,7 +80,7 @@ pub struct ReadyDatabase {
 }
 
 impl ReadyDocument {
-    /// What the topology says, once it names all of `plan`.
+    /// Returns the document for the topology; `None` until the topology names all members of `plan`.
     fn of(topology: &TopologyDocument, plan: &Plan) -> Option<Self> {
         let mut ready = Self {
             router: String::new(),
@@ -96,7 +96,7 @@ impl ReadyDocument {
         Some(ready)
     }
 
-    /// Adds what the topology says about a member; `None` if it does not name it.
+    /// Adds a member from the topology; `None` if the topology does not name it.
     fn add(&mut self, member: &Member, topology: &TopologyDocument) -> Option<()> {
         match member {
             Member::Database(options) => {
@@ -106,7 +106,7 @@ impl ReadyDocument {
             }
             Member::Node(options) => {
                 let mut groups = topology.cluster.groups.iter();
-                // One that was removed from the cluster is not part of it any more, though it still runs.
+                // A node that was removed from the cluster is left out, although it still runs.
                 let Some(group) = groups.find(|group| group.nodes.contains(&options.node)) else {
                     return Some(());
                 };
@@ -131,12 +131,12 @@ impl ReadyDocument {
         Some(())
     }
 
-    /// What a ready file says, if it is one.
+    /// Reads a ready file; `None` if the file is missing or not a ready file.
     pub fn read(path: &Path) -> Option<Self> {
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()
     }
 
-    /// Refuses a file that names another cluster that still runs: clients would lose it.
+    /// Refuses a file that names another running cluster, because clients would lose that cluster.
     ///
     /// # Errors
     /// [`StartError::ReadyFileInUse`].
@@ -157,10 +157,10 @@ impl ReadyDocument {
         }
     }
 
-    /// Writes it, by rename.
+    /// Writes the file atomically, by renaming.
     ///
     /// # Errors
-    /// [`StartError::DataDir`] with the path.
+    /// [`StartError::Write`] with the path.
     pub fn write(&self, path: &Path) -> Result<(), StartError> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder)
@@ -175,7 +175,7 @@ impl ReadyDocument {
     }
 }
 
-/// Waits until the topology names everything that was started, by this run.
+/// Waits until the topology names everything that this run has started.
 pub(super) async fn wait(mut topology: TopologyReceiver, plan: &Plan) -> Result<ReadyDocument, StartError> {
     let all_here = async {
         loop {
@@ -194,7 +194,7 @@ pub(super) async fn wait(mut topology: TopologyReceiver, plan: &Plan) -> Result<
     tokio::time::timeout(READY_TIMEOUT, all_here).await.ok().flatten().ok_or_else(timed_out)
 }
 
-/// Rewrites the file whenever a process comes back under another id or address.
+/// Rewrites the file whenever a process returns with another process id or address.
 pub(super) async fn follow(
     mut topology: TopologyReceiver,
     plan: Plan,

@@ -1,4 +1,4 @@
-//! The children of `kith dev`: who each is, and the arguments that it is run with.
+//! The children of `kith dev`: their identities and arguments.
 
 use super::{log_file, plan::Member};
 use kith_database_server::DatabaseOptions;
@@ -12,10 +12,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What a child listens on: `--listen`, `--http` and `--resp`.
+/// The addresses that a child listens on, in the order `--listen`, `--http`, `--resp`.
 pub(super) type Addresses = [String; 3];
 
-/// Who a child is, and with which arguments it is run.
+/// The identity of a child and the arguments that it is started with.
 #[derive(Clone, Debug)]
 pub(super) struct Role {
     pub name: String,
@@ -24,7 +24,7 @@ pub(super) struct Role {
     pub id: RoleId,
 }
 
-/// Which database, node or router a child is.
+/// The kind and id of a child.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RoleId {
     Database(u32),
@@ -33,7 +33,7 @@ pub(super) enum RoleId {
 }
 
 impl RoleId {
-    /// Process and addresses under which it is registered, by whomever.
+    /// Returns the process id and the addresses that are registered under this id, by whichever process.
     pub fn registered(self, topology: &TopologyDocument) -> Option<(u32, Addresses)> {
         match self {
             RoleId::Database(id) => {
@@ -52,7 +52,7 @@ impl RoleId {
     }
 }
 
-/// The child that is a member of the cluster and finds the metadata at this address.
+/// Returns the child for a member of the cluster. `metadata` is the address of the metadata.
 ///
 /// # Errors
 /// [`StartError::Settings`].
@@ -102,10 +102,10 @@ fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {
     }
 }
 
-/// The settings of a router are written to a file beside its data.
+/// Returns the child for a router. Its settings are written to a file beside its data.
 fn router_role(options: &RouterOptions, metadata: SocketAddr) -> Result<Role, StartError> {
     if !options.settings.session.own_controllers.is_empty() {
-        let detail = "controllers that a program brings stay in its process: run the cluster in one process";
+        let detail = "controllers that a program provides work only in its own process: run the cluster in one process";
         return Err(StartError::Settings { detail: detail.to_owned() });
     }
     let config = options.data.with_extension("toml");
@@ -122,7 +122,7 @@ fn router_role(options: &RouterOptions, metadata: SocketAddr) -> Result<Role, St
     })
 }
 
-/// The arguments that all members have in common.
+/// Returns the arguments that all members have in common.
 fn arguments(
     command: [&str; 3],
     metadata: SocketAddr,

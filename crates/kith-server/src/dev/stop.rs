@@ -1,7 +1,7 @@
-//! Ending a development cluster from another process.
+//! Stops a development cluster from another process.
 //!
-//! The data directory's lock file has the id of the process that holds it. A process is sent a signal only if it has that very file
-//! open; a process id alone may long be somebody else's.
+//! The lock file of the data directory has the id of the process that holds it. A signal is sent only to a process that has
+//! this very file open, because the id alone may have been reused by another process.
 
 use super::OWNER;
 use kith_process::data_dir::{self, DataDirError, LOCK_FILE};
@@ -13,48 +13,48 @@ use std::{
 };
 use thiserror::Error;
 
-/// A cluster that is told to end has this long; its processes are killed after 5 seconds.
+/// How long to wait for a cluster that was told to stop. It kills its own children after 5 seconds.
 const END_TIMEOUT: Duration = Duration::from_secs(30);
-/// Between two looks at whether it has ended.
+/// The interval between two checks whether it has ended.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A development cluster was not stopped.
+/// Why a development cluster was not stopped.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum StopError {
-    /// Nobody uses the data directory.
+    /// No process uses the data directory.
     #[error("no `kith dev` runs with the data directory {data}")]
     NotRunning {
         /// The data directory.
         data: PathBuf,
     },
-    /// The directory belongs to a process of another kind.
+    /// The directory belongs to another kind of process.
     #[error("data directory {data} belongs to {owner}, not to a `kith dev`")]
     OtherOwner {
         /// The data directory.
         data: PathBuf,
-        /// Whose it is.
+        /// The owner of the directory.
         owner: String,
     },
-    /// The directory says that it is damaged or from another release.
+    /// The directory is damaged or from another release.
     #[error(transparent)]
     DataDir(#[from] DataDirError),
-    /// The process is another user's, or cannot be looked at.
+    /// The process belongs to another user, or cannot be inspected.
     #[error("process {pid} cannot be stopped")]
     Refused {
         pid: u32,
-        /// What the system says.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// It goes on.
+    /// The process did not end in time.
     #[error("process {pid} was told to end and has not ended within {END_TIMEOUT:?}")]
     StillRunning { pid: u32 },
 }
 
 impl StopError {
-    /// The stable code.
+    /// The stable error code.
     pub fn code(&self) -> ErrorCode {
         match self {
             StopError::NotRunning { .. } => ErrorCode::NotRunning,
@@ -65,7 +65,7 @@ impl StopError {
         }
     }
 
-    /// What to do about it.
+    /// Returns what the user can do about it.
     pub fn help(&self) -> String {
         match self {
             StopError::NotRunning { .. } => "nothing has to be stopped".to_owned(),
@@ -80,11 +80,11 @@ impl StopError {
     }
 }
 
-/// Tells the `kith dev` that uses this data directory to end, and waits until it has ended; its process id. With `expected`, no other
-/// process is told: one that took the directory after that one had ended.
+/// Tells the `kith dev` that uses this data directory to stop, and waits until it has ended. Returns its process id. With
+/// `expected`, no other process is told, such as one that took the directory after that process had ended.
 ///
 /// # Errors
-/// [`StopError`]; nothing was sent a signal then, unless it is [`StopError::StillRunning`].
+/// [`StopError`]. No signal was sent then, unless the error is [`StopError::StillRunning`].
 pub async fn stop(data: &Path, expected: Option<u32>) -> Result<u32, StopError> {
     let not_running = || StopError::NotRunning { data: data.to_owned() };
     let lock = data.join(LOCK_FILE);
@@ -108,13 +108,14 @@ pub async fn stop(data: &Path, expected: Option<u32>) -> Result<u32, StopError> 
 }
 
 enum Ended {
-    /// It was no process with this file open.
+    /// There was no process that has this file open.
     Before,
     Now,
     Never,
 }
 
-/// Ends a process if it has `lock` open. The descriptor of the process keeps its id from naming another one meanwhile.
+/// Ends a process if it has `lock` open. The process descriptor makes sure that the signal cannot reach another process that
+/// has reused the id.
 #[cfg(target_os = "linux")]
 async fn end(pid: u32, lock: &Path) -> io::Result<Ended> {
     use rustix::{
@@ -143,11 +144,12 @@ async fn end(pid: u32, lock: &Path) -> io::Result<Ended> {
     Ok(tokio::time::timeout(END_TIMEOUT, ended).await.map_or(Ended::Never, |()| Ended::Now))
 }
 
-/// When a process started, in ticks since the machine did; `None` if it has ended, also if nobody has waited for it.
+/// Returns when a process started, in clock ticks since the machine started. `None` if it has ended, even if its parent has
+/// not waited for it.
 #[cfg(target_os = "linux")]
 fn start_of(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // After the name, which may hold anything: the state, and as the twentieth the start.
+    // The name may contain any characters. The state follows it, and the start time is the twentieth field from there.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace();
     let has_ended = matches!(fields.next()?, "Z" | "X");
@@ -177,7 +179,7 @@ fn has_open(pid: u32, file: &Path) -> io::Result<bool> {
         Err(error) if gone(&error) => return Ok(false),
         Err(error) => return Err(error),
     };
-    // One that was closed meanwhile is none of them.
+    // Skip a descriptor that was closed meanwhile.
     let open = descriptors.flatten().filter_map(|descriptor| fs::metadata(descriptor.path()).ok());
     Ok(open.into_iter().any(|open| (open.dev(), open.ino()) == (file.dev(), file.ino())))
 }
@@ -187,7 +189,7 @@ mod tests {
     use super::*;
     use std::process::{Child, Command, Stdio};
 
-    /// A process that has `file` open, if there is one.
+    /// Starts a process that has `file` open, if one is given.
     fn process(file: Option<&Path>) -> Child {
         let output = file.map_or_else(Stdio::null, |file| {
             Stdio::from(fs::File::options().append(true).create(true).open(file).expect("a file"))

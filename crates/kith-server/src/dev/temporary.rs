@@ -1,5 +1,5 @@
-//! The data directory of a `kith dev` that was given none: made for one run, removed at its end. A run that was
-//! killed cannot remove its own; the next one does.
+//! The temporary data directory of a `kith dev` without `--data`. It is created for one run and removed at its end. If a run
+//! is killed, the next one removes its directory.
 
 use kith_process::{
     StartError, background,
@@ -13,34 +13,34 @@ use std::{
 use tempfile::TempDir;
 
 const PREFIX: &str = "kith-dev-";
-/// Says that the directory was made here, for one run. Whatever else has such a name is not ours to remove.
+/// The file that marks a directory as created here, for one run. Other directories with such a name are never removed.
 const MARKER_FILE: &str = "temporary";
 const MARKER: &str = "made by kith dev for one run; removed at its end, or when the next one starts\n";
 
-/// Makes a directory in `parent`, locked and marked.
+/// Creates a directory in `parent`, locked and marked.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the directory cannot be written.
 pub(super) fn create(parent: &Path) -> Result<(TempDir, DataDir), StartError> {
     let write = |path: &Path| {
         let path = path.to_owned();
         |source| StartError::Write { path, source }
     };
     let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent).map_err(write(parent))?;
-    // Locked before it is marked: a marked directory without a lock belongs to nobody any more.
+    // Lock it before it is marked: a marked directory without a lock is abandoned.
     let lock = DataDir::lock(folder.path())?;
     let marker = folder.path().join(MARKER_FILE);
     fs::write(&marker, MARKER).map_err(write(&marker))?;
     Ok((folder, lock))
 }
 
-/// How long the end of a run waits for fetches that notice only at their next block that they are to stop.
+/// How long the end of a run waits for fetches, which notice only at their next block that they should stop.
 const WORK_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A request that came before the end may write once more while the directory is being removed.
+/// A request from before the end may write once more while the directory is being removed, so removing is tried this often.
 const REMOVALS_MAX: u32 = 3;
 
-/// Removes the directory of a run that ends, once nothing in this process writes into it any more.
+/// Removes the directory of a run that ends, once nothing in this process writes into it.
 pub(super) async fn remove(folder: TempDir) {
     let mut removed = Ok(());
     for _ in 0..REMOVALS_MAX {
@@ -58,11 +58,11 @@ pub(super) async fn remove(folder: TempDir) {
     }
 }
 
-/// Removes what killed runs left in `parent`.
+/// Removes the directories that killed runs left in `parent`.
 pub(super) fn remove_stale(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else { return };
     let named = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
-    // A link is not followed: what it leads to was not made here.
+    // Links are not followed, because their targets were not created here.
     let folders = named.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     for folder in folders.map(|entry| entry.path()) {
         let Some(_locks) = abandoned(&folder) else { continue };
@@ -76,8 +76,8 @@ pub(super) fn remove_stale(parent: &Path) {
     }
 }
 
-/// The locks of a marked directory and of all parts of it, if nobody holds any: processes that a killed run started
-/// may outlive it for a moment.
+/// Returns the locks of a marked directory and of all its parts, if no process holds any of them. Processes that a killed
+/// run started may outlive it for a moment.
 fn abandoned(folder: &Path) -> Option<Vec<DataDir>> {
     let marker = fs::symlink_metadata(folder.join(MARKER_FILE)).ok()?;
     if !marker.is_file() {
@@ -96,7 +96,7 @@ fn abandoned(folder: &Path) -> Option<Vec<DataDir>> {
 mod tests {
     use super::*;
 
-    /// A directory as a killed run leaves it.
+    /// Creates a directory as a killed run leaves it.
     fn left_behind(parent: &Path) -> PathBuf {
         let (folder, lock) = create(parent).unwrap();
         drop(lock);

@@ -1,4 +1,4 @@
-//! A development cluster in this process, with graphs in it.
+//! A development cluster in this process, with graphs.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -61,24 +61,24 @@ pub async fn start_with(groups: u32, nodes: u32, change: impl FnOnce(&mut DevOpt
 }
 
 impl Cluster {
-    /// What listens where.
+    /// The content of the ready file.
     pub fn ready(&self) -> &ReadyDocument {
         self.dev.as_ref().expect("it runs").ready()
     }
 
-    /// Its data directory.
+    /// The data directory.
     pub fn data(&self) -> PathBuf {
         self.folder.as_ref().expect("it runs").path().join("data")
     }
 
-    /// Ends it, and leaves its folder.
+    /// Ends the cluster and returns its folder.
     pub async fn end(mut self) -> tempfile::TempDir {
         self.stop.cancel();
         self.dev.take().expect("it runs").run().await;
         self.folder.take().expect("it runs")
     }
 
-    /// Builds and publishes edges and entities under `name`; the graph's version.
+    /// Builds and publishes edges and entities under `name`. Returns the graph's version.
     pub async fn load(&self, name: &str, edges: &Path, entities: Option<&Path>) -> u64 {
         let topology = self.router.topology().await.expect("the router knows its topology");
         let partitions = PartitionCount::new(topology.cluster.partitions).expect("a valid count");
@@ -119,7 +119,7 @@ pub fn village(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/kith-village").join(file)
 }
 
-/// A built component as the metadata names it.
+/// Returns a built component as the metadata describes it.
 pub fn component_document(manifest: &Manifest, loaded_at: u64) -> ComponentDocument {
     let graph = manifest.graph().expect("what is loaded into a graph is a graph component");
     ComponentDocument {
