@@ -1,5 +1,5 @@
-//! The embedded store: one ordered map in memory, written whole to one file per commit.
-//! Commits are rare (loads, restarts), so a rewrite of a few kilobytes is the simple way to be atomic.
+//! The embedded store: an ordered map in memory, whose file is rewritten at each commit. Commits are rare (loads, restarts),
+//! so rewriting a few kilobytes is the simplest way to be atomic.
 
 use super::{Committed, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, Write};
 use futures::{FutureExt, StreamExt, stream::BoxStream};
@@ -15,19 +15,19 @@ use std::{
 use tokio::sync::watch;
 use tokio_stream::wrappers::WatchStream;
 
-/// The file's format; another one is refused.
+/// The format of the file. Other formats are refused.
 const FILE_FORMAT: u32 = 1;
 
 /// The metadata of a cluster on one machine.
 pub struct EmbeddedMetadata {
     shared: Arc<Shared>,
-    /// `None` keeps everything in memory, for tests and temporary clusters.
+    /// The file; `None` keeps everything in memory, for tests and temporary clusters.
     file: Option<PathBuf>,
 }
 
 struct Shared {
     state: Mutex<State>,
-    /// Tells watchers the latest revision.
+    /// Publishes the latest revision to watchers.
     revision: watch::Sender<u64>,
 }
 
@@ -57,7 +57,7 @@ struct FileDocument {
     entries: Vec<FileEntry>,
 }
 
-/// What the file has in any format.
+/// The member that the file has in every format.
 #[derive(Deserialize)]
 struct AnyFormat {
     format: u32,
@@ -71,12 +71,12 @@ struct FileEntry {
 }
 
 impl EmbeddedMetadata {
-    /// A store that lives only in memory.
+    /// Returns a store that lives only in memory.
     pub fn in_memory() -> Self {
         Self::with_state(State::default(), None)
     }
 
-    /// Opens the store kept in `file`, or makes an empty one.
+    /// Opens the store in `file`, or creates an empty one.
     ///
     /// # Errors
     /// If the file exists but is not a metadata file that this release can read.
@@ -153,7 +153,7 @@ impl State {
         }
     }
 
-    /// Drops ended leases with their keys; whether any key went.
+    /// Drops ended leases with their keys. Returns whether any key was dropped.
     fn end_leases(&mut self, now: Instant) -> bool {
         self.leases.retain(|_, lease| now < lease.ends);
         let before = self.entries.len();
@@ -164,7 +164,7 @@ impl State {
         changed
     }
 
-    /// The file's content once `writes` are applied at `revision`.
+    /// Returns the file's content after applying `writes` at `revision`.
     fn file_document(&self, revision: u64, writes: &[Write]) -> FileDocument {
         let mut kept: BTreeMap<&str, (&[u8], u64)> = self
             .entries
@@ -202,7 +202,7 @@ fn read_state(bytes: &[u8]) -> Result<State, String> {
     Ok(State { revision: document.revision, entries: entries.collect(), ..State::default() })
 }
 
-/// Writes beside the file, syncs, renames, syncs the folder: the file is always whole.
+/// Writes to a staged file, syncs and renames it, and syncs the folder, so that the file is always complete.
 fn write_file(file: &Path, document: &FileDocument) -> std::io::Result<()> {
     let staged = file.with_extension("json.staged");
     let mut out = fs::File::create(&staged)?;

@@ -1,7 +1,7 @@
-//! Cluster metadata behind one trait (Voldemort §3's topology metadata, Moolle's ZooKeeper):
-//! a small, ordered key space with revisions, conditional commits, watches and leases.
+//! Cluster metadata behind one trait (Voldemort §3's topology metadata, Moolle's ZooKeeper): a small, ordered key space with
+//! revisions, conditional commits, watches and leases.
 //!
-//! Losing it stops changes of topology, never reads: nodes and clients keep their last snapshot.
+//! Without the metadata store, the topology cannot change, but reads continue: nodes and clients keep their last snapshot.
 
 mod embedded;
 mod etcd;
@@ -39,13 +39,15 @@ pub mod keys {
     pub const LEADERS: &str = "leaders/";
     /// Prefix of `DatabaseDocument`s.
     pub const DATABASES: &str = "databases/";
-    /// The `RebalanceDocument` under way: absent if there is none. Pushes begin only while it is.
+    /// The `RebalanceDocument` of the running rebalance. Pushes begin only while this key is absent.
     pub const REBALANCE: &str = "rebalance";
-    /// The `RebalanceDocument` that ended last: what it gave up waits here for its grace.
+    /// The `RebalanceDocument` of the last rebalance that ended. Partitions that it moved wait here for the end of their
+    /// grace period.
     pub const REBALANCE_ENDED: &str = "rebalance-ended";
-    /// `abort` or `resume`, and of which rebalance: from whichever router was asked to the one that drives.
+    /// The command `abort` or `resume` with the id of a rebalance, from the router that received it for the router that
+    /// drives.
     pub const REBALANCE_ASKED: &str = "rebalance-asked";
-    /// Prefix of leased keys: present while a process lives.
+    /// Prefix of the leased keys of processes. A key exists while its process lives.
     pub const LIVE: &str = "live/";
     /// Prefix of the leased keys of nodes; the id follows.
     pub const LIVE_NODES: &str = "live/nodes/";
@@ -87,7 +89,7 @@ pub mod keys {
         format!("{LIVE}databases/{database:06}")
     }
 
-    /// The key of what is left of a dropped store.
+    /// The key of the `DroppedDocument` of a dropped store.
     pub fn dropped(name: &str) -> String {
         format!("{DROPPED}{name}")
     }
@@ -103,7 +105,7 @@ pub mod keys {
     }
 }
 
-/// One key.
+/// One key with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The key.
@@ -114,7 +116,7 @@ pub struct Entry {
     pub revision: u64,
 }
 
-/// Everything under a prefix at one revision, in the order of the keys.
+/// All entries under a prefix at one revision, in key order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// The store's revision.
@@ -124,13 +126,13 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The entry of `key`.
+    /// Returns the entry of `key`.
     pub fn get(&self, key: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.key == key)
     }
 }
 
-/// A commit happens only if the key's last change has this revision; 0: only if the key does not exist.
+/// A condition of a commit: the last change of the key must have this revision; 0 requires that the key does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// The key.
@@ -146,12 +148,12 @@ pub struct Write {
     pub key: String,
     /// Its new value; `None` deletes it.
     pub value: Option<Vec<u8>>,
-    /// The lease it goes with, if any: the key vanishes when the lease ends. Leased keys are not kept on disk.
+    /// The lease of the key, if any. The key vanishes when the lease ends. Leased keys are not kept on disk.
     pub lease: Option<LeaseId>,
 }
 
 impl MetadataError {
-    /// The stable code.
+    /// The stable error code.
     pub fn code(&self) -> ErrorCode {
         match self {
             MetadataError::Refused { .. } => ErrorCode::MetadataRefused,
@@ -164,7 +166,7 @@ impl MetadataError {
 }
 
 impl Write {
-    /// Sets `key` for good.
+    /// Sets `key` without a lease.
     pub fn put(key: impl Into<String>, value: Vec<u8>) -> Self {
         Self { key: key.into(), value: Some(value), lease: None }
     }
@@ -175,7 +177,7 @@ impl Write {
     }
 }
 
-/// What came of a commit.
+/// The result of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Committed {
     /// All writes happened, at this revision.
@@ -184,22 +186,22 @@ pub enum Committed {
     Conflict,
 }
 
-/// A lease, alive while it is kept.
+/// A lease. It lasts while it is kept alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseId(pub u64);
 
-/// The metadata cannot be read or changed.
+/// Why the metadata cannot be read or changed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum MetadataError {
-    /// The store cannot be reached now; reads go on without it.
+    /// The store cannot be reached now. Reads continue without it.
     #[error("metadata store is unavailable: {reason}")]
     Unavailable { reason: String },
-    /// The store answers, and says no: rights, quotas, sizes. Reads go on without it.
+    /// The store answers with a refusal: rights, quotas, sizes. Reads continue without it.
     #[error("metadata store refuses: {reason}")]
     Refused {
-        /// Why, in its words.
+        /// The store's own explanation.
         reason: String,
     },
     /// The lease has ended.
@@ -216,35 +218,35 @@ pub enum MetadataError {
     #[error("metadata file {path} cannot be read: {detail}")]
     Damaged {
         path: PathBuf,
-        /// What does not hold.
+        /// What is wrong with the file.
         detail: String,
     },
 }
 
-/// What a call of a [`MetadataStore`] returns: a future of its outcome.
+/// What a call of a [`MetadataStore`] returns: a future of its result.
 pub type Reply<'a, T> = BoxFuture<'a, Result<T, MetadataError>>;
 
-/// The metadata store. Implementations are held to `tests/contract.rs`.
+/// The metadata store. All implementations are tested by `tests/contract.rs`.
 ///
-/// Callers may assume: commits are atomic and totally ordered by revision; a watch
-/// never misses the latest state, though it may skip states in between.
+/// Callers may assume that commits are atomic and totally ordered by revision, and that a watch never misses the latest
+/// state, though it may skip states in between.
 pub trait MetadataStore: Send + Sync + 'static {
-    /// Everything under `prefix`, at one revision.
+    /// Returns all entries under `prefix`, at one revision.
     fn read<'a>(&'a self, prefix: &'a str) -> Reply<'a, Snapshot>;
 
     /// Applies all `writes`, or none if a condition does not hold.
     fn commit(&self, conditions: Vec<Condition>, writes: Vec<Write>) -> Reply<'_, Committed>;
 
-    /// The snapshot of `prefix` once it is newer than `from_revision`, then after each change.
-    /// Ends when the store goes away.
+    /// Returns the snapshot of `prefix` once it is newer than `from_revision`, then a snapshot after each change. The stream
+    /// ends when the store goes away.
     fn watch(&self, prefix: &str, from_revision: u64) -> BoxStream<'static, Snapshot>;
 
-    /// A lease that ends `ttl` after it was last kept.
+    /// Returns a lease that ends `ttl` after it was last kept alive.
     fn lease(&self, ttl: Duration) -> Reply<'_, LeaseId>;
 
-    /// Keeps a lease for another `ttl`.
+    /// Keeps a lease alive for another `ttl`.
     ///
     /// # Errors
-    /// [`MetadataError::LeaseEnded`] if it has ended: take a new one and write its keys again.
+    /// [`MetadataError::LeaseEnded`] if the lease has ended. Take a new one and write its keys again.
     fn keep_alive(&self, lease: LeaseId) -> Reply<'_, ()>;
 }

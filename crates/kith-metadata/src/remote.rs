@@ -1,4 +1,4 @@
-//! The embedded store of a supervisor, seen from the processes it started.
+//! A client of the embedded store of a supervisor, for the processes that the supervisor started.
 
 use super::{Committed, Condition, Entry, LeaseId, MetadataError, MetadataStore, Reply, Snapshot, Write};
 use futures::{FutureExt, StreamExt, stream::BoxStream};
@@ -6,7 +6,7 @@ use kith_wire::v1::{self, metadata_client::MetadataClient};
 use std::time::Duration;
 use tonic::{Status, transport::Channel};
 
-/// How long to wait before a lost watch is opened again.
+/// The pause before a lost watch is opened again.
 const WATCH_RETRY: Duration = Duration::from_millis(200);
 
 /// A metadata store served by [`super::MetadataService`].
@@ -16,10 +16,10 @@ pub struct RemoteMetadata {
 }
 
 impl RemoteMetadata {
-    /// Speaks to `addr` (`host:port`). Connects when first used, and again when the connection is lost.
+    /// Returns a client of `addr` (`host:port`). It connects when it is first used, and again after the connection is lost.
     ///
     /// # Errors
-    /// If `addr` is not an address.
+    /// If `addr` is not a valid address.
     pub fn connect(addr: &str) -> Result<Self, MetadataError> {
         let endpoint = Channel::from_shared(format!("http://{addr}"))
             .map_err(|error| MetadataError::Unavailable { reason: format!("bad address {addr:?}: {error}") })?

@@ -6,7 +6,7 @@ use kith_wire::v1;
 use std::{sync::Arc, time::Duration};
 use tonic::{Request, Response, Status};
 
-/// gRPC `Metadata` over any store.
+/// The gRPC service `Metadata` over any store.
 pub struct MetadataService {
     store: Arc<dyn MetadataStore>,
 }

@@ -1,53 +1,53 @@
-//! Which metadata store an address names, decided from text alone (docs/design/0007-etcd.md).
+//! Determines which metadata store an address names, from its text alone (docs/design/0007-etcd.md).
 
 use super::{EtcdMetadata, MetadataStore, RemoteMetadata, etcd::Security};
 use std::{io, path::PathBuf, sync::Arc};
 use thiserror::Error;
 
-/// What an address of etcd begins with.
+/// The prefix of an etcd address.
 const ETCD_SCHEME: &str = "etcd://";
-/// The cluster's name where none is given.
+/// The name of the cluster if none is given.
 const CLUSTER_DEFAULT: &str = "default";
-/// Longest name of a cluster: it is part of every key.
+/// The longest name of a cluster. It is part of every key.
 const CLUSTER_NAME_BYTES_MAX: usize = 64;
 
-/// Where the metadata of a cluster is, as flags and files say it.
+/// The metadata store of a cluster, as flags and files name it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MetadataTarget {
     /// `etcd://HOST:PORT,…`, or `HOST:PORT` of a supervisor.
     pub address: String,
-    /// Which cluster in etcd.
+    /// The name of the cluster in etcd.
     pub cluster: Option<String>,
-    /// Of etcd over TLS: the authorities to believe, as PEM.
+    /// For etcd over TLS: the certificate authorities to trust (PEM).
     pub etcd_ca: Option<PathBuf>,
-    /// Of etcd over TLS: this client's certificate, as PEM.
+    /// For etcd over TLS: the certificate of this client (PEM).
     pub etcd_cert: Option<PathBuf>,
-    /// Its private key, as PEM.
+    /// The private key of the certificate (PEM).
     pub etcd_key: Option<PathBuf>,
-    /// The user, where etcd asks for one.
+    /// The user, if etcd requires one.
     pub etcd_user: Option<String>,
-    /// A file with its password.
+    /// A file with the user's password.
     pub etcd_password_file: Option<PathBuf>,
 }
 
-/// An address or its options make no sense.
+/// Why an address or its options are invalid.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum TargetError {
-    /// The address names nothing that can be connected to.
+    /// The address is malformed.
     #[error("metadata address {address:?}: {detail}")]
     Address {
         address: String,
         /// What is wrong with it.
         detail: String,
     },
-    /// A cluster cannot be called that.
+    /// The name of the cluster is invalid.
     #[error(
         "cluster name {name:?}: 1 to {CLUSTER_NAME_BYTES_MAX} letters, digits, dots, hyphens and underscores"
     )]
     ClusterName { name: String },
-    /// An option lacks, or contradicts, another.
+    /// An option needs another one, or contradicts it.
     #[error("{option} {detail}")]
     Option {
         /// The option's name.
@@ -66,7 +66,7 @@ pub enum TargetError {
     },
 }
 
-/// What an address names.
+/// The store that an address names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum StoreAddress {
     Supervisor(String),
@@ -74,7 +74,7 @@ enum StoreAddress {
 }
 
 impl MetadataTarget {
-    /// A store that speaks to what is named. Connects when first used: what is named may be away now.
+    /// Returns a client of the named store. It connects when it is first used, so the store need not be reachable now.
     ///
     /// # Errors
     /// [`TargetError`].

@@ -1,4 +1,4 @@
-//! Every metadata store keeps the same contract: the embedded one, the same seen over gRPC, and a real etcd.
+//! The contract that every metadata store keeps: the embedded one, the embedded one over gRPC, and a real etcd.
 
 #[path = "support/etcd.rs"]
 mod etcd;
@@ -81,7 +81,7 @@ async fn a_watch_tells_of_the_latest_state() {
         store.commit(vec![], vec![put("a", "2")]).await.expect("committed");
         let seen = changes.next().await.expect("a change");
         assert!(revision < seen.revision && seen.entries[0].value == b"2", "{seen:?}");
-        // A watch from an old revision starts with what is there now.
+        // A watch from an old revision starts with the current state.
         let again = store.watch("a", 0).next().await.expect("the state");
         assert_eq!(again.entries, seen.entries);
     })

@@ -1,4 +1,4 @@
-//! What only etcd can do to its clients: compact, restart, be away, ask for users and certificates.
+//! Events that only clients of etcd see: compaction, restarts, outages, users and certificates.
 
 #[path = "support/etcd.rs"]
 mod etcd;
@@ -9,9 +9,9 @@ use kith_metadata::{Committed, Condition, MetadataError, MetadataStore, Metadata
 use kith_types::ErrorCode;
 use std::{sync::Arc, time::Duration};
 
-/// Of every wait; far above what any takes, on a busy machine too.
+/// The bound on every wait; far above what any of them takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Between two looks at whether there is an answer.
+/// The interval between two checks for an answer.
 const LOOK: Duration = Duration::from_millis(50);
 /// Longer than any wait.
 const LEASE: Duration = Duration::from_secs(600);
@@ -47,7 +47,7 @@ async fn a_watch_outlives_compactions_and_restarts() {
     let mut changes = store.watch("", first);
     commit(&*store, "2").await;
     assert_eq!(value(&changes.next().await.expect("a change")), "2");
-    // Revisions that the watch has not seen are forgotten while it is broken.
+    // Compact the revisions that the watch has not seen while it is broken.
     etcd.restart();
     commit(&*store, "3").await;
     commit(&*store, "4").await;
@@ -58,7 +58,7 @@ async fn a_watch_outlives_compactions_and_restarts() {
             break seen.revision;
         }
     };
-    // One that begins before what is left of the history begins with what there is.
+    // A watch from before the remaining history begins with the current state.
     let late = store.watch("", first).next().await.expect("the state");
     assert_eq!((value(&late), late.revision), ("4", last));
     commit(&*store, "5").await;
@@ -95,7 +95,7 @@ async fn another_member_is_asked_when_one_is_away() {
     assert_eq!(value(&store.read("").await.expect("it can be read")), "1");
 }
 
-/// What becomes of a put that is made again while a leader is being elected.
+/// Writes until it succeeds, while a leader is being elected. Returns the revision.
 async fn commit_in_the_end(store: &dyn MetadataStore, value: &str) -> u64 {
     in_the_end(
         value,
@@ -108,7 +108,7 @@ async fn commit_in_the_end(store: &dyn MetadataStore, value: &str) -> u64 {
     .await
 }
 
-/// Asks until there is an answer: etcd is without a leader for as long as the machine is too busy to elect one.
+/// Asks until there is an answer. etcd has no leader for as long as the machine is too busy to elect one.
 async fn in_the_end<T, R>(
     what: &str,
     mut ask: impl AsyncFnMut() -> Result<T, MetadataError>,
@@ -144,7 +144,7 @@ async fn two_members_of_three_are_enough_and_one_is_not() {
         in_the_end("a lease", || store.keep_alive(lease), |()| ()).await;
         member.restart();
     }
-    // The one that is left has everything, but cannot know that it does.
+    // The last member has all data, but cannot know that it does.
     members[0].kill();
     members[1].kill();
     for error in [
@@ -161,7 +161,7 @@ async fn two_members_of_three_are_enough_and_one_is_not() {
 #[tokio::test(flavor = "multi_thread")]
 async fn clusters_in_one_etcd_do_not_meet() {
     let etcd = Etcd::start();
-    // Names of which one begins with the other.
+    // The name of one cluster is a prefix of the other's.
     let (one, other) = (connect(&target(&etcd, "c")), connect(&target(&etcd, "c2")));
     commit(&*one, "one").await;
     commit(&*other, "other").await;
@@ -194,7 +194,7 @@ async fn users_are_known_by_their_password_and_again_after_a_restart() {
     };
     let store = connect(&user);
     let mut changes = store.watch("", commit(&*store, "1").await);
-    // Tokens do not outlive the etcd that gave them.
+    // Tokens do not outlive the etcd that issued them.
     etcd.restart();
     commit(&*store, "2").await;
     while value(&changes.next().await.expect("a change")) != "2" {}

@@ -99,7 +99,10 @@ fn shape_of(
             match named(asked, topology)?.as_slice() {
                 [new] => TargetShape::ReplaceNode { old: NodeId(old.node), new: entry(new, own) },
                 _ => {
-                    return Err(bad_shape("exactly one node can replace another".to_owned(), "name one node"));
+                    return Err(bad_shape(
+                        "exactly one node can replace another".to_owned(),
+                        "name one node",
+                    ));
                 }
             }
         }

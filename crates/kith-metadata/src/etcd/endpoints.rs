@@ -1,4 +1,4 @@
-//! Connections to etcd's members: one is asked, the next when it does not answer.
+//! Connections to etcd's members. One member is asked; the next one is asked if it does not answer.
 
 use super::{
     Security,
@@ -20,28 +20,28 @@ use tonic::{
     transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
 };
 
-/// A member that is there accepts within this time.
+/// How long connecting to a running member may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
-/// A member that answers does so within this time, elections included.
+/// How long a call may take, including an election.
 const CALL_TIMEOUT: Duration = Duration::from_secs(3);
-/// How often a silent connection is tried. etcd closes connections that are tried more often than every 5 s.
+/// The interval of keep-alive pings. etcd closes connections that are pinged more often than every 5 s.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(6);
-/// A connection that does not answer that within this time is broken.
+/// A connection that does not answer a ping within this time is broken.
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(3);
-/// The header that carries the token.
+/// The header with the authentication token.
 const TOKEN: &str = "token";
 
-/// The members.
+/// The members of etcd.
 pub(super) struct Endpoints {
     channels: Vec<Channel>,
-    /// Index of the member to ask.
+    /// The index of the member that is asked.
     current: AtomicUsize,
     user: Option<(String, String)>,
-    /// Of `user`; `None` until it is needed. Written by whoever was refused.
+    /// The token of `user`; `None` until it is needed. A call whose token was refused clears it.
     token: Mutex<Option<MetadataValue<Ascii>>>,
 }
 
-/// One member, and what to show it.
+/// The channel to one member, and the token to send.
 #[derive(Clone)]
 pub(super) struct Line {
     pub channel: Channel,
@@ -65,8 +65,8 @@ impl Endpoints {
         Ok(Self { channels, current: AtomicUsize::new(0), user: security.user, token: Mutex::new(None) })
     }
 
-    /// Makes a call, at as many members as it takes. A call that may have been carried out is made again only if
-    /// `repeat` says that this does no harm.
+    /// Makes a call, at one member after the other if needed. A call that may have been carried out is repeated only if
+    /// `repeat` says that this is safe.
     pub async fn call<R, F>(&self, repeat: Repeat, call: impl Fn(Line) -> F) -> Result<R, CallError>
     where
         F: Future<Output = Result<Response<R>, Status>>,
@@ -97,7 +97,7 @@ impl Endpoints {
         }
     }
 
-    /// The member to ask, with a token if there is a user.
+    /// Returns the member to ask, with a token if there is a user.
     pub async fn line(&self) -> Result<Line, CallError> {
         let mut others = self.channels.len() - 1;
         loop {
@@ -108,7 +108,7 @@ impl Endpoints {
             let status = match answered(AuthClient::new(line.channel.clone()).authenticate(request)).await {
                 Ok(reply) => {
                     let token = MetadataValue::try_from(reply.into_inner().token)
-                        .map_err(|_| CallError::Unavailable("etcd's token is no text".to_owned()))?;
+                        .map_err(|_| CallError::Unavailable("etcd's token is not valid text".to_owned()))?;
                     line.token = Some(token.clone());
                     *self.lock() = Some(token);
                     return Ok(line);
@@ -126,13 +126,13 @@ impl Endpoints {
         }
     }
 
-    /// Asks another member from now on, unless somebody has seen to that.
+    /// Switches to the next member, unless another call has switched already.
     pub fn leave(&self, line: &Line) {
         let next = (line.member + 1) % self.channels.len();
         let _ = self.current.compare_exchange(line.member, next, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Takes another token from now on, unless somebody has one.
+    /// Drops the token, unless another call has replaced it already.
     fn forget(&self, line: &Line) {
         let mut token = self.lock();
         if *token == line.token {
@@ -154,7 +154,7 @@ async fn answered<R>(call: impl Future<Output = Result<Response<R>, Status>>) ->
     tokio::time::timeout(CALL_TIMEOUT, call).await.unwrap_or_else(late)
 }
 
-/// With its causes: `tcp connect error` alone says neither what nor why.
+/// Returns the message with its causes. `tcp connect error` alone says neither where it failed nor why.
 fn reason(status: &Status) -> String {
     let mut reason = status.message().to_owned();
     let mut source = std::error::Error::source(status);

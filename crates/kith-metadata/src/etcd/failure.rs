@@ -1,37 +1,37 @@
-//! What a failed call to etcd means, and whether to ask again: decided from its status alone.
+//! What a failed call to etcd means, and whether to repeat it. This is decided from its status alone.
 
 use crate::MetadataError;
 use std::error::Error;
 use tonic::{Code, ConnectError, Status};
 
-/// Whether a call that may have been carried out can be made again.
+/// Whether a call that may have been carried out can be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repeat {
-    /// It changes nothing, or nothing that matters twice.
+    /// The call changes nothing, or repeating it does no harm.
     Safe,
-    /// It would meet its own writes.
+    /// A repeated call would conflict with its own writes.
     Never,
 }
 
-/// A call that failed for good.
+/// The error of a call that is not repeated any more.
 #[derive(Debug)]
 pub(super) enum CallError {
     /// No member answered.
     Unavailable(String),
-    /// etcd said no.
+    /// etcd refused the call.
     Refused(Status),
 }
 
-/// What became of one attempt.
+/// The outcome of one failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// No connection: it was never sent.
+    /// There was no connection, so the call was not sent.
     NotSent,
-    /// It was sent, and nothing came back that says what became of it.
+    /// The call was sent, but it is unknown whether it was carried out.
     Unknown,
-    /// Turned away because of its token, before anything was done.
+    /// The call was refused because of its token, before anything was done.
     TokenRefused,
-    /// Answered: no.
+    /// etcd refused the call.
     Refused,
 }
 
@@ -54,7 +54,7 @@ impl Fate {
         let message = status.message();
         match status.code() {
             Code::Unauthenticated => Fate::TokenRefused,
-            // etcd 3.4 and later, after any change of users and roles.
+            // etcd 3.4 and later returns this after any change of users and roles.
             Code::InvalidArgument if message.contains("revision of auth store is old") => Fate::TokenRefused,
             Code::Ok
             | Code::Cancelled
@@ -75,8 +75,8 @@ impl Fate {
         }
     }
 
-    /// `has_other`: a member is left that was not asked. `may_renew`: there is a user, whose token has not been renewed for
-    /// this call.
+    /// Decides what to do after an attempt. `has_other`: there is a member that was not asked yet. `may_renew`: there is a
+    /// user, whose token has not been renewed during this call.
     pub(super) fn next(self, repeat: Repeat, has_other: bool, may_renew: bool) -> Next {
         match (self, repeat) {
             (Fate::NotSent, _) | (Fate::Unknown, Repeat::Safe) if has_other => Next::OtherMember,
@@ -86,7 +86,7 @@ impl Fate {
     }
 }
 
-/// tonic says so by the cause of its error only.
+/// Whether connecting failed. tonic reports this only in the causes of its error.
 fn is_connect_error(status: &Status) -> bool {
     let mut source = status.source();
     while let Some(error) = source {

@@ -1,6 +1,6 @@
 //! Metadata in etcd: one transaction per commit, watches, leases; a prefix per cluster (docs/design/0007-etcd.md).
 //!
-//! Follows etcd's published v3 API. Does not cache: what is read is what a majority of etcd's members agreed on.
+//! Follows etcd's published v3 API. It does not cache: a read returns what a majority of etcd's members agreed on.
 
 mod endpoints;
 mod failure;
@@ -32,15 +32,15 @@ use tonic::{Code, Status, transport::Channel};
 /// How connections to etcd are secured.
 #[derive(Clone, Default)]
 pub(super) struct Security {
-    /// PEM of the authorities to believe; TLS is used if there is one.
+    /// The PEM of the certificate authorities to trust. If there is one, TLS is used.
     pub ca: Option<String>,
-    /// PEM of this client's certificate, and of its key.
+    /// The PEM of this client's certificate and of its private key.
     pub identity: Option<(String, String)>,
-    /// User and password.
+    /// The user name and password.
     pub user: Option<(String, String)>,
 }
 
-/// Says what there is, never what it is: this ends in logs.
+/// Shows which secrets are set but not their values, because the output ends up in logs.
 impl std::fmt::Debug for Security {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let user = self.user.as_ref().map(|(user, _)| user);
@@ -49,20 +49,21 @@ impl std::fmt::Debug for Security {
     }
 }
 
-/// The metadata of one cluster in an etcd.
+/// The metadata of one cluster in etcd.
 pub struct EtcdMetadata {
     root: Arc<Root>,
 }
 
-/// The part of etcd's keys that is this cluster's.
+/// The keys of etcd that belong to this cluster.
 struct Root {
     endpoints: Endpoints,
-    /// What every key begins with: `/kith/<cluster>/`.
+    /// The prefix of every key: `/kith/<cluster>/`.
     prefix: String,
 }
 
 impl EtcdMetadata {
-    /// Speaks to the etcd members at `hosts` (`host:port` each) about `cluster`, a checked name. Connects when first used.
+    /// Returns a store on the etcd members at `hosts` (`host:port` each). `cluster` must be a checked name. It connects when
+    /// it is first used.
     pub(super) fn connect(hosts: &[String], cluster: &str, security: Security) -> Result<Self, TargetError> {
         let endpoints = Endpoints::new(hosts, security)?;
         Ok(Self { root: Arc::new(Root { endpoints, prefix: format!("/kith/{cluster}/") }) })
@@ -91,7 +92,7 @@ impl Root {
         let key = key.as_deref().and_then(|key| key.strip_prefix(&self.prefix));
         let Some(key) = key else {
             return Err(MetadataError::Refused {
-                reason: format!("a key under {} is not one of Kith's: no text", self.prefix),
+                reason: format!("a key under {} is not one of Kith's: it is not valid text", self.prefix),
             });
         };
         Ok(Entry { key: key.to_owned(), value: kv.value, revision: kv.mod_revision.unsigned_abs() })
@@ -107,7 +108,7 @@ impl Root {
             result: CompareResult::Equal.into(),
             target: CompareTarget::Mod.into(),
             key: self.key(&condition.key),
-            // etcd has 0 for a key that is not there, as the trait does.
+            // etcd uses 0 for a key that does not exist, as the trait does.
             target_union: Some(TargetUnion::ModRevision(signed(condition.revision))),
         });
         let success = writes.into_iter().map(|write| RequestOp { request: Some(self.operation(write)) });
@@ -140,7 +141,7 @@ impl Root {
     async fn lease(&self, ttl: Duration) -> Result<LeaseId, MetadataError> {
         let seconds = ttl.as_secs() + u64::from(ttl.subsec_nanos() != 0);
         let request = LeaseGrantRequest { ttl: signed(seconds).max(1), id: 0 };
-        // Granted twice, one of them ends by itself.
+        // If the lease is granted twice, the unused one expires.
         let reply = self.endpoints.call(Repeat::Safe, |line| {
             let request = line.request(request);
             async move { LeaseClient::new(line.channel).lease_grant(request).await }
@@ -194,7 +195,8 @@ fn kv(line: &Line) -> KvClient<Channel> {
     KvClient::new(line.channel.clone()).max_decoding_message_size(MESSAGE_BYTES_MAX)
 }
 
-/// The end of the range of keys that begin with `prefix`: the prefix with its last byte that can grow grown.
+/// Returns the end of the range of keys that begin with `prefix`: the prefix with its last byte below 0xff incremented, and
+/// the bytes after it removed.
 fn range_end(prefix: &[u8]) -> Vec<u8> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {
@@ -203,7 +205,7 @@ fn range_end(prefix: &[u8]) -> Vec<u8> {
             return end;
         }
     }
-    // etcd's way to say: to the end of all keys.
+    // In etcd this stands for the end of all keys.
     vec![0]
 }
 
@@ -216,7 +218,7 @@ fn is_lease_gone(status: &Status) -> bool {
     status.code() == Code::NotFound && status.message().contains("lease")
 }
 
-/// Revisions and leases of etcd are positive `int64`s; a number above them names nothing.
+/// Converts a revision or lease id. In etcd they are positive `int64`s, so a larger number names nothing.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

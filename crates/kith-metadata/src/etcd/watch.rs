@@ -1,7 +1,7 @@
-//! Watching a prefix: read it, watch from that revision, read again at each event.
+//! Watches a prefix: reads it, watches from that revision, and reads again at each event.
 //!
-//! Whatever ends a watch (compaction, a lost connection, a restarted member, one without a leader) ends in the same
-//! way: the prefix is read again. So nothing can be missed, and nothing is told that was never so.
+//! Whatever ends a watch (a compaction, a lost connection, a restarted member, a member without a leader), the response is
+//! the same: the prefix is read again. So no state is missed, and no state is reported that never existed.
 
 use super::{Root, endpoints::Line, range_end};
 use crate::Snapshot;
@@ -12,19 +12,19 @@ use kith_wire::etcd::{
 use std::{sync::Arc, time::Duration};
 use tonic::{Status, Streaming, metadata::MetadataValue};
 
-/// How long to wait before a lost watch is opened again.
+/// The pause before a lost watch is opened again.
 const RETRY: Duration = Duration::from_millis(200);
-/// Asks etcd to end the watch if the member that has it is cut off from the others.
+/// The header that asks etcd to end the watch if its member is cut off from the others.
 const HAS_LEADER: &str = "hasleader";
 
-/// A watch, open or not.
+/// A watch, which may be open or not.
 pub(super) struct Watching {
     root: Arc<Root>,
     prefix: String,
-    /// The last revision that was told.
+    /// The last revision that was reported.
     seen: u64,
     open: Option<Streaming<WatchResponse>>,
-    /// The revision was found below `seen`, and that has been logged.
+    /// Whether the revision was found below `seen` and this has been logged.
     went_back: bool,
 }
 
@@ -66,7 +66,7 @@ impl Watching {
         }
     }
 
-    /// Opens the watch after `seen`. If that fails, `next` reads again and comes here again.
+    /// Opens the watch after `seen`. If this fails, `next` reads again and calls this again.
     async fn open(&mut self) {
         let Ok(line) = self.root.endpoints.line().await else { return tokio::time::sleep(RETRY).await };
         match self.create(&line).await {
@@ -87,20 +87,20 @@ impl Watching {
             start_revision: super::signed(self.seen + 1),
         };
         let create = WatchRequest { request_union: Some(RequestUnion::CreateRequest(create)) };
-        // The watch lasts as long as its input: it has no end.
+        // The watch lasts as long as its input, which never ends.
         let input = futures::stream::iter([create]).chain(futures::stream::pending());
         let mut request = line.request(input);
         request.metadata_mut().insert(HAS_LEADER, MetadataValue::from_static("true"));
         Ok(WatchClient::new(line.channel.clone()).watch(request).await?.into_inner())
     }
 
-    /// Closes the watch, and waits before the next attempt.
+    /// Closes the watch and waits before the next attempt.
     async fn give_up(&mut self) {
         self.open = None;
         tokio::time::sleep(RETRY).await;
     }
 
-    /// Returns once there is a reason to read: an event, or the end of the watch.
+    /// Returns once there is a reason to read again: an event, or the end of the watch.
     async fn changed(&mut self) {
         while let Some(stream) = &mut self.open {
             match stream.message().await {
@@ -121,7 +121,7 @@ impl Watching {
         }
     }
 
-    /// Said once: an operator who restores a backup wants to know why nothing moves.
+    /// Logs once that the revision went back, so that an operator who restored a backup knows why changes are not followed.
     fn look_back(&mut self, revision: u64) {
         let is_back = revision < self.seen;
         if is_back && !self.went_back {

@@ -1,4 +1,4 @@
-//! Bounds of what callers have written into the metadata: a store's record is one value there, which is read and written as a whole.
+//! Bounds on what callers can make the metadata hold. A store's record is one value, which is read and written as a whole.
 
 use kith_types::ErrorCode;
 use kith_versions::PushId;
@@ -6,30 +6,30 @@ use kith_wire::documents::{ComponentDocument, DefinitionDocument, HoldsDocument}
 use std::time::Duration;
 use tonic::Status;
 
-/// The longest id of a push: a job's name and a number. It stays in the record and in its history.
+/// The longest id of a push. It has room for a job's name and a number. It stays in the record and in its history.
 pub const PUSH_ID_BYTES_MAX: usize = 128;
-/// The longest name of an owner, or of who asks.
+/// The longest name of an owner or a user.
 pub const WHO_BYTES_MAX: usize = 128;
-/// The longest reason that the history gives for a push that failed.
+/// The longest reason in the history for a failed push.
 pub const REASON_BYTES_MAX: usize = 1 << 10;
-/// The longest name of the field that is the key.
+/// The longest name of a key field.
 const KEY_FIELD_BYTES_MAX: usize = 1 << 10;
-/// A push waits so long for a node that is away, unless it says otherwise, before it does without it or fails.
+/// How long a push waits for a node that is away before it leaves the node out or fails, unless the request says otherwise.
 const NODE_WAIT: Duration = Duration::from_secs(60);
-/// And no longer, whatever it says: the store takes no other push meanwhile.
+/// The longest wait that a request may ask for. The store accepts no other push meanwhile.
 const NODE_WAIT_MAX: Duration = Duration::from_secs(60 * 60);
-/// The largest definition, as JSON: a schema of thousands of fields.
+/// The largest definition, in bytes of JSON. It has room for a schema of thousands of fields.
 const DEFINITION_BYTES_MAX: usize = 256 << 10;
-/// The largest list of components, as JSON.
+/// The largest list of components, in bytes of JSON.
 const COMPONENTS_BYTES_MAX: usize = 512 << 10;
-/// The largest record with which a push begins. etcd takes 1.5 MiB in one write; the rest is for what must always be possible: the
-/// lines of a full history, and what nodes lack.
+/// The largest record with which a push may begin. etcd accepts 1.5 MiB in one write. The rest is for what must always fit:
+/// a full history, and the list of nodes that lack the version.
 const RECORD_BYTES_MAX: usize = 1 << 20;
 
-/// The id of a push, as a caller gives it.
+/// Parses the id of a push that a caller chose.
 ///
 /// # Errors
-/// `bad_request`: it is long or odd.
+/// `bad_request` if the id is too long or has other characters.
 pub fn push_id(id: &str) -> Result<PushId, Status> {
     let is_known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b':' | b'-');
     if (1..=PUSH_ID_BYTES_MAX).contains(&id.len()) && id.bytes().all(is_known) {
@@ -40,7 +40,7 @@ pub fn push_id(id: &str) -> Result<PushId, Status> {
     Err(kith_wire::status(ErrorCode::BadRequest, message, help))
 }
 
-/// Refuses lists of components that make no version, or that no record has room for.
+/// Refuses lists of components that are empty or too large for a record.
 pub fn check_components(components: &[ComponentDocument]) -> Result<(), Status> {
     if components.is_empty() {
         let help = "nothing was pushed; name the components that make the version";
@@ -50,7 +50,7 @@ pub fn check_components(components: &[ComponentDocument]) -> Result<(), Status> 
     at_most("the components of a push", bytes, COMPONENTS_BYTES_MAX)
 }
 
-/// Refuses the record of a store that a push would make too large.
+/// Refuses a push that would make the record of its store too large.
 pub fn check_record(store: &str, bytes: usize) -> Result<(), Status> {
     if bytes <= RECORD_BYTES_MAX {
         return Ok(());
@@ -62,12 +62,12 @@ pub fn check_record(store: &str, bytes: usize) -> Result<(), Status> {
     Err(kith_wire::status(ErrorCode::RecordTooLarge, message, help))
 }
 
-/// Refuses definitions that no record has room for.
+/// Refuses definitions that are too large for a record.
 pub fn check_definition_bytes(definition: &[u8]) -> Result<(), Status> {
     at_most("a definition", definition.len(), DEFINITION_BYTES_MAX)
 }
 
-/// Refuses texts of a definition that are too long, or no text.
+/// Refuses texts of a definition that are too long or contain control characters.
 pub fn check_texts(definition: &DefinitionDocument) -> Result<(), Status> {
     check_owner(definition.owner.as_deref())?;
     match &definition.holds {
@@ -78,7 +78,7 @@ pub fn check_texts(definition: &DefinitionDocument) -> Result<(), Status> {
     }
 }
 
-/// Refuses owners whose name is too long, or no name.
+/// Refuses owners whose name is too long or contains control characters.
 pub fn check_owner(owner: Option<&str>) -> Result<(), Status> {
     owner.map_or(Ok(()), |owner| check_text("the name of an owner", owner, WHO_BYTES_MAX))
 }
@@ -91,10 +91,11 @@ fn check_text(what: &str, text: &str, max: usize) -> Result<(), Status> {
     at_most(what, text.len(), max)
 }
 
-/// How long a push waits for nodes that are away, which asks for so many milliseconds; `None`: it does not say.
+/// Returns how long a push waits for nodes that are away. `asked_ms` is the wait that the request asks for, in milliseconds;
+/// `None` for the default.
 ///
 /// # Errors
-/// `out_of_range`: longer than any push may.
+/// `out_of_range` if the wait is longer than allowed.
 pub fn node_wait(asked_ms: Option<u64>) -> Result<Duration, Status> {
     match asked_ms.map(Duration::from_millis) {
         None => Ok(NODE_WAIT),
@@ -110,12 +111,12 @@ pub fn node_wait(asked_ms: Option<u64>) -> Result<Duration, Status> {
     }
 }
 
-/// What a caller calls itself, as far as there is room for it.
+/// Cuts a caller's name to the length that a record may have.
 pub fn cut_who(who: &str) -> String {
     plain(who, WHO_BYTES_MAX)
 }
 
-/// A text as far as there is room for it, without control characters.
+/// Cuts a text to `max` bytes and replaces its control characters by spaces.
 pub fn plain(text: &str, max: usize) -> String {
     const CUT: char = '…';
     let is_cut = max < text.len();

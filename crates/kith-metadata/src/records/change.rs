@@ -1,4 +1,4 @@
-//! One change of one store: read, decide, write on the condition that nothing changed meanwhile.
+//! One change of one store: read, decide, and write on condition that nothing changed meanwhile.
 
 use super::{
     bounds,
@@ -12,52 +12,52 @@ use kith_wire::documents::{
     ClusterDocument, ComponentDocument, DefinitionDocument, Document, RebalanceDocument, StoreDocument,
 };
 
-/// Others may change a store at the same moment; so often is looked again.
+/// How often to try a change while others change the same store.
 const COMMIT_TRIES: u32 = 20;
 
-/// A store's record, and when it was changed last.
+/// A store's record with its revision.
 pub struct Known {
     /// The record.
     pub document: StoreDocument,
-    /// When it was changed last.
+    /// The revision of its last change.
     pub revision: u64,
 }
 
 /// A change that was written.
 #[derive(Debug)]
 pub struct Changed {
-    /// The record before it.
+    /// The record before the change.
     pub before: StoreDocument,
-    /// The record with it.
+    /// The record after the change.
     pub document: StoreDocument,
-    /// The revision at which it was written.
+    /// The revision of the change.
     pub revision: u64,
-    /// What is to be done now.
+    /// What has to be done after the change.
     pub effects: Vec<Effect>,
 }
 
-/// Who changes, and what the cluster looks like.
+/// Who makes a change, and the cluster that it applies to.
 #[derive(Clone, Copy)]
 pub struct Asker<'a> {
-    /// As the history names them.
+    /// The name for the history.
     pub who: &'a str,
-    /// What is known of them.
+    /// How far the identity is proven.
     pub standing: Trust,
-    /// The cluster, for who holds the store.
+    /// The cluster, which decides who holds the store.
     pub cluster: &'a ClusterDocument,
 }
 
 impl<'a> Asker<'a> {
-    /// A process of the cluster, which does nothing that is for owners.
+    /// Returns the identity of a process of the cluster. It may not do what is reserved for owners.
     pub fn own(who: &'a str, cluster: &'a ClusterDocument) -> Self {
         Self { who, standing: Trust::default(), cluster }
     }
 }
 
-/// The record of a store; `None` if there is none.
+/// Returns the record of a store; `None` if there is none.
 ///
 /// # Errors
-/// [`ChangeError`]: it cannot be read.
+/// [`ChangeError`] if the record cannot be read.
 pub async fn read(metadata: &dyn MetadataStore, store: &str) -> Result<Option<Known>, ChangeError> {
     let key = keys::store(store);
     let snapshot = metadata.read(&key).await?;
@@ -65,10 +65,10 @@ pub async fn read(metadata: &dyn MetadataStore, store: &str) -> Result<Option<Kn
     Ok(Some(Known { document: StoreDocument::decode(&entry.value)?, revision: entry.revision }))
 }
 
-/// Applies `commands` in turn, as one write.
+/// Applies `commands` in order, as one write.
 ///
 /// # Errors
-/// [`ChangeError`]; nothing is changed then, unless the metadata store went away while it wrote.
+/// [`ChangeError`]. Nothing is changed then, unless the metadata store failed while it wrote.
 pub async fn change(
     metadata: &dyn MetadataStore,
     store: &str,
@@ -84,10 +84,10 @@ pub async fn change(
     Err(conflict(store).into())
 }
 
-/// Alters a store's definition, as one write, with a line in its history. What is the same as before is not written.
+/// Alters a store's definition, as one write, with an entry in its history. A definition that stays the same is not written.
 ///
 /// # Errors
-/// As [`change`].
+/// The errors of [`change`].
 pub async fn define(
     metadata: &dyn MetadataStore,
     store: &str,
@@ -98,7 +98,7 @@ pub async fn define(
         let known = read(metadata, store).await?.ok_or(ChangeError::Unknown)?;
         let mut definition = known.document.definition.clone();
         alter(&mut definition);
-        // Whoever may not alter it is told so, also where nothing would be altered.
+        // Refuse a caller without the right even if nothing would be altered.
         policy_of(&known.document.definition).guards.check_keeper(asker.who, asker.standing)?;
         if definition == known.document.definition {
             let (document, revision) = (known.document, known.revision);
@@ -113,16 +113,16 @@ pub async fn define(
     Err(conflict(store).into())
 }
 
-/// What a change writes besides what the state machine says.
+/// What a change writes in addition to the result of the state machine.
 #[derive(Clone, Copy, Default)]
 pub struct New<'a> {
-    /// What a version that the commands begin is made of.
+    /// The components of a version that the commands begin.
     pub components: &'a [ComponentDocument],
-    /// `None`: as before.
+    /// The new definition; `None` leaves it as it is.
     pub definition: Option<&'a DefinitionDocument>,
 }
 
-/// As [`change`], of a record as it was read; `None` if it has changed meanwhile.
+/// Like [`change`], on a record that was read before. Returns `None` if it has changed since.
 pub async fn change_known(
     metadata: &dyn MetadataStore,
     known: &Known,
@@ -167,7 +167,7 @@ pub async fn change_known(
     }
 }
 
-/// The rebalance under way, if a push begins: the two keep each other out.
+/// Returns the running rebalance if the commands begin a push, because pushes and rebalances exclude each other.
 async fn rebalance(
     metadata: &dyn MetadataStore,
     commands: &[Command],
@@ -193,7 +193,7 @@ mod tests {
         ColumnDocument, DOCUMENT_FORMAT, GroupDocument, HoldsDocument, VersionDocument,
     };
 
-    /// Of a graph, with so many bytes of columns.
+    /// Returns a component of a graph with `bytes` bytes of columns.
     fn component(bytes: usize) -> ComponentDocument {
         ComponentDocument {
             name: "connection".to_owned(),

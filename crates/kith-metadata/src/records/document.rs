@@ -1,4 +1,4 @@
-//! A store's record as the state machine sees it, and back. Which nodes are ready is not written.
+//! Converts a store's record to the state of the state machine and back. Which nodes are ready is not stored.
 
 use super::bounds::{PUSH_ID_BYTES_MAX, REASON_BYTES_MAX, WHO_BYTES_MAX, plain};
 use kith_types::{NodeId, StoreVersion};
@@ -12,7 +12,7 @@ use kith_wire::documents::{
 };
 use thiserror::Error;
 
-/// A record says what this release does not know.
+/// A record contains a name that this release does not know.
 #[derive(Debug, Error)]
 #[error("the record of store {store:?} names an unknown {what} {name:?}")]
 pub struct UnknownName {
@@ -21,7 +21,7 @@ pub struct UnknownName {
     name: String,
 }
 
-/// What a definition asks of the life-cycle.
+/// Returns the parts of a definition that the state machine needs.
 pub fn policy_of(definition: &DefinitionDocument) -> Policy {
     Policy {
         retain: definition.retain,
@@ -34,7 +34,7 @@ pub fn policy_of(definition: &DefinitionDocument) -> Policy {
     }
 }
 
-/// The state that a record describes.
+/// Returns the state that a record describes.
 ///
 /// # Errors
 /// [`UnknownName`].
@@ -106,7 +106,7 @@ fn running_of(document: &RunningDocument) -> Running {
     }
 }
 
-/// The record of `state`. Versions are made of what `before` says; a version that is new there, of `components`.
+/// Returns the record of `state`. Known versions keep their components from `before`; a new version gets `components`.
 pub fn document_of(
     state: &StoreState,
     before: &StoreDocument,
@@ -162,7 +162,7 @@ fn cancelled_document(Cancelled { push, who }: &Cancelled) -> CancelledDocument 
     CancelledDocument { push: push.0.clone(), who: who.clone() }
 }
 
-/// A line of the history, as far as there is room for it: whatever its texts are, the history stays small.
+/// Returns an entry of the history with its texts cut, so that the history stays small.
 fn history_of(entry: &HistoryEntry) -> HistoryDocument {
     HistoryDocument {
         at: entry.at.0,

@@ -1,5 +1,5 @@
-//! The records of stores, and the one way to change them: read, decide ([`kith_versions`]), write on the condition that nothing
-//! changed meanwhile. Whatever process does it, and whenever it dies, at most one version is served.
+//! The records of stores, and the only way to change them: read, decide ([`kith_versions`]), and write on condition that
+//! nothing changed meanwhile. Whichever process does it, and whenever that process dies, at most one version is served.
 
 pub mod bounds;
 mod change;
@@ -16,8 +16,8 @@ use kith_versions::{Holders, UnixMillis};
 use kith_wire::documents::ClusterDocument;
 use std::time::SystemTime;
 
-/// Who holds a store of `copies` copies (`None`: one per group). Groups that are joining have nothing yet: neither a push nor a
-/// swap rests on them.
+/// Returns the holders of a store with `copies` copies (`None` for one per group). Groups that are joining have no data yet,
+/// so neither pushes nor swaps depend on them.
 pub fn holders_of(cluster: &ClusterDocument, store: &str, copies: Option<u32>) -> Holders {
     let mut holders = Holders::default();
     for group in groups_of(cluster, store, copies) {
@@ -28,7 +28,7 @@ pub fn holders_of(cluster: &ClusterDocument, store: &str, copies: Option<u32>) -
     holders
 }
 
-/// The time of day, as records have it.
+/// Returns the time of day as records store it.
 pub fn now() -> UnixMillis {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))

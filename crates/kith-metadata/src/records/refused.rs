@@ -1,4 +1,4 @@
-//! What callers are told when a store cannot be changed.
+//! The errors that callers get when a store cannot be changed.
 
 use super::document::UnknownName;
 use crate::MetadataError;
@@ -7,21 +7,21 @@ use kith_versions::Refusal;
 use kith_wire::documents::DocumentError;
 use tonic::Status;
 
-/// A store's record is not changed.
+/// Why a store's record was not changed.
 #[derive(Debug)]
 pub enum ChangeError {
     /// There is no such store.
     Unknown,
-    /// The state machine says no.
+    /// The state machine refused the change.
     Refused(Refusal),
     /// The metadata store cannot be read or written now.
     Metadata(MetadataError),
-    /// Anything else, as the caller is told.
+    /// Any other error, as the caller should see it.
     Failed(Status),
 }
 
 impl ChangeError {
-    /// What a caller is told who asked for `store`; empty where all are asked about.
+    /// Returns the status for a caller who asked about `store`, which is empty if the request was about all stores.
     pub fn to_status(&self, store: &str) -> Status {
         match self {
             ChangeError::Unknown => kith_wire::status(
@@ -56,7 +56,7 @@ impl From<MetadataError> for ChangeError {
     }
 }
 
-/// `store` is empty where all are asked about.
+/// Returns the status for a failure of the metadata store. `store` is empty if the request was about all stores.
 fn not_written(store: &str, error: &MetadataError) -> Status {
     let help = match error {
         MetadataError::Refused { .. } => {
@@ -83,7 +83,7 @@ impl From<UnknownName> for ChangeError {
     }
 }
 
-/// A request whose command is one that this release does not have, which it cannot tell from none.
+/// The error for a request without a command. A command that this release does not know looks the same.
 pub fn unknown_command(of: &str) -> Status {
     let message = format!("{of} request without a command that this release knows");
     kith_wire::status(
@@ -93,13 +93,13 @@ pub fn unknown_command(of: &str) -> Status {
     )
 }
 
-/// A record or request that another release wrote.
+/// The error for a record or request that another release wrote.
 pub fn other_release(detail: String) -> Status {
     kith_wire::status(ErrorCode::BadRequest, detail, "use a release that knows this document")
 }
 
-/// Others changed the record again and again.
+/// The error for a record that others kept changing.
 pub fn conflict(store: &str) -> Status {
-    let message = format!("store {store:?} changed again and again meanwhile");
+    let message = format!("store {store:?} kept changing meanwhile");
     kith_wire::status(ErrorCode::Conflict, message, "look at it again, then try again")
 }

@@ -1,4 +1,4 @@
-//! A real etcd of the system's packages, on loopback, with its data in a temporary folder.
+//! A real etcd from the system's packages, on loopback, with its data in a temporary folder.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -13,10 +13,10 @@ use std::{
 
 /// Bound on every wait; far above what any of them takes.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Somebody else may take a port between its choice and its use.
+/// Another process may take a port between its choice and its use, so starting is tried this often.
 const STARTS_MAX: u32 = 5;
 
-/// A running member of an etcd, as a rule its only one; killed when dropped.
+/// A running member of an etcd, usually the only one. It is killed when dropped.
 pub struct Etcd {
     child: Option<Child>,
     folder: tempfile::TempDir,
@@ -24,24 +24,24 @@ pub struct Etcd {
     client_port: u16,
     peer_port: u16,
     scheme: &'static str,
-    /// All members, as `--initial-cluster` has them.
+    /// All members, in the form of `--initial-cluster`.
     members: String,
-    /// What `etcdctl` is to say of itself.
+    /// The user name and password that `etcdctl` uses.
     user: Option<String>,
 }
 
 impl Etcd {
-    /// Starts one; returns once it answers.
+    /// Starts a single member. Returns once it answers.
     pub fn start() -> Self {
         Self::start_as("http")
     }
 
-    /// Starts one that speaks TLS only, to clients with a certificate of [`Etcd::ca`] only.
+    /// Starts a single member that uses only TLS, and accepts only clients with a certificate of [`Etcd::ca`].
     pub fn start_tls() -> Self {
         Self::start_as("https")
     }
 
-    /// Starts three members of one etcd; returns once each of them answers.
+    /// Starts three members of one etcd. Returns once each of them answers.
     pub fn start_three() -> [Self; 3] {
         for _ in 0..STARTS_MAX {
             let mut three = ["a", "b", "c"].map(|name| Self::member(name, "http"));
@@ -50,7 +50,7 @@ impl Etcd {
                 etcd.members.clone_from(&all);
                 etcd.spawn();
             }
-            // None of them answers before two are there.
+            // No member answers before two of them run.
             if three.each_mut().map(Self::is_up) == [true; 3] {
                 return three;
             }
@@ -72,7 +72,7 @@ impl Etcd {
         panic!("etcd did not start {STARTS_MAX} times");
     }
 
-    /// The only member there is, so far; it does not run yet.
+    /// Returns a single member that has not been started yet.
     fn member(name: &'static str, scheme: &'static str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (client_port, peer_port) = (free_port(), free_port());
@@ -85,17 +85,17 @@ impl Etcd {
         format!("127.0.0.1:{}", self.client_port)
     }
 
-    /// What `--metadata` takes.
+    /// The address, as `--metadata` takes it.
     pub fn address(&self) -> String {
         format!("etcd://{}", self.host())
     }
 
-    /// The authority of [`Etcd::start_tls`], of no other.
+    /// The certificate authority of [`Etcd::start_tls`].
     pub fn ca(&self) -> PathBuf {
         self.folder.path().join("ca.pem")
     }
 
-    /// A certificate of it, for server and client, and its key.
+    /// A certificate for servers and clients, and its private key.
     pub fn identity(&self) -> (PathBuf, PathBuf) {
         (self.folder.path().join("etcd.pem"), self.folder.path().join("etcd.key"))
     }
@@ -122,7 +122,7 @@ impl Etcd {
         openssl(&format!("x509 -req -in etcd.csr {signed} -out etcd.pem"));
     }
 
-    /// Kills it as a machine that loses power would; its data stays.
+    /// Kills the member, as a power failure would. Its data stays.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().expect("it can be killed");
@@ -130,14 +130,14 @@ impl Etcd {
         }
     }
 
-    /// Starts it again where it was, with its data; returns once it answers.
+    /// Starts it again at its address, with its data. Returns once it answers.
     pub fn restart(&mut self) {
         self.kill();
         self.spawn();
         assert!(self.is_up(), "etcd starts again: {}", self.log());
     }
 
-    /// Runs `etcdctl`, which must succeed; its output.
+    /// Runs `etcdctl`, which must succeed. Returns its output.
     pub fn ctl(&self, arguments: &[&str]) -> String {
         let output = self.ctl_command(arguments).output().expect("etcdctl runs: see scripts/packages.sh");
         assert!(
@@ -149,14 +149,14 @@ impl Etcd {
         String::from_utf8(output.stdout).expect("UTF-8")
     }
 
-    /// Forgets all revisions before the current one.
+    /// Compacts all revisions before the current one.
     pub fn compact(&self) {
         let status = self.ctl(&["endpoint", "status", "-w", "fields"]);
         let revision = status.lines().find_map(|line| line.strip_prefix("\"Revision\" : "));
         self.ctl(&["compact", revision.expect("a revision").trim()]);
     }
 
-    /// From now on, it asks for users; `kith` with `password` may use the keys of cluster `c`, and no others.
+    /// Enables users: from now on only `kith` with `password` may use the keys of cluster `c`, and no others.
     pub fn enable_users(&mut self, password: &str) {
         self.ctl(&["role", "add", "kith"]);
         self.ctl(&["role", "grant-permission", "--prefix=true", "kith", "readwrite", "/kith/c/"]);
@@ -205,7 +205,7 @@ impl Etcd {
         self.child = Some(command.spawn().expect("etcd starts: see scripts/packages.sh"));
     }
 
-    /// Whether it came up.
+    /// Waits until the member answers. Returns `false` if it exited.
     fn is_up(&mut self) -> bool {
         let started = Instant::now();
         while started.elapsed() < PATIENCE {
