@@ -1,29 +1,30 @@
-//! A node's answer to a request, as it goes over each way: whole or in parts, the values of a read from where they were gathered.
+//! A node's answer to a request, encoded for each transport: as one message or in parts. The values of a read are sent from
+//! where they were gathered.
 
 use kith_api::convert::{records_in_place, records_to_wire, value_to_wire};
 use kith_net::server::framed::{Encoded, End, Piece, Reply};
 use kith_ops::Value;
 use kith_wire::v1;
 
-/// What a request is answered with.
+/// The answer to a request.
 pub(super) struct Answered {
     pub value: Value,
-    /// Everything else.
+    /// All fields of the reply except the value.
     pub rest: v1::EvaluateReply,
 }
 
 impl Answered {
-    /// As one message.
+    /// Returns the answer as one message.
     pub fn into_message(self) -> v1::EvaluateReply {
         v1::EvaluateReply { value: Some(value_to_wire(&self.value)), ..self.rest }
     }
 
-    /// As it goes in frames.
+    /// Returns the answer as a reply in frames.
     pub fn into_reply(self) -> Reply {
         self.in_place().map_or_else(|| Reply::Evaluate(self.into_message()), Reply::Encoded)
     }
 
-    /// As one of several messages that go in frames.
+    /// Returns the answer as one of several messages in frames.
     pub fn into_piece(self, is_last: bool) -> Piece {
         let end = End::of_message(is_last);
         match self.in_place() {
@@ -32,7 +33,7 @@ impl Answered {
         }
     }
 
-    /// As a part of one message that goes in frames.
+    /// Returns the answer as a part of one message in frames.
     pub fn into_part(self, is_last: bool) -> Piece {
         let end = if is_last { End::Reply } else { End::Part };
         let Value::Records(records) = &self.value else { return Piece::of(&self.into_message(), end) };
@@ -48,7 +49,8 @@ impl Answered {
         }
     }
 
-    /// Encoded, the values of a read where they were gathered; `None` of what is no read, or does not lie end to end.
+    /// Encodes the answer around the values of a read, which stay where they were gathered. `None` if the value is not a
+    /// read, or its values are not contiguous.
     fn in_place(&self) -> Option<Encoded> {
         let Value::Records(records) = &self.value else { return None };
         let (head, values) = records_in_place(records)?;

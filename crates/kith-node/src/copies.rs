@@ -1,5 +1,5 @@
-//! Looks at what the object store has of a version, for whoever asks: the same bytes, by the same way and at the same rate as a fetch
-//! of this node would have them.
+//! Verifies the object store's copy of a version on request. It reads the same bytes in the same way, and at the same rate,
+//! as a fetch of this node.
 
 use super::{
     held::HeldStores,
@@ -27,14 +27,14 @@ pub(super) struct Check {
 }
 
 impl Check {
-    /// Waits for its turn, and ends early when whoever asked has left.
+    /// Waits for its turn. Ends early if the caller disconnects.
     pub async fn run(self, turns: Arc<Semaphore>) {
         let sender = self.sender.clone();
         let given_up = CancellationToken::new();
         let _given_up = given_up.clone().drop_guard();
         let looked = async {
             let Ok(_turn) = turns.acquire_owned().await else { return };
-            // If there is no thread for it, the stream ends without findings, which is not taken for an answer.
+            // If no thread can run it, the stream ends without findings, which the caller does not take for an answer.
             let _ = background::run(move || self.look(&given_up)).await;
         };
         tokio::select! {
@@ -53,7 +53,7 @@ impl Check {
                 given_up,
                 &mut |bytes| {
                     done += bytes;
-                    // A slow reader misses progress, never a finding.
+                    // A slow reader misses progress reports, but never a finding.
                     let _ = self.sender.try_send(Ok(v1::VerifyProgress { bytes_done: done, finding: None }));
                     if given_up.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 },
@@ -61,14 +61,14 @@ impl Check {
             let told = looked.and_then(|found| self.confirmed(component, found));
             let is_last = told.is_err();
             let told = told.map(|found| v1::VerifyProgress { bytes_done: done, finding: Some(found) });
-            // Whoever asked may have left.
+            // The caller may have disconnected.
             if self.sender.blocking_send(told).is_err() || is_last {
                 return;
             }
         }
     }
 
-    /// A version that was given up meanwhile has been removed, which is no damage.
+    /// Confirms a finding. A version that the cluster gave up meanwhile has been removed, which is not damage.
     fn confirmed(
         &self,
         component: &ComponentDocument,
@@ -86,7 +86,7 @@ impl Check {
                 component,
                 place,
                 state,
-                "the object store's copy is not whole"
+                "the object store's copy is damaged or incomplete"
             );
         }
         Ok(found)

@@ -1,4 +1,4 @@
-//! The counters of a node, which stand at 0 before there is anything to count.
+//! The counters of a node. Each starts at 0, before there is anything to count.
 
 use kith_process::{
     counts::{self, Labelled, zero},
@@ -49,7 +49,7 @@ const LABELLED_OF_NODES: [Labelled; 3] = [
     Labelled { name: "kith_node_waits_told_total", label: "believed", values: &["true", "false"] },
 ];
 
-/// Counts for a node from zero.
+/// Registers the counters of a node, with the value 0.
 pub(super) fn of_node(topology: &TopologyReceiver, stop: &CancellationToken) {
     counts::of_process();
     zero(&OF_NODES, &LABELLED_OF_NODES);

@@ -1,21 +1,20 @@
-//! How much room is left where a node keeps its versions.
+//! The free space on the disk where a node keeps its versions.
 
 use std::{path::Path, time::Duration};
 use tokio_util::sync::CancellationToken;
 
-/// How often it looks.
+/// How often the free space is measured.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The room of a file system, in bytes.
+/// The size and the free space of a file system, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Room {
-    /// For processes without privileges.
+    /// The free space for processes without privileges.
     pub free: u64,
     pub total: u64,
 }
 
-/// The room of the file system that a folder is in, or will be in once it is made; `None` if the folder above it is not there
-/// either.
+/// Returns the space of the file system of a folder. The folder need not exist; `None` if its parent does not exist either.
 fn room(folder: &Path) -> Option<Room> {
     let told = rustix::fs::statvfs(folder).or_else(|error| match folder.parent() {
         Some(parent) => rustix::fs::statvfs(parent),
@@ -28,12 +27,12 @@ fn room(folder: &Path) -> Option<Room> {
     })
 }
 
-/// The bytes that are free there.
+/// Returns the free bytes of that file system.
 pub(super) fn free(folder: &Path) -> Option<u64> {
     room(folder).map(|room| room.free)
 }
 
-/// Shows the room until told to stop.
+/// Updates the metrics until `stop` is cancelled.
 pub(super) async fn follow(folder: std::path::PathBuf, stop: CancellationToken) {
     let mut interval = tokio::time::interval(LOOK_INTERVAL);
     while stop.run_until_cancelled(interval.tick()).await.is_some() {

@@ -1,4 +1,5 @@
-//! What a node answers at its doors by itself: keys of the partitions that it holds, without a second hop.
+//! The reads that a node answers itself at its RESP and HTTP doors: keys of the partitions that it holds, without a second
+//! hop.
 
 use super::{evaluator::Evaluator, held::VersionReader, job::KEYS_INLINE_MAX, own_read::OwnRead};
 use futures::{
@@ -13,10 +14,10 @@ use kith_types::ErrorCode;
 use kith_wire::documents::{HoldsDocument, ServedDocument, TopologyDocument};
 use std::{sync::Arc, time::Instant};
 
-/// The node behind its doors.
+/// Answers the requests at a node's doors.
 pub(super) struct OwnReads {
     evaluator: Arc<Evaluator>,
-    /// As the node names itself to those it answers; distinct from all other clients of its own.
+    /// The client id of these reads. It is distinct from those of all other clients.
     client: u64,
 }
 
@@ -50,7 +51,7 @@ impl OwnReads {
             Err(error) => return future::ready(Err(error)).boxed(),
         };
         let keys = local.request.question.keys().map_or(0, BatchKeys::len);
-        // Here, if it is over sooner than another thread could take it up: few keys, and no page to wait for.
+        // Run it here if that takes less time than handing it to another thread: few keys, and all pages in memory.
         if keys <= KEYS_INLINE_MAX && !local.reader.mapped().is_cold() {
             return future::ready(local.run(self.client)).boxed();
         }
@@ -72,7 +73,7 @@ impl OwnReads {
         })
     }
 
-    /// The error of a question that a node does not answer by itself.
+    /// The error for a question that a node does not answer itself.
     fn unsupported(&self, question: &Question) -> QueryError {
         let whom = self.evaluator.whom(&self.evaluator.topology.borrow());
         let detail = format!(
@@ -144,7 +145,7 @@ impl Evaluator {
         }
     }
 
-    /// Who answers for all keys.
+    /// Returns a hint that names the routers, which answer for all keys.
     pub(super) fn whom(&self, topology: &TopologyDocument) -> String {
         let routers: Vec<&str> = topology
             .routers
@@ -161,7 +162,7 @@ impl Evaluator {
     }
 }
 
-/// The store of values of this name, once it serves a version.
+/// Returns the value store of this name, if it serves a version.
 fn served<'a>(topology: &'a TopologyDocument, name: &str) -> Result<&'a ServedDocument, QueryError> {
     let values = || topology.stores.iter().filter(|store| !store.is_graph());
     match topology.stores.iter().find(|store| store.name == name) {

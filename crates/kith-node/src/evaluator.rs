@@ -1,4 +1,5 @@
-//! Evaluates requests over the versions that a node holds, within quotas and the node's load, and counts what it took.
+//! Evaluates requests on the versions that a node holds, within quotas and the node's load limit, and records how long they
+//! take.
 
 use super::{
     answered::Answered,
@@ -27,11 +28,11 @@ pub(super) struct Evaluator {
     pub load: Arc<LoadCounter>,
     pub topology: TopologyReceiver,
     pub doctor: Arc<FileHealth>,
-    /// How long evaluations take.
+    /// The service times of evaluations.
     pub reads: Arc<Reads>,
-    /// The same, as a metric, which is looked up once.
+    /// The same times as a metric, whose handle is looked up only once.
     pub evaluate_seconds: metrics::Histogram,
-    /// How much may be read of each store.
+    /// The read quotas of the stores.
     pub quotas: Arc<NodeQuotas>,
     /// The live graphs.
     pub live: Arc<LiveGraphs>,
@@ -41,7 +42,7 @@ impl Evaluator {
     /// Answers a request as a whole.
     ///
     /// # Errors
-    /// As the caller is to be told.
+    /// As the caller should see them.
     pub async fn evaluate(&self, request: v1::EvaluateRequest) -> Result<Answered, Status> {
         if let Some(reservation) = &request.reservation
             && reservation.step() != v1::ReservationStep::Redeem
@@ -65,7 +66,7 @@ impl Evaluator {
         self.answer(job, served, started).await
     }
 
-    /// Answers what is asked of a live graph.
+    /// Answers a request about a live graph.
     pub async fn evaluated_live(
         &self,
         graph: &Arc<LiveGraph>,
@@ -85,7 +86,7 @@ impl Evaluator {
         Ok(Answered { value, rest })
     }
 
-    /// A place among the requests in flight.
+    /// Takes a place among the requests in flight.
     pub fn admit(&self, request: &v1::EvaluateRequest, now: Instant) -> Result<InFlight, Status> {
         let client = request.header.as_ref().map_or(0, |header| header.client);
         self.load.start(client, now).ok_or_else(|| {
@@ -95,7 +96,7 @@ impl Evaluator {
         })
     }
 
-    /// A request as a job, if so much may be read of what it names.
+    /// Turns a request into a job, if the read quota of its store allows it.
     pub fn let_in(
         &self,
         request: v1::EvaluateRequest,
@@ -147,7 +148,7 @@ impl Evaluator {
         Ok(Answered { value, rest })
     }
 
-    /// What a failed evaluation is answered with. Damage has its version looked at.
+    /// Returns the status of a failed evaluation. If the cause is damage, has the version checked.
     pub fn failed(&self, error: &EvaluateError, served: &[v1::Served]) -> Status {
         if let EvaluateError::Source(SourceError::Damaged { .. }) = error {
             self.suspect(served);
@@ -155,7 +156,8 @@ impl Evaluator {
         status_of(self.node, self.topology.borrow().cluster.epoch, error)
     }
 
-    /// So many records of an answer are damaged. They are answers, for their keys alone: nothing else tells of them.
+    /// Records that `damaged` records of an answer are damaged. Such records are part of an answer, as errors of their keys,
+    /// so nothing else reports them.
     pub fn note_damaged(&self, damaged: u64, served: &[v1::Served]) {
         if 0 < damaged {
             tracing::error!(node = self.node, ?served, damaged, "damaged records");
@@ -164,19 +166,19 @@ impl Evaluator {
         }
     }
 
-    /// How long a request was worked on.
+    /// Records how long a request was worked on.
     pub fn note_worked(&self, service: Duration) {
         self.evaluate_seconds.record(service.as_secs_f64());
         self.reads.record(service);
     }
 
-    /// Has what a damaged read read looked at, and repaired.
+    /// Has the files that a damaged read touched checked and repaired.
     fn suspect(&self, served: &[v1::Served]) {
         served.iter().for_each(|served| self.doctor.suspect(&served.name));
     }
 }
 
-/// What an evaluation that failed is answered with.
+/// Returns the status of a failed evaluation.
 pub(super) fn status_of(node: u32, epoch: u64, error: &EvaluateError) -> Status {
     let message = format!("node {node}: {error}");
     let (code, help) = match error {

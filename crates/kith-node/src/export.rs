@@ -1,4 +1,4 @@
-//! Records on their way out of a node: in pieces, as fast as whoever exports takes them, and no faster than the store's read quota.
+//! The records of an export: sent in pieces, as fast as the reader takes them and at most at the store's read quota.
 
 use super::quota::NodeQuotas;
 use kith_routing::ExportStep;
@@ -12,31 +12,31 @@ use std::{
 use tokio::sync::mpsc;
 use tonic::Status;
 
-/// A piece of records is sent when it has so many bytes: large enough for the way, small enough for many readers.
+/// A piece is sent when it has this many bytes: large enough to send efficiently, small enough for many readers.
 const PIECE_BYTES: usize = 1 << 20;
-/// Whoever waits for a quota looks so often whether it has changed, or nobody wants the records any more.
+/// While an export waits for the quota, it checks this often whether the quota has changed or the reader has left.
 const NAP: Duration = Duration::from_millis(100);
 
 /// The pieces of one partition.
 pub(super) struct Pieces {
     sender: mpsc::Sender<Result<v1::RecordsPiece, Status>>,
     piece: v1::RecordsPiece,
-    /// Of the piece.
+    /// The bytes of keys and values in `piece`.
     bytes: usize,
     seen: u64,
     skip: u64,
     store: String,
     quotas: Arc<NodeQuotas>,
-    /// What may be read before it is paid for; `None`: the store has no quota.
+    /// How much may be read before it has to be paid for; `None` if the store has no quota.
     step: Option<ExportStep>,
-    /// What was read and is not paid for.
+    /// What was read and is not paid for yet.
     owed: ExportStep,
-    /// The records of it: the last of the piece.
+    /// How many records, at the end of `piece`, are not paid for yet.
     unpaid: usize,
 }
 
 impl Pieces {
-    /// Without the first `skip` records, whose keys are paid for all the same: they are read.
+    /// Returns pieces that leave out the first `skip` records. The keys of these are paid for too, because they are read.
     pub fn new(
         sender: mpsc::Sender<Result<v1::RecordsPiece, Status>>,
         quotas: Arc<NodeQuotas>,
@@ -48,7 +48,7 @@ impl Pieces {
         Self { sender, piece, bytes: 0, seen: 0, skip, store, quotas, step, owed, unpaid: 0 }
     }
 
-    /// Takes the next record. `Break`: nobody wants it.
+    /// Adds the next record. Returns `Break` if the reader has left.
     pub fn push(&mut self, key: &[u8], value: &[u8]) -> ControlFlow<()> {
         self.seen += 1;
         self.owed.keys += 1;
@@ -67,8 +67,8 @@ impl Pieces {
         if PIECE_BYTES <= self.bytes { self.send() } else { ControlFlow::Continue(()) }
     }
 
-    /// Waits until the quota has room for what was read. Whoever exports gets what is paid for before that, and nothing else:
-    /// they may hang up and ask again.
+    /// Waits until the quota has room for what was read. Meanwhile the reader gets only records that are paid for, because
+    /// it may disconnect and request them again.
     fn pay(&mut self) -> ControlFlow<()> {
         let (owed, unpaid) = (std::mem::take(&mut self.owed), std::mem::take(&mut self.unpaid));
         let Err(mut left) = self.quotas.export(&self.store, owed, Duration::ZERO) else {
@@ -95,11 +95,11 @@ impl Pieces {
         }
     }
 
-    /// Waits for the reader: that is the throttle. A reader that went away ends it.
+    /// Sends the piece and waits for the reader, which throttles the export. Returns `Break` if the reader has left.
     fn send(&mut self) -> ControlFlow<()> {
         self.bytes = 0;
         if self.step.is_none() {
-            // What was read before there was a quota is not owed.
+            // Records that were read before the store had a quota are not owed.
             (self.owed, self.unpaid) = (ExportStep::default(), 0);
         }
         self.step = self.quotas.export_step(&self.store);
@@ -109,7 +109,7 @@ impl Pieces {
         }
     }
 
-    /// The end, or why there is none: only a partition that was read to its end says how many records it has.
+    /// Sends the last piece, or the error. Only a partition that was read to its end reports its number of records.
     pub fn finish(mut self, read: Result<(), Status>) {
         let owes = self.step.is_some() && self.owed != ExportStep::default();
         if owes && self.pay().is_break() {
@@ -131,7 +131,7 @@ impl Pieces {
     }
 }
 
-/// One of the exports that wait for a quota, while this is kept.
+/// Counts as one of the exports that wait for a quota, until it is dropped.
 struct Waiting;
 
 impl Waiting {

@@ -1,4 +1,4 @@
-//! Prepares the versions that the topology names, follows its changes, and forgets what nobody names any more.
+//! Prepares the versions that the topology names, follows its changes, and removes versions that nothing names any more.
 
 use super::{
     held::{HeldStores, PrepareOptions, Replicas},
@@ -15,22 +15,23 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How often a node looks for versions to forget when nothing changes.
+/// How often a node looks for versions to remove while nothing changes.
 const RETIRE_INTERVAL: Duration = Duration::from_secs(15);
-/// How long to wait before a failed preparation is tried again.
+/// The pause before a failed preparation is repeated.
 const PREPARE_RETRY: Duration = Duration::from_secs(1);
 
-/// Stores that a node prepares by itself at a time: one whose source is slow keeps no other from being served. Pushes come
-/// beside these.
+/// How many stores a node prepares on its own at a time, so that a slow source of one does not delay the others. Pushes are
+/// prepared in addition to these.
 const STORES_AT_A_TIME: usize = 4;
 
-/// Prepares what the topology serves now. Versions that fail are refused until [`follow_versions`] has prepared them.
+/// Prepares the versions that the topology serves now. A version that fails is refused until [`follow_versions`] has
+/// prepared it.
 pub(super) async fn prepare_served(node: u32, held: &Arc<HeldStores>, topology: &Arc<TopologyDocument>) {
     let served = topology.stores.iter().filter(|store| store.version != 0).cloned();
     prepare_all(node, held, topology, served.collect()).await;
 }
 
-/// Prepares versions, several stores at a time; whether all of them are ready.
+/// Prepares versions, several stores at a time. Returns whether all of them are ready.
 async fn prepare_all(
     node: u32,
     held: &Arc<HeldStores>,
@@ -69,7 +70,7 @@ fn prepare_store(
     all
 }
 
-/// Prepares versions as the topology comes to name them, and forgets those that it no longer names, until `stop`.
+/// Prepares versions when the topology names them, and removes versions that it no longer names, until `stop` is cancelled.
 pub(super) async fn follow_versions(
     node: u32,
     held: Arc<HeldStores>,
@@ -94,6 +95,6 @@ pub(super) async fn follow_versions(
             }
         }
     };
-    // What runs in the background ends by itself; nothing begins after it.
+    // Work in the background ends by itself, and none begins after this.
     stop.run_until_cancelled(follow).await;
 }

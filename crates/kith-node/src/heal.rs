@@ -1,7 +1,7 @@
-//! Makes a damaged or foreign component on this node's disk whole again, out of any [`Source`].
+//! Repairs a damaged component, or replaces a foreign one, on this node's disk from any [`Source`].
 //!
-//! Nothing of what is there is trusted or thrown away unseen: single files are pulled anew and swapped in; a folder that
-//! cannot be the version at all is put aside, and what of it proves to be of the version is used again.
+//! Existing files are neither trusted nor discarded unchecked. Single damaged files are fetched and swapped in. A folder
+//! that cannot be the version is set aside, and those of its files that prove to belong to the version are reused.
 
 use super::PrepareError;
 use kith_engine::{
@@ -16,13 +16,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Told how far a fetch is.
+/// A callback for the progress of a fetch.
 type OnFetch<'a> = dyn FnMut(&FetchProgress) -> ControlFlow<()> + 'a;
 
-/// Pulls what is missing of the version that `options` name by its hash. What is in its place and cannot be it gives way.
+/// Fetches what is missing of the version that `options` identify by its manifest hash. A folder in its place that cannot be
+/// this version is replaced.
 ///
 /// # Errors
-/// [`FetchError`]; what can be served was not touched then.
+/// [`FetchError`]. Files that can be served are unchanged then.
 pub(super) fn fetch_anew(
     target: &Path,
     source: &dyn Source,
@@ -41,16 +42,16 @@ pub(super) fn fetch_anew(
     fetch(source, target, partitions, &options, progress).map(|_| ())
 }
 
-/// Takes what is missing from one source, with so many requests at a time.
+/// Fetches what is missing from one source, with this many concurrent requests.
 pub(super) type Take<'a> = dyn FnMut(&dyn Source, usize) -> Result<(), FetchError> + 'a;
 
-/// Has [`Take`] try one source after another.
+/// Runs [`Take`] with one source after another.
 pub(super) type FromAny<'a> = dyn FnMut(&mut Take<'_>) -> Result<(), PrepareError> + 'a;
 
-/// Makes a component whole. `damages` are what a deep verification found; without it, one is made.
+/// Repairs a component. `damages` are the findings of a deep verification; if it is `None`, the component is verified first.
 ///
 /// # Errors
-/// [`PrepareError`] if what is damaged here cannot be had anywhere; files that could be had are repaired then.
+/// [`PrepareError`] if no source has the damaged files. Those that could be fetched are repaired then.
 pub(super) fn heal(
     target: &Path,
     component: &ComponentDocument,
@@ -77,13 +78,13 @@ pub(super) fn heal(
             if all.is_ok() || files.len() == 1 {
                 return all;
             }
-            // One that cannot be had keeps no other from being repaired.
+            // A file that no source has must not keep the others from being repaired.
             let each = files.iter().map(|file| {
                 from_any(&mut |source, _| repair(target, source, std::slice::from_ref(file), on_fetch))
             });
             each.fold(Ok(()), Result::and)
         }
-        // A manifest, a layout, a pack of another length, or files that belong to nothing.
+        // A damaged manifest or layout, a pack of another length, or unknown files.
         _ => from_any(&mut |source, threads| {
             let manifest_hash = Some(component.manifest_hash.clone());
             let options = FetchOptions { threads, manifest_hash, ..FetchOptions::default() };
@@ -92,7 +93,7 @@ pub(super) fn heal(
     }
 }
 
-/// Puts the folder aside and fetches the component anew, from what is whole in there and from the source.
+/// Sets the folder aside and fetches the component again, reusing intact files of the folder.
 fn replace(
     target: &Path,
     source: &dyn Source,
@@ -121,7 +122,7 @@ fn replace(
             Ok(())
         }
         Err(error) => {
-            // It may be damaged in a part that nobody asks for: better than nothing, and still never trusted.
+            // Put the folder back. It may be damaged only in parts that no query reads, and it is never trusted unchecked.
             if !target.exists() && aside.exists() {
                 fs::rename(&aside, target).map_err(at(target))?;
             }
@@ -130,13 +131,13 @@ fn replace(
     }
 }
 
-/// Where a folder that cannot be its version is put while the version is fetched.
+/// Returns where a folder that cannot be its version is put while the version is fetched.
 pub(super) fn aside_of(target: &Path) -> PathBuf {
     let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     target.with_file_name(format!(".{name}.aside"))
 }
 
-/// Whether a folder has files but no manifest: what they are, nobody can say.
+/// Whether a folder has files but no manifest, so that it is unknown what they are.
 fn holds_packs_only(target: &Path) -> bool {
     !target.join(kith_engine::MANIFEST_NAME).exists()
         && fs::read_dir(target).is_ok_and(|mut entries| entries.next().is_some())

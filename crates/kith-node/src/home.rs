@@ -1,4 +1,4 @@
-//! Looks after the node's data directory: somebody may remove it under the process.
+//! Watches the node's data directory, which may be removed while the process runs.
 
 use super::{held::HeldStores, scrub::FileHealth};
 use kith_process::data_dir::{DataDir, DataDirError};
@@ -6,13 +6,15 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-/// How often it looks, besides before each fetch: for so long could another process take a directory that was removed.
+/// How often the directory is checked, besides before each fetch. For this long, another process could take a directory that
+/// was removed.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Told why the directory is not this node's any more.
+/// Receives the reason why the directory no longer belongs to this node.
 pub(super) type Lost = oneshot::Receiver<DataDirError>;
 
-/// Looks until `stop`, and cancels that when another process has taken the directory: two would remove each other's files.
+/// Checks the directory until `stop` is cancelled. Cancels `stop` if another process has taken the directory, because two
+/// processes would remove each other's files.
 pub(super) fn watch(
     data: &Arc<DataDir>,
     held: Arc<HeldStores>,
@@ -25,21 +27,21 @@ pub(super) fn watch(
         let mut seen = 0;
         let mut interval = tokio::time::interval(LOOK_INTERVAL);
         while stop.run_until_cancelled(interval.tick()).await.is_some() {
-            // It goes with the node.
+            // This task ends with the node.
             let Some(data) = data.upgrade() else { return };
             let path = data.path().display();
             match data.keep() {
                 Ok(remade) if remade == seen => {}
                 Ok(remade) => {
                     seen = remade;
-                    tracing::error!(%path, "the data directory was removed while this node was running: made again, and what it held is fetched anew");
+                    tracing::error!(%path, "the data directory was removed while this node was running: created it again; its files are fetched again");
                     held.readers().iter().for_each(|((store, _), _)| doctor.suspect(store));
                 }
                 Err(error @ DataDirError::Io { .. }) => {
                     tracing::error!(%error, source = std::error::Error::source(&error).map(ToString::to_string), "the data directory cannot be made again");
                 }
                 Err(error) => {
-                    tracing::error!(%error, "the data directory is another process's now: this node ends");
+                    tracing::error!(%error, "another process has taken the data directory: this node stops");
                     let _ = sender.send(error);
                     stop.cancel();
                     return;

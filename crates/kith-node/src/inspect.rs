@@ -1,4 +1,4 @@
-//! What a node tells of what it holds: schemas, places of keys, all records or rows of a partition, damage.
+//! Answers questions about what a node holds: schemas, places of keys, all records or rows of a partition, damage.
 
 use super::{
     copies,
@@ -19,7 +19,7 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
-/// Pieces that may wait for a slow reader; beyond them the node stops reading.
+/// How many pieces may wait for a slow reader. Beyond that, the node stops reading.
 const PIECE_QUEUE: usize = 2;
 
 /// Answers `Inspect` requests.
@@ -29,7 +29,7 @@ pub(super) struct InspectService {
     pub topology: TopologyReceiver,
     pub quotas: Arc<NodeQuotas>,
     pub live: Arc<LiveGraphs>,
-    /// Whose turn it is to look at what the object store has: one at a time.
+    /// The turns of verifying the object store's copy: one at a time.
     pub turns: Arc<Semaphore>,
 }
 
@@ -82,7 +82,7 @@ impl v1::inspect_server::Inspect for InspectService {
     async fn place(&self, request: Request<v1::PlaceRequest>) -> Result<Response<v1::PlaceReply>, Status> {
         let v1::PlaceRequest { store, version, key } = request.into_inner();
         let reader = self.values(&store, version)?;
-        // Short enough for the connection's own task: one key.
+        // One key takes little enough time for the connection's own task.
         let place = self.place_of(&reader, &key).map_err(|error| refused(self.node, &error))?;
         Ok(Response::new(place))
     }
@@ -134,7 +134,7 @@ impl v1::inspect_server::Inspect for InspectService {
     }
 }
 
-/// Verifies the files that this node has of a version. Ends early if the caller goes away.
+/// Verifies this node's files of a version. Ends early if the caller disconnects.
 fn verify_here(
     held: &HeldStores,
     store: &ServedDocument,
@@ -146,7 +146,7 @@ fn verify_here(
         let folder = held.folder_of(&store.name, &component.name, component.version);
         let looked = verify(&folder, component, &owned, depth, &mut |bytes| {
             done += bytes;
-            // A slow reader misses progress, never a finding.
+            // A slow reader misses progress reports, but never a finding.
             let _ = sender.try_send(Ok(v1::VerifyProgress { bytes_done: done, finding: None }));
             if sender.is_closed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -156,7 +156,7 @@ fn verify_here(
             Err(error) => Err(not_looked_at(&error)),
         };
         let is_last = told.is_err();
-        // The caller may have left.
+        // The caller may have disconnected.
         if sender.blocking_send(told).is_err() || is_last {
             return;
         }
@@ -174,7 +174,7 @@ fn refused(node: u32, error: &ValueError) -> Status {
             let help = "refresh the routing table";
             kith_wire::status(ErrorCode::NotOwner, message, help)
         }
-        _ => kith_wire::status(ErrorCode::WrongKeyType, message, "give a key as the store has them"),
+        _ => kith_wire::status(ErrorCode::WrongKeyType, message, "give a key of the store's key type"),
     }
 }
 

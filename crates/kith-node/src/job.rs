@@ -1,4 +1,4 @@
-//! One evaluation: a request decoded and checked, ready to run on any thread.
+//! One evaluation: a decoded and checked request, which can run on any thread.
 
 use super::{held::VersionReader, quota::WayIn};
 use kith_api::{
@@ -26,38 +26,38 @@ use std::{
 };
 use tonic::Status;
 
-/// Time for a request that brings no deadline.
+/// The time limit of a request without a deadline.
 const DEADLINE_DEFAULT: Duration = Duration::from_secs(10);
-/// Up to so many keys are evaluated on the connection's own task: handing over to another
-/// thread costs about what so many short lists cost.
+/// Requests with at most this many keys are evaluated on the connection's own task. Handing a request over to another thread
+/// costs about as much as evaluating this many short lists.
 pub(super) const KEYS_INLINE_MAX: usize = 64;
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::new());
 }
 
-/// Works with the scratch memory of this thread.
+/// Calls `work` with the scratch memory of this thread.
 pub(super) fn with_scratch<T>(work: impl FnOnce(&mut Scratch) -> T) -> T {
     SCRATCH.with_borrow_mut(work)
 }
 
-/// One evaluation, ready to run on any thread.
+/// One evaluation, which can run on any thread.
 pub(super) struct Job {
     reader: VersionReader,
     keys: Vec<u64>,
     byte_keys: ByteKeys,
     partitions: Vec<PartitionId>,
     pub plan: Operator,
-    /// Whether whoever asks proves values itself.
+    /// Whether the caller verifies the proofs of values itself.
     proofs: bool,
-    /// Which quota pays for it.
+    /// The quota that pays for it.
     pub way: WayIn,
     deadline: Instant,
-    /// Set when the caller goes away.
+    /// Set when the caller disconnects.
     abandoned: Arc<AtomicBool>,
 }
 
-/// Tells a running job that its caller went away.
+/// Tells a running job that its caller has disconnected.
 pub(super) struct AbandonOnDrop(Arc<AtomicBool>);
 
 impl Drop for AbandonOnDrop {
@@ -67,10 +67,10 @@ impl Drop for AbandonOnDrop {
 }
 
 impl Job {
-    /// The evaluation that a request asks for, of the version that `reader` reads.
+    /// Returns the evaluation that a request asks for, on the version that `reader` reads.
     ///
     /// # Errors
-    /// If the request cannot be decoded, or asks for what the store cannot answer.
+    /// If the request cannot be decoded, or the store cannot answer it.
     pub fn new(request: v1::EvaluateRequest, reader: VersionReader, now: Instant) -> Result<Self, Status> {
         let way = WayIn::of(&request);
         let left = match request.header.as_ref().map_or(0, |header| header.deadline_us) {
@@ -102,10 +102,10 @@ impl Job {
         Ok(job)
     }
 
-    /// Evaluates all of it.
+    /// Evaluates the whole request.
     ///
     /// # Errors
-    /// As `kith_ops::evaluate` and `kith_ops::evaluate_values`.
+    /// The errors of `kith_ops::evaluate` and `kith_ops::evaluate_values`.
     pub fn run(&self) -> Result<Value, EvaluateError> {
         self.check_wanted()?;
         let cancelled = || self.is_unwanted();
@@ -126,10 +126,11 @@ impl Job {
         }
     }
 
-    /// What it makes of the first of the keys at these places, as many as there is room for; only of plans that go key by key.
+    /// Evaluates the plan for the keys at these places, from the first one on, as many as there is room for. Only for plans
+    /// that treat each key separately.
     ///
     /// # Errors
-    /// As `kith_ops::evaluate_values`.
+    /// The errors of `kith_ops::evaluate_values`.
     pub fn run_slice(&self, places: Range<usize>, room: Room) -> Result<Value, EvaluateError> {
         self.check_wanted()?;
         let cancelled = || self.is_unwanted();
@@ -149,7 +150,7 @@ impl Job {
         evaluate_values(&self.plan, &asked, &**reader, reader.schema(), &cancelled)
     }
 
-    /// Refuses to begin what nobody waits for any more: it may have waited for its thread for longer than that.
+    /// Refuses to begin if the caller no longer waits. The request may have waited too long for its thread.
     fn check_wanted(&self) -> Result<(), EvaluateError> {
         if !self.is_unwanted() {
             return Ok(());
@@ -162,33 +163,33 @@ impl Job {
         self.abandoned.load(Ordering::Relaxed) || self.deadline <= Instant::now()
     }
 
-    /// How many keys it is asked for.
+    /// The number of keys in the request.
     pub fn key_count(&self) -> usize {
         self.keys.len() + self.byte_keys.len()
     }
 
-    /// Has it stop when this is dropped.
+    /// Returns a guard that stops the job when it is dropped.
     pub fn abandon_on_drop(&self) -> AbandonOnDrop {
         AbandonOnDrop(Arc::clone(&self.abandoned))
     }
 
-    /// Whether it has no page to wait for.
+    /// Whether all pages are in memory.
     pub fn is_warm(&self) -> bool {
         !self.reader.is_cold()
     }
 
-    /// As [`Job::is_quick`], of these keys alone.
+    /// Like [`Job::is_quick`], for these keys only.
     pub fn is_quick_slice(&self, places: &Range<usize>) -> bool {
         places.len() <= KEYS_INLINE_MAX && self.is_warm()
     }
 
-    /// Whether it is over sooner than another thread could take it up: few keys, and no page to wait for.
+    /// Whether running takes less time than handing over to another thread: few keys, and all pages in memory.
     pub fn is_quick(&self) -> bool {
         let counts = [self.keys.len(), self.byte_keys.len(), self.partitions.len()];
         counts.iter().all(|count| *count <= KEYS_INLINE_MAX) && self.is_warm()
     }
 
-    /// Refuses what the store cannot answer.
+    /// Refuses what this kind of store cannot answer.
     fn check(&self) -> Result<(), &'static str> {
         let reads_values = self.plan.reads_values();
         match &self.reader {
@@ -229,7 +230,8 @@ fn refused(detail: String) -> Status {
     kith_wire::status(ErrorCode::BadRequest, detail, "use a client of this release")
 }
 
-/// Refuses more keys of values than routers let in, before they are decoded. Graphs have a bound of their own, [`Share::KEYS_MAX`].
+/// Refuses requests for values with more keys than routers accept, before the keys are decoded. Graphs have their own bound,
+/// [`Share::KEYS_MAX`].
 fn check_key_count(request: &v1::EvaluateRequest) -> Result<(), Status> {
     let count = request.keys.len().max(key_count(&request.byte_keys));
     match count <= BATCH_KEYS_MAX {
@@ -240,7 +242,7 @@ fn check_key_count(request: &v1::EvaluateRequest) -> Result<(), Status> {
     }
 }
 
-/// How much a request asks for; of byte keys, which are packed, the number that their body begins with.
+/// Returns the size of a request. For packed byte keys, it is the count at the beginning of their body.
 pub(super) fn keys_of(request: &v1::EvaluateRequest) -> usize {
     let packed = key_count(&request.byte_keys);
     request.keys.len() + request.partitions.len() + packed

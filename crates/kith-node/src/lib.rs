@@ -75,23 +75,23 @@ use std::{
 use tokio::sync::Mutex;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// How long a node goes on answering once it has said that it is about to end and has handed over what it led: five times the
-/// interval at which clients probe nodes that they did not ask anything.
+/// How long a node keeps answering after it has announced that it leaves and has handed over its leadership. This is five
+/// times the interval at which clients probe nodes to which they sent no requests.
 const LEAVING: Duration = Duration::from_secs(1);
 
 /// A running node.
 #[derive(Debug)]
 pub struct Node {
-    /// Where it listens for gRPC and frames.
+    /// The address for gRPC and frames.
     pub addr: SocketAddr,
-    /// Where it has its doors.
+    /// The addresses of its doors.
     pub doors: OpenDoors,
-    /// Locked while it runs.
+    /// The lock on the data directory, held while the node runs.
     _data: Arc<DataDir>,
     lost: Mutex<home::Lost>,
     load: Arc<LoadCounter>,
     live: Arc<live::LiveGraphs>,
-    /// Cancelled when it is about to end.
+    /// Cancelled when the node begins to leave.
     leaving: CancellationToken,
     readiness: Readiness,
     serving: TaskTracker,
@@ -99,10 +99,10 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts a node; returns once it answers for every store there is. Runs until `stop`.
+    /// Starts a node. Returns once it answers for every store. The node runs until `stop` is cancelled.
     ///
     /// # Errors
-    /// [`StartError`]: the directory, the address, the topology or the data.
+    /// [`StartError`] if the data directory, an address, the topology or the data is unusable.
     pub async fn start(
         options: NodeOptions,
         metadata: Arc<dyn MetadataStore>,
@@ -116,11 +116,11 @@ impl Node {
         Self::serve(options, data, metadata, topology, stop).await
     }
 
-    /// Starts a node in the process of the metadata store. It shares the topology that the process follows, and keeps no
-    /// copy of it on disk: neither outlives the other.
+    /// Starts a node in the process of the metadata store. The node shares the topology that the process follows. It keeps
+    /// no copy of it on disk, because neither of them outlives the other.
     ///
     /// # Errors
-    /// As [`Node::start`].
+    /// The errors of [`Node::start`].
     pub async fn start_beside(
         options: NodeOptions,
         metadata: Arc<dyn MetadataStore>,
@@ -181,18 +181,18 @@ impl Node {
         })
     }
 
-    /// Waits until another process has taken the data directory: this one has to end then, and has cancelled its `stop`.
+    /// Waits until another process has taken the data directory. This node must then end, and has cancelled its `stop`.
     pub async fn lost(&self) -> StartError {
         match (&mut *self.lost.lock().await).await {
             Ok(error) => error.into(),
-            // It is not looked after any more: the node ends for another reason.
+            // The directory is no longer watched, because the node ends for another reason.
             Err(_) => std::future::pending().await,
         }
     }
 
-    /// Leaves without a failed read or write: tells all who ask that it is about to end, so that they ask others; hands over the
-    /// partitions of live graphs that it leads; then takes no more, and ends what is under way. Cancels the `stop` that it was
-    /// started with.
+    /// Leaves without failing a read or write. Announces to all callers that it leaves, so that they ask other nodes; hands
+    /// over the leadership of its partitions of live graphs; then refuses new requests and finishes the running ones.
+    /// Cancels the `stop` that it was started with.
     pub async fn leave(&self) {
         tracing::info!(addr = %self.addr, "node leaves");
         self.readiness.set(false);
@@ -205,7 +205,7 @@ impl Node {
         self.ended().await;
     }
 
-    /// Waits, once it is to stop, until the clients of its doors have their replies; not for long.
+    /// Waits, for a short time, until the clients of its doors have their replies. `stop` must have been cancelled.
     pub async fn ended(&self) {
         self.doors.ended().await;
     }
@@ -265,7 +265,7 @@ fn evaluator(
     }
 }
 
-/// Answers over gRPC and in frames.
+/// Serves gRPC and frames.
 fn answer(
     bound: server::Bound,
     evaluator: &Arc<Evaluator>,
@@ -315,8 +315,8 @@ fn register(
     liveness::register(Arc::clone(metadata), registration, Freshness::new(Duration::ZERO), stop.clone());
 }
 
-/// Starts what a node does beside answering: it follows the versions that it is to hold, scrubs and repairs its files, paces
-/// its fetches, and watches its disk and its data directory. Tells when the directory is lost.
+/// Starts the background work of a node: it follows the versions that it should hold, scrubs and repairs its files, paces
+/// its fetches, and watches its disk and its data directory. Returns a receiver that reports when the directory is lost.
 fn look_after(
     evaluator: &Evaluator,
     options: &NodeOptions,

@@ -1,5 +1,5 @@
-//! What a node measures of its own load, for the replies that carry it (Moolle, equation 9:
-//! the number of clients `m` is counted where all clients meet).
+//! The load that a node measures and reports in its replies (Moolle, equation 9: the number of clients `m` is counted at the
+//! node, which all clients reach).
 
 use kith_process::micros_since_1970;
 use kith_routing::ReportedLatencies;
@@ -14,30 +14,30 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Requests per second are averaged over about this time.
+/// The time over which requests per second are averaged.
 const RATE_WINDOW: Duration = Duration::from_secs(1);
-/// A client that was silent for so long counts no more.
+/// A client that has been silent for this long is no longer counted.
 const CLIENT_SILENCE: Duration = Duration::from_secs(10);
-/// More distinct clients than this are counted as this many: a bound on the table.
+/// The largest number of distinct clients that is counted. It bounds the table.
 const CLIENTS_MAX: usize = 100_000;
-/// Requests in flight at once; above it a node answers `overloaded` at once instead of queueing.
+/// The largest number of requests in flight. Above it, a node answers `overloaded` at once instead of queueing.
 const IN_FLIGHT_MAX: u32 = 4_096;
 
 /// Counts requests and clients.
 #[derive(Debug)]
 pub struct LoadCounter {
     in_flight: AtomicU32,
-    /// Set once, when the process was told to end.
+    /// Set once, when the node begins to leave.
     leaving: AtomicBool,
     /// Requests since the window began.
     requests: AtomicU64,
-    /// Written about once a second, and when a new client shows up.
+    /// Written about once a second, and for each new client.
     window: Mutex<Window>,
-    /// Written once a request.
+    /// Written once per request.
     tally: Mutex<Tally>,
 }
 
-/// What became of all requests since the start.
+/// The outcomes of all requests since the start.
 #[derive(Debug)]
 struct Tally {
     started_us: u64,
@@ -51,11 +51,11 @@ struct Tally {
 struct Window {
     began: Instant,
     rate: f64,
-    /// Client → when it was last seen.
+    /// The time of each client's last request.
     clients: HashMap<u64, Instant>,
 }
 
-/// A request in flight; counts until dropped.
+/// A request in flight. It counts until it is dropped.
 #[derive(Debug)]
 pub struct InFlight(Arc<LoadCounter>);
 
@@ -66,7 +66,7 @@ impl Drop for InFlight {
 }
 
 impl LoadCounter {
-    /// Nothing counted yet.
+    /// Returns a counter without any requests.
     pub fn new(now: Instant) -> Self {
         let window = Window { began: now, rate: 0.0, clients: HashMap::new() };
         let tally = Tally {
@@ -85,7 +85,7 @@ impl LoadCounter {
         }
     }
 
-    /// A request for so many keys is over; `took`: how long its answer took, `None` if it is an error.
+    /// Records that a request for `keys` keys has ended. `took` is how long its answer took; `None` if it failed.
     pub fn note(&self, keys: usize, took: Option<Duration>) {
         let mut tally = self.tally.lock();
         tally.requests += 1;
@@ -96,7 +96,7 @@ impl LoadCounter {
         }
     }
 
-    /// All that was noted.
+    /// Returns everything that was recorded.
     pub fn counters(&self) -> NodeCounters {
         let tally = self.tally.lock();
         NodeCounters {
@@ -108,17 +108,17 @@ impl LoadCounter {
         }
     }
 
-    /// From now on the load says that the process is about to end.
+    /// Makes the load report that the node is leaving.
     pub fn leave(&self) {
         self.leaving.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the process is about to end.
+    /// Whether the node is leaving.
     pub fn is_leaving(&self) -> bool {
         self.leaving.load(Ordering::Relaxed)
     }
 
-    /// Counts a request of `client` that starts now; `None` if too many are in flight.
+    /// Counts a request of `client` that starts now. Returns `None` if too many are in flight.
     pub fn start(self: &Arc<Self>, client: u64, now: Instant) -> Option<InFlight> {
         if IN_FLIGHT_MAX <= self.in_flight.fetch_add(1, Ordering::Relaxed) {
             self.in_flight.fetch_sub(1, Ordering::Relaxed);
@@ -133,7 +133,7 @@ impl LoadCounter {
         Some(InFlight(Arc::clone(self)))
     }
 
-    /// The load now.
+    /// Returns the current load.
     pub fn load(&self, now: Instant) -> NodeLoad {
         let mut window = self.window.lock();
         window.turn(&self.requests, now);

@@ -1,4 +1,4 @@
-//! What a rebalance asks of a node: copy partitions from a peer, free what it gave up.
+//! The node's part of a rebalance: copying partitions from a peer, and freeing partitions that it gave up.
 
 use super::{
     CopyError, Copying, Partitions, ReleaseError,
@@ -15,13 +15,13 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
-/// Progress messages that may wait for their reader.
+/// How many progress messages may wait for their reader.
 const PROGRESS_QUEUE: usize = 64;
 
-/// A copy's steps.
+/// The progress of a copy.
 pub(super) type CopyStream = BoxStream<'static, Result<v1::PrepareProgress, Status>>;
 
-/// Carries out moves for one node.
+/// Carries out copies and releases for one node.
 #[derive(Clone)]
 pub(super) struct Moves {
     pub node: u32,
@@ -30,10 +30,11 @@ pub(super) struct Moves {
 }
 
 impl Moves {
-    /// Copies partitions from a peer. Ends early if the caller goes away.
+    /// Copies partitions from a peer. Ends early if the caller disconnects.
     ///
     /// # Errors
-    /// If the request names what the metadata does not; the stream ends with the error of the copy.
+    /// If the request names a partition that does not exist, or the metadata is not up to date. An error of the copy itself
+    /// ends the stream.
     pub async fn copy(&self, request: v1::CopyRequest) -> Result<CopyStream, Status> {
         let topology = seen(&self.topology, request.revision).await?;
         let wanted = Partitions {
@@ -46,23 +47,23 @@ impl Moves {
             let ended = copy(&held, &request, &wanted, topology.revision, &sender);
             let ended = ended.map_err(|error| copy_status(node, &error));
             let last = ended.map(|()| v1::PrepareProgress { ready: true, ..Default::default() });
-            // Nobody listening is fine: a copy that is here is proven before it is used.
+            // The caller may have left. A copy that is here is verified before it is used.
             let _ = sender.blocking_send(last);
         });
         Ok(ReceiverStream::new(receiver).boxed())
     }
 
-    /// Frees what this node gave up.
+    /// Frees partitions that this node gave up.
     ///
     /// # Errors
-    /// `release_failed`, and as [`Moves::copy`].
+    /// `release_failed`, and the errors of [`Moves::copy`].
     pub async fn release(&self, request: v1::ReleaseRequest) -> Result<(), Status> {
         let topology = seen(&self.topology, request.revision).await?;
         let versions = versions_of(&topology, &request.stores);
         let partitions = partitions_of(&topology, &request.partitions)?;
         let (held, node) = (Arc::clone(&self.held), self.node);
         let freed = tokio::task::spawn_blocking(move || {
-            // The table that this request rests on may have come this moment.
+            // The table that this request is based on may have just arrived.
             held.follow(&topology, node, Instant::now());
             held.release(&versions, &partitions)
         });
@@ -80,7 +81,7 @@ fn copy(
 ) -> Result<(), CopyError> {
     let mut report = |component: &str, bytes_done, bytes_total| {
         let component = component.to_owned();
-        // A full queue drops a progress message, nothing else.
+        // A full queue drops a progress message, but nothing else.
         let _ = sender.try_send(Ok(v1::PrepareProgress {
             component,
             bytes_done,
@@ -103,20 +104,20 @@ fn copy(
     held.copy(wanted, revision, &mut copy)
 }
 
-/// Says whose fault it is: another donor helps, or mending this node, or another try.
+/// Returns a status whose code says what would help: another donor, a repair of this node, or another attempt.
 fn copy_status(node: u32, error: &CopyError) -> Status {
     let message = format!("node {node}: {}", with_causes(error));
     match error {
         CopyError::Fetch {
             source: FetchError::Source(_) | FetchError::Cancelled | FetchError::Busy { .. },
             ..
-        } => kith_wire::status(ErrorCode::CopyInterrupted, message, "it is tried again"),
+        } => kith_wire::status(ErrorCode::CopyInterrupted, message, "the copy is repeated"),
         CopyError::Donor { .. }
         | CopyError::Fetch { source: FetchError::Damaged(_) | FetchError::Manifest(_), .. } => {
             kith_wire::status(ErrorCode::DonorUnfit, message, "another replica is asked")
         }
         _ => {
-            let help = "mend the node, then `kith cluster rebalance --continue`, or --abort";
+            let help = "repair the node, then `kith cluster rebalance --continue`, or --abort";
             kith_wire::status(ErrorCode::StealerUnfit, message, help)
         }
     }
@@ -124,5 +125,5 @@ fn copy_status(node: u32, error: &CopyError) -> Status {
 
 fn release_status(node: u32, error: &ReleaseError) -> Status {
     let message = format!("node {node}: {}", with_causes(error));
-    kith_wire::status(ErrorCode::ReleaseFailed, message, "it is tried again")
+    kith_wire::status(ErrorCode::ReleaseFailed, message, "the release is repeated")
 }

@@ -1,4 +1,4 @@
-//! What requests name, looked up in the topology that this node follows.
+//! Looks up what requests name in the topology that this node follows.
 
 use kith_api::topology::wanted;
 use kith_process::topology::TopologyReceiver;
@@ -7,10 +7,10 @@ use kith_wire::documents::{ServedDocument, TopologyDocument};
 use std::{sync::Arc, time::Duration};
 use tonic::Status;
 
-/// How long a node waits for metadata that the caller has seen already.
+/// How long a node waits for metadata that the caller has already seen.
 const SEEN_WAIT: Duration = Duration::from_secs(5);
 
-/// The topology, once it is at least as new as what the caller has seen.
+/// Returns the topology once it is at least as new as the revision that the caller has seen.
 ///
 /// # Errors
 /// `metadata_unavailable` if that takes too long.
@@ -24,12 +24,13 @@ pub(super) async fn seen(
         Ok(Ok(topology)) => Ok(Arc::clone(&topology)),
         _ => {
             let message = format!("this node has not seen revision {revision} of the metadata yet");
-            Err(kith_wire::status(ErrorCode::MetadataUnavailable, message, "it is asked again"))
+            Err(kith_wire::status(ErrorCode::MetadataUnavailable, message, "the request is repeated"))
         }
     }
 }
 
-/// A version as the metadata names it. Callers only say which one it is: what they say never becomes a path.
+/// Returns a version as the metadata describes it. Callers only identify the version: nothing else that they send becomes
+/// part of a path.
 pub(super) fn version_named(
     topology: &TopologyDocument,
     store: &str,
@@ -40,7 +41,7 @@ pub(super) fn version_named(
     all.find(|at| at.name == store && at.version == version).cloned()
 }
 
-/// The error of a version that the metadata does not name.
+/// The error for a version that the metadata does not name.
 pub(super) fn unknown_version(node: u32, store: &str, version: u64) -> Status {
     kith_wire::status(
         ErrorCode::VersionNotKept,
@@ -49,12 +50,12 @@ pub(super) fn unknown_version(node: u32, store: &str, version: u64) -> Status {
     )
 }
 
-/// All kept versions of these stores. A store that was dropped meanwhile has none.
+/// Returns all kept versions of these stores. A store that was dropped meanwhile has none.
 pub(super) fn versions_of(topology: &TopologyDocument, stores: &[String]) -> Vec<ServedDocument> {
     wanted(topology).into_iter().filter(|version| stores.contains(&version.name)).collect()
 }
 
-/// Partitions by number.
+/// Returns the partitions with these numbers.
 ///
 /// # Errors
 /// `bad_request` if the cluster has no such partition.

@@ -1,4 +1,4 @@
-//! How a node is run.
+//! The options of a node.
 
 use kith_database::Retention;
 use kith_doors::DoorAt;
@@ -7,63 +7,65 @@ use kith_process::{Labels, StartError};
 use kith_wire::documents::{DOCUMENT_FORMAT, NodeDocument};
 use std::{net::SocketAddr, num::NonZeroU64, path::PathBuf, time::Duration};
 
-/// How a node is run.
+/// The options of a node.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
-    /// Its id; the cluster's shape says its group and partitions. One that it does not list is a spare: it owns nothing until
-    /// it is added.
+    /// The id of the node. The cluster's shape assigns its group and partitions. A node that the cluster does not list is a
+    /// spare, and owns nothing until it is added.
     pub node: u32,
-    /// Its labels.
+    /// The labels of the node.
     pub place: Labels,
-    /// Where it listens for gRPC and frames; port 0 takes a free one.
+    /// The address for gRPC and frames; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Where it serves `/metrics` and friends.
+    /// The address for `/healthz`, `/readyz` and `/metrics`.
     pub http: SocketAddr,
-    /// Where it listens for Redis clients; `None`: nowhere.
+    /// The address for Redis clients; `None` does not serve them.
     pub resp: Option<SocketAddr>,
-    /// Further doors, which speak protocols of their own: to the partitions that are here.
+    /// Further doors with their own protocols, which serve the partitions that are on this node.
     pub doors: Vec<DoorAt>,
-    /// Its data directory.
+    /// The data directory.
     pub data: PathBuf,
-    /// Bytes a second of the rounds in which it reads all that it holds again; `None`: no rounds.
+    /// The rate, in bytes per second, at which the node rereads all that it holds; `None` disables this.
     pub scrub_rate: Option<u64>,
-    /// Bytes a second that all fetches, copies and repairs together pull, until it is changed; `None`: no limit.
+    /// The initial limit on all fetches, copies and repairs together, in bytes per second; `None` for no limit.
     pub fetch_rate: Option<NonZeroU64>,
-    /// Fetches are held back while the p99 of reads is above so many times what it is without them; `None`: never.
+    /// Fetches are slowed down while the p99 of reads is above this multiple of its normal value; `None` never slows them
+    /// down.
     pub fetch_p99: Option<f64>,
-    /// Bytes of a new version that are brought into memory before it serves, if there is room.
+    /// How many bytes of a new version are read into memory before it serves, if memory is free.
     pub warm_bytes: u64,
-    /// A file with the password for servers that hold live graphs; `None`: the environment has it, or they need none.
+    /// A file with the password for database servers that hold live graphs; `None` if the environment has it or they need
+    /// none.
     pub database_password_file: Option<PathBuf>,
-    /// How long the changes of live graphs are kept in their logs. A replica that was frozen or cut off for longer reads what it needs
-    /// from the rows again.
+    /// How long the changes of live graphs are kept in their logs. A replica that was frozen or cut off for longer reads the
+    /// rows that it needs again.
     pub log_retention: Duration,
-    /// How its connections are bounded.
+    /// The limits on connections.
     pub connections: ConnectionSettings,
-    /// Who may speak to it, and who it is to others.
+    /// Who may connect to the node, and the node's own identity.
     pub security: Security,
 }
 
 impl NodeOptions {
-    /// Slow enough to be in nobody's way, fast enough for a terabyte in a day.
+    /// The rate is low enough not to disturb reads, and rereads a terabyte in about a day.
     pub const SCRUB_RATE_DEFAULT: u64 = 10 << 20;
-    /// All indexes of most versions, and read in well under a second.
+    /// Enough for all indexes of most versions, and read in well under a second.
     pub const WARM_BYTES_DEFAULT: u64 = 256 << 20;
     /// As long as the outcome of a write is known.
     pub const LOG_RETENTION_DEFAULT: Duration = Retention::CHANGES_DEFAULT;
 
-    /// Refuses listeners that would give what they serve to everybody.
+    /// Refuses addresses that would give everybody access to what the node serves.
     pub(super) fn check(&self) -> Result<(), StartError> {
         let doors = self.doors.iter().map(|(addr, _)| *addr);
         Ok(self.security.check_addresses(&self.addresses(), doors)?)
     }
 
-    /// Where it asks to listen.
+    /// The addresses that the options ask for.
     pub(super) fn addresses(&self) -> Addresses {
         Addresses { grpc: self.listen, http: self.http, resp: self.resp }
     }
 
-    /// What its HTTP port says about it.
+    /// Returns the front page of the HTTP port.
     pub(super) fn front_page(&self, at: Addresses) -> FrontPage {
         FrontPage {
             name: format!("node {}", self.node),
@@ -73,7 +75,7 @@ impl NodeOptions {
         }
     }
 
-    /// What it says about itself in the metadata, once it listens `at` these addresses.
+    /// Returns the node's document for the metadata, once it listens on the addresses `at`.
     pub(super) fn document(&self, at: &Addresses) -> NodeDocument {
         NodeDocument {
             format: DOCUMENT_FORMAT,

@@ -1,4 +1,4 @@
-//! A read of keys that this node holds, as its doors ask for them.
+//! A read of keys that this node holds, as its doors request it.
 
 use super::{evaluator::Evaluator, quota::WayIn};
 use kith_api::{ANSWER_BYTES_MAX, BatchAnswer, BatchKeys, QueryError, Question, Reply, Request};
@@ -13,12 +13,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Reads that nobody waits for any more end at the latest after so long.
+/// The longest time for a read, in case its caller no longer waits.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// How many values are read between two looks at the time.
+/// How many values are read between two checks of the time.
 const LOOK_EVERY: usize = 1_024;
 
-/// One read, ready to run on any thread.
+/// One read, which can run on any thread.
 pub(super) struct OwnRead {
     pub evaluator: Arc<Evaluator>,
     pub request: Arc<Request>,
@@ -32,7 +32,7 @@ impl OwnRead {
     /// Reads the keys, as a request of `client`.
     ///
     /// # Errors
-    /// If the node has too much to do, the quota is used up, or a key is not of the store's type.
+    /// If the node is overloaded, the quota is used up, or a key does not have the store's key type.
     pub fn run(self, client: u64) -> Result<Reply, QueryError> {
         let Self { evaluator, request, version, value, reader, started } = self;
         let (store, keys) = match &request.question {
@@ -74,7 +74,7 @@ impl OwnRead {
     }
 }
 
-/// An answer that has to be complete.
+/// Returns the answer as a reply, or an error if it is not complete.
 fn whole(evaluator: &Evaluator, store: &str, answer: BatchAnswer) -> Result<Reply, QueryError> {
     if !answer.missing_partitions.is_empty() {
         let reason =
@@ -90,8 +90,8 @@ fn whole(evaluator: &Evaluator, store: &str, answer: BatchAnswer) -> Result<Repl
     }
 }
 
-/// What the version has of each key: a value, the proof that there is none, damage, or nothing, where the
-/// partition is not held; and the partitions that are not.
+/// Returns what the version has for each key: a value, a proof that it is absent, damage, or nothing if its partition is not
+/// held. Also returns the partitions that are not held.
 fn read<K: AsRef<[u8]>>(
     reader: &ValuesReader,
     keys: &[K],

@@ -1,5 +1,6 @@
-//! Has fetches give way to reads: tells [`Pace`] what reads took, here and as routers tell, and what was moved, and holds the rate of all fetches to what it
-//! says, and that of all that peers read here: the node that a rebalance copies to has hardly any reads, its donors do.
+//! Makes fetches give way to reads. [`Pace`] learns how long reads took, here and as routers report, and how much was moved.
+//! The limit that it decides applies to all fetches of this node and to all reads by peers. It applies to reads by peers
+//! because the node that a rebalance copies to has hardly any reads, but its donors have.
 
 use super::{HeldStores, Throttle};
 use kith_routing::{Latencies, Pace, PaceOptions, PaceSample, SeenFrom, ToldReads};
@@ -12,10 +13,10 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How often it looks.
+/// How often the limit is updated.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What reads of this node took since somebody last looked.
+/// The read latencies of this node since the last update.
 #[derive(Debug, Default)]
 pub(super) struct Reads(Mutex<Seen>);
 
@@ -26,14 +27,14 @@ struct Seen {
 }
 
 impl Reads {
-    /// A read took so long at this node.
+    /// Records how long a read took at this node.
     pub fn record(&self, latency: Duration) {
         let mut seen = self.lock();
         seen.here.record(latency);
         seen.at_routers.answered();
     }
 
-    /// A router waited for reads of this node, as it says ([`Latencies::counts`]).
+    /// Records how long a router waited for reads of this node, as the router reports it ([`Latencies::counts`]).
     pub fn told(&self, waits: &[u64]) {
         let believed = if self.lock().at_routers.tell(waits) { "true" } else { "false" };
         metrics::counter!("kith_node_waits_told_total", "believed" => believed).increment(1);
@@ -49,7 +50,7 @@ impl Reads {
     }
 }
 
-/// A node's pace, until it ends.
+/// Paces the fetches of a node until it ends.
 pub(super) struct Pacer {
     pub node: u32,
     pub reads: Arc<Reads>,
@@ -57,7 +58,8 @@ pub(super) struct Pacer {
 }
 
 impl Pacer {
-    /// Runs until `stop`. `p99_ratio_max`: how far the p99 of reads may rise; `None`: nothing is held back.
+    /// Runs until `stop` is cancelled. `p99_ratio_max` is how far the p99 of reads may rise; `None` never slows fetches
+    /// down.
     pub fn start(self, p99_ratio_max: Option<f64>, stop: CancellationToken) {
         let Some(p99_ratio_max) = p99_ratio_max else { return };
         let pace = Pace::new(PaceOptions { p99_ratio_max, ..PaceOptions::default() });
@@ -85,7 +87,7 @@ impl Pacer {
         }
     }
 
-    /// Bytes fetched or read by peers so far, and whether anything is at the moment.
+    /// Returns the bytes that were fetched, or read by peers, so far, and whether anything is being moved now.
     fn moved(&self) -> (u64, bool) {
         let [fetches, supplies] = self.throttles().map(Throttle::state);
         (fetches.bytes + supplies.bytes, 0 < fetches.moving + supplies.moving)

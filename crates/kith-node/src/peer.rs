@@ -1,4 +1,4 @@
-//! Giving objects to another node, which fetches them from here instead of the object store: the answering end of
+//! Supplies objects to another node, which fetches them from here instead of the object store: the server side of
 //! `Node.ReadObject`.
 
 use super::{HeldStores, Throttle};
@@ -12,14 +12,15 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
-/// Bytes of one message: the threads that send and take it in are those that answer reads, and a read must not wait for long.
+/// The bytes per message. They are few because the threads that send and receive messages also answer reads, which must not
+/// wait for long.
 const PIECE_BYTES: usize = 64 << 10;
-/// Pieces that may wait for their reader.
+/// How many pieces may wait for their reader.
 const PIECE_QUEUE: usize = 4;
-/// The longest range of one request: a few times what a fetch asks for at once.
+/// The longest range of one request. It is a few times what a fetch requests at once.
 const RANGE_BYTES_MAX: u64 = 256 << 20;
 
-/// For an object that a node does not hold, or not in this range.
+/// The error for an object, or a range of it, that this node does not hold.
 fn not_held(request: &v1::ReadObjectRequest, detail: &str) -> Status {
     let v1::ReadObjectRequest { store, component, version, object, .. } = request;
     let message = format!("{object} of {store}/{component} version {version}: {detail}");
@@ -42,10 +43,10 @@ pub(super) async fn read_object(
     }
     let held = Arc::clone(held);
     let (sender, receiver) = mpsc::channel(PIECE_QUEUE);
-    // Whoever copies is in no hurry: requests of this node come first.
+    // Copies are not urgent: this node's own requests come first.
     background::spawn(move || {
         if let Err(status) = send_range(&held, &request, &sender) {
-            // Nobody listening is fine.
+            // The peer may have disconnected.
             let _ = sender.blocking_send(Err(status));
         }
     });
@@ -65,7 +66,7 @@ fn send_range(
     supply(&*source, request, held.supplies(), sender)
 }
 
-/// Sends a range of a source piece by piece, each in its turn.
+/// Sends a range of a source in pieces, each after its turn in the throttle.
 fn supply(
     source: &dyn Source,
     request: &v1::ReadObjectRequest,
@@ -80,7 +81,7 @@ fn supply(
         let at = offset.checked_add(done).ok_or_else(|| not_held(request, "no object is so long"))?;
         let count = match source.read(object, at, &mut piece) {
             Ok(count) => count,
-            // Of a range that is here in part, the rest reads as zeros: whoever asked proves what it takes.
+            // If only a part of the range is here, the rest reads as zeros. The caller verifies what it uses.
             Err(ObjectError::Missing { .. }) if 0 < done => piece.len(),
             Err(error) => return Err(not_held(request, &error.to_string())),
         };
@@ -97,7 +98,7 @@ fn supply(
         if 0 < count && sender.blocking_send(Ok(v1::ObjectPiece { bytes: piece.into() })).is_err() {
             return Ok(());
         }
-        // The kernel lets whoever runs run on for milliseconds, of whatever priority.
+        // Yield, because the kernel lets a running thread continue for milliseconds, whatever its priority.
         std::thread::yield_now();
         done += count as u64;
         if ends {
@@ -107,7 +108,7 @@ fn supply(
     Ok(())
 }
 
-/// A name of one folder or file, and nothing that leads elsewhere.
+/// Whether the name is that of a single file or folder, and cannot lead elsewhere.
 fn is_plain(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with('.')
@@ -132,7 +133,8 @@ mod tests {
         }
     }
 
-    /// What came of all that `Ones` has, read through a throttle that lets one byte a second pass until `then`.
+    /// Returns everything that `supply` sends from `Ones`, through a throttle that passes one byte per second until `then`
+    /// has run.
     fn supplied(throttle: &Throttle, then: impl FnOnce()) -> Vec<Result<v1::ObjectPiece, Status>> {
         let request = v1::ReadObjectRequest { bytes: u64::from(u32::MAX), ..Default::default() };
         let (sender, mut receiver) = mpsc::channel(PIECE_QUEUE);

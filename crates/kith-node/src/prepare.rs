@@ -1,4 +1,4 @@
-//! What a push asks of a node: make a version ready, and say how far that is.
+//! The node's part of a push: preparing a version and reporting the progress.
 
 use super::{
     Replicas, Supplier,
@@ -17,10 +17,10 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-/// Progress messages of a preparation that may wait for their reader.
+/// How many progress messages of a preparation may wait for their reader.
 const PROGRESS_QUEUE: usize = 64;
 
-/// The steps of a preparation.
+/// The progress of a preparation.
 pub(super) type PrepareStream = BoxStream<'static, Result<v1::PrepareProgress, Status>>;
 
 /// Prepares versions for one node.
@@ -29,12 +29,13 @@ pub(super) struct Preparer {
     pub node: u32,
     pub held: Arc<HeldStores>,
     pub topology: TopologyReceiver,
-    /// Bytes of a new version that are brought into memory before it serves.
+    /// How many bytes of a new version are read into memory before it serves.
     pub warm_bytes: u64,
 }
 
 impl Preparer {
-    /// Makes a version ready. The stream ends with the error if that fails, and a caller that drops it gives the version up.
+    /// Prepares a version. If this fails, the stream ends with the error. A caller that drops the stream cancels the
+    /// preparation.
     ///
     /// # Errors
     /// If the request cannot be decoded.
@@ -44,7 +45,7 @@ impl Preparer {
         })?;
         let revision = request.revision;
         let options = options_of(request, self.warm_bytes);
-        // Dropped with the stream: a router that went away, or ended its push, waits for nothing.
+        // This is dropped with the stream: a router that failed or ended its push does not wait any more.
         let listener = options.given_up.clone().drop_guard();
         let (sender, receiver) = mpsc::channel(PROGRESS_QUEUE);
         let (held, node, topology) = (Arc::clone(&self.held), self.node, self.topology.clone());
@@ -57,7 +58,7 @@ impl Preparer {
                     ready: false,
                     held_back: held.fetches().state().held_back.map_or(0, NonZeroU64::get),
                 };
-                // A full queue drops a progress message, never the preparation.
+                // A full queue drops a progress message, but never the preparation.
                 let _ = sender.try_send(Ok(progress));
             };
             let last = match held.prepare(&store, revision, &options, &mut report) {
@@ -69,7 +70,7 @@ impl Preparer {
             };
             let _ = sender.blocking_send(last);
             if options.given_up.is_cancelled() {
-                // What was fetched of a version that nobody names goes at once.
+                // Remove at once what was fetched of a version that nothing names.
                 held.retire(&Arc::clone(&topology.borrow()), Instant::now());
             }
         });
@@ -97,5 +98,9 @@ fn options_of(request: v1::PrepareRequest, warm_bytes: u64) -> PrepareOptions {
 
 fn status_of(node: u32, error: &PrepareError) -> Status {
     let message = format!("node {node}: {}", with_causes(error));
-    kith_wire::status(ErrorCode::PrepareFailed, message, "nothing was swapped; mend the cause and load again")
+    kith_wire::status(
+        ErrorCode::PrepareFailed,
+        message,
+        "nothing was swapped; repair the cause, then load or push again",
+    )
 }

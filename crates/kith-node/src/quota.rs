@@ -1,7 +1,8 @@
-//! What may be read of a store at this node: its share of the store's read quota, by what it holds (docs/design/0012-protection.md).
+//! The read quotas at this node. A node has the share of each store's quota that corresponds to the part of the store that
+//! it holds (docs/design/0012-protection.md).
 //!
-//! Reads that a router let in are counted here and never refused: what they leave of the share is for those who ask nodes themselves,
-//! and what those leave, for exports.
+//! Reads that a router admitted are counted here and never refused. The rest of the share is for clients that ask nodes
+//! directly, and what these leave is for exports.
 
 use super::answered::Answered;
 use arc_swap::ArcSwap;
@@ -17,19 +18,19 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-/// Which way a read came.
+/// How a read reached this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WayIn {
-    /// A router has let it in.
+    /// Through a router, which has admitted it.
     Router,
-    /// Whoever reads asks this node.
+    /// Directly from a client.
     Direct,
-    /// The same, and has reserved it.
+    /// Directly from a client that has reserved it.
     Reserved(ReservationId),
 }
 
 impl WayIn {
-    /// As a request says.
+    /// Returns the way of a request.
     pub fn of(request: &v1::EvaluateRequest) -> Self {
         let header = request.header.as_ref();
         let reservation = request.reservation.as_ref();
@@ -41,25 +42,25 @@ impl WayIn {
     }
 }
 
-/// How a client names a reservation.
+/// Returns the id of a client's reservation.
 fn named(request: &v1::EvaluateRequest, reservation: &v1::Reservation) -> ReservationId {
     let client = request.header.as_ref().map_or(0, |header| header.client);
     ReservationId { client, id: reservation.id }
 }
 
-/// An export that reads have not let by for so long asks as they do.
+/// An export that had to give way to reads for this long competes with them as an equal.
 const EXPORT_PATIENCE: Duration = Duration::from_secs(5);
 
-/// The quotas of all stores, as far as they are for this node to keep.
+/// This node's shares of the quotas of all stores.
 pub(super) struct NodeQuotas {
     node: u32,
-    /// Of the stores that have one; swapped whole when the topology changes.
+    /// The rates of the stores that have a quota. The map is replaced as a whole when the topology changes.
     shares: ArcSwap<HashMap<String, QuotaRates>>,
     quotas: Quotas,
 }
 
 impl NodeQuotas {
-    /// Follows the topology until `stop`.
+    /// Follows the topology until `stop` is cancelled.
     pub fn start(node: u32, mut topology: TopologyReceiver, stop: CancellationToken) -> Arc<Self> {
         let first = shares(node, &topology.borrow_and_update());
         let quotas = Quotas::new(format!("node {node}"));
@@ -74,7 +75,7 @@ impl NodeQuotas {
         kept
     }
 
-    /// Takes the keys of a read.
+    /// Takes the keys of a read from the quota.
     ///
     /// # Errors
     /// [`QueryError::QuotaExceeded`]; nothing is taken then.
@@ -92,15 +93,16 @@ impl NodeQuotas {
         }
     }
 
-    /// What an export of a store reads at a time; `None`: the store has no quota.
+    /// Returns how much an export of a store reads at a time; `None` if the store has no quota.
     pub fn export_step(&self, store: &str) -> Option<ExportStep> {
         self.shares.load().get(store).map(QuotaRates::export_step)
     }
 
-    /// Takes what an export has read and is about to send.
+    /// Takes what an export has read and is about to send from the quota.
     ///
     /// # Errors
-    /// How long to wait before that; nothing is taken then. An export that has waited for long enough is let in beside reads.
+    /// How long to wait before trying again; nothing is taken then. An export that has waited long enough competes with
+    /// reads.
     pub fn export(&self, store: &str, read: ExportStep, waited: Duration) -> Result<(), Duration> {
         let shares = self.shares.load();
         let Some(share) = shares.get(store) else { return Ok(()) };
@@ -115,10 +117,11 @@ impl NodeQuotas {
         Ok(())
     }
 
-    /// Keeps room for a read that asks other nodes too: whether it is kept, and how much is left. Without a quota there is nothing to keep.
+    /// Reserves room for a read that also asks other nodes. Returns whether it is reserved, and how much is left. Without a
+    /// quota there is nothing to reserve.
     ///
     /// # Errors
-    /// [`QueryError::QuotaExceeded`]; nothing is kept then.
+    /// [`QueryError::QuotaExceeded`]; nothing is reserved then.
     fn reserve(
         &self,
         store: &str,
@@ -131,15 +134,15 @@ impl NodeQuotas {
         Ok((reserved == Reserved::Held, left(is_tight)))
     }
 
-    /// Gives back what was reserved.
+    /// Gives back a reservation.
     fn give_back(&self, store: &str, id: ReservationId) {
         self.quotas.give_back(store, id);
     }
 
-    /// Answers a request that reserves what is about to be read, or gives it back.
+    /// Answers a request that makes a reservation, or gives it back.
     ///
     /// # Errors
-    /// As [`NodeQuotas::reserve`].
+    /// The errors of [`NodeQuotas::reserve`].
     pub fn reserve_for(
         &self,
         request: &v1::EvaluateRequest,
@@ -159,13 +162,14 @@ impl NodeQuotas {
         Ok(Answered { value: Value::Exists(is_held), rest })
     }
 
-    /// Takes the bytes of an answer from the quotas of the stores that it was read from; how much is left of them.
+    /// Takes the bytes of an answer from the quotas of the stores that it was read from. Returns how much is left.
     pub fn charge_answer(&self, served: &[v1::Served], way: WayIn, bytes: impl Fn() -> u64) -> v1::QuotaLeft {
         let left = served.iter().map(|served| self.answered(&served.name, way, &bytes));
         left.fold(v1::QuotaLeft::QuotaUnknown, |_, left| left)
     }
 
-    /// Takes the bytes of an answer, which are counted only where they matter; how much is left, for those whom that concerns.
+    /// Takes the bytes of an answer from the quota. `bytes` is called only if the store has a quota. Returns how much is
+    /// left, for clients that read directly.
     pub fn answered(&self, store: &str, way: WayIn, bytes: impl FnOnce() -> u64) -> v1::QuotaLeft {
         if !self.shares.load().contains_key(store) {
             return v1::QuotaLeft::QuotaUnknown;
@@ -186,7 +190,7 @@ fn left(is_tight: bool) -> v1::QuotaLeft {
     if is_tight { v1::QuotaLeft::QuotaTight } else { v1::QuotaLeft::QuotaCalm }
 }
 
-/// Counts what is refused.
+/// Counts refusals in the metrics.
 fn counted<T>(store: &str, taken: Result<T, QueryError>) -> Result<T, QueryError> {
     if let Err(QueryError::QuotaExceeded { kind, .. }) = &taken {
         let reason = quotas::reason(*kind);
@@ -196,7 +200,7 @@ fn counted<T>(store: &str, taken: Result<T, QueryError>) -> Result<T, QueryError
     taken
 }
 
-/// A node's shares of the quotas that there are.
+/// Returns a node's shares of all quotas.
 fn shares(node: u32, topology: &TopologyDocument) -> HashMap<String, QuotaRates> {
     let cluster = &topology.cluster;
     let partitions = u64::from(cluster.partitions);
@@ -206,7 +210,7 @@ fn shares(node: u32, topology: &TopologyDocument) -> HashMap<String, QuotaRates>
         let definition = &store.definition;
         let rates = QuotaRates { keys: definition.read_quota_keys, bytes: definition.read_quota_bytes };
         let copies = definition.replication.map_or(groups, |copies| groups.min(copies.into()));
-        // Where answers must agree, each key is read as often.
+        // If answers must agree, each key is read this many times.
         let reads = u64::from(definition.required_reads.max(1));
         (!rates.is_none()).then(|| (store.name.clone(), rates.part(held() * reads, partitions * copies)))
     });

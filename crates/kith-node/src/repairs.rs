@@ -1,4 +1,4 @@
-//! A node that a push left out says when it has the version after all, so that it is asked for it again.
+//! Reports that a node which a push left out has the version after all, so that it gets reads of it again.
 
 use crate::HeldStores;
 use kith_metadata::{
@@ -10,18 +10,18 @@ use kith_versions::Command;
 use kith_wire::documents::{ServedDocument, TopologyDocument};
 use std::sync::Arc;
 
-/// Tells of the repairs of one node.
+/// Reports the repairs of one node.
 pub(crate) struct Repairs {
     pub node: u32,
     pub metadata: Arc<dyn MetadataStore>,
 }
 
 impl Repairs {
-    /// Says of every version that this node was left out of and has by now that it has it. False if one could not be told.
+    /// Reports every version that this node was left out of and has by now. Returns `false` if some report is still missing.
     pub async fn tell(&self, held: &HeldStores, topology: &TopologyDocument) -> bool {
         let named = topology.stores.iter().chain(topology.kept.iter().map(|kept| &kept.at));
         let mut told = true;
-        // What has become another group's to hold is not owed any more.
+        // A node does not owe what has been assigned to another group since.
         let owes =
             |store: &&ServedDocument| store.excluded.contains(&self.node) && !held.owned(store).is_empty();
         for store in named.filter(owes) {
@@ -35,14 +35,14 @@ impl Repairs {
             let asker = Asker::own(&who, &topology.cluster);
             match change(&*self.metadata, &store.name, asker, &[command]).await {
                 Ok(_) => tracing::info!(store = store.name, version = version.0, "repaired"),
-                // Dropped meanwhile, or not there yet: the topology will say.
+                // The store was dropped meanwhile, or the version does not exist yet. The topology will show which.
                 Err(ChangeError::Refused(_) | ChangeError::Unknown) => {}
                 Err(error) => {
                     let status = error.to_status(&store.name);
                     tracing::warn!(
                         error = status.message(),
                         store = store.name,
-                        "a repair could not be told"
+                        "a repair could not be reported"
                     );
                     told = false;
                 }

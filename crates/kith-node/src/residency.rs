@@ -1,16 +1,16 @@
-//! Which versions are not all in memory: their requests are answered on threads that may wait for the disk, so that none
-//! of them delays a request that need not.
+//! Tracks which versions are not completely in memory. Their requests run on threads that may wait for the disk, so that
+//! they do not delay other requests.
 
 use super::{HeldStores, VersionReader};
 use kith_engine::{Mapped, Residency};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio_util::sync::CancellationToken;
 
-/// How often each version is looked at.
+/// How often each version is checked.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Pages looked at each time, of each version: some 0.2 ms of system calls.
+/// How many pages of each version are checked each time. This takes about 0.2 ms of system calls.
 const PAGES: u32 = 512;
-/// So many looks in a row must find every page before a cold version counts as warm again.
+/// How many checks in a row must find every page in memory before a cold version counts as warm.
 const WHOLE_LOOKS: u32 = 3;
 
 impl VersionReader {
@@ -23,7 +23,7 @@ impl VersionReader {
         }
     }
 
-    /// Whether its pages may have to come from the disk.
+    /// Whether its pages may have to be read from disk.
     pub fn is_cold(&self) -> bool {
         match self {
             VersionReader::Graph(reader) => reader.components().iter().any(|it| it.mapped().is_cold()),
@@ -41,19 +41,20 @@ impl VersionReader {
     }
 }
 
-/// Looks at a version that is about to be answered from.
+/// Checks a version before it is first read.
 pub(super) fn begin(reader: &VersionReader) {
     reader.set_cold(!reader.residency().is_whole());
 }
 
-/// Cold at the first page that is missing, warm again after some looks in a row that miss none.
+/// The recent checks of a version. It is cold as soon as a page is missing, and warm after several checks in a row without a
+/// missing page.
 #[derive(Debug, Default)]
 struct Looks {
     whole: u32,
 }
 
 impl Looks {
-    /// What a version is to be from now on; `None` leaves it as it is.
+    /// Returns whether the version is cold from now on; `None` leaves this unchanged.
     fn on(&mut self, residency: Residency) -> Option<bool> {
         if !residency.is_whole() {
             self.whole = 0;
@@ -64,7 +65,7 @@ impl Looks {
     }
 }
 
-/// Looks at all versions now and then until told to stop.
+/// Checks all versions regularly until `stop` is cancelled.
 pub(super) async fn follow(held: Arc<HeldStores>, stop: CancellationToken) {
     let mut looks: BTreeMap<(String, u64), Looks> = BTreeMap::new();
     while stop.run_until_cancelled(tokio::time::sleep(LOOK_INTERVAL)).await.is_some() {

@@ -1,8 +1,8 @@
-//! The scrubber: reads again, slowly and in the background, every byte that this node holds, and has what is damaged
-//! repaired before anybody needs it. A damaged read has its version looked at at once.
+//! The scrubber. In the background it slowly rereads every byte that this node holds, and has damage repaired before a query
+//! needs the data. If a read finds damage, its store is checked at once.
 //!
-//! Reads do not depend on it: they prove every block by themselves. It finds what nobody reads (Voldemort checked a
-//! version while fetching it and never again, §5.4).
+//! Reads do not depend on it, because they verify every block themselves. It finds damage in data that is not read.
+//! (Voldemort checked a version while fetching it and never again, §5.4.)
 
 use super::{
     Throttle,
@@ -21,17 +21,17 @@ use std::{
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// Between two rounds over everything, however small it is.
+/// The pause between two rounds over everything, however little there is.
 const ROUND_PAUSE: Duration = Duration::from_secs(15);
-/// What a damaged read suspects is looked at so fast: it is urgent, but reads go on beside it.
+/// The rate at which suspect stores are checked. They are urgent, but reads continue at the same time.
 const SUSPECT_BYTES_PER_SECOND: u64 = 256 << 20;
-/// A suspect is not looked at more often: damage that cannot be repaired is read again and again.
+/// The pause between two checks of suspects. Damage that cannot be repaired is found by reads again and again.
 const SUSPECT_PAUSE: Duration = Duration::from_secs(5);
 
-/// A component: store, name, version.
+/// Identifies a component: store, name and version.
 type Key = (String, String, u64);
 
-/// What is known of the health of this node's files.
+/// What is known about damage in this node's files.
 #[derive(Debug, Default)]
 pub(super) struct FileHealth {
     state: Mutex<DamageState>,
@@ -40,22 +40,23 @@ pub(super) struct FileHealth {
 
 #[derive(Debug, Default)]
 struct DamageState {
-    /// Damaged files of each component that are not repaired yet.
+    /// The number of damaged files per component that are not repaired yet.
     damaged: BTreeMap<Key, u64>,
     repaired: u64,
-    /// Stores with a damaged read that nobody has looked at yet.
+    /// Stores in which a read found damage and that have not been checked since.
     suspects: BTreeSet<String>,
 }
 
 impl FileHealth {
-    /// A read of a store found damage: its versions are looked at soon.
+    /// Reports that a read of a store found damage. Its versions are checked soon.
     pub(super) fn suspect(&self, store: &str) {
         if self.lock().suspects.insert(store.to_owned()) {
             self.woken.notify_one();
         }
     }
 
-    /// Files found damaged that are not repaired yet, and files repaired since the node started.
+    /// Returns the number of damaged files that are not repaired yet, and the number of files repaired since the node
+    /// started.
     pub(super) fn counts(&self) -> (u64, u64) {
         let state = self.lock();
         (state.damaged.values().sum(), state.repaired)
@@ -85,7 +86,7 @@ impl FileHealth {
     }
 }
 
-/// Looks after the files of one node.
+/// Scrubs and repairs the files of one node.
 #[derive(Clone)]
 pub(super) struct Scrubber {
     pub node: u32,
@@ -96,7 +97,7 @@ pub(super) struct Scrubber {
 }
 
 impl Scrubber {
-    /// Runs until the node ends. `bytes_per_second`: of the slow rounds; `None`: none, suspects only.
+    /// Runs until the node ends. `bytes_per_second` is the rate of the rounds; `None` checks only suspects.
     pub(super) fn start(self, bytes_per_second: Option<u64>) {
         tokio::spawn(self.clone().follow_suspects());
         if let Some(rate) = bytes_per_second {
@@ -125,7 +126,7 @@ impl Scrubber {
             for store in &suspects {
                 self.look(Some(store.clone()), SUSPECT_BYTES_PER_SECOND).await;
             }
-            // What is read damaged from here on is told again.
+            // Damage that is read from here on is reported again.
             tokio::select! {
                 () = self.stop.cancelled() => return,
                 () = tokio::time::sleep(SUSPECT_PAUSE) => {}
@@ -134,7 +135,7 @@ impl Scrubber {
         }
     }
 
-    /// Looks at the components of one store, or of all.
+    /// Checks the components of one store, or of all stores.
     async fn look(&self, store: Option<String>, rate: u64) {
         let this = self.clone();
         let looked = background::run(move || {
@@ -156,7 +157,7 @@ impl Scrubber {
     fn examine(&self, wanted: &WantedComponent<'_>, throttle: &Throttle) {
         let WantedComponent { store, component, versions } = wanted;
         let Some(first) = versions.first() else { return };
-        // What was never opened here is the preparation's business: it may be on its way.
+        // A component that was never opened here is left to its preparation, which may be running.
         if !versions.iter().any(|version| self.held.get(store, version.version).is_some()) {
             return;
         }
@@ -187,7 +188,7 @@ impl Scrubber {
         }
     }
 
-    /// Repairs the files of a component that were found damaged; there are `files` of them.
+    /// Repairs the `files` damaged files of a component.
     fn repair(&self, wanted: &WantedComponent<'_>, found: &Found, files: u64) {
         let WantedComponent { store, component, versions } = wanted;
         let (node, name, version) = (self.node, &component.name, component.version);
@@ -208,11 +209,11 @@ impl Scrubber {
     }
 }
 
-/// A component that the cluster wants here.
+/// A component that the cluster wants on this node.
 struct WantedComponent<'a> {
     store: &'a str,
     component: &'a ComponentDocument,
-    /// The versions of the store that are made of it.
+    /// The versions of the store that contain it.
     versions: Vec<&'a ServedDocument>,
 }
 
@@ -222,7 +223,7 @@ impl WantedComponent<'_> {
     }
 }
 
-/// Every component that the cluster wants here.
+/// Returns every component that the cluster wants on this node.
 fn components(topology: &TopologyDocument) -> BTreeMap<Key, WantedComponent<'_>> {
     let kept = topology.kept.iter().filter(|kept| kept.is_whole).map(|kept| &kept.at);
     let mut components: BTreeMap<Key, WantedComponent<'_>> = BTreeMap::new();

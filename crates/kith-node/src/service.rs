@@ -1,4 +1,4 @@
-//! The service `Node`: what a node answers over gRPC, and of that, what it answers in frames.
+//! The service `Node`: its gRPC methods, and those of them that are also served in frames.
 
 use super::{
     disk,
@@ -143,7 +143,7 @@ impl v1::node_server::Node for NodeService {
         let fetches = self.evaluator.held.fetches();
         if let Some(rate) = request.into_inner().bytes_per_second {
             fetches.set(NonZeroU64::new(rate));
-            tracing::info!(node = self.evaluator.node, bytes_per_second = rate, "fetches have a new rate");
+            tracing::info!(node = self.evaluator.node, bytes_per_second = rate, "the fetch rate was changed");
         }
         let state = fetches.state();
         Ok(Response::new(v1::FetchRateReply {

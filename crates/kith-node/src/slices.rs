@@ -1,5 +1,5 @@
-//! Reads by key whose keys are cut into slices, each evaluated when its part of the reply may be sent. Between two of them nothing is
-//! held but the request: no thread, no answer.
+//! Reads by key in slices. Each slice is evaluated when its part of the reply may be sent. Between two slices only the
+//! request is kept: no thread and no answer.
 
 use super::{
     answered::Answered,
@@ -23,38 +23,38 @@ use std::{
 };
 use tonic::Status;
 
-/// How a reply is cut.
+/// How a reply is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// Into messages, each sent as soon as there is credit for it (`docs/design/0010-streaming.md`).
+    /// Into messages. Each is sent as soon as there is credit for it (`docs/design/0010-streaming.md`).
     Messages,
-    /// Into parts of one message, each made where the connection asks for it, and sent while it is in the cache
-    /// (`docs/design/0004-framed-path.md`). A read that has to wait for pages, or has few keys, is not cut.
+    /// Into parts of one message. Each is made when the connection asks for it, and sent while it is in the processor's
+    /// cache (`docs/design/0004-framed-path.md`). A read with few keys, or with pages to wait for, is not divided.
     Parts,
 }
 
-/// A reply in parts: the first of them, and whatever makes the others.
+/// A reply in parts: the first part, and the slices that produce the others.
 pub(super) struct Parts {
     first: Answered,
     rest: Option<Slices>,
 }
 
-/// A read that is under way.
+/// A read in progress.
 struct Slices {
     evaluator: Arc<Evaluator>,
     job: Arc<Job>,
     sizes: SliceSizes,
     served: Vec<v1::Served>,
-    /// Bytes that the values of all slices may still have.
+    /// How many bytes the values of the remaining slices may have.
     bytes_left: usize,
-    /// Time spent on slices.
+    /// The time spent on slices.
     worked: Duration,
     cut: Cut,
     _abandon: AbandonOnDrop,
     _in_flight: InFlight,
 }
 
-/// What became of a slice.
+/// The result of a slice.
 struct Sliced {
     value: Value,
     /// How many of its keys were read.
@@ -64,10 +64,10 @@ struct Sliced {
 }
 
 impl Evaluator {
-    /// As `evaluate`; a read of many values is cut, and its first slice answered here.
+    /// Like `evaluate`, but a read of many values is divided, and only its first slice is evaluated before this returns.
     ///
     /// # Errors
-    /// As `evaluate`.
+    /// The errors of `evaluate`.
     pub(super) async fn evaluate_in_parts(
         self: Arc<Self>,
         request: v1::EvaluateRequest,
@@ -78,7 +78,7 @@ impl Evaluator {
         let load = Arc::clone(&self.load);
         let parts = self.first_part(request, started, cut).await;
         match &parts {
-            // Counted with its last part.
+            // Such a request is counted with its last part.
             Ok(Parts { rest: Some(_), .. }) => {}
             whole => load.note(keys, whole.as_ref().ok().map(|_| started.elapsed())),
         }
@@ -127,7 +127,7 @@ impl Evaluator {
 }
 
 impl Parts {
-    /// As it goes over gRPC.
+    /// Returns the reply as a gRPC stream.
     pub fn into_stream(self) -> BoxStream<'static, Result<v1::EvaluateReply, Status>> {
         let Self { first, rest } = self;
         let rest = stream::unfold(rest, |slices: Option<Slices>| async move {
@@ -138,13 +138,13 @@ impl Parts {
         stream::once(ready(Ok(first.into_message()))).chain(rest).boxed()
     }
 
-    /// As it goes in frames.
+    /// Returns the reply for frames.
     pub fn into_reply(self) -> Reply {
         let Some(slices) = self.rest else { return self.first.into_reply() };
         let first = slices.piece(self.first, false);
         let rest = stream::unfold(slices, |mut slices: Slices| async move {
             if slices.cut == Cut::Parts {
-                // Other connections are read meanwhile.
+                // Let other connections be read meanwhile.
                 tokio::task::yield_now().await;
             }
             let part = slices.next_counted().await?;
@@ -156,13 +156,14 @@ impl Parts {
 }
 
 impl Slices {
-    /// The answer to the next slice; `None` after the last.
+    /// Returns the answer to the next slice; `None` after the last.
     async fn next(&mut self) -> Option<Result<Answered, Status>> {
         let slice = self.sizes.next_slice()?;
         Some(self.evaluate(slice).await)
     }
 
-    /// The same, after the first: the request is counted with its last part, or the error that ends it.
+    /// Like `next`, for the slices after the first. The request is counted with its last part, or with the error that ends
+    /// it.
     async fn next_counted(&mut self) -> Option<Result<Answered, Status>> {
         let part = self.next().await?;
         if part.is_err() || self.sizes.is_over() {
@@ -184,7 +185,7 @@ impl Slices {
         let room = Room { bytes_max: self.bytes_left, enough: SliceSizes::ENOUGH };
         let is_here = match self.cut {
             Cut::Messages => self.job.is_quick_slice(&slice),
-            // Its pages may have been needed for others meanwhile.
+            // The pages of the version may have been evicted since.
             Cut::Parts => self.job.is_warm(),
         };
         let sliced = if is_here {
@@ -218,7 +219,7 @@ impl Slices {
     }
 }
 
-/// Reads a slice, or as much of it as is enough.
+/// Reads as many keys of a slice as there is room for.
 fn sliced(job: &Job, slice: Range<usize>, room: Room) -> Result<Sliced, EvaluateError> {
     let value = job.run_slice(slice, room)?;
     let records = value.records();

@@ -1,4 +1,4 @@
-//! Waiting for a [`RateLimiter`], and the one that all fetches, copies and repairs of a node share.
+//! A blocking throttle around [`RateLimiter`]. All fetches, copies and repairs of a node share one.
 
 use kith_engine::{MANIFEST_NAME, ObjectError, PATCH_NAME, Source};
 use kith_routing::RateLimiter;
@@ -11,15 +11,15 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Whoever waits notices so fast that the node ends.
+/// How often a waiting thread checks whether the node stops.
 const NAP: Duration = Duration::from_millis(50);
 
-/// No more than so many bytes a second, for all threads together; changeable while they wait.
+/// A limit in bytes per second for all threads together. It can be changed while they wait.
 #[derive(Debug)]
 pub struct Throttle {
     started: Instant,
     state: Mutex<State>,
-    /// Told of each new rate.
+    /// Notified when the rate changes.
     changed: Condvar,
     stop: CancellationToken,
 }
@@ -27,51 +27,51 @@ pub struct Throttle {
 #[derive(Debug)]
 struct State {
     limiter: RateLimiter,
-    /// What was asked for.
+    /// The configured limit.
     rate: Option<NonZeroU64>,
-    /// What reads bear.
+    /// The limit that protects reads.
     held_back: Option<NonZeroU64>,
     moving: u32,
     waiting: u32,
     bytes: u64,
 }
 
-/// What a throttle does at the moment.
+/// The current state of a throttle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThrottleState {
-    /// `None`: no limit was set.
+    /// The configured limit; `None` if there is none.
     pub bytes_per_second: Option<NonZeroU64>,
-    /// What it is held back to for the sake of reads, below any limit that was set; `None`: it is not.
+    /// The limit that protects reads, if it is below the configured one; `None` if fetches are not slowed down.
     pub held_back: Option<NonZeroU64>,
-    /// How many move something: sources that are being pulled from, or peers that read.
+    /// How many transfers are in progress: sources that are being fetched from, or peers that read.
     pub moving: u32,
-    /// Bytes that it let pass since it was made.
+    /// The number of bytes that have passed since the throttle was created.
     pub bytes: u64,
-    /// Threads that wait for their turn.
+    /// The number of threads that wait for their turn.
     pub waiting: u32,
 }
 
 impl Throttle {
-    /// `None`: as fast as it goes. Nobody waits any longer once `stop` is cancelled.
+    /// Returns a throttle; `None` does not limit the rate. Waiting threads return once `stop` is cancelled.
     pub fn new(bytes_per_second: Option<NonZeroU64>, stop: CancellationToken) -> Self {
         let (limiter, rate) = (RateLimiter::new(bytes_per_second), bytes_per_second);
         let state = State { limiter, rate, held_back: None, moving: 0, waiting: 0, bytes: 0 };
         Self { started: Instant::now(), state: Mutex::new(state), changed: Condvar::new(), stop }
     }
 
-    /// One of its own for a part of the work, which ends with the same node.
+    /// Returns a separate throttle for a part of the work. It stops with the same token.
     pub fn beside(&self, bytes_per_second: Option<NonZeroU64>) -> Self {
         Self::new(bytes_per_second, self.stop.clone())
     }
 
-    /// From now on so fast, for those who wait already too.
+    /// Changes the configured limit, also for threads that are waiting.
     pub fn set(&self, bytes_per_second: Option<NonZeroU64>) {
         let mut state = self.lock();
         state.rate = bytes_per_second;
         self.apply(state);
     }
 
-    /// From now on no faster than this either, for those who wait already too.
+    /// Changes the limit that protects reads, also for threads that are waiting.
     pub fn hold_back(&self, bytes_per_second: Option<NonZeroU64>) {
         let mut state = self.lock();
         state.held_back = bytes_per_second;
@@ -84,7 +84,7 @@ impl Throttle {
         self.changed.notify_all();
     }
 
-    /// What it does.
+    /// Returns the current state.
     pub fn state(&self) -> ThrottleState {
         let state = self.lock();
         let held_back = state.held_back.filter(|held| state.rate.is_none_or(|rate| *held < rate));
@@ -92,23 +92,23 @@ impl Throttle {
         ThrottleState { bytes_per_second, held_back, moving, bytes, waiting }
     }
 
-    /// Whether nothing passes any more, because the node ends.
+    /// Whether nothing passes any more because the node stops.
     pub fn ends(&self) -> bool {
         self.stop.is_cancelled()
     }
 
-    /// Something is moved for as long as this is kept.
+    /// Counts a transfer as in progress until the returned value is dropped.
     pub fn moving(&self) -> Moving<'_> {
         self.lock().moving += 1;
         Moving(self)
     }
 
-    /// Lets bytes pass, after a wait; `Break` when the node ends. Blocks.
+    /// Waits until `bytes` bytes may pass. Returns `Break` if the node stops. Blocks.
     pub fn pass(&self, bytes: u64) -> ControlFlow<()> {
         self.pass_unless(bytes, &self.stop)
     }
 
-    /// As [`Throttle::pass`]; `Break` also when whoever wants the bytes has given up.
+    /// Like [`Throttle::pass`], but also returns `Break` if the caller has given up.
     fn pass_unless(&self, bytes: u64, given_up: &CancellationToken) -> ControlFlow<()> {
         let mut state = self.lock();
         let turn = state.limiter.take(bytes, self.now());
@@ -139,12 +139,12 @@ impl Throttle {
     }
 }
 
-/// Somebody who moves something through a throttle.
+/// A transfer in progress.
 #[derive(Debug)]
 pub struct Moving<'a>(&'a Throttle);
 
 impl Moving<'_> {
-    /// As [`Throttle::pass`].
+    /// See [`Throttle::pass`].
     pub fn pass(&self, bytes: u64) -> ControlFlow<()> {
         self.0.pass(bytes)
     }
@@ -156,7 +156,7 @@ impl Drop for Moving<'_> {
     }
 }
 
-/// A source whose every request waits for its turn first, unless whoever wants it has given up.
+/// A source whose requests each wait for their turn in the throttle, unless the caller has given up.
 pub(super) struct Throttled<'a> {
     source: &'a dyn Source,
     moving: Moving<'a>,
@@ -168,7 +168,7 @@ impl<'a> Throttled<'a> {
         Self { source, moving: throttle.moving(), given_up: throttle.stop.clone() }
     }
 
-    /// Nothing more is read once `given_up` is cancelled.
+    /// Stops reading once `given_up` is cancelled.
     pub(super) fn until(self, given_up: &CancellationToken) -> Self {
         Self { given_up: given_up.clone(), ..self }
     }
@@ -180,7 +180,7 @@ impl<'a> Throttled<'a> {
                 Ok(())
             }
             ControlFlow::Break(()) => {
-                let source = "the node ends, or the fetch was given up".into();
+                let source = "the node is stopping, or the fetch was cancelled".into();
                 Err(ObjectError::Failed { object: object.to_owned(), source })
             }
         }
@@ -188,7 +188,8 @@ impl<'a> Throttled<'a> {
 }
 
 impl Source for Throttled<'_> {
-    /// The length of a manifest or a patch is not known before it is read: it is asked for in longer pieces, and pays for what came.
+    /// The length of a manifest or patch is unknown before it is read. It is requested in larger pieces, and charged for
+    /// what arrives.
     fn read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectError> {
         if [MANIFEST_NAME, PATCH_NAME].contains(&object) {
             let got = self.source.read(object, offset, into)?;

@@ -1,4 +1,4 @@
-//! Whether a component on this node's disk is what the metadata says, byte for byte.
+//! Verifies that a component on this node's disk is the one that the metadata describes, byte for byte.
 
 mod built;
 
@@ -13,7 +13,7 @@ use std::path::Path;
 
 pub(super) use kith_engine::VerifyDepth as Depth;
 
-/// What one verification found.
+/// The findings of one verification.
 #[derive(Debug)]
 pub(super) struct Found {
     component: String,
@@ -22,20 +22,20 @@ pub(super) struct Found {
     files: u64,
     bytes: u64,
     pub(super) damages: Vec<Damage>,
-    /// It was ended before all was read.
+    /// Whether it ended before everything was read.
     pub(super) is_cut: bool,
 }
 
-/// How a component stands.
+/// The state of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// As the metadata says.
+    /// It is as the metadata describes it.
     Ok,
-    /// Its folder is not there.
+    /// Its folder does not exist.
     Missing,
-    /// Files are.
+    /// Some of its files are damaged or missing.
     Damaged,
-    /// The folder holds another version or store, however whole.
+    /// The folder has another version or another store.
     Differs,
 }
 
@@ -50,11 +50,11 @@ impl State {
     }
 }
 
-/// Compares the files in `folder` with their manifest, and that with the metadata's. `told` as in
+/// Compares the files in `folder` with their manifest, and the manifest with the metadata. `told` is called as in
 /// [`kith_engine::verify_slowly`]. Blocks.
 ///
 /// # Errors
-/// If this process lacks descriptors or memory to look: nothing is known of the files then.
+/// If this process lacks descriptors or memory; nothing is known about the files then.
 pub(super) fn verify(
     folder: &Path,
     component: &ComponentDocument,
@@ -65,10 +65,11 @@ pub(super) fn verify(
     look(folder, component, || verify_slowly(folder, Some(partitions), depth, told))
 }
 
-/// Of what a verification of a folder found, what holds still. Whoever asks keeps others from changing the folder. Blocks.
+/// Returns those findings of an earlier verification that are still true. The caller must prevent changes of the folder
+/// meanwhile. Blocks.
 ///
 /// # Errors
-/// As [`verify`].
+/// The errors of [`verify`].
 pub(super) fn confirm(
     folder: &Path,
     component: &ComponentDocument,
@@ -109,7 +110,7 @@ fn look(
             }
         }
         Err(error) if error.lacks_resources() => return Err(error),
-        // Told below.
+        // The verification below reports this error.
         Err(_) => {}
     }
     match verify() {
@@ -126,7 +127,7 @@ fn look(
     Ok(found)
 }
 
-/// Why a folder cannot be looked at, as damage of the file that stands in the way.
+/// Converts the reason why a folder cannot be verified to damage of the file that causes it.
 fn damage_of(error: OpenError) -> Damage {
     match error {
         OpenError::Damaged(damage) => damage,

@@ -1,33 +1,33 @@
-//! How much of a new version may be brought into memory before it serves, without pushing out what is served.
+//! How much of a new version may be read into memory before it serves, without evicting what is served.
 //!
-//! Linux counts the cached pages of mapped files as available: they can be dropped. They are what is served, so what is
-//! mapped is taken off, that of all processes: several nodes may share a machine. The same holds in each memory-limited
-//! control group around this process, of either version of them.
+//! Linux counts cached pages of mapped files as available, because they can be dropped. These pages are what is served, so
+//! mapped pages are subtracted. The mapped pages of all processes are, because several nodes may share a machine. The same
+//! applies to each control group with a memory limit around this process, in both versions of control groups.
 
 use std::{fs, path::Path};
 
-/// Where control groups are: all of them, and of the first version those for memory.
+/// The folders of control groups: of all groups in version 2, of the memory groups in version 1.
 const GROUPS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/memory"];
-/// What the two versions call limit, use, file pages and mapped pages.
+/// The names of the limit, the usage, the file pages and the mapped pages in the two versions.
 const NAMES: [[&str; 4]; 2] = [
     ["memory.max", "memory.current", "file", "file_mapped"],
     ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache", "total_mapped_file"],
 ];
-/// How a line of `/proc/self/cgroup` names the group, for either version: `0::/path` and `4:memory:/path`.
+/// How a line of `/proc/self/cgroup` names the controller of the group, in each version: `0::/path` and `4:memory:/path`.
 const CONTROLLERS: [&str; 2] = ["", "memory"];
-/// A group of the first version that has no limit states one of about this size.
+/// A group of version 1 without a limit reports a limit of about this size.
 const UNLIMITED: u64 = 1 << 62;
 
-/// Of one machine or control group, in bytes.
+/// The memory of a machine or control group, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Memory {
-    /// What could be had, caches dropped.
+    /// The memory that could be allocated after dropping caches.
     available: u64,
     /// Cached pages that processes have mapped.
     mapped: u64,
 }
 
-/// How many bytes may be brought in, at most `wanted`; 0 where nobody knows how much memory there is.
+/// Returns how many bytes may be read into memory, at most `wanted`; 0 if the size of the memory is unknown.
 pub(super) fn budget(wanted: u64) -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| of_machine(&text));
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -44,12 +44,12 @@ pub(super) fn budget(wanted: u64) -> u64 {
     machine.map_or(0, |machine| within(wanted, std::iter::once(machine).chain(groups)))
 }
 
-/// The smallest room of all.
+/// Returns the smallest room among `memories`, at most `wanted`.
 fn within(wanted: u64, memories: impl Iterator<Item = Memory>) -> u64 {
     memories.map(|memory| memory.available.saturating_sub(memory.mapped)).fold(wanted, u64::min)
 }
 
-/// Of `/proc/meminfo`.
+/// Parses `/proc/meminfo`.
 fn of_machine(text: &str) -> Option<Memory> {
     let of = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
@@ -58,13 +58,13 @@ fn of_machine(text: &str) -> Option<Memory> {
     Some(Memory { available: of("MemAvailable")?, mapped: of("Mapped")? })
 }
 
-/// The path of the process's group, relative to its root.
+/// Returns the path of the process's group, relative to its root.
 fn group_of<'a>(groups: &'a str, controller: &str) -> Option<&'a str> {
     let mut named = groups.lines().filter_map(|line| line.split_once(':')?.1.split_once(":/"));
     named.find(|(controllers, _)| controllers.split(',').any(|it| it == controller)).map(|(_, path)| path)
 }
 
-/// Of a control group; `None` if it has no limit. `names` are those of cached and of mapped pages.
+/// Returns the memory of a control group; `None` if it has no limit. `names` are the names of cached and of mapped pages.
 fn of_group(max: &str, current: &str, stat: &str, names: [&str; 2]) -> Option<Memory> {
     let max: u64 = max.trim().parse().ok().filter(|max| *max < UNLIMITED)?;
     let current: u64 = current.trim().parse().ok()?;
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(machine, Memory { available: 12 << 10, mapped: 5 << 10 });
         assert_eq!(within(u64::MAX, [machine].into_iter()), 7 << 10);
         assert_eq!(within(100, [machine].into_iter()), 100);
-        // Of ten thousand, one is free, six are files, four of them mapped.
+        // Of ten thousand bytes, one thousand are free and six thousand are files, of which four thousand are mapped.
         let [_, _, file, mapped] = NAMES[0];
         let stat = "anon 3000\nfile 6000\nfile_mapped 4000\n";
         let group = of_group("10000\n", "9000\n", stat, [file, mapped]).unwrap();

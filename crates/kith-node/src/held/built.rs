@@ -1,4 +1,4 @@
-//! What the object store has of a version that this node may have to fetch.
+//! Verifies the object store's copy of a version that this node may have to fetch.
 
 use super::HeldStores;
 use crate::verify::{CopyLocation, Depth, unreachable, verify_built};
@@ -8,11 +8,11 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 impl HeldStores {
-    /// Looks at the object store's copy of a component of a store, in this cluster; what is read waits its turn with the fetches of
-    /// this node, unless `given_up` is cancelled. Blocks.
+    /// Verifies the object store's copy of a component of a store in this cluster. Its reads share the rate limit of this
+    /// node's fetches, until `given_up` is cancelled. Blocks.
     ///
     /// # Errors
-    /// As [`verify_built`].
+    /// The errors of [`verify_built`].
     pub(crate) fn verify_built(
         &self,
         (store, component, cluster): (&str, &ComponentDocument, &str),

@@ -1,4 +1,4 @@
-//! One component of a version as a node has it open: a reader, and which partitions it reads.
+//! An open component of a version: its reader and the partitions that it reads.
 
 use kith_engine::{ComponentReader, OpenError, ValuesReader, VersionFolder};
 use kith_types::{PartitionCount, PartitionId};
@@ -36,17 +36,18 @@ impl Component {
         Ok(Self { files, partitions: Arc::new(partitions) })
     }
 
-    /// Whether all of these are open.
+    /// Whether all of these partitions are open.
     pub fn covers(&self, partitions: &[PartitionId]) -> bool {
         partitions.iter().all(|partition| self.partitions.contains(partition))
     }
 
-    /// What is open.
+    /// The open partitions.
     pub fn partitions(&self) -> &BTreeSet<PartitionId> {
         &self.partitions
     }
 
-    /// Brings files into memory, indexes before values; the bytes brought in, at most the budget. Blocks on the disk.
+    /// Reads files into memory, indexes before values. Returns the number of bytes read, at most the budget. Blocks on the
+    /// disk.
     pub fn warm(&self, budget_bytes: u64) -> u64 {
         match &self.files {
             Files::Graph(reader) => reader.warm(budget_bytes),
@@ -63,7 +64,7 @@ impl Component {
     }
 }
 
-/// Values for another number of partitions, or under keys of another type, would lie where nobody looks.
+/// Opens values. Refuses values for another number of partitions or another key type, because lookups would not find them.
 fn open_values(
     folder: VersionFolder,
     key: &str,

@@ -1,15 +1,15 @@
-//! Why a version cannot be made ready.
+//! Why a version cannot be prepared.
 
 use kith_engine::{FetchError, OpenError};
 use kith_process::{data_dir::DataDirError, place::PlaceError};
 use thiserror::Error;
 
-/// A component version cannot be made ready.
+/// Why a component version cannot be prepared.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum PrepareError {
-    /// Its files cannot be pulled or do not pass their checks.
+    /// The files cannot be fetched or fail their checks.
     #[error("fetch component {component:?} version {version}")]
     Fetch {
         component: String,
@@ -17,7 +17,7 @@ pub enum PrepareError {
         #[source]
         source: FetchError,
     },
-    /// Nobody knows where its files are.
+    /// It is unknown where the files are.
     #[error("find component {component:?} version {version}")]
     Place {
         component: String,
@@ -25,7 +25,7 @@ pub enum PrepareError {
         #[source]
         source: Box<PlaceError>,
     },
-    /// Its files are here but cannot be opened.
+    /// The files are here but cannot be opened.
     #[error("open component {component:?} version {version}")]
     Open {
         component: String,
@@ -36,10 +36,10 @@ pub enum PrepareError {
     /// Another process has taken the data directory, or it cannot be written.
     #[error("the data directory cannot be used any more")]
     Directory(#[source] DataDirError),
-    /// Nobody waits for it any more.
+    /// The caller has given up.
     #[error("the preparation of version {version} of store {store:?} was given up")]
     GivenUp { store: String, version: u64 },
-    /// This release cannot serve what the store holds.
+    /// This release does not know this kind of store.
     #[error("store {store:?} holds what this release cannot serve")]
     Unsupported { store: String },
 }

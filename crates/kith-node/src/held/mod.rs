@@ -1,5 +1,5 @@
-//! The store versions that a node holds: prepared before a swap, open while they may be served or rolled back to,
-//! kept after that until their readers have left (architecture D7).
+//! The store versions that a node holds. They are prepared before a swap, stay open while they may be served or rolled back
+//! to, and are kept after that until their readers have finished (architecture D7).
 
 mod built;
 mod component;
@@ -44,14 +44,14 @@ use std::{
 };
 use turns::Turns;
 
-/// How long a version stays after the cluster gave it up: longer than any query's deadline,
-/// so that a query that pinned it still finds it.
+/// How long a version stays after the cluster gave it up. This is longer than any query's deadline, so that a query that
+/// pinned it still finds it.
 const VERSION_GRACE: Duration = Duration::from_secs(60);
 
-/// What reads one version of a store.
+/// Reads one version of a store.
 #[derive(Clone)]
 pub enum VersionReader {
-    /// A graph's components together.
+    /// All components of a graph.
     Graph(Arc<GraphReader>),
     /// Values by key.
     Values(Arc<ValuesReader>),
@@ -59,53 +59,53 @@ pub enum VersionReader {
 
 /// Every store version that this node can serve.
 pub struct HeldStores {
-    /// Where pulled components lie: `<store>/<component>/<version>/`.
+    /// The folder of fetched components: `<store>/<component>/<version>/`.
     folder: PathBuf,
-    /// Where built components lie, in the same layout, unless they say where.
+    /// The place of built components, in the same layout. Components with a URL are elsewhere.
     object_store: Objects,
     partition_count: PartitionCount,
-    /// What the table gives to this node; written when a table comes. What is open may be more: copies on their way to it,
-    /// and partitions given up that clients of an older table still ask for.
+    /// What the routing table assigns to this node; written when a table arrives. More may be open: copies that a later
+    /// table will assign, and partitions given up that clients with an older table still read.
     owned: RwLock<Owned>,
-    /// Store → version → reader. Read by every request, written when a version is prepared or forgotten.
+    /// The held versions by store and version. Read by every request, written when a version is prepared or removed.
     stores: RwLock<BTreeMap<String, BTreeMap<u64, Held>>>,
-    /// One preparation of a store at a time: two of the same component would pull it twice.
+    /// Allows one preparation per store at a time. Two of the same component would fetch it twice.
     turns: Turns,
-    /// One warm-up at a time: each counts what the one before brought in.
+    /// Allows one warm-up at a time, so that each takes into account what the previous one read.
     warming: Mutex<()>,
-    /// Folder → what peers read of it. Forgotten whenever files come or go.
+    /// What peers read, by folder. It is cleared whenever files come or go.
     sources: Mutex<BTreeMap<PathBuf, Arc<HeldSource>>>,
-    /// What is pulled, for whatever store and reason, passes through it.
+    /// The throttle of all fetches, for any store and reason.
     fetches: Throttle,
-    /// What peers read here passes through it: as fast as they ask, unless reads suffer.
+    /// The throttle of reads by peers. It slows them down only if queries suffer.
     supplies: Throttle,
     /// Connects to peers.
     dialer: Dialer,
-    /// When the object store failed to answer, unless it has answered since.
+    /// When the object store failed to answer; `None` if it has answered since.
     object_store_silent: Mutex<Option<Instant>>,
-    /// What `folder` is in, as long as the node runs.
+    /// The data directory that `folder` is in, while the node runs.
     home: Weak<DataDir>,
 }
 
-/// Components that are open, by name and version.
+/// The open components, by name and version.
 type Components = BTreeMap<(String, u64), Component>;
 
 struct Held {
     reader: VersionReader,
     components: Components,
-    /// The metadata revision that named it: an older topology does not know of it yet.
+    /// The metadata revision that named the version. An older topology does not know it yet.
     since_revision: u64,
     /// When the cluster gave it up.
     retired: Option<Instant>,
 }
 
 impl HeldStores {
-    /// Where pulled components lie.
+    /// The folder of fetched components.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Holds nothing yet.
+    /// Returns a value that holds nothing yet.
     pub fn new(
         folder: PathBuf,
         object_store: Objects,
@@ -131,27 +131,27 @@ impl HeldStores {
         }
     }
 
-    /// In a node's data directory.
+    /// Sets the node's data directory.
     pub fn living_in(self, home: &Arc<DataDir>) -> Self {
         Self { home: Arc::downgrade(home), ..self }
     }
 
-    /// Sees to it that what is written or removed is this node's: somebody may have removed the data directory.
+    /// Makes sure that the folder still belongs to this node, because another process may have removed the data directory.
     fn check_home(&self) -> Result<(), DataDirError> {
         self.home.upgrade().map_or(Ok(()), |home| home.keep().map(drop))
     }
 
-    /// Connects to peers.
+    /// The dialer for connections to peers.
     pub(crate) fn dialer(&self) -> &Dialer {
         &self.dialer
     }
 
-    /// What all fetches, copies and repairs wait for.
+    /// The throttle of all fetches, copies and repairs.
     pub fn fetches(&self) -> &Throttle {
         &self.fetches
     }
 
-    /// What peers who read here wait for.
+    /// The throttle of reads by peers.
     pub fn supplies(&self) -> &Throttle {
         &self.supplies
     }
@@ -160,10 +160,10 @@ impl HeldStores {
         Throttled::new(source, &self.fetches)
     }
 
-    /// What a peer reads of one version of a component.
+    /// Returns what a peer reads of one version of a component.
     ///
     /// # Errors
-    /// If nothing of it is here, or what is cannot be trusted.
+    /// If nothing of it is here, or its files cannot be trusted.
     pub fn source(&self, store: &str, component: &str, version: u64) -> Result<Arc<HeldSource>, OpenError> {
         let folder = self.folder.join(store).join(component).join(version.to_string());
         let known = self.sources().get(&folder).cloned();
@@ -179,13 +179,13 @@ impl HeldStores {
         self.sources.lock()
     }
 
-    /// The reader of one version of a store.
+    /// Returns the reader of one version of a store.
     pub fn get(&self, store: &str, version: u64) -> Option<VersionReader> {
         let stores = self.stores.read();
         stores.get(store)?.get(&version).map(|held| held.reader.clone())
     }
 
-    /// The readers of all versions held, with store and version.
+    /// Returns the readers of all held versions, with store and version.
     pub fn readers(&self) -> Vec<((String, u64), VersionReader)> {
         let stores = self.stores.read();
         let each = stores.iter().flat_map(|(store, versions)| {
@@ -194,25 +194,25 @@ impl HeldStores {
         each.collect()
     }
 
-    /// Of the versions that the topology serves, those that are here.
+    /// Returns those versions that the topology serves and that are held.
     pub fn served(&self, topology: &TopologyDocument) -> Vec<(String, u64)> {
         let served = topology.stores.iter().filter(|store| self.get(&store.name, store.version).is_some());
         served.map(|store| (store.name.clone(), store.version)).collect()
     }
 
-    /// Takes on what a table gives to this node. What is missing comes with the next preparation.
+    /// Adopts what a table assigns to this node. The next preparation fetches what is missing.
     pub fn follow(&self, topology: &TopologyDocument, node: u32, now: Instant) {
         let next = Owned::of(&topology.cluster, node);
         let mut owned = self.owned.write();
         *owned = owned.followed_by(next, topology.rebalance.is_none(), now);
     }
 
-    /// What the table gives to this node of a store, ascending.
+    /// Returns the partitions of a store that the table assigns to this node, ascending.
     pub(crate) fn owned(&self, store: &ServedDocument) -> Arc<[PartitionId]> {
         self.owned.read().of_store(store)
     }
 
-    /// Makes a version one that is answered from.
+    /// Makes a version available to requests.
     fn serve(
         &self,
         store: &ServedDocument,
@@ -227,7 +227,7 @@ impl HeldStores {
         Ok(())
     }
 
-    /// Where a component's files lie on this node.
+    /// Returns the folder of a component's files on this node.
     pub(super) fn folder_of(&self, store: &str, component: &str, version: u64) -> PathBuf {
         self.folder.join(store).join(component).join(version.to_string())
     }
@@ -236,7 +236,7 @@ impl HeldStores {
         self.folder_of(store, &component.name, component.version)
     }
 
-    /// Where a component is pulled from.
+    /// Returns the place that a component is fetched from.
     fn source_of(&self, store: &str, component: &ComponentDocument) -> Result<Objects, PrepareError> {
         place::of(&self.object_store, store, component).map_err(|source| PrepareError::Place {
             component: component.name.clone(),

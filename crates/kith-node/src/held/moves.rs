@@ -1,5 +1,5 @@
-//! Partitions come and go while their stores are served (Voldemort §5.7): copied from a peer before a table names this
-//! node as their owner, freed when no table in use does.
+//! Partitions that come and go while their stores are served (Voldemort §5.7). They are copied from a peer before a table
+//! names this node as their owner, and freed when no table in use does.
 
 use super::{Component, HeldStores, PrepareError, Progress, VERSION_GRACE, cannot_open};
 use kith_engine::{
@@ -15,15 +15,15 @@ use std::{
 };
 use thiserror::Error;
 
-/// Partitions cannot be copied; what was answered before is answered still.
+/// Why partitions could not be copied. Partitions that were answered before are still answered.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum CopyError {
-    /// The donor is no node that can be asked.
+    /// The donor cannot be asked.
     #[error("the donor cannot be asked: {detail}")]
     Donor { detail: String },
-    /// Files cannot be copied.
+    /// The files cannot be copied.
     #[error("copy component {component:?} version {version}")]
     Fetch {
         component: String,
@@ -31,23 +31,23 @@ pub enum CopyError {
         #[source]
         source: FetchError,
     },
-    /// What was copied cannot be opened.
+    /// The copied files cannot be opened.
     #[error(transparent)]
     Open(#[from] PrepareError),
 }
 
-/// Partitions cannot be freed.
+/// Why partitions could not be freed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ReleaseError {
-    /// The table gives it to this node.
+    /// The table assigns this partition to this node.
     #[error("the table gives partition {partition} to this node")]
     Owned { partition: PartitionId },
-    /// The rest cannot be opened without it.
+    /// The remaining partitions cannot be opened without it.
     #[error(transparent)]
     Open(#[from] PrepareError),
-    /// Files cannot be read or removed.
+    /// The files cannot be read or removed.
     #[error("free partitions of component {component:?}")]
     Files {
         component: String,
@@ -65,29 +65,29 @@ pub struct Partitions {
     pub partitions: Vec<PartitionId>,
 }
 
-/// How partitions are copied: from where, who is told, and how fast.
+/// How partitions are copied: the source, the progress callback, and the throttle.
 pub struct Copying<'a> {
-    /// Where a component of a store is copied from.
+    /// Returns the source of a component of a store.
     pub source_of: SourceOf<'a>,
-    /// Told how far the copy of a component is.
+    /// Called with the progress of the copy of a component.
     pub progress: Progress<'a>,
-    /// Called after each piece with its bytes. It may wait, and ends the copy by `Break`.
+    /// Called after each piece with its bytes. It may wait, and returns `Break` to end the copy.
     pub go_on: &'a mut dyn FnMut(u64) -> ControlFlow<()>,
 }
 
-/// By name and version, components that are open, and the partitions that they have.
+/// Open components and their partitions, by name and version.
 type Kept<'a> = BTreeMap<(&'a str, u64), (Component, Vec<PartitionId>)>;
 
-/// Finds where a component of a store is copied from.
+/// Returns the source from which a component of a store is copied.
 pub type SourceOf<'a> = &'a dyn Fn(&str, &ComponentDocument) -> Result<Box<dyn Source>, CopyError>;
 
 impl HeldStores {
-    /// Copies partitions of store versions, verifies, syncs and opens them beside those that are here. `revision` is the
-    /// metadata's that names the versions. Idempotent. Blocks.
+    /// Copies partitions of store versions, verifies and syncs them, and opens them in addition to those that are here.
+    /// `revision` is the metadata revision that names the versions. Idempotent. Blocks.
     ///
     /// # Errors
-    /// [`CopyError`]. Stores copied before it are open; components copied before it stay, and are proven again before they
-    /// are used.
+    /// [`CopyError`]. Stores that were copied before the error are open. Components that were copied stay on disk, and are
+    /// verified again before they are used.
     pub fn copy(&self, wanted: &Partitions, revision: u64, copy: &mut Copying<'_>) -> Result<(), CopyError> {
         for versions in by_store(&wanted.versions).values() {
             self.copy_store(versions, &wanted.partitions, revision, copy)?;
@@ -95,7 +95,7 @@ impl HeldStores {
         Ok(())
     }
 
-    /// As [`HeldStores::copy`], of versions of one store.
+    /// Like [`HeldStores::copy`], for versions of one store.
     fn copy_store(
         &self,
         versions: &[&ServedDocument],
@@ -148,11 +148,12 @@ impl HeldStores {
         fetched.map(drop).map_err(|source| CopyError::Fetch { component, version, source })
     }
 
-    /// Frees partitions of store versions: from then on they are answered with *not owner*. Running queries keep what they
-    /// read from. A store of which nothing is left and nothing is this node's leaves no trace. Idempotent. Blocks.
+    /// Frees partitions of store versions. From then on, requests for them get `not_owner`. Running queries keep the files
+    /// that they read from. If nothing of a store is left and nothing of it is assigned to this node, its folders are
+    /// removed. Idempotent. Blocks.
     ///
     /// # Errors
-    /// [`ReleaseError`]; nothing that the table gives to this node is ever freed.
+    /// [`ReleaseError`]. Partitions that the table assigns to this node are never freed.
     pub fn release(
         &self,
         versions: &[ServedDocument],
@@ -168,7 +169,7 @@ impl HeldStores {
         by_store(versions).values().try_for_each(|versions| self.release_of(versions, &gone))
     }
 
-    /// As [`HeldStores::release`], of versions of one store.
+    /// Like [`HeldStores::release`], for versions of one store.
     fn release_of(
         &self,
         versions: &[&ServedDocument],
@@ -202,7 +203,8 @@ impl HeldStores {
         Ok(())
     }
 
-    /// A component opened without these partitions, and the partitions that are left; `None`: nothing of it is here.
+    /// Opens a component without these partitions. Returns it with its remaining partitions, or `None` if nothing of it is
+    /// here.
     fn opened_without(
         &self,
         store: &ServedDocument,
@@ -223,7 +225,7 @@ impl HeldStores {
         Ok(Some((open.map_err(|error| cannot_open(component, error))?, keep)))
     }
 
-    /// Is no node of a version any more: readers of old tables are told to ask another.
+    /// Stops holding a version. Clients with old tables are told to ask another node.
     fn forget(&self, store: &ServedDocument) {
         let mut stores = self.stores.write();
         if let Some(versions) = stores.get_mut(&store.name) {
@@ -241,7 +243,7 @@ impl HeldStores {
         }
     }
 
-    /// Has the versions that are answered from read from these components.
+    /// Replaces the components that the held versions read from.
     fn replace_readers(
         &self,
         versions: &[&ServedDocument],
@@ -262,8 +264,8 @@ impl HeldStores {
         Ok(())
     }
 
-    /// Frees what no table has given to this node for a grace in which no rebalance ran: leftovers of one that ended
-    /// without this node, and stores that are other groups' to hold. Blocks.
+    /// Frees partitions that no table has assigned to this node for a grace period in which no rebalance ran. They are left
+    /// over from a rebalance that ended without this node, or belong to stores that other groups hold. Blocks.
     pub fn free_strangers(&self, versions: &[ServedDocument], now: Instant) {
         let settled = self.owned.read().settled();
         if settled.is_none_or(|since| now.saturating_duration_since(since) < VERSION_GRACE) {
@@ -278,7 +280,7 @@ impl HeldStores {
         }
         for (store, versions) in by_store {
             let strangers = self.strangers(&versions);
-            // Of a release that was cut off, an empty folder may be left.
+            // A release that was interrupted may have left an empty folder.
             let is_empty =
                 versions.iter().all(|it| self.owned(it).is_empty() && self.get(store, it.version).is_some());
             if strangers.is_empty() && !is_empty {
@@ -299,7 +301,7 @@ impl HeldStores {
         }
     }
 
-    /// What is open of versions of one store and is not this node's.
+    /// Returns the partitions that are open in versions of one store and not assigned to this node.
     fn strangers(&self, versions: &[ServedDocument]) -> Vec<PartitionId> {
         let Some(store) = versions.first() else { return Vec::new() };
         let owned = self.owned(store);
@@ -311,7 +313,7 @@ impl HeldStores {
     }
 }
 
-/// The versions of each store.
+/// Groups versions by store.
 fn by_store(versions: &[ServedDocument]) -> BTreeMap<&str, Vec<&ServedDocument>> {
     let mut stores: BTreeMap<&str, Vec<&ServedDocument>> = BTreeMap::new();
     for version in versions {

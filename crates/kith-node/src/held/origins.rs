@@ -1,4 +1,5 @@
-//! Takes what this node lacks of a version from the object store or else from peers, as [`kith_versions::origins`] decides.
+//! Fetches what this node lacks of a version from the object store, or else from peers, as [`kith_versions::origins`]
+//! decides.
 
 use super::{HeldStores, PrepareError};
 use crate::{heal::Take, throttle::Throttled};
@@ -15,8 +16,8 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Requests to an object store or peers under way at a time, against the time that each takes to begin an answer. A folder
-/// has none.
+/// How many requests to an object store or to peers are in flight at a time, to hide the latency of each answer. A folder
+/// has no such latency.
 pub(super) const REQUESTS_AT_A_TIME: usize = 4;
 
 /// The peers that hold a store version, for a node that repairs itself.
@@ -27,7 +28,7 @@ pub struct Replicas {
 }
 
 impl Replicas {
-    /// Those that the topology names, without `node` itself and without nodes that were left out of the version.
+    /// Returns the peers that the topology names, without `node` itself and without nodes that were left out of the version.
     pub fn of(topology: &TopologyDocument, node: u32, store: &ServedDocument) -> Self {
         let holders = holders_of(&topology.cluster, &store.name, store.definition.replication);
         let mut excluded: BTreeSet<NodeId> = store.excluded.iter().copied().map(NodeId).collect();
@@ -39,22 +40,22 @@ impl Replicas {
     }
 }
 
-/// Which files of which version are wanted, and who may have them.
+/// The files that are wanted, and the places that may have them.
 pub(super) struct Wanted<'a> {
     pub store: &'a ServedDocument,
     pub component: &'a ComponentDocument,
     pub partitions: &'a [PartitionId],
     pub objects: &'a Objects,
     pub replicas: &'a Replicas,
-    /// Cancelled once nobody waits for them any more.
+    /// Cancelled when the caller has given up.
     pub given_up: &'a CancellationToken,
 }
 
 impl HeldStores {
-    /// Has `take` try one origin after another until one gave what it needs. Blocks.
+    /// Runs `take` with one origin after another until one supplies what it needs. Blocks.
     ///
     /// # Errors
-    /// What the object store said if nobody could give it, or what stands in the way on this node.
+    /// The object store's error if no origin could supply it, or the error of this node.
     pub(super) fn take_from_any(&self, wanted: &Wanted<'_>, take: &mut Take<'_>) -> Result<(), PrepareError> {
         let (store, component, version) =
             (&wanted.store.name, &wanted.component.name, wanted.component.version);
@@ -62,7 +63,7 @@ impl HeldStores {
         let mut said = None;
         for origin in origins(self.silent().map(|since| since.elapsed()), has_peers) {
             let partitions = wanted.partitions.len();
-            tracing::info!(?origin, store, component, version, partitions, "files are asked for");
+            tracing::info!(?origin, store, component, version, partitions, "requesting files");
             let taken = match origin {
                 Origin::ObjectStoreBriefly => {
                     self.take_from_objects(wanted, &wanted.objects.repeating_for(BRIEF), take)
@@ -76,10 +77,10 @@ impl HeldStores {
             };
             let ends = self.ends(wanted);
             if !ends {
-                tracing::warn!(%error, ?origin, store, component, version, "files could not be had there");
+                tracing::warn!(%error, ?origin, store, component, version, "the files could not be fetched from this origin");
             }
             let is_local = ends || !is_of_origin(&error);
-            // What the object store says tells an operator more than that peers do not have it either.
+            // The object store's error tells an operator more than the error of a peer.
             if said.is_none() || *origin == Origin::ObjectStore || is_local {
                 said = Some(error);
             }
@@ -106,7 +107,7 @@ impl HeldStores {
         taken
     }
 
-    /// Whether a failure tells nothing about an origin: the node ends, or nobody wants the files any more.
+    /// Whether a failure says nothing about an origin, because the node is stopping or the caller has given up.
     fn ends(&self, wanted: &Wanted<'_>) -> bool {
         wanted.given_up.is_cancelled() || self.fetches.ends()
     }
@@ -116,7 +117,8 @@ impl HeldStores {
         *self.object_store_silent.lock()
     }
 
-    /// From peers, and of these from others if one gives damaged bytes. Each further try asks one peer less, or one for less.
+    /// Fetches from peers. If one supplies damaged bytes, asks others: each further attempt has one peer less, or asks one
+    /// for less.
     fn take_from_peers(&self, wanted: &Wanted<'_>, take: &mut Take<'_>) -> Result<(), FetchError> {
         let mut donors = wanted.replicas.donors.clone();
         loop {
@@ -133,7 +135,8 @@ impl HeldStores {
         }
     }
 
-    /// How it ended, and who went away meanwhile. What no peer has is taken from the object store even so: each may have a part.
+    /// Returns the outcome, and the peers that failed meanwhile. What no peer has comes from the object store even in this
+    /// case, because each of them may have a part.
     fn take_from_donors(
         &self,
         wanted: &Wanted<'_>,
@@ -180,12 +183,12 @@ impl HeldStores {
     }
 }
 
-/// Whether an error is about where files come from, so that they may be had elsewhere; not about this node.
+/// Whether an error comes from the origin, so that another origin may succeed, and not from this node.
 fn is_of_origin(error: &FetchError) -> bool {
     matches!(error, FetchError::Source(_) | FetchError::Damaged(_) | FetchError::Manifest(_))
 }
 
-/// `None`: dictionaries belong to all partitions.
+/// Returns the partition of a damaged file. `None` for a dictionary, which belongs to all partitions.
 fn partition_of(damage: &Damage) -> Option<PartitionId> {
     FileId::parse(&damage.file).filter(|id| id.kind != FileKind::Dictionary).map(|id| id.partition)
 }

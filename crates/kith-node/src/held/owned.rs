@@ -1,4 +1,4 @@
-//! What a table gives to one node, store by store: one of fewer copies than there are groups lies in some of them only.
+//! What a table assigns to one node, for each store. A store with fewer copies than there are groups is only in some groups.
 
 use kith_api::topology;
 use kith_routing::{GroupRole, Strategy, groups_of_store};
@@ -6,18 +6,18 @@ use kith_types::{GroupId, PartitionId};
 use kith_wire::documents::{ClusterDocument, ServedDocument};
 use std::{collections::BTreeSet, sync::Arc, time::Instant};
 
-/// The partitions of one node.
+/// The partitions that a table assigns to one node.
 #[derive(Clone, Debug)]
 pub struct Owned {
     strategy: Strategy,
-    /// Every group of the table, with what is this node's in it, ascending.
+    /// Every group of the table, with this node's partitions in it, ascending.
     groups: Vec<(GroupId, GroupRole, Arc<[PartitionId]>)>,
-    /// Since when nothing else is this node's business: no rebalance runs and the table has not changed.
+    /// Since when nothing else concerns this node: no rebalance has run and its part of the table has not changed.
     settled: Option<Instant>,
 }
 
 impl Owned {
-    /// What a cluster's table gives to `node`. O(groups × partitions).
+    /// Returns what a cluster's table assigns to `node`. O(groups × partitions).
     pub fn of(cluster: &ClusterDocument, node: u32) -> Self {
         let groups = cluster.groups.iter().map(|group| {
             let (id, role) = topology::placed(group);
@@ -27,19 +27,20 @@ impl Owned {
         Self { strategy: topology::strategy_of(cluster), groups: groups.collect(), settled: None }
     }
 
-    /// The same, of a table that has just come. `is_calm` says that no rebalance runs.
+    /// Returns `next` with its `settled` time, for a table that has just arrived. `is_calm` says that no rebalance runs.
     pub fn followed_by(&self, mut next: Self, is_calm: bool, now: Instant) -> Self {
         let same = self.strategy == next.strategy && self.groups == next.groups;
         next.settled = if is_calm && same { self.settled.or(Some(now)) } else { None };
         next
     }
 
-    /// Since when the table gives this node what it gives it now, with no rebalance under way.
+    /// Since when the table has been assigning the same partitions to this node, with no rebalance running.
     pub fn settled(&self) -> Option<Instant> {
         self.settled
     }
 
-    /// The partitions of a store that are this node's, ascending; those of a group that joins are not yet.
+    /// Returns the partitions of a store that are assigned to this node, ascending. Those of a group that is joining do not
+    /// count yet.
     pub fn of_store(&self, store: &ServedDocument) -> Arc<[PartitionId]> {
         let groups = self.groups.iter().map(|(id, role, _)| (*id, *role));
         let held = groups_of_store(self.strategy, groups, &store.name, store.definition.replication);
@@ -49,7 +50,7 @@ impl Owned {
         match own.as_slice() {
             [] => Arc::default(),
             [one] => Arc::clone(one),
-            // On a ring a node may own partitions in several ranks.
+            // On a ring, a node may own partitions in several ranks.
             several => {
                 let all: BTreeSet<PartitionId> = several.iter().flat_map(|own| own.iter().copied()).collect();
                 all.into_iter().collect()

@@ -1,4 +1,4 @@
-//! Makes versions ready before they serve.
+//! Prepares versions before they serve.
 
 use super::{Components, HeldStores, PrepareError, Replicas, component::Component};
 use crate::warm;
@@ -8,21 +8,22 @@ use kith_wire::documents::ServedDocument;
 use std::collections::BTreeSet;
 use tokio_util::sync::CancellationToken;
 
-/// What a push asks of a preparation.
+/// The options of a preparation.
 #[derive(Clone, Debug, Default)]
 pub struct PrepareOptions {
-    /// Of a larger component, nothing is pulled.
+    /// Components larger than this many bytes are refused.
     pub bytes_max: Option<u64>,
-    /// So much of what was not open yet is brought into memory, indexes first, as far as there is room beside what is served.
+    /// How many bytes of newly opened files to read into memory, indexes first, as far as memory is free.
     pub warm_bytes: u64,
-    /// Only these partitions, which are fetched and not opened: another preparation brings the rest. Empty: all that this
+    /// The partitions to fetch without opening them, because another preparation fetches the rest. Empty for all that this
     /// node owns.
     pub only: Vec<PartitionId>,
-    /// Who has which partitions already. What they cannot give comes from the object store.
+    /// The nodes that have partitions already. What they cannot supply comes from the object store.
     pub suppliers: Vec<Supplier>,
-    /// Cancelled once nobody waits for it any more.
+    /// Cancelled when the caller has given up.
     pub given_up: CancellationToken,
-    /// Who gives what the object store does not: of a version that a push brings, nobody has it yet.
+    /// The nodes that supply what the object store does not. Empty for a version that is being pushed, because no node has
+    /// it yet.
     pub replicas: Replicas,
 }
 
@@ -31,19 +32,19 @@ pub struct PrepareOptions {
 pub struct Supplier {
     /// Its address.
     pub addr: String,
-    /// What it has.
+    /// The partitions that it has.
     pub partitions: BTreeSet<PartitionId>,
 }
 
-/// How far a preparation is: component name, bytes done, bytes in all.
+/// Called with the progress: the component's name, bytes done, and total bytes.
 pub type Progress<'a> = &'a mut dyn FnMut(&str, u64, u64);
 
 impl HeldStores {
-    /// Pulls, verifies and opens what a store needs at one version; nothing changes for running queries. `revision`
-    /// is the metadata's that names the version. Blocks.
+    /// Fetches, verifies and opens what a store needs at one version. Running queries are not affected. `revision` is the
+    /// metadata revision that names the version. Blocks.
     ///
     /// # Errors
-    /// [`PrepareError`]; nothing is half-prepared.
+    /// [`PrepareError`]. The version is not held then.
     pub fn prepare(
         &self,
         store: &ServedDocument,
@@ -52,7 +53,7 @@ impl HeldStores {
         progress: Progress<'_>,
     ) -> Result<(), PrepareError> {
         let owned = self.owned(store);
-        // What is here need not wait for a fetch of another version of its store.
+        // A version that is here need not wait for a fetch of another version of its store.
         if self.is_here(store, revision, &owned) {
             return Ok(());
         }
@@ -73,7 +74,8 @@ impl HeldStores {
         self.serve(store, revision, components)
     }
 
-    /// The components of a version, opened, and pulled where they are not here. `None`: this node has no use for them.
+    /// Opens the components of a version, and fetches those that are not here. Returns `None` if this node does not need
+    /// them.
     fn open_all(
         &self,
         store: &ServedDocument,
@@ -88,7 +90,7 @@ impl HeldStores {
             let open = self.open_already(&store.name, &key).filter(|open| open.covers(owned));
             let open = match open {
                 Some(open) => open,
-                // A node without partitions of it has no use for files, but goes on answering from those it has.
+                // A node without partitions of the version needs no files, but still answers from those that it has.
                 None if owned.is_empty() && !self.folder_of_component(&store.name, component).exists() => {
                     return Ok(None);
                 }
@@ -103,7 +105,7 @@ impl HeldStores {
         Ok(Some(components))
     }
 
-    /// Brings at most so much of a component into memory; gives the bytes.
+    /// Reads at most `bytes_max` bytes of a component into memory. Returns the number of bytes read.
     fn warm(&self, component: &Component, bytes_max: u64) -> u64 {
         if bytes_max == 0 {
             return 0;
@@ -114,7 +116,7 @@ impl HeldStores {
         warmed
     }
 
-    /// Whether a version is held with these partitions; if it was about to be forgotten, it stays.
+    /// Whether a version is held with these partitions. If it was about to be removed, it stays.
     fn is_here(&self, store: &ServedDocument, revision: u64, owned: &[PartitionId]) -> bool {
         let mut stores = self.stores.write();
         let held = stores.get_mut(&store.name).and_then(|versions| versions.get_mut(&store.version));

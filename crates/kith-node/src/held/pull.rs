@@ -1,4 +1,4 @@
-//! Brings a component here, from peers that have it or from where it was built, and opens it.
+//! Fetches a component, from peers that have it or from where it was built, and opens it.
 
 use super::{
     Component, HeldStores, PrepareError, PrepareOptions, Progress, Replicas, Supplier, cannot_open,
@@ -24,11 +24,11 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Told how far a fetch is.
+/// A callback for the progress of a fetch.
 type OnFetch<'a> = dyn FnMut(&FetchProgress) -> ControlFlow<()> + 'a;
 
 impl HeldStores {
-    /// What is missing is fetched, what is damaged is healed; all of it is open then.
+    /// Fetches what is missing, repairs what is damaged, and opens the component.
     pub(super) fn pull(
         &self,
         store: &ServedDocument,
@@ -37,12 +37,12 @@ impl HeldStores {
         options: &PrepareOptions,
         progress: Progress<'_>,
     ) -> Result<Component, PrepareError> {
-        // What is whole here is served without its source, which may be away when a node starts.
+        // An intact component is served without its source, which may be unreachable when a node starts.
         if let Ok(whole) = self.try_open(store, component, partitions) {
             return Ok(whole);
         }
         self.fetch(store, component, partitions, options, progress)?;
-        // What was here already was not read by the fetch: it may be damaged inside.
+        // The fetch did not read the files that were here before, so they may be damaged inside.
         let opened = self.try_open(store, component, partitions);
         opened.or_else(|error| match error {
             OpenError::Damaged(_) => {
@@ -53,7 +53,7 @@ impl HeldStores {
         })
     }
 
-    /// Fetches what is missing of some partitions; nothing is opened.
+    /// Fetches what is missing of some partitions, without opening anything.
     pub(super) fn fetch(
         &self,
         store: &ServedDocument,
@@ -74,7 +74,7 @@ impl HeldStores {
         let mut reused = 0;
         let mut on_fetch = |state: &FetchProgress| {
             progress(&component.name, state.bytes_done, state.bytes);
-            // A fetch from peers that failed is followed by another, which counts from zero.
+            // If a fetch from peers fails, another fetch follows, which counts from zero.
             metrics::counter!("kith_node_reused_bytes_total")
                 .increment(state.bytes_reused.saturating_sub(reused));
             reused = state.bytes_reused;
@@ -103,7 +103,8 @@ impl HeldStores {
         Ok(())
     }
 
-    /// Pulls what is damaged of a component, or all of it if it cannot be the version, from whoever has it whole.
+    /// Fetches the damaged files of a component, or all of it if the folder cannot be the version, from any origin that has
+    /// them.
     pub(super) fn make_whole(
         &self,
         store: &ServedDocument,
@@ -123,8 +124,8 @@ impl HeldStores {
         healed
     }
 
-    /// Opens all that lies on the disk whole of this very version; should something of it be damaged, at least what is
-    /// `required`.
+    /// Opens all partitions of this very version that are complete on disk. If some of them are damaged, opens only the
+    /// `required` ones.
     fn try_open(
         &self,
         store: &ServedDocument,
@@ -153,14 +154,15 @@ impl HeldStores {
     }
 }
 
-/// Folders beside a version's: what it has in common with them need not travel (Voldemort §8: incremental load).
+/// Returns the folders of other versions beside a version's folder. Files that they share need not be fetched (Voldemort §8:
+/// incremental load).
 fn other_versions(target: &Path) -> Vec<PathBuf> {
     let beside = target.parent().and_then(|parent| fs::read_dir(parent).ok());
     let folders = beside.into_iter().flatten().flatten().map(|entry| entry.path());
     folders.filter(|folder| folder != target).collect()
 }
 
-/// Who has what of the component. One whose address is none gives nothing.
+/// Returns the peers with the partitions that they have. A peer with an invalid address is left out.
 fn peers<'a>(
     dialer: &Dialer,
     store: &ServedDocument,
@@ -175,8 +177,8 @@ fn peers<'a>(
     peers.collect()
 }
 
-/// Copies from peers, and from the object store what they turn out not to have. `None`: there is none that can be copied
-/// from, or what they gave does not hold; what came so far is kept, and proven again before it is used.
+/// Copies from peers, and from the object store what they turn out not to have. `None` if there is no peer to copy from, or
+/// the data of the peers fails its checks. What was copied so far is kept, and verified again before it is used.
 fn copy(
     target: &Path,
     peers: &[(Throttled<'_>, &BTreeSet<PartitionId>)],
@@ -194,13 +196,13 @@ fn copy(
     let failed = source.failed().len();
     match copied {
         Err(error @ (FetchError::Damaged(_) | FetchError::Manifest(_) | FetchError::Source(_))) => {
-            tracing::warn!(%error, target = %target.display(), "peers cannot give it: it is fetched whole");
+            tracing::warn!(%error, target = %target.display(), "peers cannot supply the component: fetching all of it from the object store");
             None
         }
         ended => {
             if 0 < failed {
                 let target = target.display();
-                tracing::warn!(failed, %target, "peers went away: the object store gave what they did not");
+                tracing::warn!(failed, %target, "peers failed: the object store supplied the rest");
             }
             Some(ended)
         }

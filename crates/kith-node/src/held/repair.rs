@@ -1,4 +1,4 @@
-//! Confirms and repairs damage of files that versions are read from.
+//! Confirms and repairs damage in the files that versions are read from.
 
 use super::{Held, HeldStores, PrepareError, Replicas, component::Component};
 use crate::verify::{self, Found};
@@ -7,11 +7,12 @@ use kith_wire::documents::{ComponentDocument, ServedDocument};
 use std::collections::BTreeMap;
 
 impl HeldStores {
-    /// Looks again at what a verification found, now that nobody changes the files: of what came or went meanwhile, only what is
-    /// damaged or missing still counts. Without `waits`, files that are being changed are looked at as they are. Blocks.
+    /// Checks the findings of a verification again while no other work changes the store's files. Files that came or went
+    /// meanwhile count only if they are damaged or missing now. If `waits` is false and files are being changed, checks them
+    /// without waiting. Blocks.
     ///
     /// # Errors
-    /// As [`verify::verify`].
+    /// The errors of [`verify::verify`].
     pub(crate) fn confirm(
         &self,
         store: &ServedDocument,
@@ -25,11 +26,11 @@ impl HeldStores {
         verify::confirm(&folder, component, &self.owned(store), found)
     }
 
-    /// Pulls damaged files of a component anew, from the object store or else from `replicas`, and has every version that is
-    /// made of it read the new ones. Queries that run keep what they read from. Blocks.
+    /// Fetches the damaged files of a component again, from the object store or else from `replicas`. Every version that
+    /// contains the component then reads the new files. Running queries keep the files that they read from. Blocks.
     ///
     /// # Errors
-    /// If nobody has them whole; what is held is as before then.
+    /// If no origin has them intact. What is held is unchanged then.
     pub(crate) fn heal(
         &self,
         component: &ComponentDocument,
@@ -48,7 +49,7 @@ impl HeldStores {
         Ok(())
     }
 
-    /// Has a version that is held read a component from files opened anew.
+    /// Makes a held version read a component from newly opened files.
     fn reopen(
         &self,
         store: &ServedDocument,

@@ -1,4 +1,4 @@
-//! What the cluster gave up goes, after a grace, with its files.
+//! Removes versions that the cluster gave up, with their files, after a grace period.
 
 use super::{HeldStores, VERSION_GRACE};
 use crate::heal::aside_of;
@@ -13,8 +13,8 @@ use std::{
 };
 
 impl HeldStores {
-    /// Retires what the topology no longer names, and forgets what was retired long enough ago,
-    /// with its files. Running queries keep what they read from.
+    /// Retires versions that the topology no longer names, and removes those that were retired long enough ago, with their
+    /// files. Running queries keep the files that they read from.
     pub fn retire(&self, topology: &TopologyDocument, now: Instant) {
         let versions: BTreeSet<(&str, u64)> =
             named(topology).map(|store| (store.name.as_str(), store.version)).collect();
@@ -31,7 +31,7 @@ impl HeldStores {
         }
         stores.retain(|_, versions| !versions.is_empty());
         drop(stores);
-        // What lies in another process's directory is its own.
+        // Files in the directory of another process must not be touched.
         if self.check_home().is_err() {
             return;
         }
@@ -39,30 +39,30 @@ impl HeldStores {
             let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             // A store that is being fetched is cleaned up another time.
             if let Some(_one_at_a_time) = self.turns.try_take(&name) {
-                // Looked at inside the turn: what was prepared before it is held by now.
+                // List the used folders only after the turn is taken: a version that was prepared before is held by now.
                 remove_unused(&folder, &self.used(&name, topology), 2);
-                // Fails while it holds something: that is the point.
+                // This intentionally fails if the folder is not empty.
                 let _ = fs::remove_dir(&folder);
             }
         }
         self.sources().clear();
     }
 
-    /// The folders of one store that are held, named, or half fetched and still wanted.
+    /// Returns the folders of one store that are held, named, or partially fetched and still wanted.
     fn used(&self, store: &str, topology: &TopologyDocument) -> BTreeSet<PathBuf> {
         let half_fetched = self.half_fetched(store, topology);
         let stores = self.stores.read();
         let held = stores.get(store).into_iter().flat_map(|versions| versions.values());
         let held = held.flat_map(|held| held.components.keys());
         let held = held.map(|(name, version)| self.folder_of(store, name, *version));
-        // What the topology names is kept also where it could not be opened: it may be all there is.
+        // A version that the topology names is kept even if it could not be opened: it may be the only copy.
         let named = named(topology).filter(|named| named.name == store).flat_map(|named| &named.components);
         let named = named.map(|component| self.folder_of_component(store, component));
         held.chain(named).chain(half_fetched).collect()
     }
 
-    /// The hidden folders of fetches and repairs of one store that will be asked for again after they were cut off. A push that
-    /// ended is not named any more; of a version that is here whole, nothing is half fetched unless a rebalance copies more of it.
+    /// Returns the hidden folders of interrupted fetches and repairs of one store that will be continued. A push that ended
+    /// is no longer named. A version that is complete here has no partial fetches, unless a rebalance copies more of it.
     fn half_fetched(&self, store: &str, topology: &TopologyDocument) -> BTreeSet<PathBuf> {
         let of_store = named(topology).filter(|named| named.name == store);
         let wanted = of_store.filter(|named| topology.rebalance.is_some() || !self.is_whole(named));
@@ -71,7 +71,7 @@ impl HeldStores {
         targets.flat_map(|target| [staging_of(&target), Some(aside_of(&target))]).flatten().collect()
     }
 
-    /// Whether everything is open that the table gives to this node of a version.
+    /// Whether every partition of a version that the table assigns to this node is open.
     fn is_whole(&self, store: &ServedDocument) -> bool {
         let owned = self.owned(store);
         let stores = self.stores.read();
@@ -89,7 +89,7 @@ fn folders(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
 }
 
-/// Removes folders at `depth` that nobody uses, and folders above them that are then empty.
+/// Removes unused folders at `depth`, and folders above them that are empty afterwards.
 fn remove_unused(folder: &Path, used: &BTreeSet<PathBuf>, depth: u32) {
     for path in folders(folder) {
         if depth == 1 {
@@ -102,7 +102,7 @@ fn remove_unused(folder: &Path, used: &BTreeSet<PathBuf>, depth: u32) {
             }
         } else {
             remove_unused(&path, used, depth - 1);
-            // Fails while it holds something: that is the point.
+            // This intentionally fails if the folder is not empty.
             let _ = fs::remove_dir(&path);
         }
     }

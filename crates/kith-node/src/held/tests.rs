@@ -1,4 +1,4 @@
-//! Which versions and files are kept, and for how long.
+//! Tests of which versions and files are kept, and for how long.
 
 use super::*;
 use kith_wire::documents::{ClusterDocument, DOCUMENT_FORMAT, DefinitionDocument, KeptDocument};
@@ -98,7 +98,7 @@ fn what_is_half_fetched_stays_while_it_is_wanted() {
     assert_eq!(there(&paths), [true, true], "the push will ask for the version again");
     held.retire(&topology(6, vec![], vec![]), Instant::now());
     assert_eq!(there(&paths), [false, false], "the push has ended");
-    // The version is open, so nothing of it is missing unless a rebalance copies partitions.
+    // The version is open, so no file of it is missing unless a rebalance copies partitions.
     held.prepare(&village(8, &[]), 7, &PrepareOptions::default(), &mut |_, _, _| {}).unwrap();
     begin();
     let mut rebalanced = topology(8, vec![village(8, &[7])], vec![]);
@@ -118,7 +118,7 @@ fn a_version_is_held_while_it_is_named_and_for_a_grace_after() {
     }
     let here = || [1, 2, 3].map(|version| held.get("village", version).is_some());
     let late = start + VERSION_GRACE;
-    // Rolled back from 3 to 2, which is served; 3 is kept, 1 is not.
+    // After a rollback from 3 to 2, version 2 is served, 3 is kept and 1 is not.
     let rolled_back = topology(9, vec![village(2, &[])], vec![village(3, &[])]);
     held.retire(&rolled_back, start);
     assert_eq!(here(), [true, true, true]);

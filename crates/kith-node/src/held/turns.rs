@@ -1,18 +1,18 @@
-//! Work on a node's files, one at a time for each store: fetches, copies, repairs and clean-ups of different stores run side
-//! by side, so that a slow source of one is in no other's way.
+//! Locks on a node's files, one per store. Fetches, copies, repairs and clean-ups of different stores run concurrently, so
+//! that a slow source of one store does not delay the others.
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::BTreeSet;
 
-/// Which stores are worked on.
+/// The stores that are being worked on.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     busy: Mutex<BTreeSet<String>>,
-    /// Told of each turn that ends.
+    /// Notified when a turn ends.
     ended: Condvar,
 }
 
-/// One store's files are its holder's until it is dropped.
+/// The exclusive right to work on one store's files, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     turns: &'a Turns,
@@ -20,7 +20,7 @@ pub(super) struct Turn<'a> {
 }
 
 impl Turns {
-    /// Waits until nobody else works on the store. Whoever holds a turn asks for no other one.
+    /// Waits until no other work runs on the store. A holder of a turn must not take another one.
     pub fn take(&self, store: &str) -> Turn<'_> {
         let mut busy = self.lock();
         self.ended.wait_while(&mut busy, |busy| busy.contains(store));
@@ -28,7 +28,7 @@ impl Turns {
         Turn { turns: self, store: store.to_owned() }
     }
 
-    /// `None` if somebody works on the store.
+    /// Returns `None` if other work runs on the store.
     pub fn try_take(&self, store: &str) -> Option<Turn<'_>> {
         let is_free = self.lock().insert(store.to_owned());
         is_free.then(|| Turn { turns: self, store: store.to_owned() })

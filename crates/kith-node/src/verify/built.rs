@@ -1,4 +1,5 @@
-//! Whether the object store's copy of a component is what the metadata says: what a node that is new, or was wiped, needs.
+//! Verifies that the object store's copy of a component is the one that the metadata describes. A new or wiped node depends
+//! on this copy.
 
 use super::{State, damage_of};
 use kith_engine::{
@@ -10,21 +11,22 @@ use kith_wire::{documents::ComponentDocument, v1};
 use std::error::Error;
 use tonic::Status;
 
-/// Where the copy of a component lies.
+/// The place of a component's copy.
 pub(crate) struct CopyLocation<'a> {
-    /// Its own folder.
+    /// The folder of the component.
     pub objects: &'a Objects,
-    /// The same, for what is read: as throttled as the node's fetches.
+    /// A source on the same folder, throttled like the node's fetches.
     pub source: &'a dyn Source,
-    /// The cluster's object store and the cluster's id; `None`: the component lies elsewhere, where no cluster leaves its name.
+    /// The cluster's object store and the cluster's id; `None` if the component is elsewhere, where clusters do not record
+    /// their id.
     pub cluster: Option<(&'a Objects, &'a str)>,
 }
 
-/// Compares the objects in a place with the manifest there, and that with the metadata's. `told` as in
+/// Compares the objects in a place with their manifest, and the manifest with the metadata. `told` is called as in
 /// [`kith_engine::verify_slowly`]. Blocks.
 ///
 /// # Errors
-/// `object_store_unreachable`, `object_store_taken`; that it was ended. Nothing is known of the copy then.
+/// `object_store_unreachable`, `object_store_taken`, or `cancelled`. Nothing is known about the copy then.
 pub(crate) fn verify_built(
     place: &CopyLocation<'_>,
     component: &ComponentDocument,
@@ -86,7 +88,7 @@ fn look(
     Ok(if found.damages.is_empty() { State::Ok } else { State::Damaged })
 }
 
-/// Reads every byte of a pack, which is named by its number and its name.
+/// Reads every byte of a pack, which is given by its number and its name.
 fn read_pack(
     place: &CopyLocation<'_>,
     manifest: &Manifest,
@@ -106,7 +108,7 @@ fn read_pack(
 }
 
 impl CopyLocation<'_> {
-    /// Nothing of a version in an object store that is there is missing; in one that is not there, nobody knows.
+    /// Checks that the cluster's object store is present. Only then does a missing object prove that the version is damaged.
     fn check_store(&self) -> Result<(), Status> {
         let Some((store, cluster)) = self.cluster else { return Ok(()) };
         let location = store.location();
@@ -141,7 +143,7 @@ fn size_of(listed: &[Listed], name: &str) -> Option<u64> {
     found.ok().map(|index| listed[index].bytes)
 }
 
-/// What does not hold in a pack, by the object that somebody can look at, and where in it.
+/// Describes damage in a pack by the name of the object and the offset in it, so that an operator can inspect it.
 fn in_pack(manifest: &Manifest, pack: &str, damage: &Damage) -> v1::DamagedFile {
     let entry = manifest.files.iter().find(|entry| entry.name == damage.file);
     let (fault, offset) = match (entry, &damage.fault) {
@@ -158,7 +160,7 @@ fn of_manifest(damage: Damage) -> v1::DamagedFile {
     v1::DamagedFile { fault: damage.fault.to_string(), file: damage.file, offset: None }
 }
 
-/// The object store cannot be asked; an error with its causes.
+/// The object store cannot be reached. The message contains the causes of the error.
 pub(crate) fn unreachable(error: &dyn Error, help: &str) -> Status {
     kith_wire::status(ErrorCode::ObjectStoreUnreachable, with_causes(error), help)
 }
