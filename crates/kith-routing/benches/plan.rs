@@ -1,5 +1,5 @@
-//! Time to plan one query, by policy, in the paper's layout of 10 groups of 20 nodes
-//! with the default 1,536 partitions; limit 3. Every plan is checked to be complete.
+//! The time to plan one query, by policy, in the paper's layout of 10 groups of 20 nodes with the default 1,536 partitions
+//! and a limit of 3 groups. Every plan is checked to be complete.
 
 use divan::{Bencher, black_box};
 use kith_routing::{Availability, GroupLimit, LoadSnapshot, PolicyInputs, PolicyState, placement, policy};

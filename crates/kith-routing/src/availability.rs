@@ -1,7 +1,7 @@
-//! Which replicas may serve right now, as small bit sets over one table's nodes.
+//! Which replicas may serve now, as small bit sets over the nodes of one table.
 //!
-//! Built anew when health or a graph's rollout changes, not per query: the parts
-//! that cost O(partitions) happen here, so that a view costs nearly nothing.
+//! Rebuilt when health or a graph's rollout changes, not per query. The parts that cost O(partitions) are computed here, so
+//! that a view costs almost nothing.
 
 use crate::{GroupIndex, GroupRole, NodeIndex, RoutingTable, StoreReach};
 use kith_types::{NodeId, PartitionId};
@@ -13,7 +13,7 @@ pub struct NodeSet {
 }
 
 impl NodeSet {
-    /// No node, of a table with `node_count` nodes.
+    /// Returns an empty set for a table with `node_count` nodes.
     pub fn empty(node_count: usize) -> Self {
         Self { words: vec![0; node_count.div_ceil(64)] }
     }
@@ -23,7 +23,7 @@ impl NodeSet {
         self.words[node.index() / 64] |= 1 << (node.0 % 64);
     }
 
-    /// Takes a node out.
+    /// Removes a node.
     pub fn remove(&mut self, node: NodeIndex) {
         self.words[node.index() / 64] &= !(1 << (node.0 % 64));
     }
@@ -45,12 +45,12 @@ impl NodeSet {
         all.map(NodeIndex).filter(|node| self.contains(*node))
     }
 
-    /// How many nodes are in the set.
+    /// The number of nodes in the set.
     pub fn len(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether no node is in the set.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
@@ -58,26 +58,26 @@ impl NodeSet {
 
 /// Which replicas of one table may serve now.
 ///
-/// Two kinds of "no": a node that is *down* may be tried as a last resort
-/// ([`Availability::rescue`]); one that is *excluded* (it lacks the graph
-/// version asked for, its group is in maintenance) is never asked.
+/// A replica may be unavailable for two reasons. A node that is *down* may be tried as a last resort
+/// ([`Availability::rescue`]). A node that is *excluded* is never asked: it lacks the requested graph version, or its group
+/// is in maintenance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Availability {
     node_count: usize,
-    /// Bit `g` is set if group `g` does not hold what is asked for; 0 for most.
+    /// Bit `g` is set if group `g` does not hold the store in question; 0 for most stores.
     closed: u64,
     serving: NodeSet,
     excluded: NodeSet,
-    /// Sorted; replicas that must not serve although their node may.
+    /// Replicas that must not serve although their node may. Sorted.
     excluded_replicas: Vec<(PartitionId, NodeIndex)>,
-    /// Sorted; partitions with no replica up, whose replicas are tried anyway.
+    /// Partitions without a replica that is up, whose replicas are tried anyway. Sorted.
     rescued: Vec<PartitionId>,
-    /// Whether [`Availability::rescue`] was asked for.
+    /// Whether [`Availability::rescue`] has been called.
     rescues: bool,
 }
 
 impl Availability {
-    /// Every node of every serving group is up.
+    /// Returns an availability in which every node of every serving group is up.
     pub fn all(table: &RoutingTable) -> Self {
         let node_count = table.nodes().len();
         let mut availability = Self {
@@ -103,23 +103,22 @@ impl Availability {
         self.serving.remove(node);
     }
 
-    /// Forbids a node altogether, as when it lacks the graph version asked for.
+    /// Excludes a node completely, for example because it lacks the requested graph version.
     pub fn exclude(&mut self, node: NodeIndex) {
         self.serving.remove(node);
         self.excluded.insert(node);
     }
 
-    /// Forbids one replica, as when one partition's files are damaged on a node.
+    /// Excludes one replica, for example because the files of one partition are damaged on a node.
     pub fn exclude_replica(&mut self, partition: PartitionId, node: NodeIndex) {
         if let Err(place) = self.excluded_replicas.binary_search(&(partition, node)) {
             self.excluded_replicas.insert(place, (partition, node));
         }
     }
 
-    /// Lets partitions none of whose replicas is up be tried anyway: health may be
-    /// wrong, and a connection error tells no worse than a refusal to try
-    /// (Norbert's "serve rather than fail"). Call last. O(groups) if one group is whole,
-    /// else O(partitions × groups).
+    /// Allows trying the replicas of partitions that have no replica up: health may be wrong, and a connection error is no
+    /// worse than a refusal to try (Norbert's "serve rather than fail"). Call it last. O(groups) if all replicas of one
+    /// group may serve, else O(partitions × groups).
     pub fn rescue(&mut self, table: &RoutingTable) {
         self.rescues = true;
         self.rescued.clear();
@@ -134,9 +133,9 @@ impl Availability {
         self.rescued = table.partition_count().iter().filter(lost).collect();
     }
 
-    /// As this, for one store version: only the groups that hold the store, without the nodes that lack
-    /// the version. For a fleet's availability and a store's reach that change rarely: keep the result.
-    /// O(nodes), and a [`Availability::rescue`] if this had one.
+    /// Returns this availability narrowed to one store version: only the groups that hold the store, without the nodes that
+    /// lack the version. Keep the result, because a fleet's availability and a store's reach change rarely. O(nodes), plus a
+    /// [`Availability::rescue`] if this one was rescued.
     pub fn for_store(&self, table: &RoutingTable, reach: &StoreReach) -> Self {
         let mut narrowed = self.clone();
         narrowed.closed |= reach.closed();
@@ -149,13 +148,13 @@ impl Availability {
         narrowed
     }
 
-    /// Whether a group holds what is asked for.
+    /// Whether a group holds the store in question.
     #[inline]
     pub fn is_open(&self, group: GroupIndex) -> bool {
         self.closed >> group.0 & 1 == 0
     }
 
-    /// Whether a group holds what is asked for and each of its replicas may serve.
+    /// Whether a group holds the store in question and each of its replicas may serve.
     pub(crate) fn is_whole(&self, table: &RoutingTable, group: GroupIndex) -> bool {
         self.is_open(group)
             && self.excluded_replicas.is_empty()
@@ -193,9 +192,9 @@ impl Availability {
     }
 }
 
-/// Marks nodes down by id; ids that the table does not hold are passed over.
+/// Marks nodes down by id. Ids that the table does not have are ignored.
 impl Availability {
-    /// Everything up but these nodes.
+    /// Returns an availability in which all nodes except these are up.
     pub fn all_but(table: &RoutingTable, down: &[NodeId]) -> Self {
         let mut availability = Self::all(table);
         for index in down.iter().filter_map(|node| table.node_index(*node)) {

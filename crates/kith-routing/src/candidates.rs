@@ -1,17 +1,17 @@
-//! What a policy sees of a table: the replicas that may serve now.
+//! A policy's view of a table: the replicas that may serve now.
 
 use crate::table::GROUPS_MAX;
 use crate::{Availability, GroupEntry, GroupIndex, NodeEntry, NodeIndex, NodeSet, RoutingTable, Strategy};
 use kith_types::{Epoch, NodeId, PartitionCount, PartitionId};
 
-/// A table as one query sees it. Cheap to make and to copy; see [`RoutingTable::view`].
+/// A table as one query sees it. Cheap to create and to copy; see [`RoutingTable::view`].
 #[derive(Clone, Copy, Debug)]
 pub struct Candidates<'a> {
     table: &'a RoutingTable,
     availability: &'a Availability,
     /// Bit `g` is set if every replica of group `g` may serve.
     complete: u64,
-    /// Whether that holds for all groups, the usual case: nothing needs checking then.
+    /// Whether this is true for all groups, which is the usual case. Nothing else needs to be checked then.
     whole: bool,
     /// The nodes in the caller's zone, if it has one.
     near: Option<&'a NodeSet>,
@@ -28,14 +28,13 @@ impl<'a> Candidates<'a> {
         Self { table, availability, complete, whole, near: None }
     }
 
-    /// As this, for a caller whose zone holds the nodes `near`
-    /// ([`RoutingTable::nodes_in_zone`]): policies that choose groups choose those
-    /// whose replicas of the keys are near first, among equally healthy ones.
+    /// Returns this view for a caller whose zone has the nodes `near` ([`RoutingTable::nodes_in_zone`]). Among equally
+    /// healthy groups, policies then prefer those whose replicas of the keys are near.
     pub fn near(self, near: &'a NodeSet) -> Self {
         Self { near: Some(near).filter(|near| !near.is_empty()), ..self }
     }
 
-    /// How many of `keys` a group would serve from outside the caller's zone; 0 if the caller has none.
+    /// The number of `keys` that a group would serve from outside the caller's zone; 0 if the caller has no zone.
     pub fn far_keys(&self, group: GroupIndex, keys: &[PartitionId]) -> usize {
         let Some(near) = self.near.filter(|near| !near.is_superset(self.table.owning(group))) else {
             return 0;
@@ -43,7 +42,7 @@ impl<'a> Candidates<'a> {
         keys.iter().filter(|key| !near.contains(self.table.replicas(**key)[group.index()])).count()
     }
 
-    /// Whether the caller's zone makes a difference.
+    /// Whether the caller's zone affects the choice of groups.
     pub fn has_zone(&self) -> bool {
         self.near.is_some()
     }
@@ -79,7 +78,7 @@ impl<'a> Candidates<'a> {
         self.table.replicas(partition).iter().copied().enumerate().filter(may_serve).map(|(_, node)| node)
     }
 
-    /// Whether a node is up; one that is not may still be asked for partitions that have no other.
+    /// Whether a node is up. A node that is down may still be asked for partitions without another replica.
     pub fn is_up(&self, node: NodeIndex) -> bool {
         self.availability.serving().contains(node)
     }
@@ -89,7 +88,7 @@ impl<'a> Candidates<'a> {
         self.complete >> group.0 & 1 == 1
     }
 
-    /// Whether that holds for every group.
+    /// Whether every group is complete.
     pub fn all_complete(&self) -> bool {
         self.whole
     }
@@ -99,17 +98,17 @@ impl<'a> Candidates<'a> {
         self.table.epoch()
     }
 
-    /// How many partitions the cluster has.
+    /// The number of partitions of the cluster.
     pub fn partition_count(&self) -> PartitionCount {
         self.table.partition_count()
     }
 
-    /// How many groups hold what is asked for, whatever their state: `c` of Moolle's equations.
+    /// The number of groups that hold the store in question, whatever their state: `c` in Moolle's equations.
     pub fn group_count(&self) -> usize {
         self.groups().count()
     }
 
-    /// Every group that holds what is asked for; on a ring every rank.
+    /// Returns every group that holds the store in question; on a ring, every rank.
     pub fn groups(&self) -> impl Iterator<Item = GroupIndex> + use<'a> {
         let availability = self.availability;
         (0..self.table.groups().len() as u32)
@@ -117,21 +116,21 @@ impl<'a> Candidates<'a> {
             .filter(move |group| availability.is_open(*group))
     }
 
-    /// The nodes that own a partition in a group, whatever their state.
+    /// Returns the nodes that own a partition in a group, whatever their state.
     pub fn nodes_of(&self, group: GroupIndex) -> impl Iterator<Item = NodeIndex> + use<'a> {
         self.table.owning(group).iter()
     }
 
-    /// How many nodes the table has, whatever their state.
+    /// The number of nodes in the table, whatever their state.
     pub fn node_count(&self) -> usize {
         self.table.nodes().len()
     }
 
-    /// Nodes per group, rounded up: `n` of Moolle's equations.
+    /// The number of nodes per group, rounded up: `n` in Moolle's equations.
     pub fn nodes_per_group(&self) -> usize {
         match self.table.strategy() {
             Strategy::ReplicaGroups => self.node_count().div_ceil(self.table.groups().len()),
-            // Each rank is spread over every node.
+            // Each rank is spread over all nodes.
             Strategy::Ring => self.node_count(),
         }
     }
@@ -151,7 +150,7 @@ impl<'a> Candidates<'a> {
         self.table.group_of(index)
     }
 
-    /// The place of a node, if it is in the table.
+    /// Returns the index of a node, if it is in the table.
     pub fn node_index(&self, node: NodeId) -> Option<NodeIndex> {
         self.table.node_index(node)
     }

@@ -1,10 +1,9 @@
-//! Which nodes are up, decided from what happens to requests and probes.
+//! Decides which nodes are up, from the results of requests and probes.
 //!
-//! Down at once on a connection error or a failed probe; up again on the first
-//! good probe. Nodes that are down, or have been silent, are probed on a schedule;
-//! a timeout only brings the next probe forward, because a slow node is not a dead one.
-//! A node that is new, or listens elsewhere than before, is probed at once and not asked
-//! before it has answered: the probe opens the connection that requests will take.
+//! A node goes down at once on a connection error or a failed probe, and comes up again on the first successful probe. Nodes
+//! that are down, or have been silent, are probed regularly. A timeout only brings the next probe forward, because a slow
+//! node is not a dead one. A node that is new, or has a new address, is probed at once. It gets no requests before it has
+//! answered: the probe opens the connection that requests will use.
 
 #[cfg(test)]
 mod tests;
@@ -14,13 +13,13 @@ use kith_types::{NodeId, Timestamp};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How health is judged.
+/// The parameters of the health decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HealthOptions {
-    /// A node that is down, or has not answered for this long, is probed this often.
-    /// Five times a second notices a death, and a return, well within a second.
+    /// How often a node is probed that is down, or has not answered for this long. Five times per second notices the death
+    /// or return of a node well within a second.
     pub probe_interval: Duration,
-    /// A probe that has not ended after this long is taken as failed.
+    /// A probe that has not ended after this time counts as failed.
     pub probe_timeout: Duration,
 }
 
@@ -30,16 +29,16 @@ impl Default for HealthOptions {
     }
 }
 
-/// What happened to a request or probe of a node.
+/// What happened to a request or probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HealthEvent {
-    /// A request was answered, well or badly: the node lives.
+    /// A request was answered, even if with an error, so the node is alive.
     Success,
     /// A connection could not be made or broke.
     ConnectionError,
     /// A request was not answered in time.
     Timeout,
-    /// The connection to it was lost while nothing was asked over it: the next probe opens another.
+    /// The connection was lost while no request was in flight. The next probe opens another one.
     ConnectionIdleLost,
     /// A probe was answered.
     ProbeOk,
@@ -47,7 +46,7 @@ pub enum HealthEvent {
     ProbeFailed,
 }
 
-/// A change that the caller must pass on: to views, and as `NodeDown` to executions.
+/// A change that the caller must pass on to views and, as `NodeDown`, to executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HealthChange {
     /// The node is down from now on.
@@ -58,10 +57,10 @@ pub enum HealthChange {
     Joined,
 }
 
-/// What is known of a node.
+/// What is known about a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NodeState {
-    /// It has not been asked yet.
+    /// It has not answered a probe yet.
     New,
     Up,
     Down,
@@ -70,11 +69,11 @@ enum NodeState {
 #[derive(Clone, Debug)]
 struct NodeHealth {
     standing: NodeState,
-    /// Where it listens; empty: nowhere yet.
+    /// The address; empty if it is unknown.
     address: String,
     /// When the next probe is due.
     probe_at: Timestamp,
-    /// When the probe under way was sent.
+    /// When the running probe was sent.
     probing_since: Option<Timestamp>,
 }
 
@@ -86,13 +85,13 @@ pub struct Health {
 }
 
 impl Health {
-    /// Nobody is known yet.
+    /// Returns a value that knows no nodes yet.
     pub fn new(options: HealthOptions) -> Self {
         Self { options, nodes: BTreeMap::new() }
     }
 
-    /// Takes on the nodes of a new table: those that are new, or listen elsewhere, are probed at once; those that
-    /// left are forgotten; the others keep their state.
+    /// Adopts the nodes of a new table. Nodes that are new, or have a new address, are probed at once. Nodes that left are
+    /// forgotten, and the others keep their state.
     pub fn follow(&mut self, table: &RoutingTable, now: Timestamp) {
         let mut known = std::mem::take(&mut self.nodes);
         let mut keep = |node: &NodeEntry| match known.remove(&node.id) {
@@ -107,18 +106,18 @@ impl Health {
         self.nodes = table.nodes().iter().map(|node| (node.id, keep(node))).collect();
     }
 
-    /// Whether every node was asked once at least, where it listens now.
+    /// Whether every node has been probed at least once at its current address.
     pub fn is_settled(&self) -> bool {
         self.nodes.values().all(|state| state.standing != NodeState::New)
     }
 
-    /// Takes in an event; `Some` if the node went down or came up by it.
+    /// Takes in an event. Returns a change if the node went down or came up.
     pub fn on(&mut self, node: NodeId, event: HealthEvent, now: Timestamp) -> Option<HealthChange> {
         let interval = self.options.probe_interval;
         let state = self.nodes.get_mut(&node)?;
         match event {
-            // An answer that was on its way when the node died must not revive it:
-            // while it is down, an answer only brings the next probe forward.
+            // An answer that was on its way when the node died must not revive it. While the node is down, an answer only
+            // brings the next probe forward.
             HealthEvent::Success if state.standing == NodeState::Down => {
                 state.probe_at = state.probe_at.min(now);
                 None
@@ -137,8 +136,8 @@ impl Health {
         }
     }
 
-    /// The nodes to probe now, each at most once at a time; the caller reports each
-    /// probe's end. A probe that takes too long is given up here and tried again.
+    /// Returns the nodes to probe now. Each has at most one probe at a time. The caller reports the end of each probe. A
+    /// probe that takes too long is given up here and repeated.
     pub fn probes_due(&mut self, now: Timestamp) -> Vec<NodeId> {
         let HealthOptions { probe_interval, probe_timeout } = self.options;
         let mut due = Vec::new();
@@ -154,19 +153,18 @@ impl Health {
         due
     }
 
-    /// When to call [`Health::probes_due`] next.
+    /// Returns when to call [`Health::probes_due`] next.
     pub fn next_probe(&self) -> Option<Timestamp> {
         self.nodes.values().map(|state| state.probe_at).min()
     }
 
-    /// Whether nothing speaks against a node. Of unknown and new ones nothing does.
+    /// Whether a node is not known to be down. This is true for unknown and new nodes.
     pub fn is_up(&self, node: NodeId) -> bool {
         self.nodes.get(&node).is_none_or(|state| state.standing != NodeState::Down)
     }
 
-    /// Which nodes of a table are up; new ones are not yet. The caller may exclude more; it then calls
-    /// [`Availability::rescue`], so that partitions without a live replica are tried
-    /// rather than refused.
+    /// Returns which nodes of a table are up; new ones are not up yet. If the caller excludes more nodes, it must then call
+    /// [`Availability::rescue`], so that partitions without a live replica are tried instead of refused.
     pub fn availability(&self, table: &RoutingTable) -> Availability {
         let down: Vec<NodeId> = self
             .nodes

@@ -1,18 +1,19 @@
-//! Latencies of many reads in little memory, exact enough to compare: what the p99 of a minute is.
+//! Histograms of latencies that need little memory and are precise enough to compare the p99 of minutes.
 
 use std::time::Duration;
 
-/// What takes longer than 2^37 nanoseconds, two minutes, counts as two minutes.
+/// Latencies above 2^37 nanoseconds, which is about two minutes, count as two minutes.
 const DOUBLINGS: u32 = 37;
 
-/// As processes tell them to whoever looks: a bucket is an eighth of a doubling wide.
+/// The histogram that processes report: a bucket is an eighth of a doubling wide.
 pub type ReportedLatencies = Latencies<8>;
 
-/// How many reads took how long. `STEPS`, a power of two, is how many buckets each doubling has, hence how exact it is:
-/// with 32 a bucket is 3 % wide, a sixth of the difference that anybody acts on, in 8 KiB; with 4 a quarter, in 1 KiB.
+/// A histogram of latencies. `STEPS`, a power of two, is the number of buckets per doubling, which decides the precision.
+/// With 32, a bucket is 3 % wide, a sixth of the smallest difference that matters, and the histogram takes 8 KiB; with 4, a
+/// bucket is a quarter wide, and it takes 1 KiB.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Latencies<const STEPS: u64 = 32> {
-    /// By length, in buckets of equal ratio.
+    /// The number of reads per bucket, by latency. The buckets have equal ratios.
     buckets: Box<[u64]>,
     count: u64,
 }
@@ -25,21 +26,21 @@ impl<const STEPS: u64> Default for Latencies<STEPS> {
 
 impl<const STEPS: u64> Latencies<STEPS> {
     const STEPS_LOG2: u32 = STEPS.trailing_zeros();
-    /// How many there are.
+    /// The number of buckets.
     pub(crate) const BUCKETS: usize = (DOUBLINGS - Self::STEPS_LOG2 + 1) as usize * STEPS as usize;
 
-    /// A read took so long.
+    /// Records the latency of a read.
     pub fn record(&mut self, latency: Duration) {
         self.buckets[Self::bucket_of(latency)] += 1;
         self.count += 1;
     }
 
-    /// How many reads there were.
+    /// The number of reads.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Takes in those of another. O(buckets).
+    /// Adds the reads of another histogram. O(buckets).
     pub fn add(&mut self, other: &Self) {
         for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
             *mine += theirs;
@@ -47,18 +48,19 @@ impl<const STEPS: u64> Latencies<STEPS> {
         self.count += other.count;
     }
 
-    /// Upper bound of the given quantile, in thousandths (990 = p99): the end of the bucket that it lies in. `None` without reads. O(buckets).
+    /// Returns an upper bound of the given quantile, in thousandths (990 = p99): the upper end of its bucket. `None` if
+    /// there are no reads. O(buckets).
     ///
     /// # Panics
-    /// Beyond 1,000 in a thousand.
+    /// If `share` is above 1,000.
     pub fn per_mille(&self, share: u64) -> Option<Duration> {
         Self::per_mille_of(&[self], share)
     }
 
-    /// As [`Latencies::per_mille`], of several together.
+    /// Like [`Latencies::per_mille`], over several histograms together.
     ///
     /// # Panics
-    /// Beyond 1,000 in a thousand.
+    /// If `share` is above 1,000.
     pub fn per_mille_of(parts: &[&Self], share: u64) -> Option<Duration> {
         assert!(share <= 1_000, "{share} in a thousand");
         let count: u64 = parts.iter().map(|part| part.count).sum();
@@ -71,18 +73,20 @@ impl<const STEPS: u64> Latencies<STEPS> {
         index.map(|index| Duration::from_nanos(Self::end_of(index as u64)))
     }
 
-    /// How many reads took longer than this, those in the same bucket left out. O(buckets).
+    /// The number of reads in buckets above that of `latency`. O(buckets).
     pub fn above(&self, latency: Duration) -> u64 {
         self.buckets[Self::bucket_of(latency) + 1..].iter().sum()
     }
 
-    /// How many reads each bucket has, from short to long, without the empty ones at the end: what [`Latencies::of_counts`] takes.
+    /// Returns the number of reads per bucket, from short to long, without empty buckets at the end.
+    /// [`Latencies::of_counts`] reads this.
     pub fn counts(&self) -> &[u64] {
         let filled = self.buckets.iter().rposition(|reads| 0 < *reads).map_or(0, |last| last + 1);
         &self.buckets[..filled]
     }
 
-    /// Those that [`Latencies::counts`] told of, with the same `STEPS`; what is beyond the last bucket is in it. O(buckets).
+    /// Returns the histogram with these [`Latencies::counts`], which must have the same `STEPS`. Counts beyond the last
+    /// bucket are added to it. O(buckets).
     pub fn of_counts(counts: &[u64]) -> Self {
         let mut latencies = Self::default();
         for (index, reads) in counts.iter().enumerate() {
@@ -93,7 +97,7 @@ impl<const STEPS: u64> Latencies<STEPS> {
         latencies
     }
 
-    /// What has come since `earlier`, itself some time ago. O(buckets).
+    /// Returns the reads that were recorded since `earlier`, an earlier state of this histogram. O(buckets).
     pub fn since(&self, earlier: &Self) -> Self {
         let mut since = Self::default();
         for (bucket, (now, then)) in since.buckets.iter_mut().zip(self.buckets.iter().zip(&earlier.buckets)) {
@@ -108,14 +112,14 @@ impl<const STEPS: u64> Latencies<STEPS> {
         if nanos < STEPS {
             return nanos as usize;
         }
-        // The leading bit says which doubling, the next ones which step of it.
+        // The leading bit selects the doubling; the next bits select the step in it.
         let doubling = nanos.ilog2() - Self::STEPS_LOG2;
         let step = (nanos >> doubling) - STEPS;
         let index = (u64::from(doubling) + 1) * STEPS + step;
         (index as usize).min(Self::BUCKETS - 1)
     }
 
-    /// The greatest number of nanoseconds of a bucket.
+    /// Returns the greatest number of nanoseconds in a bucket.
     fn end_of(index: u64) -> u64 {
         let (doubling, step) = (index / STEPS, index % STEPS);
         if doubling == 0 { step } else { ((STEPS + step + 1) << (doubling - 1)) - 1 }

@@ -1,14 +1,11 @@
-//! Who serves what, who is asked, and what happens when that fails.
+//! Routing decisions: which nodes serve what, which of them are asked, and what happens when one fails.
 //!
-//! Every query is routed by *controller × policy* (Moolle §III): a
-//! [`FanOutController`] says how many replica groups may take part, a
-//! [`ReplicaPolicy`] says which node gets which key, and the result, a
-//! [`FanOutPlan`], is a value that can be printed, compared and simulated.
-//! [`Execution`] then carries one plan through replies, failures and deadlines.
+//! Every query is routed by *controller × policy* (Moolle §III). A [`FanOutController`] decides how many replica groups may
+//! take part, and a [`ReplicaPolicy`] assigns each key to a node. The result, a [`FanOutPlan`], is a value that can be
+//! printed, compared and simulated. [`Execution`] then carries out one plan through replies, failures and deadlines.
 //!
-//! Nothing here does I/O, reads a clock, draws entropy or logs: time and
-//! randomness come in as arguments, so the simulator, the tests and production
-//! run the same decisions.
+//! Nothing here does I/O, reads a clock, draws entropy or logs. Time and randomness are arguments, so that the simulator,
+//! the tests and production run the same decisions.
 //!
 //! ```
 //! use kith_routing::{Availability, GroupLimit, LoadSnapshot, PolicyInputs, PolicyState, placement, policy};

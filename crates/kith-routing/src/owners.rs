@@ -1,19 +1,19 @@
-//! When to pass a query on to the router that owns its member, and when to go around it.
+//! When to forward a query to the router that owns its member, and when to answer it here.
 //!
-//! Members are owned by routers, so that several hold one network cache. A cache must not
-//! cost more than it saves: an owner that is away or silent costs a cache miss here, never
-//! the query, and is left alone for a while, so that it costs one query its patience, not all.
+//! Members are owned by routers, so that several routers form one network cache. A cache must not cost more than it saves.
+//! An owner that is away or silent costs a cache miss here, but never the query. It is then avoided for a while, so that
+//! only one query waits for it in vain.
 
 use kith_types::Timestamp;
 use std::{collections::BTreeMap, time::Duration};
 
-/// How owners are judged.
+/// The parameters of the decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnersOptions {
-    /// An owner is waited for so long at most, and for at most half of the query's deadline:
-    /// the other half is for answering without it.
+    /// How long an owner is waited for, which is also limited to half of the query's deadline. The other half is for
+    /// answering without the owner.
     pub patience: Duration,
-    /// An owner that was away is not asked again for so long.
+    /// How long an owner that was away is not asked again.
     pub avoid_for: Duration,
 }
 
@@ -23,60 +23,60 @@ impl Default for OwnersOptions {
     }
 }
 
-/// Who answers a query.
+/// Which router answers a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnerChoice {
-    /// The owner, if it does within `patience`.
+    /// The owner, if it answers within `patience`.
     Ask {
-        /// How long to wait for it.
+        /// How long to wait for the owner.
         patience: Duration,
     },
-    /// This router, without asking.
+    /// This router, without asking the owner.
     ServeHere,
 }
 
-/// What became of a query that was passed on.
+/// What happened to a query that was forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnerOutcome {
-    /// The owner gave an answer.
+    /// The owner answered.
     Answered,
-    /// The owner says that the query cannot be answered: neither could this router.
+    /// The owner refused the query. This router would refuse it too.
     Refused,
-    /// The owner cannot be reached.
+    /// The owner could not be reached.
     Unreachable,
-    /// The connection, or the owner, ended while it was at work.
+    /// The connection or the owner failed while the query ran.
     Broken,
-    /// The owner turns work away.
+    /// The owner is overloaded.
     Overloaded,
-    /// The owner said nothing within the patience.
+    /// The owner did not answer in time.
     Silent,
 }
 
-/// What to do with the outcome.
+/// What to do after the outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnerVerdict {
-    /// What the owner said is the query's result, good or bad.
+    /// The owner's reply, good or bad, is the result of the query.
     PassOn,
-    /// The owner is gone around from now on: answer here.
+    /// The owner is avoided from now on; answer the query here.
     GoAround,
 }
 
-/// The owners that were away, as one router sees them; by address, so that a router that
-/// comes back elsewhere is asked at once.
+/// The owners that were away, as one router sees them. They are known by address, so that a router that returns at another
+/// address is asked at once.
 #[derive(Clone, Debug, Default)]
 pub struct Owners {
     options: OwnersOptions,
-    /// Until when whom not to ask.
+    /// Until when each owner is avoided.
     avoided: BTreeMap<String, Timestamp>,
 }
 
 impl Owners {
-    /// Nobody is avoided yet.
+    /// Returns a value that avoids no owner yet.
     pub fn new(options: OwnersOptions) -> Self {
         Self { options, avoided: BTreeMap::new() }
     }
 
-    /// Whether to ask the owner at `addr`, for a query that has `deadline` left (`None`: no deadline).
+    /// Decides whether to ask the owner at `addr` for a query with `deadline` left (`None` for no deadline).
     pub fn choose(&self, addr: &str, deadline: Option<Duration>, now: Timestamp) -> OwnerChoice {
         if self.avoided.get(addr).is_some_and(|until| now < *until) {
             return OwnerChoice::ServeHere;
@@ -85,10 +85,10 @@ impl Owners {
         if patience.is_zero() { OwnerChoice::ServeHere } else { OwnerChoice::Ask { patience } }
     }
 
-    /// Takes in what became of a query that was passed on to `addr`.
+    /// Takes in the outcome of a query that was forwarded to `addr`.
     ///
-    /// An answer does not end a time of avoidance: it may have been on its way when the owner
-    /// fell silent. O(owners avoided).
+    /// An answer does not end the avoidance, because it may have been on its way when the owner fell silent. O(owners
+    /// avoided).
     #[deny(clippy::wildcard_enum_match_arm)]
     pub fn on(&mut self, addr: &str, outcome: OwnerOutcome, now: Timestamp) -> OwnerVerdict {
         match outcome {
@@ -97,7 +97,7 @@ impl Owners {
             | OwnerOutcome::Broken
             | OwnerOutcome::Overloaded
             | OwnerOutcome::Silent => {
-                // Routers come and go: what has passed is not kept for ever.
+                // Drop expired entries, because routers come and go.
                 self.avoided.retain(|_, until| now < *until);
                 self.avoided.insert(addr.to_owned(), now + self.options.avoid_for);
                 OwnerVerdict::GoAround

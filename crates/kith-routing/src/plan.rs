@@ -1,9 +1,9 @@
-//! The outcome of routing: which node gets which keys. A value.
+//! Plans, the results of routing: which node gets which keys. A plan is a plain value.
 
 use kith_types::{GroupId, NodeId};
 use std::fmt;
 
-/// How many groups a plan may use: `1..=groups`; policies clamp it.
+/// How many groups a plan may use. Policies clamp it to the existing groups, and to at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupLimit(pub u32);
 
@@ -19,46 +19,45 @@ pub struct Assignment {
 /// Which node gets which keys of one query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FanOutPlan {
-    /// Name of the policy that made it.
+    /// The name of the policy that made it.
     pub policy: &'static str,
     /// The groups that take part, ascending.
     pub groups: Vec<GroupId>,
-    /// One request each, in the order of the table's nodes. Together they hold
-    /// each key once.
+    /// The requests, in the order of the table's nodes. Together they contain each key once.
     pub assignments: Vec<Assignment>,
-    /// Keys that a group outside the limit serves, because no group inside has a
-    /// replica that may serve now.
+    /// The number of keys that a group outside the limit serves, because no group inside it has a replica that may serve
+    /// now.
     pub spilled_keys: u32,
 }
 
 impl FanOutPlan {
-    /// How many requests it takes.
+    /// The number of requests.
     pub fn requests(&self) -> usize {
         self.assignments.len()
     }
 
-    /// How many keys it covers.
+    /// The number of keys.
     pub fn keys(&self) -> usize {
         self.assignments.iter().map(|assignment| assignment.keys.len()).sum()
     }
 
-    /// Keys on the busiest node: what the slowest request has to do (Moolle, equation 4).
+    /// The number of keys of the busiest node, which decides the slowest request (Moolle, equation 4).
     pub fn busiest_keys(&self) -> usize {
         self.assignments.iter().map(|assignment| assignment.keys.len()).max().unwrap_or(0)
     }
 
-    /// Keys per node that takes part; 0 for an empty plan.
+    /// The mean number of keys per node that takes part; 0 for an empty plan.
     pub fn mean_keys(&self) -> f64 {
         if self.assignments.is_empty() { 0.0 } else { self.keys() as f64 / self.requests() as f64 }
     }
 
-    /// How much more the busiest node has to do than the mean: 1 is perfect balance.
+    /// The keys of the busiest node divided by the mean: 1 is perfect balance.
     pub fn imbalance(&self) -> f64 {
         if self.assignments.is_empty() { 1.0 } else { self.busiest_keys() as f64 / self.mean_keys() }
     }
 }
 
-/// `n3[0] n4[2] n5[5]  requests=3 groups=g1 busiest=1 mean=1.0`
+/// Formatted as `n3[0] n4[2] n5[5]  requests=3 groups=g1 busiest=1 mean=1.0`.
 impl fmt::Display for FanOutPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Assignment { node, keys } in &self.assignments {

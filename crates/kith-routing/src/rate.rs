@@ -1,64 +1,64 @@
-//! So many bytes a second, shared by whoever takes turns, without bursts: what was not used is not saved up.
+//! A rate limiter in bytes per second for callers that take turns. It allows no bursts: unused rate is not saved up.
 //!
-//! The one throttle of Kith: fetches, copies and repairs of a node share one, each round of a scrubber, each copy of a
-//! rebalance and each export has its own. It has no clock and no queue; shells wait.
+//! It is the only throttle of Kith. The fetches, copies and repairs of a node share one; each round of a scrubber, each copy
+//! of a rebalance and each export has its own. It has no clock and no queue of callers; shells wait.
 
 use kith_types::Timestamp;
 use std::{num::NonZeroU64, time::Duration};
 
-/// Billionths of a byte: a rate times nanoseconds, without rounding.
+/// Billionths of a byte, so that a rate times nanoseconds needs no rounding.
 const PER_BYTE: u128 = 1_000_000_000;
 
-/// A line of bytes that moves at a rate. Exact: integers only.
+/// A queue of bytes that moves at a rate. It is exact, because it uses only integers.
 #[derive(Clone, Debug)]
 pub struct RateLimiter {
-    /// `None`: no limit.
+    /// The rate; `None` for no limit.
     bytes_per_second: Option<NonZeroU64>,
-    /// The end of the line, in [`PER_BYTE`].
+    /// The end of the queue, in [`PER_BYTE`].
     taken: u128,
-    /// What has passed of it until `as_of`, in the same unit. Invariant: at most `taken`.
+    /// How much of it has passed by `as_of`, in the same unit. Invariant: at most `taken`.
     passed: u128,
     as_of: Timestamp,
 }
 
-/// A place in the line of one [`RateLimiter`].
+/// A place in the queue of a [`RateLimiter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Turn(u128);
 
 impl RateLimiter {
-    /// An empty line; `None` is no limit.
+    /// Returns an empty queue; `None` sets no limit.
     pub fn new(bytes_per_second: Option<NonZeroU64>) -> Self {
         Self { bytes_per_second, taken: 0, passed: 0, as_of: Timestamp::ZERO }
     }
 
-    /// How fast it moves, in bytes a second; `None`: no limit.
+    /// The rate in bytes per second; `None` for no limit.
     pub fn bytes_per_second(&self) -> Option<NonZeroU64> {
         self.bytes_per_second
     }
 
-    /// From now on it moves so fast, for those who wait already too.
+    /// Changes the rate, also for callers that are waiting.
     pub fn set(&mut self, bytes_per_second: Option<NonZeroU64>, now: Timestamp) {
         self.settle(now);
         self.bytes_per_second = bytes_per_second;
     }
 
-    /// Joins the line with so many bytes: they have passed, at the rate, once [`RateLimiter::wait`] is zero. Whoever waits
-    /// before it uses them never exceeds the rate; whoever waits after is ahead by one turn.
+    /// Adds `bytes` bytes to the queue. They have passed once [`RateLimiter::wait`] is zero. A caller that waits before it
+    /// uses them never exceeds the rate; one that waits afterwards is ahead by one turn.
     pub fn take(&mut self, bytes: u64, now: Timestamp) -> Turn {
         self.settle(now);
         self.taken = self.taken.saturating_add(u128::from(bytes) * PER_BYTE);
         Turn(self.taken)
     }
 
-    /// Gives back a turn of `bytes` that will not be used, so that the part still to come delays nobody.
+    /// Gives back a turn of `bytes` bytes that will not be used, so that the part that has not passed delays nobody.
     pub fn give_back(&mut self, turn: Turn, bytes: u64, now: Timestamp) {
         self.settle(now);
         let left = turn.0.saturating_sub(self.passed).min(u128::from(bytes) * PER_BYTE);
         self.passed += left;
     }
 
-    /// How long it takes, at the rate of now, until a turn has passed; zero if it has. Time that goes backwards
-    /// counts as none.
+    /// Returns how long it takes, at the current rate, until a turn has passed; zero if it has. Time that goes back counts
+    /// as unchanged.
     pub fn wait(&self, turn: Turn, now: Timestamp) -> Duration {
         let Some(rate) = self.bytes_per_second else { return Duration::ZERO };
         let left = turn.0.saturating_sub(self.passed_at(now));
@@ -66,7 +66,7 @@ impl RateLimiter {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// How long, at the rate of now, until all that was taken has passed.
+    /// Returns how long it takes, at the current rate, until everything that was taken has passed.
     pub fn backlog(&self, now: Timestamp) -> Duration {
         self.wait(Turn(self.taken), now)
     }

@@ -1,16 +1,14 @@
-//! Which groups hold a store that asks for fewer copies than there are groups, and
-//! which nodes may answer for one of its versions.
+//! Which groups hold a store with fewer copies than there are groups, and which nodes may answer for one of its versions.
 //!
-//! Groups are chosen by rendezvous hashing of (store, group): each group is drawn
-//! equally often over many stores, a new group takes over its share and moves nothing
-//! else, and every process finds the same answer without asking.
+//! Groups are chosen by rendezvous hashing of (store, group). Over many stores, each group is chosen equally often; a new
+//! group takes over its share and moves nothing else; and every process computes the same result without communication.
 
 use crate::{Availability, GroupIndex, GroupRole, NodeIndex, NodeSet, RoutingTable, Strategy};
 use kith_types::{GroupId, NodeId, PartitionId, fmix64, position_of_key};
 use std::collections::BTreeSet;
 
-/// The groups that hold a store: the `copies` groups, one at least, that score highest
-/// for its name. Ascending; all of them if there are no more. O(groups × log groups).
+/// Returns the groups that hold a store: the `copies` groups (at least one) with the highest scores for its name, ascending.
+/// Returns all groups if there are no more. O(groups × log groups).
 pub fn store_groups(store: &str, groups: &[GroupId], copies: u32) -> Vec<GroupId> {
     let name = position_of_key(store.as_bytes());
     let score = |group: &GroupId| fmix64(name ^ fmix64(u64::from(group.0) + 1));
@@ -22,10 +20,9 @@ pub fn store_groups(store: &str, groups: &[GroupId], copies: u32) -> Vec<GroupId
 }
 
 impl RoutingTable {
-    /// The groups that hold a store of `copies` copies (`None`: every group has one).
-    /// Bit `g` stands for the group at place `g`. Groups in maintenance count, those
-    /// that are joining do not: taking a group out moves no data. On a ring, the
-    /// first `copies` ranks.
+    /// Returns the groups that hold a store with `copies` copies (`None` if every group has one). Bit `g` stands for the
+    /// group with index `g`. Groups in maintenance count, because taking a group out moves no data; groups that are joining
+    /// do not. On a ring, the first `copies` ranks.
     pub fn groups_of_store(&self, store: &str, copies: Option<u32>) -> u64 {
         groups_of_store(
             self.strategy(),
@@ -36,7 +33,7 @@ impl RoutingTable {
     }
 }
 
-/// As [`RoutingTable::groups_of_store`], of groups and their roles without a table. O(groups × log groups).
+/// Like [`RoutingTable::groups_of_store`], for groups and their roles without a table. O(groups × log groups).
 pub fn groups_of_store(
     strategy: Strategy,
     groups: impl Iterator<Item = (GroupId, GroupRole)>,
@@ -55,20 +52,19 @@ pub fn groups_of_store(
     groups.iter().enumerate().map(bit).fold(0, |bits, bit| bits | bit)
 }
 
-/// Who holds one version of one store, in one table. Made when the table or the
-/// version changes; [`crate::Availability::for_store`] turns it into what a view needs.
+/// The replicas that hold one version of one store, in one table. It is made when the table or the version changes;
+/// [`crate::Availability::for_store`] applies it to an availability.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreReach {
     closed: u64,
     excluded: NodeSet,
-    /// Sorted; replicas that another share has.
+    /// The replicas that belong to another share. Sorted.
     without: Vec<(PartitionId, NodeIndex)>,
 }
 
 impl StoreReach {
-    /// A store of `copies` copies (`None`: one per group), of a version that the nodes
-    /// `excluded` lack (a degraded push); ids that the table does not hold are passed
-    /// over. O(groups + nodes ÷ 64).
+    /// Returns the reach of a store with `copies` copies (`None` for one per group), at a version that the nodes `excluded`
+    /// lack because a push left them out. Ids that the table does not have are ignored. O(groups + nodes ÷ 64).
     pub fn new(table: &RoutingTable, store: &str, copies: Option<u32>, excluded: &[NodeId]) -> Self {
         let held = table.groups_of_store(store, copies);
         let every = u64::MAX >> (u64::BITS as usize - table.groups().len());
@@ -77,14 +73,14 @@ impl StoreReach {
         Self { closed: every & !held, excluded: set, without: Vec::new() }
     }
 
-    /// Whether every group and every node holds it, so that a fleet's own availability serves as it is.
+    /// Whether every group and every node holds the version, so that a fleet's own availability can be used as it is.
     pub fn is_everything(&self) -> bool {
         self.closed == 0 && self.excluded.is_empty() && self.without.is_empty()
     }
 
-    /// Deals the replicas of each of `partitions` out into `count` shares: reads of two shares never ask one node for the
-    /// same key, which is what it takes where several answers must agree (Voldemort §4, required reads). Replicas that are up
-    /// come first and go to the shares in turn, beginning with share `turn`; a share may be left without any of a
+    /// Divides the replicas of each of `partitions` into `count` shares. Reads in two shares never ask one node for the same
+    /// key, which is required if several answers must agree (Voldemort §4, required reads). Replicas that are up are
+    /// distributed first, one share after the other, beginning with share `turn`. A share may have no replica of a
     /// partition. `availability` is that of the store. O(partitions × groups).
     pub fn shares(
         &self,
@@ -113,14 +109,14 @@ impl StoreReach {
         without.into_iter().map(share).collect()
     }
 
-    /// The same, within one group; `None` if the table has no such group.
+    /// Returns this reach within one group; `None` if the table has no such group.
     pub fn within(&self, table: &RoutingTable, group: GroupId) -> Option<Self> {
         let place = table.groups().iter().position(|entry| entry.id == group)?;
         let others = (u64::MAX >> (u64::BITS as usize - table.groups().len())) & !(1 << place);
         Some(Self { closed: self.closed | others, ..self.clone() })
     }
 
-    /// The replicas of a partition that hold the store, also those that lack its version.
+    /// Returns the replicas of a partition that hold the store, including those that lack its version.
     pub fn replicas<'a>(
         &'a self,
         table: &'a RoutingTable,

@@ -1,26 +1,27 @@
-//! What routers tell a node of how long they waited for it: taken in as far as it can be true.
+//! Waiting times that routers report to a node. They are accepted as far as they can be true.
 
 use crate::Latencies;
 
-/// Reads that may be told of later: more than a node answers in the seconds until routers tell.
+/// How many answered reads may be reported later. It is more than a node answers in the seconds until routers report.
 const ROOM_MAX: u64 = 1 << 20;
 
-/// The reads that routers told of. Whoever tells of more than the node has answered is not believed: a stranger in the clear would have
-/// to read as much as it claims. O(buckets), bounded.
+/// The reads that routers reported. A report of more reads than the node has answered is not believed. So a stranger on an
+/// unencrypted connection would have to read as much as it claims. O(buckets), bounded.
 #[derive(Clone, Debug, Default)]
 pub struct ToldReads {
-    /// Reads that this node has answered and nobody has told of.
+    /// The number of reads that this node has answered and that nobody has reported.
     room: u64,
     reads: Latencies,
 }
 
 impl ToldReads {
-    /// The node has answered a read.
+    /// Records that the node has answered a read.
     pub fn answered(&mut self) {
         self.room = (self.room + 1).min(ROOM_MAX);
     }
 
-    /// A router has waited for reads, as [`Latencies::counts`] says. Whether it is believed; else nothing of it is.
+    /// Takes in the waiting times that a router reports as [`Latencies::counts`]. Returns whether they are believed; if not,
+    /// nothing is taken in.
     pub fn tell(&mut self, counts: &[u64]) -> bool {
         let sum = counts.iter().try_fold(0_u64, |sum, reads| sum.checked_add(*reads));
         let Some(told) = sum.filter(|sum| *sum <= self.room && counts.len() <= Latencies::<32>::BUCKETS)
@@ -32,7 +33,7 @@ impl ToldReads {
         true
     }
 
-    /// What was told since the last time.
+    /// Returns the reads that were reported since the last call.
     pub fn take(&mut self) -> Latencies {
         std::mem::take(&mut self.reads)
     }

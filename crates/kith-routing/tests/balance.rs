@@ -1,4 +1,4 @@
-//! How `least-loaded` spreads keys over groups: one caller, nodes with a queue each, simulated time.
+//! How `least-loaded` spreads keys over groups: one caller, nodes with a queue each, in simulated time.
 
 mod support;
 
@@ -15,11 +15,11 @@ struct Load {
     /// Queries per second.
     rate: f64,
     queries: u32,
-    /// How much slower each group is than the quickest.
+    /// The slowdown of each group compared with the fastest one.
     slowness: Vec<f64>,
 }
 
-/// Keys asked of each group.
+/// Returns the number of keys requested from each group.
 fn keys_by_group(table: &RoutingTable, load: &Load, seed: u64) -> Vec<u64> {
     let up = Availability::all(table);
     let view = table.view(&up);
@@ -28,7 +28,7 @@ fn keys_by_group(table: &RoutingTable, load: &Load, seed: u64) -> Vec<u64> {
     let mut meter = LoadMeter::default();
     let work = Work::values(FanOutKind::NonUnion);
     let mut free: BTreeMap<NodeId, f64> = BTreeMap::new();
-    // By when they end, in nanoseconds.
+    // The open requests by the time when they end, in nanoseconds.
     let mut open: BTreeMap<(u64, u32, NodeId), Charge> = BTreeMap::new();
     let mut keys_by_group = vec![0; table.groups().len()];
     let mut now = 0.0f64;
@@ -62,8 +62,8 @@ fn shares(keys: &[u64]) -> Vec<f64> {
     keys.iter().map(|keys| *keys as f64 / all as f64).collect()
 }
 
-/// 9.9 and Venice's issue 3009: batches of 1 to 5,000 keys, log-uniform, and five groups whose latencies differ by
-/// 1.18 at the most: each gets 15 to 25 in 100 keys, be the cluster idle or busy.
+/// 9.9 and Venice's issue 3009: batches of 1 to 5,000 keys (log-uniform) and five groups whose latencies differ by at most a
+/// factor of 1.18. Each group gets 15 to 25 % of the keys, whether the cluster is idle or busy.
 #[test]
 fn no_group_gets_two_fifths_for_being_a_little_quicker() {
     let table = table(5, 4, 240, 3);
@@ -76,7 +76,7 @@ fn no_group_gets_two_fifths_for_being_a_little_quicker() {
     }
 }
 
-/// A group ten times slower than the others gets little, not nothing.
+/// A group that is ten times slower than the others gets few keys, but some.
 #[test]
 fn a_slow_group_gets_little() {
     let table = table(3, 4, 240, 3);

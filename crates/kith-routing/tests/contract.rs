@@ -1,5 +1,4 @@
-//! What every replica policy must keep, whatever its strategy: see `ReplicaPolicy`.
-//! A new policy is run by being registered.
+//! The contract of every replica policy: see `ReplicaPolicy`. A new policy is tested as soon as it is registered.
 
 mod support;
 
@@ -26,7 +25,7 @@ fn plan(
     policy.plan(&inputs, state, &mut rng)
 }
 
-/// Every key once, on a node that may serve it; and the plan's own numbers are true.
+/// Checks that each key is on exactly one node that may serve it, and that the plan's own numbers are correct.
 fn check(plan: &FanOutPlan, table: &RoutingTable, view: &Candidates<'_>, keys: &[PartitionId]) {
     let mut seen = vec![false; keys.len()];
     for assignment in &plan.assignments {

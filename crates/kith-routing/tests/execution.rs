@@ -1,5 +1,5 @@
-//! Random schedules of everything that can happen to an execution, against a model
-//! that only keeps books. A failing seed is printed; make it a named test.
+//! Random schedules of everything that can happen to an execution, compared with a simple model. A failing seed is printed;
+//! make it a named test.
 
 mod support;
 
@@ -27,11 +27,11 @@ enum Key {
     Answered,
 }
 
-/// What must be true of an execution, kept from its actions alone.
+/// The invariants of an execution, checked from its actions alone.
 struct Model {
     partitions: Vec<PartitionId>,
     keys: Vec<Key>,
-    /// Nodes that each key was ever asked of.
+    /// The nodes that each key was ever requested from.
     asked: Vec<Vec<NodeId>>,
     open: BTreeMap<RequestId, (NodeId, Vec<u32>)>,
     sent: u32,
@@ -66,7 +66,7 @@ impl Model {
         }
     }
 
-    /// A request is over; `failed` of its keys have no answer.
+    /// Records that a request is over. The keys for which `failed` is true have no answer.
     fn close(&mut self, request: RequestId, failed: &dyn Fn(u32) -> bool) {
         let (_, keys) = self.open.remove(&request).expect("an open request");
         for key in keys {
@@ -150,7 +150,7 @@ impl Run {
         assert_eq!(self.execution.is_finished(), self.model.outcome.is_some());
     }
 
-    /// One thing happens.
+    /// Makes one random event happen.
     fn step(&mut self) {
         self.now = self.now + Duration::from_millis(self.rng.random_range(0..5));
         match self.rng.random_range(0..100) {
@@ -191,7 +191,7 @@ impl Run {
             FailureClass::Cancelled,
             FailureClass::BadRequest,
         ];
-        // Mostly such as can be met by another replica.
+        // Mostly choose failures that another replica can compensate for.
         let last = if self.rng.random_bool(0.9) { 8 } else { classes.len() };
         classes[self.rng.random_range(0..last)]
     }
@@ -212,7 +212,7 @@ impl Run {
         self.model.close(request, &|key| failed.iter().any(|(failed, _)| *failed == key));
     }
 
-    /// The first keys of those that a request still owes.
+    /// Answers the first of the keys that a request still owes.
     fn reply_so_far(&mut self) {
         let request = self.some_open();
         let class = self.class();
@@ -244,7 +244,7 @@ impl Run {
         }
     }
 
-    /// The answer of a request that is over, or never was.
+    /// Reports the answer of a request that is over or never existed.
     fn stray(&mut self) {
         let request = RequestId(self.rng.random_range(0..self.model.sent + 3));
         if !self.model.open.contains_key(&request) {
@@ -279,7 +279,7 @@ impl Run {
         assert!(self.model.asked.iter().all(|asked| asked.len() as u32 <= 1 + self.options.retries_max));
         assert!(outcome.missing.is_sorted_by_key(|missing| missing.partition));
         for missing in &outcome.missing {
-            // What a node that seems down owes is asked elsewhere, or waited for.
+            // What a node that seems down owes is requested elsewhere, or waited for.
             assert_ne!(
                 missing.reason,
                 MissingReason::Failed(FailureClass::NodeDown),
@@ -305,8 +305,8 @@ impl Run {
         }
     }
 
-    /// A failure that another replica could have met is final only if there was none, or
-    /// no retry left.
+    /// A failure that another replica could have compensated for must be final only if there was no such replica, or no
+    /// retry left.
     fn check_nothing_was_left_to_try(&self, outcome: &Outcome) {
         let view = self.table.view(&self.availability);
         for missing in &outcome.missing {
@@ -325,7 +325,7 @@ impl Run {
         }
     }
 
-    /// After the end nothing has an effect any more.
+    /// Checks that no event has an effect after the end.
     fn check_silence(&mut self) {
         for request in (0..self.model.sent).map(RequestId) {
             assert_eq!(self.execution.on(Event::Reply { request }, self.now), Disposition::Ignored);
@@ -345,7 +345,7 @@ fn any_schedule_ends_once_with_every_key_accounted_for() {
         let retried = if 0 < outcome.retries { " with retries" } else { "" };
         *verdicts.entry(format!("{:?}{early}{retried}", outcome.verdict)).or_default() += 1;
     }
-    // The schedules reach all ends, and not by a hair.
+    // The schedules reach all ends, each many times.
     assert_eq!(verdicts.len(), 10, "{verdicts:?}");
     assert!(verdicts.values().all(|count| SCHEDULES as u32 / 500 < *count), "{verdicts:?}");
 }
@@ -359,7 +359,7 @@ fn equal_seeds_end_alike() {
 
 #[test]
 fn a_replica_that_lives_is_enough() {
-    // Every request but those to one group fails with a connection error: no query may.
+    // Every request except those to one group fails with a connection error. No query may fail.
     for seed in 0..5_000 {
         let mut run = Run::new(seed);
         run.options = ExecutionOptions { retries_max: 3, ..ExecutionOptions::default() };

@@ -1,4 +1,4 @@
-//! Plays `testdata/policy/<policy>.txt`: a layout, commands, and what came out of them.
+//! Plays `testdata/policy/<policy>.txt`: a layout, commands, and their outcomes.
 //!
 //! A block is a command, `----`, and its outcome up to the next empty line. Run with
 //! `BLESS=1` to rewrite the outcomes, then read the difference. Commands:
@@ -152,7 +152,7 @@ impl Player {
     }
 }
 
-/// A plan with partitions in place of key indexes, as a person reads it.
+/// Returns the plan with partitions instead of key indexes, which is easier to read.
 fn by_partition(mut plan: FanOutPlan, keys: &[PartitionId]) -> FanOutPlan {
     for assignment in &mut plan.assignments {
         assignment.keys.iter_mut().for_each(|key| *key = keys[*key as usize].0);

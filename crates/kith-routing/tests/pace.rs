@@ -1,9 +1,9 @@
-//! Fetches that give way to reads: `testdata/pace.txt` played, and what holds whatever reads do.
+//! Fetches that give way to reads: plays `testdata/pace.txt`, and checks properties that hold for all reads.
 //!
-//! A block of the file is a command, `----`, and its outcome; `BLESS=1` rewrites the outcomes. The command
-//! `8s reads=1000 ms=1 slow=20x10 fetch=200` is eight seconds of a thousand reads a second that take a millisecond, twenty of
-//! them ten times as long, while up to 200 MiB a second are fetched; `told=500x9` are 500 reads a second that routers waited
-//! 9 ms for. The outcome is the limit after each second, in MiB/s.
+//! A block of the file is a command, `----`, and its outcome; `BLESS=1` rewrites the outcomes. The command `8s reads=1000
+//! ms=1 slow=20x10 fetch=200` stands for eight seconds with a thousand reads per second that take a millisecond, of which
+//! twenty take ten times as long, while up to 200 MiB per second are fetched. `told=500x9` adds 500 reads per second for
+//! which routers waited 9 ms. The outcome is the limit after each second, in MiB/s.
 
 use kith_routing::{Latencies, Pace, PaceOptions, PaceSample, SeenFrom};
 use kith_types::Timestamp;
@@ -11,24 +11,24 @@ use proptest::prelude::*;
 use std::{num::NonZeroU64, path::PathBuf, time::Duration};
 
 const MIB: f64 = (1 << 20) as f64;
-/// How often the shell asks.
+/// How often the shell updates the pace.
 const TICK: Duration = Duration::from_millis(500);
 
-/// A node: what its reads take, what it would fetch.
+/// The load of a node: the latencies of its reads, and the fetch.
 #[derive(Clone, Copy, Debug)]
 struct Load {
     reads_per_second: u64,
     latency: Duration,
-    /// So many of each thousand take so many times as long.
+    /// How many of each thousand reads are slow, and the factor.
     slow: (u64, u32),
-    /// Reads a second that routers tell of, and how long they waited for each.
+    /// The reads per second that routers report, and how long they waited for each.
     told: (u64, Duration),
-    /// Bytes a second, if nothing limits it.
+    /// The rate of the fetch in bytes per second without a limit; `None` if nothing is fetched.
     fetch: Option<f64>,
 }
 
 impl Load {
-    /// Nobody reads and nothing is fetched.
+    /// Returns a load without reads and without a fetch.
     fn none() -> Self {
         Self {
             reads_per_second: 0,
@@ -39,7 +39,7 @@ impl Load {
         }
     }
 
-    /// Those of one tick.
+    /// Returns the reads of one tick.
     fn reads(&self) -> Latencies {
         let count = self.reads_per_second / 2;
         let mut reads = Latencies::default();
@@ -50,7 +50,7 @@ impl Load {
         reads
     }
 
-    /// Those of one tick that routers tell of.
+    /// Returns the reads of one tick that routers report.
     fn told(&self) -> Latencies {
         let mut told = Latencies::default();
         (0..self.told.0 / 2).for_each(|_| told.record(self.told.1));
@@ -68,7 +68,7 @@ impl World {
         Self { pace: Pace::new(PaceOptions::default()), now: Timestamp::ZERO }
     }
 
-    /// Ticks of the same load; told of each.
+    /// Runs ticks with the same load, and calls `told` after each.
     fn ticks(&mut self, count: usize, load: Load, mut told: impl FnMut(&Self)) {
         let (reads, seen) = (load.reads(), load.told());
         for _ in 0..count {
@@ -151,7 +151,7 @@ fn run(world: &mut World, line: &str) -> String {
     format!("{}\np99 steady {steady}, fetching {fetching}{routers}", limits.join(" "))
 }
 
-/// Reads whose p99 rises with the rate of the fetch: what the controller is in a loop with.
+/// Returns reads whose p99 rises with the rate of the fetch, which closes the control loop.
 fn loaded(rate: f64, capacity: f64) -> Load {
     let latency = Duration::from_millis(1).mul_f64(1.0 + rate / capacity);
     Load { reads_per_second: 1_000, latency, fetch: Some(400.0 * MIB), ..Load::none() }
@@ -160,7 +160,7 @@ fn loaded(rate: f64, capacity: f64) -> Load {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// Whatever reads do: never below the floor, and nothing is limited before reads were seen without a fetch.
+    /// For all reads: the limit is never below the floor, and nothing is limited before reads were seen without a fetch.
     #[test]
     fn a_fetch_always_ends(
         steps in prop::collection::vec((0..2_000u64, 1..50u64, 0..100u64, any::<bool>(), 1..60usize, 0..200u64), 1..12),
@@ -185,7 +185,8 @@ proptest! {
         }
     }
 
-    /// Equal input, no swinging: down to the floor and there, or up to no limit and there.
+    /// With equal input there is no oscillation: the limit goes down to the floor and stays there, or is lifted and stays
+    /// lifted.
     #[test]
     fn equal_reads_move_it_one_way(slow_first in any::<bool>(), factor in 1..40u64, reads_per_second in 60..2_000u64) {
         let mut world = World::new();
@@ -193,12 +194,12 @@ proptest! {
             Load { reads_per_second, latency: Duration::from_millis(millis), fetch, ..Load::none() }
         };
         world.ticks(200, of(10, None), |_| {});
-        // Somewhere in the middle.
+        // Start somewhere in the middle.
         if slow_first {
             world.ticks(30, of(20, Some(200.0 * MIB)), |_| {});
         }
         let now = of(factor, Some(200.0 * MIB));
-        // The window at hand has other reads too.
+        // The current window contains other reads too.
         world.ticks(20, now, |_| {});
         let mut limits = Vec::new();
         world.ticks(1_500, now, |world| limits.push(world.limit().unwrap_or(f64::MAX)));
@@ -213,7 +214,7 @@ proptest! {
         }
     }
 
-    /// What routers see counts like what the node sees, whatever that is: too fast for one is too fast.
+    /// The reads at routers count like the reads at the node: a rate that is too fast for either of them is too fast.
     #[test]
     fn the_worse_side_counts(seen_at_routers in any::<bool>(), reads_per_second in 100..2_000u64, wait in 2..100u64) {
         let mut world = World::new();
@@ -237,7 +238,7 @@ proptest! {
         prop_assert_eq!(world.limit(), None, "it no longer does");
     }
 
-    /// In a loop with reads that suffer from it: it comes near the rate that they bear, and stays near it.
+    /// In a loop with reads that suffer from the fetch, the rate comes close to the one that they tolerate, and stays close.
     #[test]
     fn it_settles_at_what_reads_bear(capacity in 50..2_000u64) {
         let capacity = capacity as f64 * MIB;
@@ -249,7 +250,7 @@ proptest! {
             world.ticks(1, loaded(rate, capacity), |_| {});
             rates.push(rate);
         }
-        // The p99 is 1.2 times the steady one at a fifth of the capacity; buckets are 3 % wide.
+        // The p99 is 1.2 times the steady one at a fifth of the capacity. Buckets are 3 % wide.
         let bearable = (capacity * 0.2).clamp(4.0 * MIB, 400.0 * MIB);
         for rate in &rates[150..] {
             prop_assert!(bearable * 0.6 <= *rate && *rate <= (bearable * 1.1 + capacity * 0.08), "{} {}", rate / MIB, bearable / MIB);

@@ -103,9 +103,9 @@ fn each_group_holds_each_partition_once() {
     }
 }
 
-/// §III-B: "partition assignment to nodes in different clusters is not the same", "to
-/// minimize the chances of cascading failures": a dead node's partitions lie on nearly
-/// all nodes of another group, none of which takes over a large part.
+/// §III-B: "partition assignment to nodes in different clusters is not the same", "to minimize the chances of cascading
+/// failures". The partitions of a dead node are spread over nearly all nodes of another group, none of which takes over a
+/// large part.
 #[test]
 fn the_partitions_of_a_node_are_spread_over_another_groups_nodes() {
     let table = production(1_536);
@@ -178,9 +178,9 @@ fn keys_of_one_node_travel_together() {
     }
 }
 
-/// §III-C: "compared to the set cover algorithm, this approach achieves a more even
-/// distribution of keys": so it is for some fifty keys; from 450 on, with independent
-/// placements, full set cover picks one group's nodes and is the same thing.
+/// §III-C: "compared to the set cover algorithm, this approach achieves a more even distribution of keys". This is true for
+/// about fifty keys. From 450 keys on, with independent placements, full set cover chooses the nodes of one group and gives
+/// the same result.
 #[test]
 fn keys_are_spread_more_evenly_than_by_set_cover() {
     let table = production(200);
@@ -208,8 +208,8 @@ fn adjustment_and_borrow_even_out_the_keys() {
     assert!(borrowed.requests <= plain.requests + 5.0, "{plain:?} {borrowed:?}");
 }
 
-/// §III-C: node borrow "picks the under assigned node from the non-selected clusters": a member with 9,458
-/// connections, one of 8 groups of 5 nodes, 24 partitions. Two nodes more take as much as each of the five keeps.
+/// §III-C: node borrow "picks the under assigned node from the non-selected clusters". A member with 9,458 connections is
+/// read from one of 8 groups of 5 nodes with 24 partitions. Two more nodes take as much as each of the five keeps.
 #[test]
 fn borrowed_nodes_take_as_much_of_a_hub_as_the_others_keep() {
     let (mut plain, mut busiest, mut imbalance) = (0.0, 0.0, 0.0);
@@ -222,7 +222,7 @@ fn borrowed_nodes_take_as_much_of_a_hub_as_the_others_keep() {
             plain += one.busiest_keys() as f64 / 200.0;
             busiest += borrowed.busiest_keys() as f64 / 200.0;
             imbalance += borrowed.imbalance() / 200.0;
-            // A partition has some 394 keys and one replica in a group: not every table can be evened out.
+            // A partition has about 394 keys and one replica in each group, so not every table can be balanced.
             assert!(borrowed.busiest_keys() < one.busiest_keys() * 4 / 5, "{seed}: {borrowed}");
         }
     }
@@ -230,7 +230,7 @@ fn borrowed_nodes_take_as_much_of_a_hub_as_the_others_keep() {
     assert!(busiest < 0.69 * plain && imbalance < 1.03, "{plain} {busiest} {imbalance}");
 }
 
-/// §V-A, figure 7b: requests do not grow with the number of groups, except the naive strategy's.
+/// §V-A, figure 7b: the number of requests does not grow with the number of groups, except for the naive strategy.
 #[test]
 fn more_groups_cost_only_the_naive_strategy_more_requests() {
     let requests = |name, groups| measure(&table(groups, 20, 200, 11), name, 1, 450).requests;
@@ -261,8 +261,8 @@ const SIMULATED: [(usize, [(f64, f64); 4]); 8] = [
     (3_000, [(20.0, 171.8), (200.0, 19.8), (31.9, 167.1), (20.0, 170.3)]),
 ];
 
-/// The same for n groups: keys; three groups; five groups. It kept a bit below equation 3,
-/// as the keys of one partition were not spread exactly cyclically.
+/// The same for n groups: keys; three groups; five groups. The simulation stayed slightly below equation 3, because the keys
+/// of one partition were not spread in exactly cyclic order.
 const SIMULATED_N: [(usize, [(f64, f64); 2]); 8] = [
     (5, [(4.8, 1.1), (5.0, 1.1)]),
     (20, [(16.4, 2.5), (17.9, 2.0)]),

@@ -1,4 +1,4 @@
-//! Properties of placement and policies against slow, obvious twins.
+//! Properties of placement and policies, compared with slow, obvious twins.
 
 mod support;
 
@@ -33,8 +33,8 @@ fn ids(range: std::ops::Range<u32>) -> Vec<NodeId> {
     range.map(NodeId).collect()
 }
 
-/// The fewest moves by which sizes can come to differ by at most one: over all ways to
-/// say who keeps one more, which is decided by size alone.
+/// Returns the fewest moves after which sizes differ by at most one, over all choices of the nodes that keep one more. The
+/// choice is decided by size alone.
 fn fewest_moves(owners: &[NodeId], nodes: &[NodeId]) -> usize {
     let sizes = sizes(owners);
     let mut now: Vec<usize> = nodes.iter().map(|node| sizes.get(node).copied().unwrap_or(0)).collect();
@@ -89,7 +89,8 @@ proptest! {
     fn a_new_node_gets_its_share_and_nothing_else_moves(partitions in 1u32..400, nodes in 1u32..20, seed: u64) {
         let count = PartitionCount::new(partitions).unwrap();
         let before = place(count, &[ids(0..nodes)], seed).unwrap().remove(0);
-        // A node that owns nothing is not known from the owners, so only full groups are grown here.
+        // A node that owns nothing does not appear among the owners, so only groups with owners on all nodes are extended
+        // here.
         prop_assume!(nodes <= partitions);
         let plan = add_node(&before, NodeId(900), seed).unwrap();
         prop_assert_eq!(plan.moves.len(), (partitions / (nodes + 1)) as usize);
@@ -150,7 +151,7 @@ proptest! {
             let inputs = PolicyInputs { view, keys: &keys, limit: GroupLimit(1), load: &load };
             let plan = policy.plan(&inputs, &mut state, &mut rng).unwrap();
             for (key, partition) in keys.iter().enumerate() {
-                // The twin: what is passed over goes to the tail, and so does what is taken.
+                // In the twin, nodes that are skipped go to the end of the queue, as do nodes that are taken.
                 let queue = &mut queues[partition.index()];
                 let place = queue.iter().position(|node| view.replicas(*partition).any(|up| up == *node)).unwrap();
                 queue.rotate_left(place + 1);
@@ -174,7 +175,7 @@ proptest! {
             prop_assert!(plan.groups.len() <= limit as usize && plan.spilled_keys == 0, "{}: {}", name, plan);
             prop_assert!(plan.requests() <= (limit * 4) as usize, "{}: {}", name, plan);
         }
-        // With any one node dead a group that is whole is chosen, so nothing leaks.
+        // With any one node dead, a complete group is chosen, so no request goes elsewhere.
         let dead = NodeId((seed % u64::from(groups * 4)) as u32);
         let hurt = Availability::all_but(&table, &[dead]);
         if 1 < groups {
@@ -207,7 +208,7 @@ proptest! {
             let plan = plan(name, &view, &keys, 1, seed);
             prop_assert!(plan.requests() <= naive.requests(), "{}: {}", name, plan);
         }
-        // Each choice of the full greedy one covers most of what is left: sizes only fall.
+        // Each choice of the full greedy algorithm covers the most of what is left, so sizes only fall.
         let mut distinct: Vec<_> = keys.clone();
         distinct.sort_unstable();
         distinct.dedup();
@@ -236,7 +237,7 @@ const OUTCOMES: [OwnerOutcome; 6] = [
 ];
 
 proptest! {
-    /// The twin remembers everything that happened and looks through all of it.
+    /// The twin remembers everything that happened and searches all of it.
     #[test]
     fn owners_are_avoided_as_the_whole_history_says(
         steps in prop::collection::vec((0usize..4, 0usize..6, 0u64..900, 0u64..3_000), 1..80),

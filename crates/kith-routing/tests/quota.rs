@@ -1,5 +1,5 @@
-//! Read quotas over any schedule: never more than the rate and one second's worth, nothing for those who are refused, and whoever comes
-//! back when told is let in.
+//! Read quotas under random schedules. Never more passes than the rate plus one second's worth. A refusal takes nothing, and
+//! a caller who returns when told is admitted.
 
 use kith_routing::{
     AdmittedBy, Assignment, Availability, Booking, BookingStep, Execution, FanOutPlan, GroupIndex,
@@ -17,9 +17,9 @@ use std::{
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Milliseconds go by.
+    /// This many milliseconds pass.
     Pass(u64),
-    /// A query of so many keys, and the bytes of its answer.
+    /// A query with this many keys, and the bytes of its answer.
     Ask(u64, u64),
 }
 
@@ -134,7 +134,7 @@ proptest! {
                 prop_assert!(sum as f64 <= allowed + 1.0, "{sum} keys in {window} s at {rate}/s");
             }
         }
-        // Nothing is held for ever: a second after the last of it, all that the bucket holds is there again.
+        // Nothing is held forever: a second after the last event, the whole bucket is available again.
         let later = Timestamp(now + Duration::from_secs(10_000));
         prop_assert!(quota.admit(rate, later).is_ok());
     }
@@ -215,8 +215,8 @@ fn of_first_group(table: &RoutingTable, partitions: &[PartitionId]) -> FanOutPla
     FanOutPlan { policy: "first", groups: vec![GroupId(0)], assignments, spilled_keys: 0 }
 }
 
-/// Each replica has a share of its own of a quota: what one refuses, another may have room for. Refusals are bounded by the replicas, and leave
-/// the budget of retries alone.
+/// Each replica has its own share of a quota: when one refuses, another may have room. There are at most as many refusals as
+/// replicas, and they do not use the budget of retries.
 #[test]
 fn what_a_quota_refuses_is_asked_of_other_replicas_and_then_fails() {
     let count = PartitionCount::new(4).expect("a valid count");
@@ -246,8 +246,8 @@ fn what_a_quota_refuses_is_asked_of_other_replicas_and_then_fails() {
     }
 }
 
-/// Six nodes in three groups have a sixth of a quota each. Routers read eight tenths of it for a quarter of a minute, a thousand keys at a
-/// time, from the two nodes of a group that is drawn by lot; each sees every read that it answers.
+/// Six nodes in three groups have a sixth of a quota each. For a quarter of a minute, routers read eight tenths of it, a
+/// thousand keys at a time, from the two nodes of a randomly drawn group. Each node sees every read that it answers.
 #[test]
 fn reads_that_routers_let_in_make_nobody_wait_who_has_not_read() {
     let quota = QuotaRates { keys: NonZeroU64::new(10_000), bytes: None };
@@ -262,7 +262,7 @@ fn reads_that_routers_let_in_make_nobody_wait_who_has_not_read() {
         }
         let now = Timestamp(Duration::from_secs(15));
         for node in &mut nodes {
-            // What the bucket holds is there, whatever routers have read.
+            // The content of the bucket is available, whatever routers have read.
             (0..3).for_each(|_| assert_eq!(node.admit(500, now), Ok(()), "seed {seed}"));
             let wait = node.admit(500, now).unwrap_err().retry_after;
             assert!(wait <= Duration::from_millis(3_500), "seed {seed}: {wait:?}");

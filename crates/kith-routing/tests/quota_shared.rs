@@ -1,5 +1,5 @@
-//! Many clients read one store straight from its nodes, beside a router: whatever they offer, what passes is the quota. Time is simulated;
-//! quotas, reservations, plans, retries and what clients remember are the code that runs in production.
+//! Many clients read one store directly from its nodes, in addition to a router. Whatever they offer, what passes is the
+//! quota. Time is simulated; quotas, reservations, plans, retries and the clients' memory are production code.
 
 use kith_routing::{
     AdmittedBy, Assignment, Availability, Booking, BookingStep, Execution, FanOutPlan, GroupIndex,
@@ -17,36 +17,37 @@ use std::{
     time::Duration,
 };
 
-/// Keys a second.
+/// The quota in keys per second.
 const QUOTA: u64 = 1_000;
-/// Keys of a read.
+/// The number of keys of a read.
 const KEYS: usize = 100;
 const PARTITIONS: u32 = 48;
-/// What the buckets held at first is used up by then.
+/// By this time, the initial content of the buckets is used up.
 const FROM: u64 = 4;
 const UNTIL: u64 = 25;
 
-/// Microseconds that messages take where nothing is slow.
+/// The latencies of messages in microseconds if nothing is slow.
 const FAST: (u64, u64) = (200, 1_800);
 
-/// How soon a client that does not wait reads again.
+/// The pause before a client without a fixed rate reads again.
 const AGAIN: Duration = Duration::from_millis(5);
 
-/// What is read.
+/// The offered load.
 #[derive(Clone, Copy, Debug)]
 struct Offer {
-    /// Groups and nodes of each.
+    /// The number of groups, and of nodes in each.
     shape: (u32, u32),
     clients: usize,
-    /// Of the quota, evenly spaced, by all clients together; `None`: each reads again as soon as it was answered or refused.
+    /// The load of all clients together as a part of the quota, evenly spaced; `None` if each client reads again as soon as
+    /// it was answered or refused.
     direct: Option<f64>,
-    /// Of the quota, through a router.
+    /// The load through a router as a part of the quota.
     router: f64,
-    /// Microseconds that messages take.
+    /// The latencies of messages in microseconds.
     latency: (u64, u64),
 }
 
-/// What came of it: as parts of the quota, and in reads.
+/// The result, as parts of the quota and as numbers of reads.
 #[derive(Clone, Copy, Debug, Default)]
 struct Passed {
     direct: f64,
@@ -55,7 +56,7 @@ struct Passed {
     told: Duration,
 }
 
-/// What travels.
+/// A message.
 #[derive(Clone, Debug)]
 enum Message {
     Begin {
@@ -76,7 +77,7 @@ enum Message {
         reply: ReservationReply,
         tight: bool,
     },
-    /// The client waits no longer for a reservation.
+    /// The client no longer waits for a reservation.
     Late {
         read: usize,
         ask: ReservationAsk,
@@ -119,7 +120,7 @@ struct World {
     pressure: Vec<QuotaPressure>,
     budgets: Vec<Budgets>,
     reads: BTreeMap<usize, Read>,
-    /// When, in which order, what.
+    /// When each message arrives, in which order, and its content.
     mail: BinaryHeap<Reverse<(Duration, usize)>>,
     messages: BTreeMap<usize, Message>,
     sent: usize,
@@ -160,7 +161,7 @@ impl World {
         self.messages.insert(self.sent, message);
     }
 
-    /// Over the network.
+    /// Sends a message over the network.
     fn send(&mut self, message: Message) {
         let after = Duration::from_micros(self.rng.random_range(self.offer.latency.0..self.offer.latency.1));
         self.post(after, message);
@@ -239,7 +240,7 @@ impl World {
         }
     }
 
-    /// A router lets a read in, or refuses it.
+    /// Has a router admit or refuse a read.
     fn route(&mut self) {
         if self.router.admit(KEYS as u64, Timestamp(self.now)).is_err() {
             return;
@@ -315,7 +316,7 @@ impl World {
         }
     }
 
-    /// A node has answered for a part, and said how much it has left, or has not answered for too long.
+    /// Takes in a node's answer for a part, with how much quota it has left, or a timeout.
     fn answered(&mut self, read: usize, ask: ReservationAsk, reply: ReservationReply, tight: Option<bool>) {
         let Some(under_way) = self.reads.get_mut(&read) else { return };
         if !under_way.unanswered.remove(&ask.part) {
@@ -392,7 +393,7 @@ impl World {
         (0..KEYS).map(|_| PartitionId(self.rng.random_range(0..PARTITIONS))).collect()
     }
 
-    /// All keys from one group, which is drawn by lot.
+    /// Returns a plan for all keys in one randomly drawn group.
     fn plan(&mut self, partitions: &[PartitionId]) -> FanOutPlan {
         let group = GroupIndex(self.rng.random_range(0..self.offer.shape.0));
         let view = self.table.view(&self.up);
@@ -430,7 +431,7 @@ fn whatever_is_offered_above_the_quota_the_quota_passes() {
     for shape in SHAPES {
         for clients in [1, 8, 64] {
             for direct in [Some(1.0), Some(1.5), Some(3.0), None] {
-                // The slowest to simulate, and of most interest where most nodes have to agree.
+                // This case is the slowest to simulate, and the most interesting if most nodes have to agree.
                 let is_slow = clients == 64 && direct.is_none() && shape != (2, 8);
                 if is_slow || (clients == 1 && direct == Some(3.0)) {
                     continue;
@@ -472,8 +473,8 @@ fn routers_and_direct_reads_share_the_quota_and_neither_starves() {
     }
 }
 
-/// On machines that are busy, answers take long, and some come after nobody waits for them. Reads that give up waiting too soon took
-/// from each other what none of them could use: clients that offered more than the quota got a third of it.
+/// On busy machines, answers take long, and some arrive after the client stopped waiting. Reads that stopped waiting too
+/// soon used to take quota from each other that none could use: clients that offered more than the quota got a third of it.
 #[test]
 fn where_nodes_answer_slowly_the_quota_passes_all_the_same() {
     let passed = |shape, latency| {
@@ -484,7 +485,7 @@ fn where_nodes_answer_slowly_the_quota_passes_all_the_same() {
         let passed = passed(shape, (20_000, 90_000));
         assert!((0.9..=1.1).contains(&passed), "{shape:?}: {passed}");
     }
-    // Also where some answers come after nobody waits for them any more.
+    // The same with some answers that arrive after the client stopped waiting.
     let passed = passed((3, 2), (1_000, 200_000));
     assert!((0.8..=1.1).contains(&passed), "{passed}");
 }

@@ -1,4 +1,4 @@
-//! The limiter of rates against a naive twin that moves byte by byte.
+//! The rate limiter, compared with a naive twin that moves byte by byte.
 
 use kith_routing::{RateLimiter, Turn};
 use kith_types::Timestamp;
@@ -7,10 +7,10 @@ use std::{num::NonZeroU64, time::Duration};
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Milliseconds go by.
+    /// This many milliseconds pass.
     Pass(u64),
     Take(u64),
-    /// Bytes a second, 0 for no limit.
+    /// A rate in bytes per second; 0 for no limit.
     Set(u64),
 }
 
@@ -18,13 +18,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         (0..3_000u64).prop_map(Step::Pass),
         (0..5_000u64).prop_map(Step::Take),
-        // Whole bytes a millisecond: the twin moves in these.
+        // The twin moves whole bytes per millisecond.
         prop_oneof![Just(0), (1..5u64).prop_map(|rate| rate * 1_000)].prop_map(Step::Set),
     ];
     prop::collection::vec(step, 0..40)
 }
 
-/// A queue of single bytes; each millisecond moves so many of them.
+/// A queue of single bytes. Each millisecond moves a fixed number of them.
 struct Twin {
     rate: u64,
     left: u64,
@@ -84,8 +84,8 @@ proptest! {
         }
     }
 
-    /// Whoever waits for each turn before using its bytes never gets more than the rate out of any stretch of time,
-    /// beyond the one turn that was on its way when it began.
+    /// A caller that waits for each turn before using its bytes never exceeds the rate over any stretch of time, except for
+    /// the one turn that was in progress when the stretch began.
     #[test]
     fn nothing_bursts(
         rate in 1..1_000_000u64,

@@ -1,5 +1,5 @@
-//! Which replicas are asked, as Venice's own tests have it (RO, CO), each test named after its entry in the list distilled
-//! from them, and the two tables of its paper.
+//! Which replicas are asked, according to Venice's own tests (RO, CO) and the two tables of its paper. Each test is named
+//! after its entry in the list distilled from those tests.
 
 mod support;
 
@@ -49,7 +49,7 @@ fn named(name: &str) -> &'static dyn ReplicaPolicy {
     policy::by_name(name).expect("a registered policy")
 }
 
-/// RO-1: among replicas with 10, 5 and 1 pending the last is chosen; equals are chosen evenly.
+/// RO-1: among replicas with 10, 5 and 1 pending requests, the last is chosen. Equal ones are chosen evenly.
 #[test]
 fn ro_1_the_least_loaded_replica_is_chosen_and_equals_evenly() {
     let table = owned_by(&[&[0], &[1], &[2]], &|node| node, Strategy::ReplicaGroups);
@@ -68,7 +68,7 @@ fn ro_1_the_least_loaded_replica_is_chosen_and_equals_evenly() {
     }
 }
 
-/// RO-2, in Kith's way: among equals a quick replica gets more, none gets nothing, one without data is tried.
+/// RO-2, as Kith does it: among equal replicas, a fast one gets more, none gets nothing, and one without data is tried.
 #[test]
 fn ro_2_slower_replicas_get_less_and_unknown_ones_their_fair_share() {
     let table = owned_by(&[&[0], &[1], &[2]], &|node| node, Strategy::ReplicaGroups);
@@ -78,14 +78,14 @@ fn ro_2_slower_replicas_get_less_and_unknown_ones_their_fair_share() {
         let plan = plan_with(&table, named("least-loaded"), &[PartitionId(0)], &load, seed);
         counts[plan.assignments[0].node.0 as usize] += 1;
     });
-    // 1/pace² is 4 to 1, the unknown one weighs as their mean.
+    // 1/pace² gives 4 to 1; the unknown replica has the mean of the two.
     for (count, expected) in counts.iter().zip([3_200, 800, 2_000]) {
         assert!((*count as i64 - expected).abs() < 250, "{counts:?}");
     }
 }
 
-/// RO-3: a request that touches all partitions hits exactly the hosts of one group; while it is under way the next takes
-/// another; a partition whose replica is gone goes to another group, the others stay.
+/// RO-3: a request that touches all partitions hits exactly the hosts of one group. While it is in flight, the next request
+/// takes another group. A partition whose replica is gone goes to another group, and the others stay.
 #[test]
 fn ro_3_all_partitions_are_asked_in_one_group_and_only_what_is_gone_elsewhere() {
     let table = table(3, 4, 48, 5);
@@ -107,7 +107,7 @@ fn ro_3_all_partitions_are_asked_in_one_group_and_only_what_is_gone_elsewhere() 
     let gone = table.replicas(PartitionId(7))[0];
     let mut availability = Availability::all(&table);
     availability.exclude_replica(PartitionId(7), gone);
-    // The other groups have much to do: group 0 is chosen although it lacks a partition.
+    // The other groups are busy, so group 0 is chosen although it lacks a partition.
     let busy = |group: u32| 100 * u64::from(group);
     let nodes = table.nodes().iter().map(|node| NodeLoad {
         node: node.id,
@@ -126,7 +126,7 @@ fn ro_3_all_partitions_are_asked_in_one_group_and_only_what_is_gone_elsewhere() 
     }
 }
 
-/// RO-5: who is excluded is asked for nothing; if all are, that is said at once.
+/// RO-5: excluded nodes are never asked. If all are excluded, this is reported at once.
 #[test]
 fn ro_5_excluded_nodes_are_never_asked_and_nobody_waits_for_them() {
     let table = table(2, 2, 8, 1);
@@ -198,7 +198,7 @@ fn ro_6_huge_counters_and_seeds_are_harmless() {
     }
 }
 
-/// CO-1: replica lists are immutable: plans made at the same time on many threads never hold a key twice.
+/// CO-1: replica lists are immutable. Plans made concurrently on many threads never contain a key twice.
 #[test]
 fn co_1_concurrent_plans_share_a_table_and_hold_each_key_once() {
     let table = table(3, 4, 48, 2);
@@ -227,12 +227,12 @@ fn co_1_concurrent_plans_share_a_table_and_hold_each_key_once() {
     assert_eq!(replicas, after);
 }
 
-/// The paper's first table: six hosts in six zones, three replicas of six partitions, without groups. Requests
-/// for all partitions hit two, three or more hosts, whichever replicas are chosen. (H1 to H6 are n1 to n6.)
+/// The paper's first table: six hosts in six zones, three replicas of six partitions, without groups. Requests for all
+/// partitions hit two, three or more hosts, depending on which replicas are chosen. (H1 to H6 are n1 to n6.)
 #[test]
 fn without_groups_the_papers_six_hosts_give_a_fan_out_that_varies() {
     let hosted: [&[u32]; 6] = [&[1, 3, 5], &[1, 3, 5], &[1, 4, 6], &[2, 3, 6], &[2, 4, 5], &[2, 4, 6]];
-    // Six zones of one host each, every one of which lacks three partitions.
+    // Six zones of one host each. Each of them lacks three partitions.
     let owners: Vec<Vec<u32>> = (1..=6).map(|host| vec![host; 6]).collect();
     let owners: Vec<&[u32]> = owners.iter().map(Vec::as_slice).collect();
     let table = owned_by(&owners, &|node| node - 1, Strategy::ReplicaGroups);
@@ -254,11 +254,11 @@ fn without_groups_the_papers_six_hosts_give_a_fan_out_that_varies() {
     };
     let fan_outs: BTreeSet<usize> = (0..300).map(|seed| fan_out("least-pending", seed)).collect();
     assert!(fan_outs.iter().any(|fan_out| 4 <= *fan_out) && 2 <= fan_outs.len(), "{fan_outs:?}");
-    // The least there is: H1 or H2 with H6.
+    // The minimum is two: H1 or H2 together with H6.
     assert_eq!((0..300).map(|seed| fan_out("set-cover", seed)).min(), Some(2));
 }
 
-/// The paper's second table: as many zones as replicas. Requests for all partitions hit two hosts, always.
+/// The paper's second table: as many zones as replicas. Requests for all partitions always hit two hosts.
 #[test]
 fn with_groups_the_papers_six_hosts_give_a_fan_out_of_two_always() {
     // R1: H1[1 3 5] H2[2 4 6], R2: H3[1 4 6] H4[2 3 5], R3: H5[2 4 5] H6[1 3 6].

@@ -1,4 +1,4 @@
-//! The tables of the source for its consistent-hash ring, and what a ring keeps.
+//! The source's tables for its consistent-hash ring, and the properties of a ring.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
 #[path = "support/shapes.rs"]
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 
 const RING: Ring = Ring { replicas: 2 };
 
-/// Voldemort §3, Figure 3: three nodes and twelve partitions, dealt in turn; N = 2.
+/// Voldemort §3, Figure 3: three nodes and twelve partitions, assigned in turn; N = 2.
 fn figure_3() -> Vec<Vec<NodeId>> {
     let ring: Vec<NodeId> = (0..12).map(|partition| NodeId(partition % 3)).collect();
     preference_lists(&ring, 2).unwrap()
@@ -79,7 +79,7 @@ fn a_table_that_is_no_ring_is_refused() {
 }
 
 proptest! {
-    /// The twin walks the ring with a set.
+    /// The twin walks along the ring with a set.
     #[test]
     fn a_list_is_the_next_distinct_nodes(ring in prop::collection::vec(0u32..6, 1..40), replicas in 1usize..5) {
         let ring: Vec<NodeId> = ring.into_iter().map(NodeId).collect();
@@ -99,8 +99,8 @@ proptest! {
         }
     }
 
-    /// Every policy keeps its contract on a ring, where a node is in several ranks, and
-    /// for a store with fewer replicas, which the first ranks have.
+    /// Every policy keeps its contract on a ring, where a node is in several ranks, and for a store with fewer replicas,
+    /// which are in the first ranks.
     #[test]
     fn policies_plan_on_a_ring(seed: u64, nodes in 3u32..8, copies in 1u32..4, down in 0u32..8) {
         let table = labelled(Strategy::Ring, 3, (0..nodes).map(|id| node(id, 0, "")).collect(), 48, seed);

@@ -1,9 +1,9 @@
-//! PT-1: for every order of {hedge timer, budget yes or no, original ok, partly ok, in parts, failed or silent, hedge
-//! likewise, node down, version gone, caller gone, deadline} a query ends exactly once by its deadline, every key is
+//! PT-1: for every order of {hedge timer; budget yes or no; original ok, partly ok, in parts, failed or silent; hedge
+//! likewise; node down; version gone; caller gone; deadline}, a query ends exactly once by its deadline, every key is
 //! accounted for, load counters return to zero, and no node is asked for a key twice at a time.
 //!
-//! Simulated time, one seed per schedule; a failing seed is printed: make it a named test. 20,000 schedules in a plain
-//! `cargo test`, a million with `KITH_TEST_FULL=1` or in release.
+//! Time is simulated, with one seed per schedule. A failing seed is printed; make it a named test. There are 20,000
+//! schedules in a plain `cargo test`, and a million with `KITH_TEST_FULL=1` or in release builds.
 
 mod support;
 
@@ -25,10 +25,10 @@ use support::table;
 
 const SCHEDULES: u64 = 20_000;
 const SCHEDULES_FULL: u64 = 1_000_000;
-/// How late a query may end (issue: "completes exactly once by its deadline + 5 ms"): our timers are up to 4 ms late here.
+/// How late a query may end (issue: "completes exactly once by its deadline + 5 ms"). Timers are up to 4 ms late here.
 const LATE_MAX: Duration = Duration::from_millis(5);
 
-/// A quick source of chance (splitmix64).
+/// A fast source of random numbers (splitmix64).
 struct Dice(u64);
 
 impl Dice {
@@ -58,7 +58,7 @@ enum Fate {
     Silent,
 }
 
-/// A request under way, or held.
+/// A request that is in flight or held.
 struct Call {
     node: NodeId,
     keys: Vec<u32>,
@@ -89,9 +89,9 @@ struct Run<'a> {
     answers: Answers,
     delivery: Delivery,
     keys: usize,
-    /// Per key: how often it was sent.
+    /// How often each key was sent.
     sendings: Vec<u32>,
-    /// Per key: how often it was answered by what counts.
+    /// How often each key was answered by an answer that counts.
     counted: Vec<u32>,
     calls: BTreeMap<RequestId, Call>,
     sent: u32,
@@ -170,7 +170,7 @@ impl<'a> Run<'a> {
         run
     }
 
-    /// What happens whatever the execution does.
+    /// Schedules the events that happen whatever the execution does.
     fn arrange(&mut self, stop_early: bool) {
         let late = micros(self.dice.below(4_000));
         self.at(self.deadline + late, Happens::Deadline);
@@ -196,7 +196,7 @@ impl<'a> Run<'a> {
         self.agenda.insert((when, self.timers), what);
     }
 
-    /// How it ended, and in how many parts of replies.
+    /// Runs the schedule. Returns the outcome and the number of partial replies.
     fn go(mut self) -> (Outcome, u32) {
         self.next();
         while self.outcome.is_none() {
@@ -260,7 +260,7 @@ impl<'a> Run<'a> {
         if next != self.hedge_timer
             && let Some(due) = next
         {
-            // Mostly in time; now and then so late that it must be our own fault.
+            // Mostly on time, and occasionally so late that it must be our own fault.
             let late = if self.dice.once_in(10) { self.dice.below(30_000) } else { self.dice.below(1_000) };
             self.hedge_timer = next;
             let when = due.max(self.now) + micros(late);
@@ -299,7 +299,7 @@ impl<'a> Run<'a> {
         let after =
             micros(if self.dice.once_in(4) { self.dice.below(40_000) } else { self.dice.below(3_000) });
         let when = self.now + after;
-        // Also of those that fall silent, or fail, in the middle of it.
+        // This includes replies that stop or fail in the middle.
         let parts = if self.dice.once_in(3) { 1 + self.dice.below(3) } else { 0 };
         for _ in 0..parts {
             let earlier = self.now + micros(self.dice.below(after.as_micros() as u64 + 1));
@@ -331,14 +331,14 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The charge goes back exactly once: it is moved out.
+    /// Returns the charge exactly once: it is moved out.
     fn close(&mut self, request: RequestId, end: RequestEnd) {
         let call = self.calls.remove(&request).expect("only what is under way is cancelled");
         assert!(!call.held, "what is held is answered");
         self.meter.on_end(call.charge.expect("it is open"), end, self.now);
     }
 
-    /// A part of a reply: the first keys of those that are owed.
+    /// Sends a part of a reply: the first of the keys that are owed.
     fn so_far(&mut self, request: RequestId) {
         let Some(call) = self.calls.get_mut(&request).filter(|call| !call.held && 1 < call.keys.len()) else {
             return;
@@ -360,7 +360,7 @@ impl<'a> Run<'a> {
     }
 
     fn end(&mut self, request: RequestId, fate: Fate) {
-        // Cancelled meanwhile: a late answer has no effect.
+        // The request was cancelled meanwhile, so a late answer has no effect.
         if self.calls.get(&request).is_none_or(|call| call.held) {
             assert_eq!(self.execution.on(Event::Reply { request }, self.now), Disposition::Ignored);
             return;
@@ -420,7 +420,7 @@ impl<'a> Run<'a> {
         if outcome.verdict == Verdict::Complete && !outcome.stopped_early {
             assert_eq!(outcome.answered, outcome.keys);
         }
-        // Nothing has an effect any more.
+        // From now on, no event has an effect.
         let now = self.now;
         for request in (0..self.sent).map(RequestId) {
             assert_eq!(self.execution.on(Event::Reply { request }, now), Disposition::Ignored);
@@ -462,7 +462,7 @@ fn pt_1_any_order_of_events_ends_a_query_once_and_in_time() {
             note(reason.name(), outcome.hedges.aborted(reason));
         }
     }
-    // The schedules reach everything, and not by a hair.
+    // The schedules reach everything, each many times.
     assert_eq!(reached.len(), 15, "{reached:?}");
     assert!(reached.values().all(|times| schedules / 1_000 < *times), "{reached:?}");
 }

@@ -1,5 +1,5 @@
-//! The behaviour that Venice's own tests ask of retries and hedges, each named after its entry in the list distilled from
-//! them (RT, RF, OV; RO and CO are in `replicas.rs`, HH and RO-4 beside `LoadMeter`, PT-1 is `schedules.rs`).
+//! The behaviour that Venice's own tests require of retries and hedges. Each test is named after its entry in the list
+//! distilled from them (RT, RF, OV; RO and CO are in `replicas.rs`, HH and RO-4 beside `LoadMeter`, PT-1 is `schedules.rs`).
 
 mod support;
 
@@ -21,7 +21,7 @@ fn at(millis: u64) -> Timestamp {
     Timestamp(Duration::from_millis(millis))
 }
 
-/// Three groups of two nodes, four partitions; a query of one key in each, planned on group 0.
+/// Three groups of two nodes and four partitions, with a query of one key in each partition, planned on group 0.
 ///
 /// ```text
 /// g0: n0[0 2] n1[1 3]
@@ -103,7 +103,7 @@ impl Fixture {
         self.on(Event::Failed { request: RequestId(request), class }, now)
     }
 
-    /// The hedge timer fires.
+    /// Fires the hedge timer.
     fn late(&mut self, now: u64) -> Vec<String> {
         self.on(Event::HedgeDue { caught_up: Timestamp::ZERO }, now)
     }
@@ -122,8 +122,8 @@ const OVER: FailureClass = FailureClass::Overloaded;
 const BROKEN: FailureClass = FailureClass::Connection;
 const NONE: [&str; 0] = [];
 
-/// RT-1: one server of two is stopped; every round is answered. Hedges with nowhere to go are
-/// counted as aborted, not failed.
+/// RT-1: one server of two is stopped, and every round is answered. Hedges without another replica are counted as aborted,
+/// not as failed.
 #[test]
 fn rt_1_with_one_server_of_two_stopped_every_round_is_answered() {
     for round in 0..100u64 {
@@ -144,7 +144,7 @@ fn rt_1_with_one_server_of_two_stopped_every_round_is_answered() {
     }
 }
 
-/// RT-2: who is overloaded is not asked again, nor is another for it; the caller sees it.
+/// RT-2: an overloaded node is not asked again, and no other node is asked for its keys. The caller sees the error.
 #[test]
 fn rt_2_overloaded_is_never_retried() {
     let mut fixture = Fixture::new(hedged());
@@ -154,7 +154,7 @@ fn rt_2_overloaded_is_never_retried() {
     assert!(outcome.missing.iter().all(|missing| missing.reason == MissingReason::Failed(OVER)));
 }
 
-/// RT-3: a request draws on the budget of its own sort alone.
+/// RT-3: a request uses only the budget of its own kind.
 #[test]
 fn rt_3_hedges_and_retries_have_budgets_of_their_own() {
     let mut fixture = Fixture::new(hedged());
@@ -172,11 +172,12 @@ fn rt_3_hedges_and_retries_have_budgets_of_their_own() {
     assert_eq!(fixture.fail(0, BROKEN, 13), ["Incomplete"], "a denied retry ends the key, not the query");
 }
 
-/// RT-4: no hedge to a node that owes this query an answer itself; an error may be retried there; none if
-/// we are late ourselves; nor if both hold.
+/// RT-4: no hedge to a node that owes this query an answer itself, although an error may be retried there. No hedge if we
+/// are late ourselves, or if both are true.
 #[test]
 fn rt_4_a_hedge_is_aborted_where_the_others_are_slow_or_we_are_late() {
-    // One group holds p0 and p1 on n0, n1; the other the other way round: both nodes of the plan are the only replicas.
+    // In one group, p0 and p1 are on n0 and n1; in the other it is the other way round. Both nodes of the plan are the only
+    // replicas.
     let crossed = || {
         let table = owned_by(&[&[0, 1], &[1, 0]], &|_| 0, Strategy::Ring);
         let plan = FanOutPlan {
@@ -221,7 +222,8 @@ fn rt_4_a_hedge_is_aborted_where_the_others_are_slow_or_we_are_late() {
     assert_eq!(both.hedges().aborted(HedgeAbort::DelayConstraint), 2, "that we are late is looked at first");
 }
 
-/// RT-5: original wins, hedge wins, both fail, the original's error after the hedge's, overloaded first, budget denied.
+/// RT-5: the original wins, the hedge wins, both fail, the original's error comes after the hedge's, an overload comes
+/// first, the budget denies.
 #[test]
 fn rt_5_every_race_ends_once_with_the_originals_error() {
     let race = |answers: Answers| {
@@ -273,7 +275,7 @@ fn rt_5_every_race_ends_once_with_the_originals_error() {
     assert_eq!(denied.hedges().aborted(HedgeAbort::Budget), 1);
 }
 
-/// 9.5: "first complete answer per key wins": a key that a hedge answered is not taken from the original as well.
+/// 9.5: "first complete answer per key wins": a key that a hedge answered does not also count from the original.
 #[test]
 fn keys_may_be_answered_partly_by_the_original_and_partly_by_the_hedge() {
     let mut fixture = Fixture::new(hedged());
@@ -305,7 +307,8 @@ fn there_must_be_time_for_a_hedge_and_something_to_ask() {
     assert_eq!((answered.hedges().aborted(HedgeAbort::Answered), answered.hedges().sent), (1, 2));
 }
 
-/// 9.5, check 2: after this process stood still for 300 ms nothing is hedged, be its timers late or just in time.
+/// 9.5, check 2: after this process was suspended for 300 ms, nothing is hedged, whether its timers fire late or just in
+/// time.
 #[test]
 fn after_a_pause_of_our_own_nothing_is_hedged() {
     for (due_seen_at, caught_up) in [(310, 0), (311, 309), (15, 13)] {
@@ -318,7 +321,8 @@ fn after_a_pause_of_our_own_nothing_is_hedged() {
     }
 }
 
-/// RF-3: what could not be hedged for the moment, as we were late or the budget used up, is looked at after as long again.
+/// RF-3: a request that could not be hedged temporarily, because we were late or the budget was used up, is checked again
+/// after as long again.
 #[test]
 fn rf_3_what_could_not_be_hedged_for_the_moment_is_looked_at_again() {
     let fixture = || {
@@ -344,7 +348,7 @@ fn rf_3_what_could_not_be_hedged_for_the_moment_is_looked_at_again() {
     assert_eq!(paused.hedges().aborted(HedgeAbort::DelayConstraint), 1);
 }
 
-/// OV-1: while nodes say `overloaded` callers are told so and nothing is sent again; after calm all is well.
+/// OV-1: while nodes answer `overloaded`, callers are told so and nothing is repeated. Afterwards everything works again.
 #[test]
 fn ov_1_overload_is_told_and_passes() {
     let table = table(2, 1, 4, 1);

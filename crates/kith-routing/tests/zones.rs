@@ -1,4 +1,4 @@
-//! Failure domains: replicas apart, reads near; and stores that only some groups hold.
+//! Failure domains (replicas apart, reads near), and stores that only some groups hold.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
 #[path = "support/shapes.rs"]
@@ -16,7 +16,7 @@ use rand::rngs::StdRng;
 use shapes::{labelled, node};
 use std::collections::BTreeMap;
 
-/// `groups` groups, each of `each` nodes, dealt over `zones` zones, a rack per node and group pair.
+/// Returns `groups` groups of `each` nodes, spread over `zones` zones, with racks by the parity of the node's id.
 fn spread_out(groups: u32, each: u32, zones: u32) -> Vec<NodeEntry> {
     let entry = |id: u32| {
         let zone = format!("z{}", id % each % zones);
@@ -28,7 +28,7 @@ fn spread_out(groups: u32, each: u32, zones: u32) -> Vec<NodeEntry> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// As many zones as groups or more, evenly filled: no two replicas share one.
+    /// With at least as many zones as groups, evenly filled, no two replicas share a zone.
     #[test]
     fn replicas_lie_apart_where_zones_allow(groups in 1u32..4, extra in 0u32..3, fold in 1u32..3, seed: u64) {
         let zones = groups + extra;
@@ -41,8 +41,8 @@ proptest! {
         prop_assert_eq!(labelled(Strategy::ReplicaGroups, groups, again, each * 6, seed), table);
     }
 
-    /// Whatever the labels: never worse than without them, sizes as without them, and no
-    /// single exchange of two owners would help.
+    /// With any labels, the result is never worse than without them, sizes are the same, and no single exchange of two
+    /// owners would improve it.
     #[test]
     fn labels_never_hurt_and_no_exchange_would_help(groups in 1u32..4, each in 1u32..5, labels in prop::collection::vec(0usize..4, 12), seed: u64) {
         let nodes: Vec<NodeEntry> = (0..groups * each).map(|id| NodeEntry {
@@ -69,7 +69,7 @@ proptest! {
         }
     }
 
-    /// Rendezvous: a new group takes its share and nothing else moves.
+    /// Rendezvous hashing: a new group takes its share, and nothing else moves.
     #[test]
     fn a_new_group_takes_stores_over_and_no_other_gets_one(groups in 1u32..8, copies in 1u32..5, name: String) {
         let before: Vec<GroupId> = (0..groups).map(GroupId).collect();
@@ -81,7 +81,8 @@ proptest! {
         prop_assert!(new.is_sorted());
     }
 
-    /// Shares have no replica in common, have all of them together, and each has one that is up while there are enough.
+    /// Shares have no replica in common and together have all replicas. Each has one that is up, as long as there are
+    /// enough.
     #[test]
     fn shares_deal_out_what_is_up(seed: u64, copies in 1u32..5, lacks in 0u32..12, down in 0u32..12, count in 1usize..4, turn: usize) {
         let table = labelled(Strategy::ReplicaGroups, 4, (0..12).map(|id| node(id, id / 3, "")).collect(), 24, seed);
@@ -104,7 +105,7 @@ proptest! {
         }
     }
 
-    /// A view of a store is that of a table whose other groups and lacking nodes are not there.
+    /// A view of a store equals the view of a table without the other groups and without the nodes that lack the version.
     #[test]
     fn a_view_of_a_store_shows_the_replicas_that_hold_it(seed: u64, copies in 1u32..5, lacks in 0u32..12, down in 0u32..12, rescue: bool) {
         let table = labelled(Strategy::ReplicaGroups, 4, (0..12).map(|id| node(id, id / 3, "")).collect(), 24, seed);
@@ -174,7 +175,7 @@ fn a_joining_group_holds_no_store_and_a_group_taken_out_keeps_its_own() {
     assert!(table.partition_count().iter().all(|partition| view.replica(partition, GroupIndex(1)).is_none()));
 }
 
-/// Groups in the caller's zone first when they are healthy; health before nearness.
+/// Groups in the caller's zone come first when they are healthy. Health takes precedence over nearness.
 #[test]
 fn reads_stay_in_the_callers_zone_while_it_can_serve() {
     let nodes = (0..9).map(|id| node(id, id / 3, ["a", "b", "c"][id as usize / 3])).collect();
@@ -201,7 +202,7 @@ fn reads_stay_in_the_callers_zone_while_it_can_serve() {
     }
 }
 
-/// Where groups span zones, the group whose replicas of these keys are nearest is taken.
+/// If groups span zones, the group whose replicas of these keys are nearest is chosen.
 #[test]
 fn groups_that_span_zones_are_compared_by_the_keys_of_the_query() {
     let nodes = (0..6).map(|id| node(id, id / 3, ["a", "b", "c"][id as usize % 3])).collect();

@@ -1,60 +1,60 @@
-//! How much may be asked twice: a share of the keys asked lately, and a floor for clients that ask little (0008).
+//! Budgets for asking twice: a share of the keys asked recently, plus a floor for clients that ask little (0008).
 
 use kith_types::Timestamp;
 use std::time::Duration;
 
-/// The share is of the keys of the last `SLOTS × SLOT`: ten seconds.
+/// The share is taken of the keys of the last `SLOTS × SLOT`, which is ten seconds.
 const SLOTS: usize = 20;
 const SLOT: Duration = Duration::from_millis(500);
 
-/// What may be spent on second requests of one sort.
+/// The limits on second requests of one kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BudgetOptions {
-    /// Keys that may be asked again, for each key asked in the last ten seconds. Infinite: no bound.
+    /// How many keys may be asked again for each key asked in the last ten seconds. Infinite for no bound.
     pub share: f64,
-    /// What is allowed each second in addition to the share: this many requests, or whole queries ([`Budget::take_for`]).
-    /// It is saved up for one second at most.
+    /// What is allowed per second in addition to the share: this many requests, or whole queries ([`Budget::take_for`]). At
+    /// most the amount of one second is saved up.
     pub floor_per_second: u32,
 }
 
-/// A budget in keys over ten sliding seconds. One per process: all its queries share it.
+/// A budget in keys over ten sliding seconds. All queries of a process share it.
 #[derive(Clone, Debug)]
 pub struct Budget {
     options: BudgetOptions,
     slots: [Slot; SLOTS],
-    /// What is left of the floor, as of `floor_at`.
+    /// The rest of the floor at the time `floor_at`.
     floor: f64,
     floor_at: Timestamp,
 }
 
-/// Half a second.
+/// The counts of half a second.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    /// Which half second since the start.
+    /// The number of this half second since the start.
     number: u64,
     asked: u64,
     spent: u64,
 }
 
 impl Budget {
-    /// Nothing is asked or spent yet, and the floor is untouched.
+    /// Returns a budget for which nothing was asked or spent yet.
     pub fn new(options: BudgetOptions) -> Self {
         let floor = f64::from(options.floor_per_second);
         Self { options, slots: [Slot::default(); SLOTS], floor, floor_at: Timestamp::ZERO }
     }
 
-    /// So many keys are asked for the first time.
+    /// Records that `keys` keys are asked for the first time.
     pub fn on_asked(&mut self, keys: usize, now: Timestamp) {
         self.slot(now).asked += keys as u64;
     }
 
-    /// Spends `keys` on one request, if there is enough.
+    /// Spends `keys` keys on one request. Returns whether there was enough.
     pub fn take(&mut self, keys: usize, now: Timestamp) -> bool {
         self.take_for(&mut false, keys, now)
     }
 
-    /// Spends `keys` on one request of a query. The floor pays once for all of them, which `is_paid` keeps: a query ends with
-    /// its last request, so it would be of no use to ask some of them twice and not the others.
+    /// Spends `keys` keys on one request of a query. The floor is charged only once for all of a query's requests, and
+    /// `is_paid` remembers this. A query ends with its last request, so asking only some of them twice would be useless.
     pub fn take_for(&mut self, is_paid: &mut bool, keys: usize, now: Timestamp) -> bool {
         let oldest = number_of(now).saturating_sub(SLOTS as u64 - 1);
         let (asked, spent) = self
@@ -98,15 +98,15 @@ fn number_of(now: Timestamp) -> u64 {
 /// The budgets of one process.
 #[derive(Clone, Debug)]
 pub struct Budgets {
-    /// Of second requests for slow ones.
+    /// For hedges.
     pub hedges: Budget,
-    /// Of requests for keys that failed.
+    /// For retries of failed keys.
     pub retries: Budget,
 }
 
 impl Default for Budgets {
-    /// Hedges: a tenth of the keys (Venice), and one query a second. Retries: as much again as was asked, so
-    /// that a dead node costs nobody an answer while failures everywhere at most double the load.
+    /// Hedges may use a tenth of the keys (Venice), and one query per second. Retries may use as many keys as were asked: a
+    /// dead node then fails no query, and failures everywhere at most double the load.
     fn default() -> Self {
         Self {
             hedges: Budget::new(BudgetOptions { share: 0.1, floor_per_second: 1 }),
@@ -116,19 +116,19 @@ impl Default for Budgets {
 }
 
 impl Budgets {
-    /// No bounds: for tests of everything else.
+    /// Returns budgets without bounds, for tests of everything else.
     pub fn unlimited() -> Self {
         let endless = Budget::new(BudgetOptions { share: f64::INFINITY, floor_per_second: u32::MAX });
         Self { hedges: endless.clone(), retries: endless }
     }
 
-    /// Nothing may be asked twice.
+    /// Returns budgets that allow nothing to be asked twice.
     pub fn nothing() -> Self {
         let none = Budget::new(BudgetOptions { share: 0.0, floor_per_second: 0 });
         Self { hedges: none.clone(), retries: none }
     }
 
-    /// So many keys are asked for the first time.
+    /// Records that `keys` keys are asked for the first time.
     pub fn on_asked(&mut self, keys: usize, now: Timestamp) {
         self.hedges.on_asked(keys, now);
         self.retries.on_asked(keys, now);
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_long_silence_does_not_freeze_it() {
-        // Venice's stopped for good after a window without traffic.
+        // Venice's budget stopped for good after a window without traffic.
         let mut budget = tenth();
         budget.on_asked(100, at(0));
         budget.on_asked(100, at(3_600_000));

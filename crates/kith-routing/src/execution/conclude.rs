@@ -1,4 +1,4 @@
-//! When an execution is over: at its deadline, or once every key is accounted for.
+//! The end of an execution: at its deadline, or once every key is accounted for.
 
 use super::Execution;
 use crate::execution::{Action, Disposition, FailureClass, Missing, MissingReason, Outcome, Retry, Verdict};
@@ -17,7 +17,7 @@ impl Execution {
             if let Some((node, keys)) = self.cancel(request, end) {
                 self.release_hedges(request);
                 for &key in keys.iter().filter(|key| self.ledger.is_waiting(**key)).collect::<Vec<_>>() {
-                    // Whoever has not answered by now has failed it.
+                    // A node that has not answered by now has failed the key.
                     self.ledger.fail(key, node, FailureClass::DeadlineExceeded, is_hedge);
                     if !self.ledger.is_asked(key) {
                         self.ledger.miss(key, MissingReason::Deadline);

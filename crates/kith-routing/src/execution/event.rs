@@ -1,65 +1,69 @@
-//! What goes into an execution and what comes out.
+//! The inputs and outputs of an execution.
 
 use crate::execution::{FailureClass, Outcome};
 use crate::load::RequestEnd;
 use kith_types::{Epoch, NodeId, Timestamp};
 use std::sync::Arc;
 
-/// One request of one execution; never reused within it.
+/// Identifies one request of an execution. It is never reused within the execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u32);
 
-/// What happened.
+/// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Event {
-    /// A request was answered in full; of one that was answered in part before, the rest of it.
+    /// A request was answered in full. If parts of it were answered before, the rest was answered.
     Reply { request: RequestId },
-    /// The next keys of a request are answered, more of it is to come; only of answers that can be taken apart.
+    /// The next keys of a request are answered, and more of the reply is to come. Only for answers that can be divided by
+    /// key.
     ReplySoFar {
         request: RequestId,
-        /// How many keys, in the order in which they were asked for, after those told of before: fewer than are left.
+        /// The number of keys, in the order in which they were asked for, after those reported before. It is less than the
+        /// number of remaining keys.
         keys: u32,
-        /// Those of them without an answer, as indexes into the query's keys, and why.
+        /// Those of these keys without an answer, as indexes into the query's keys, with the reason.
         failed: Vec<(u32, FailureClass)>,
     },
-    /// A request was answered but for some keys, as when one partition's files are damaged.
+    /// A request was answered except for some keys, for example because the files of one partition are damaged.
     ReplyInPart {
         request: RequestId,
-        /// The keys without an answer, as indexes into the query's keys, and why.
+        /// The keys without an answer, as indexes into the query's keys, with the reason.
         failed: Vec<(u32, FailureClass)>,
     },
     /// A request was not answered.
     Failed { request: RequestId, class: FailureClass },
-    /// A node seems to be down: what it still owes is asked elsewhere at once, if another replica of it is up.
+    /// A node seems to be down. The keys that it still owes are asked elsewhere at once, if they have another replica that
+    /// is up.
     NodeDown { node: NodeId },
-    /// The time of `Execution::next_hedge` has come, and no reply that is here already is left to be told of.
+    /// The time of `Execution::next_hedge` has come, and every reply that has already arrived has been reported.
     HedgeDue {
-        /// What was sent before is late because this process stood still: `LoadMeter::caught_up`.
+        /// Requests sent before this time are late because this process was suspended: `LoadMeter::caught_up`.
         caught_up: Timestamp,
     },
     /// The deadline has passed.
     Deadline,
-    /// The answers so far settle the query; only for executions that may stop early.
+    /// The answers so far settle the query. Only for executions that may stop early.
     Satisfied,
-    /// The caller is gone.
+    /// The caller has disconnected.
     Cancelled,
 }
 
-/// Whether an event had an effect, and of a reply: what of its answer counts.
+/// Whether an event had an effect and, for a reply, which part of its answer counts.
 #[must_use = "the answer of an ignored reply must not be merged: its keys are answered elsewhere"]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Disposition {
-    /// It did; the answer that it told of counts, but for keys that it failed.
+    /// The event had an effect. The answer that it reported counts, except for keys that it failed.
     Accepted,
-    /// As that, but for these keys, ascending, which another request answered first. Only of answers that can be taken apart.
+    /// Like `Accepted`, except for these keys, ascending, which another request answered first. Only for answers that can be
+    /// divided by key.
     AcceptedInPart {
         /// Indexes into the query's keys.
         late: Vec<u32>,
     },
-    /// Keep the answer: it counts if [`Action::Use`] names its request, else not.
+    /// Keep the answer. It counts only if an [`Action::Use`] names its request.
     Held,
-    /// It came too late, or makes no sense: its answer must not be used.
+    /// The event came too late or is invalid. Its answer must not be used.
     Ignored,
 }
 
@@ -67,19 +71,19 @@ pub enum Disposition {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Cause {
-    /// The plan says so.
+    /// The plan contains it.
     Plan,
-    /// Its keys failed elsewhere.
+    /// Its keys failed at another node.
     Retry,
-    /// A request is late.
+    /// Another request is late.
     Hedge { of: RequestId },
 }
 
 impl Cause {
-    /// The name of every [`Cause::Hedge`].
+    /// The name of [`Cause::Hedge`], whichever request it is of.
     pub const HEDGE: &'static str = "hedge";
 
-    /// The word for it in profiles.
+    /// Returns the name of the cause in profiles.
     pub fn name(self) -> &'static str {
         match self {
             Cause::Plan => "plan",
@@ -89,37 +93,37 @@ impl Cause {
     }
 }
 
-/// What the shell must do.
+/// What the shell must do next.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Action {
     /// Ask a node for some keys.
     Send {
-        /// Names the request in later events.
+        /// Identifies the request in later events.
         request: RequestId,
-        /// Whom to ask.
+        /// The node to ask.
         node: NodeId,
         /// Indexes into the query's keys, ascending.
         keys: Arc<[u32]>,
         cause: Cause,
     },
-    /// Tell a node that an answer is no longer needed.
+    /// Tell a node that its answer is no longer needed.
     Cancel {
-        /// Which request.
+        /// The request to cancel.
         request: RequestId,
-        /// What the load meter is to be told.
+        /// What to report to the load meter.
         end: RequestEnd,
     },
     /// The answer held for this request counts.
     Use {
-        /// Which request.
+        /// The request whose answer counts.
         request: RequestId,
     },
-    /// A node knows a newer table: fetch it, for later queries.
+    /// A node knows a newer table. Fetch it, for later queries.
     Refresh {
-        /// The epoch it knows.
+        /// The epoch of that table.
         epoch: Epoch,
     },
-    /// The execution is over; always the last action.
+    /// The execution is over. This is always the last action.
     Finish(Outcome),
 }

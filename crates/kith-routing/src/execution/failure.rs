@@ -1,4 +1,4 @@
-//! Why a request failed, and the one place that says whether to try again.
+//! Why a request failed, and the only place that decides whether to retry.
 
 use kith_types::{Epoch, ErrorClass, ErrorCode, StoreVersion};
 use std::fmt;
@@ -12,7 +12,7 @@ pub enum FailureClass {
     Connection,
     /// The request took longer than it was given.
     Timeout,
-    /// The node was found to be down while the request was under way.
+    /// The node was found to be down while the request was in flight.
     NodeDown,
     /// The node does not own the partition at its epoch.
     NotOwner {
@@ -21,23 +21,23 @@ pub enum FailureClass {
     },
     /// The node does not serve the version that the query pinned.
     VersionUnavailable {
-        /// The version asked for.
+        /// The requested version.
         version: StoreVersion,
     },
-    /// Of a live graph: the node read a partition at another place of its log than the query had read it before, or cannot read it
-    /// there any more.
+    /// Only for live graphs: the node read a partition at a position of its log other than the position at which the query
+    /// had read it before, or can no longer read it there.
     OtherPosition,
-    /// The node has too much to do and said so at once.
+    /// The node is overloaded and refused the request at once.
     Overloaded,
-    /// More is read of the store than its quota allows: the node said so at once.
+    /// The store's read quota is used up, and the node refused the request at once.
     Throttled,
     /// The node found damaged or missing bytes.
     Damaged,
-    /// The node does not know the operation: it is of another release.
+    /// The node does not know the operation, because it is of another release.
     Unsupported,
-    /// The node failed in a way it cannot explain.
+    /// The node failed for an unknown reason.
     Internal,
-    /// The request itself is wrong; every node would say so.
+    /// The request itself is invalid. Every node would refuse it.
     BadRequest,
     /// The node saw the deadline pass.
     DeadlineExceeded,
@@ -52,13 +52,14 @@ pub enum Retry {
     OtherReplica,
     /// These keys stay unanswered.
     Never,
-    /// The whole query ends: no replica and no other key would fare better.
+    /// The whole query ends, because no other replica or key would succeed.
     FailQuery,
 }
 
 impl FailureClass {
-    /// The class of a node's error, which decides what happens to the keys of its request. `version` is the version that the
-    /// query pinned, and `epoch` the epoch of the node. For a code that this release does not know, another replica is asked.
+    /// Returns the class of a node's error, which decides what happens to the keys of its request. `version` is the version
+    /// that the query pinned, and `epoch` the epoch of the node. For a code that this release does not know, the class leads
+    /// to a retry at another replica.
     pub fn of(code: ErrorCode, version: StoreVersion, epoch: Epoch) -> Self {
         match code {
             ErrorCode::VersionUnavailable => FailureClass::VersionUnavailable { version },
@@ -98,16 +99,16 @@ impl FailureClass {
         }
     }
 
-    /// The only retry decision in Kith. A new class must be placed by a person.
+    /// The only retry decision in Kith. A new class must be placed here by hand.
     #[deny(clippy::wildcard_enum_match_arm)]
     pub fn retry(self) -> Retry {
         match self {
             FailureClass::Connection | FailureClass::Timeout | FailureClass::NodeDown => Retry::OtherReplica,
             FailureClass::NotOwner { .. } | FailureClass::VersionUnavailable { .. } => Retry::OtherReplica,
             FailureClass::Damaged | FailureClass::Unsupported | FailureClass::Internal => Retry::OtherReplica,
-            // The next request names the place.
+            // The next request names the position.
             FailureClass::OtherPosition => Retry::OtherReplica,
-            // Each node has a share of its own of the quota.
+            // Each node has its own share of the quota.
             FailureClass::Throttled => Retry::OtherReplica,
             // More requests are the last thing an overloaded cluster needs (Venice never retries 429).
             FailureClass::Overloaded => Retry::Never,
@@ -116,7 +117,7 @@ impl FailureClass {
         }
     }
 
-    /// The word for it in profiles, metrics and answers.
+    /// Returns the name of the class in profiles, metrics and answers.
     pub fn name(self) -> &'static str {
         self.into()
     }

@@ -1,4 +1,5 @@
-//! Second requests for slow ones: whether, to whom, and who wins (Venice's smart long-tail retry; 0008).
+//! Hedges, which are second requests for slow ones: whether to send them, to which node, and whose answer counts (Venice's
+//! smart long-tail retry; 0008).
 
 use super::{Execution, Request, RequestState};
 use crate::execution::{Action, Answers, Budget, Cause, Disposition, FailureClass, HedgeAbort, RequestId};
@@ -9,13 +10,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl Execution {
-    /// When to tell [`crate::execution::Event::HedgeDue`] next; `None`: not unless something else happens. O(requests).
+    /// Returns when to report the next [`crate::execution::Event::HedgeDue`]; `None` if no request is waiting for one.
+    /// O(requests).
     pub fn next_hedge(&self) -> Option<Timestamp> {
         let planned = self.requests.iter().filter(|request| request.state == RequestState::Open);
         planned.filter_map(|request| Some(request.hedge?.due)).min().filter(|_| !self.finished)
     }
 
-    /// Takes down whose time has come.
+    /// Notes the requests that are due.
     pub(super) fn note_late(&mut self, caught_up: Timestamp) -> Disposition {
         self.caught_up = self.caught_up.max(caught_up);
         let now = self.now;
@@ -25,7 +27,7 @@ impl Execution {
         if self.late.is_empty() { Disposition::Ignored } else { Disposition::Accepted }
     }
 
-    /// Looks at each late request once, or, where what speaks against a hedge passes, again later.
+    /// Checks each late request. If the reason against a hedge is temporary, the request is checked again later.
     pub(super) fn hedge_late(&mut self, view: &Candidates<'_>, budget: &mut Budget) {
         for id in std::mem::take(&mut self.late) {
             let hedge = self.hedge(id, view, budget);
@@ -43,7 +45,7 @@ impl Execution {
         }
     }
 
-    /// The six checks, in this order: whom to ask for what, or why nobody.
+    /// Runs the six checks in order. Returns the keys to ask by node, or the reason not to hedge.
     fn hedge(
         &mut self,
         id: RequestId,
@@ -61,7 +63,7 @@ impl Execution {
             return Err(HedgeAbort::NoTime);
         }
         let others = self.others(request, view).ok_or(HedgeAbort::SlowRoute)?;
-        // All nodes of a ring are in one group: there only the budget limits hedges.
+        // All nodes of a ring are in one group, so on a ring only the budget limits hedges.
         let group = view.node_index(request.node).map(|node| view.group_of(node));
         let is_new = !self.hedged_groups.contains(&group);
         let groups_max = self.options.hedging.map_or(0, |rule| rule.groups_max);
@@ -76,8 +78,9 @@ impl Execution {
         Ok(others)
     }
 
-    /// Who else may be asked for which keys of a late request: replicas that are up, have not failed the key and owe
-    /// this query nothing that was planned. `None` if there is nobody; of answers that cannot be taken apart, if any key has nobody.
+    /// Returns the keys of a late request by the node that can be asked for them. Such a node is a replica that is up, has
+    /// not failed the key, and owes this query no planned request. `None` if there is no such node or, if answers cannot be
+    /// divided by key, if any key has none.
     fn others(&self, request: &Request, view: &Candidates<'_>) -> Option<BTreeMap<NodeId, Vec<u32>>> {
         let open = self.requests.iter().filter(|request| request.state == RequestState::Open);
         let owing: Vec<NodeId> =
@@ -120,7 +123,7 @@ impl Execution {
         }
     }
 
-    /// Whether an answer of this request does not count by itself: a hedge of something that cannot be taken apart,
+    /// Whether the answer of this request does not count on its own: it is a hedge whose answer cannot be divided by key,
     /// while the original may still answer.
     pub(super) fn is_withheld(&self, request: RequestId) -> bool {
         let Some(request) = self.requests.get(request.0 as usize) else { return false };
@@ -134,11 +137,11 @@ impl Execution {
         }
     }
 
-    /// Keeps an answer back until those beside it have come; together they win.
+    /// Holds an answer until all hedges of the same original have answered. Only together do they replace it.
     pub(super) fn hold(&mut self, request: RequestId, failed: &[(u32, FailureClass)]) -> Disposition {
         let Some((node, keys)) = self.close(request) else { return Disposition::Ignored };
         if let Some((_, class)) = failed.first() {
-            // A part of a sum is of no use.
+            // A part of a sum is useless.
             keys.iter().for_each(|key| self.fail_key(*key, node, *class, true));
             return Disposition::Ignored;
         }
@@ -156,7 +159,7 @@ impl Execution {
         Disposition::Held
     }
 
-    /// The original is out of the way: what its hedges have answered counts from now on.
+    /// Releases the held hedges of an original that can no longer answer: their answers count from now on.
     pub(super) fn release_hedges(&mut self, of: RequestId) {
         for id in self.hedges_of(of) {
             let request = &mut self.requests[id.0 as usize];
@@ -173,7 +176,7 @@ impl Execution {
         }
     }
 
-    /// A request has answered for all its keys at once: what its hedges say can no longer count.
+    /// Drops the hedges of a request that has answered all its keys at once. Their answers can no longer count.
     pub(super) fn drop_hedges(&mut self, of: RequestId) {
         for id in self.hedges_of(of) {
             let request = &mut self.requests[id.0 as usize];
@@ -186,7 +189,8 @@ impl Execution {
         }
     }
 
-    /// A request was answered, or a part of it: those beside it are cancelled once nobody waits for what they owe.
+    /// Cancels the other requests for the same keys after a request was answered, in full or in part, once no key that they
+    /// owe is waited for.
     pub(super) fn call_off(&mut self, answered: RequestId) {
         let (beside, end) = match self.requests[answered.0 as usize].cause {
             Cause::Hedge { of } => (vec![of], RequestEnd::Overtaken),

@@ -1,4 +1,4 @@
-//! What became of each key so far: the books of one fan-out.
+//! The state of each key of one fan-out.
 
 use crate::execution::{FailureClass, MissingReason};
 use kith_types::NodeId;
@@ -11,23 +11,23 @@ enum State {
     Missing,
 }
 
-/// One entry per key.
+/// The state of all keys.
 #[derive(Clone, Debug)]
 pub(super) struct Ledger {
     state: Vec<State>,
-    /// Requests under way, or answers held back, per key: one, or two while one of them is a hedge.
+    /// The number of requests in flight or held answers per key: one, or two while one of them is a hedge.
     askers: Vec<u8>,
-    /// Keys that failed somewhere, and only those.
+    /// The keys that failed somewhere; no other keys have an entry.
     failed: BTreeMap<u32, Failures>,
     missing: Vec<(u32, MissingReason)>,
     answered: u32,
 }
 
-/// Who failed a key.
+/// The failures of one key.
 #[derive(Clone, Debug, Default)]
 struct Failures {
     nodes: Vec<NodeId>,
-    /// Of the last that was not a hedge: what is told if nothing helps.
+    /// The class of the last failure that was not of a hedge. It is reported if nothing else succeeds.
     class: Option<FailureClass>,
 }
 
@@ -46,7 +46,7 @@ impl Ledger {
         keys.iter().for_each(|key| self.askers[*key as usize] += 1);
     }
 
-    /// A request for these keys is over.
+    /// Records that a request for these keys is over.
     pub fn unask(&mut self, keys: &[u32]) {
         keys.iter().for_each(|key| self.askers[*key as usize] -= 1);
     }
@@ -63,7 +63,7 @@ impl Ledger {
         self.state[key as usize] == State::Waiting
     }
 
-    /// The first answer of a key counts: whether this is it.
+    /// Records an answer of a key. Returns whether it is the first one, which is the one that counts.
     pub fn answer(&mut self, key: u32) -> bool {
         let first = self.state[key as usize] == State::Waiting;
         if first {
@@ -73,7 +73,7 @@ impl Ledger {
         first
     }
 
-    /// Notes that a node failed a key; the reason to tell.
+    /// Records that a node failed a key. Returns the failure to report.
     pub fn fail(&mut self, key: u32, node: NodeId, class: FailureClass, is_hedge: bool) -> FailureClass {
         let failures = self.failed.entry(key).or_default();
         failures.nodes.push(node);
@@ -83,7 +83,7 @@ impl Ledger {
         failures.class.unwrap_or(class)
     }
 
-    /// The nodes that failed a key, in order.
+    /// Returns the nodes that failed a key, in order.
     pub fn tried(&self, key: u32) -> &[NodeId] {
         self.failed.get(&key).map_or(&[], |failures| &failures.nodes)
     }

@@ -1,16 +1,15 @@
-//! The state machine of one fan-out: what to send, what to send again, when it is over.
+//! The state machine of one fan-out: what to send, what to send again, and when it is over.
 //!
-//! Sans I/O: the shell reports events and carries out actions; every plan of every
-//! kind of query, in one process or many, and in the simulator, runs through here.
-//! It holds the only retry decision in Kith ([`FailureClass`]). Every key is
-//! answered exactly once or named as missing; the predecessor's retry lost all but
-//! one key per node (Norbert, defect 1 in our reading).
+//! It does no I/O: the shell reports events and carries out actions. Every plan of every kind of query, in one process, in
+//! many and in the simulator, runs through this. It has the only retry decision in Kith ([`FailureClass`]). Every key is
+//! answered exactly once or reported as missing; the predecessor's retry lost all but one key per node (Norbert, defect 1 in
+//! our reading).
 //!
-//! A request may be answered in parts, in the order of its keys (`docs/design/0010-streaming.md`): whatever becomes of it
-//! then is about the keys that it still owes.
+//! A request may be answered in parts, in the order of its keys (`docs/design/0010-streaming.md`). What happens to it after
+//! that concerns only the keys that it still owes.
 //!
-//! A key is asked of one node at a time, and of a second one beside it while it is hedged
-//! ([`HedgeRule`], `docs/design/0008-hedged-reads.md`); never twice of one.
+//! A key is asked of one node at a time, or of a second one at the same time while it is hedged ([`HedgeRule`],
+//! `docs/design/0008-hedged-reads.md`). It is never asked twice of the same node.
 
 mod budget;
 mod conclude;
@@ -41,33 +40,33 @@ use retry::UnassignedKey;
 use rule::HedgePlan;
 use std::sync::Arc;
 
-/// One fan-out under way.
+/// One fan-out in progress.
 #[derive(Clone, Debug)]
 pub struct Execution {
     partitions: Vec<PartitionId>,
     options: ExecutionOptions,
-    /// Groups of the plan: retries stay inside them where they can.
+    /// The groups of the plan. Retries stay inside them where possible.
     groups: Vec<GroupId>,
     requests: Vec<Request>,
-    /// How many of them are open.
+    /// The number of open requests.
     open: usize,
     ledger: Ledger,
-    /// Keys without a request, and why, until the next call of `next`.
+    /// Keys without a request, with the reason, until the next call of `next`.
     homeless: Vec<UnassignedKey>,
-    /// Late requests to be looked at by the next call of `next`.
+    /// Late requests for the next call of `next` to check.
     late: Vec<RequestId>,
-    /// Requests sent before are late because this process stood still.
+    /// Requests sent before this time are late because this process was suspended.
     caught_up: Timestamp,
-    /// Groups of the nodes whose requests were hedged.
+    /// The groups of the nodes whose requests were hedged.
     hedged_groups: Vec<Option<GroupIndex>>,
-    /// The budget's floor has been charged for hedges of this query.
+    /// Whether the floor of the budget has been charged for hedges of this query.
     is_hedging_paid: bool,
     hedges: HedgeCounts,
     actions: Vec<Action>,
     retries: u32,
     refresh_asked: Epoch,
     now: Timestamp,
-    /// Whether `next` was called.
+    /// Whether `next` has been called.
     begun: bool,
     finished: bool,
 }
@@ -76,21 +75,21 @@ pub struct Execution {
 struct Request {
     node: NodeId,
     keys: Arc<[u32]>,
-    /// How many of them have been answered: it owes the others.
+    /// How many of the keys have been answered. The request owes the others.
     heard: usize,
     cause: Cause,
     state: RequestState,
-    /// Whether its answer counts for a key.
+    /// Whether its answer counted for some key.
     won: bool,
-    /// Its node seems to be down.
+    /// Whether its node seems to be down.
     doubted: bool,
     sent: Timestamp,
-    /// Until it has been looked at.
+    /// When to hedge it; `None` once this has been decided.
     hedge: Option<HedgePlan>,
 }
 
 impl Request {
-    /// The keys that it owes.
+    /// The keys that the request owes.
     fn rest(&self) -> &[u32] {
         &self.keys[self.heard..]
     }
@@ -99,17 +98,17 @@ impl Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RequestState {
     Open,
-    /// Answered, and the answer is kept back.
+    /// It was answered, and the answer is held.
     Held,
     Over,
 }
 
 impl Execution {
-    /// Begins a fan-out. `partitions` are those of the query's keys, in their order, as
-    /// they were given to the policy. Keys that the plan leaves out are missing from the start.
+    /// Begins a fan-out. `partitions` are the partitions of the query's keys, in their order, as they were given to the
+    /// policy. Keys that the plan leaves out are missing from the start.
     ///
     /// # Panics
-    /// If the plan names a key that does not exist, or one twice.
+    /// If the plan names a key that does not exist, or names a key twice.
     pub fn new(
         plan: &FanOutPlan,
         partitions: &[PartitionId],
@@ -149,7 +148,7 @@ impl Execution {
         execution
     }
 
-    /// Takes in an event. Follow it with [`Execution::next`].
+    /// Takes in an event. Call [`Execution::next`] afterwards.
     pub fn on(&mut self, event: Event, now: Timestamp) -> Disposition {
         if self.finished {
             return Disposition::Ignored;
@@ -169,8 +168,8 @@ impl Execution {
         }
     }
 
-    /// What to do now: keys that failed, and late ones, are sent to another replica that `view` says may
-    /// serve, as far as `budgets` go. Call it once at the start and after each event.
+    /// Returns what to do now. Failed and late keys are sent to another replica that may serve according to `view`, as far
+    /// as `budgets` allow. Call it once at the start and after each event.
     pub fn next(&mut self, view: &Candidates<'_>, budgets: &mut Budgets) -> Vec<Action> {
         if !self.finished {
             if !std::mem::replace(&mut self.begun, true) {
@@ -189,7 +188,7 @@ impl Execution {
         self.finished
     }
 
-    /// Requests sent and neither answered, failed nor cancelled.
+    /// The number of requests that were sent and not answered, failed or cancelled.
     pub fn outstanding(&self) -> usize {
         self.open
     }
@@ -215,7 +214,7 @@ impl Execution {
         self.actions.push(Action::Send { request, node, keys, cause });
     }
 
-    /// Closes a request if it is open, and gives its node and the keys that it owed.
+    /// Closes a request if it is open. Returns its node and the keys that it owed.
     fn close(&mut self, request: RequestId) -> Option<(NodeId, Arc<[u32]>)> {
         let request = self.requests.get_mut(request.0 as usize);
         let request = request.filter(|request| request.state == RequestState::Open)?;
@@ -238,7 +237,7 @@ impl Execution {
         Disposition::Accepted
     }
 
-    /// A request will not be answered.
+    /// Fails the keys of a request that will not be answered.
     fn lose(&mut self, request: RequestId, node: NodeId, keys: &[u32], class: FailureClass) {
         self.release_hedges(request);
         let is_hedge = self.is_hedge(request);
@@ -251,7 +250,7 @@ impl Execution {
         open.map(|(index, _)| RequestId(index as u32))
     }
 
-    /// Whether a key may be sent that was sent before.
+    /// Whether a key may be sent again.
     fn may_repeat(&self) -> bool {
         self.options.delivery == Delivery::AtLeastOnce
     }

@@ -1,25 +1,25 @@
-//! How an execution behaves.
+//! The options of an execution.
 
 use crate::execution::HedgeRule;
 use kith_types::Timestamp;
 
-/// How an execution behaves.
+/// The options of an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExecutionOptions {
-    /// When the answer is no longer of use.
+    /// The time after which the answer is useless.
     pub deadline: Option<Timestamp>,
-    /// Whether an answer without some keys is of use.
+    /// Whether the caller accepts an answer without some keys.
     pub partial: bool,
-    /// Whether [`Event::Satisfied`](crate::execution::Event::Satisfied) ends it.
+    /// Whether [`Event::Satisfied`](crate::execution::Event::Satisfied) ends the execution.
     pub stop_early: bool,
-    /// How often a key is asked again, each time of a node not asked before, hedges included. Two: one for
-    /// the usual lost node, one more for the second of a pair that went together.
+    /// How often a key is asked again, hedges included, each time of another node. The default of two covers the usual lost
+    /// node, and a second node that is lost at the same time.
     pub retries_max: u32,
-    /// Spreads retries over the groups; should differ between queries.
+    /// Spreads retries over the groups. It should differ between queries.
     pub seed: u64,
-    /// When requests are late; `None`: never.
+    /// When requests count as late; `None` if they never do.
     pub hedging: Option<HedgeRule>,
-    /// What may be done with a reply some keys of which are answered already.
+    /// Whether the answer of a request can be divided by key.
     pub answers: Answers,
     /// How often a key may be asked for.
     pub delivery: Delivery,
@@ -40,23 +40,25 @@ impl Default for ExecutionOptions {
     }
 }
 
-/// How often a key may be asked for, which is a property of the request.
+/// How often a key may be requested. This is a property of the request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delivery {
-    /// As often as it takes. Asking twice has the effect of asking once, as with everything that only reads.
+    /// As often as needed. Asking twice has the effect of asking once, which is true for all reads.
     #[default]
     AtLeastOnce,
-    /// Once. A node that did not answer may have done what it was asked all the same, so a key whose request was sent is neither
-    /// retried nor hedged, whatever became of that request. A key that the plan left out may still be sent.
+    /// Once. A node that did not answer may have carried out the request all the same. A key whose request was sent is
+    /// therefore neither retried nor hedged, whatever happened to that request. A key that the plan left out may still be
+    /// sent.
     AtMostOnce,
 }
 
-/// What the answers of nodes are made of.
+/// How the answer of a request relates to its keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Answers {
-    /// Something for each key, as records, or a set, which a key that is answered twice does not change.
+    /// The answer has something for each key, as records have, or is a set, which a key that is answered twice does not
+    /// change.
     #[default]
     ByKey,
-    /// One thing for all keys, as a sum: it counts whole or not at all.
+    /// The answer is one value for all keys, such as a sum. It counts as a whole or not at all.
     Together,
 }

@@ -1,35 +1,35 @@
-//! How a fan-out ended: every key accounted for.
+//! How a fan-out ended. Every key is accounted for.
 
 use crate::execution::{FailureClass, HedgeCounts};
 use kith_types::{ErrorCode, NodeId, PartitionId};
 use std::fmt;
 
-/// How it ended.
+/// How a fan-out ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Every key is answered, or enough are to settle the query.
+    /// Every key is answered, or enough keys to settle the query.
     Complete,
-    /// Some keys are missing, and the caller takes a partial answer.
+    /// Some keys are missing, and the caller accepts a partial answer.
     Incomplete,
-    /// Some keys are missing, and the caller does not.
+    /// Some keys are missing, and the caller does not accept a partial answer.
     Failed,
-    /// The caller went away.
+    /// The caller disconnected.
     Cancelled,
 }
 
 /// Why keys have no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingReason {
-    /// Nobody could be asked.
+    /// No replica could be asked.
     NoReplica,
     /// Time ran out before an answer came.
     Deadline,
-    /// The last node asked failed so, and no other could be asked.
+    /// The last node asked failed with this class, and no other one could be asked.
     Failed(FailureClass),
 }
 
 impl MissingReason {
-    /// The code for it in a stream's footer: the code with which a whole read would fail for the same reason.
+    /// Returns the code for a stream's footer. A whole read would fail for the same reason with this code.
     #[deny(clippy::wildcard_enum_match_arm)]
     pub fn code(self) -> ErrorCode {
         match self {
@@ -70,52 +70,52 @@ impl fmt::Display for MissingReason {
 pub struct Missing {
     /// The partition.
     pub partition: PartitionId,
-    /// How many of the query's keys.
+    /// The number of the query's keys in it.
     pub keys: u32,
     /// Why the first of them has no answer.
     pub reason: MissingReason,
-    /// The nodes that were asked for it and failed, in order.
+    /// The nodes that were asked and failed, in order.
     pub tried: Vec<NodeId>,
 }
 
-/// Keys that failed alike.
+/// Keys that failed for the same reason at the same nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Their partitions, ascending, distinct.
+    /// The partitions of the keys, ascending, distinct.
     pub partitions: Vec<PartitionId>,
-    /// How many.
+    /// The number of keys.
     pub keys: u32,
-    /// Why: [`MissingReason::code`].
+    /// The reason: [`MissingReason::code`].
     pub code: ErrorCode,
-    /// The nodes that were asked, in order. More than one: it was tried again.
+    /// The nodes that were asked, in order. If there are several, the keys were retried.
     pub tried: Vec<NodeId>,
 }
 
 /// How a fan-out ended. `answered + missing_keys() + abandoned == keys`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The end in one word.
+    /// The result in one word.
     pub verdict: Verdict,
-    /// Keys of the query.
+    /// The number of keys of the query.
     pub keys: u32,
-    /// Keys with an answer.
+    /// The number of keys with an answer.
     pub answered: u32,
-    /// Keys without one, by partition, ascending.
+    /// The keys without an answer, by partition, ascending.
     pub missing: Vec<Missing>,
-    /// Keys that were no longer needed when it ended.
+    /// The number of keys that were no longer needed when it ended.
     pub abandoned: u32,
-    /// Requests sent.
+    /// The number of requests sent.
     pub requests: u32,
-    /// Requests among them that repeat keys of a failed one.
+    /// How many of these requests repeat keys of a failed one.
     pub retries: u32,
-    /// What was asked twice because it was late.
+    /// The hedges of late requests.
     pub hedges: HedgeCounts,
-    /// Whether it ended because the answers settled the query.
+    /// Whether it ended early because the answers settled the query.
     pub stopped_early: bool,
 }
 
 impl Outcome {
-    /// What is missing, by what went wrong: one entry per reason and nodes asked. O(partitions × entries).
+    /// Returns the missing keys grouped by reason and by the nodes asked. O(partitions × entries).
     pub fn failures(&self) -> Vec<Failure> {
         let mut failures: Vec<Failure> = Vec::new();
         for missing in &self.missing {
@@ -136,7 +136,7 @@ impl Outcome {
         failures
     }
 
-    /// How many keys have no answer although one was needed.
+    /// The number of missing keys.
     pub fn missing_keys(&self) -> u32 {
         self.missing.iter().map(|missing| missing.keys).sum()
     }

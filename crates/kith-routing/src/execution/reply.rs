@@ -1,4 +1,4 @@
-//! What replies count for.
+//! Which answers of replies count.
 
 use super::{Execution, RequestState};
 use crate::execution::{Answers, Disposition, FailureClass, RequestId};
@@ -37,7 +37,7 @@ impl Execution {
         let node = request.node;
         self.ledger.unask(&keys);
         let disposition = self.settle(id, node, &keys, failed);
-        // Others may have answered the rest of it, each a part.
+        // Other requests may have answered the rest of it between them.
         if !self.is_awaited(id) {
             let end = if self.is_hedge(id) { RequestEnd::Cancelled } else { RequestEnd::Overtaken };
             self.cancel(id, end);
@@ -45,12 +45,12 @@ impl Execution {
         disposition
     }
 
-    /// Whether somebody waits for a key that a request owes.
+    /// Whether some key that the request owes is still waited for.
     pub(super) fn is_awaited(&self, request: RequestId) -> bool {
         self.requests[request.0 as usize].rest().iter().any(|key| self.ledger.is_waiting(*key))
     }
 
-    /// Keys of a request are answered, but for those that it failed.
+    /// Records that these keys of a request are answered, except those that it failed.
     fn settle(
         &mut self,
         request: RequestId,
@@ -60,7 +60,7 @@ impl Execution {
     ) -> Disposition {
         let is_hedge = self.is_hedge(request);
         let mut lost: BTreeMap<u32, FailureClass> = failed.iter().copied().collect();
-        // A node can only speak of keys it was asked for.
+        // A node can only fail keys that it was asked for.
         lost.retain(|key, _| keys.binary_search(key).is_ok());
         let mut late = Vec::new();
         let mut first = 0;

@@ -1,4 +1,4 @@
-//! Error retries: which keys are asked again, and of whom.
+//! Retries after errors: which keys are asked again, and of which nodes.
 
 use super::{Execution, Request, RequestState};
 use crate::execution::failure::Retry;
@@ -8,19 +8,19 @@ use crate::{Candidates, NodeIndex};
 use kith_types::NodeId;
 use std::collections::BTreeMap;
 
-/// A key that nobody is asked for at the moment.
+/// A key that no node is being asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnassignedKey {
     key: u32,
-    /// Why, should nobody be asked any more.
+    /// The reason to report if no node can be asked.
     reason: MissingReason,
-    /// The budget has been charged for asking again.
+    /// Whether the budget has been charged for asking again.
     is_paid: bool,
 }
 
 impl UnassignedKey {
     pub(super) fn new(key: u32, reason: MissingReason) -> Self {
-        // A node that refuses has done nothing, and those who read too much leave the budget to others.
+        // A node that throttles has done no work, and clients that read too much must not use up the budget of others.
         let is_paid = reason == MissingReason::Failed(FailureClass::Throttled);
         Self { key, reason, is_paid }
     }
@@ -37,8 +37,9 @@ impl Execution {
         disposition
     }
 
-    /// Asks elsewhere what doubted nodes owe, where another replica of all of it is up, or asked already, and the budget allows
-    /// it. Else waiting is better than failing: a node that only seems down, as when this machine is busy, still answers.
+    /// Asks other nodes for what doubted nodes owe. It does so if every key has another replica that is up, or is being
+    /// asked for already, and the budget allows it. Otherwise it is better to wait: a node that only seems down, for example
+    /// because this machine is busy, still answers.
     pub(super) fn move_doubted(&mut self, view: &Candidates<'_>, budget: &mut Budget) {
         if !self.may_repeat() {
             return;
@@ -59,8 +60,8 @@ impl Execution {
         }
     }
 
-    /// Whether somebody else than `from` can be asked for a key, or is. `from` itself may be up again by now: that is no reason to give up
-    /// what it owes, which nobody else would then be asked for.
+    /// Whether another node than `from` can be asked for a key, or is being asked already. That `from` itself is up again
+    /// does not count, because nobody would be asked for its keys if it were given up.
     fn is_movable(&self, view: &Candidates<'_>, key: u32, from: NodeId) -> bool {
         if !self.ledger.is_waiting(key) || self.ledger.is_asked_twice(key) {
             return true;
@@ -83,7 +84,7 @@ impl Execution {
         let may_retry = self.may_repeat() && self.ledger.tried(key).len() as u32 <= self.options.retries_max;
         match class.retry() {
             Retry::FailQuery => self.ledger.miss(key, reason),
-            // Whoever else was asked for it may still answer.
+            // Another node that was asked for the key may still answer.
             _ if self.ledger.is_asked(key) || !self.ledger.is_waiting(key) => {}
             Retry::OtherReplica if may_retry => self.homeless.push(UnassignedKey::new(key, reason)),
             Retry::OtherReplica | Retry::Never => self.ledger.miss(key, reason),
@@ -118,7 +119,7 @@ impl Execution {
         }
     }
 
-    /// A replica that may serve and has not failed this key: see [`Execution::rank`].
+    /// Returns the best replica that may serve and has not failed this key, according to [`Execution::rank`].
     fn another_replica(&self, view: &Candidates<'_>, key: u32) -> Option<NodeIndex> {
         self.untried_replicas(view, key).min_by_key(|node| self.rank(view, *node))
     }
@@ -128,8 +129,8 @@ impl Execution {
         view.replicas(self.partitions[key as usize]).filter(|node| !tried.contains(&view.node(*node).id))
     }
 
-    /// Which of two replicas is asked: one in a group of the plan rather than outside it, and for all keys of a
-    /// query in the same order of groups, so that a lost node's keys stay together.
+    /// The order in which replicas are tried: those in groups of the plan come first. All keys of a query use the same order
+    /// of groups, so that the keys of a lost node stay together.
     pub(super) fn rank(&self, view: &Candidates<'_>, node: NodeIndex) -> (bool, u64) {
         let groups = view.group_count() as u64;
         let group = view.group_of(node);

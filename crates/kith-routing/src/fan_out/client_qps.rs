@@ -1,18 +1,18 @@
-//! The most groups that keep this client within the request rate it is known to
-//! sustain (Moolle §IV-D1, equations 6 and 7).
+//! The largest number of groups that keeps this client within the request rate that it can sustain (Moolle §IV-D1, equations
+//! 6 and 7).
 
 use crate::LoadSnapshot;
 use crate::fan_out::equations::groups_by_client_rps;
 use crate::fan_out::{Build, ControllerState, FanOutController, QueryShape, whole_groups};
 use std::sync::Arc;
 
-/// Requests per second that the paper's clients sustain (§V-C).
+/// The requests per second that the paper's clients sustain (§V-C).
 pub(super) const CLIENT_RPS: f64 = 5_000.0;
 
 /// Bounds fan-out by this client's request rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClientQps {
-    /// Requests per second that the client is to stay within: D_RPS. `kith bench calibrate` measures it.
+    /// The requests per second within which the client should stay: D_RPS. `kith bench calibrate` measures it.
     pub client_rps: f64,
 }
 
@@ -28,8 +28,8 @@ pub(super) const BUILD: Build = |parameters| {
 };
 
 impl ClientQps {
-    /// D_RPS less what the client's other kinds of fan-out use of it. The paper's
-    /// equation knows one kind; a client that serves a mix of them has one limit for all.
+    /// Returns D_RPS less the rate of the client's other kinds of fan-out. The paper's equation has only one kind; a client
+    /// with a mix of kinds has one limit for all.
     pub(super) fn rps_left(&self, query: &QueryShape, load: &LoadSnapshot) -> f64 {
         (self.client_rps - (load.client_rps() - load.kind(query.kind).rps)).max(0.0)
     }

@@ -1,8 +1,7 @@
 //! Controllers as users write them: `minimum`, `static(3)`, `pd(global-rps(client=5000))`.
 //!
-//! `name`, or `name(argument, …)`; an argument is a number, `parameter=number`, or
-//! the controller that this one wraps. Unknown names and parameters are errors that
-//! name the near ones.
+//! The syntax is `name` or `name(argument, …)`. An argument is a number, `parameter=number`, or the controller that this one
+//! wraps. Unknown names and parameters are errors that list the known ones.
 
 mod read;
 
@@ -14,9 +13,9 @@ use thiserror::Error;
 /// A controller and its parameters, as text or built by hand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ControllerConfig {
-    /// Name of the controller.
+    /// The name of the controller.
     pub name: String,
-    /// Its arguments, in the order written.
+    /// The arguments in the order written.
     pub arguments: Vec<Argument>,
 }
 
@@ -27,11 +26,11 @@ pub enum Argument {
     Number(f64),
     /// A parameter by name.
     Named(String, f64),
-    /// The controller that is wrapped.
+    /// The wrapped controller.
     Controller(ControllerConfig),
 }
 
-/// A controller cannot be made from this text.
+/// Why no controller can be made from this text.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -41,42 +40,42 @@ pub enum ConfigError {
     Syntax {
         /// The whole text.
         text: String,
-        /// What would have been right.
+        /// The valid continuation.
         expected: &'static str,
-        /// Byte offset.
+        /// The byte offset of the error.
         at: usize,
     },
     /// There is no such controller.
     #[error("unknown controller {name:?}; there are {}", known.join(", "))]
     UnknownController {
-        /// As written.
+        /// The name as written.
         name: String,
-        /// Those there are.
+        /// The known controllers.
         known: Vec<&'static str>,
     },
-    /// The controller has no such parameter, or one too many.
+    /// The controller has no such parameter, or the argument is given twice.
     #[error("controller {controller:?} takes no argument {argument:?}")]
     UnknownArgument {
         controller: String,
-        /// As written.
+        /// The argument as written.
         argument: String,
     },
-    /// A parameter has a value that makes no sense.
+    /// A parameter has a value that is out of range.
     #[error("{parameter} of controller {controller:?} is {got}, but must be {range}")]
     OutOfRange {
         controller: String,
         parameter: &'static str,
         got: f64,
-        /// What it may be.
+        /// The allowed values.
         range: &'static str,
     },
 }
 
 impl ControllerConfig {
-    /// Makes the controller.
+    /// Returns the controller.
     ///
     /// # Errors
-    /// If a name or parameter is unknown, or a value out of its range.
+    /// If a name or parameter is unknown, or a value is out of range.
     pub fn build(&self) -> Result<Arc<dyn FanOutController>, ConfigError> {
         let unknown = || ConfigError::UnknownController { name: self.name.clone(), known: names().collect() };
         let named = ALL.iter().find(|named| named.name == self.name).ok_or_else(unknown)?;
@@ -87,17 +86,17 @@ impl ControllerConfig {
     }
 }
 
-/// The arguments of one controller while it is made; what is not asked for is an error.
+/// The arguments of one controller while it is being made. An argument that is not used is an error.
 pub struct Parameters<'a> {
     config: &'a ControllerConfig,
     used: Vec<bool>,
 }
 
 impl Parameters<'_> {
-    /// The value of a parameter, given by name; `default` if it is not given.
+    /// Returns the value of a named parameter, or `default` if it is not given.
     ///
     /// # Errors
-    /// If it is negative or not finite.
+    /// If the value is negative or not finite.
     pub fn number(&mut self, parameter: &'static str, default: f64) -> Result<f64, ConfigError> {
         let named = |argument: &Argument| match argument {
             Argument::Named(name, value) if name == parameter => Some(*value),
@@ -108,10 +107,10 @@ impl Parameters<'_> {
         Ok(value)
     }
 
-    /// The value of the main parameter: by name, or as a bare number.
+    /// Returns the value of the main parameter, which is given by name or as a bare number.
     ///
     /// # Errors
-    /// If it is negative or not finite.
+    /// If the value is negative or not finite.
     pub fn main_number(&mut self, parameter: &'static str, default: f64) -> Result<f64, ConfigError> {
         let bare = |argument: &Argument| match argument {
             Argument::Number(value) => Some(*value),
@@ -121,10 +120,10 @@ impl Parameters<'_> {
         self.number(parameter, default)
     }
 
-    /// The wrapped controller, if one is given.
+    /// Returns the wrapped controller, if one is given.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If the wrapped controller cannot be made.
     pub fn controller(&mut self) -> Result<Option<Arc<dyn FanOutController>>, ConfigError> {
         let wrapped = |argument: &Argument| match argument {
             Argument::Controller(config) => Some(config.clone()),
@@ -133,10 +132,10 @@ impl Parameters<'_> {
         self.take(wrapped).map(|config| config.build()).transpose()
     }
 
-    /// Refuses a value of a parameter.
+    /// Checks the value of a parameter.
     ///
     /// # Errors
-    /// Unless it is in range.
+    /// If `in_range` is false.
     pub fn check(
         &self,
         parameter: &'static str,

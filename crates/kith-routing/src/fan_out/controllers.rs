@@ -1,5 +1,5 @@
-//! Which controller decides about which fan-out: the one that the settings or the program choose by a [`Selector`], else
-//! the default of its kind (Moolle §III-D, §IV-C).
+//! Which controller decides about a fan-out: the one that the settings or the program choose with a [`Selector`], else the
+//! default of its kind (Moolle §III-D, §IV-C).
 
 use crate::fan_out::{
     AsyncUnion, ControllerState, EarlyTerminating, FanOutController, FanOutLimit, FanOutLimits, Minimum,
@@ -17,43 +17,43 @@ pub struct Controllers {
     by_default: [Arc<dyn FanOutController>; FanOutKind::ALL.len()],
 }
 
-/// A controller that somebody chose.
+/// A controller that the settings or the program chose.
 #[derive(Clone, Debug)]
 struct Chosen {
-    /// As it was written.
+    /// The text of the controller.
     text: String,
     controller: Arc<dyn FanOutController>,
 }
 
-/// What the controllers of one client keep between queries: by the selector that chose the controller, `None` for a
-/// default, and by kind, since rates and targets differ between kinds.
+/// The state that the controllers of one client keep between queries, by the selector that chose the controller (`None` for
+/// a default) and by kind. Kinds have separate states because their rates and targets differ.
 #[derive(Clone, Debug, Default)]
 pub struct ControllerStates(BTreeMap<(Option<Selector>, FanOutKind), ControllerState>);
 
 /// The controller that decides about a fan-out.
 #[derive(Clone, Copy, Debug)]
 pub struct Deciding<'a> {
-    /// What chose it; `None`: it is the default of its kind.
+    /// The selector that chose it; `None` if it is the default of its kind.
     pub selector: Option<Selector>,
-    /// The controller as it was written, with its parameters; of a default or a program's own, its name.
+    /// The controller as written, with its parameters; for a default or a program's own controller, its name.
     pub text: &'a str,
     /// The controller.
     pub controller: &'a Arc<dyn FanOutController>,
 }
 
-/// How many groups may take part in a fan-out, and who says so.
+/// How many groups may take part in a fan-out, and what decided this.
 #[derive(Clone, Copy, Debug)]
 pub struct Decision<'a> {
-    /// The controller; `None`: the caller said it.
+    /// The controller that decided; `None` if the caller set the limit.
     pub by: Option<Deciding<'a>>,
     /// The number of groups asked for, which may be more than there are.
     pub groups_asked: u32,
-    /// The same within `1..=query.groups`.
+    /// The same number, clamped to `1..=query.groups`.
     pub limit: GroupLimit,
 }
 
-/// As in Moolle, but for early-terminable queries, which go to one group: on the paper's mix that halves the latency of all queries
-/// (`docs/figures.md`, "tail").
+/// The controllers of Moolle, except that early-terminable queries go to one group. On the paper's mix this halves the
+/// latency of all queries (`docs/figures.md`, "tail").
 impl Default for Controllers {
     fn default() -> Self {
         let mut controllers = Self::of_moolle();
@@ -63,7 +63,7 @@ impl Default for Controllers {
 }
 
 impl Controllers {
-    /// The controllers of the paper. One line each, by the sections that give the reasons.
+    /// Returns the controllers of the paper, one per line, with the sections that give the reasons.
     pub fn of_moolle() -> Self {
         let of_kind = |kind| -> Arc<dyn FanOutController> {
             match kind {
@@ -72,25 +72,26 @@ impl Controllers {
                 FanOutKind::SyncUnion => Arc::new(Minimum), // §IV-C2
                 FanOutKind::AsyncUnion => Arc::new(AsyncUnion::default()), // §IV-C3
                 FanOutKind::EarlyTerminable => Arc::new(EarlyTerminating::default()), // §IV-C4, §IV-D
-                // Every answer is waited for, as in §IV-C1.
+                // All answers are waited for, as in §IV-C1.
                 FanOutKind::Broadcast => Arc::new(Minimum),
             }
         };
         Self { chosen: BTreeMap::new(), by_default: FanOutKind::ALL.map(of_kind) }
     }
 
-    /// Replaces the default of one kind, which decides where nothing is chosen.
+    /// Replaces the default of one kind, which decides if no controller was chosen.
     pub fn set_default(&mut self, kind: FanOutKind, controller: Arc<dyn FanOutController>) {
         self.by_default[kind as usize] = controller;
     }
 
-    /// Chooses the controller of what `selector` selects, written `text`. It replaces one chosen before by the same selector.
+    /// Chooses the controller for the fan-outs that `selector` selects. `text` is how it is written. It replaces a
+    /// controller that the same selector chose before.
     pub fn choose(&mut self, selector: Selector, text: &str, controller: Arc<dyn FanOutController>) {
         self.chosen.insert(selector, Chosen { text: text.to_owned(), controller });
     }
 
-    /// The controller that decides about a fan-out: of those chosen for it, the one with the most specific selector
-    /// ([`Selector::matching`]).
+    /// Returns the controller that decides about a fan-out: among those chosen for it, the one with the most specific
+    /// selector ([`Selector::matching`]).
     pub fn deciding(&self, query: &QueryShape) -> Deciding<'_> {
         let matching = Selector::matching(query).into_iter();
         let chosen = matching.filter_map(|selector| Some((selector, self.chosen.get(&selector)?))).next();
@@ -105,7 +106,8 @@ impl Controllers {
         }
     }
 
-    /// How many groups may take part in a fan-out: what the caller says of its kind, else what the controller decides.
+    /// Returns how many groups may take part in a fan-out: the caller's limit for its kind, or else the controller's
+    /// decision.
     pub fn decide(
         &self,
         limits: FanOutLimits,

@@ -1,17 +1,17 @@
-//! For fan-outs that the first positive answer ends (Moolle §IV-C4): many groups if most
-//! of them do end early, because each node then has less to do; one group if not, because
-//! then every node must be waited for. Never more than another controller allows.
+//! For fan-outs that end with the first positive answer (Moolle §IV-C4). If most of them end early, it chooses many groups,
+//! because each node then has less to do. If not, it chooses one group, because every node must then be waited for. It never
+//! exceeds what another controller allows.
 
 use crate::LoadSnapshot;
 use crate::fan_out::{Build, ControllerState, FanOutController, GlobalRps, QueryShape};
 use std::sync::Arc;
 
-/// Chooses between one group and as many as are allowed.
+/// Chooses between one group and the largest number allowed.
 #[derive(Clone, Debug)]
 pub struct EarlyTerminating {
-    /// Says how many groups are allowed.
+    /// The controller that decides how many groups are allowed.
     pub allowed: Arc<dyn FanOutController>,
-    /// From this share of early ends on, the most groups allowed are used.
+    /// From this share of early ends on, the largest allowed number of groups is used.
     pub threshold: f64,
 }
 
@@ -21,7 +21,7 @@ impl Default for EarlyTerminating {
     }
 }
 
-/// Half: the more likely end decides.
+/// Half, so that the more likely end decides.
 const THRESHOLD: f64 = 0.5;
 
 pub(super) const BUILD: Build = |parameters| {
@@ -37,9 +37,9 @@ impl FanOutController for EarlyTerminating {
     }
 
     fn groups(&self, query: &QueryShape, load: &LoadSnapshot, state: &mut ControllerState) -> u32 {
-        // Asked in any case, so that a controller with state keeps up.
+        // Ask it in any case, so that a controller with state keeps up.
         let allowed = self.allowed.groups(query, load, state.inner());
-        // Nothing is known before the first such query ends: be careful.
+        // Before the first such query has ended, nothing is known, so be careful.
         let ends_early = load.termination_share.is_some_and(|share| self.threshold <= share);
         if ends_early { allowed } else { 1 }
     }

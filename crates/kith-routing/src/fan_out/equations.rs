@@ -1,7 +1,7 @@
-//! Equations 1 to 10 of Moolle, one function each. The paper's symbols are in parentheses.
+//! Equations 1 to 10 of Moolle, one function each. The symbols of the paper are in parentheses.
 
-/// Probability that a query of `keys` (`k`) uniformly random keys involves one given node
-/// out of `candidates` (`n_candidate`). Equation 1.
+/// The probability that a query of `keys` (`k`) uniformly random keys involves one given node out of `candidates`
+/// (`n_candidate`). Equation 1.
 ///
 /// # Panics
 /// If there is no candidate.
@@ -11,8 +11,8 @@ pub fn involved_probability(keys: u32, candidates: u32) -> f64 {
     1.0 - ((n - 1.0) / n).powf(f64::from(keys))
 }
 
-/// Expected number of requests (`E`) of a query of `keys` uniformly random keys when
-/// `candidates` nodes may serve it. Tends to `candidates` as `keys` grows. Equation 2.
+/// The expected number of requests (`E`) of a query of `keys` uniformly random keys when `candidates` nodes may serve it.
+/// Tends to `candidates` as `keys` grows. Equation 2.
 ///
 /// # Panics
 /// If there is no candidate.
@@ -20,7 +20,7 @@ pub fn expected_requests(keys: u32, candidates: u32) -> f64 {
     f64::from(candidates) * involved_probability(keys, candidates)
 }
 
-/// The same for `groups` (`c_candidate`) groups of `nodes_per_group` (`n_nodes`) nodes. Equation 3.
+/// The expected number of requests for `groups` (`c_candidate`) groups of `nodes_per_group` (`n_nodes`) nodes. Equation 3.
 ///
 /// # Panics
 /// If there is no group or no node.
@@ -28,42 +28,42 @@ pub fn expected_requests_in_groups(keys: u32, groups: u32, nodes_per_group: u32)
     expected_requests(keys, groups * nodes_per_group)
 }
 
-/// Latency of a query (`L`): what the client spends on its requests, and the slowest server. Equation 4.
+/// The latency of a query (`L`): the client's time for its requests, plus the time of the slowest server. Equation 4.
 pub fn query_latency(client: f64, servers: impl IntoIterator<Item = f64>) -> f64 {
     client + servers.into_iter().fold(0.0, f64::max)
 }
 
-/// Computation penalty of a query (`P`): the client's, and that of the server with most to do. Equation 5.
+/// The computation penalty of a query (`P`): the client's, plus that of the busiest server. Equation 5.
 pub fn penalty(client: f64, servers: impl IntoIterator<Item = f64>) -> f64 {
     client + servers.into_iter().fold(0.0, f64::max)
 }
 
-/// Requests per second that a client sends (`E_RPS`) when each of its `qps` (`C_QPS`) queries
-/// asks every node of `groups` (`c`) groups. Equation 6.
+/// The requests per second that a client sends (`E_RPS`) when each of its `qps` (`C_QPS`) queries asks every node of
+/// `groups` (`c`) groups. Equation 6.
 pub fn client_rps(groups: u32, nodes_per_group: u32, qps: f64) -> f64 {
     f64::from(groups) * f64::from(nodes_per_group) * qps
 }
 
-/// The most groups (`c_selected`) with which a client stays within `rps_desired` (`D_RPS`). Not
-/// rounded; all of them for an idle client. Equation 7.
+/// The largest number of groups (`c_selected`) with which a client stays within `rps_desired` (`D_RPS`). Not rounded; all
+/// groups for an idle client. Equation 7.
 pub fn groups_by_client_rps(groups: u32, nodes_per_group: u32, qps: f64, rps_desired: f64) -> f64 {
     let c = f64::from(groups);
     let expected = client_rps(groups, nodes_per_group, qps);
     if expected <= 0.0 { c } else { c.min(c * rps_desired / expected) }
 }
 
-/// Requests per second over all servers when `clients` (`m`) clients do as in equation 6. Equation 8.
+/// The requests per second over all servers when `clients` (`m`) clients behave as in equation 6. Equation 8.
 pub fn all_servers_rps(groups: u32, nodes_per_group: u32, clients: u32, qps: f64) -> f64 {
     client_rps(groups, nodes_per_group, qps) * f64::from(clients)
 }
 
-/// Requests per second at one server (`E_SRPS`) then. Equation 9.
+/// The requests per second at one server (`E_SRPS`) in this case. Equation 9.
 pub fn server_rps(clients: u32, qps: f64) -> f64 {
     f64::from(clients) * qps
 }
 
-/// The most groups with which neither the client goes beyond `rps_desired` (`D_RPS`) nor any
-/// server beyond `server_rps_desired` (`D_SRPS`). Not rounded. Equation 10.
+/// The largest number of groups with which neither the client exceeds `rps_desired` (`D_RPS`) nor any server exceeds
+/// `server_rps_desired` (`D_SRPS`). Not rounded. Equation 10.
 pub fn groups_by_global_rps(
     groups: u32,
     nodes_per_group: u32,

@@ -1,6 +1,5 @@
-//! The most groups that keep this client *and* the nodes within the request rates they
-//! are known to sustain (Moolle §IV-D2, equations 8 to 10). The nodes count the clients
-//! and report their own rates on replies.
+//! The largest number of groups that keeps this client *and* the nodes within the request rates that they can sustain
+//! (Moolle §IV-D2, equations 8 to 10). The nodes count their clients and report their own rates in replies.
 
 use crate::LoadSnapshot;
 use crate::fan_out::client_qps::{CLIENT_RPS, ClientQps};
@@ -8,15 +7,15 @@ use crate::fan_out::equations::groups_by_global_rps;
 use crate::fan_out::{Build, ControllerState, FanOutController, QueryShape, whole_groups};
 use std::sync::Arc;
 
-/// Requests per second that the paper's servers sustain (§V-C).
+/// The requests per second that the paper's servers sustain (§V-C).
 const NODE_RPS: f64 = 10_000.0;
 
 /// Bounds fan-out by the request rates of this client and of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GlobalRps {
-    /// Requests per second that the client is to stay within: D_RPS.
+    /// The requests per second within which the client should stay: D_RPS.
     pub client_rps: f64,
-    /// Requests per second that each node is to stay within: D_SRPS.
+    /// The requests per second within which each node should stay: D_SRPS.
     pub node_rps: f64,
 }
 
@@ -33,8 +32,8 @@ pub(super) const BUILD: Build = |parameters| {
 };
 
 impl GlobalRps {
-    /// D_SRPS less what queries of other kinds, of this client and of others, use of it:
-    /// what the nodes report, less what this kind makes there if all clients are like this one.
+    /// Returns D_SRPS less the rate of other kinds of queries, of this client and of others. This is the rate that the nodes
+    /// report, less the rate of this kind if all clients are like this one.
     fn node_rps_left(&self, query: &QueryShape, load: &LoadSnapshot, clients: u32) -> f64 {
         let nodes = f64::from(query.groups * query.nodes_per_group);
         let this_kind = f64::from(clients) * load.kind(query.kind).rps / nodes;

@@ -1,5 +1,5 @@
-//! What a caller says about the fan-out of one query: how many groups may take part, for all of its rounds or by their
-//! kind. Written `min`, `groups=2`, `groups=1,sync-union=max`.
+//! A caller's limits on the fan-out of one query: how many groups may take part, in all of its rounds or by their kind. They
+//! are written `min`, `groups=2` or `groups=1,sync-union=max`.
 
 use kith_types::FanOutKind;
 use std::fmt;
@@ -16,14 +16,14 @@ pub enum FanOutLimit {
     Min,
     /// Every group.
     Max,
-    /// This many groups; clamped to those there are.
+    /// This many groups, clamped to the existing ones.
     Groups(u32),
 }
 
 /// The limits of one query's rounds. `Default` leaves all of them to the controllers.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FanOutLimits {
-    /// Of kinds without a limit of their own.
+    /// The limit of kinds without their own limit.
     all: FanOutLimit,
     by_kind: [Option<FanOutLimit>; FanOutKind::ALL.len()],
 }
@@ -35,14 +35,14 @@ impl From<FanOutLimit> for FanOutLimits {
 }
 
 impl FanOutLimits {
-    /// The same limits, but for rounds of one kind.
+    /// Returns the same limits, with another limit for rounds of one kind.
     #[must_use]
     pub fn with(mut self, kind: FanOutKind, limit: FanOutLimit) -> Self {
         self.by_kind[kind as usize] = Some(limit);
         self
     }
 
-    /// The limit of rounds of a kind.
+    /// The limit for rounds of a kind.
     pub fn of(&self, kind: FanOutKind) -> FanOutLimit {
         self.by_kind[kind as usize].unwrap_or(self.all)
     }
@@ -53,21 +53,21 @@ impl FanOutLimits {
     }
 }
 
-/// A text that is no limit.
+/// Why a text is not a limit.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum LimitError {
-    /// It is no limit of this release.
+    /// This release has no such limit.
     #[error("{text:?} is none of min, max, auto, groups=N, nor KIND=LIMIT for rounds of one kind")]
     Unknown {
-        /// As written.
+        /// The limit as written.
         text: String,
     },
     /// There is no such kind of fan-out.
     #[error("there is no kind of fan-out {kind:?}; kinds: {known}", known = kinds())]
     UnknownKind {
-        /// As written.
+        /// The kind as written.
         kind: String,
     },
     /// Two limits are given for the same rounds.
@@ -80,7 +80,7 @@ pub(super) fn kinds() -> String {
     FanOutKind::ALL.map(FanOutKind::name).join(", ")
 }
 
-/// The kind that users call by this name.
+/// Returns the kind with this name.
 pub(super) fn kind_named(name: &str) -> Option<FanOutKind> {
     FanOutKind::ALL.into_iter().find(|kind| kind.name() == name)
 }
@@ -127,7 +127,7 @@ impl FromStr for FanOutLimits {
     }
 }
 
-/// The limit of one kind, for which a bare number stands for as many groups.
+/// Parses the limit of one kind. A bare number stands for that many groups.
 fn of_kind(text: &str) -> Result<FanOutLimit, LimitError> {
     match text.parse() {
         Ok(groups) if 0 < groups => Ok(FanOutLimit::Groups(groups)),
@@ -148,14 +148,14 @@ impl fmt::Display for FanOutLimit {
 }
 
 impl fmt::Debug for FanOutLimits {
-    /// As it is read: most kinds have no limit of their own.
+    /// The format that `FromStr` reads. Most kinds have no limit of their own.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
     }
 }
 
 impl fmt::Display for FanOutLimits {
-    /// As it is read.
+    /// The format that `FromStr` reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.all)?;
         for kind in FanOutKind::ALL {

@@ -1,4 +1,4 @@
-//! Every group, whatever the query: the least work per request.
+//! Chooses every group for every query, which gives the least work per request.
 
 use crate::LoadSnapshot;
 use crate::fan_out::{Build, ControllerState, FanOutController, QueryShape};

@@ -1,5 +1,5 @@
-//! One group, whatever the query (Moolle §IV-C1, §IV-C2): fewest requests, least
-//! exposed to the slow tail of single requests.
+//! Chooses one group for every query (Moolle §IV-C1, §IV-C2), which gives the fewest requests and the least exposure to the
+//! latency tail of single requests.
 
 use crate::LoadSnapshot;
 use crate::fan_out::{Build, ControllerState, FanOutController, QueryShape};

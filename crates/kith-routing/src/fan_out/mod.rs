@@ -1,7 +1,7 @@
 //! Fan-out controllers: how many groups may take part in a query (Moolle §III-D, §IV).
 //!
-//! A new controller is one file here and one line in `ALL`. A program may bring its own: [`FanOutController`] is the
-//! contract, [`Controllers::choose`] the way in.
+//! A new controller is one file here and one line in `ALL`. A program may provide its own: it implements
+//! [`FanOutController`] and passes it to [`Controllers::choose`].
 
 mod async_union;
 mod client_qps;
@@ -43,7 +43,7 @@ type Build = fn(&mut config::Parameters<'_>) -> Result<Arc<dyn FanOutController>
 /// A controller that users can name.
 struct Named {
     name: &'static str,
-    /// One line on what it decides.
+    /// One line about what the controller decides.
     summary: &'static str,
     build: Build,
 }
@@ -81,66 +81,64 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|named| named.name)
 }
 
-/// One line on what a controller decides; `None` of one that a program brought itself.
+/// Returns one line about what a controller decides; `None` for a controller that a program provides.
 pub fn summary(name: &str) -> Option<&'static str> {
     ALL.iter().find(|named| named.name == name).map(|named| named.summary)
 }
 
-/// What a controller knows of the query at hand.
+/// What a controller knows about a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueryShape {
     /// The operation that makes the fan-out.
     pub operation: OperationName,
-    /// What kind of fan-out it is.
+    /// The kind of fan-out.
     pub kind: FanOutKind,
-    /// How many keys it has: `k` of Moolle's equations.
+    /// The number of keys: `k` in Moolle's equations.
     pub keys: u32,
-    /// Who waits for it.
+    /// The workflow, which says who waits for the result.
     pub workflow: Workflow,
-    /// Groups there are: `c`. At least 1.
+    /// The number of groups: `c`. At least 1.
     pub groups: u32,
-    /// Nodes in each: `n`. At least 1.
+    /// The number of nodes in each group: `n`. At least 1.
     pub nodes_per_group: u32,
-    /// The time.
+    /// The current time.
     pub now: Timestamp,
 }
 
 /// Decides how many groups may take part in a query.
 ///
-/// Implementors may assume that calls with one `state` come one after another and
-/// that [`QueryShape::now`] does not run backwards by much. The caller clamps the
-/// result to `1..=query.groups`. What must be kept between queries goes into
-/// `state`, of which there is one for each kind of fan-out that a selector gives to
-/// the controller, so that equal inputs give equal decisions. A controller is asked
-/// while others wait: it answers from its arguments, without I/O or locks.
+/// Implementors may assume that calls with one `state` are sequential and that [`QueryShape::now`] never goes back by much.
+/// The caller clamps the result to `1..=query.groups`. State between queries must be kept in `state`, so that equal inputs
+/// give equal decisions. There is one `state` for each kind of fan-out for which a selector chooses the controller. Other
+/// queries wait while a controller decides, so it must answer from its arguments, without I/O or locks.
 pub trait FanOutController: fmt::Debug + Send + Sync {
-    /// What users type and read in profiles, without parameters.
+    /// The name, without parameters, that users type and see in profiles.
     fn name(&self) -> &'static str;
 
-    /// How many groups may take part.
+    /// Returns how many groups may take part.
     fn groups(&self, query: &QueryShape, load: &LoadSnapshot, state: &mut ControllerState) -> u32;
 }
 
-/// What a controller keeps between queries.
+/// The state that a controller keeps between queries.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ControllerState {
-    /// The last answer, before rounding; `None` before the first.
+    /// The last answer before rounding; `None` before the first answer.
     pub output: Option<f64>,
-    /// The value last aimed at.
+    /// The last target.
     pub target: f64,
-    /// When that was.
+    /// The time of the last answer.
     pub updated: Timestamp,
     inner: Option<Box<ControllerState>>,
 }
 
 impl ControllerState {
-    /// The state of a controller that this one wraps.
+    /// Returns the state of the wrapped controller.
     pub fn inner(&mut self) -> &mut ControllerState {
         self.inner.get_or_insert_default()
     }
 }
 
-/// Rounds down, so that a limit is kept, within `1..=query.groups`.
+/// Rounds down, so that a limit is kept, and clamps to `1..=query.groups`.
 fn whole_groups(groups: f64, query: &QueryShape) -> u32 {
     (groups as u32).clamp(1, query.groups.max(1))
 }

@@ -1,11 +1,9 @@
-//! Smooths another controller by a PD rule with the paper's gains (Moolle §V-C): the
-//! output follows the wrapped controller's target with
-//! d(output)/dt = proportional · error + derivative · d(error)/dt, error = target − output.
+//! Smooths another controller with a PD rule that has the paper's gains (Moolle §V-C). The output follows the target of the
+//! wrapped controller with d(output)/dt = proportional · error + derivative · d(error)/dt, where error = target − output.
 //!
-//! Solved exactly between calls, so the result does not depend on how often queries
-//! come: a share derivative ÷ (1 + derivative) of each change of the target is taken
-//! at once, the rest with the time constant (1 + derivative) ÷ proportional seconds.
-//! It is stable for any gains, settles without a standing error and never overshoots.
+//! The equation is solved exactly between calls, so the result does not depend on how often queries arrive. A share
+//! derivative ÷ (1 + derivative) of each change of the target takes effect at once, the rest with the time constant (1 +
+//! derivative) ÷ proportional seconds. This is stable for all gains, settles without a remaining error and never overshoots.
 
 use crate::LoadSnapshot;
 use crate::fan_out::{Build, ControllerState, FanOutController, GlobalRps, QueryShape};
@@ -16,14 +14,14 @@ use std::sync::Arc;
 pub struct Pd {
     /// The controller whose answers are smoothed.
     pub inner: Arc<dyn FanOutController>,
-    /// Proportional gain, per second; more than 0.
+    /// The proportional gain per second; greater than 0.
     pub proportional: f64,
-    /// Derivative gain; at least 0.
+    /// The derivative gain; at least 0.
     pub derivative: f64,
 }
 
 impl Pd {
-    /// Smooths `inner` with the paper's gains.
+    /// Returns a controller that smooths `inner` with the paper's gains.
     pub fn new(inner: Arc<dyn FanOutController>) -> Self {
         Self { inner, proportional: 1.0, derivative: 0.5 }
     }
@@ -57,7 +55,7 @@ impl FanOutController for Pd {
         state.output = Some(output);
         state.target = target;
         state.updated = state.updated.max(query.now);
-        // To the nearest: the target is a whole number already, rounded down by its controller.
+        // Round to the nearest number: the target is already a whole number, rounded down by its controller.
         (output.round() as u32).clamp(1, query.groups.max(1))
     }
 }

@@ -1,5 +1,6 @@
-//! Which fan-outs a controller decides about: those of an operation, of a kind, of a workflow, or of several of these
-//! at once. Written `OPERATION`, `KIND` or `OPERATION:KIND`, each alone or followed by `@WORKFLOW`; or `@WORKFLOW`.
+//! Selectors, which choose the fan-outs that a controller decides about: by operation, kind or workflow, or by several of
+//! these. They are written `OPERATION`, `KIND` or `OPERATION:KIND`, each optionally followed by `@WORKFLOW`; or `@WORKFLOW`
+//! alone.
 
 use super::QueryShape;
 use super::limits::{kind_named, kinds};
@@ -8,14 +9,14 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Selects fan-outs. What is `None` may be anything.
+/// Selects fan-outs. A field that is `None` matches everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Selector {
     /// The operation that makes the fan-out.
     pub operation: Option<OperationName>,
-    /// What kind of fan-out it is.
+    /// The kind of fan-out.
     pub kind: Option<FanOutKind>,
-    /// Who waits for it.
+    /// The workflow, which says who waits for the result.
     pub workflow: Option<Workflow>,
 }
 
@@ -25,7 +26,7 @@ impl From<FanOutKind> for Selector {
     }
 }
 
-/// A text that selects nothing.
+/// Why a text is not a selector.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SelectorError {
@@ -34,14 +35,14 @@ pub enum SelectorError {
     Unknown {
         /// The whole text.
         selector: String,
-        /// What is missing.
+        /// What kind of name is unknown.
         what: &'static str,
-        /// The name, as written.
+        /// The unknown name, as written.
         part: String,
-        /// Those there are.
+        /// The known names.
         known: String,
     },
-    /// No fan-out is of this kind in this workflow.
+    /// There are no fan-outs of this kind in this workflow.
     #[error(
         "selector {selector:?} selects nothing: a union of the interactive workflow is sync-union, one of the \
          background workflow is async-union"
@@ -53,8 +54,8 @@ pub enum SelectorError {
 }
 
 impl Selector {
-    /// Every selector that selects a fan-out, the most specific first: one that names the operation comes before one that
-    /// does not; of those alike in that, one that names the kind comes first, then one that names the workflow.
+    /// Returns all selectors that match a fan-out, the most specific one first. Selectors with the operation come before
+    /// those without it; among equal ones, those with the kind come first, then those with the workflow.
     pub fn matching(query: &QueryShape) -> [Self; 7] {
         let select = |operation: bool, kind: bool, workflow: bool| Self {
             operation: operation.then_some(query.operation),
@@ -126,7 +127,7 @@ fn operation_named(name: &str) -> Option<OperationName> {
 }
 
 impl fmt::Display for Selector {
-    /// As it is read.
+    /// The format that `FromStr` reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.operation.map_or("", OperationName::name))?;
         if self.operation.is_some() && self.kind.is_some() {

@@ -1,4 +1,4 @@
-//! Always the same number of groups: `static(3)` is "Moolle (3)" of the paper's figures (§V-A).
+//! Chooses always the same number of groups. `static(3)` is "Moolle (3)" in the paper's figures (§V-A).
 
 use crate::LoadSnapshot;
 use crate::fan_out::{Build, ControllerState, FanOutController, QueryShape};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// Chooses a fixed number of groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Static {
-    /// How many; more than there are means all.
+    /// The number of groups. If it is greater than the number of existing groups, all of them are used.
     pub groups: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Controllers against the sentences of Moolle §IV and §V-C.
+//! Tests of controllers against the sentences of Moolle §IV and §V-C.
 
 use super::*;
 use crate::GroupLimit;
@@ -6,7 +6,7 @@ use crate::load::{KindLoad, NodeLoad};
 use kith_types::NodeId;
 use proptest::prelude::*;
 
-/// A query in the paper's production layout: 10 groups of 20 nodes.
+/// Returns a query in the paper's production layout: 10 groups of 20 nodes.
 pub(super) fn query(kind: FanOutKind, keys: u32) -> QueryShape {
     let (operation, workflow, now) = (OperationName::Network, Workflow::Interactive, Timestamp::ZERO);
     QueryShape { operation, kind, keys, workflow, groups: 10, nodes_per_group: 20, now }
@@ -67,8 +67,8 @@ fn the_request_rate_stays_within_what_is_desired() {
 
 #[test]
 fn servers_limit_the_fan_out_once_their_limit_is_the_lower_one() {
-    // Figure 9d: 30 queries a second, about 100 clients. The client's limit gives
-    // 5,000 / (20 × 30) = 8 groups, 160 requests; the servers' takes over below 2,500.
+    // Figure 9d: 30 queries per second, about 100 clients. The client's limit allows 5,000 / (20 × 30) = 8 groups, which is
+    // 160 requests. Below 2,500, the limit of the servers is the smaller one.
     let mut load = early_qps(30.0);
     load.clients = 100;
     let shape = query(FanOutKind::EarlyTerminable, 1_536);
@@ -171,7 +171,7 @@ fn a_library_user_can_bring_a_controller() {
     assert_eq!([limit(50), limit(700), limit(5_000)], [GroupLimit(1), GroupLimit(7), GroupLimit(10)]);
 }
 
-/// Every selector that selects something.
+/// Returns every selector that matches something.
 fn selectors() -> Vec<Selector> {
     let operations = OperationName::ALL.map(Some).into_iter().chain([None]);
     let parts = operations.flat_map(|operation| {
@@ -216,7 +216,7 @@ proptest! {
 
 #[test]
 fn each_kind_of_fan_out_has_a_state_of_its_own_under_one_controller() {
-    // Smoothed over kinds, the second would begin where the first is.
+    // If the state were shared between kinds, the second would begin where the first one is.
     let mut controllers = Controllers::default();
     let smoothed = build("pd(client-qps(1000))");
     controllers.choose("network".parse().unwrap(), "pd", smoothed);

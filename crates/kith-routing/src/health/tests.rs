@@ -1,4 +1,4 @@
-//! When nodes go down, come back and are probed.
+//! Tests of when nodes go down, come back and are probed.
 
 use super::*;
 use crate::placement::uniform_table;
@@ -52,7 +52,8 @@ fn a_node_that_listens_elsewhere_is_new() {
     health.follow(&moved, at(50));
     assert_eq!(health.probes_due(at(50)), [NODE], "at once, and nobody else");
     assert!(!health.is_settled());
-    // Where no probe has ended yet and nobody else has what is asked for, it is asked all the same: an answer is as good.
+    // Before its first probe has ended, a node is asked if no other node has the data. The answer counts like one to a
+    // probe.
     assert_eq!(health.on(NODE, HealthEvent::Success, at(51)), Some(HealthChange::Joined));
 }
 

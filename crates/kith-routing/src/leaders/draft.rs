@@ -1,14 +1,14 @@
-//! The next leaders while they are being decided.
+//! The next leaders of a graph while they are being decided.
 
 use super::{Leader, Leaders};
 use crate::RoutingTable;
 use kith_types::{NodeId, PartitionId, Term};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most partitions that move at once only to balance the nodes. Each move delays writes by some milliseconds.
+/// How many partitions may move at once only for balance. Each move delays writes by some milliseconds.
 pub(super) const BALANCING_MOVES_MAX: usize = 4;
 
-/// The next leaders of a graph, and how many partitions each node leads by then.
+/// The next leaders of a graph, and how many partitions each node then leads.
 pub(super) struct Draft<'a> {
     table: &'a RoutingTable,
     eligible: &'a BTreeSet<NodeId>,
@@ -31,7 +31,7 @@ impl<'a> Draft<'a> {
         self.has_moved
     }
 
-    /// The draft, if a partition moves.
+    /// Returns the draft if a partition moves.
     pub(super) fn next_if_moved(self) -> Option<Leaders> {
         self.has_moved.then_some(self.next)
     }
@@ -42,8 +42,8 @@ impl<'a> Draft<'a> {
         replicas.filter(|node| self.eligible.contains(node))
     }
 
-    /// The candidate that leads the fewest partitions. Of equals, another one for each partition, so that the first leaders of a
-    /// graph are spread over groups.
+    /// Returns the candidate that leads the fewest partitions. Among equal ones, the choice rotates from partition to
+    /// partition, so that the first leaders of a graph are spread over groups.
     pub(super) fn least(&self, partition: PartitionId) -> Option<NodeId> {
         let candidates: Vec<NodeId> = self.candidates(partition).collect();
         let turn = partition.index() % candidates.len().max(1);
@@ -55,7 +55,7 @@ impl<'a> Draft<'a> {
         self.led.get(&node).copied().unwrap_or(0)
     }
 
-    /// Gives a partition to a node for a new term.
+    /// Assigns a partition to a node, with a new term.
     pub(super) fn give(&mut self, partition: PartitionId, node: NodeId) {
         let leader = Leader { node, term: self.next.term_last };
         if let Some(before) = self.next.by_partition[partition.index()].replace(leader)
@@ -67,7 +67,7 @@ impl<'a> Draft<'a> {
         self.has_moved = true;
     }
 
-    /// Gives the partitions whose leaders are not eligible replicas to those that are.
+    /// Assigns partitions whose leaders are not eligible replicas to replicas that are.
     pub(super) fn replace_missing(&mut self) {
         for partition in self.table.partition_count().iter() {
             let leader = self.next.of(partition).map(|leader| leader.node);
@@ -76,7 +76,7 @@ impl<'a> Draft<'a> {
                 self.give(partition, node);
             }
         }
-        // A leader that has no successor is kept: it may come back.
+        // A leader without a possible successor stays, because it may come back.
     }
 
     /// Moves partitions from nodes that lead at least two more than another replica of the same partition.

@@ -1,11 +1,11 @@
 //! Which node leads which partition of a live graph, and when leadership moves.
 //!
-//! [`Leaders::next`] says who should lead. Two parties carry it out. Routers replace leaders that are gone
-//! ([`Leaders::replaced`]). A leader that is alive hands over by itself ([`Leaders::due`], [`Leaders::given`]), because only it
-//! knows when all that it has begun is complete, so that no write fails.
+//! [`Leaders::next`] says which nodes should lead. Two parties carry it out. Routers replace leaders that are gone
+//! ([`Leaders::replaced`]). A leader that is alive hands over itself ([`Leaders::due`], [`Leaders::given`]), because only it
+//! knows when everything that it began is complete, so that no write fails.
 //!
-//! Leases and health only decide *when* it moves. That two nodes never write the same partition is ensured by terms, which the
-//! database checks in every transaction (`docs/design/0019-live-graph.md`).
+//! Leases and health only decide *when* leadership moves. Terms, which the database checks in every transaction, ensure that
+//! two nodes never write the same partition (`docs/design/0019-live-graph.md`).
 
 mod draft;
 
@@ -14,17 +14,17 @@ use draft::Draft;
 use kith_types::{NodeId, PartitionId, Term};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which nodes are there.
+/// Which nodes are alive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lives {
-    /// The nodes that are alive, those that are leaving among them.
+    /// The nodes that are alive, including those that are leaving.
     pub alive: BTreeSet<NodeId>,
     /// The nodes that have announced that they are about to end.
     pub leaving: BTreeSet<NodeId>,
 }
 
 impl Lives {
-    /// The nodes that may lead: alive, not leaving, and in a group that takes reads.
+    /// Returns the nodes that may lead: alive, not leaving, and in a group that serves reads.
     pub fn eligible(&self, table: &RoutingTable) -> BTreeSet<NodeId> {
         let groups = table.groups().iter().enumerate();
         let serving = groups.filter(|(_, group)| group.role == GroupRole::Serving);
@@ -34,7 +34,7 @@ impl Lives {
     }
 }
 
-/// Who leads one partition.
+/// The leader of one partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leader {
     /// The node.
@@ -46,9 +46,9 @@ pub struct Leader {
 /// The leaders of all partitions of one live graph. `Default` has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leaders {
-    /// The greatest term that was ever given.
+    /// The greatest term that was ever assigned.
     pub term_last: Term,
-    /// By partition; `None` where no node could lead yet.
+    /// By partition; `None` if no node could lead it yet.
     pub by_partition: Vec<Option<Leader>>,
 }
 
@@ -58,16 +58,17 @@ impl Leaders {
         self.by_partition.get(partition.index()).copied().flatten()
     }
 
-    /// How many partitions a node leads.
+    /// The number of partitions that a node leads.
     pub fn led_by(&self, node: NodeId) -> usize {
         self.by_partition.iter().flatten().filter(|leader| leader.node == node).count()
     }
 
-    /// Who should lead, if that differs from who does. `eligible` are the nodes that may lead ([`Lives::eligible`]).
+    /// Returns the leaders that there should be, if they differ from the current ones. `eligible` are the nodes that may
+    /// lead ([`Lives::eligible`]).
     ///
-    /// A leader that may lead keeps its partitions. A partition without such a leader goes to the eligible replica that leads
-    /// the fewest; if there is none, it stays where it is. Only if nothing else moves, partitions move for the sake of balance,
-    /// a few at a time. Every partition that moves gets a term that was never used before. `O(partitions × replicas)`.
+    /// An eligible leader keeps its partitions. A partition without one goes to the eligible replica that leads the fewest;
+    /// if there is none, it stays where it is. Only if nothing else moves, a few partitions at a time move for balance.
+    /// Every partition that moves gets a term that was never used before. `O(partitions × replicas)`.
     pub fn next(&self, table: &RoutingTable, eligible: &BTreeSet<NodeId>) -> Option<Self> {
         let mut draft = Draft::new(self, table, eligible);
         draft.replace_missing();
@@ -77,8 +78,8 @@ impl Leaders {
         draft.next_if_moved()
     }
 
-    /// What [`Leaders::next`] says of the partitions whose leader is not alive, or that have none. Leaders that are alive stay
-    /// until they have handed over. `O(partitions × replicas)`.
+    /// Returns the decision of [`Leaders::next`] for partitions whose leader is not alive, or that have none. Leaders that
+    /// are alive stay until they have handed over. `O(partitions × replicas)`.
     pub fn replaced(&self, table: &RoutingTable, lives: &Lives) -> Option<Self> {
         let mut next = self.next(table, &lives.eligible(table))?;
         for (partition, leader) in next.by_partition.iter_mut().enumerate() {
@@ -91,8 +92,8 @@ impl Leaders {
         has_changed.then_some(next)
     }
 
-    /// The partitions that `node` leads and that another node should lead, according to [`Leaders::next`]. All nodes come to the
-    /// same decision, so that no more partitions move for the sake of balance than it allows. `O(partitions × replicas)`.
+    /// Returns the partitions that `node` leads and that another node should lead according to [`Leaders::next`]. All nodes
+    /// reach the same decision, so no more partitions move for balance than it allows. `O(partitions × replicas)`.
     pub fn due(
         &self,
         node: NodeId,
@@ -108,9 +109,9 @@ impl Leaders {
         own.collect()
     }
 
-    /// Successors for partitions that `node` has led for these terms and does not write any more. If there is no other eligible
-    /// replica, or if all others lead more by now, the node leads the partition again, for a new term. `None` if `node` leads none
-    /// of them for the given term. `O(partitions × replicas)`.
+    /// Returns successors for partitions that `node` led in these terms and no longer writes. If there is no other eligible
+    /// replica, or all others lead more by now, the node leads the partition again with a new term. `None` if `node` leads
+    /// none of them in the given term. `O(partitions × replicas)`.
     pub fn given(
         &self,
         node: NodeId,
@@ -128,9 +129,9 @@ impl Leaders {
         draft.next_if_moved()
     }
 
-    /// New terms for partitions whose terms the database refused, and which `node` goes on leading: after it has started again,
-    /// or after the database was replaced by a copy. Partitions that it does not lead in the refused term keep what they have.
-    /// `None` if there are no others.
+    /// Returns new terms for partitions whose terms the database refused and that `node` keeps leading. This happens after
+    /// the node has restarted, or after the database was replaced by a copy. Partitions that the node does not lead in the
+    /// refused term are unchanged. `None` if no partition changes.
     pub fn renew(&self, node: NodeId, refused: &BTreeMap<PartitionId, Term>) -> Option<Self> {
         let mut next = self.clone();
         next.term_last = Term(self.term_last.0 + 1);

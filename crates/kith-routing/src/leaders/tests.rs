@@ -1,4 +1,4 @@
-//! Leadership as nodes and routers come to agree on it.
+//! Tests of how nodes and routers agree on leadership.
 
 use super::{draft::BALANCING_MOVES_MAX, *};
 use crate::placement;
@@ -13,7 +13,7 @@ fn everybody(table: &RoutingTable) -> BTreeSet<NodeId> {
     table.nodes().iter().map(|node| node.id).collect()
 }
 
-/// Decides again and again until nothing changes.
+/// Applies decisions until nothing changes.
 fn settle(mut leaders: Leaders, table: &RoutingTable, eligible: &BTreeSet<NodeId>) -> Leaders {
     for _ in 0..1_000 {
         match leaders.next(table, eligible) {
@@ -103,7 +103,7 @@ fn a_leader_that_is_alive_is_not_replaced_but_hands_over() {
     assert_eq!(after.led_by(leaver), 0);
     assert!(due.keys().all(|partition| before.term_last < after.of(*partition).unwrap().term));
     assert_eq!(after.given(leaver, &due, &table, &eligible), None, "it does not lead them any more");
-    // Once its lease has ended, routers do the same.
+    // Once its lease has ended, routers decide the same.
     lives.alive.remove(&leaver);
     assert_eq!(before.replaced(&table, &lives).expect("others can lead").led_by(leaver), 0);
 }
@@ -156,7 +156,7 @@ proptest! {
                 carried_out.extend(leaders.due(*node, &table, &eligible).into_keys());
             }
             prop_assert_eq!(carried_out, moves(leaders.next(&table, &eligible)));
-            // All hand over what they saw to be due at the beginning of a round, one after the other.
+            // At the beginning of each round, all nodes decide what is due. Then they hand it over one after the other.
             for _ in 0..200 {
                 leaders = leaders.replaced(&table, &lives).unwrap_or(leaders);
                 let before = leaders.clone();

@@ -1,4 +1,4 @@
-//! After how long a request is late: live, from requests like it, or by a fixed table (0008).
+//! The time after which a request counts as late: measured on similar requests, or from a fixed table (0008).
 
 use crate::execution::{HedgeRule, HedgeTime};
 use crate::load::latency::Durations;
@@ -7,22 +7,22 @@ use kith_types::{NodeId, Timestamp};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A node's times count from so many on: below, its 99th percentile is its slowest request.
+/// A node's latencies count from this many samples on. With fewer samples, its 99th percentile is its slowest request.
 const SAMPLES_MIN: u64 = 100;
-/// Nothing is hedged earlier (Venice): below it a second request costs more than it can win.
+/// The earliest hedge (Venice). Below this, a second request costs more than it can gain.
 const AFTER_MIN: Duration = Duration::from_millis(1);
-/// How long what was computed from the samples is used.
+/// How long results computed from the samples are reused.
 const REFRESH: Duration = Duration::from_millis(100);
-/// Venice's table for batches at the fast client, in milliseconds by the keys of the query; single gets 1 ms.
+/// Venice's table for batches at the fast client: milliseconds by the number of keys of the query. Single gets have 1 ms.
 const TABLE: [(usize, u64); 6] = [(1, 1), (12, 8), (20, 30), (150, 50), (500, 100), (usize::MAX, 500)];
 
-/// Whether, and after how long, requests are hedged.
+/// Whether requests are hedged, and after which time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hedging {
-    /// After the 99th percentile of such requests lately.
+    /// After the 99th percentile of similar recent requests.
     #[default]
     Live,
-    /// After a time that only the number of keys decides.
+    /// After a time that depends only on the number of keys.
     Table,
     /// Never.
     Off,
@@ -32,7 +32,7 @@ impl Hedging {
     /// Every choice.
     pub const ALL: [Hedging; 3] = [Hedging::Live, Hedging::Table, Hedging::Off];
 
-    /// What users type.
+    /// The name that users type.
     pub fn name(self) -> &'static str {
         match self {
             Hedging::Live => "on",
@@ -41,7 +41,7 @@ impl Hedging {
         }
     }
 
-    /// The choice that a user named, if there is one.
+    /// Returns the choice with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|choice| choice.name() == name)
     }
@@ -49,11 +49,11 @@ impl Hedging {
 
 type Class = (Work, KeyClass);
 
-/// Durations of requests by node and class.
+/// The durations of requests by node and class.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HedgeTimes {
     durations: BTreeMap<NodeId, BTreeMap<Class, Durations>>,
-    /// What the durations of a class came to, and when that was.
+    /// The last result for each class, and when it was computed.
     computed: BTreeMap<Class, (Timestamp, Option<HedgeTime>)>,
 }
 
@@ -68,7 +68,7 @@ impl HedgeTimes {
         self.durations.remove(&node);
     }
 
-    /// The rule for the requests of a query with `keys` keys; `None`: nothing is hedged.
+    /// Returns the rule for the requests of a query with `keys` keys; `None` if nothing is hedged.
     pub fn rule(&mut self, hedging: Hedging, work: Work, keys: usize, now: Timestamp) -> Option<HedgeRule> {
         let fixed = HedgeTime { after: fixed_after(keys), expected: Duration::ZERO };
         let mut times = [None; KeyClass::COUNT];
@@ -76,7 +76,8 @@ impl HedgeTimes {
             Hedging::Off => return None,
             Hedging::Table => times = [Some(fixed); KeyClass::COUNT],
             Hedging::Live => {
-                // A table for reads by key says nothing of graph queries: those wait until times are known.
+                // The table for reads by key does not apply to graph queries, which are not hedged before their latencies
+                // are known.
                 let unknown = (work.asked == RequestKind::Values).then_some(fixed);
                 for (time, class) in times.iter_mut().zip(KeyClass::all()) {
                     *time = self.time((work, class), now).or(unknown);
@@ -86,8 +87,8 @@ impl HedgeTimes {
         times.iter().any(Option::is_some).then_some(HedgeRule { times, ..HedgeRule::default() })
     }
 
-    /// The lower median over the nodes: of all requests together, the percentile would be
-    /// that of the one slow node which hedging is there for.
+    /// Returns the lower median over the nodes. The percentile of all requests together would be that of the one slow node
+    /// that hedging is meant for.
     fn time(&mut self, class: Class, now: Timestamp) -> Option<HedgeTime> {
         if let Some((when, time)) = self.computed.get(&class)
             && now.since(*when) < REFRESH

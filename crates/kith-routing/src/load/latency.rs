@@ -1,4 +1,4 @@
-//! How long requests took lately: latencies over two windows.
+//! The recent durations of requests, over two windows.
 
 use crate::Latencies;
 use kith_types::Timestamp;
@@ -6,12 +6,12 @@ use std::time::Duration;
 
 /// A window is full after this long ...
 const WINDOW: Duration = Duration::from_secs(10);
-/// ... with at least so many samples, or ...
+/// ... with at least this many samples, or ...
 const WINDOW_SAMPLES: u64 = 200;
-/// ... after this long whatever it has: older times say nothing of now.
+/// ... after this time with any number of samples, because older durations say nothing about now.
 const WINDOW_MAX: Duration = Duration::from_secs(300);
 
-/// Durations of the last window or two.
+/// The durations of the last one or two windows.
 #[derive(Clone, Debug)]
 pub(super) struct Durations {
     current: Window,
@@ -21,7 +21,7 @@ pub(super) struct Durations {
 #[derive(Clone, Debug)]
 struct Window {
     began: Timestamp,
-    /// A quarter of a duration is exact enough to wait by, and there is one for each node and class.
+    /// A precision of a quarter is enough to wait by, and there is one histogram for each node and class.
     latencies: Latencies<4>,
 }
 
@@ -43,12 +43,13 @@ impl Durations {
         }
     }
 
-    /// How many durations it rests on.
+    /// The number of durations.
     pub fn samples(&self) -> u64 {
         self.windows().map(|window| window.latencies.count()).sum()
     }
 
-    /// Upper bound of the given quantile, in thousandths (990 = p99), at most a quarter too high; `None` before the first latency.
+    /// Returns an upper bound of the given quantile, in thousandths (990 = p99), at most a quarter too high; `None` before
+    /// the first duration.
     pub fn per_mille(&self, share: u64) -> Option<Duration> {
         let windows: Vec<&Latencies<4>> = self.windows().map(|window| &window.latencies).collect();
         Latencies::per_mille_of(&windows, share)

@@ -1,4 +1,4 @@
-//! Turns events into a [`LoadSnapshot`]. No clock: the shell passes the time.
+//! Turns events into a [`LoadSnapshot`]. It has no clock: the shell passes the time.
 
 use crate::Latencies;
 use crate::execution::HedgeRule;
@@ -10,17 +10,17 @@ use kith_types::{FanOutKind, NodeId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// How a [`LoadMeter`] forgets.
+/// The time constants and limits of a [`LoadMeter`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoadMeterOptions {
-    /// Rates are over roughly this long: long enough to be smooth, short enough
-    /// that a controller acts within a few seconds.
+    /// The time over which rates are averaged, roughly: long enough to be smooth, short enough for a controller to react
+    /// within a few seconds.
     pub window: Duration,
-    /// What a node said longer ago than this is forgotten.
+    /// A node's report is forgotten after this time.
     pub report_age_max: Duration,
-    /// The share that terminates early is over roughly this many fan-outs.
+    /// The number of fan-outs, roughly, over which the share of early terminations is averaged.
     pub termination_window: u32,
-    /// When a node is asked no more for a while.
+    /// When a node gets no more requests for a while.
     pub pending: PendingLimit,
 }
 
@@ -35,12 +35,12 @@ impl Default for LoadMeterOptions {
     }
 }
 
-/// What a node says about itself on each reply.
+/// A node's report about itself, which each reply carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NodeReport {
-    /// Requests per second it serves, from all clients.
+    /// The requests per second that it serves, from all clients.
     pub rps: f64,
-    /// Clients it has heard from lately: `m` of Moolle's equation 8.
+    /// The number of clients that it has heard from recently: `m` in Moolle's equation 8.
     pub clients: u32,
 }
 
@@ -51,16 +51,17 @@ pub struct LoadMeter {
     queries: [RateMeter; FanOutKind::ALL.len()],
     requests: [RateMeter; FanOutKind::ALL.len()],
     nodes: BTreeMap<NodeId, NodeState>,
-    /// Accounts opened so far: no two have the same number.
+    /// The number of accounts opened so far, which makes their numbers unique.
     lives: u64,
     times: HedgeTimes,
-    /// How long answers took since they were taken, by node; `None`: nobody tells nodes.
+    /// How long answers took since these were last taken, by node; `None` if they are not kept because nobody reports them
+    /// to nodes.
     waits: Option<BTreeMap<NodeId, Latencies>>,
-    /// Whether the nodes to avoid may have changed since that was asked.
+    /// Whether the nodes to avoid may have changed since they were last requested.
     limits_changed: bool,
     pauses: Pauses,
     termination_share: f64,
-    /// How many the share is over; at most the window.
+    /// The number of fan-outs in the share, at most the window.
     terminable_seen: u32,
 }
 
@@ -72,7 +73,7 @@ struct NodeState {
 }
 
 impl LoadMeter {
-    /// A meter that has seen nothing.
+    /// Returns a meter without any events.
     pub fn new(options: LoadMeterOptions) -> Self {
         let meters = [RateMeter::new(options.window); FanOutKind::ALL.len()];
         Self {
@@ -90,12 +91,12 @@ impl LoadMeter {
         }
     }
 
-    /// A fan-out begins.
+    /// Records that a fan-out begins.
     pub fn on_query(&mut self, kind: FanOutKind, now: Timestamp) {
         self.queries[kind as usize].add(1.0, now);
     }
 
-    /// A request with `keys` keys is sent. The charge goes back to [`LoadMeter::on_end`] when it is over.
+    /// Records that a request with `keys` keys is sent. Pass the charge to [`LoadMeter::on_end`] when the request is over.
     pub fn on_send(&mut self, work: Work, node: NodeId, keys: usize, now: Timestamp) -> Charge {
         self.requests[work.kind as usize].add(1.0, now);
         let keys = u32::try_from(keys).unwrap_or(u32::MAX);
@@ -108,7 +109,7 @@ impl LoadMeter {
         Charge { node, keys, work, sent: now, life }
     }
 
-    /// The request that was sent last, and has this charge, is a hedge.
+    /// Records that the request with this charge, which was sent last, is a hedge.
     pub fn on_hedge(&mut self, charge: &Charge) {
         let state = self.nodes.get_mut(&charge.node);
         if let Some(state) = state.filter(|state| state.account.life == charge.life) {
@@ -116,7 +117,7 @@ impl LoadMeter {
         }
     }
 
-    /// That request is over.
+    /// Records that the request with this charge is over.
     pub fn on_end(&mut self, charge: Charge, end: RequestEnd, now: Timestamp) {
         let tells = self.stood_still(now) <= charge.sent;
         let limit = self.options.pending;
@@ -133,12 +134,12 @@ impl LoadMeter {
         }
     }
 
-    /// From now on, keeps how long answers take, for [`LoadMeter::take_waits`].
+    /// Starts keeping how long answers take, for [`LoadMeter::take_waits`].
     pub fn keep_waits(&mut self) {
         self.waits.get_or_insert_default();
     }
 
-    /// How long each node's answers took since the last time; of nodes that gave any. O(nodes).
+    /// Returns how long each node's answers took since the last call, for nodes that answered. O(nodes).
     pub fn take_waits(&mut self) -> BTreeMap<NodeId, Latencies> {
         self.waits.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -151,14 +152,15 @@ impl LoadMeter {
         })
     }
 
-    /// A node was down and is up again: what was known of it no longer holds, and it is asked at once.
+    /// Records that a node that was down is up again. What was known about it is dropped, and it gets requests at once.
     pub fn on_return(&mut self, node: NodeId) {
         if let Some(state) = self.nodes.get_mut(&node) {
             state.account.forgive();
         }
     }
 
-    /// This process runs: called every 50 ms or so, by a shell that wants its own pauses noticed.
+    /// Records that this process is running. A shell that wants pauses of the process to be noticed calls this about every
+    /// 50 ms.
     pub fn on_tick(&mut self, now: Timestamp) {
         self.pauses.on_tick(now);
         let limit = self.options.pending;
@@ -167,19 +169,20 @@ impl LoadMeter {
         }
     }
 
-    /// The last moment at which this process is known to have stood still. How long a request
-    /// took that was under way then says nothing of its node.
+    /// Returns the last moment at which this process is known to have been suspended. The duration of a request that was in
+    /// flight then says nothing about its node.
     pub fn stood_still(&self, now: Timestamp) -> Timestamp {
         self.pauses.stood_still(now)
     }
 
-    /// When this process has caught up with what came while it stood still: as long after that as it stood, half a second at the most.
-    /// What is sent before is late because all of that is sent at once, and is not hedged for it.
+    /// Returns when this process has caught up with the events that arrived while it was suspended: after as long as it was
+    /// suspended, at most half a second. Requests sent before that are late only because everything is sent at once, and are
+    /// not hedged for it.
     pub fn caught_up(&self, now: Timestamp) -> Timestamp {
         self.pauses.caught_up(now)
     }
 
-    /// When requests of a query with `keys` keys are late; `None`: never.
+    /// Returns when requests of a query with `keys` keys count as late; `None` if they never do.
     pub fn hedge_rule(
         &mut self,
         hedging: Hedging,
@@ -190,8 +193,9 @@ impl LoadMeter {
         self.times.rule(hedging, work, keys, now)
     }
 
-    /// The nodes that have too many requests to get more, if that changed since the last call. At most half of the
-    /// `nodes` there are, those that came over the limit first: where all are busy, avoiding some makes the others busier.
+    /// Returns the nodes that have too many requests to get more, if they changed since the last call. At most half of the
+    /// `nodes` nodes are avoided, those first that exceeded the limit first: if all nodes are busy, avoiding some makes the
+    /// others busier.
     pub fn newly_avoided(&mut self, nodes: usize) -> Option<Vec<NodeId>> {
         std::mem::take(&mut self.limits_changed).then(|| {
             let out = |(node, state): (&NodeId, &NodeState)| Some((state.account.out_since?, *node));
@@ -201,23 +205,23 @@ impl LoadMeter {
         })
     }
 
-    /// A reply carried what its node says about itself.
+    /// Takes in a node's report from a reply.
     pub fn on_report(&mut self, node: NodeId, report: NodeReport, now: Timestamp) {
-        // A late reply does not bring back a node that left the table: while it owes nothing it has no account.
+        // A late reply must not bring back a node that left the table. A node that owes nothing has no account.
         let Some(state) = self.nodes.get_mut(&node) else { return };
         state.report = report;
         state.reported = Some(now);
     }
 
-    /// An early-terminable fan-out is over; `terminated` if a positive answer ended it.
+    /// Records the end of an early-terminable fan-out. `terminated` says whether a positive answer ended it.
     pub fn on_terminable_end(&mut self, terminated: bool) {
-        // The plain mean until the window is full, then exponential forgetting.
+        // Use the plain mean until the window is full, then an exponential moving average.
         self.terminable_seen = (self.terminable_seen + 1).min(self.options.termination_window.max(1));
         let sample = f64::from(u8::from(terminated));
         self.termination_share += (sample - self.termination_share) / f64::from(self.terminable_seen);
     }
 
-    /// There is a new table: nodes that it lacks are forgotten, with all they owe.
+    /// Adopts a new table. Nodes that it does not have are forgotten with everything that they owe.
     pub fn follow(&mut self, table: &crate::RoutingTable) {
         let here: BTreeSet<NodeId> = table.nodes().iter().map(|node| node.id).collect();
         let gone: Vec<NodeId> = self.nodes.keys().copied().filter(|node| !here.contains(node)).collect();
@@ -228,7 +232,7 @@ impl LoadMeter {
         }
     }
 
-    /// Load as of `now`. O(nodes).
+    /// Returns the load at `now`. O(nodes).
     pub fn snapshot(&self, now: Timestamp) -> LoadSnapshot {
         let kind = |index: usize| KindLoad {
             qps: self.queries[index].per_second(now),

@@ -1,5 +1,5 @@
-//! What controllers and policies know about load: a [`LoadSnapshot`], which a
-//! [`LoadMeter`] makes from what the shell tells it.
+//! What controllers and policies know about load: a [`LoadSnapshot`], which a [`LoadMeter`] makes from events that the shell
+//! reports.
 
 mod hedge_times;
 mod latency;
@@ -17,68 +17,70 @@ pub use work::{KeyClass, RequestKind, Work};
 
 use kith_types::{FanOutKind, NodeId};
 
-/// Rates of one kind of fan-out at this client.
+/// The rates of one kind of fan-out at this client.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct KindLoad {
-    /// Fan-outs of this kind per second: C_QPS of Moolle's equations.
+    /// The fan-outs of this kind per second: C_QPS in Moolle's equations.
     pub qps: f64,
-    /// Requests per second that they make.
+    /// The requests per second of these fan-outs.
     pub rps: f64,
 }
 
-/// What is known of one node.
+/// What is known about one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NodeLoad {
     /// The node.
     pub node: NodeId,
-    /// Requests per second from all clients, as the node last reported.
+    /// The requests per second from all clients, as the node last reported.
     pub rps: f64,
-    /// Keys that this client has asked of it and not heard of yet.
+    /// The keys that this client has requested from it and that are not answered yet.
     pub outstanding_keys: u64,
-    /// Requests, likewise.
+    /// The requests that are not answered yet.
     pub outstanding_requests: u32,
-    /// All that it was asked since this client knows it.
+    /// All requests to it since this client has known it.
     pub tally: NodeTally,
-    /// Seconds that it takes per key, a request counting as 64 keys beside its own; `None` if nothing is known of that.
+    /// The seconds that it takes per key, where a request counts as 64 keys in addition to its own; `None` if this is
+    /// unknown.
     pub seconds_per_key: Option<f64>,
 }
 
-/// Load at one moment. The default is an idle system about which nothing is known.
+/// The load at one moment. The default is an idle system about which nothing is known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadSnapshot {
-    /// Rates at this client, by [`FanOutKind`] in the order of [`FanOutKind::ALL`].
+    /// The rates at this client, by [`FanOutKind`] in the order of [`FanOutKind::ALL`].
     pub kinds: [KindLoad; FanOutKind::ALL.len()],
-    /// Clients that the nodes count, this one included: `m` of Moolle's equation 8. 0 if no node reported yet.
+    /// The number of clients that the nodes count, including this one: `m` in Moolle's equation 8. 0 if no node has reported
+    /// yet.
     pub clients: u32,
-    /// Nodes heard of, ascending by id.
+    /// The known nodes, ascending by id.
     pub nodes: Vec<NodeLoad>,
-    /// Share of early-terminable fan-outs that a positive answer ended; `None` before the first.
+    /// The share of early-terminable fan-outs that a positive answer ended; `None` before the first one.
     pub termination_share: Option<f64>,
 }
 
 impl LoadSnapshot {
-    /// Rates of one kind.
+    /// The rates of one kind.
     pub fn kind(&self, kind: FanOutKind) -> KindLoad {
         self.kinds[kind as usize]
     }
 
-    /// Fan-outs per second at this client.
+    /// The fan-outs per second at this client.
     pub fn client_qps(&self) -> f64 {
         self.kinds.iter().map(|kind| kind.qps).sum()
     }
 
-    /// Requests per second from this client.
+    /// The requests per second from this client.
     pub fn client_rps(&self) -> f64 {
         self.kinds.iter().map(|kind| kind.rps).sum()
     }
 
-    /// What is known of a node.
+    /// Returns what is known about a node.
     pub fn node(&self, node: NodeId) -> Option<&NodeLoad> {
         let place = self.nodes.binary_search_by_key(&node, |load| load.node).ok()?;
         Some(&self.nodes[place])
     }
 
-    /// Requests per second at the mean node; 0 if none reported.
+    /// The mean of the nodes' requests per second; 0 if no node has reported.
     pub fn node_rps_mean(&self) -> f64 {
         let reported = self.nodes.iter().filter(|node| 0.0 < node.rps);
         let (sum, count) = reported.fold((0.0, 0u32), |(sum, count), node| (sum + node.rps, count + 1));

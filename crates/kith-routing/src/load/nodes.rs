@@ -1,28 +1,28 @@
-//! What each node owes this process: outstanding keys and requests, each released exactly once.
+//! What each node owes this process: outstanding keys and requests. Each is released exactly once.
 
 use crate::load::Work;
 use kith_types::{NodeId, Timestamp};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A timed-out request is counted for so long after it was given up (Venice): a node that hangs
-/// must not look idle to the next query.
+/// How long a request still counts after it timed out and was given up (Venice). A node that hangs must not look idle to the
+/// next query.
 pub const COOL_OFF: Duration = Duration::from_secs(10);
-/// Cool-offs that end within this time end together, which bounds how many are kept.
+/// Cool-offs that end within this time of each other end together, which bounds how many are kept.
 const COOL_OFF_STEP: Duration = Duration::from_millis(100);
-/// How much a new sample counts against the mean before it.
+/// The weight of a new sample against the previous mean.
 const ALPHA: f64 = 0.1;
-/// How much a request counts that was given up because it was late. Of a healthy node one in a hundred is, of a slow one nearly all: one tells
-/// more than many answers do.
+/// The weight of a request that was given up because it was late. A healthy node has one such request in a hundred, and a
+/// slow node has them nearly always, so a single one says more than many answers.
 const ALPHA_LATE: f64 = 0.5;
-/// What a request costs whatever its keys, in keys: without it, a node that was last asked for single keys would
-/// look many times slower than one that was asked for thousands.
+/// The cost of a request independent of its keys, in keys. Without it, a node that was last asked for single keys would look
+/// many times slower than one that was asked for thousands.
 const REQUEST_KEYS: u32 = 64;
-/// A pace that nothing has confirmed for so long is unknown.
+/// A pace is unknown if nothing has confirmed it for this long.
 const PACE_AGE_MAX: Duration = Duration::from_secs(10);
 
-/// A request on a node's account. Given out by [`crate::LoadMeter::on_send`], taken back by
-/// [`crate::LoadMeter::on_end`]: by value, so that nothing is released twice.
+/// A request on a node's account. [`crate::LoadMeter::on_send`] returns it and [`crate::LoadMeter::on_end`] takes it by
+/// value, so that nothing is released twice.
 #[must_use = "what is sent ends: give it back to the meter"]
 #[derive(Debug)]
 pub struct Charge {
@@ -30,17 +30,17 @@ pub struct Charge {
     pub(super) keys: u32,
     pub(super) work: Work,
     pub(super) sent: Timestamp,
-    /// Of the account: a node that left the table and returned has another.
+    /// The number of the account. A node that left the table and returned has another account.
     pub(super) life: u64,
 }
 
 impl Charge {
-    /// Who was asked.
+    /// The node that was asked.
     pub fn node(&self) -> NodeId {
         self.node
     }
 
-    /// For how many keys.
+    /// The number of keys.
     pub fn keys(&self) -> u32 {
         self.keys
     }
@@ -51,24 +51,24 @@ impl Charge {
 pub enum RequestEnd {
     /// The node answered.
     Answered,
-    /// It said that it could not, the connection broke, or it was found to be down.
+    /// It answered with an error, the connection broke, or it was found to be down.
     Failed,
-    /// Nobody needs the answer any more.
+    /// The answer is no longer needed.
     Cancelled,
-    /// Another replica answered first, although this one was asked earlier.
+    /// Another replica that was asked later answered first.
     Overtaken,
-    /// Time ran out.
+    /// The request timed out.
     TimedOut,
 }
 
-/// When a node has too many requests of this process to get more. Venice's production values.
+/// When a node has too many requests of this process to get more. The default values are Venice's production values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingLimit {
-    /// A node with more requests is avoided ...
+    /// A node with more requests than this is avoided ...
     pub out: u32,
-    /// ... until it has at most so many, ...
+    /// ... until it has at most this many, ...
     pub back: u32,
-    /// ... but for at least so long.
+    /// ... but for at least this long.
     pub out_min: Duration,
 }
 
@@ -78,20 +78,20 @@ impl Default for PendingLimit {
     }
 }
 
-/// What became of all requests to one node since its account was opened; numbers that only grow.
+/// Counts of all requests to one node since its account was opened. They only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeTally {
-    /// Requests sent.
+    /// The requests sent.
     pub requests: u64,
-    /// Their keys.
+    /// The keys in these requests.
     pub keys: u64,
-    /// Of the requests, those that were hedges of one that another node was late with.
+    /// How many of the requests were hedges of a request that was late at another node.
     pub hedges: u64,
-    /// The hedges' keys.
+    /// The keys in the hedges.
     pub keys_hedged: u64,
-    /// Requests that failed or timed out.
+    /// The requests that failed or timed out.
     pub failed: u64,
-    /// Requests that a hedge overtook.
+    /// The requests that a hedge overtook.
     pub overtaken: u64,
 }
 
@@ -101,10 +101,10 @@ pub(super) struct Account {
     pub life: u64,
     keys: u64,
     requests: u32,
-    /// Timed out and still counted: until when, and how many keys and requests. In order of time.
+    /// Requests that timed out and still count: until when, and how many keys and requests. In order of time.
     cooling: VecDeque<(Timestamp, u64, u32)>,
     pace: Option<Pace>,
-    /// Since when it is over the limit.
+    /// Since when it has been above the limit.
     pub out_since: Option<Timestamp>,
     pub tally: NodeTally,
 }
@@ -136,13 +136,13 @@ impl Account {
         self.tally.requests += 1;
     }
 
-    /// What was charged last is a hedge.
+    /// Records that the last charge was for a hedge.
     pub fn hedge(&mut self, keys: u32) {
         self.tally.hedges += 1;
         self.tally.keys_hedged += u64::from(keys);
     }
 
-    /// Ends one request; `tells` is false if how long it took says nothing of the node.
+    /// Ends one request. `tells` is false if its duration says nothing about the node.
     pub fn release(&mut self, charge: &Charge, end: RequestEnd, tells: bool, now: Timestamp) {
         self.keys = self.keys.saturating_sub(u64::from(charge.keys));
         self.requests = self.requests.saturating_sub(1);
@@ -165,7 +165,7 @@ impl Account {
         }
     }
 
-    /// The node is back from being down: what was known of it no longer holds.
+    /// Forgets what was known about a node that was down and is back.
     pub fn forgive(&mut self) {
         self.cooling.clear();
         self.pace = None;
@@ -179,12 +179,12 @@ impl Account {
         self.requests + self.cooling_at(now).map(|(_, _, requests)| requests).sum::<u32>()
     }
 
-    /// Seconds that it takes per key, if that is known.
+    /// The seconds that it takes per key, if this is known.
     pub fn seconds_per_key(&self, now: Timestamp) -> Option<f64> {
         self.pace.filter(|pace| now.since(pace.heard) <= PACE_AGE_MAX).map(|pace| pace.seconds)
     }
 
-    /// Holds the limit; whether that changed anything.
+    /// Applies the limit. Returns whether the node's state changed.
     pub fn limit(&mut self, limit: PendingLimit, now: Timestamp) -> bool {
         let requests = self.requests(now);
         match self.out_since {
@@ -221,8 +221,9 @@ impl Account {
         self.pace = Some(Pace { seconds, heard: now });
     }
 
-    /// It was waited for so long, and was not there: as if it had then taken as long again as such a request takes, which is what a waiting
-    /// time without memory would have it do. So a node that is late again and again looks slower each time, however soon it is given up.
+    /// Takes in a request that was waited for in vain. It counts as if it had then taken as long again as such a request
+    /// takes, which is what a memoryless waiting time would give. A node that is late repeatedly therefore looks slower each
+    /// time, however early it is given up.
     fn sample_late(&mut self, waited: Duration, keys: u32, now: Timestamp) {
         let waited = per_key(waited, keys);
         let seconds = self.seconds_per_key(now).map_or(waited, |known| known + ALPHA_LATE * waited);

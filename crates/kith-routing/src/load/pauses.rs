@@ -1,20 +1,20 @@
-//! Pauses of this process, in which it neither hears replies nor sees its timers fire.
+//! Pauses of this process, in which it neither receives replies nor sees its timers fire.
 
 use kith_types::Timestamp;
 use std::time::Duration;
 
-/// A process that has not ticked for this long stands still: three ticks of the shell's prober.
+/// A process that has not ticked for this long is suspended. This is three ticks of the shell's prober.
 const STILL: Duration = Duration::from_millis(150);
-/// The longest that a process which stood still has to catch up with what came meanwhile.
+/// The longest time that a process which was suspended has to catch up with the events that arrived meanwhile.
 const CATCH_UP_MAX: Duration = Duration::from_millis(500);
 
-/// When this process stood still. Knows it by ticks that come regularly while it runs.
+/// When this process was suspended. This is derived from ticks, which are regular while the process runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pauses {
     last_tick: Option<Timestamp>,
-    /// Until when this process is known to have stood still.
+    /// The last moment at which this process is known to have been suspended.
     still_until: Timestamp,
-    /// Until when what came meanwhile keeps it busy.
+    /// Until when the events that arrived meanwhile keep it busy.
     caught_up: Timestamp,
 }
 
@@ -25,17 +25,17 @@ impl Pauses {
         self.last_tick = Some(now);
     }
 
-    /// The last moment at which this process is known to have stood still.
+    /// The last moment at which this process is known to have been suspended.
     pub(super) fn stood_still(&self, now: Timestamp) -> Timestamp {
         self.pause(now).map_or(self.still_until, |_| now)
     }
 
-    /// When this process has caught up with what came while it stood still.
+    /// When this process has caught up with the events that arrived while it was suspended.
     pub(super) fn caught_up(&self, now: Timestamp) -> Timestamp {
         self.pause(now).map_or(self.caught_up, |pause| now + pause.min(CATCH_UP_MAX))
     }
 
-    /// How long it has stood still until now, if it has.
+    /// How long it has been suspended until now, if it has.
     fn pause(&self, now: Timestamp) -> Option<Duration> {
         self.last_tick.map(|last| now.since(last)).filter(|pause| STILL < *pause)
     }

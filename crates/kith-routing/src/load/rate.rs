@@ -1,23 +1,23 @@
-//! A rate that forgets: events per second, weighted by e^(−age / window).
+//! A rate with exponential decay: events per second, weighted by e^(−age / window).
 
 use kith_types::Timestamp;
 use std::time::Duration;
 
-/// Events per second over roughly the last `window`, without a clock of its own.
+/// Events per second over roughly the last `window`. It has no clock of its own.
 ///
-/// Young meters are corrected for what they have not seen yet, so a steady stream
-/// reads right from the start instead of ramping up.
+/// Young meters are corrected for what they have not seen yet, so that a steady stream reads correctly from the start
+/// instead of ramping up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateMeter {
     window: f64,
-    /// Events, each shrunk by its age.
+    /// The number of events, each reduced by its age.
     weight: f64,
     first: Option<Timestamp>,
     last: Timestamp,
 }
 
 impl RateMeter {
-    /// A meter that has seen nothing.
+    /// Returns a meter without any events.
     ///
     /// # Panics
     /// If the window is zero.
@@ -26,7 +26,7 @@ impl RateMeter {
         Self { window: window.as_secs_f64(), weight: 0.0, first: None, last: Timestamp::ZERO }
     }
 
-    /// Notes that `events` happened at `now`. Time that runs backwards counts as standing still.
+    /// Records `events` events at `now`. If time goes back, it counts as unchanged.
     pub fn add(&mut self, events: f64, now: Timestamp) {
         self.weight = self.weight_at(now) + events;
         self.first.get_or_insert(now);
@@ -36,8 +36,7 @@ impl RateMeter {
     /// Events per second, as of `now`.
     pub fn per_second(&self, now: Timestamp) -> f64 {
         let Some(first) = self.first else { return 0.0 };
-        // A meter that is only an instant old would divide by nothing: one
-        // twentieth of the window is taken as seen at least.
+        // The age is at least one twentieth of the window, because a meter of age zero would divide by zero.
         let age = now.since(first).as_secs_f64().max(self.window / 20.0);
         let seen = 1.0 - (-age / self.window).exp();
         self.weight_at(now) / (self.window * seen)

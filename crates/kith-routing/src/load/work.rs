@@ -1,8 +1,8 @@
-//! Which requests are alike: only such are compared when one of them seems late.
+//! Classes of similar requests. Only durations within a class are compared to tell whether a request is late.
 
 use kith_types::FanOutKind;
 
-/// What is asked for.
+/// What a request asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RequestKind {
     /// Lists and sets of a graph.
@@ -10,50 +10,50 @@ pub enum RequestKind {
     Graph,
     /// Values by key.
     Values,
-    /// What nodes compute of values.
+    /// Results that nodes compute over values.
     Computed,
 }
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Work {
-    /// What is asked for.
+    /// What it asks for.
     pub asked: RequestKind,
-    /// The kind of fan-out that it is part of.
+    /// The kind of fan-out that it belongs to.
     pub kind: FanOutKind,
 }
 
 impl Work {
-    /// Of a graph query.
+    /// Returns the work of a graph query.
     pub fn graph(kind: FanOutKind) -> Self {
         Self { asked: RequestKind::Graph, kind }
     }
 
-    /// Of a read of values.
+    /// Returns the work of a read of values.
     pub fn values(kind: FanOutKind) -> Self {
         Self { asked: RequestKind::Values, kind }
     }
 }
 
-/// The most keys of each class of requests but the last, which has no bound: a factor of four
-/// apart, so that within a class the largest takes a few times what the least takes.
+/// The largest number of keys in each class of requests; the last class has no bound. The bounds are a factor of four apart,
+/// so that within a class the largest request takes only a few times as long as the smallest.
 const CLASS_KEYS_MAX: [usize; KeyClass::COUNT - 1] = [1, 8, 32, 128, 512, 2_048];
 
-/// How large a request is, by its keys.
+/// The size class of a request, by its number of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyClass(u8);
 
 impl KeyClass {
-    /// How many classes there are.
+    /// The number of classes.
     pub const COUNT: usize = 7;
 
-    /// The class of a request with so many keys.
+    /// Returns the class of a request with `keys` keys.
     pub fn of(keys: usize) -> Self {
         let larger = CLASS_KEYS_MAX.iter().position(|most| keys <= *most);
         Self(larger.unwrap_or(CLASS_KEYS_MAX.len()) as u8)
     }
 
-    /// Its place among the classes, from small to large.
+    /// The index of the class, from small to large.
     pub fn index(self) -> usize {
         usize::from(self.0)
     }

@@ -1,8 +1,8 @@
-//! Fetches give way to reads: while the p99 of reads is above what it was without a fetch, fetches slow down.
+//! Makes fetches give way to reads: while the p99 of reads is above its value without a fetch, fetches slow down.
 //!
-//! Voldemort throttles fetches by a fixed rate (§5.4), which somebody has to choose for the worst hour. Here the reads say it.
-//! Down by a factor while they suffer, up by a smaller one while they do not, never below a floor: a fetch always ends. No
-//! clock: shells feed it what they have counted since the last time.
+//! Voldemort throttles fetches to a fixed rate (§5.4), which must be chosen for the worst hour. Here the reads decide. The
+//! rate is reduced by a factor while reads suffer, raised by a smaller factor while they do not, and never falls below a
+//! floor, so that every fetch ends. There is no clock: shells pass in what they have counted since the last call.
 
 mod view;
 
@@ -11,26 +11,27 @@ use kith_types::Timestamp;
 use std::{num::NonZeroU64, time::Duration};
 use view::{Steady, Verdict, View};
 
-/// Files are synced and caches settle for a while after a fetch; a fetch that begins in it goes on as the one before.
+/// After a fetch, files are synced and caches settle for a while. A fetch that begins within this time continues the
+/// previous one.
 const SETTLE: Duration = Duration::from_secs(5);
 
-/// How fetches give way.
+/// The parameters of the pace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PaceOptions {
-    /// A fetch is too fast while the p99 of reads is above so many times its steady value.
+    /// A fetch is too fast while the p99 of reads is above this multiple of its steady value.
     pub p99_ratio_max: f64,
-    /// Never slower, in bytes a second.
+    /// The lowest limit, in bytes per second.
     pub floor: NonZeroU64,
 }
 
 impl PaceOptions {
-    /// What a rise of the p99 may be, by default.
+    /// The default of `p99_ratio_max`.
     pub const P99_RATIO_MAX: f64 = 1.2;
-    /// A piece a second.
+    /// One piece per second.
     pub const FLOOR: NonZeroU64 = NonZeroU64::new(4 << 20).expect("it is not 0");
-    /// What remains of a rate that is too fast.
+    /// The factor for a rate that is too fast.
     const LOWER: f64 = 0.7;
-    /// What becomes of one that is not: slower up than down.
+    /// The factor for a rate that is not too fast. It raises more slowly than `LOWER` reduces.
     const RAISE: f64 = 1.1;
 }
 
@@ -40,35 +41,35 @@ impl Default for PaceOptions {
     }
 }
 
-/// Where reads are timed. Fetches give way by the worse of both.
+/// Where reads are timed. Fetches give way to the worse of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeenFrom {
-    /// At the node: how long it worked on them.
+    /// At the node: the time that it worked on a read.
     Node,
-    /// At routers: how long they waited for it, with what the way there and back and every queue add.
+    /// At routers: the time that they waited for the node, including the network and all queues.
     Routers,
 }
 
-/// What has happened since the last time.
+/// What happened since the last call.
 #[derive(Clone, Copy, Debug)]
 pub struct PaceSample<'a> {
-    /// Reads that ended.
+    /// The reads that ended.
     pub reads: &'a Latencies,
-    /// Reads that routers have told of.
+    /// The reads that routers reported.
     pub told: &'a Latencies,
-    /// Bytes fetched.
+    /// The bytes fetched.
     pub fetched: u64,
-    /// Whether anything is being fetched.
+    /// Whether a fetch is running.
     pub is_fetching: bool,
 }
 
-/// How fast fetches may be, as reads bear it.
+/// The rate of fetches that reads tolerate.
 #[derive(Clone, Debug)]
 pub struct Pace {
     options: PaceOptions,
     /// By [`SeenFrom`].
     steady: [Steady; 2],
-    /// While something is fetched, and until it has settled.
+    /// The current fetch, until some time after its end.
     fetch: Option<Fetch>,
 }
 
@@ -76,14 +77,15 @@ pub struct Pace {
 struct Fetch {
     /// By [`SeenFrom`].
     views: [View; 2],
-    /// Fetched since the last decision.
+    /// The bytes fetched since the last decision.
     fetched: u64,
     since: Timestamp,
-    /// Bytes a second; `None`: as fast as it goes.
+    /// The limit in bytes per second; `None` if there is none.
     limit: Option<f64>,
-    /// What it fetched at in the last window in which anything came: requests are large, and files are synced.
+    /// The rate in the last window with any bytes. There may be windows without any, because requests are large and files
+    /// are synced.
     rate: f64,
-    /// What it fetched at when it was first too fast.
+    /// The rate at which it was first too fast.
     unlimited: f64,
     /// Since when nothing is fetched.
     ended: Option<Timestamp>,
@@ -95,7 +97,7 @@ impl Fetch {
         Self { views, fetched, since: now, limit: None, rate: 0.0, unlimited: 0.0, ended: None }
     }
 
-    /// It was interrupted: what reads took meanwhile says nothing of it.
+    /// Continues after an interruption. Reads during the interruption say nothing about the fetch.
     fn resume(&mut self, now: Timestamp) {
         self.views.iter_mut().for_each(|view| view.begin_window(now));
         (self.fetched, self.since) = (0, now);
@@ -121,7 +123,7 @@ impl Fetch {
     }
 
     fn lower(&mut self, floor: NonZeroU64) {
-        // What has not fetched anything yet slows nobody down.
+        // A fetch that has not fetched anything yet slows down no reads.
         if self.limit.is_none() && self.rate == 0.0 {
             return;
         }
@@ -132,7 +134,7 @@ impl Fetch {
         self.limit = Some((before * PaceOptions::LOWER).max(floor.get() as f64));
     }
 
-    /// Beyond twice what it once came to, a limit limits nothing.
+    /// A limit of more than twice the unlimited rate has no effect and is dropped.
     fn raise(&mut self) {
         let raised = self.limit.map(|limit| limit * PaceOptions::RAISE);
         self.limit = raised.filter(|limit| *limit < 2.0 * self.unlimited);
@@ -140,19 +142,20 @@ impl Fetch {
 }
 
 impl Pace {
-    /// Knows nothing of reads yet: until it has seen enough of them without a fetch, it limits nothing.
+    /// Returns a pace that knows no reads yet. It limits nothing until it has seen enough of them without a fetch.
     pub fn new(options: PaceOptions) -> Self {
         Self { options, steady: Default::default(), fetch: None }
     }
 
-    /// Takes in what has happened since the last time, some time ago: a fraction of a second to a few. O(1).
+    /// Takes in what happened since the last call, which should be between a fraction of a second and a few seconds ago.
+    /// O(1).
     pub fn on(&mut self, sample: &PaceSample<'_>, now: Timestamp) {
         match (&mut self.fetch, sample.is_fetching) {
             (None, false) => {
                 self.steady[SeenFrom::Node as usize].on(sample.reads, now);
                 self.steady[SeenFrom::Routers as usize].on(sample.told, now);
             }
-            // Nobody knows which of these reads came before it.
+            // It is unknown which of these reads came before the fetch.
             (None, true) => self.fetch = Some(Fetch::new(&self.steady, sample.fetched, now)),
             (Some(fetch), true) => {
                 if fetch.ended.take().is_some() {
@@ -169,14 +172,14 @@ impl Pace {
         }
     }
 
-    /// The most that all fetches together may pull, in bytes a second; `None`: reads bear it as it is.
+    /// Returns the limit on all fetches together, in bytes per second; `None` if reads tolerate the current rate.
     pub fn limit(&self) -> Option<NonZeroU64> {
         let limit = self.fetch.as_ref()?.limit?;
-        // Beyond the greatest integer, the conversion gives that.
+        // A value above the greatest integer is converted to that integer.
         NonZeroU64::new(limit as u64)
     }
 
-    /// The p99 of reads that fetches are held against; `None`: too few were seen.
+    /// The p99 of reads without a fetch, to which reads during a fetch are compared; `None` if too few were seen.
     pub fn p99_steady(&self, from: SeenFrom) -> Option<Duration> {
         match &self.fetch {
             Some(fetch) => fetch.views[from as usize].p99_steady,
@@ -184,7 +187,8 @@ impl Pace {
         }
     }
 
-    /// The p99 of reads during a fetch, of the last window that had enough; `None`: nothing is fetched, or hardly read.
+    /// The p99 of reads during a fetch, in the last window with enough reads; `None` if nothing is fetched, or there are
+    /// hardly any reads.
     pub fn p99_fetching(&self, from: SeenFrom) -> Option<Duration> {
         self.fetch.as_ref()?.views[from as usize].p99
     }

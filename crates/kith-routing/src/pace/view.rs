@@ -1,23 +1,23 @@
-//! Reads before and beside a fetch: what they say of the rate that it was fetched at.
+//! Reads before and during a fetch, and whether they show that its rate is too fast.
 
 use crate::Latencies;
 use kith_types::Timestamp;
 use std::time::Duration;
 
-/// Bound of a window's age: with so few reads in so long, there is hardly anybody to give way to.
+/// The longest window. With so few reads in this time, there is hardly anything to give way to.
 const WINDOW_MAX: Duration = Duration::from_secs(10);
-/// Shorter windows would judge a rate that has only begun to hold.
+/// The shortest window. A shorter one would judge a rate that has only just taken effect.
 const WINDOW_MIN: Duration = Duration::from_millis(500);
-/// Reads that a window needs for a p99; 1 % of them are enough to tell a rise from chance.
+/// The number of reads that a window needs for a p99. One per cent of them is enough to tell a rise from chance.
 const WINDOW_READS: u64 = 500;
-/// Of fewer reads, the median is compared, if there are so many.
+/// With fewer reads, the median is compared, if there are at least this many.
 const FEW_READS: u64 = 5;
-/// Reads from which the steady p99 is taken: twice a window's, as everything is compared with it.
+/// The number of reads for the steady p99. It is twice that of a window, because everything is compared with it.
 const STEADY_READS: u64 = 2 * WINDOW_READS;
-/// After so long, with enough reads, the steady p99 is that of newer reads.
+/// After this time, and with enough reads, the steady p99 is taken from newer reads.
 const STEADY_AGE: Duration = Duration::from_secs(30);
 
-/// Reads while nothing is fetched, in two generations: the older one is forgotten when the newer one is old.
+/// Reads while nothing is fetched, in two generations. The older one is dropped when the newer one has become old.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Steady {
     older: Latencies,
@@ -25,15 +25,15 @@ pub(super) struct Steady {
     since: Timestamp,
 }
 
-/// Reads beside a fetch, seen from one side.
+/// The reads during a fetch, seen from one side.
 #[derive(Clone, Debug)]
 pub(super) struct View {
-    /// What it must not raise; `None`: nobody read before it.
+    /// The p99 that the fetch must not raise; `None` if there were too few reads before it.
     pub(super) p99_steady: Option<Duration>,
     window: Window,
-    /// Of the last window that had enough reads.
+    /// The p99 of the last window with enough reads.
     pub(super) p99: Option<Duration>,
-    /// Of the last window. A side with few reads is heard seldom: until then it stands by what it said.
+    /// The verdict of the last window. A side with few reads gives verdicts rarely, so its last one stays in force.
     pub(super) verdict: Verdict,
 }
 
@@ -43,11 +43,11 @@ struct Window {
     since: Timestamp,
 }
 
-/// What a window says of the rate that it was fetched at, from good to bad.
+/// What a window says about the rate of the fetch, from good to bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
     Bearable,
-    /// Above the bound, but by no more than chance may do.
+    /// Reads are slower than allowed, but by no more than chance may cause.
     Unclear,
     TooFast,
 }
@@ -78,7 +78,7 @@ impl Window {
         WINDOW_MAX <= age || (WINDOW_MIN <= age && WINDOW_READS <= self.reads.count())
     }
 
-    /// Whether more reads than 1 in 100 took longer than `bound`, and surely so: by two standard deviations.
+    /// Whether more than 1 in 100 reads took longer than `bound`, with a significance of two standard deviations.
     fn verdict(&self, bound: Duration) -> Verdict {
         let (reads, above) = (self.reads.count(), self.reads.above(bound));
         if reads < WINDOW_READS {
@@ -99,12 +99,12 @@ impl View {
         Self { p99_steady, window: Window::new(since), p99: None, verdict: Verdict::Bearable }
     }
 
-    /// Begins its window anew: what was read so far says nothing.
+    /// Starts a new window. The reads so far do not count.
     pub(super) fn begin_window(&mut self, now: Timestamp) {
         self.window = Window::new(now);
     }
 
-    /// Takes in reads; what they say, once there are enough. Without reads from before the fetch they say nothing.
+    /// Takes in reads. Returns a verdict once there are enough of them; `None` if there were no reads before the fetch.
     pub(super) fn on(&mut self, reads: &Latencies, p99_ratio_max: f64, now: Timestamp) -> Option<Verdict> {
         self.window.reads.add(reads);
         if !self.window.is_full(now) {

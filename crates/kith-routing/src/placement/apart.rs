@@ -1,21 +1,19 @@
-//! Putting a partition's replicas apart in zones and racks.
+//! Spreads the replicas of a partition over zones and racks.
 //!
-//! The objective, to be as small as can be found: first the pairs of replicas of one
-//! partition that share a zone, then those that share a rack. Sizes are never touched:
-//! only owners of equal groups are exchanged, while that makes the objective smaller,
-//! so it ends, and at a placement that no single exchange improves. An unlabelled node
-//! shares nothing with anybody.
+//! The objective is to minimize first the number of pairs of replicas of one partition in the same zone, then those in the
+//! same rack. Group sizes never change: only owners within a group are exchanged, while this reduces the objective. So it
+//! ends, at a placement that no single exchange improves. A node without labels shares nothing with other nodes.
 
 use crate::NodeEntry;
 use kith_types::NodeId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// What sharing a zone costs; sharing a rack costs 1. Above all rack pairs of a table together:
+/// The cost of sharing a zone; sharing a rack costs 1. It is greater than the cost of all rack pairs of a table together:
 /// 65,536 partitions × 64 × 63 ÷ 2.
 const ZONE: u64 = 1 << 32;
 
-/// Rounds over all groups. Each exchange is a gain, so more would only polish.
+/// The number of rounds over all groups. Each exchange is a gain, so further rounds would gain little.
 const ROUNDS_MAX: usize = 8;
 
 /// How many pairs of replicas of one partition share a failure domain, summed over partitions.
@@ -27,18 +25,18 @@ pub struct Shared {
     pub rack_pairs: u64,
 }
 
-/// Counts what replicas share; 0 and 0 is apart everywhere. O(partitions × groups²).
+/// Counts the pairs that share a domain; 0 and 0 if there are none. O(partitions × groups²).
 pub fn shared_domains(owners: &[Vec<NodeId>], nodes: &[NodeEntry]) -> Shared {
     let domains = Domains::new(nodes);
     let cost: u64 = (0..owners.len()).flat_map(|group| domains.costs(owners, group)).sum();
-    // Every pair was met from both ends.
+    // Every pair was counted from both ends.
     Shared { zone_pairs: cost / ZONE / 2, rack_pairs: cost % ZONE / 2 }
 }
 
-/// The failure domains of nodes: which are alike.
+/// The failure domains of nodes.
 pub(super) struct Domains {
     of_node: BTreeMap<NodeId, usize>,
-    /// What two replicas in domains `a` and `b` cost, at `a × count + b`.
+    /// The cost of two replicas in domains `a` and `b`, at index `a × count + b`.
     costs: Vec<u64>,
     count: usize,
 }
@@ -60,12 +58,12 @@ impl Domains {
         Self { of_node, costs, count: names.len() }
     }
 
-    /// The domain of a node; one that is gone shares nothing.
+    /// Returns the domain of a node; `None` for an unknown node, which shares nothing.
     fn of(&self, node: NodeId) -> Option<usize> {
         self.of_node.get(&node).copied()
     }
 
-    /// For each partition, what its replica in `group` costs where it lies.
+    /// Returns the cost of each partition's replica in `group` at its current place.
     pub(super) fn costs(&self, owners: &[Vec<NodeId>], group: usize) -> Vec<u64> {
         let here = |place: usize| match self.of(owners[group][place]) {
             Some(domain) => self.cost_in(owners, group, place, domain),
@@ -98,7 +96,7 @@ impl<'a> Spread<'a> {
         Self { domains, owners }
     }
 
-    /// Every partition of every group, group by group until nothing changes.
+    /// Exchanges owners of all partitions, group by group, until nothing changes.
     pub(super) fn all(&mut self) {
         for _ in 0..ROUNDS_MAX {
             let mut exchanged = 0;
@@ -112,7 +110,7 @@ impl<'a> Spread<'a> {
         }
     }
 
-    /// These partitions of one group. Returns how many exchanges were made.
+    /// Exchanges owners of these partitions of one group. Returns the number of exchanges.
     /// O(domains × places × log places) per round, few rounds.
     pub(super) fn some(&mut self, group: usize, places: &[usize]) -> usize {
         if !self.domains.matter() {
@@ -139,7 +137,7 @@ impl<'a> Spread<'a> {
         }
     }
 
-    /// Exchanges the best pairs between two domains while each pair is a gain.
+    /// Exchanges the best pairs between two domains, as long as each pair is a gain.
     fn exchange(&mut self, group: usize, places: &[usize], costs: &[u64], (a, b): (usize, usize)) -> usize {
         let gains = |from: usize, to: usize| {
             let owners = &self.owners[group];

@@ -1,7 +1,7 @@
-//! Which node of a group owns which partition (Moolle §III-B).
+//! Placement: which node of a group owns which partition (Moolle §III-B).
 //!
-//! Groups are placed independently: with equal placements a node's death would
-//! fall on one neighbour, and set cover could save nothing.
+//! Groups are placed independently. With equal placements, the load of a dead node would fall on one neighbour, and set
+//! cover would save nothing.
 
 mod apart;
 mod outage;
@@ -21,7 +21,7 @@ use kith_types::{Epoch, GroupId, NodeId, PartitionCount, PartitionId};
 use seeded::Seeded;
 use thiserror::Error;
 
-/// Partitions cannot be placed as asked.
+/// Why partitions cannot be placed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -29,18 +29,18 @@ pub enum PlacementError {
     /// A group has no nodes.
     #[error("group number {group} has no nodes")]
     EmptyGroup {
-        /// Its place in the list.
+        /// The index of the group in the list.
         group: usize,
     },
     /// A node is listed twice.
     #[error("node {node} is listed twice")]
     DuplicateNode { node: NodeId },
-    /// A ring of fewer nodes than replicas.
+    /// The ring has fewer nodes than replicas.
     #[error("{replicas} replicas need as many nodes on the ring, which has {nodes}")]
     TooFewNodes {
-        /// Replicas of each partition.
+        /// The number of replicas of each partition.
         replicas: usize,
-        /// Nodes that would own a partition.
+        /// The number of nodes that would own a partition.
         nodes: usize,
     },
     /// A node to remove, or to move from, is not in the group.
@@ -48,9 +48,8 @@ pub enum PlacementError {
     UnknownNode { node: NodeId },
 }
 
-/// Places every partition once in each group: an independent balanced permutation
-/// per group, so that sizes within a group differ by at most one. Equal arguments
-/// give equal placements, on every machine and in every release.
+/// Places every partition once in each group, by an independent balanced permutation per group, so that sizes within a group
+/// differ by at most one. Equal arguments give equal placements on every machine and in every release.
 ///
 /// # Errors
 /// If a group is empty or a node is listed twice.
@@ -72,8 +71,8 @@ pub fn place(
     Ok(nodes_per_group.iter().enumerate().map(place_group).collect())
 }
 
-/// A table of `groups` × `nodes_per_group` nodes without addresses, numbered by
-/// group; for simulations, examples and tests.
+/// Returns a table of `groups` × `nodes_per_group` nodes without addresses, numbered group by group. For simulations,
+/// examples and tests.
 ///
 /// # Errors
 /// If there are no groups or nodes, or too many.

@@ -1,4 +1,4 @@
-//! Whether a placement outlives the loss of a failure domain.
+//! Whether every partition keeps a replica after the loss of a failure domain.
 
 use crate::NodeEntry;
 use kith_types::{GroupId, NodeId};
@@ -8,37 +8,37 @@ use std::{
 };
 use thiserror::Error;
 
-/// Why the loss of one zone, or of one rack, would leave a partition without a replica.
+/// Why the loss of one zone or rack would leave a partition without a replica.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum OutageRisk {
-    /// Where a node is cannot be told, so nothing can be said about its replicas.
+    /// A node has no label, so its failure domain is unknown.
     #[error("node {node} has no {domain}, and others have one")]
     Unlabelled {
         node: NodeId,
         /// `zone` or `rack`.
         domain: &'static str,
     },
-    /// All replicas of some partitions lie in one domain.
+    /// All replicas of some partitions are in one domain.
     #[error(
         "{partitions} of {of} partitions would have all their replicas in one {domain}, the first of them in {name} (nodes by group: {spread})"
     )]
     Together {
-        /// How many partitions.
+        /// The number of these partitions.
         partitions: usize,
-        /// Of how many.
+        /// The number of all partitions.
         of: usize,
         /// `zone` or `rack`.
         domain: &'static str,
-        /// Which one holds the first of them.
+        /// The domain of the first of them.
         name: String,
-        /// How many nodes each group has in which domain.
+        /// How many nodes each group has in each domain.
         spread: String,
     },
 }
 
-/// What the loss of one zone would take away; where all nodes are in one zone, of one rack. `None`: a replica of each partition
-/// would be left, or there is nothing to choose from: one replica, or fewer than two domains.
+/// Returns the risk of losing one zone or, if all nodes are in one zone, one rack. `None` if every partition would keep a
+/// replica, or if there is no choice: a single replica, or fewer than two domains.
 pub fn outage_risk(owners: &[Vec<NodeId>], nodes: &[NodeEntry]) -> Option<OutageRisk> {
     let zones: Labels<'_> = nodes.iter().map(|node| (node.id, [&*node.region, &*node.zone])).collect();
     let racks: Labels<'_> = nodes.iter().map(|node| (node.id, [&*node.zone, &*node.rack])).collect();
@@ -68,7 +68,7 @@ pub fn outage_risk(owners: &[Vec<NodeId>], nodes: &[NodeEntry]) -> Option<Outage
     })
 }
 
-/// A domain's name behind that of the domain around it.
+/// The name of a domain, after the name of the domain around it.
 type Label<'a> = [&'a str; 2];
 type Labels<'a> = BTreeMap<NodeId, Label<'a>>;
 
@@ -76,7 +76,7 @@ fn is_named(label: &Label<'_>) -> bool {
     !label[1].is_empty()
 }
 
-/// As `g0: 2 a; g1: 1 a, 1 b`.
+/// Formats the number of nodes by group and domain, such as `g0: 2 a; g1: 1 a, 1 b`.
 fn spread(nodes: &[NodeEntry], labels: &Labels<'_>) -> String {
     let mut counts: BTreeMap<GroupId, BTreeMap<&str, usize>> = BTreeMap::new();
     for node in nodes {
@@ -99,7 +99,7 @@ mod tests {
     use crate::Strategy;
     use kith_types::PartitionCount;
 
-    /// One node a word, `zone/rack`, so many in each group.
+    /// Returns `each` nodes in each group. Each label is that of one group's nodes, `zone/rack` per node.
     fn nodes(each: u32, labels: &[&str]) -> Vec<NodeEntry> {
         let entry = |(id, label): (u32, &&str)| {
             let (zone, rack) = label.split_once('/').unwrap_or((label, ""));
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(risk(24, 2, &["a", "b", "a", "b"]), None);
         assert_eq!(risk(24, 2, &["a", "a", "b", "b"]), None);
         assert_eq!(risk(25, 3, &["a", "b", "c", "a", "b", "c", "b", "c", "a"]), None);
-        // Three replicas in two zones: one of them is apart from the others.
+        // Three replicas in two zones: one replica is in another zone than the others.
         assert_eq!(risk(24, 2, &["a", "b", "a", "b", "a", "b"]), None);
         assert_eq!(risk(24, 2, &["a/1", "a/2", "a/1", "a/2"]), None);
     }

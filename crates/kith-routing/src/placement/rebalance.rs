@@ -1,4 +1,4 @@
-//! Moves that make a group balanced again after a node came or went, and no others.
+//! The moves that balance a group after a node was added or removed. No other partitions move.
 
 use crate::placement::PlacementError;
 use crate::placement::seeded::Seeded;
@@ -6,30 +6,30 @@ use kith_types::{NodeId, PartitionId};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// One partition changes its owner.
+/// A change of owner of one partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
-    /// What moves.
+    /// The partition that moves.
     pub partition: PartitionId,
-    /// The donor; it may be gone already.
+    /// The donor, which may be gone already.
     pub from: NodeId,
     /// The stealer.
     pub to: NodeId,
 }
 
-/// The new owners of one group's partitions, and the moves that lead there.
+/// The new owners of one group's partitions, and the moves to get there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MovePlan {
     /// The owner of each partition after the moves.
     pub owners: Vec<NodeId>,
-    /// Ascending by partition.
+    /// The moves, ascending by partition.
     pub moves: Vec<Move>,
-    /// Nodes of the group after the moves.
+    /// The number of nodes of the group after the moves.
     pub node_count: usize,
 }
 
-/// Adds a node to a group. If the group was balanced, exactly ⌊partitions ÷ nodes⌋
-/// partitions move, all of them to the new node: the least that balance needs.
+/// Adds a node to a group. If the group was balanced, exactly ⌊partitions ÷ nodes⌋ partitions move, all of them to the new
+/// node. This is the minimum for balance.
 ///
 /// # Errors
 /// If the node already owns a partition.
@@ -42,10 +42,10 @@ pub fn add_node(owners: &[NodeId], node: NodeId, seed: u64) -> Result<MovePlan, 
     rebalance(owners, &nodes, seed)
 }
 
-/// Removes a node from a group; what it owned goes to the others.
+/// Removes a node from a group. Its partitions go to the other nodes.
 ///
 /// # Errors
-/// If the node owns nothing, or is the only one.
+/// If the node owns nothing, or is the only node.
 pub fn remove_node(owners: &[NodeId], node: NodeId, seed: u64) -> Result<MovePlan, PlacementError> {
     let mut nodes = distinct(owners);
     let place = nodes.iter().position(|known| *known == node).ok_or(PlacementError::UnknownNode { node })?;
@@ -53,16 +53,16 @@ pub fn remove_node(owners: &[NodeId], node: NodeId, seed: u64) -> Result<MovePla
     rebalance(owners, &nodes, seed)
 }
 
-/// Spreads a group's partitions over `nodes` so that sizes differ by at most one,
-/// moving as few as possible. Owners that are not in `nodes` give up everything.
+/// Spreads a group's partitions over `nodes` so that sizes differ by at most one, with as few moves as possible. Owners that
+/// are not in `nodes` give up all their partitions.
 ///
 /// # Errors
-/// If `nodes` is empty or lists one twice.
+/// If `nodes` is empty or contains a node twice.
 pub fn rebalance(owners: &[NodeId], nodes: &[NodeId], seed: u64) -> Result<MovePlan, PlacementError> {
     rebalance_by(owners, nodes, seed, |_| 0)
 }
 
-/// As [`rebalance`]; what a donor gives is what has the highest `cost` where it lies, equals drawn.
+/// Like [`rebalance`]. A donor gives the partitions with the highest `cost` at their place; equal ones are drawn at random.
 pub(super) fn rebalance_by(
     owners: &[NodeId],
     nodes: &[NodeId],
@@ -72,8 +72,8 @@ pub(super) fn rebalance_by(
     super::check_nodes(&[nodes.to_vec()])?;
     let room = room_by_node(owners, nodes);
     let mut order: Vec<usize> = (0..owners.len()).collect();
-    // Which partitions a donor gives is drawn, and differently in each group, whose
-    // nodes no other group has: placements stay independent of each other.
+    // Which partitions a donor gives is random, and differs between groups because no two groups share a node. So placements
+    // stay independent of each other.
     let stream = nodes.iter().map(|node| u64::from(node.0)).max().unwrap_or(0);
     Seeded::new(seed, stream).shuffle(&mut order);
     order.sort_by_cached_key(|partition| cost(*partition));
@@ -101,8 +101,8 @@ pub(super) fn rebalance_by(
     Ok(MovePlan { owners, moves, node_count: nodes.len() })
 }
 
-/// How many partitions each node shall have. Those that have most now may keep one
-/// more than the others: that is what makes the moves fewest.
+/// Returns how many partitions each node should have. The nodes with the most partitions now may keep one more than the
+/// others, which minimizes the moves.
 fn room_by_node(owners: &[NodeId], nodes: &[NodeId]) -> BTreeMap<NodeId, usize> {
     let mut now: BTreeMap<NodeId, usize> = nodes.iter().map(|node| (*node, 0)).collect();
     for owner in owners {
@@ -121,7 +121,7 @@ fn distinct(owners: &[NodeId]) -> Vec<NodeId> {
     nodes
 }
 
-/// One line for the whole, one per pair of nodes.
+/// One line for the whole plan, then one line per pair of nodes.
 impl fmt::Display for MovePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (moves, all, nodes) = (self.moves.len(), self.owners.len(), self.node_count);

@@ -1,24 +1,23 @@
-//! Voldemort's consistent-hash ring (Voldemort §3, Figure 3): nodes own partitions, and
-//! the replicas of a partition lie with the next distinct nodes clockwise.
+//! Voldemort's consistent-hash ring (Voldemort §3, Figure 3). Nodes own partitions, and the replicas of a partition are on
+//! the next distinct nodes clockwise.
 
 use crate::placement::strategy::usable;
 use crate::placement::{OwnerChange, Placed, Placement, PlacementError, rebalance};
 use crate::{GroupIndex, NodeEntry};
 use kith_types::{NodeId, PartitionCount, PartitionId};
 
-/// The ring preference list with a number of replicas.
+/// A ring whose preference lists have a given number of replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ring {
-    /// Replicas of each partition (N); the ranks of the table.
+    /// The number of replicas of each partition (N), which is the number of ranks of the table.
     pub replicas: usize,
 }
 
-/// For each rank the owner of each partition: rank 0 as `ring` says, each further one
-/// the next node clockwise that has none of the lower ranks. O(partitions × the jumps
-/// that takes, about `replicas`).
+/// Returns the owner of each partition for each rank. Rank 0 is as in `ring`. Each further rank is the next node clockwise
+/// that has none of the lower ranks. O(partitions × the steps to find these nodes, which are about `replicas`).
 ///
 /// # Errors
-/// If fewer than `replicas` distinct nodes own a partition: how many do.
+/// The number of distinct nodes that own a partition, if it is less than `replicas`.
 pub fn preference_lists(ring: &[NodeId], replicas: usize) -> Result<Vec<Vec<NodeId>>, usize> {
     let mut distinct = ring.to_vec();
     distinct.sort_unstable();
@@ -55,7 +54,7 @@ impl Placement for Ring {
         preference_lists(&ring, self.replicas).map_err(|nodes| self.too_small(nodes))
     }
 
-    /// Balances the first replicas; the others follow.
+    /// Balances the first replicas. The other replicas follow from them.
     fn rebalance(
         &self,
         owners: &[Vec<NodeId>],
@@ -85,8 +84,8 @@ impl Ring {
         PlacementError::TooFewNodes { replicas: self.replicas, nodes }
     }
 
-    /// The partitions of each chunk bucket that a node holds, as (partition, replica id):
-    /// what the source lists per node (Voldemort §5.1, Table 1).
+    /// Returns the chunk buckets that a node holds, as (partition, replica id). This is what the source lists per node
+    /// (Voldemort §5.1, Table 1).
     pub fn buckets_of(&self, owners: &[Vec<NodeId>], node: NodeId) -> Vec<(PartitionId, usize)> {
         let of_rank = |(rank, owners): (usize, &Vec<NodeId>)| {
             let held = (0..owners.len()).filter(|place| owners[*place] == node);

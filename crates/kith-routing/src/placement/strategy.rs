@@ -1,43 +1,42 @@
-//! Placement strategies: where replicas lie, and what has to change when nodes come or go.
+//! Placement strategies: where replicas are placed, and what changes when nodes are added or removed.
 
 use crate::placement::apart::{Domains, Spread};
 use crate::placement::{PlacementError, Ring, check_nodes, place, rebalance};
 use crate::{GroupIndex, NodeEntry, Strategy};
 use kith_types::{GroupId, NodeId, PartitionCount, PartitionId};
 
-/// One partition's replica in one group gets another owner. On a ring: the first replica.
+/// A new owner for one partition's replica in one group. On a ring, the replica is the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OwnerChange {
     /// The group, or 0 on a ring.
     pub group: GroupIndex,
-    /// What changes hands.
+    /// The partition.
     pub partition: PartitionId,
-    /// Who has it afterwards.
+    /// The new owner.
     pub node: NodeId,
 }
 
-/// For each group (on a ring: rank), the owner of each partition; or why there are none.
+/// The owner of each partition for each group (on a ring: rank), or why there is none.
 pub type Placed = Result<Vec<Vec<NodeId>>, PlacementError>;
 
-/// Says where replicas lie.
+/// Decides where replicas are placed.
 ///
-/// Owners are listed per group (on a ring: per rank), and in each per partition.
-/// Implementors must decide by their arguments alone, the same on every machine, and
-/// give nothing to nodes that are drained.
+/// Owners are listed per group (on a ring: per rank) and per partition. Implementors must decide by their arguments alone,
+/// with the same result on every machine, and must assign nothing to drained nodes.
 pub trait Placement {
-    /// What users type.
+    /// The name that users type.
     fn name(&self) -> &'static str;
 
-    /// Owners for a new cluster. Sizes (on a ring: of first replicas) differ by at most one.
+    /// Returns the owners for a new cluster. Sizes (on a ring: of first replicas) differ by at most one.
     ///
     /// # Errors
-    /// If a group has no nodes, a node is listed twice, or there are too few.
+    /// If a group has no nodes, a node is listed twice, or there are too few nodes.
     fn place(&self, partition_count: PartitionCount, nodes: &[NodeEntry], seed: u64) -> Placed;
 
-    /// The changes that make the sizes differ by at most one again, as few as possible.
+    /// Returns the changes after which sizes differ by at most one again, as few as possible.
     ///
     /// # Errors
-    /// As [`Placement::place`].
+    /// The errors of [`Placement::place`].
     fn rebalance(
         &self,
         owners: &[Vec<NodeId>],
@@ -45,16 +44,15 @@ pub trait Placement {
         seed: u64,
     ) -> Result<Vec<OwnerChange>, PlacementError>;
 
-    /// The owners after some of these changes, in any number and order: each such state
-    /// is a valid table.
+    /// Returns the owners after some of these changes. Any subset in any order gives a valid table.
     ///
     /// # Errors
-    /// If too few nodes would be left.
+    /// If too few nodes remain.
     fn apply(&self, owners: &[Vec<NodeId>], changes: &[OwnerChange]) -> Placed;
 }
 
 impl Strategy {
-    /// The placement of a table of this strategy with these groups (ranks).
+    /// Returns the placement for a table with this strategy and these groups (ranks).
     pub fn placement(self, groups: &[GroupId]) -> Box<dyn Placement> {
         match self {
             Strategy::ReplicaGroups => Box::new(ReplicaGroups { groups: groups.to_vec() }),
@@ -63,11 +61,11 @@ impl Strategy {
     }
 }
 
-/// Independent balanced groups (Moolle §III-B), a partition's replicas apart in zones
-/// and racks where labels allow it.
+/// Independent, balanced groups (Moolle §III-B). The replicas of a partition are spread over zones and racks where labels
+/// allow it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplicaGroups {
-    /// Ascending. Nodes of other groups are passed over.
+    /// The groups, ascending. Nodes of other groups are ignored.
     pub groups: Vec<GroupId>,
 }
 
@@ -102,8 +100,8 @@ impl Placement for ReplicaGroups {
         let mut after = owners.to_vec();
         let mut changes = Vec::new();
         for (group, members) in members.iter().enumerate() {
-            // Donors give first what lies badly, then what moves is put where it lies best:
-            // how many move is not touched by either.
+            // Donors first give the partitions that are placed worst. Then the moved partitions are placed as well as
+            // possible. Neither changes how many partitions move.
             let costs = domains.costs(&after, group);
             let plan = rebalance::rebalance_by(&after[group], members, seed, |partition| costs[partition])?;
             let moved: Vec<usize> = plan.moves.iter().map(|step| step.partition.index()).collect();
@@ -126,18 +124,18 @@ impl Placement for ReplicaGroups {
     }
 }
 
-/// The ids of nodes that may own something, ascending: in whatever order they are listed, the outcome is one.
+/// Returns the ids of nodes that may own partitions, ascending, so that the order of the list does not affect the result.
 pub(super) fn usable<'a>(nodes: impl Iterator<Item = &'a NodeEntry>) -> Vec<NodeId> {
     let mut ids: Vec<NodeId> = nodes.filter(|node| !node.drained).map(|node| node.id).collect();
     ids.sort_unstable();
     ids
 }
 
-/// Places a further group: the owner of each partition in it, in other zones and racks than the replicas of `owners`, the groups
-/// that are there, as far as labels allow.
+/// Places an additional group. Returns the owner of each partition in it, in other zones and racks than the replicas of the
+/// existing groups in `owners`, as far as labels allow.
 ///
 /// # Errors
-/// If the group has no nodes, or one is listed twice.
+/// If the group has no nodes, or a node is listed twice.
 pub fn place_beside(
     owners: &[Vec<NodeId>],
     nodes: &[NodeEntry],
@@ -146,7 +144,7 @@ pub fn place_beside(
     seed: u64,
 ) -> Result<Vec<NodeId>, PlacementError> {
     let members = ReplicaGroups { groups: vec![group] }.members(nodes);
-    // The draw differs from those of the groups that are there.
+    // The permutation must differ from those of the existing groups.
     let seed = seed ^ (u64::from(group.0) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut all = owners.to_vec();
     all.push(place(partition_count, &members, seed)?.remove(0));

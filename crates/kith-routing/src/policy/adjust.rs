@@ -1,6 +1,6 @@
-//! Assignment adjustment (Moolle §III-C): as `n-groups`, then keys move from nodes
-//! with many keys to nodes with few, inside the chosen groups. It never adds a
-//! request. With one group each key has one home and nothing can move.
+//! Assignment adjustment (Moolle §III-C). It starts like `n-groups`; then keys move from nodes with many keys to nodes with
+//! few keys inside the chosen groups. It never adds a request. With one group, each key has only one replica and nothing can
+//! move.
 
 use crate::policy::{PlanResult, PolicyInputs, PolicyState, ReplicaPolicy, balance, groups};
 use rand::Rng;

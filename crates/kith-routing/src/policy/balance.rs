@@ -1,4 +1,4 @@
-//! Evening out a draft: what `adjust` and `borrow` add to `n-groups` (Moolle §III-C).
+//! Balances a draft, which `adjust` and `borrow` do after `n-groups` (Moolle §III-C).
 
 use crate::policy::{Draft, PolicyInputs};
 use crate::{Candidates, GroupIndex, NodeIndex};
@@ -6,17 +6,18 @@ use kith_types::PartitionId;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Nodes borrowed at most, as a share of a group: each costs a request.
+/// The largest number of borrowed nodes is a group's nodes divided by this. Each borrowed node costs a request.
 const BORROWED_SHARE: usize = 4;
 
-/// The least number of keys worth a request to a borrowed node, as a share of the mean.
+/// The fewest keys that are worth a request to a borrowed node are the mean divided by this.
 const WORTH_SHARE: u32 = 4;
 
-/// Nodes above the mean that are relieved at most, the heaviest: for each there is a count for every node of the table.
+/// How many of the nodes above the mean are relieved, the heaviest first. For each of them, every node of the table needs a
+/// count.
 const HEAVY_MAX: usize = 256;
 
-/// Moves each key to the lightest of its replicas in `groups` that takes part already, if
-/// that leaves the two nodes closer. One pass; no request is added.
+/// Moves each key to the node with the fewest keys among its replicas in `groups` that already take part, if this reduces
+/// the difference between the two nodes. One pass; no request is added.
 pub(super) fn even_out(inputs: &PolicyInputs<'_>, groups: &[GroupIndex], draft: &mut Draft) {
     let PolicyInputs { ref view, keys, .. } = *inputs;
     for (key, partition) in keys.iter().enumerate() {
@@ -30,7 +31,7 @@ pub(super) fn even_out(inputs: &PolicyInputs<'_>, groups: &[GroupIndex], draft: 
     }
 }
 
-/// Where nodes may be borrowed for the keys of a query.
+/// The nodes that may be borrowed for the keys of a query.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lenders<'a> {
     pub view: &'a Candidates<'a>,
@@ -40,7 +41,7 @@ pub(super) struct Lenders<'a> {
 }
 
 impl Lenders<'_> {
-    /// The nodes that may be borrowed for a key of this partition.
+    /// Returns the nodes that may be borrowed for a key of this partition.
     fn of(&self, partition: PartitionId) -> impl Iterator<Item = NodeIndex> {
         self.groups.iter().filter_map(move |group| self.view.replica(partition, *group))
     }
@@ -50,9 +51,9 @@ impl Lenders<'_> {
     }
 }
 
-/// Gives keys of nodes above the mean to nodes that take no part yet. The mean is over the
-/// nodes that take part and those that may be borrowed: these take as much as the others keep.
-/// The first `start` choices are left out: the best first node need not be one of the best few.
+/// Moves keys of nodes above the mean to nodes that take no part yet. The mean is over the nodes that take part and the
+/// nodes that may be borrowed: these take as many keys as the others keep. The first `start` choices are skipped, because
+/// the best first node need not be among the best few.
 pub(super) fn borrow(lenders: &Lenders<'_>, draft: &mut Draft, relief: &mut Relief, start: usize) {
     let busy = lenders.nodes().filter(|node| 0 < draft.keys_on(*node)).count();
     let borrowed_max = lenders.view.nodes_per_group().div_ceil(BORROWED_SHARE);
@@ -61,16 +62,16 @@ pub(super) fn borrow(lenders: &Lenders<'_>, draft: &mut Draft, relief: &mut Reli
     relief.borrow(lenders, draft, borrowed_max, start);
 }
 
-/// How many of each heavy node's keys each free node could take: scratch space of [`borrow`].
+/// How many keys of each heavy node each free node could take. This is scratch space of [`borrow`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Relief {
-    /// What each node should have.
+    /// The number of keys that each node should have.
     mean: u32,
-    /// The place of each node among the heavy ones, heaviest first, if it is one.
+    /// The index of each node among the heavy nodes, heaviest first, if it is one.
     heavy: Vec<Option<u32>>,
-    /// By how many keys each heavy node is above the mean.
+    /// How many keys each heavy node is above the mean.
     excess: Vec<u32>,
-    /// One row for each node, with one count for each heavy node. Rows of nodes that take part are not used.
+    /// One row per node, with one count per heavy node. Rows of nodes that take part are not used.
     keys: Vec<u32>,
 }
 
@@ -100,26 +101,27 @@ impl Relief {
         }
     }
 
-    /// The place among the heavy nodes of a key's node, if it is one.
+    /// Returns the index among the heavy nodes of a key's node, if it is one.
     fn heavy_of(&self, draft: &Draft, key: usize) -> Option<usize> {
         Some(self.heavy[draft.node_of(key)?.index()]? as usize)
     }
 
-    /// What a node could take of each heavy node without leaving that below the mean.
+    /// Returns how many keys a node could take from each heavy node without leaving that node below the mean.
     fn takes(&self, node: NodeIndex) -> impl Iterator<Item = u32> {
         let width = self.excess.len();
         let row = &self.keys[node.index() * width..][..width];
         row.iter().zip(&self.excess).map(|(keys, excess)| *keys.min(excess))
     }
 
-    /// By how much the sum of the squares of all excesses falls if a node takes what it could: a
-    /// little of each heavy node is worth more than much of one.
+    /// Returns how much the sum of the squares of all excesses would fall if a node took what it could. A few keys of each
+    /// heavy node are worth more than many of one.
     fn worth(&self, node: NodeIndex) -> u64 {
         let squares = |excess: u32, takes: u32| u64::from(takes) * u64::from(2 * excess - takes);
         self.excess.iter().zip(self.takes(node)).map(|(excess, takes)| squares(*excess, takes)).sum()
     }
 
-    /// Borrows up to `borrowed_max` free nodes, each time the one that is worth most by then, without the first `start` ones.
+    /// Borrows up to `borrowed_max` free nodes, each time the one with the greatest worth at that moment, without the first
+    /// `start` ones.
     fn borrow(&mut self, lenders: &Lenders<'_>, draft: &mut Draft, borrowed_max: usize, start: usize) {
         if self.excess.is_empty() {
             return;
@@ -139,7 +141,7 @@ impl Relief {
             if takes < takes_min {
                 continue;
             }
-            // Worths only fall: a node whose worth has not fallen since it was computed is the best of all.
+            // Worths only fall, so a node whose worth has not fallen since it was computed is the best.
             let now = self.worth(node);
             if now < once {
                 best.push((now, Reverse(node)));
@@ -150,7 +152,8 @@ impl Relief {
         }
     }
 
-    /// Gives a node what it could take, `takes` keys in all, or, if that is more than the mean, its part of each heavy node.
+    /// Moves keys to a node: all `takes` keys that it could take or, if these are more than the mean, a proportional part of
+    /// those of each heavy node.
     fn give(&mut self, lenders: &Lenders<'_>, draft: &mut Draft, node: NodeIndex, takes: u32) {
         let width = self.excess.len();
         let mut room = self.mean.min(takes);

@@ -1,15 +1,14 @@
-//! Node borrow (Moolle §III-C): as `adjust`, then a few nodes of groups that were not
-//! chosen take keys until they have as many as the others. It buys balance with a bounded
-//! number of requests.
+//! Node borrow (Moolle §III-C). It starts like `adjust`; then a few nodes of groups that were not chosen take keys until
+//! they have as many as the others. It improves the balance with a bounded number of additional requests.
 
 use crate::policy::{
     PlanResult, PolicyInputs, PolicyState, ReplicaPolicy, balance, balance::Lenders, groups,
 };
 use rand::Rng;
 
-/// How many first nodes are tried. Where partitions are few, the best one may hold the same ones as the second.
+/// How many first nodes are tried. If there are few partitions, the best node may hold the same ones as the second.
 const STARTS_MAX: usize = 4;
-/// No other is tried once the busiest node is above the mean by at most this share, or by one key.
+/// Trying stops once the busiest node is above the mean by at most the mean divided by this, or by one key.
 const EVEN_SHARE: u32 = 12;
 
 pub(super) struct Borrow;

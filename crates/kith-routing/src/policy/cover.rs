@@ -1,8 +1,8 @@
-//! Scratch space of the set cover policies: which partitions of a query are not
-//! covered yet, and how many of them each node would cover.
+//! Scratch space of the set cover policies: the partitions of a query that are not covered yet, and how many of them each
+//! node would cover.
 //!
-//! Partitions count once however many keys they have: requests are to be few, and
-//! a node that holds a partition takes all its keys.
+//! A partition counts once, however many keys it has. The aim is few requests, and a node that holds a partition takes all
+//! its keys.
 
 use crate::policy::Draft;
 use crate::{Candidates, NodeIndex};
@@ -12,18 +12,18 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cover {
-    /// Distinct partitions that no chosen node covers yet, each with its first key.
+    /// The distinct partitions that no chosen node covers yet, each with its first key.
     uncovered: Vec<(PartitionId, u32)>,
     /// The next key of the same partition, by key.
     next_key: Vec<u32>,
-    /// The last key seen of a partition; `NONE` everywhere between queries.
+    /// The last key seen of each partition; `NONE` for all of them between queries.
     last_key: Vec<u32>,
     /// How many uncovered partitions each node may serve.
     gain: Vec<u32>,
 }
 
 impl Cover {
-    /// Starts over with the partitions of `keys`. Those with no replica are lost at once.
+    /// Starts with the partitions of `keys`. Partitions without a replica are lost at once.
     pub(super) fn begin(&mut self, view: &Candidates<'_>, keys: &[PartitionId], draft: &mut Draft) {
         self.group_keys(view, keys);
         self.gain.clear();
@@ -59,12 +59,12 @@ impl Cover {
         self.uncovered.is_empty()
     }
 
-    /// Some uncovered partition.
+    /// Returns any uncovered partition.
     pub(super) fn any(&self) -> Option<PartitionId> {
         self.uncovered.last().map(|(partition, _)| *partition)
     }
 
-    /// The first of the nodes that cover most.
+    /// Returns the first of the nodes that cover the most partitions.
     pub(super) fn best_of(&self, nodes: impl Iterator<Item = NodeIndex>) -> Option<NodeIndex> {
         let mut best = None;
         let mut best_gain = 0;
@@ -77,7 +77,7 @@ impl Cover {
         best
     }
 
-    /// Gives a node every uncovered key that it may serve.
+    /// Assigns to a node every uncovered key that it may serve.
     pub(super) fn take(&mut self, node: NodeIndex, view: &Candidates<'_>, draft: &mut Draft) {
         let mut place = 0;
         while place < self.uncovered.len() {

@@ -1,4 +1,4 @@
-//! A plan in the making: the node of each key, in scratch space that is reused.
+//! A plan in the making: the node of each key, in reusable scratch space.
 
 use crate::policy::PlanError;
 use crate::{Assignment, Candidates, FanOutPlan, NodeIndex};
@@ -11,7 +11,7 @@ const UNASSIGNED: u32 = u32::MAX;
 pub struct Draft {
     node_of_key: Vec<u32>,
     keys_on: Vec<u32>,
-    /// Where a node's assignment is in the plan; used by `finish` only.
+    /// The index of a node's assignment in the plan. Only `finish` uses it.
     slot_of_node: Vec<u32>,
     lost: Vec<PartitionId>,
     spilled: u32,
@@ -36,7 +36,7 @@ impl Draft {
         Ok(())
     }
 
-    /// Gives a key, which has no node yet, to a node.
+    /// Assigns a key that has no node yet.
     #[inline]
     pub fn assign(&mut self, key: usize, node: NodeIndex) {
         debug_assert_eq!(self.node_of_key[key], UNASSIGNED, "a key has one node");
@@ -44,47 +44,47 @@ impl Draft {
         self.keys_on[node.index()] += 1;
     }
 
-    /// Takes a key from its node and gives it to another.
+    /// Moves a key to another node.
     pub fn reassign(&mut self, key: usize, node: NodeIndex) {
         let from = std::mem::replace(&mut self.node_of_key[key], node.0);
         self.keys_on[from as usize] -= 1;
         self.keys_on[node.index()] += 1;
     }
 
-    /// Gives a key to a node outside the groups that the plan was limited to.
+    /// Assigns a key to a node outside the groups of the limit.
     pub fn spill(&mut self, key: usize, node: NodeIndex) {
         self.assign(key, node);
         self.spilled += 1;
     }
 
-    /// Notes that no replica of a partition may serve.
+    /// Records that no replica of a partition may serve.
     pub fn lose(&mut self, partition: PartitionId) {
         self.lost.push(partition);
     }
 
-    /// The node of a key, if it has one.
+    /// Returns the node of a key, if it has one.
     pub fn node_of(&self, key: usize) -> Option<NodeIndex> {
         Some(self.node_of_key[key]).filter(|node| *node != UNASSIGNED).map(NodeIndex)
     }
 
-    /// How many keys a node has.
+    /// The number of keys of a node.
     #[inline]
     pub fn keys_on(&self, node: NodeIndex) -> u32 {
         self.keys_on[node.index()]
     }
 
-    /// How many keys the busiest node has.
+    /// The number of keys of the busiest node.
     pub fn busiest_keys(&self) -> u32 {
         self.keys_on.iter().copied().max().unwrap_or(0)
     }
 
-    /// Keys per node that takes part, rounded up; 0 if none does.
+    /// The mean number of keys per node that takes part, rounded up; 0 if there is none.
     pub fn mean_keys(&self) -> u32 {
         let busy = self.keys_on.iter().filter(|keys| 0 < **keys).count();
         self.keys_on.iter().sum::<u32>().div_ceil(busy.max(1) as u32)
     }
 
-    /// Ends the plan.
+    /// Returns the finished plan.
     ///
     /// # Errors
     /// If a partition was lost.
@@ -103,7 +103,7 @@ impl Draft {
         Ok(FanOutPlan { policy, groups: self.groups(view), assignments, spilled_keys: self.spilled })
     }
 
-    /// One assignment per node that has keys, with just the room it needs.
+    /// Returns an empty assignment for each node with keys, with exactly the capacity that it needs.
     fn empty_assignments(&mut self, view: &Candidates<'_>) -> Vec<Assignment> {
         self.slot_of_node.clear();
         let mut assignments = Vec::new();
@@ -120,7 +120,7 @@ impl Draft {
     fn groups(&self, view: &Candidates<'_>) -> Vec<GroupId> {
         let busy = |node: &usize| 0 < self.keys_on[*node];
         let nodes = (0..self.keys_on.len()).filter(busy);
-        // Nodes of a group sit side by side, so equal groups are adjacent.
+        // The nodes of a group are adjacent, so equal groups are adjacent too.
         let mut groups: Vec<GroupId> = nodes.map(|node| view.node(NodeIndex(node as u32)).group).collect();
         groups.dedup();
         groups

@@ -1,18 +1,16 @@
-//! Which groups take part, and spreading keys over them: what the cluster-aware
-//! policies share (Moolle §III-C).
+//! Chooses the groups that take part, and spreads keys over them. The cluster-aware policies share this (Moolle §III-C).
 //!
-//! The predecessor drew groups without regard to health, so that a group with a
-//! dead node was drawn as often as others and then leaked requests to the rest.
-//! Here groups that can serve every key of the query come first.
+//! The predecessor drew groups without regard to health, so a group with a dead node was drawn as often as others, and part
+//! of its requests went to the rest. Here, groups that can serve every key of the query come first.
 
 use crate::policy::{PlanError, PolicyInputs, PolicyState};
 use crate::{Candidates, GroupIndex};
 use kith_types::PartitionId;
 use rand::{Rng, RngExt};
 
-/// Orders all groups by preference: by how many keys of this query they cannot
-/// serve, then by how many they would serve from outside the caller's zone, equals
-/// at random. The first `count` are chosen, and sorted.
+/// Orders all groups by preference: first by the number of keys of this query that they cannot serve, then by the number
+/// that they would serve from outside the caller's zone; equal groups are in random order. The first `count` groups are
+/// chosen, and sorted.
 fn choose(
     order: &mut Vec<GroupIndex>,
     view: &Candidates<'_>,
@@ -35,9 +33,9 @@ fn choose(
     order[..count].sort_unstable();
 }
 
-/// Chooses as many groups as the limit says and gives each key to the next replica among them, one
-/// cursor step per key. A key that none of them can serve goes to the first other
-/// group that can. Returns how many groups were chosen; the draft is not finished.
+/// Chooses as many groups as the limit allows. Each key goes to the next replica in them, with one cursor step per key. A
+/// key that none of them can serve goes to the first other group that can. Returns how many groups were chosen; the draft is
+/// not finished.
 pub(super) fn spread(
     inputs: &PolicyInputs<'_>,
     state: &mut PolicyState,
@@ -47,7 +45,7 @@ pub(super) fn spread(
     let PolicyState { cursors, draft, order, .. } = state;
     draft.begin(view, keys)?;
     cursors.fit(view);
-    // Of a store that no group holds there is nothing to choose.
+    // If no group holds the store, there is nothing to choose.
     let count = (limit.0 as usize).max(1).min(view.group_count());
     choose(order, view, keys, count, rng);
     let (chosen, others) = order.split_at(count);

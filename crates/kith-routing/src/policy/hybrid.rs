@@ -1,7 +1,7 @@
-//! Set cover below about n keys, cluster-limited above, n being the nodes of a group.
+//! Set cover for up to n keys and cluster-limited routing for more, where n is the number of nodes of a group.
 //!
-//! For few keys set cover needs a third fewer requests than one group does; for many
-//! it needs as many and costs more to compute, and the limit says what is wanted.
+//! For few keys, set cover needs a third fewer requests than one group. For many keys it needs as many and costs more to
+//! compute, and the limit of groups applies.
 
 use crate::FanOutPlan;
 use crate::policy::{

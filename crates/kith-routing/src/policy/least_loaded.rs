@@ -1,7 +1,8 @@
-//! One group, the least loaded: by keys outstanding, ties drawn by pace (0008).
+//! Chooses the least loaded group: the one with the fewest keys outstanding. Ties are drawn at random with weights by pace
+//! (0008).
 //!
-//! Venice's group routing counts requests and breaks ties for the quickest group, which then gets
-//! two fifths of everything (its issue 3009); a draw spreads them.
+//! Venice's group routing counts requests and resolves ties in favour of the fastest group, which then gets two fifths of
+//! all requests (its issue 3009). A random draw spreads them.
 
 use crate::policy::{Draft, PlanResult, PolicyInputs, PolicyState, ReplicaPolicy};
 use crate::{Candidates, GroupIndex, LoadSnapshot, NodeIndex};
@@ -10,20 +11,21 @@ use rand::{Rng, RngExt};
 
 pub(super) struct LeastLoaded;
 
-/// Of more groups than this only two are compared, drawn at random: looking at all costs more than the better choice wins.
+/// If there are more groups than this, only two are compared, drawn at random. Checking all of them would cost more than the
+/// better choice gains.
 const GROUPS_COMPARED_MAX: usize = 16;
-/// For so many keys the nodes that hold them are looked at; for more, all nodes of a group.
+/// For up to this many keys, the nodes that hold them are checked; for more keys, all nodes of a group.
 const KEYS_LOOKED_UP_MAX: usize = 64;
-/// What a key that a group cannot serve counts for: one request more, and somebody else's load.
+/// The cost of a key that a group cannot serve, in keys: one more request, and load for another group.
 const BROKEN_KEY: u64 = 2;
 
-/// A group, as far as this query is concerned.
+/// The state of a group for this query.
 #[derive(Clone, Copy, Debug)]
 struct GroupLoad {
     group: GroupIndex,
-    /// Keys outstanding where this query would go, and what is wrong with the group in keys.
+    /// The keys outstanding at the nodes that this query would ask, plus the cost of the keys that the group cannot serve.
     load: u64,
-    /// Seconds per key of its slowest node that would be asked; `None` if nothing is known of any.
+    /// The seconds per key of the slowest node that would be asked; `None` if nothing is known about any of them.
     pace: Option<f64>,
 }
 
@@ -52,7 +54,7 @@ impl ReplicaPolicy for LeastLoaded {
     }
 }
 
-/// Two groups at random come first; the others stay for keys that those cannot serve.
+/// Moves two random groups to the front. The others stay for keys that those two cannot serve.
 fn draw_two(groups: &mut [GroupIndex], rng: &mut dyn Rng) {
     for place in 0..2 {
         groups.swap(place, rng.random_range(place..groups.len()));
@@ -83,7 +85,7 @@ fn standing(
     GroupLoad { group, load, pace: paces.reduce(f64::max) }
 }
 
-/// Puts the chosen group first and orders the others by load, for keys that it cannot serve.
+/// Moves the chosen group to the front and orders the others by load, for keys that the chosen group cannot serve.
 fn choose(standings: &mut [GroupLoad], rng: &mut dyn Rng) {
     let compared = standings.len().min(if GROUPS_COMPARED_MAX < standings.len() { 2 } else { usize::MAX });
     let Some(least) = standings[..compared].iter().map(|standing| standing.load).min() else { return };
@@ -99,7 +101,7 @@ fn choose(standings: &mut [GroupLoad], rng: &mut dyn Rng) {
     standings[1..].sort_by_key(|standing| standing.load);
 }
 
-/// 1/pace² of each; the mean of those for the unknown, which makes their share a fair one.
+/// Returns 1/pace² for each group. A group of unknown pace has the mean of the others, which gives it a fair share.
 fn weights(paces: &[Option<f64>]) -> Vec<f64> {
     let weight = |pace: f64| 1.0 / pace.max(1e-12).powi(2);
     let known: Vec<f64> = paces.iter().flatten().map(|pace| weight(*pace)).collect();

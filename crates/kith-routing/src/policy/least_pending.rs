@@ -1,5 +1,6 @@
-//! Each partition's replica with the fewest pending requests: Venice's plain rule ("the least-loaded replica based on
-//! the pending request count"), without groups. For comparison: its fan-out grows with the cluster.
+//! Chooses the replica of each partition with the fewest pending requests, without regard to groups. This is Venice's plain
+//! rule ("the least-loaded replica based on the pending request count"). It exists for comparison: its fan-out grows with
+//! the cluster.
 
 use crate::NodeIndex;
 use crate::policy::{PlanResult, PolicyInputs, PolicyState, ReplicaPolicy};

@@ -1,7 +1,6 @@
 //! Replica policies: which node gets which key (Moolle §III-C).
 //!
-//! A new policy is one file here, one line in [`ALL`] and one fixture in
-//! `testdata/policy/`; the contract test then runs it.
+//! A new policy is one file here, one line in [`ALL`] and one fixture in `testdata/policy/`. The contract test then runs it.
 
 mod adjust;
 mod balance;
@@ -41,23 +40,23 @@ pub static ALL: &[&dyn ReplicaPolicy] = &[
     &least_pending::LeastPending,
 ];
 
-/// The policy a user named, if there is one.
+/// Returns the policy with this name.
 pub fn by_name(name: &str) -> Option<&'static dyn ReplicaPolicy> {
     ALL.iter().copied().find(|policy| policy.name() == name)
 }
 
-/// Decides which node gets which key of one query.
+/// Decides which node gets which key of a query.
 ///
-/// Implementors may assume that `keys` may repeat and be empty, and that `state`
-/// may have been used with another policy or another table. They must:
-/// - assign every key to exactly one replica that may serve now, whenever there is one;
-/// - else fail with every partition that has none;
+/// Implementors may assume nothing about `keys`, which may repeat or be empty, or about `state`, which may have been used
+/// with another policy or table. They must:
+/// - assign every key to exactly one replica that may serve now, if there is one for each key;
+/// - otherwise fail with every partition that has none;
 /// - decide by their arguments alone, so that equal seeds give equal plans.
 pub trait ReplicaPolicy: Send + Sync {
-    /// What users type.
+    /// The name that users type.
     fn name(&self) -> &'static str;
 
-    /// One line on what it is for.
+    /// One line about the purpose of the policy.
     fn summary(&self) -> &'static str;
 
     /// Assigns each key to a node.
@@ -67,7 +66,7 @@ pub trait ReplicaPolicy: Send + Sync {
     fn plan(&self, inputs: &PolicyInputs<'_>, state: &mut PolicyState, rng: &mut dyn Rng) -> PlanResult;
 }
 
-/// What a policy decides by, besides its state and the randomness that it draws. Cheap to make and to copy.
+/// The inputs of a policy, besides its state and randomness. Cheap to create and to copy.
 #[derive(Clone, Copy, Debug)]
 pub struct PolicyInputs<'a> {
     /// The replicas that may serve now.
@@ -76,7 +75,7 @@ pub struct PolicyInputs<'a> {
     pub keys: &'a [PartitionId],
     /// How many groups may take part, as the fan-out controller decided.
     pub limit: GroupLimit,
-    /// What the nodes have to do.
+    /// The load of the nodes.
     pub load: &'a LoadSnapshot,
 }
 
@@ -91,19 +90,19 @@ pub enum PlanError {
     /// These partitions have no replica that may serve now.
     #[error("no replica of {} can serve now", list(.partitions))]
     NoReplica {
-        /// Ascending, distinct.
+        /// The partitions, ascending, distinct.
         partitions: Vec<PartitionId>,
     },
     /// A key names a partition that the table does not have.
     #[error("partition {partition} does not exist: the table has {partition_count}")]
     UnknownPartition {
         partition: PartitionId,
-        /// How many there are.
+        /// The number of partitions.
         partition_count: PartitionCount,
     },
 }
 
-/// Partitions named in a message; the rest is counted.
+/// How many partitions a message names. The others are counted.
 const PARTITIONS_NAMED_MAX: usize = 8;
 
 fn list(partitions: &[PartitionId]) -> String {
@@ -114,8 +113,8 @@ fn list(partitions: &[PartitionId]) -> String {
     format!("{}{more}", named.join(", "))
 }
 
-/// Plans the keys that have a replica and leaves the others out, for callers that
-/// take a partial answer. [`crate::Execution`] reports keys that its plan leaves out as missing.
+/// Plans the keys that have a replica and leaves out the others, for callers that accept a partial answer.
+/// [`crate::Execution`] reports the keys that its plan leaves out as missing.
 ///
 /// # Errors
 /// Only if a key names a partition that does not exist.

@@ -1,6 +1,5 @@
-//! Cluster-aware with `n` groups (Moolle §III-C): the limit says how many; each
-//! key goes to its partition's next replica among them, so that the number of
-//! requests is the one of equation 3.
+//! Cluster-aware routing with `n` groups (Moolle §III-C). The limit sets `n`. Each key goes to the next replica of its
+//! partition in these groups, so that the number of requests is that of equation 3.
 
 use crate::policy::{PlanResult, PolicyInputs, PolicyState, ReplicaPolicy, groups};
 use rand::Rng;

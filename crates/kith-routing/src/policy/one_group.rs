@@ -1,5 +1,5 @@
-//! Cluster-aware with one group (Moolle §III-C): at most as many requests as the
-//! group has nodes, whatever the number of keys.
+//! Cluster-aware routing with one group (Moolle §III-C). It makes at most as many requests as the group has nodes, however
+//! many keys there are.
 
 use crate::GroupLimit;
 use crate::policy::{PlanResult, PolicyInputs, PolicyState, ReplicaPolicy, groups};

@@ -1,5 +1,5 @@
-//! The naive strategy (Moolle §II-B): each partition's replicas in turn, over
-//! every group. Spreads keys best and costs the most requests.
+//! The naive strategy (Moolle §II-B): the replicas of each partition in turn, over all groups. It spreads keys best and
+//! needs the most requests.
 
 use crate::policy::{PlanResult, PolicyInputs, PolicyState, ReplicaPolicy};
 use rand::Rng;

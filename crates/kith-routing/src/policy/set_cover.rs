@@ -1,6 +1,6 @@
-//! Greedy set cover over all groups: take the node that holds most of the partitions
-//! still uncovered, until none is left (Moolle §I-A). Fewest requests for few keys;
-//! for many it picks the nodes of one group, one after another.
+//! Greedy set cover over all groups: repeatedly takes the node that holds the most uncovered partitions, until none is left
+//! (Moolle §I-A). It makes the fewest requests for few keys. For many keys it takes the nodes of one group, one after
+//! another.
 
 use crate::policy::{PlanResult, PolicyInputs, PolicyState, ReplicaPolicy};
 use crate::{Candidates, NodeIndex};
@@ -32,9 +32,9 @@ impl ReplicaPolicy for SetCover {
     }
 }
 
-/// The order in which equal nodes are taken: group by group from a random group on,
-/// in each from a random node on. Nodes of one group never overlap, so staying in it
-/// needs fewest of them; the random starts keep any node from being everyone's first.
+/// Fills in the order in which equal nodes are taken: group by group, starting at a random group, and in each group at a
+/// random node. The nodes of a group never overlap, so staying in one group needs the fewest nodes. The random starts
+/// prevent that one node is everyone's first choice.
 fn in_turn(view: &Candidates<'_>, rng: &mut dyn Rng, order: &mut Vec<NodeIndex>) {
     let nodes = view.node_count() as u32;
     let first = NodeIndex(rng.random_range(0..nodes));

@@ -1,6 +1,6 @@
-//! Norbert's modified set cover: take any uncovered partition and, among *its*
-//! replicas, the one that covers most of the rest; equals in turn. Cheaper to compute
-//! than the full greedy one, and worse for many keys: it mixes groups.
+//! Norbert's modified set cover: repeatedly takes any uncovered partition and, among *its* replicas, the one that covers the
+//! most other partitions; equal ones in turn. It is cheaper to compute than the full greedy algorithm and worse for many
+//! keys, because it mixes groups.
 
 use crate::policy::{PlanResult, PolicyInputs, PolicyState, ReplicaPolicy};
 use rand::Rng;

@@ -1,18 +1,18 @@
-//! What a policy keeps between queries: round-robin cursors, and scratch space so
-//! that planning thousands of keys allocates only the plan itself.
+//! The state of policies between queries: round-robin cursors, and scratch space. With it, planning thousands of keys
+//! allocates only the plan itself.
 
 use crate::policy::{Draft, balance::Relief, cover::Cover};
 use crate::{Candidates, GroupIndex, NodeIndex};
 use kith_types::{PartitionId, fmix64};
 
-/// State of a client's policies. One per client, or one per thread of it.
+/// The state of a client's policies. There is one per client, or one per thread of it.
 #[derive(Clone, Debug)]
 pub struct PolicyState {
     /// One cursor per partition.
     pub cursors: Cursors,
-    /// The plan being made.
+    /// The plan in the making.
     pub draft: Draft,
-    /// The groups in the order in which this query prefers them.
+    /// The groups in this query's order of preference.
     pub(crate) order: Vec<GroupIndex>,
     /// The nodes in the order in which equal ones are taken.
     pub(crate) order_of_nodes: Vec<NodeIndex>,
@@ -21,7 +21,7 @@ pub struct PolicyState {
 }
 
 impl PolicyState {
-    /// Fresh state. Seeds should differ between clients, or their cursors walk in step.
+    /// Returns fresh state. Seeds should differ between clients, because otherwise their cursors move in step.
     pub fn new(seed: u64) -> Self {
         Self {
             cursors: Cursors { seed: Some(seed), next: Vec::new() },
@@ -33,7 +33,7 @@ impl PolicyState {
         }
     }
 
-    /// Fresh state with every cursor at the first group, for examples that a person follows.
+    /// Returns fresh state with every cursor at the first group, for examples that a person can follow.
     pub fn at_first_group() -> Self {
         let mut state = Self::new(0);
         state.cursors.seed = None;
@@ -43,12 +43,12 @@ impl PolicyState {
 
 /// One round-robin cursor per partition (Moolle §II-B's queues of nodes).
 ///
-/// A cursor advances once per *key* past the node it took, so the nodes that may
-/// serve are taken in exact cyclic order, whichever others are skipped.
+/// For each *key*, a cursor advances past the node that it took. So the nodes that may serve are taken in exact cyclic
+/// order, whichever others are skipped.
 #[derive(Clone, Debug)]
 pub struct Cursors {
-    /// Cursors start scattered: were all at one group, a client's first query
-    /// would fall on that group alone, and equation 3 would not hold.
+    /// The seed of the scattered start positions. If all cursors started at one group, a client's first query would go to
+    /// that group alone, and equation 3 would not hold.
     seed: Option<u64>,
     next: Vec<u32>,
 }
@@ -63,8 +63,8 @@ impl Cursors {
         }
     }
 
-    /// The next replica of `partition` among `groups` that may serve now, in cyclic
-    /// order of `groups`; `None`, and the cursor stays, if none may.
+    /// Returns the next replica of `partition` in `groups` that may serve now, in the cyclic order of `groups`. If there is
+    /// none, returns `None` and leaves the cursor unchanged.
     ///
     /// # Panics
     /// If the partition does not exist or [`Cursors::fit`] was not called.
@@ -88,8 +88,7 @@ impl Cursors {
         None
     }
 
-    /// Where to start looking among a partition's `count` replicas; the next call
-    /// starts one further.
+    /// Returns where to start among a partition's `count` replicas. The next call starts one further.
     pub(crate) fn turn(&mut self, partition: PartitionId, count: u32) -> u32 {
         let cursor = &mut self.next[partition.index()];
         let rank = *cursor % count;

@@ -1,7 +1,8 @@
-//! A read of several nodes whose keys are reserved at all of them before any is read.
+//! A read from several nodes whose keys are reserved at all of them before any is read.
 //!
-//! First at one node, and when that has granted, at the others at once: of those who want the same nodes only those get on whom the first has
-//! room for, so that they do not take from each other what none of them can use. What one node refuses, another replica is asked for.
+//! The reservation is made first at one node and, once that node has granted it, at the others at once. Of reads that need
+//! the same nodes, only those that the first node has room for get further. So they do not take quota from each other that
+//! none of them can use. If a node refuses, another replica is asked.
 
 use super::RESERVATION_LIFE;
 use crate::{Assignment, Candidates, FanOutPlan, NodeIndex};
@@ -11,21 +12,23 @@ use std::{
     time::Duration,
 };
 
-/// How long a node may take to answer, which is read from anyway after that. Half of [`RESERVATION_LIFE`], so that what the first node
-/// keeps is there until the others have answered. Where machines are busy, answers take longer than round trips: with 100 ms, reads that
-/// gave up waiting took from each other what none of them could use, and clients got a third of the quota.
+/// How long a node may take to answer. After that, the keys are read from it anyway. It is half of [`RESERVATION_LIFE`], so
+/// that the first node's reservation still exists when the others have answered. On busy machines, answers take longer than
+/// round trips: with 100 ms, reads that gave up waiting took quota from each other that none could use, and clients got a
+/// third of the quota.
 pub const RESERVATION_PATIENCE: Duration = Duration::from_millis(RESERVATION_LIFE.as_millis() as u64 / 2);
 
-/// One read that is being reserved. Sans I/O: the shell asks what [`Booking::next`] says, and tells of each reply.
+/// One read that is being reserved. It does no I/O: the shell sends the requests that [`Booking::next`] returns, and reports
+/// each reply.
 #[derive(Clone, Debug)]
 pub struct Booking {
     policy: &'static str,
     spilled_keys: u32,
     partitions: Vec<PartitionId>,
     parts: Vec<Part>,
-    /// Spreads what is refused over the groups.
+    /// Spreads refused keys over the groups.
     seed: u64,
-    /// When nodes said that they would have room.
+    /// When each node that refused will have room.
     refusals: BTreeMap<NodeId, Duration>,
 }
 
@@ -40,59 +43,60 @@ struct Part {
 enum State {
     Planned,
     Asked,
-    /// Read it: with a reservation, which the node may have, or without.
+    /// The part can be read, with a reservation that the node may hold, or without one.
     Settled {
         held: bool,
     },
     Refused,
-    /// Other parts took its keys.
+    /// Its keys have moved to other parts.
     Moved,
 }
 
-/// A reservation to ask for, or to give back.
+/// A reservation to request or to give back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
-    /// Names it within the booking.
+    /// Identifies the part within the booking.
     pub part: u32,
-    /// At whom.
+    /// The node to ask.
     pub node: NodeId,
-    /// How many.
+    /// The number of keys.
     pub keys: u64,
 }
 
-/// What a node said.
+/// The reply of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
-    /// The keys are kept.
+    /// The keys are reserved.
     Held,
-    /// They are not, but may be read: nodes bound their reservations.
+    /// The keys are not reserved but may be read, because nodes bound their reservations.
     Unheld,
-    /// It did not answer in time, or could not be reached, so that nobody knows whether the keys are kept. They are read or given back
-    /// as if they were: what a node keeps for nobody is lost to everybody for as long as a reservation lives. If the node is away, the
-    /// read deals with that.
+    /// The node did not answer in time or could not be reached, so it is unknown whether the keys are reserved. They are
+    /// treated as reserved, and read or given back: a reservation that is never used blocks quota for its whole life. If the
+    /// node is away, the read handles that.
     Unknown,
-    /// There is no room for them until then.
+    /// There is no room for the keys for this long.
     Refused(Duration),
 }
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BookingStep {
-    /// Ask for all of these, and tell of every reply.
+    /// Send all of these requests, and report every reply.
     Ask(Vec<Ask>),
-    /// Read so: with the part of each assignment whose keys are held.
+    /// Read with this plan. For each assignment, the part whose keys are reserved, if any.
     Read(FanOutPlan, Vec<Option<u32>>),
-    /// The read is refused: by this node, and no other has room. Give these back.
+    /// The read is refused, because a node refuses keys and no other replica has room. Give these reservations back.
     Refused {
-        /// Whose refusal counts: of all keys, those of the last to have room again.
+        /// The node whose refusal counts. For each refused key the replica that has room soonest is found; among these, this
+        /// is the last to have room.
         by: NodeId,
-        /// What was granted elsewhere.
+        /// The reservations that other nodes granted.
         give_back: Vec<Ask>,
     },
 }
 
 impl Booking {
-    /// Of a read as it is planned; `partitions` are those of its keys, `seed` should differ between reads.
+    /// Begins a booking for a planned read. `partitions` are those of its keys; `seed` should differ between reads.
     pub fn new(plan: &FanOutPlan, partitions: &[PartitionId], seed: u64) -> Self {
         let part = |assignment: &Assignment| Part {
             node: assignment.node,
@@ -109,7 +113,7 @@ impl Booking {
         }
     }
 
-    /// A node has answered for a part.
+    /// Takes in the reply of a node for a part.
     pub fn on(&mut self, part: u32, reply: Reply) {
         let Some(part) = self.parts.get_mut(part as usize).filter(|part| part.state == State::Asked) else {
             return;
@@ -124,7 +128,7 @@ impl Booking {
         };
     }
 
-    /// What to do now that everything that was asked is answered.
+    /// Returns what to do once every request has been answered.
     pub fn next(&mut self, view: &Candidates<'_>) -> BookingStep {
         if let Err(by) = self.move_refused(view) {
             return BookingStep::Refused { by, give_back: self.held() };
@@ -142,14 +146,14 @@ impl Booking {
         if asks.is_empty() { self.read(view) } else { BookingStep::Ask(asks) }
     }
 
-    /// Parts that were refused become parts of nodes that have not refused any.
+    /// Moves the keys of refused parts to nodes that have not refused.
     fn move_refused(&mut self, view: &Candidates<'_>) -> Result<(), NodeId> {
         let mut moved: BTreeMap<NodeId, Vec<u32>> = BTreeMap::new();
         let is_refused = self.parts.iter().any(|part| part.state == State::Refused);
         if !is_refused {
             return Ok(());
         }
-        // If the first says no, the others are not asked in vain: all of the read goes elsewhere.
+        // If the first node refuses, the others are not asked in vain: the whole read goes elsewhere.
         let is_first = !self.parts.iter().any(|part| matches!(part.state, State::Settled { .. }));
         let moves = |part: &Part| part.state == State::Refused || (is_first && part.state == State::Planned);
         let rank = self.ranks(view);
@@ -173,8 +177,8 @@ impl Booking {
         Ok(())
     }
 
-    /// Whom keys go to that a node has refused: the replica that has refused none of them and is first by this, in the same group for all
-    /// keys if that has them, and rather in one where nobody has refused.
+    /// Returns the order in which other replicas are tried for refused keys. Groups in which no node has refused come first.
+    /// The order of groups is the same for all keys, so that they stay in one group if it has them.
     fn ranks(&self, view: &Candidates<'_>) -> impl Fn(NodeIndex) -> (bool, u64) + use<'_> {
         let groups = view.group_count().max(1) as u64;
         let refusing = self.refusals.keys().filter_map(|node| view.node_index(*node));
@@ -187,7 +191,7 @@ impl Booking {
         }
     }
 
-    /// Of each key that nobody has room for, the replica that has room first; of those, the last.
+    /// For each partition that no replica has room for, finds the replica that has room soonest. Returns the last of these.
     fn last_to_have_room(&self, view: &Candidates<'_>) -> Option<NodeId> {
         let refused = self.parts.iter().filter(|part| part.state == State::Refused);
         let partitions: BTreeSet<PartitionId> =

@@ -1,37 +1,41 @@
-//! What was taken of a quota and has not passed yet, in two classes: what was asked for here, and what routers let in.
+//! A queue of what was taken from a quota and has not been paid off yet, in two classes: reads admitted here, and reads
+//! admitted by routers.
 //!
-//! A bucket that holds what one second brings is a line that may be one second long: what is in the line is what is missing from the
-//! bucket. While both classes have something in line, what routers let in moves at 23 parts in 24 of the rate, and the rest at one: reads
-//! that are never refused do not starve those that may be. What is in the line of one class is in nobody else's way.
+//! A token bucket with the tokens of one second is equivalent to a queue of at most one second: what is in the queue is
+//! missing from the bucket. While both classes have entries, the class of routers moves at 23 parts in 24 of the rate and
+//! the other class at one part. So reads that are never refused do not starve those that may be. One class does not block
+//! the other.
 
 use super::BURST;
 use kith_types::Timestamp;
 use std::{num::NonZeroU64, time::Duration};
 
-/// Units of one key or byte: billionths of a twenty-fourth. A rate times nanoseconds, or a part of it, is a whole number of them.
+/// The units of one key or byte: billionths of a twenty-fourth. A rate times nanoseconds, or a share of it, is a whole
+/// number of units.
 const PER_ONE: u128 = SHARES * 1_000_000_000;
-/// Into how many parts the rate is cut.
+/// The number of parts that the rate is divided into.
 const SHARES: u128 = 24;
-/// How many of them belong to whoever asks here, whatever routers let in.
+/// How many parts belong to reads admitted here, whatever routers admit.
 const OWN_SHARES: u128 = 1;
 const ROUTED_SHARES: u128 = SHARES - OWN_SHARES;
-/// Seconds' worth of reads that routers let in that are kept in line: they choose nodes by lot, so that one may get several in a row.
+/// How many seconds' worth of reads admitted by routers are kept. Routers choose nodes at random, so that one node may get
+/// several reads in a row.
 const ROUTED_MAX: u128 = 3;
 
-/// A line of two classes that moves at a rate. Exact: integers only.
+/// A queue of two classes that moves at a rate. It is exact, because it uses only integers.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
-    /// `None`: no limit.
+    /// The rate; `None` for no limit.
     rate: Option<NonZeroU64>,
-    /// What was let in here, in units of [`PER_ONE`].
+    /// The reads admitted here, in units of [`PER_ONE`].
     own: u128,
-    /// What routers let in; at most [`ROUTED_MAX`] seconds' worth.
+    /// The reads admitted by routers, at most [`ROUTED_MAX`] seconds' worth.
     routed: u128,
     as_of: Timestamp,
 }
 
 impl Line {
-    /// An empty line.
+    /// Returns an empty queue.
     pub fn new(rate: Option<NonZeroU64>) -> Self {
         Self { rate, own: 0, routed: 0, as_of: Timestamp::ZERO }
     }
@@ -40,13 +44,13 @@ impl Line {
         self.rate
     }
 
-    /// From now on it moves so fast, for what is in it already too.
+    /// Changes the rate, also for what is already queued.
     pub fn set(&mut self, rate: Option<NonZeroU64>, now: Timestamp) {
         self.settle(now);
         self.rate = rate;
     }
 
-    /// So much was let in here.
+    /// Adds a read admitted here.
     pub fn take(&mut self, count: u64, now: Timestamp) {
         self.settle(now);
         if self.rate.is_some() {
@@ -54,7 +58,8 @@ impl Line {
         }
     }
 
-    /// Routers let in so much. More than [`ROUTED_MAX`] seconds' worth is not kept: it would slow down others long after it was read.
+    /// Adds a read admitted by a router. More than [`ROUTED_MAX`] seconds' worth is not kept, because it would slow others
+    /// down long after it was read.
     pub fn take_routed(&mut self, count: u64, now: Timestamp) {
         self.settle(now);
         if let Some(rate) = self.rate {
@@ -63,8 +68,8 @@ impl Line {
         }
     }
 
-    /// How long until there is room for `count` beside what is in line and what is `reserved`, if nothing else is taken until then. Zero:
-    /// there is. What is larger than the bucket has room in an empty line.
+    /// Returns how long until there is room for `count` in addition to what is queued and `reserved`, if nothing else is
+    /// taken meanwhile. Zero if there is room now. A count larger than the bucket has room if the queue is empty.
     pub fn wait(&self, count: u64, reserved: u64, now: Timestamp) -> Duration {
         let Some(rate) = self.rate else { return Duration::ZERO };
         let rate = u128::from(rate.get());
@@ -84,7 +89,7 @@ impl Line {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// How long until all that is in line, and what is `reserved`, has passed.
+    /// Returns how long until everything that is queued or `reserved` has passed.
     pub fn backlog(&self, reserved: u64, now: Timestamp) -> Duration {
         let Some(rate) = self.rate else { return Duration::ZERO };
         let (own, routed) = self.at(now);
@@ -93,7 +98,7 @@ impl Line {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Whether more than half of the bucket is missing, with what is `reserved`.
+    /// Whether more than half of the bucket is missing, including what is `reserved`.
     pub fn is_tight(&self, reserved: u64, now: Timestamp) -> bool {
         let Some(rate) = self.rate else { return false };
         let half = u128::from(rate.get()) * PER_ONE * BURST.as_secs() as u128 / 2;
@@ -105,7 +110,7 @@ impl Line {
         self.as_of = self.as_of.max(now);
     }
 
-    /// Both classes as they are by now: whatever one of them does not need, the other gets.
+    /// Returns both classes at `now`. What one class does not need, the other gets.
     fn at(&self, now: Timestamp) -> (u128, u128) {
         let Some(rate) = self.rate else { return (0, 0) };
         let rate = u128::from(rate.get());
@@ -117,7 +122,7 @@ impl Line {
                 (0, _) => (0, rate * SHARES),
                 _ => (rate * OWN_SHARES, rate * ROUTED_SHARES),
             };
-            // Until one of them is empty.
+            // Advance until one of them is empty.
             let phase = [(own, own_rate), (routed, routed_rate)].into_iter().filter(|(line, _)| 0 < *line);
             let until = phase.map(|(line, rate)| line.div_ceil(rate)).min().unwrap_or(left);
             let step = until.min(left);

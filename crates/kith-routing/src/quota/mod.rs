@@ -1,7 +1,9 @@
-//! How much of a store may be read a second: a token bucket over keys and one over bytes (Venice, read quota).
+//! Read quotas: how much of a store may be read per second. There is a token bucket for keys and one for bytes (Venice, read
+//! quota).
 //!
-//! Routers and nodes enforce it ([`ReadQuota`]). Whoever asks several nodes for one read, and may be refused by some of them, reserves
-//! it at all of them first ([`Booking`]), but only where nodes have little left ([`Pressure`]): a read that is refused takes nothing.
+//! Routers and nodes enforce it ([`ReadQuota`]). A client that reads from several nodes, some of which may refuse, first
+//! makes reservations at all of them ([`Booking`]). It does so only if the nodes have little quota left ([`Pressure`]). A
+//! refused read takes nothing.
 
 mod booking;
 mod line;
@@ -17,31 +19,32 @@ pub use reservations::{RESERVATION_LIFE, ReservationId, Reserved};
 use std::{num::NonZeroU64, time::Duration};
 use strum::IntoStaticStr;
 
-/// What the buckets hold: bursts of a page's queries pass, a second of overuse does not.
+/// The capacity of the buckets: the burst of one page's queries passes, a second of overuse does not.
 const BURST: Duration = Duration::from_secs(1);
 
-/// How much may be read a second; `None`: any.
+/// How much may be read per second; `None` for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QuotaRates {
-    /// Keys.
+    /// The number of keys.
     pub keys: Option<NonZeroU64>,
-    /// Bytes of values.
+    /// The number of bytes of values.
     pub bytes: Option<NonZeroU64>,
 }
 
 impl QuotaRates {
-    /// Whether there is any.
+    /// Whether there is no limit at all.
     pub fn is_none(&self) -> bool {
         self.keys.is_none() && self.bytes.is_none()
     }
 
-    /// The share of one of `routers` that enforce it together, rounded up: a small quota is not lost between them.
+    /// Returns the share of one of `routers` routers that enforce the quota together, rounded up so that small quotas are
+    /// not lost.
     pub fn share(&self, routers: usize) -> Self {
         self.part(1, u64::try_from(routers).unwrap_or(u64::MAX))
     }
 
-    /// The share of one that holds `held` of `all` copies of partitions, rounded up; of one that holds none, of one copy: whoever has
-    /// a quota never has none left of it.
+    /// Returns the share of a node that holds `held` of `all` copies of partitions, rounded up. A node that holds none has
+    /// the share of one copy, so that no share is empty.
     pub fn part(&self, held: u64, all: u64) -> Self {
         let (held, all) = (u128::from(held.max(1)), u128::from(all.max(1)));
         let part = |rate: NonZeroU64| {
@@ -52,24 +55,24 @@ impl QuotaRates {
     }
 }
 
-/// What an export reads at a time, so that it is never far ahead of its quota: a twentieth of what a second brings.
+/// How much an export reads at a time: a twentieth of a second's quota, so that it is never far ahead of the quota.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportStep {
-    /// So many keys, ...
+    /// This many keys, ...
     pub keys: u64,
-    /// ... or so many bytes, whichever comes first.
+    /// ... or this many bytes, whichever is reached first.
     pub bytes: u64,
 }
 
 impl QuotaRates {
-    /// The steps of an export at these rates.
+    /// Returns the steps of an export at these rates.
     pub fn export_step(&self) -> ExportStep {
         let part = |rate: Option<NonZeroU64>| rate.map_or(u64::MAX, |rate| (rate.get() / 20).max(1));
         ExportStep { keys: part(self.keys), bytes: part(self.bytes) }
     }
 }
 
-/// Of what too much was read.
+/// The kind of quota that was exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum QuotaKind {
@@ -80,19 +83,19 @@ pub enum QuotaKind {
 }
 
 impl QuotaKind {
-    /// As in messages and metrics.
+    /// Returns the name of the kind in messages and metrics.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// A query that may not be asked now.
+/// A query is refused because a quota is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotaExceeded {
-    /// Of what there is no more.
+    /// The kind of quota.
     pub kind: QuotaKind,
-    /// How much of it there is a second.
+    /// The quota per second.
     pub per_second: NonZeroU64,
-    /// When the same query may be asked, if nothing else is until then.
+    /// When the same query may be repeated, if nothing else is read meanwhile.
     pub retry_after: Duration,
 }

@@ -1,23 +1,23 @@
-//! What a client knows of how much is left of quotas at nodes.
+//! What a client knows about how much quota nodes have left.
 
 use kith_types::NodeId;
 use std::collections::{HashMap, HashSet};
 
-/// Stores that are remembered; past them all is forgotten, which costs a round trip each.
+/// How many stores are remembered. Beyond that everything is forgotten, which costs one round trip per store.
 const STORES_MAX: usize = 4_096;
 
-/// At which nodes much is left of which store's quota. Of any other, a read that asks several nodes reserves first: one that was never asked
-/// says nothing, and a process that is started for one read knows no other.
+/// The nodes that have much quota left, by store. A read that also asks other nodes reserves first: a node that was never
+/// asked is unknown, and a process that is started for a single read knows no nodes.
 #[derive(Clone, Debug, Default)]
 pub struct Pressure {
     calm: HashMap<String, HashSet<NodeId>>,
 }
 
 impl Pressure {
-    /// Whether a read of these nodes reserves first.
+    /// Whether a read of these nodes should reserve first.
     pub fn reserves(&self, store: &str, nodes: impl IntoIterator<Item = NodeId>) -> bool {
         let calm = self.calm.get(store);
-        // One node lets in or refuses the whole read.
+        // A single node admits or refuses the whole read.
         let mut count = 0;
         let is_calm = nodes.into_iter().fold(true, |all, node| {
             count += 1;
@@ -26,7 +26,7 @@ impl Pressure {
         1 < count && !is_calm
     }
 
-    /// A node told how much it has left, or refused a read.
+    /// Records that a node reported how much quota it has left, or refused a read.
     pub fn note(&mut self, store: &str, node: NodeId, is_tight: bool) {
         match (self.calm.get_mut(store), is_tight) {
             (Some(calm), true) => drop(calm.remove(&node)),

@@ -1,4 +1,4 @@
-//! The quota of one store as one process enforces it.
+//! The quota of one store, as one process enforces it.
 
 #[cfg(test)]
 mod tests;
@@ -11,18 +11,18 @@ use super::{
 use kith_types::Timestamp;
 use std::time::Duration;
 
-/// Who let a read in.
+/// The process that admitted a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdmittedBy {
-    /// Whoever keeps this quota.
+    /// The process that enforces this quota.
     Here,
     /// A router, from its own share.
     Router,
 }
 
-/// The quota of one store as one router, or one node, enforces it. O(log reservations), without a clock.
+/// The quota of one store, as one router or node enforces it. O(log reservations). It has no clock.
 ///
-/// Nobody waits in line; whoever would have to is refused and told when to come back.
+/// Reads do not queue: a read that would have to wait is refused, with the time after which to retry.
 #[derive(Clone, Debug)]
 pub struct ReadQuota {
     keys: Line,
@@ -31,7 +31,7 @@ pub struct ReadQuota {
 }
 
 impl ReadQuota {
-    /// Nothing was read yet.
+    /// Returns a quota of which nothing was read yet.
     pub fn new(rates: QuotaRates) -> Self {
         Self {
             keys: Line::new(rates.keys),
@@ -40,7 +40,7 @@ impl ReadQuota {
         }
     }
 
-    /// From now on these rates hold, for what was read already too.
+    /// Changes the rates, also for what was already read.
     pub fn follow(&mut self, rates: QuotaRates, now: Timestamp) {
         for (line, rate) in [(&mut self.keys, rates.keys), (&mut self.bytes, rates.bytes)] {
             if line.rate() != rate {
@@ -49,20 +49,20 @@ impl ReadQuota {
         }
     }
 
-    /// Lets a query of so many keys in, and takes them; or refuses it, and takes nothing.
+    /// Admits a query for `keys` keys and takes them, or refuses it and takes nothing.
     ///
-    /// A query that is larger than the bucket passes when that is full, and whoever comes next waits for it: it is not
-    /// impossible, only slow to follow. A query without keys always passes.
+    /// A query larger than the bucket passes when the bucket is full, and the next query waits for it. So such a query is
+    /// not impossible, only slow to follow. A query without keys always passes.
     ///
     /// # Errors
-    /// [`QuotaExceeded`]; of keys and bytes the one that takes longer.
+    /// [`QuotaExceeded`], for keys or bytes, whichever takes longer.
     pub fn admit(&mut self, keys: u64, now: Timestamp) -> Result<(), QuotaExceeded> {
         self.check(keys, now)?;
         self.keys.take(keys, now);
         Ok(())
     }
 
-    /// Keeps room for a query of so many keys that is about to come, or refuses it as [`ReadQuota::admit`] would.
+    /// Reserves room for a query of `keys` keys that will follow, or refuses it like [`ReadQuota::admit`].
     ///
     /// # Errors
     /// [`QuotaExceeded`].
@@ -76,8 +76,8 @@ impl ReadQuota {
         Ok(self.reservations.hold(id, keys, now))
     }
 
-    /// Lets in a query of so many keys that were reserved, or, as far as they were not, as [`ReadQuota::admit`] does. What was reserved beyond
-    /// them is given back.
+    /// Admits a query for `keys` keys that were reserved. If fewer were reserved, or the reservation has expired, decides
+    /// like [`ReadQuota::admit`]. Reserved keys that are not used are given back.
     ///
     /// # Errors
     /// [`QuotaExceeded`].
@@ -91,17 +91,17 @@ impl ReadQuota {
         }
     }
 
-    /// Gives back what was reserved and will not be read.
+    /// Gives back a reservation that will not be used.
     pub fn give_back(&mut self, id: ReservationId, now: Timestamp) {
         self.reservations.end(id, now);
     }
 
-    /// Takes the keys of a query that a router has let in. Of the rate, one part in 24 is left to those who ask here.
+    /// Takes the keys of a query that a router admitted. One part in 24 of the rate remains for clients that ask here.
     pub fn charge_keys(&mut self, keys: u64, now: Timestamp) {
         self.keys.take_routed(keys, now);
     }
 
-    /// Takes the bytes of an answer, which are known when it is there.
+    /// Takes the bytes of an answer, which are known only once it exists.
     pub fn charge_bytes(&mut self, bytes: u64, admitted: AdmittedBy, now: Timestamp) {
         match admitted {
             AdmittedBy::Here => self.bytes.take(bytes, now),
@@ -109,17 +109,17 @@ impl ReadQuota {
         }
     }
 
-    /// Whether less than half of a second's worth is left: who asks several nodes had better reserve.
+    /// Whether less than half of a second's quota is left, so that a client that asks several nodes should reserve.
     pub fn is_tight(&mut self, now: Timestamp) -> bool {
         self.reservations.expire(now);
         self.keys.is_tight(self.reservations.keys(), now) || self.bytes.is_tight(0, now)
     }
 
-    /// Takes the keys of the next step of an export, once nothing is in the line before it: reads pass it as long as they leave room
-    /// for no more than themselves, and alone it gets all that there is.
+    /// Takes the keys of the next step of an export, once nothing else is queued. Reads go first as long as they use up the
+    /// quota; without reads, the export gets all of it.
     ///
     /// # Errors
-    /// How long to wait if nobody else reads; nothing is taken then.
+    /// How long to wait if nothing else is read meanwhile; nothing is taken then.
     pub fn admit_behind(&mut self, keys: u64, now: Timestamp) -> Result<(), Duration> {
         self.reservations.expire(now);
         let before = self.keys.backlog(self.reservations.keys(), now).max(self.bytes.backlog(0, now));

@@ -1,30 +1,30 @@
-//! Keys that were promised to reads that have not come yet. Bounded in number and in time.
+//! Keys that are reserved for reads that will follow. Their number and their life are bounded.
 
 use kith_types::Timestamp;
 use std::{collections::BTreeMap, time::Duration};
 
-/// How long a reservation holds: many round trips, and no longer than a client that is gone can be borne with.
+/// How long a reservation lives: many round trips, and short enough if its client is gone.
 pub const RESERVATION_LIFE: Duration = Duration::from_millis(500);
-/// Of one client.
+/// The largest number of reservations of one client.
 const PER_CLIENT_MAX: usize = 64;
-/// Of all clients together.
+/// The largest number of reservations of all clients together.
 const MAX: usize = 1_024;
 
-/// One reservation, as its client names it.
+/// The id of a reservation, which its client chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReservationId {
-    /// Whose.
+    /// The client.
     pub client: u64,
-    /// Which; random, so that nobody else can name it.
+    /// The number of the reservation. It is random, so that no other client can guess it.
     pub id: u64,
 }
 
-/// What became of a reservation that was not refused.
+/// The result of a reservation that was not refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reserved {
-    /// The keys are kept until they are read, given back, or [`RESERVATION_LIFE`] is over.
+    /// The keys are reserved until they are read, given back, or [`RESERVATION_LIFE`] has passed.
     Held,
-    /// There is room for the keys, but nobody keeps it: too many reservations are open. Read at once.
+    /// There is room for the keys, but they are not reserved because too many reservations are open. Read them at once.
     Unheld,
 }
 
@@ -33,7 +33,7 @@ pub enum Reserved {
 pub(super) struct Reservations {
     held: BTreeMap<ReservationId, Held>,
     keys: u64,
-    /// None of them is over before.
+    /// No reservation ends before this time.
     first_end: Timestamp,
 }
 
@@ -44,12 +44,12 @@ struct Held {
 }
 
 impl Reservations {
-    /// The keys of all of them.
+    /// The number of keys in all reservations.
     pub fn keys(&self) -> u64 {
         self.keys
     }
 
-    /// Forgets those that are over. Constant, but where one may be.
+    /// Removes expired reservations. Takes constant time unless one may have expired.
     pub fn expire(&mut self, now: Timestamp) {
         if now < self.first_end || self.held.is_empty() {
             return;
@@ -59,7 +59,7 @@ impl Reservations {
         self.first_end = self.held.values().map(|held| held.until).min().unwrap_or_default();
     }
 
-    /// Keeps so many keys for a read, if there is a place for it.
+    /// Reserves `keys` keys for a read, if there is room for another reservation.
     pub fn hold(&mut self, id: ReservationId, keys: u64, now: Timestamp) -> Reserved {
         let of_client =
             ReservationId { client: id.client, id: 0 }..=ReservationId { client: id.client, id: u64::MAX };
@@ -78,7 +78,7 @@ impl Reservations {
         Reserved::Held
     }
 
-    /// Ends a reservation: how many keys it held; `None` if there is none, or none any more.
+    /// Ends a reservation. Returns how many keys it held; `None` if it does not exist or has expired.
     pub fn end(&mut self, id: ReservationId, now: Timestamp) -> Option<u64> {
         self.expire(now);
         let held = self.held.remove(&id)?;

@@ -1,4 +1,4 @@
-//! What the parts of a table must keep to.
+//! Checks of the parts of a table.
 
 use super::{GROUPS_MAX, GroupEntry, GroupIndex, NODES_MAX, NodeEntry, NodeIndex, TableError};
 use kith_types::{Epoch, NodeId, PartitionCount, PartitionId};

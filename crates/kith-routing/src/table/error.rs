@@ -3,7 +3,7 @@
 use kith_types::{Epoch, GroupId, NodeId, PartitionId};
 use thiserror::Error;
 
-/// A table that contradicts itself.
+/// A table contradicts itself.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -11,19 +11,19 @@ pub enum TableError {
     /// There is nothing to route to.
     #[error("a routing table needs at least one group and one node")]
     Empty,
-    /// More groups or nodes than a table may have.
+    /// There are more groups or nodes than a table may have.
     #[error("{got} {what}, but a routing table holds at most {max}")]
     TooMany {
         /// `groups` or `nodes`.
         what: &'static str,
-        /// How many there are.
+        /// The number of them.
         got: usize,
         max: usize,
     },
     /// Group ids are not ascending and distinct.
     #[error("group {group} is out of order or listed twice")]
     GroupOrder {
-        /// The second of the pair.
+        /// The second group of the pair.
         group: GroupId,
     },
     /// A node is listed twice.
@@ -33,49 +33,49 @@ pub enum TableError {
     #[error("node {node} belongs to group {group}, which is not listed")]
     UnknownGroup {
         node: NodeId,
-        /// The group it names.
+        /// The group that it names.
         group: GroupId,
     },
-    /// A node of a ring is not of the first rank, or a rank is not serving.
+    /// A node of a ring is not in the first rank, or a rank is not serving.
     #[error("a ring has one group of nodes, and all its ranks serve")]
     RingGroups,
     /// A replica is not the one that follows from the ring.
     #[error("replica {rank} of partition {partition} is node {got}, but the ring says {expected}")]
     NotOnRing {
         partition: PartitionId,
-        /// 0 is the first replica.
+        /// The rank of the replica; 0 is the first one.
         rank: usize,
-        /// As listed.
+        /// The node in the list.
         got: NodeId,
         /// The next distinct node clockwise.
         expected: NodeId,
     },
-    /// More replicas than nodes.
+    /// There are more replicas than nodes.
     #[error("{replicas} replicas need as many nodes on the ring, which has {nodes}")]
     RingTooSmall {
-        /// Ranks of the table.
+        /// The ranks of the table.
         replicas: usize,
-        /// Distinct nodes that own a partition.
+        /// The number of distinct nodes that own a partition.
         nodes: usize,
     },
     /// A list has the wrong length.
     #[error("{what} has {got} entries, expected {expected}")]
     Length {
-        /// Which list.
+        /// The name of the list.
         what: &'static str,
         got: usize,
         /// The length it must have.
         expected: usize,
     },
-    /// A partition is owned by a node that is not listed, or is of another group.
+    /// A partition is owned by a node that is not listed, or belongs to another group.
     #[error("group {group} gives partition {partition} to node {node}, which is not one of its nodes")]
     ForeignOwner { group: GroupId, partition: PartitionId, node: NodeId },
-    /// A partition changed after the table did.
+    /// A partition has a later epoch than the table.
     #[error("partition {partition} has epoch {got}, later than the table's {table}")]
     PartitionEpoch {
         partition: PartitionId,
         got: Epoch,
-        /// The table's.
+        /// The epoch of the table.
         table: Epoch,
     },
 }

@@ -1,6 +1,5 @@
-//! The routing table: which node owns which partition in which replica group
-//! (Moolle §III-B). An immutable snapshot at one epoch; a change of topology is
-//! a new table. Who is up right now is not in it: see [`Availability`].
+//! The routing table: which node owns which partition in which replica group (Moolle §III-B). It is an immutable snapshot at
+//! one epoch; a change of topology makes a new table. It does not say which nodes are up: see [`Availability`].
 
 mod check;
 mod error;
@@ -17,11 +16,11 @@ use check::{check_length, check_sizes, checked_epochs, groups_of_nodes, index_no
 use kith_types::{Epoch, NodeId, PartitionCount, PartitionId};
 use std::collections::BTreeMap;
 
-/// The most groups a table may have: a set of groups fits one machine word, and
-/// a replication factor above it serves nobody.
+/// The largest number of groups of a table. A set of groups then fits one machine word, and a greater replication factor
+/// would be useless.
 pub const GROUPS_MAX: usize = 64;
 
-/// The most nodes a table may have: keeps the scratch space of a plan in cache.
+/// The largest number of nodes of a table. It keeps the scratch space of a plan in the processor's cache.
 pub const NODES_MAX: usize = 4_096;
 
 /// Which node owns which partition in which group, at one epoch.
@@ -34,8 +33,8 @@ pub struct RoutingTable {
     nodes: Vec<NodeEntry>,
     group_of_node: Vec<GroupIndex>,
     index_of_node: BTreeMap<NodeId, NodeIndex>,
-    /// Owner of partition `p` in group `g` at `p × groups + g`: the replicas of a
-    /// partition share a cache line.
+    /// The owner of partition `p` in group `g` is at `p × groups + g`, so that the replicas of a partition share a cache
+    /// line.
     owners: Vec<NodeIndex>,
     /// For each group, the nodes that own a partition.
     owning: Vec<NodeSet>,
@@ -46,7 +45,7 @@ impl RoutingTable {
     /// Checks the parts and builds the table.
     ///
     /// # Errors
-    /// If the parts contradict themselves; the first contradiction is named.
+    /// If the parts contradict each other. The error names the first contradiction.
     pub fn new(parts: TableParts) -> Result<Self, TableError> {
         let TableParts { epoch, strategy, partition_count, groups, mut nodes, owners, partition_epochs } =
             parts;
@@ -94,8 +93,8 @@ impl RoutingTable {
         Ok(())
     }
 
-    /// What policies see: this table with the replicas that may serve now.
-    /// Costs a few words per group, whatever the number of partitions.
+    /// Returns the view for policies: this table with the replicas that may serve now. It costs a few words per group,
+    /// whatever the number of partitions.
     ///
     /// # Panics
     /// If `availability` was made for a table with another number of nodes.
@@ -108,12 +107,12 @@ impl RoutingTable {
         self.epoch
     }
 
-    /// How the replicas follow from ownership.
+    /// How replicas follow from ownership.
     pub fn strategy(&self) -> Strategy {
         self.strategy
     }
 
-    /// How many partitions the cluster has.
+    /// The number of partitions of the cluster.
     pub fn partition_count(&self) -> PartitionCount {
         self.partition_count
     }
@@ -133,28 +132,27 @@ impl RoutingTable {
         self.nodes.iter().zip(&self.group_of_node).filter(move |(_, of)| **of == group).map(|(node, _)| node)
     }
 
-    /// The place of a node, if it is in this table.
+    /// Returns the index of a node, if it is in this table.
     pub fn node_index(&self, node: NodeId) -> Option<NodeIndex> {
         self.index_of_node.get(&node).copied()
     }
 
-    /// The node with this id, if it is in this table.
+    /// Returns the node with this id, if it is in this table.
     pub fn node(&self, node: NodeId) -> Option<&NodeEntry> {
         self.node_index(node).map(|index| &self.nodes[index.index()])
     }
 
-    /// The node at a place of this table.
+    /// Returns the node at an index of this table.
     pub fn node_at(&self, index: NodeIndex) -> &NodeEntry {
         &self.nodes[index.index()]
     }
 
-    /// The group of the node at a place of this table.
+    /// Returns the group of the node at an index of this table.
     pub fn group_of(&self, index: NodeIndex) -> GroupIndex {
         self.group_of_node[index.index()]
     }
 
-    /// The owner of a partition in each group, in the order of the groups,
-    /// whether it is up or not.
+    /// Returns the owner of a partition in each group, in the order of the groups, whether it is up or not.
     pub fn replicas(&self, partition: PartitionId) -> &[NodeIndex] {
         let start = partition.index() * self.groups.len();
         &self.owners[start..start + self.groups.len()]
@@ -165,13 +163,13 @@ impl RoutingTable {
         self.partition_epochs[partition.index()]
     }
 
-    /// The partitions that a node owns, ascending.
+    /// Returns the partitions that a node owns, ascending.
     pub fn partitions_of(&self, node: NodeId) -> Vec<PartitionId> {
         let Some(index) = self.node_index(node) else { return Vec::new() };
         self.partition_count.iter().filter(|p| self.replicas(*p).contains(&index)).collect()
     }
 
-    /// The parts that make this table again.
+    /// Returns the parts from which this table can be built again.
     pub fn to_parts(&self) -> TableParts {
         let owners_of = |group: usize| {
             let id = |p: PartitionId| self.nodes[self.replicas(p)[group].index()].id;
@@ -188,7 +186,7 @@ impl RoutingTable {
         }
     }
 
-    /// The nodes of one zone, for [`Candidates::near`]; none if `zone` is empty. O(nodes).
+    /// Returns the nodes of one zone, for [`Candidates::near`]; none if `zone` is empty. O(nodes).
     pub fn nodes_in_zone(&self, region: &str, zone: &str) -> NodeSet {
         let mut near = NodeSet::empty(self.nodes.len());
         for (index, node) in self.nodes.iter().enumerate() {
@@ -199,7 +197,7 @@ impl RoutingTable {
         near
     }
 
-    /// The nodes of a group that own a partition.
+    /// Returns the nodes of a group that own a partition.
     pub(crate) fn owning(&self, group: GroupIndex) -> &NodeSet {
         &self.owning[group.index()]
     }

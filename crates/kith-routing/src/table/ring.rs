@@ -1,4 +1,4 @@
-//! What makes a table a ring: each replica is the one that follows from the first replicas.
+//! The check that a table is a ring: each replica must be the one that follows from the first replicas.
 
 use crate::placement::preference_lists;
 use crate::table::{GroupRole, RoutingTable, TableError};

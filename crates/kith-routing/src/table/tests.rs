@@ -1,4 +1,4 @@
-//! What a table refuses, and how its places relate.
+//! Tests of what a table refuses, and how its indexes relate.
 
 use super::*;
 use crate::placement::uniform_table;

@@ -1,4 +1,4 @@
-//! What becomes of one fan-out: scripts of `testdata/scenarios/execution`.
+//! The course of one fan-out: scripts in `testdata/scenarios/execution`.
 
 use crate::language::EXECUTION;
 use crate::outcome::{describe, why};
@@ -20,7 +20,7 @@ pub struct FanOut {
     now: Timestamp,
     deadline: Option<Timestamp>,
     running: Option<Execution>,
-    /// Partitions of the query's keys.
+    /// The partitions of the query's keys.
     keys: Vec<PartitionId>,
 }
 
@@ -97,7 +97,7 @@ impl FanOut {
         });
         let down: Vec<NodeId> = down.map(|index| table.node_at(index).id).collect();
         *availability = Availability::all_but(table, &down);
-        // As a client's fleet does.
+        // A client's fleet does this too.
         availability.rescue(table);
         Ok(())
     }
@@ -107,7 +107,7 @@ impl FanOut {
         let options = options(command)?;
         let (table, availability) = self.cluster.as_ref().ok_or("the cluster is there")?;
         let view = table.view(availability);
-        // The first group is idle, so the policy takes it; the others have more to do.
+        // The first group is idle, so the policy chooses it. The others have more to do.
         let others = table.nodes().iter().filter(|node| node.group != table.groups()[0].id);
         let busy = |id: NodeId| NodeLoad { node: id, outstanding_keys: 1_000, ..NodeLoad::default() };
         let mut nodes: Vec<NodeLoad> = others.map(|node| busy(node.id)).collect();
@@ -144,7 +144,7 @@ impl FanOut {
         }
     }
 
-    /// `p0 p2 damaged`: the keys in these partitions, and why they have no answer.
+    /// Parses `p0 p2 damaged`: the partitions whose keys have no answer, and why.
     fn failed(&self, except: Option<&[&str]>) -> Result<Vec<(u32, FailureClass)>, String> {
         let Some(words) = except else { return Ok(Vec::new()) };
         let (reason, partitions) =
@@ -158,7 +158,7 @@ impl FanOut {
         self.running.as_mut().ok_or_else(|| "nothing was asked yet".to_owned())
     }
 
-    /// Tells the execution of an event and carries out what it wants.
+    /// Reports an event to the execution and carries out its actions.
     fn happen(&mut self, event: Event) -> Result<Vec<String>, String> {
         let now = self.now;
         let disposition = self.execution()?.on(event, now);
@@ -184,7 +184,7 @@ impl FanOut {
         Ok(actions.iter().flat_map(|action| self.describe(action)).collect())
     }
 
-    /// Every timer fires when it is due.
+    /// Lets time pass. Every timer fires when it is due.
     fn pass(&mut self, until: Timestamp) -> Result<Vec<String>, String> {
         let mut lines = Vec::new();
         loop {
@@ -205,7 +205,8 @@ impl FanOut {
         Ok(if lines.is_empty() { vec!["nothing to do".to_owned()] } else { lines })
     }
 
-    /// Nobody looks at the clock until then. The process knows that it stood still, and when it will have caught up.
+    /// Lets time pass without firing timers. Afterwards the process knows that it was suspended, and when it will have
+    /// caught up.
     fn stand_still(&mut self, until: Timestamp) -> Result<Vec<String>, String> {
         self.now = until;
         self.happen(Event::HedgeDue { caught_up: until })

@@ -1,4 +1,4 @@
-//! The commands of each area: their forms, and what they do. `docs/testing.md` lists them too, and the tests compare.
+//! The commands of each area: their forms and effects. `docs/testing.md` lists them too, and the tests compare both.
 
 type Language = &'static [(&'static str, &'static str)];
 

@@ -1,4 +1,4 @@
-//! How a fan-out ended, in words.
+//! The outcome of a fan-out as text.
 
 use kith_routing::execution::{HedgeAbort, Outcome, Verdict};
 use kith_routing::load::RequestEnd;
@@ -44,7 +44,7 @@ pub fn describe(outcome: &Outcome) -> Vec<String> {
         let keys = if missing.keys == 1 { String::new() } else { format!(" ({} keys)", missing.keys) };
         lines.push(format!("{}{keys} is missing: {}; asked {tried}", missing.partition, missing.reason));
     }
-    // That a request was answered before its time had come is no news.
+    // A request that was answered before it was due is not worth reporting.
     let told = HedgeAbort::ALL.into_iter().filter(|reason| *reason != HedgeAbort::Answered);
     let aborted = told.filter(|reason| 0 < outcome.hedges.aborted(*reason));
     lines.extend(

@@ -1,4 +1,4 @@
-//! Which replicas a fan-out asks: scripts of `testdata/scenarios/routing`.
+//! The replicas that a fan-out asks: scripts in `testdata/scenarios/routing`.
 
 use crate::language::ROUTING;
 use kith_routing::placement::{Placement, ReplicaGroups, shared_domains};
@@ -19,7 +19,7 @@ pub struct Routing {
     started: Option<Client>,
 }
 
-/// One process that asks.
+/// The process that asks.
 struct Client {
     table: RoutingTable,
     health: Health,
@@ -92,7 +92,7 @@ impl Routing {
 }
 
 impl Client {
-    /// All nodes have answered their first probe.
+    /// Returns a client for which all nodes have answered their first probe.
     fn new(table: RoutingTable) -> Result<Self, String> {
         let mut health = Health::new(HealthOptions::default());
         health.follow(&table, Timestamp::ZERO);
@@ -200,7 +200,7 @@ impl Client {
         Ok(vec![format!("{name} lies in {}", list(groups))])
     }
 
-    /// What may serve now, as a client's fleet computes it.
+    /// Returns which replicas may serve now, as a client's fleet computes it.
     fn availability(&self, store: Option<&str>) -> Result<Availability, String> {
         let mut availability = self.health.availability(&self.table);
         for (partition, node) in &self.damaged {
@@ -237,7 +237,7 @@ impl Client {
         self.policy.plan(&inputs, &mut self.state, &mut self.rng)
     }
 
-    /// How many of the keys each node got, to the nearest 5 %, and how many requests a query took.
+    /// Returns the share of keys of each node, to the nearest 5 %, and the number of requests per query.
     fn shares(&self, plans: &[FanOutPlan]) -> Vec<String> {
         let assignments = || plans.iter().flat_map(|plan| &plan.assignments);
         let all: usize = assignments().map(|assignment| assignment.keys.len()).sum();

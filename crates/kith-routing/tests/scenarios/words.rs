@@ -1,4 +1,4 @@
-//! What scripts say of a query and of its failures, as arguments of an execution.
+//! Parses the clauses of scripts about a query and its failures.
 
 use kith_routing::execution::{Answers, Delivery, ExecutionOptions, FailureClass, HedgeRule, RequestId};
 use kith_scenario::cluster::list;
@@ -6,7 +6,7 @@ use kith_scenario::{Command, duration, number, numbered};
 use kith_types::{Epoch, StoreVersion, Timestamp};
 use std::time::Duration;
 
-/// Reasons as scripts write them; `not_owner` is followed by the epoch of the node.
+/// The reasons that scripts can name. `not_owner` is followed by the epoch of the node.
 const REASONS: [FailureClass; 13] = [
     FailureClass::Connection,
     FailureClass::Timeout,

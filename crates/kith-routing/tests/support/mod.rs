@@ -14,7 +14,7 @@ pub fn table(groups: u32, nodes: u32, partitions: u32, seed: u64) -> RoutingTabl
     placement::uniform_table(groups, nodes, count, seed).expect("tests use valid layouts")
 }
 
-/// The owners of each partition in each group (rank), and the group of each node.
+/// Returns a table with these owners of each partition in each group (rank), and this group of each node.
 pub fn owned_by(owners: &[&[u32]], group_of: &dyn Fn(u32) -> u32, strategy: Strategy) -> RoutingTable {
     let nodes: BTreeSet<u32> = owners.iter().flat_map(|owners| owners.iter().copied()).collect();
     RoutingTable::new(TableParts {
@@ -39,7 +39,7 @@ pub fn random_keys(table: &RoutingTable, keys: usize, rng: &mut StdRng) -> Vec<P
     (0..keys).map(|_| PartitionId(rng.random_range(0..partitions))).collect()
 }
 
-/// Everything that can be wrong with a cluster, in some mixture given by the seed.
+/// Returns a random mixture, given by the seed, of everything that can be wrong with a cluster.
 pub fn damaged(table: &RoutingTable, seed: u64) -> Availability {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut availability = Availability::all(table);

@@ -1,4 +1,4 @@
-//! Clusters of labelled nodes, of either placement strategy.
+//! Clusters of labelled nodes, with either placement strategy.
 
 use kith_routing::placement::{Placement, ReplicaGroups, Ring};
 use kith_routing::{GroupEntry, GroupRole, NodeEntry, RoutingTable, Strategy, TableParts};
@@ -8,7 +8,7 @@ pub fn node(id: u32, group: u32, zone: &str) -> NodeEntry {
     NodeEntry { id: NodeId(id), group: GroupId(group), zone: zone.to_owned(), ..NodeEntry::default() }
 }
 
-/// A table of labelled nodes; on a ring, `groups` ranks over nodes of group 0.
+/// Returns a table of labelled nodes; on a ring, `groups` ranks over nodes of group 0.
 pub fn labelled(
     strategy: Strategy,
     groups: u32,

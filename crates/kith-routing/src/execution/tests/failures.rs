@@ -1,10 +1,10 @@
-//! Requests that fail, nodes that seem down, and who is asked instead.
+//! Requests that fail, nodes that seem down, and the nodes that are asked instead.
 
 use super::*;
 
 #[test]
 fn a_lost_nodes_keys_are_asked_of_another_group_all_of_them() {
-    // The predecessor sent only the first key of each node again.
+    // The predecessor repeated only the first key of each node.
     let mut fixture = Fixture::new(ExecutionOptions::default());
     fixture.next();
     assert_eq!(fixture.fail(0, FailureClass::Connection), ["r2: n2[0]", "r3: n3[2]"]);
@@ -58,7 +58,7 @@ fn a_node_that_seems_down_is_waited_for_while_no_other_replica_is_up() {
     fixture.next();
     fixture.all_seem_down();
     assert_eq!(fixture.on(Event::NodeDown { node: NodeId(1) }), [""; 0]);
-    // Once one is up again, it is asked.
+    // Once another replica is up again, it is asked.
     fixture.availability = Availability::all_but(&fixture.table, &[NodeId(1)]);
     assert_eq!(fixture.next(), ["cancel r1", "r2: n2[1]", "r3: n3[3]"]);
 }
@@ -69,10 +69,10 @@ fn a_node_that_is_back_before_any_other_replica_is_still_waited_for() {
     fixture.next();
     fixture.all_seem_down();
     assert_eq!(fixture.on(Event::NodeDown { node: NodeId(1) }), [""; 0]);
-    // It alone is back: what it owes is on its way, and there is nobody else to ask.
+    // Only this node is back. It still owes its answer, and there is no other node to ask.
     fixture.availability = Availability::all_but(&fixture.table, &[0, 2, 3, 4, 5].map(NodeId));
     assert_eq!(fixture.next(), [""; 0]);
-    // Of two that were asked for the same, one after the other, the second is waited for likewise.
+    // If two nodes were asked for the same keys one after the other, the second one is waited for in the same way.
     fixture.availability = Availability::all_but(&fixture.table, &[0, 1, 4, 5].map(NodeId));
     assert_eq!(fixture.next(), ["cancel r1", "r2: n2[1]", "r3: n3[3]"]);
     fixture.all_seem_down();
@@ -95,7 +95,7 @@ fn a_node_that_seems_down_is_waited_for_where_nothing_may_be_asked_twice() {
 
 #[test]
 fn what_a_doubted_node_owes_moves_at_one_price() {
-    // Enough for its two keys and not for more, of whoever is asked for them.
+    // The budget allows two keys again and no more, whichever node is asked for them.
     let exactly = Budget::new(BudgetOptions { share: 0.5, floor_per_second: 0 });
     let mut fixture = Fixture::new(ExecutionOptions::default());
     fixture.budgets = Budgets { retries: exactly, ..Budgets::nothing() };
@@ -173,7 +173,7 @@ fn a_node_with_a_newer_table_makes_the_shell_fetch_it_once() {
     assert_eq!(fixture.fail(1, class), ["r4: n2[1]", "r5: n3[3]"]);
 }
 
-/// Whatever a node or the connection to it said, the node may have done what it was asked.
+/// Whatever error was reported, the node may have carried out the request.
 #[test]
 fn a_key_that_may_be_sent_once_is_neither_retried_nor_hedged() {
     let once = |options| Fixture::new(ExecutionOptions { delivery: Delivery::AtMostOnce, ..options });

@@ -1,4 +1,4 @@
-//! One behaviour, one test. The layout of all of them:
+//! Tests of executions, one behaviour each. All of them use this layout:
 //!
 //! ```text
 //! g0: n0[0 2] n1[1 3]
@@ -18,7 +18,7 @@ fn table() -> RoutingTable {
     table_of(&[&[0, 1, 0, 1], &[2, 2, 3, 3], &[4, 5, 5, 4]])
 }
 
-/// The owners of each partition in each group; all groups have as many nodes.
+/// Returns a table with these owners of each partition in each group. All groups have the same number of nodes.
 fn table_of(owners: &[&[u32]]) -> RoutingTable {
     let nodes = 1 + owners.iter().flat_map(|owners| owners.iter().copied()).max().unwrap();
     let groups = owners.len() as u32;
@@ -61,7 +61,7 @@ impl Fixture {
         Self::over(table(), options, assignments)
     }
 
-    /// The first three partitions of a table, a key each, asked of the nodes 0, 1 and 2, and late.
+    /// Returns an execution of one key in each of the first three partitions. The nodes 0, 1 and 2 were asked, and are late.
     fn late(table: RoutingTable) -> Self {
         let rule = HedgeRule::fixed(Duration::from_millis(1), Duration::ZERO);
         let options = ExecutionOptions { hedging: Some(rule), ..ExecutionOptions::default() };
@@ -79,14 +79,14 @@ impl Fixture {
         Self { availability, table, execution, budgets: Budgets::unlimited() }
     }
 
-    /// No node is up any more; each may be asked all the same.
+    /// Marks every node as down. Each may be asked all the same.
     fn all_seem_down(&mut self) {
         let all: Vec<NodeId> = (0..6).map(NodeId).collect();
         self.availability = Availability::all_but(&self.table, &all);
         self.availability.rescue(&self.table);
     }
 
-    /// What is done now, in words.
+    /// Returns the actions to carry out now, as text.
     fn next(&mut self) -> Vec<String> {
         let actions = self.execution.next(&self.table.view(&self.availability), &mut self.budgets);
         actions.into_iter().map(|action| say(&action)).collect()

@@ -1,4 +1,4 @@
-//! Replies in parts, and requests that are late.
+//! Replies in parts, and late requests.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn a_key_that_a_part_lacks_is_asked_elsewhere_while_the_rest_comes() {
     let mut fixture = Fixture::new(ExecutionOptions::default());
     fixture.next();
     assert_eq!(fixture.on(so_far(0, 1, &[0])), ["r2: n2[0]"]);
-    // A node speaks of keys that it is asked for and has not spoken of.
+    // A node can only report keys that it was asked for and has not reported before.
     let late = Event::ReplyInPart { request: RequestId(0), failed: vec![(0, FailureClass::Damaged)] };
     assert_eq!(fixture.on(late), [""; 0]);
     assert_eq!(fixture.reply(1), [""; 0]);
@@ -56,7 +56,7 @@ fn parts_that_make_no_sense_are_ignored() {
     assert_eq!(sums.execution.on(so_far(0, 1, &[]), at(1)), Disposition::Ignored, "sums have no parts");
 }
 
-/// Even for a client that asks so little that a tenth of its keys is not one.
+/// This works even for a client that asks so little that a tenth of its keys is less than one.
 #[test]
 fn a_group_that_is_late_as_a_whole_is_hedged_as_a_whole() {
     for budgets in [Budgets::unlimited(), Budgets::default()] {

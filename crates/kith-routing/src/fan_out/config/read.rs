@@ -1,9 +1,9 @@
-//! Text to a controller and its parameters.
+//! The parser of controllers.
 
 use super::{Argument, ConfigError, ControllerConfig};
 use std::str::FromStr;
 
-/// Controllers may wrap controllers this deep.
+/// How deep controllers may be nested.
 const DEPTH_MAX: usize = 4;
 
 impl FromStr for ControllerConfig {
@@ -62,7 +62,7 @@ impl Reader<'_> {
         Ok(Argument::Controller(self.controller(depth - 1)?))
     }
 
-    /// Letters, digits and `-+._`, with blanks around dropped.
+    /// Reads letters, digits and `-+._`, and skips the blanks before them.
     fn word(&mut self) -> String {
         self.skip_blanks();
         let rest = &self.text[self.at..];

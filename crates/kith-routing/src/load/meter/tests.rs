@@ -1,4 +1,4 @@
-//! Charges, the pending limit, pace and pauses, one behaviour each.
+//! Tests of charges, the pending limit, pace and pauses, one behaviour each.
 
 use super::*;
 use crate::load::{COOL_OFF, KeyClass, NodeTally};
@@ -12,7 +12,7 @@ fn at(millis: u64) -> Timestamp {
     Timestamp(Duration::from_millis(millis))
 }
 
-/// A request from one moment to another.
+/// Sends a request at one time and ends it at another.
 fn request(meter: &mut LoadMeter, keys: usize, end: RequestEnd, from: u64, to: u64) {
     let charge = meter.on_send(WORK, NODE, keys, at(from));
     meter.on_end(charge, end, at(to));
@@ -86,7 +86,7 @@ fn a_hung_node_cools_off_in_bounded_room() {
 fn pace_is_time_per_key_and_forgets() {
     let mut meter = LoadMeter::default();
     assert_eq!(load(&meter, 0).seconds_per_key, None);
-    // A request counts as 64 keys beside its own.
+    // A request counts as 64 keys in addition to its own.
     request(&mut meter, 36, RequestEnd::Answered, 0, 20);
     assert!((load(&meter, 20).seconds_per_key.unwrap() - 200e-6).abs() < 1e-9);
     request(&mut meter, 136, RequestEnd::Answered, 20, 40);
@@ -110,7 +110,7 @@ fn an_overtaken_request_makes_its_node_look_slower_each_time() {
     assert!((load(&meter, 250).seconds_per_key.unwrap() - 1_122.5e-6).abs() < 1e-9, "answers bring it back");
 }
 
-/// HH-1: over the limit a node is out, and stays out until the low mark; the least time out is kept.
+/// HH-1: a node above the limit is out, and stays out until the low mark is reached. The minimum time out is kept.
 #[test]
 fn hh_1_a_node_with_too_many_requests_is_out_until_few_are_left() {
     let pending = PendingLimit { out: 5, back: 2, out_min: Duration::from_secs(1) };
@@ -143,7 +143,7 @@ fn at_most_half_of_the_nodes_are_avoided() {
     assert_eq!(meter.newly_avoided(6), Some(vec![]));
 }
 
-/// HH-2: a host that left the fleet is forgotten; if it returns it starts clean; a late reply cannot re-add it.
+/// HH-2: a host that left the fleet is forgotten. If it returns, it starts clean, and a late reply cannot bring it back.
 #[test]
 fn hh_2_a_node_that_left_is_forgotten_and_starts_clean() {
     let partitions = PartitionCount::new(24).unwrap();
@@ -181,7 +181,7 @@ fn what_was_under_way_while_this_process_stood_still_tells_nothing() {
     let pace = load(&meter, 910).seconds_per_key;
     let (seen_before, seen_after) =
         (meter.on_send(WORK, NODE, 10, at(960)), meter.on_send(WORK, NODE, 10, at(961)));
-    // 300 ms without a tick; one reply is read before the next tick, one after it.
+    // 300 ms pass without a tick. One reply is read before the next tick, and one after it.
     meter.on_end(seen_before, RequestEnd::Answered, at(1_260));
     assert_eq!(meter.stood_still(at(1_260)), at(1_260));
     meter.on_tick(at(1_261));
@@ -195,7 +195,7 @@ fn a_process_that_stood_still_catches_up_for_as_long_half_a_second_at_the_most()
     let mut meter = LoadMeter::default();
     [0, 50, 100, 200].into_iter().for_each(|tick| meter.on_tick(at(tick)));
     assert_eq!(meter.caught_up(at(350)), Timestamp::ZERO, "no pause");
-    // 300 ms without a tick: seen before the next tick, and after it.
+    // 300 ms pass without a tick. The pause is seen both before and after the next tick.
     assert_eq!(meter.caught_up(at(500)), at(800));
     meter.on_tick(at(500));
     (1..20u64).for_each(|tick| meter.on_tick(at(500 + tick * 50)));
@@ -208,7 +208,7 @@ fn a_process_that_stood_still_catches_up_for_as_long_half_a_second_at_the_most()
 fn requests_that_hedges_overtook_keep_the_percentile_where_it_is() {
     let mut meter = LoadMeter::default();
     for n in 0..2_000u64 {
-        // One in two hundred hangs, and is overtaken 2 ms after it was hedged.
+        // One request in two hundred hangs, and its hedge overtakes it after 2 ms.
         let rule = meter.hedge_rule(Hedging::Live, WORK, 10, at(n * 100)).unwrap();
         let after = rule.times[KeyClass::of(10).index()].unwrap().after.as_millis() as u64;
         let (took, end) =

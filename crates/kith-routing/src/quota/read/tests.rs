@@ -1,4 +1,4 @@
-//! What a quota lets in, from whom, and what it keeps for those who reserved.
+//! Tests of what a quota admits, from whom, and what it reserves.
 
 use super::*;
 use std::num::NonZeroU64;
@@ -89,13 +89,13 @@ fn nodes_share_a_quota_by_what_they_hold() {
 
 #[test]
 fn an_export_gets_what_reads_leave() {
-    // Alone: all of it, and never a second's worth at once.
+    // Without reads, the export gets the whole quota, and never a second's worth at once.
     let all = rates(1_000, 0);
     let step = all.export_step().keys;
     let exported = |quota: &mut ReadQuota, from: u64, till: u64, reads: u64| {
         let (mut exported, mut refused) = (0, 0);
         for millis in from..till {
-            // Reads of a tenth of a second's worth, so many a second.
+            // Each read takes a tenth of a second's quota, and there are `reads` per second.
             if 0 < reads && millis % (1_000 / reads) == 0 {
                 refused += u64::from(quota.admit(100, at(millis)).is_err());
             }
@@ -109,10 +109,10 @@ fn an_export_gets_what_reads_leave() {
     let (alone, _) = exported(&mut quota, 0, 10_000, 0);
     assert!((9_900..=10_050).contains(&alone), "{alone}");
     assert!(quota.admit(900, at(10_000)).is_ok(), "a read of nearly all passes beside it");
-    // Beside reads that take half: the other half, and none of them is refused.
+    // With reads that take half of the quota, the export gets the other half, and no read is refused.
     let (half, refused) = exported(&mut ReadQuota::new(all), 0, 10_000, 5);
     assert!((4_900..=5_100).contains(&half) && refused == 0, "{half}, {refused} reads refused");
-    // Bytes count too, and no quota is none.
+    // Bytes count too, and a store without a quota has no limit.
     let mut quota = ReadQuota::new(rates(0, 1_000));
     quota.admit_behind(1, at(0)).unwrap();
     quota.charge_bytes(500, AdmittedBy::Here, at(0));
@@ -128,7 +128,8 @@ fn what_routers_let_in_slows_the_line_of_those_who_ask_here_and_no_more() {
     let mut quota = ReadQuota::new(rates(100, 0));
     quota.charge_keys(10_000, at(0));
     quota.admit(100, at(0)).expect("nobody has asked here");
-    // For as long as three seconds' worth are in line, 23 parts in 24 are for routers and one for us; from then on, all is.
+    // While three seconds' worth are queued, 23 parts in 24 are for routers and one part is for us. After that, everything
+    // is for us.
     let refused = quota.admit(50, at(0)).unwrap_err();
     assert_eq!(refused.retry_after.as_millis(), 3_500, "72/23 s, and then the rest of half a second");
     assert!(quota.clone().admit(50, at(3_499)).is_err());
