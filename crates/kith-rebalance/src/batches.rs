@@ -1,4 +1,4 @@
-//! From owner changes to batches: what is copied before each change of the table.
+//! Divides owner changes into batches, and decides what is copied before each change of the table.
 
 use crate::donors::{Donors, Need};
 use crate::holdings::Holdings;
@@ -9,8 +9,7 @@ use kith_routing::{GroupEntry, GroupIndex, Strategy, TableParts};
 use kith_types::{GroupId, NodeId, PartitionId};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The batches that fill a new group: no owner changes, so that a batch is only what is
-/// copied between two checkpoints.
+/// Returns the batches that fill a new group. No owners change, so a batch is only what is copied between two checkpoints.
 pub(crate) fn filling(plan: &RebalancePlan, options: &PlanOptions) -> Result<Vec<Batch>, PlanRefusal> {
     let (mut announced, mut closed) = (plan.before.clone(), plan.before.clone());
     plan.apply(PlanStep::Announce, &mut announced)?;
@@ -31,7 +30,7 @@ pub(crate) fn filling(plan: &RebalancePlan, options: &PlanOptions) -> Result<Vec
     partitions.chunks(options.batch_size).map(batch).collect()
 }
 
-/// The batches that change owners.
+/// Returns the batches that change owners.
 pub(crate) fn changing(
     plan: &RebalancePlan,
     target: &Target,
@@ -69,7 +68,8 @@ pub(crate) fn changing(
     Ok(batches)
 }
 
-/// Everything that a node owns goes to another; on a ring the first replicas, the rest follows.
+/// Returns the changes by which one node takes over everything that another owns. On a ring these are the first replicas;
+/// the others follow.
 fn takeover(before: &TableParts, old: NodeId, new: NodeId) -> Vec<OwnerChange> {
     let ranks = if before.strategy == Strategy::Ring { 1 } else { before.owners.len() };
     let of_group = |(group, owners): (usize, &Vec<NodeId>)| {
@@ -80,7 +80,7 @@ fn takeover(before: &TableParts, old: NodeId, new: NodeId) -> Vec<OwnerChange> {
     before.owners[..ranks].iter().enumerate().flat_map(of_group).collect()
 }
 
-/// Takes pairs of nodes in turn, so that each batch keeps as many of them busy as there are.
+/// Takes the pairs of nodes in turn, so that each batch keeps as many pairs as possible busy.
 fn interleaved(changes: Vec<OwnerChange>, owners: &[Vec<NodeId>]) -> Vec<OwnerChange> {
     let mut pairs: BTreeMap<(NodeId, NodeId), VecDeque<OwnerChange>> = BTreeMap::new();
     for change in changes {
@@ -102,7 +102,7 @@ pub(crate) fn touched(before: &[Vec<NodeId>], after: &[Vec<NodeId>]) -> Vec<Part
     (0..count).filter(differs).map(|place| PartitionId(place as u32)).collect()
 }
 
-/// What nodes need of a partition before the table may say that they have it.
+/// Returns what nodes need of a partition before the table may name them as its owners.
 fn needs(
     plan: &RebalancePlan,
     groups: &[GroupEntry],
@@ -127,7 +127,7 @@ fn needs(
         if stores.is_empty() && !is_new {
             continue;
         }
-        // The one that the stealer follows in its group, or on a ring whoever falls off the list.
+        // The loser is the node that the stealer replaces in its group or, on a ring, the node that drops out of the list.
         let same = losers.iter().position(|(group, _)| *group == place).unwrap_or(0);
         let loser = if is_new { losers.remove(same).map(|(_, node)| node) } else { None };
         let is_secondary = plan.before.strategy == Strategy::Ring && 0 < place;

@@ -1,11 +1,11 @@
-//! The tables that an execution puts in force, one after the other, and the steps that they end.
+//! The tables that an execution puts in force one after the other, and the steps that end with them.
 
 use crate::{Ending, Phase, PlanStep, RebalanceAction, RebalanceState, StopReason, Transfer, TransferState};
 use kith_routing::{RoutingTable, TableParts};
 use kith_types::Timestamp;
 
 impl RebalanceState {
-    /// The table that the commit under way, or the next one, puts in force.
+    /// Returns the table that the running or the next commit puts in force.
     pub(crate) fn next_table(&self) -> Option<TableParts> {
         match self.parts.phase {
             Phase::Undoing => return self.undone_table(),
@@ -15,11 +15,11 @@ impl RebalanceState {
         let step = self.steps.get(self.parts.steps_done)?;
         let mut table = self.parts.table.clone();
         let changed = self.parts.plan.apply(*step, &mut table);
-        // Invariant: a plan is checked from end to end when it is begun or resumed.
+        // Invariant: a plan is checked completely when it is begun or resumed.
         changed.expect("a checked plan applies").then(|| settled(table))
     }
 
-    /// The table in force is now the one that was to be written.
+    /// Records that the table to be written is now in force.
     pub(crate) fn committed(&mut self, now: Timestamp) {
         if !matches!(self.parts.phase, Phase::Committing | Phase::Undoing) {
             return;
@@ -38,7 +38,7 @@ impl RebalanceState {
         self.parts.first_uncommitted = self.batches_done();
     }
 
-    /// The table in force is still the one before: what was to be written is found anew.
+    /// Records that the old table is still in force. What to write is decided again.
     pub(crate) fn commit_failed(&mut self) {
         if matches!(self.parts.phase, Phase::Committing | Phase::Undoing) {
             self.parts.phase = Phase::Working;
@@ -59,7 +59,7 @@ impl RebalanceState {
         Vec::new()
     }
 
-    /// The step is finished.
+    /// Records that the step is finished.
     pub(crate) fn advance(&mut self) {
         self.parts.steps_done += 1;
         self.enter_step();
@@ -80,7 +80,7 @@ impl RebalanceState {
     }
 }
 
-/// As a table hands it out, so that parts can be compared.
+/// Returns the parts in the form that a table returns them, so that they can be compared.
 pub(crate) fn settled(parts: TableParts) -> TableParts {
     RoutingTable::new(parts).expect("a checked plan makes valid tables").to_parts()
 }

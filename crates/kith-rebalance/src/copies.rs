@@ -1,4 +1,4 @@
-//! The copies of a batch: which may begin, and what their failures and the deaths of nodes mean for them.
+//! The copies of a batch: which of them may begin, and how failures and the deaths of nodes affect them.
 
 use crate::donors::{Donors, Need};
 use crate::holdings::Holdings;
@@ -6,17 +6,18 @@ use crate::{CopyFault, Phase, RebalanceAction, RebalanceState, StopReason, Trans
 use kith_types::NodeId;
 use std::collections::BTreeMap;
 
-/// Failures of one copy, by nobody's known fault, before another donor takes over; before a person is asked, if there is none.
+/// After this many failures without a known culprit, a copy is taken over by another donor or, if there is none, the
+/// rebalance stops.
 const FAILURES_MAX: u32 = 5;
 
 impl RebalanceState {
-    /// Begins what can begin; whether the whole batch is there.
+    /// Begins the copies that can begin. Returns whether the whole batch has been copied.
     pub(crate) fn batch_is_copied(&mut self, actions: &mut Vec<RebalanceAction>) -> bool {
         if let Err(reason) = self.check_nodes() {
             actions.push(self.stop(reason));
             return false;
         }
-        // One stealer per donor at a time: a donor serves reads meanwhile.
+        // A donor has one stealer at a time, because it serves reads meanwhile.
         let mut busy: BTreeMap<NodeId, NodeId> = BTreeMap::new();
         for transfer in
             self.parts.transfers.iter().filter(|transfer| transfer.state == TransferState::Running)
@@ -38,8 +39,7 @@ impl RebalanceState {
         !left
     }
 
-    /// Every stealer of the batch is up, and so is every donor that has still to give;
-    /// others take the place of donors that are not.
+    /// Checks that every stealer of the batch is up, and every donor of a pending copy too. Replaces donors that are not.
     fn check_nodes(&mut self) -> Result<(), StopReason> {
         let open = |transfer: &&Transfer| transfer.state != TransferState::Replaced;
         let mut stealers = self.parts.transfers.iter().filter(open).map(|transfer| transfer.copy.stealer);
@@ -109,7 +109,7 @@ impl RebalanceState {
                 }
                 transfer.failures = 0;
                 transfer.avoid.push(donor);
-                // Whoever is at fault: another replica may do better, as when a donor has died and nobody knows yet.
+                // Another replica may succeed, whatever the reason: a donor may have died without being noticed.
                 if self.replace_donor(index).is_ok() {
                     return Vec::new();
                 }
@@ -117,7 +117,7 @@ impl RebalanceState {
                 StopReason::CopyFailed { partition, donor, stealer }
             }
         };
-        // Stopped for another reason already: one at a time is enough to act on.
+        // If the rebalance is stopped for another reason already, keep that one: a user can act on one reason at a time.
         if self.parts.phase == Phase::Working { vec![self.stop(reason)] } else { Vec::new() }
     }
 
@@ -131,7 +131,7 @@ impl RebalanceState {
                 actions.push(RebalanceAction::Cancel(index));
             }
         }
-        // What a node was told to free before it went down, it is told again.
+        // A node is told again to free what it was told to free before it went down.
         let theirs = self.parts.reclaims.iter_mut().filter(|reclaim| reclaim.node == node);
         theirs.for_each(|reclaim| reclaim.told = false);
         actions

@@ -1,8 +1,8 @@
-//! From whom a stealer copies.
+//! Chooses the donors from which stealers copy.
 //!
-//! The node that gives a partition up, if it is alive and has what is needed: it is
-//! relieved by giving, and the pairs of nodes stay few. Else another replica: one that
-//! gives this partition anyway, one in the stealer's zone, the one that has given least.
+//! The preferred donor is the node that gives the partition up, if it is alive and has the data: giving reduces its load,
+//! and there are few pairs of nodes. Otherwise it is another replica. The order of preference is: one that gives this
+//! partition anyway, one in the stealer's zone, one that has given least.
 
 use crate::holdings::Holdings;
 use crate::{Move, MovedStore, PlanRefusal, StoreSizes};
@@ -10,25 +10,25 @@ use kith_routing::NodeEntry;
 use kith_types::{GroupId, NodeId, PartitionId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What one node must get.
+/// The data that one node must get.
 #[derive(Clone, Debug)]
 pub(crate) struct Need {
     pub(crate) partition: PartitionId,
     pub(crate) group: GroupId,
     pub(crate) stealer: NodeId,
     pub(crate) is_secondary: bool,
-    /// Who gives the partition up, if anybody does.
+    /// The node that gives the partition up, if any.
     pub(crate) loser: Option<NodeId>,
-    /// Ascending.
+    /// The stores, ascending.
     pub(crate) stores: Vec<MovedStore>,
 }
 
-/// Chooses donors and remembers what each has to give.
+/// Chooses donors and tracks how much each has to give.
 pub(crate) struct Donors<'a> {
     stores: &'a [StoreSizes],
     dead: &'a BTreeSet<NodeId>,
     zones: BTreeMap<NodeId, (&'a str, &'a str)>,
-    /// Bytes and partitions.
+    /// The bytes and partitions that each node has to give.
     given: BTreeMap<NodeId, (u64, u64)>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Donors<'a> {
         Self { stores, dead, zones, given: BTreeMap::new() }
     }
 
-    /// One move per donor; usually one. `avoid` are donors found unfit for this.
+    /// Returns one move per donor, of which there is usually one. `avoid` are donors that were found unfit.
     pub(crate) fn moves(
         &mut self,
         need: &Need,
@@ -67,7 +67,7 @@ impl<'a> Donors<'a> {
         Ok(moves)
     }
 
-    /// Remembers what a donor has to give.
+    /// Adds a move to what its donor has to give.
     pub(crate) fn note(&mut self, copy: &Move) {
         let given = self.given.entry(copy.donor).or_default();
         given.0 += copy.bytes();

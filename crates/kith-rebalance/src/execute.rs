@@ -1,68 +1,68 @@
-//! What happens to the execution of a plan, and what is to be done next.
+//! The events and actions of an execution.
 
 use crate::{Ending, Phase, PlanStep, RebalanceState, StopReason};
 use kith_routing::{RoutingTable, TableParts};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
 
-/// Whose fault a failed copy is.
+/// The party at fault for a failed copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyFault {
-    /// The connection broke, or time ran out: worth another try.
+    /// The connection broke or timed out, so another attempt may succeed.
     Transient,
-    /// The donor lacks it, or what it gives is damaged: another replica is asked.
+    /// The donor lacks the data, or its data is damaged. Another replica is asked.
     Donor,
-    /// The stealer cannot take it, as when its disk is full.
+    /// The stealer cannot store the data, for example because its disk is full.
     Stealer,
 }
 
-/// What happened.
+/// Something that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RebalanceEvent {
-    /// A stealer has a copy: verified, synced, opened. The number is [`RebalanceAction::Copy`]'s.
+    /// A stealer has a copy, which is verified, synced and opened. The number is that of [`RebalanceAction::Copy`].
     Copied(usize),
     /// A copy failed.
     CopyFailed(usize, CopyFault),
-    /// A node is down. What it was copying is lost, what it had copied is not.
+    /// A node is down. Copies to it that were running are lost, finished ones are not.
     NodeDown(NodeId),
     /// A node is up again.
     NodeUp(NodeId),
-    /// The table that [`RebalanceAction::Commit`] named is in force.
+    /// The table of [`RebalanceAction::Commit`] is in force.
     Committed,
-    /// It is not; this one is.
+    /// The table of the commit is not in force; this one is.
     CommitRefused(Box<RoutingTable>),
-    /// Every process that routes has a table of at least this epoch.
+    /// Every process that routes uses a table of at least this epoch.
     InUse(Epoch),
-    /// A node has freed what [`RebalanceAction::Reclaim`] named, stores included.
+    /// A node has freed exactly what [`RebalanceAction::Reclaim`] named.
     Reclaimed(NodeId, PartitionId, Vec<u32>),
-    /// A node will never confirm: it was wiped, or left for good.
+    /// A node will never confirm, because it was wiped or has left for good.
     Emptied(NodeId),
-    /// A person says that the reason to stop is gone.
+    /// A user says that the reason for the stop is gone.
     Continue,
-    /// A person wants it undone as far as it is not done.
+    /// A user wants to undo the rebalance, except for its finished batches.
     Abort,
 }
 
-/// What to do. Each is said once; after a restart what is not known to be done is said again.
+/// What to do. Each action is returned once. After a restart, actions that are not known to be done are returned again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RebalanceAction {
-    /// Have the stealer copy all kept versions of the stores from the donor. Idempotent.
+    /// Tell the stealer to copy all kept versions of the stores from the donor. Idempotent.
     Copy(usize),
-    /// Stop copying; what is there may stay, as it is proven before it is used.
+    /// Stop copying. Data that has arrived may stay, because it is verified before it is used.
     Cancel(usize),
-    /// Put this table in force, on condition that the one before it is and that no other
-    /// driver has taken over. If it is not known whether that worked, begin anew from what is stored.
+    /// Put this table in force, on condition that the previous one is in force and that no other driver has taken over. If
+    /// the outcome is unknown, resume from the stored state.
     Commit(Box<TableParts>),
-    /// Have the node free a partition of these stores; no table in use says that it has them.
+    /// Tell the node to free a partition of these stores. No table in use names it as an owner.
     Reclaim(NodeId, PartitionId, Vec<u32>),
-    /// Tell a person.
+    /// Report the reason to a user.
     Stopped(StopReason),
-    /// It is over.
+    /// The rebalance is over.
     Ended(Ending),
 }
 
 impl RebalanceState {
-    /// Takes in what happened. What does not fit the state (a late answer) is passed over.
-    /// Returns what must be stopped at once; call [`RebalanceState::next`] for the rest.
+    /// Takes in an event. Events that do not fit the state, such as late answers, are ignored. Returns the actions that must
+    /// be carried out at once, such as cancelling copies; [`RebalanceState::next`] returns the others.
     pub fn on(&mut self, event: RebalanceEvent, now: Timestamp) -> Vec<RebalanceAction> {
         match event {
             RebalanceEvent::Copied(index) => self.copied(index),
@@ -80,10 +80,10 @@ impl RebalanceState {
         Vec::new()
     }
 
-    /// What to do now, beyond what was said before. At most one commit is under way.
+    /// Returns what to do now, in addition to earlier actions. At most one commit is in progress at a time.
     pub fn next(&mut self, now: Timestamp) -> Vec<RebalanceAction> {
         let mut actions = Vec::new();
-        // An abort that came too late finds nothing left to undo.
+        // If an abort comes too late, there is nothing left to undo.
         let unfinished = self.parts.steps_done < self.steps.len();
         let may_undo = matches!(self.parts.phase, Phase::Working | Phase::Stopped(_));
         if self.parts.abort_asked && unfinished && may_undo {
@@ -132,8 +132,8 @@ impl RebalanceState {
         }
     }
 
-    /// Noted, and done by `next` as soon as no commit is under way: only its outcome
-    /// says what there is to undo.
+    /// Records the request. `next` carries it out as soon as no commit is in progress, because what has to be undone depends
+    /// on the outcome of the commit.
     fn abort(&mut self) {
         if !matches!(self.parts.phase, Phase::Ended(_)) {
             self.parts.abort_asked = true;

@@ -1,4 +1,4 @@
-//! What owners gave up: kept for a grace and for whoever uses an old table, then freed.
+//! What owners gave up. It is kept for the grace period and until no process uses an old table, then freed.
 
 use crate::holdings::{Holdings, given_up};
 use crate::{Phase, RebalanceAction, RebalanceState, Reclaim};
@@ -6,7 +6,7 @@ use kith_routing::{Strategy, TableParts};
 use kith_types::{NodeId, PartitionId, Timestamp};
 
 impl RebalanceState {
-    /// Puts a table in force; what its predecessor's owners gave up waits for its grace.
+    /// Adopts a table that is in force. What the owners of the previous table gave up waits for the end of its grace period.
     pub(crate) fn take_over(&mut self, table: TableParts, now: Timestamp) {
         let parts = &mut self.parts;
         let stores = &parts.plan.stores;
@@ -19,7 +19,7 @@ impl RebalanceState {
             let (gone_since, ready_at) = (table.epoch, now + parts.grace);
             parts.reclaims.push(Reclaim { node, partition, stores, gone_since, ready_at, told: false });
         }
-        // A node that leaves keeps its files until it is wiped, or frees them when it comes back.
+        // A node that leaves the table keeps its files until it is wiped, or frees them when it comes back.
         let is_listed = |node: NodeId| table.nodes.iter().any(|entry| entry.id == node);
         parts.reclaims.retain(|reclaim| !reclaim.stores.is_empty() && is_listed(reclaim.node));
         parts.table = table;
@@ -37,8 +37,8 @@ impl RebalanceState {
         }
     }
 
-    /// A node has confirmed. Of one partition it may have been told more than once, about
-    /// different stores.
+    /// Records that a node has freed a partition. It may have been told several times about one partition, for different
+    /// stores.
     pub(crate) fn freed(&mut self, place: (NodeId, PartitionId), stores: &[u32]) {
         let confirmed = |reclaim: &Reclaim| {
             reclaim.told && (reclaim.node, reclaim.partition) == place && reclaim.stores == stores
@@ -46,8 +46,7 @@ impl RebalanceState {
         self.parts.reclaims.retain(|reclaim| !confirmed(reclaim));
     }
 
-    /// Whether the node shall have it again by what is still to come: on a ring a later
-    /// batch may bring a partition back.
+    /// Whether a later batch copies the partition to the node again, which can happen on a ring.
     fn is_wanted(&self, reclaim: &Reclaim) -> bool {
         let over = matches!(self.parts.phase, Phase::Ended(_) | Phase::Undoing);
         if over || self.parts.table.strategy != Strategy::Ring {

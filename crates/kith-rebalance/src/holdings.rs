@@ -1,13 +1,13 @@
-//! Which node has which store's part of which partition, as a table says.
+//! Which node has which partition of which store, according to a table.
 
 use crate::StoreSizes;
 use kith_routing::{GroupRole, TableParts, groups_of_store};
 use kith_types::{NodeId, PartitionId};
 
-/// One table's word on who has what. Groups that are joining have nothing yet.
+/// The holders of partitions according to one table. Groups that are joining have nothing yet.
 pub(crate) struct Holdings<'a> {
     owners: &'a [Vec<NodeId>],
-    /// For each store, the groups (ranks) that hold it.
+    /// The groups (ranks) that hold each store.
     of_store: Vec<u64>,
     /// The groups that hold anything.
     any: u64,
@@ -26,22 +26,22 @@ impl<'a> Holdings<'a> {
         }
     }
 
-    /// The same groups for each store, of other owners.
+    /// Returns holdings with the same groups for each store, but other owners.
     pub(crate) fn with_owners(&self, owners: &'a [Vec<NodeId>]) -> Self {
         Self { owners, of_store: self.of_store.clone(), any: self.any }
     }
 
-    /// The nodes that have a store's part of a partition, in the order of the groups.
+    /// Returns the nodes that have a partition of a store, in the order of the groups.
     pub(crate) fn of_store(&self, store: usize, partition: PartitionId) -> impl Iterator<Item = NodeId> + '_ {
         self.in_groups(self.of_store[store], partition).map(|(_, node)| node)
     }
 
-    /// The nodes that have a partition, whatever the store.
+    /// Returns the nodes that have a partition, of whatever store.
     pub(crate) fn any(&self, partition: PartitionId) -> impl Iterator<Item = NodeId> + '_ {
         self.in_groups(self.any, partition).map(|(_, node)| node)
     }
 
-    /// As [`Holdings::any`], with the group's place.
+    /// Like [`Holdings::any`], with the index of the group.
     pub(crate) fn replicas(&self, partition: PartitionId) -> impl Iterator<Item = (usize, NodeId)> + '_ {
         self.in_groups(self.any, partition)
     }
@@ -56,8 +56,7 @@ impl<'a> Holdings<'a> {
     }
 }
 
-/// What nodes had and no longer have: (node, partition, stores), ascending.
-/// O(stores × partitions × groups).
+/// Returns what nodes had and no longer have, as (node, partition, stores), ascending. O(stores × partitions × groups).
 pub(crate) fn given_up(
     before: &Holdings<'_>,
     after: &Holdings<'_>,

@@ -1,10 +1,9 @@
-//! Changing the shape of a live cluster: which partitions move, in which order, and
-//! what is known at each moment about where they are (Voldemort §5.7).
+//! Changes the shape of a live cluster: which partitions move, in which order, and what is known at each moment about where
+//! they are (Voldemort §5.7).
 //!
-//! [`plan`] is a pure function of the table in force and the [`TargetShape`]; its result,
-//! a [`RebalancePlan`], prints itself. [`RebalanceState`] carries one plan through
-//! copies, epoch changes, failures, restarts and abort; a thin shell does what it says.
-//! Neither copies a byte, and neither reads a clock.
+//! [`plan`] is a pure function of the table in force and the [`TargetShape`]. Its result, a [`RebalancePlan`], can print
+//! itself. [`RebalanceState`] executes one plan through copies, epoch changes, failures, restarts and aborts; a thin shell
+//! carries out its actions. Neither of them copies a byte or reads a clock.
 //!
 //! See `docs/design/0006-rebalance.md`.
 //!

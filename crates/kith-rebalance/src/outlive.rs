@@ -1,14 +1,14 @@
-//! What must be left of each store when a group is taken out.
+//! What must remain of each store when a group is taken out.
 //!
-//! Another group does not take over: that would move data for what is one change of role, soon to be taken back, and move
-//! it again then. So a group that a store cannot do without is not taken out.
+//! Another group does not take over. That would move data for a mere change of role that is soon reverted, and then move it
+//! back. So a group is not taken out if a store needs it.
 
 use crate::{PlanRefusal, StoreSizes};
 use kith_routing::{GroupIndex, GroupRole, RoutingTable};
 use kith_types::{GroupId, PartitionId};
 
-/// Whether every store that is served can be read on without a group. What is not served, or not with enough answers,
-/// with the group in place does not lose by it. O(stores × partitions × groups) where nodes lack versions.
+/// Checks that every store that is served can still be read without a group. A store that is not served, or lacks replicas
+/// that must agree, even with the group is not affected. O(stores × partitions × groups) if nodes lack versions.
 pub(crate) fn check_stores_outlive(
     table: &RoutingTable,
     group: GroupId,

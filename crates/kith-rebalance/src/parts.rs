@@ -1,76 +1,76 @@
-//! What a plan is made of: stores, moves, batches and steps.
+//! The parts of a plan: stores, moves, batches and steps.
 
 use kith_routing::placement::OwnerChange;
 use kith_routing::{GroupEntry, NodeEntry};
 use kith_types::{GroupId, NodeId, PartitionId};
 
-/// What a store (or graph) weighs, and where it lies.
+/// The size and the placement of a store or graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreSizes {
-    /// Its name: decides which groups hold it.
+    /// The name, which decides which groups hold it.
     pub name: String,
-    /// How many groups hold it; `None`: all.
+    /// How many groups hold it; `None` for all.
     pub replication: Option<u32>,
-    /// How many replicas must agree on an answer; 0 says the same as 1.
+    /// How many replicas must agree on an answer; 0 means 1.
     pub required_reads: u32,
-    /// Bytes per partition, of all versions that are kept: they move together.
+    /// The bytes per partition of all kept versions, which move together.
     pub bytes: Vec<u64>,
-    /// Nodes that lack its current version and cannot give it.
+    /// The nodes that lack its current version and cannot be donors.
     pub excluded: Vec<NodeId>,
 }
 
 /// One store's part of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MovedStore {
-    /// Its place in [`RebalancePlan::stores`](crate::RebalancePlan::stores).
+    /// The index in [`RebalancePlan::stores`](crate::RebalancePlan::stores).
     pub store: u32,
-    /// How much is copied.
+    /// The number of bytes to copy.
     pub bytes: u64,
 }
 
-/// One partition is copied from one node to another.
+/// A copy of one partition from one node to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
-    /// What is copied.
+    /// The partition to copy.
     pub partition: PartitionId,
-    /// The group whose replica it becomes; on a ring the rank.
+    /// The group whose replica it becomes; on a ring, the rank.
     pub group: GroupId,
-    /// Who gives.
+    /// The node that gives the data.
     pub donor: NodeId,
-    /// Who gets it.
+    /// The node that receives the data.
     pub stealer: NodeId,
-    /// It follows from another move: the replica of a partition whose own owner stays (Voldemort §5.7).
+    /// Whether it only follows from another move: the replica of a partition whose first owner stays (Voldemort §5.7).
     pub is_secondary: bool,
-    /// What is copied; empty if the cluster holds nothing.
+    /// The stores to copy; empty if the cluster holds nothing.
     pub stores: Vec<MovedStore>,
 }
 
 impl Move {
-    /// How much is copied.
+    /// The number of bytes to copy.
     pub fn bytes(&self) -> u64 {
         self.stores.iter().map(|store| store.bytes).sum()
     }
 }
 
-/// What is copied before one change of epoch.
+/// The copies before one change of epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// Copies, in any order.
+    /// The copies, in any order.
     pub moves: Vec<Move>,
-    /// Owners that change once all copies are there; empty while a group joins.
+    /// The owners that change once all copies are done; empty while a group joins.
     pub changes: Vec<OwnerChange>,
 }
 
-/// What a table lists.
+/// The groups and nodes that a table lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roster {
-    /// Ascending.
+    /// The groups, ascending.
     pub groups: Vec<GroupEntry>,
-    /// In any order.
+    /// The nodes, in any order.
     pub nodes: Vec<NodeEntry>,
 }
 
-/// A group that joins, and what will be its own.
+/// A group that joins, and its owners.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddedGroup {
     /// The group.
@@ -84,8 +84,8 @@ pub struct AddedGroup {
 pub enum PlanStep {
     /// New nodes and groups are listed, without partitions or without serving.
     Announce,
-    /// The batch at this place.
+    /// The batch with this index.
     Batch(usize),
-    /// A new group serves; nodes that gave everything up are no longer listed.
+    /// A new group serves; nodes that have given everything up are no longer listed.
     Close,
 }

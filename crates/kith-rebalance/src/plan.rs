@@ -1,4 +1,4 @@
-//! The plan: which partitions move from whom to whom, batch by batch.
+//! The plan: which partitions move between which nodes, batch by batch.
 
 use crate::batches::{changing, filling, touched};
 use crate::outlive::check_stores_outlive;
@@ -11,19 +11,18 @@ use kith_routing::{GroupEntry, NodeEntry, RoutingTable, TableParts};
 use kith_types::{Epoch, GroupId, NodeId};
 use std::collections::BTreeSet;
 
-/// How to plan.
+/// The options of planning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanOptions {
-    /// Partitions whose owner changes in one batch, hence at one epoch: what has to be copied
-    /// again if a batch fails.
+    /// How many partitions change owners in one batch, that is at one epoch. If a batch fails, it is copied again.
     pub batch_size: usize,
-    /// Draws which partitions move, where nothing else decides.
+    /// The seed for choosing the partitions to move if nothing else decides.
     pub seed: u64,
-    /// Nodes that cannot give anything.
+    /// The nodes that cannot be donors.
     pub dead: BTreeSet<NodeId>,
 }
 
-/// Partitions per batch: of 1,536 in three groups, a new node's share is some 128 each.
+/// The default number of partitions per batch. With 1,536 partitions and groups of eleven nodes, a new node gets about 128.
 const BATCH_SIZE_DEFAULT: usize = 64;
 
 impl Default for PlanOptions {
@@ -32,38 +31,36 @@ impl Default for PlanOptions {
     }
 }
 
-/// How a cluster gets from one table to another. Plain data: every field may be stored
-/// and read back; [`RebalancePlan::check`] says whether it still makes sense.
+/// The way of a cluster from one table to another. It is plain data: every field may be stored and read back, and
+/// [`RebalancePlan::check`] checks whether it is still valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RebalancePlan {
-    /// What was asked for.
+    /// The requested shape.
     pub shape: TargetShape,
     /// The table it starts from.
     pub before: TableParts,
-    /// What is listed while data moves.
+    /// The groups and nodes that are listed while data moves.
     pub announced: Roster,
-    /// What is listed in the end.
+    /// The groups and nodes that are listed at the end.
     pub closing: Roster,
-    /// The group that joins, if one does.
+    /// The group that joins, if any.
     pub added: Option<AddedGroup>,
-    /// What moves, in order.
+    /// The batches, in order.
     pub batches: Vec<Batch>,
     /// The stores that move, without their sizes.
     pub stores: Vec<StoreSizes>,
-    /// Moves and bytes per pair of nodes.
+    /// The moves and bytes per pair of nodes.
     pub pairs: Vec<PairTotals>,
-    /// What each node has before, meanwhile and after.
+    /// What each node has before, during and after the rebalance.
     pub nodes: Vec<NodeTotals>,
 }
 
-/// Plans the way from `table` to a shape: as few partitions change hands as balance
-/// allows, a batch at a time, and after each batch the table is valid and every owner
-/// has its partitions. A pure function: equal arguments, equal plan.
-/// O(stores × partitions × groups + moves × groups); on a ring O(partitions × replicas) more per batch.
+/// Plans the way from `table` to a shape. As few partitions change owners as balance allows, one batch at a time. After each
+/// batch the table is valid and every owner has its partitions. This is a pure function: equal arguments give equal plans.
+/// O(stores × partitions × groups + moves × groups); on a ring, O(partitions × replicas) more per batch.
 ///
 /// # Errors
-/// If the shape contradicts the table, would leave something unserved, or nobody alive
-/// can give what is needed.
+/// If the shape contradicts the table, would leave something unserved, or no live node has the data to copy.
 pub fn plan(
     table: &RoutingTable,
     shape: &TargetShape,
@@ -119,7 +116,7 @@ fn check_input(parts: &TableParts, stores: &[StoreSizes], options: &PlanOptions)
 }
 
 impl RebalancePlan {
-    /// Every step, in order.
+    /// Returns all steps, in order.
     pub fn steps(&self) -> Vec<PlanStep> {
         let before = (&self.before.groups, &self.before.nodes);
         let mut steps = Vec::new();
@@ -133,7 +130,7 @@ impl RebalancePlan {
         steps
     }
 
-    /// Takes one step on a table; its epoch grows if anything changed. Returns whether it did.
+    /// Applies one step to a table, whose epoch increases if anything changed. Returns whether it did.
     ///
     /// # Errors
     /// If the step does not fit the table.
@@ -173,10 +170,10 @@ impl RebalancePlan {
         Ok(true)
     }
 
-    /// The table that it ends with.
+    /// Returns the table at the end of the plan.
     ///
     /// # Errors
-    /// If a step does not fit, or the table contradicts itself.
+    /// If a step does not fit, or a table is invalid.
     pub fn check(&self) -> Result<RoutingTable, PlanRefusal> {
         let mut parts = self.before.clone();
         for step in self.steps() {
@@ -185,12 +182,12 @@ impl RebalancePlan {
         Ok(RoutingTable::new(parts)?)
     }
 
-    /// Every move, in the order of the batches.
+    /// Returns all moves, in the order of the batches.
     pub fn moves(&self) -> impl Iterator<Item = &Move> {
         self.batches.iter().flat_map(|batch| &batch.moves)
     }
 
-    /// How much is copied.
+    /// The number of bytes to copy.
     pub fn bytes(&self) -> u64 {
         self.moves().map(Move::bytes).sum()
     }

@@ -1,9 +1,9 @@
-//! A plan as a person reads it.
+//! The text of a plan for people.
 
 use crate::RebalancePlan;
 use std::fmt;
 
-/// A summary line, then moves per pair of nodes, then what each node has.
+/// A summary line, then the moves per pair of nodes, then what each node has.
 impl fmt::Display for RebalancePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (moves, batches) = (self.moves().count(), self.batches.len());
@@ -41,7 +41,7 @@ impl fmt::Display for RebalancePlan {
     }
 }
 
-/// Bytes in the largest binary unit that leaves at least one.
+/// Bytes in the largest binary unit in which the number is at least one.
 struct Bytes(u64);
 
 impl fmt::Display for Bytes {

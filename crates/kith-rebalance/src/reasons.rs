@@ -1,11 +1,11 @@
-//! Why a shape is not planned, and why an execution does not begin, does not go on, or waits for a person.
+//! Why a shape is not planned, and why an execution does not begin, cannot be resumed, or is stopped.
 
 use kith_routing::placement::PlacementError;
 use kith_routing::{GroupRole, TableError};
 use kith_types::{Epoch, GroupId, NodeId, PartitionId};
 use thiserror::Error;
 
-/// A shape cannot be planned; nothing has changed.
+/// Why a shape cannot be planned. Nothing has changed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -16,32 +16,32 @@ pub enum PlanRefusal {
     /// A group is not in the table.
     #[error("group {group} is not in the routing table")]
     UnknownGroup { group: GroupId },
-    /// A node to add is in the table, in use.
+    /// A node to add is already in use in the table.
     #[error("node {node} is in the routing table already")]
     NodeExists { node: NodeId },
-    /// A group to add is in the table.
+    /// A group to add is already in the table.
     #[error("group {group} is in the routing table already")]
     GroupExists { group: GroupId },
-    /// A node is listed with another group than the change is about.
+    /// A node is in another group than the change concerns.
     #[error("node {node} belongs to group {got}, not {expected}")]
     OtherGroup {
         node: NodeId,
-        /// Its entry's group.
+        /// The group of its entry.
         got: GroupId,
-        /// The group that the change is about.
+        /// The group that the change concerns.
         expected: GroupId,
     },
-    /// A group has another role than the change starts from.
+    /// The group has a role for which the change is impossible.
     #[error("group {group} is {}", describe(*.role))]
     GroupRole {
         group: GroupId,
-        /// What it is now.
+        /// The current role.
         role: GroupRole,
     },
-    /// No group would be left to serve.
+    /// No group would remain to serve.
     #[error("group {group} is the last one that serves: restore or add another first")]
     LastServingGroup { group: GroupId },
-    /// A store would have no group left that serves it.
+    /// A store would have no serving group left.
     #[error(
         "store {store} is served by group {group} only: raise its replication or restore another group first"
     )]
@@ -50,7 +50,7 @@ pub enum PlanRefusal {
         /// The group to be taken out.
         group: GroupId,
     },
-    /// A store's answers must agree, and too few groups would be left to give them.
+    /// The answers of several replicas of a store must agree, and too few groups would remain.
     #[error(
         "{required} replicas of store {store} must agree, and without group {group} {left} would answer: restore another group first"
     )]
@@ -58,9 +58,9 @@ pub enum PlanRefusal {
         store: String,
         /// The group to be taken out.
         group: GroupId,
-        /// Groups that would be left.
+        /// The number of groups that would remain.
         left: usize,
-        /// Answers that must agree.
+        /// The number of answers that must agree.
         required: usize,
     },
     /// Nodes that lack a version would have to answer for it.
@@ -74,32 +74,32 @@ pub enum PlanRefusal {
         /// The first such partition.
         partition: PartitionId,
     },
-    /// A ring has ranks, which come from its nodes; they are not added or taken out.
+    /// The groups of a ring are ranks, which follow from its nodes. They cannot be added or taken out.
     #[error("a ring has no groups to add or take out: add or drain nodes")]
     RingHasNoGroups,
-    /// Nobody alive has what is to be copied.
+    /// No live node has the data to copy.
     #[error("no live node can give {}partition {partition}", .store.as_ref().map(|s| format!("store {s}, ")).unwrap_or_default())]
     NoDonor {
-        /// The store, if it is about one.
+        /// The store, if the refusal concerns one.
         store: Option<String>,
         partition: PartitionId,
     },
-    /// The sizes of a store are not one per partition.
+    /// The number of sizes of a store is not the number of partitions.
     #[error("store {store} gives sizes of {got} partitions, the cluster has {expected}")]
     Sizes {
         store: String,
-        /// As given.
+        /// The number of sizes given.
         got: usize,
-        /// Partitions of the cluster.
+        /// The number of partitions of the cluster.
         expected: usize,
     },
-    /// Batches of nothing would never end.
+    /// With empty batches, a rebalance would never end.
     #[error("a batch holds at least one partition")]
     EmptyBatch,
-    /// The nodes that would be left cannot hold the partitions.
+    /// The remaining nodes cannot hold the partitions.
     #[error(transparent)]
     Placement(#[from] PlacementError),
-    /// The table that would result contradicts itself.
+    /// The resulting table is invalid.
     #[error(transparent)]
     Table(#[from] TableError),
 }
@@ -112,29 +112,29 @@ fn describe(role: GroupRole) -> &'static str {
     }
 }
 
-/// Why the execution waits for a person.
+/// Why the execution is stopped until a user decides.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum StopReason {
-    /// A node that is to get a partition is down.
+    /// A node that should receive a partition is down.
     #[error("stealer {node} is down: bring it back and go on, or abort")]
     StealerDown { node: NodeId },
-    /// A node that is to get a partition cannot take it.
+    /// A node that should receive a partition cannot store it.
     #[error("stealer {node} cannot take partition {partition}: mend it and go on, or abort")]
     StealerFailed {
         node: NodeId,
-        /// What it was to get.
+        /// The partition that it should receive.
         partition: PartitionId,
     },
-    /// Nobody alive can give a partition.
+    /// No live node can supply a partition.
     #[error(
         "no live node can give partition {partition} to {stealer}: bring a replica back and go on, or abort"
     )]
     NoDonor {
-        /// What is missing.
+        /// The partition.
         partition: PartitionId,
-        /// Who waits for it.
+        /// The node that waits for it.
         stealer: NodeId,
     },
     /// One copy failed too often.
@@ -143,12 +143,12 @@ pub enum StopReason {
     )]
     CopyFailed {
         partition: PartitionId,
-        /// Who gives.
+        /// The node that gives the data.
         donor: NodeId,
-        /// Who gets.
+        /// The node that receives the data.
         stealer: NodeId,
     },
-    /// Somebody else changed the table.
+    /// Another process changed the table.
     #[error("the routing table was changed by another, to epoch {in_force}: abort, then plan anew")]
     TableChanged {
         /// The epoch in force.
@@ -156,50 +156,50 @@ pub enum StopReason {
     },
 }
 
-/// A plan may not be begun.
+/// Why a plan cannot begin.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum BeginRefusal {
-    /// A push runs, and what it fetches is where the table says now.
+    /// A push is running, and what it fetches depends on the current table.
     #[error("a push of store {store} is running: wait for it or abort it, then rebalance")]
     PushRunning { store: String },
-    /// Files that the rebalance before gave up still wait for their grace; were they wanted
-    /// again, two hands would be on them.
+    /// Files that the previous rebalance gave up still wait for the end of their grace period. If they were wanted again,
+    /// both rebalances would work on them.
     #[error("the last rebalance has {left} given-up partitions to reclaim: wait for their grace to end")]
     NotSettled { left: usize },
     /// The plan was made for another table.
     #[error("the plan starts from epoch {planned}, but epoch {in_force} is in force: plan anew")]
     TableChanged {
-        /// The plan's.
+        /// The epoch of the plan.
         planned: Epoch,
-        /// The table's.
+        /// The epoch of the table in force.
         in_force: Epoch,
     },
-    /// The plan contradicts itself, as a damaged one may.
+    /// The plan is inconsistent, for example because it is damaged.
     #[error("the plan does not lead to a valid table: {reason}")]
     Invalid {
-        /// What contradicts what.
+        /// The inconsistency.
         reason: String,
     },
 }
 
-/// A stored execution does not fit the table in force.
+/// Why a stored execution cannot be resumed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ResumeRefusal {
-    /// The table is neither the one before nor the one after the current step.
+    /// The table in force is neither the one before nor the one after the current step.
     #[error("the rebalance stands at epoch {stored}, but epoch {in_force} is in force, by another's change")]
     TableChanged {
-        /// As stored.
+        /// The stored epoch.
         stored: Epoch,
-        /// The table's.
+        /// The epoch of the table in force.
         in_force: Epoch,
     },
-    /// What was stored contradicts itself.
+    /// The stored state is inconsistent.
     #[error("the stored rebalance makes no sense: {reason}")]
     Invalid {
-        /// What contradicts what.
+        /// The inconsistency.
         reason: String,
     },
 }

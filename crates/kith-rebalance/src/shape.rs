@@ -1,15 +1,15 @@
-//! What a cluster shall look like afterwards.
+//! The target shapes of a cluster.
 
 use crate::PlanRefusal;
 use kith_routing::{GroupEntry, GroupRole, NodeEntry, Strategy, TableParts};
 use kith_types::{GroupId, NodeId};
 use std::fmt;
 
-/// What shall become of a cluster.
+/// The change of a cluster's shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum TargetShape {
-    /// New nodes, or drained ones to be used again, take their share of their groups.
+    /// New nodes, or drained ones that are used again, take their share of their groups.
     AddNodes(Vec<NodeEntry>),
     /// Nodes give up what they own and leave the table.
     RemoveNodes(Vec<NodeId>),
@@ -17,9 +17,9 @@ pub enum TargetShape {
     DrainNodes(Vec<NodeId>),
     /// One node takes over all that another owns; the other, dead or alive, leaves the table.
     ReplaceNode {
-        /// Who leaves.
+        /// The node that leaves.
         old: NodeId,
-        /// Who takes over; of the same group.
+        /// The node that takes over, in the same group.
         new: NodeEntry,
     },
     /// A new group is filled from the others, then serves.
@@ -32,7 +32,7 @@ pub enum TargetShape {
     DrainGroup(GroupId),
     /// A group that was taken out serves again. No data moves.
     RestoreGroup(GroupId),
-    /// The nodes that are there share their groups evenly.
+    /// The existing nodes of each group share its partitions evenly.
     Even,
 }
 
@@ -40,7 +40,7 @@ pub enum TargetShape {
 pub(crate) struct Target {
     pub(crate) announced: (Vec<GroupEntry>, Vec<NodeEntry>),
     pub(crate) closing: (Vec<GroupEntry>, Vec<NodeEntry>),
-    /// Groups whose sizes shall be even again.
+    /// The groups whose sizes should be even again.
     pub(crate) groups: Vec<GroupId>,
     pub(crate) replaced: Option<(NodeId, NodeId)>,
     pub(crate) added: Option<GroupId>,

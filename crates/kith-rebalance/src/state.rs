@@ -1,4 +1,4 @@
-//! Where the execution of a plan stands: how it begins and goes on, and how far it is.
+//! The state of an execution: how it begins and resumes, and its progress.
 
 use crate::{
     BeginRefusal, Ending, Phase, PlanStep, RebalanceParts, RebalancePlan, ResumeRefusal, StopReason,
@@ -10,56 +10,56 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// What must hold to begin.
+/// The conditions for beginning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
-    /// The store whose push, swap or rollback runs, if one does.
+    /// The store with a running push, swap or rollback, if any.
     pub push_running: Option<String>,
-    /// What the rebalance before still has to reclaim ([`Progress::reclaims_left`]).
+    /// How many partitions the previous rebalance still has to reclaim ([`Progress::reclaims_left`]).
     pub reclaims_left: usize,
-    /// Nodes that are down.
+    /// The nodes that are down.
     pub dead: BTreeSet<NodeId>,
 }
 
-/// How far it is.
+/// The progress of a rebalance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Batches finished.
+    /// The finished batches.
     pub batches_done: usize,
-    /// Batches of the plan.
+    /// All batches of the plan.
     pub batches: usize,
-    /// Copies finished, in all batches.
+    /// The finished copies in all batches.
     pub moves_done: usize,
-    /// Copies of the plan.
+    /// All copies of the plan.
     pub moves: usize,
-    /// Bytes of the copies finished.
+    /// The bytes of the finished copies.
     pub bytes_done: u64,
-    /// Bytes of the plan.
+    /// All bytes of the plan.
     pub bytes: u64,
-    /// Given-up partitions that still lie on a disk.
+    /// The given-up partitions that are still on a disk.
     pub reclaims_left: usize,
 }
 
-/// The execution of one plan, as a state machine. It decides; a shell acts:
+/// The execution of one plan, as a state machine. It decides, and a shell acts:
 ///
 /// 1. [`RebalanceState::begin`], or [`RebalanceState::resume`] after a restart;
-/// 2. feed it what happened ([`RebalanceState::on`]), as it happens;
-/// 3. call [`RebalanceState::next`], **store [`RebalanceState::parts`], then** do what it said.
+/// 2. report events as they happen ([`RebalanceState::on`]);
+/// 3. call [`RebalanceState::next`], **store [`RebalanceState::parts`], then** carry out the actions.
 ///
-/// Whatever is lost by a crash between these is found again: copies begun are begun
-/// anew, and a commit whose outcome is unknown is known by the table in force.
+/// A crash between these steps loses nothing. Copies that had begun are begun again, and the table in force shows the
+/// outcome of a commit.
 ///
 /// # Invariants
-/// At every moment each owner in a serving group of the table in force has what it owns;
-/// so has each owner in any table that is still in use.
+/// At every moment, each owner in a serving group of the table in force has what it owns. The same is true for each owner in
+/// any table that is still in use.
 #[derive(Clone, Debug)]
 pub struct RebalanceState {
     pub(crate) parts: RebalanceParts,
     pub(crate) steps: Vec<PlanStep>,
     pub(crate) dead: BTreeSet<NodeId>,
-    /// No table before this epoch is used by anybody.
+    /// No process uses a table before this epoch.
     pub(crate) oldest_in_use: Epoch,
-    /// How it ended, until `next` has said so.
+    /// How it ended, until `next` has returned this.
     pub(crate) untold: Option<Ending>,
 }
 
@@ -67,7 +67,7 @@ impl RebalanceState {
     /// Begins a plan.
     ///
     /// # Errors
-    /// While a push runs, or if another table is in force than the plan starts from.
+    /// If a push is running, or the table in force is not the one that the plan starts from.
     pub fn begin(
         plan: RebalancePlan,
         grace: Duration,
@@ -102,11 +102,11 @@ impl RebalanceState {
         Ok(state)
     }
 
-    /// Goes on after a restart. Grace begins anew, as the old clock is gone, and so does
-    /// the knowledge of who is down and of which tables are in use.
+    /// Resumes after a restart. Grace periods start again, because the old clock is gone. Which nodes are down and which
+    /// tables are in use must be learnt again too.
     ///
     /// # Errors
-    /// If the table in force is not one that this execution has written.
+    /// If this execution has not written the table in force.
     pub fn resume(
         parts: RebalanceParts,
         in_force: &RoutingTable,
@@ -130,7 +130,7 @@ impl RebalanceState {
         match (&parts.phase, next) {
             _ if parts.table == in_force => state.commit_failed(),
             (Phase::Committing | Phase::Undoing, Some(next)) if next == in_force => state.committed(now),
-            // An abort after another's change ends without touching the table.
+            // An abort after a change by another process ends without changing the table.
             (Phase::Ended(_) | Phase::Stopped(StopReason::TableChanged { .. }), _) => {}
             _ => {
                 let stored = parts.table.epoch;
@@ -145,27 +145,27 @@ impl RebalanceState {
         Self { parts, steps, dead: BTreeSet::new(), oldest_in_use, untold: None }
     }
 
-    /// What is to be stored.
+    /// Returns what must be stored.
     pub fn parts(&self) -> &RebalanceParts {
         &self.parts
     }
 
-    /// What it is doing.
+    /// Returns the current phase.
     pub fn phase(&self) -> &Phase {
         &self.parts.phase
     }
 
-    /// Whether nothing is left to do, reclaiming included.
+    /// Whether nothing is left to do, including reclaiming.
     pub fn is_settled(&self) -> bool {
         matches!(self.parts.phase, Phase::Ended(_)) && self.parts.reclaims.is_empty()
     }
 
-    /// The table in force, as far as this execution knows.
+    /// Returns the table in force, as far as this execution knows.
     pub fn table(&self) -> &TableParts {
         &self.parts.table
     }
 
-    /// How far it is.
+    /// Returns the progress.
     pub fn progress(&self) -> Progress {
         let plan = &self.parts.plan;
         let batches_done = self.batches_done();
@@ -183,7 +183,7 @@ impl RebalanceState {
             progress.moves_done += 1;
             progress.bytes_done += done.bytes();
         }
-        // A copy whose donor was replaced by two counts as two.
+        // A copy whose donor was replaced by two donors counts as two.
         progress.moves_done = progress.moves_done.min(progress.moves);
         progress
     }

@@ -1,105 +1,105 @@
-//! What of an execution is stored, and whether what was stored makes sense.
+//! The part of an execution that is stored, and the check that it is consistent.
 
 use crate::{Move, PlanStep, RebalancePlan, ResumeRefusal, StopReason};
 use kith_routing::{RoutingTable, TableParts};
 use kith_types::{Epoch, NodeId, PartitionId, Timestamp};
 use std::time::Duration;
 
-/// How far one copy is.
+/// The state of one copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransferState {
-    /// Not begun, or to be begun again.
+    /// It has not begun, or must begin again.
     Pending,
-    /// The stealer copies.
+    /// The stealer is copying.
     Running,
-    /// The stealer has it: verified, synced and opened.
+    /// The stealer has the data, verified, synced and opened.
     Copied,
-    /// Others took its place, from other donors.
+    /// Copies from other donors have replaced it.
     Replaced,
 }
 
-/// One copy of the current batch. Its place in the list is its name.
+/// One copy of the current batch. It is identified by its index in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// What is copied, from whom as things stand.
+    /// What is copied, from the current donor.
     pub copy: Move,
-    /// How far it is.
+    /// The state of the copy.
     pub state: TransferState,
-    /// Failures so far that were nobody's fault.
+    /// The number of failures so far without a known culprit.
     pub failures: u32,
-    /// Donors that were found unfit for it.
+    /// The donors that were found unfit for it.
     pub avoid: Vec<NodeId>,
 }
 
-/// Files that nobody will ask for.
+/// Files that no query will need any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reclaim {
-    /// Who has them.
+    /// The node that has the files.
     pub node: NodeId,
     /// The partition.
     pub partition: PartitionId,
-    /// Places in [`RebalancePlan::stores`], ascending.
+    /// Indexes in [`RebalancePlan::stores`], ascending.
     pub stores: Vec<u32>,
-    /// The first epoch whose table does not say that the node has them; 0 if none ever said so.
+    /// The first epoch whose table does not name the node as an owner; 0 if no table ever did.
     pub gone_since: Epoch,
-    /// Not before.
+    /// The earliest time at which they may be freed.
     pub ready_at: Timestamp,
-    /// The node was told to, and has not confirmed.
+    /// Whether the node was told to free them and has not confirmed.
     pub told: bool,
 }
 
-/// What the execution is doing.
+/// The phase of the execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Copying the batch of the current step, if it is one.
+    /// It copies the batch of the current step, if the step is a batch.
     Working,
-    /// The current step's table is being written; whether it was is not known yet.
+    /// The current step's table is being written, and the outcome is not known yet.
     Committing,
-    /// Waiting for a person: to go on, or to abort.
+    /// It waits for a user to continue or abort.
     Stopped(StopReason),
     /// The table of an abort is being written.
     Undoing,
-    /// Over. Files may still be waiting to be reclaimed.
+    /// It is over. Files may still wait to be reclaimed.
     Ended(Ending),
 }
 
 /// How it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The cluster has the shape that was asked for.
+    /// The cluster has the requested shape.
     Finished,
-    /// It has the shape after the last batch that was finished.
+    /// The cluster has the shape after the last finished batch.
     Aborted,
 }
 
-/// Everything about an execution that outlives a process. Plain data, to be stored.
+/// Everything about an execution that outlives a process. It is plain data, to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RebalanceParts {
     /// The plan.
     pub plan: RebalancePlan,
-    /// How long what was given up is kept.
+    /// The grace period of what was given up.
     pub grace: Duration,
-    /// Steps finished, of [`RebalancePlan::steps`].
+    /// How many of [`RebalancePlan::steps`] are finished.
     pub steps_done: usize,
-    /// The first batch since the last change of the table.
+    /// The first batch after the last change of the table.
     pub first_uncommitted: usize,
     /// The table in force as of the last step.
     pub table: TableParts,
-    /// What it is doing.
+    /// The phase.
     pub phase: Phase,
-    /// An abort was asked for.
+    /// Whether an abort was requested.
     pub abort_asked: bool,
-    /// Copies of the current batch.
+    /// The copies of the current batch.
     pub transfers: Vec<Transfer>,
-    /// What is to be reclaimed.
+    /// The files to reclaim.
     pub reclaims: Vec<Reclaim>,
 }
 
 impl RebalanceParts {
-    /// Checks what was stored, as it may be damaged or another's.
+    /// Checks the stored state, because it may be damaged or from another release.
     ///
     /// # Errors
-    /// [`ResumeRefusal::Invalid`]: the first contradiction.
+    /// [`ResumeRefusal::Invalid`] with the first inconsistency.
     pub(crate) fn check(&self) -> Result<(), ResumeRefusal> {
         let contradiction = self
             .contradiction_of_plan()
@@ -112,7 +112,7 @@ impl RebalanceParts {
         self.plan.check().err().map(|reason| reason.to_string())
     }
 
-    /// Whether the steps lead to the table, and to what is in force.
+    /// Checks that the steps lead to the stored table, and that the batch counts are consistent.
     fn contradiction_of_steps(&self) -> Option<String> {
         let steps = self.plan.steps();
         let Some(done) = steps.get(..self.steps_done) else {
@@ -126,14 +126,14 @@ impl RebalanceParts {
             .then(|| format!("{} batches are in force of {batches_done}", self.first_uncommitted))
     }
 
-    /// The table after these steps, if they fit.
+    /// Returns the table after these steps, if they are valid.
     fn table_after(&self, steps: &[PlanStep]) -> Option<TableParts> {
         let mut table = self.plan.before.clone();
         steps.iter().try_for_each(|step| self.plan.apply(*step, &mut table).map(drop)).ok()?;
         RoutingTable::new(table).ok().map(|table| table.to_parts())
     }
 
-    /// Whether stores and partitions are ones that there are.
+    /// Checks that all named stores and partitions exist.
     fn contradiction_of_places(&self) -> Option<String> {
         let copied =
             self.transfers.iter().flat_map(|transfer| &transfer.copy.stores).map(|store| store.store);

@@ -1,4 +1,4 @@
-//! What a plan costs, per pair of nodes and per node.
+//! The cost of a plan per pair of nodes and per node.
 
 use crate::holdings::Holdings;
 use crate::{PlanRefusal, RebalancePlan};
@@ -8,45 +8,45 @@ use std::collections::BTreeMap;
 /// What one node gives to another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PairTotals {
-    /// Who gives.
+    /// The node that gives.
     pub donor: NodeId,
-    /// Who gets.
+    /// The node that receives.
     pub stealer: NodeId,
-    /// Partitions copied, secondary ones included.
+    /// The number of partitions copied, including secondary ones.
     pub moves: u64,
-    /// Those that only follow from other moves.
+    /// The number of those that only follow from other moves.
     pub secondary_moves: u64,
-    /// Bytes copied.
+    /// The number of bytes copied.
     pub bytes: u64,
 }
 
-/// What one node has before, meanwhile and after.
+/// What one node has before, during and after a rebalance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeTotals {
     /// The node.
     pub node: NodeId,
-    /// Its group; on a ring the ring's.
+    /// Its group; on a ring, the group of all nodes.
     pub group: GroupId,
-    /// Partitions before, replicas of a ring included.
+    /// The partitions before, including the replicas of a ring.
     pub partitions_before: u64,
-    /// Partitions after.
+    /// The partitions after.
     pub partitions_after: u64,
-    /// Bytes before.
+    /// The bytes before.
     pub bytes_before: u64,
-    /// Bytes after, when what was given up is reclaimed.
+    /// The bytes after, once what was given up is reclaimed.
     pub bytes_after: u64,
-    /// Bytes copied to it.
+    /// The bytes copied to it.
     pub bytes_in: u64,
 }
 
 impl NodeTotals {
-    /// Bytes at the worst moment: what it had, and all it gets, before anything is reclaimed.
+    /// The bytes at the worst moment: what it had and all that it receives, before anything is reclaimed.
     pub fn bytes_peak(&self) -> u64 {
         self.bytes_before + self.bytes_in
     }
 
-    /// The worst moment over the larger of before and after: 1 means that the change
-    /// needs no space of its own. 1 for a node that has nothing.
+    /// The bytes at the worst moment divided by the larger of before and after. 1 means that the change needs no additional
+    /// space. 1 for a node that has nothing.
     pub fn overhead(&self) -> f64 {
         let settled = self.bytes_before.max(self.bytes_after);
         if settled == 0 { 1.0 } else { self.bytes_peak() as f64 / settled as f64 }

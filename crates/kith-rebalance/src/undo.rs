@@ -1,4 +1,4 @@
-//! Abort: back to the last good epoch.
+//! Aborts a rebalance: returns to the last consistent epoch.
 
 use crate::commit::settled;
 use crate::{Ending, Phase, RebalanceAction, RebalanceState, Reclaim, StopReason, TransferState};
@@ -16,8 +16,8 @@ impl RebalanceState {
             .filter(|(_, transfer)| transfer.state == TransferState::Running);
         actions.extend(running.map(|(index, _)| RebalanceAction::Cancel(index)));
         if matches!(self.parts.phase, Phase::Stopped(StopReason::TableChanged { .. })) {
-            // What another's table says about these files is not known here; nodes free
-            // by themselves what no table names.
+            // It is unknown here what the other table says about these files. Nodes free by themselves what no table assigns
+            // to them.
             self.parts.transfers.clear();
             self.parts.reclaims.clear();
             return self.end(Ending::Aborted, actions);
@@ -32,7 +32,7 @@ impl RebalanceState {
         }
     }
 
-    /// What was copied since the last change of the table is nobody's.
+    /// Marks for freeing what was copied since the last change of the table, because no table names it.
     fn discard_copies(&mut self, now: Timestamp) {
         let finished = &self.parts.plan.batches[self.parts.first_uncommitted..self.batches_done()];
         let current = std::mem::take(&mut self.parts.transfers);
@@ -45,7 +45,7 @@ impl RebalanceState {
             discards.entry((copy.stealer, copy.partition)).or_default().extend(stores);
         }
         for ((node, partition), mut stores) in discards {
-            // What it had before has a grace of its own.
+            // What the node had before has its own grace period.
             let of_old =
                 self.parts.reclaims.iter().filter(|old| (old.node, old.partition) == (node, partition));
             let old: Vec<u32> = of_old.flat_map(|old| old.stores.iter().copied()).collect();
@@ -66,8 +66,8 @@ impl RebalanceState {
         }
     }
 
-    /// The table to end an abort with, if it differs: the owners as they are, new nodes
-    /// that own nothing and a group that was joining taken off, flags as before.
+    /// Returns the table that ends an abort, if it differs from the table in force. Owners stay as they are; new nodes that
+    /// own nothing and a group that was joining are removed; drained flags are as before.
     pub(crate) fn undone_table(&self) -> Option<TableParts> {
         let (before, mut table) = (&self.parts.plan.before, self.parts.table.clone());
         let joining = table.groups.iter().position(|group| group.role == GroupRole::Joining);

@@ -1,4 +1,4 @@
-//! Plans place what moves as the placement strategies say: on rings, and apart in zones.
+//! Plans place what moves according to the placement strategies: on rings, and apart in zones.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
 #[path = "support/shapes.rs"]
@@ -11,8 +11,8 @@ use kith_types::{NodeId, PartitionId};
 use proptest::prelude::*;
 use shapes::{labelled, node};
 
-/// Voldemort §5.7, Table 2b: stealer 3, donor 0, chunk buckets 3_0 and 2_1. The plan for a
-/// *balanced* fourth node is made of such steps; here the batch that moves partition 3.
+/// Voldemort §5.7, Table 2b: stealer 3, donor 0, chunk buckets 3_0 and 2_1. The plan for a *balanced* fourth node consists
+/// of such steps; this is the batch that moves partition 3.
 #[test]
 fn the_plan_of_table_2b_is_that_of_the_batch_that_moves_partition_3() {
     let ring: Vec<NodeId> = (0..12).map(|partition| NodeId(partition % 3)).collect();
@@ -20,7 +20,7 @@ fn the_plan_of_table_2b_is_that_of_the_batch_that_moves_partition_3() {
     let parts = labelled(Strategy::Ring, 2, (0..3).map(|id| node(id, 0, "")).collect(), 12, 1).to_parts();
     let table = RoutingTable::new(TableParts { owners, ..parts }).unwrap();
     let shape = TargetShape::AddNodes(vec![node(3, 0, "")]);
-    // The seeds draw which partitions move; look for plans that begin with partition 3 alone.
+    // The seed decides which partitions move. Look for a plan that begins with partition 3 alone.
     let begins_with_3 = |seed: u64| {
         let options = PlanOptions { batch_size: 1, seed, ..PlanOptions::default() };
         let plan = plan(&table, &shape, &[], &options).unwrap();
@@ -42,7 +42,7 @@ fn the_plan_of_table_2b_is_that_of_the_batch_that_moves_partition_3() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// A node comes: what moves is put where it lies apart, and no more moves than must.
+    /// When a node is added, what moves is placed apart, and no more moves than necessary.
     #[test]
     fn a_new_node_in_a_free_zone_takes_what_lay_together(seed: u64) {
         let mut nodes: Vec<NodeEntry> = (0..6).map(|id| node(id, id / 3, "a")).collect();
@@ -52,7 +52,7 @@ proptest! {
         nodes.extend([node(6, 0, "b"), node(7, 1, "b")]);
         let after = plan.check().unwrap().to_parts();
         prop_assert_eq!(plan.moves().count(), 12);
-        // Six partitions each move to zone b, and never the same ones.
+        // Six partitions of each group move to zone b, and never the same ones.
         prop_assert_eq!(shared_domains(&after.owners, &after.nodes), Shared { zone_pairs: 12, rack_pairs: 0 });
     }
 }

@@ -1,4 +1,4 @@
-//! Plans: minimal, balanced, valid at every epoch, and readable.
+//! Plans are minimal, balanced, valid at every epoch, and readable.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
 #[path = "support/shapes.rs"]
@@ -13,7 +13,7 @@ use rand::rngs::StdRng;
 use shapes::{bytes, grid, labelled, node, random_cluster, random_shape, random_stores};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Who has what by a table, found the slow way.
+/// Returns the holders according to a table, found the slow way.
 fn holders(table: &RoutingTable, stores: &[StoreSizes]) -> BTreeSet<(NodeId, PartitionId, String)> {
     let mut held = BTreeSet::new();
     for partition in table.partition_count().iter() {
@@ -41,8 +41,8 @@ fn sizes(table: &RoutingTable, group: usize) -> BTreeMap<NodeId, usize> {
     sizes
 }
 
-/// The fewest partitions of one group that must change hands: every node that stays may
-/// keep at most its share, and as many as the division allows keep one more.
+/// Returns the fewest partitions of one group that must change owners. Every node that stays may keep at most its share, and
+/// as many nodes as the division allows keep one more.
 fn lower_bound(before: &RoutingTable, after: &RoutingTable, group: usize) -> usize {
     let (old, new) = (sizes(before, group), sizes(after, group));
     let total: usize = old.values().sum();
@@ -70,7 +70,7 @@ fn tables(plan: &RebalancePlan) -> Vec<(PlanStep, RoutingTable)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// Replayed against sets of what nodes have: a donor has what it gives, an owner has what it owns.
+    /// Replays plans against sets of what nodes have: a donor must have what it gives, and an owner what it owns.
     #[test]
     fn every_epoch_of_a_plan_is_a_valid_table_whose_owners_have_their_data(seed: u64, batch_size in 1usize..20) {
         let mut rng = StdRng::seed_from_u64(seed);
@@ -80,7 +80,7 @@ proptest! {
         let options = PlanOptions { batch_size, seed, ..PlanOptions::default() };
         let plan = match plan(&table, &shape, &stores, &options) {
             Ok(plan) => plan,
-            // The only refusals such shapes can meet.
+            // Such shapes can meet only these refusals.
             Err(PlanRefusal::StoreOnlyThere { .. } | PlanRefusal::StoreBehind { .. } | PlanRefusal::NoDonor { .. } | PlanRefusal::Placement(_)) => return Ok(()),
             Err(other) => return Err(TestCaseError::fail(other.to_string())),
         };
@@ -104,7 +104,7 @@ proptest! {
             let held = holders(&table, &stores);
             prop_assert!(held.is_subset(&has), "after {:?}", step);
             prop_assert!(last.epoch() <= table.epoch());
-            // Only the ring's intermediate lists bring a partition back; what was given up is kept meanwhile.
+            // Only the intermediate lists of a ring can bring a partition back. What was given up is kept meanwhile.
             if table.strategy() == Strategy::Ring { has = held; }
             last = table;
         }

@@ -1,4 +1,4 @@
-//! What is not planned, and why.
+//! Shapes that are not planned, and why.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
 #[path = "support/shapes.rs"]
@@ -24,7 +24,7 @@ fn a_group_is_not_taken_out_while_a_store_cannot_be_read_without_it() {
         refused,
         "3 replicas of store people must agree, and without group g0 2 would answer: restore another group first"
     );
-    // Two groups hold it. Of one of them a node has yet to fetch it, so the other one stays.
+    // Two groups hold the store. A node of one of them has yet to fetch it, so the other group must stay.
     let two = StoreSizes { replication: Some(2), ..bytes("two", 12, 7) };
     let held: Vec<u32> =
         (0..3).filter(|group| table.groups_of_store("two", Some(2)) >> group & 1 == 1).collect();

@@ -1,5 +1,5 @@
-//! The execution of plans in a model world where everything goes wrong: nodes die, copies
-//! fail, answers get lost, the driver is killed, somebody aborts.
+//! The execution of plans in a model world in which everything goes wrong: nodes die, copies fail, answers get lost, the
+//! driver is killed, a user aborts.
 #![allow(clippy::unwrap_used, reason = "a test that cannot set itself up has failed")]
 
 #[path = "support/shapes.rs"]
@@ -25,23 +25,23 @@ struct World {
     rng: StdRng,
     now: Timestamp,
     stores: Vec<StoreSizes>,
-    /// What metadata holds: the table in force, the stored execution and who drives it.
+    /// The metadata: the table in force, the stored execution and its driver.
     table: RoutingTable,
     stored: RebalanceParts,
     driver: u64,
-    /// Every table that ever was in force; those from `oldest` on are used by somebody.
+    /// Every table that was ever in force. Tables from `oldest` on are in use.
     history: Vec<RoutingTable>,
     oldest: Epoch,
     has: BTreeSet<Item>,
-    /// What nodes lacked from the start, and what copies that nobody waits for any more left behind.
+    /// What nodes lacked from the start, and what abandoned copies left behind.
     lacked: BTreeSet<Item>,
     litter: BTreeSet<Item>,
     down: BTreeSet<NodeId>,
     state: Option<RebalanceState>,
     copies: BTreeMap<usize, Move>,
-    /// Copies begun for a driver that is gone.
+    /// Copies that were begun for a driver that is gone.
     orphans: Vec<Move>,
-    /// The table to be written, and by which driver.
+    /// The table to be written, and its driver.
     commit: Option<(RoutingTable, u64)>,
     reclaiming: Vec<(NodeId, PartitionId, Vec<u32>)>,
     ended: Option<Ending>,
@@ -101,7 +101,7 @@ impl World {
         Some(world)
     }
 
-    /// The shell: asks what to do, stores, then does it.
+    /// Acts as the shell: asks what to do, stores the state, then does it.
     fn pump(&mut self) {
         let Some(state) = &mut self.state else { return };
         let actions = state.next(self.now);
@@ -155,7 +155,7 @@ impl World {
         }
     }
 
-    /// The invariants of the whole thing.
+    /// Checks the invariants.
     fn check(&self) {
         for table in self.history.iter().filter(|table| self.oldest <= table.epoch()) {
             for item in held(table, &self.stores, true) {
@@ -208,7 +208,7 @@ impl World {
             return;
         }
         if self.rng.random_bool(0.1) {
-            // A conflict that changed nothing that matters here.
+            // A conflict that changed nothing relevant here.
             return self.tell(RebalanceEvent::CommitRefused(Box::new(self.table.clone())));
         }
         self.table = table.clone();
@@ -274,7 +274,7 @@ impl World {
         }
         let place = self.pick(self.orphans.len());
         let copy = self.orphans.swap_remove(place);
-        // What arrives late changes nothing for those who have it, and is nobody's else.
+        // What arrives late changes nothing for nodes that have it, and belongs to nobody else.
         for moved in &copy.stores {
             let item = (copy.stealer, copy.partition, moved.store);
             if self.has.insert(item) {
@@ -308,7 +308,7 @@ impl World {
         self.check();
     }
 
-    /// Everything heals, and nothing more goes wrong that it may not get over.
+    /// Lets everything heal, and stops fatal faults.
     fn settle(&mut self) {
         for _ in 0..20_000 {
             self.restart();
@@ -334,8 +334,8 @@ impl World {
 #[test]
 fn whatever_happens_every_owner_has_what_it_owns_and_nothing_is_left_behind() {
     let (mut finished, mut aborted) = (0, 0);
-    // 3632: a node was told twice to free one partition, of different stores, and one
-    // confirmation was taken for both; after a crash the other was forgotten.
+    // Seed 3632: a node was told twice to free one partition, of different stores, and one confirmation was taken for both.
+    // After a crash, the other was forgotten.
     for seed in (0..600).chain([3632]) {
         let Some(mut world) = World::new(seed) else { continue };
         let begun = world.table.clone();
@@ -352,8 +352,8 @@ fn whatever_happens_every_owner_has_what_it_owns_and_nothing_is_left_behind() {
             }
             Phase::Ended(Ending::Aborted) => {
                 aborted += 1;
-                // The owners are those of an epoch of the plan, the roster is the one before
-                // but for new nodes that own something by now.
+                // The owners are those of an epoch of the plan. The list of nodes is the one before, plus new nodes that own
+                // something by now.
                 assert_eq!(world.table.groups(), begun.groups());
                 for node in world.table.nodes() {
                     match begun.node(node.id) {
@@ -486,7 +486,7 @@ fn a_dead_stealer_stops_it_until_a_person_decides() {
     let reason = StopReason::StealerDown { node: NodeId(9) };
     assert_eq!(reason.to_string(), "stealer n9 is down: bring it back and go on, or abort");
     assert_eq!(state.next(Timestamp::ZERO), [RebalanceAction::Stopped(reason.clone())]);
-    // Going on does not help while it is down.
+    // Continuing does not help while it is down.
     state.on(RebalanceEvent::Continue, Timestamp::ZERO);
     assert_eq!(state.next(Timestamp::ZERO), [RebalanceAction::Stopped(reason)]);
     state.on(RebalanceEvent::NodeUp(NodeId(9)), Timestamp::ZERO);
@@ -539,7 +539,7 @@ fn a_table_changed_by_another_is_left_alone() {
     assert_eq!(state.next(Timestamp::ZERO), [RebalanceAction::Ended(Ending::Aborted)]);
 }
 
-/// It was passed over in silence: only aborts that write nothing said that they are over.
+/// The end of such an abort was not reported: only aborts that write nothing reported that they are over.
 #[test]
 fn an_abort_that_writes_a_table_says_that_it_is_over() {
     let mut state = announced();
@@ -552,8 +552,8 @@ fn an_abort_that_writes_a_table_says_that_it_is_over() {
     assert_eq!(state.next(Timestamp::ZERO), [], "once");
 }
 
-/// On a ring a batch may bring back what an earlier one took away. If it is then aborted,
-/// the node keeps it as long as somebody may use the table that says it has it.
+/// On a ring, a batch may bring back what an earlier one took away. If it is then aborted, the node keeps the data as long
+/// as a table that names it as an owner may be in use.
 #[test]
 fn what_a_ring_brings_back_is_not_thrown_away_by_an_abort() {
     let mut met = 0;

@@ -1,4 +1,5 @@
-//! The commands of the area `rebalance`: their forms, and what they do. `docs/testing.md` lists them too, and the tests compare.
+//! The commands of the area `rebalance`: their forms and effects. `docs/testing.md` lists them too, and the tests compare
+//! both.
 
 /// How a cluster changes its shape.
 pub const REBALANCE: &[(&str, &str)] = &[

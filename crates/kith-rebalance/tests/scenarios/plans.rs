@@ -1,11 +1,11 @@
-//! Plans of a rebalance, and the changes of tables that they lead to, in words.
+//! Plans of a rebalance, and the changes of tables that they cause, as text.
 
 use kith_rebalance::{PlanStep, RebalancePlan};
 use kith_routing::{GroupEntry, GroupRole, NodeEntry, TableParts};
 use kith_scenario::cluster::count;
 use kith_types::{GroupId, NodeId, PartitionId};
 
-/// Step by step: what is copied, and how the table changes then.
+/// Describes what each step copies, and how the table changes afterwards.
 pub fn describe(plan: &RebalancePlan) -> Result<Vec<String>, String> {
     let mut table = plan.before.clone();
     let mut lines = Vec::new();
@@ -35,7 +35,7 @@ pub fn describe(plan: &RebalancePlan) -> Result<Vec<String>, String> {
     Ok(lines)
 }
 
-/// What differs between two tables.
+/// Describes the differences between two tables.
 pub fn changes(before: &TableParts, after: &TableParts) -> Vec<String> {
     let mut changes = Vec::new();
     let is_in = |nodes: &[NodeEntry], id: NodeId| nodes.iter().any(|node| node.id == id);

@@ -1,4 +1,4 @@
-//! How a cluster changes its shape: scripts of `testdata/scenarios/rebalance`.
+//! Changes of a cluster's shape: scripts in `testdata/scenarios/rebalance`.
 
 use crate::language::REBALANCE;
 use crate::plans::{changes, describe};
@@ -20,7 +20,7 @@ pub struct Rebalance {
     stores: Vec<StoreSizes>,
     plan: Option<RebalancePlan>,
     state: Option<RebalanceState>,
-    /// The table that was to be written last.
+    /// The last table that was to be written.
     written: Option<TableParts>,
     /// What nodes were told to free.
     told: Vec<(NodeId, PartitionId, Vec<u32>)>,

@@ -1,11 +1,11 @@
-//! What scripts say of shapes and of failures.
+//! Parses the clauses of scripts about shapes and failures.
 
 use kith_rebalance::{CopyFault, TargetShape};
 use kith_routing::{NodeEntry, RoutingTable};
 use kith_scenario::cluster::{Layout, group_id, node_id, node_ids};
 use kith_types::GroupId;
 
-/// The shape that a cluster is to have; `None` if the words name none.
+/// Returns the target shape; `None` if the words do not name one.
 pub fn shape(words: &[&str], layout: &Layout, table: &RoutingTable) -> Result<Option<TargetShape>, String> {
     let entries = |nodes: &[&str], group: GroupId| {
         let nodes = node_ids(nodes)?;
@@ -32,7 +32,7 @@ pub fn shape(words: &[&str], layout: &Layout, table: &RoutingTable) -> Result<Op
     }))
 }
 
-/// Whose fault a failed copy is.
+/// Returns the party at fault for a failed copy.
 pub fn fault(word: &str) -> Result<CopyFault, String> {
     match word {
         "connection" => Ok(CopyFault::Transient),

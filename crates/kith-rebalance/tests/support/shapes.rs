@@ -12,18 +12,18 @@ pub fn node(id: u32, group: u32, zone: &str) -> NodeEntry {
     NodeEntry { id: NodeId(id), group: GroupId(group), zone: zone.to_owned(), ..NodeEntry::default() }
 }
 
-/// A store of so many bytes in each partition.
+/// Returns a store with `each` bytes in each partition.
 pub fn bytes(name: &str, partitions: u32, each: u64) -> StoreSizes {
     StoreSizes { name: name.to_owned(), bytes: vec![each; partitions as usize], ..StoreSizes::default() }
 }
 
-/// Groups of so many nodes, without labels.
+/// Returns a table of `groups` groups of `each` nodes, without labels.
 pub fn grid(groups: u32, each: u32, partitions: u32) -> RoutingTable {
     let nodes = (0..groups * each).map(|id| node(id, id / each, "")).collect();
     labelled(Strategy::ReplicaGroups, groups, nodes, partitions, 5)
 }
 
-/// A table of labelled nodes; on a ring, `groups` ranks over nodes of group 0.
+/// Returns a table of labelled nodes; on a ring, `groups` ranks over nodes of group 0.
 pub fn labelled(
     strategy: Strategy,
     groups: u32,
