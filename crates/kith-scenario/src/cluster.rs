@@ -1,4 +1,4 @@
-//! The cluster that the first lines of a script describe, and words about nodes, groups and partitions.
+//! The cluster that the first lines of a script describe, and parsers for the names of nodes, groups and partitions.
 
 use crate::{Command, group, number, numbered, partitions};
 use kith_routing::placement::preference_lists;
@@ -6,18 +6,18 @@ use kith_routing::{GroupEntry, GroupRole, NodeEntry, RoutingTable, Strategy, Tab
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount, PartitionId};
 use std::collections::BTreeMap;
 
-/// Lines about the cluster, gathered until a command needs the table.
+/// The lines about the cluster, collected until a command needs the table.
 #[derive(Default)]
 pub struct Layout {
     groups: BTreeMap<GroupId, Vec<NodeId>>,
-    /// For each group, the owner of each partition.
+    /// The owner of each partition in each group.
     owners: Vec<Vec<NodeId>>,
     zones: BTreeMap<NodeId, String>,
     strategy: Strategy,
 }
 
 impl Layout {
-    /// Takes in a line, if it is about the cluster: `group g0: …`, `zone east: n0 n1`.
+    /// Takes in a line if it is about the cluster: `group g0: …`, `zone east: n0 n1`. Otherwise returns `None`.
     pub fn take(&mut self, command: &Command<'_>) -> Option<Result<(), String>> {
         match command.words.as_slice() {
             ["group", ..] => Some(self.group(command.text)),
@@ -44,19 +44,19 @@ impl Layout {
         Ok(())
     }
 
-    /// A group whose partitions are still to be placed.
+    /// Adds a group whose partitions will be placed later.
     pub fn add_group(&mut self, group: GroupId, nodes: Vec<NodeId>) {
         self.groups.insert(group, nodes);
     }
 
-    /// Owners that a placement found, or the ranks of a ring, each of which is listed as a group.
+    /// Sets the owners that a placement found, or the ranks of a ring. Each rank is listed as a group.
     pub fn own(&mut self, strategy: Strategy, owners: Vec<Vec<NodeId>>) {
         self.strategy = strategy;
         self.owners = owners;
     }
 
-    /// A ring of nodes, clockwise: for each rank, the owner of each partition. How many distinct nodes there are, if they are
-    /// fewer than replicas.
+    /// Returns the owner of each partition in each rank of a ring, which is given as nodes clockwise. The inner error is the
+    /// number of distinct nodes, if it is less than the number of replicas.
     pub fn ring(
         &mut self,
         nodes: &[&str],
@@ -75,7 +75,7 @@ impl Layout {
         Ok(ranks)
     }
 
-    /// All nodes, by group.
+    /// Returns all nodes, by group.
     pub fn nodes(&self) -> Vec<NodeEntry> {
         let of = |(group, nodes): (&GroupId, &Vec<NodeId>)| {
             let group = *group;
@@ -85,18 +85,18 @@ impl Layout {
         self.groups.iter().flat_map(of).collect()
     }
 
-    /// The entry of a node, in the zone that a line gave it.
+    /// Returns the entry of a node, in the zone that a line assigned to it.
     pub fn node(&self, id: NodeId, group: GroupId) -> NodeEntry {
         let zone = self.zones.get(&id).cloned().unwrap_or_default();
         NodeEntry { id, group, zone, ..NodeEntry::default() }
     }
 
-    /// All groups, ascending.
+    /// Returns all groups, ascending.
     pub fn groups(&self) -> Vec<GroupId> {
         self.groups.keys().copied().collect()
     }
 
-    /// The table of everything said so far, at epoch 1.
+    /// Returns the table for all lines so far, at epoch 1.
     pub fn table(&self) -> Result<RoutingTable, String> {
         let count = self.owners.first().map_or(0, Vec::len) as u32;
         let partition_count = PartitionCount::new(count).ok_or("a script begins with its groups")?;
@@ -118,42 +118,42 @@ impl Layout {
     }
 }
 
-/// `n3`.
+/// Parses `n3`.
 pub fn node_id(word: &str) -> Result<NodeId, String> {
     numbered(word, "n").map(NodeId)
 }
 
-/// `n3`, each of them.
+/// Parses words such as `n3`.
 pub fn node_ids(words: &[&str]) -> Result<Vec<NodeId>, String> {
     words.iter().map(|word| node_id(word)).collect()
 }
 
-/// `g1`.
+/// Parses `g1`.
 pub fn group_id(word: &str) -> Result<GroupId, String> {
     numbered(word, "g").map(GroupId)
 }
 
-/// `p3`, or a range such as `p0..p6`, each of them.
+/// Parses words such as `p3`, and ranges such as `p0..p6`.
 pub fn partition_ids(words: &[&str]) -> Result<Vec<PartitionId>, String> {
     Ok(partitions(words)?.into_iter().map(PartitionId).collect())
 }
 
-/// Things with one space between them.
+/// Joins things with single spaces.
 pub fn list(things: impl IntoIterator<Item = impl ToString>) -> String {
     things.into_iter().map(|thing| thing.to_string()).collect::<Vec<_>>().join(" ")
 }
 
-/// `1 request`, `2 requests`.
+/// Formats a number with a noun: `1 request`, `2 requests`.
 pub fn count(number: usize, one: &str) -> String {
     counted(number, one, &format!("{one}s"))
 }
 
-/// `1 copy`, `2 copies`.
+/// Formats a number with a noun: `1 copy`, `2 copies`.
 pub fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// One line per group: its nodes, and what each owns.
+/// Returns one line per group, with its nodes and their partitions.
 pub fn owners(parts: &TableParts) -> Vec<String> {
     let of_group = |(place, group): (usize, &GroupEntry)| {
         let owners = &parts.owners[place];

@@ -1,6 +1,6 @@
-//! One command, taken apart into words.
+//! A command, split into words.
 
-/// A command: its first words, and clauses that commas separate, as in `ask p0 p1, partial, deadline 30ms`.
+/// A command: its first words, and clauses separated by commas, as in `ask p0 p1, partial, deadline 30ms`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command<'a> {
     /// The whole line.
@@ -11,23 +11,23 @@ pub struct Command<'a> {
 }
 
 impl<'a> Command<'a> {
-    /// Splits a line.
+    /// Splits a line into words and clauses.
     pub fn new(text: &'a str) -> Self {
         let mut clauses = text.split(',').map(|clause| clause.split_whitespace().collect::<Vec<_>>());
         let words = clauses.next().unwrap_or_default();
         Self { text, words, clauses: clauses.collect() }
     }
 
-    /// The words after `name` of the clause that begins with it.
+    /// Returns the words after `name` in the clause that begins with it.
     pub fn clause(&self, name: &str) -> Option<&[&'a str]> {
         let clause = self.clauses.iter().find(|clause| clause.first() == Some(&name))?;
         Some(&clause[1..])
     }
 
-    /// The one word that follows `name` in its clause, if there is such a clause.
+    /// Returns the single word after `name` in its clause, if there is such a clause.
     ///
     /// # Errors
-    /// If the clause has no word after `name`, or several.
+    /// If the clause has no word after `name`, or several words.
     pub fn value(&self, name: &str) -> Result<Option<&'a str>, String> {
         match self.clause(name) {
             None => Ok(None),
@@ -36,10 +36,10 @@ impl<'a> Command<'a> {
         }
     }
 
-    /// Whether the clause `name` is there.
+    /// Whether there is a clause `name`.
     ///
     /// # Errors
-    /// If a word follows.
+    /// If words follow in the clause.
     pub fn flag(&self, name: &str) -> Result<bool, String> {
         match self.clause(name) {
             None => Ok(false),
@@ -48,11 +48,11 @@ impl<'a> Command<'a> {
         }
     }
 
-    /// Refuses clauses that do not begin with one of `names`, and clauses that are there twice: a misspelled one would
-    /// otherwise be passed over.
+    /// Refuses clauses that do not begin with one of `names`, and clauses that occur twice. Otherwise a misspelled clause
+    /// would be ignored.
     ///
     /// # Errors
-    /// Names the clause.
+    /// An error that names the clause.
     pub fn clauses_are(&self, names: &[&str]) -> Result<(), String> {
         for (place, clause) in self.clauses.iter().enumerate() {
             let name = clause.first().copied().unwrap_or_default();
@@ -66,7 +66,8 @@ impl<'a> Command<'a> {
         Ok(())
     }
 
-    /// The error for a command that the language of an area does not have: the forms that begin alike, or all.
+    /// Returns the error for a command that the language of an area does not have. It lists the forms with the same first
+    /// word or, if there are none, all forms.
     pub fn unknown(&self, language: &[(&str, &str)]) -> String {
         let first = self.words.first().copied().unwrap_or_default();
         let forms = || language.iter().map(|(form, _)| *form);

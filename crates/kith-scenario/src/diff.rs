@@ -1,6 +1,6 @@
-//! The difference between two pages, line by line.
+//! The difference of two pages, line by line.
 
-/// Unchanged lines shown around a change.
+/// How many unchanged lines are shown around a change.
 const CONTEXT: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,8 +10,8 @@ enum Change {
     New(usize),
 }
 
-/// The lines that differ, with a few around them: `-` and its number in the old page, or `+`. Empty if nothing differs.
-/// O(old × new).
+/// Returns the lines that differ, with a few lines around them. Removed lines have `-` and their number in the old page;
+/// added lines have `+`. Empty if nothing differs. O(old × new).
 pub fn difference(old: &str, new: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let changes = changes(&old, &new);
@@ -37,7 +37,7 @@ pub fn difference(old: &str, new: &str) -> String {
     text
 }
 
-/// A longest common subsequence, and what is left out of it.
+/// Returns a longest common subsequence and the changes around it.
 fn changes(old: &[&str], new: &[&str]) -> Vec<Change> {
     let mut common = vec![vec![0usize; new.len() + 1]; old.len() + 1];
     for at in (0..old.len()).rev() {

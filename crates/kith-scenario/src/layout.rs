@@ -1,30 +1,30 @@
-//! Which node of a replica group owns which partition, as one line of text.
+//! A replica group and the partitions of its nodes, as one line of text.
 
 use crate::read::{numbered, partitions};
 
 /// One replica group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Its number.
+    /// The number of the group.
     pub group: u32,
-    /// Its nodes, in the order of the line.
+    /// The nodes, in the order of the line.
     pub owners: Vec<Owner>,
 }
 
-/// A node and what it owns.
+/// A node and its partitions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// The node's number.
+    /// The number of the node.
     pub node: u32,
-    /// Its partitions.
+    /// The partitions that it owns.
     pub partitions: Vec<u32>,
 }
 
 impl Group {
-    /// The owner of each partition from 0 on.
+    /// Returns the owner of each partition, beginning with partition 0.
     ///
     /// # Errors
-    /// If a partition has no owner, or two.
+    /// If a partition has no owner, or several.
     pub fn by_partition(&self) -> Result<Vec<u32>, String> {
         let owned = self.owners.iter().flat_map(|owner| owner.partitions.iter().map(|p| (*p, owner.node)));
         let mut owned: Vec<(u32, u32)> = owned.collect();
@@ -36,10 +36,10 @@ impl Group {
     }
 }
 
-/// Reads `group g0: n0[p0 p3] n1[p1 p2]`.
+/// Parses `group g0: n0[p0 p3] n1[p1 p2]`.
 ///
 /// # Errors
-/// If the line is not of this form, or does not give each partition to one node.
+/// If the line does not have this form, or does not assign each partition to one node.
 pub fn group(line: &str) -> Result<Group, String> {
     let form = || format!("{line:?} is not of the form \"group g0: n0[p0 p3] n1[p1 p2]\"");
     let (group, nodes) =

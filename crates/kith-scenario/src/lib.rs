@@ -1,6 +1,6 @@
-//! Scenario scripts: pages of commands and of what is expected after each, for tests of decisions.
+//! Scenario scripts: pages of commands with the expected output of each, for tests of decisions.
 //!
-//! A script is a title, an explanation, a line `---`, and then commands with the lines that they print:
+//! A script is a title, an explanation, a line `---`, and commands with the lines that they print:
 //!
 //! ```text
 //! A dead node's keys go to another group
@@ -15,9 +15,10 @@
 //! > n1: p1
 //! ```
 //!
-//! A crate brings a [`Player`] that carries out the commands of its own small language on its own decisions, and one test
-//! that calls [`check`]. Many scripts begin with a [`cluster`]. This crate reads the scripts, compares what was printed, shows differences, and rewrites the
-//! expected lines if `BLESS` is set. It is a development dependency only. `docs/testing.md` says how to write a script.
+//! A crate provides a [`Player`], which carries out the commands of the crate's own small language on its decisions, and one
+//! test that calls [`check`]. Many scripts begin with a [`cluster`]. This crate reads the scripts, compares the output,
+//! shows differences, and rewrites the expected lines if `BLESS` is set. It is a development dependency only.
+//! `docs/testing.md` explains how to write a script.
 
 pub mod cluster;
 mod command;
@@ -34,11 +35,11 @@ pub use read::{duration, millis, number, numbered, partitions};
 pub use runner::{Area, check, play};
 pub use script::{Malformed, Script, Step};
 
-/// What carries out the commands of a script. A fresh one is made for each script.
+/// Carries out the commands of a script. Each script has a new player.
 pub trait Player {
     /// Carries out one command. Returns the lines that it prints.
     ///
     /// # Errors
-    /// If the command is unknown or makes no sense: the script is wrong, and the test fails at this line.
+    /// If the command is unknown or invalid. The script is wrong then, and the test fails at this line.
     fn play(&mut self, command: &Command<'_>) -> Result<Vec<String>, String>;
 }

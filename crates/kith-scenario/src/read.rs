@@ -1,29 +1,30 @@
-//! Words of commands as values.
+//! Parsers for the words of commands.
 
 use std::time::Duration;
 
-/// A number, as in `10`.
+/// Parses a number, such as `10`.
 ///
 /// # Errors
-/// If it is none.
+/// If the word is not a number.
 pub fn number(word: &str) -> Result<u64, String> {
     word.parse().map_err(|_| format!("{word:?} is no number"))
 }
 
-/// The number of something that has a letter in front of it, as in `n3` or `p12`.
+/// Parses a number with a letter in front of it, such as `n3` or `p12`.
 ///
 /// # Errors
-/// If the word is not `prefix` and a number.
+/// If the word is not `prefix` followed by a number.
 pub fn numbered(word: &str, prefix: &str) -> Result<u32, String> {
     let digits = word.strip_prefix(prefix).filter(|digits| !digits.is_empty());
     let value = digits.and_then(|digits| digits.parse().ok());
     value.ok_or_else(|| format!("{word:?} is not {prefix:?} and a number"))
 }
 
-/// The partitions that words name, in order: `p3`, and ranges with both ends, `p0..p7`. One that is named twice is there twice.
+/// Parses partitions, in order: `p3`, and ranges that include both ends, `p0..p7`. A partition that is named twice is
+/// returned twice.
 ///
 /// # Errors
-/// If a word is neither, or a range is empty.
+/// If a word is neither of these, or a range is empty.
 pub fn partitions(words: &[&str]) -> Result<Vec<u32>, String> {
     let mut named = Vec::new();
     for word in words {
@@ -37,10 +38,10 @@ pub fn partitions(words: &[&str]) -> Result<Vec<u32>, String> {
     Ok(named)
 }
 
-/// A time, as in `30ms`, `5s` or `2min`.
+/// Parses a time, such as `30ms`, `5s` or `2min`.
 ///
 /// # Errors
-/// If it is none.
+/// If the word is not a time.
 pub fn duration(word: &str) -> Result<Duration, String> {
     let split = word.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(word.len());
     let unit = match &word[split..] {
@@ -52,7 +53,7 @@ pub fn duration(word: &str) -> Result<Duration, String> {
     Ok(Duration::from_millis(number(&word[..split])? * unit))
 }
 
-/// A time as scripts write it.
+/// Formats a time as scripts write it.
 pub fn millis(time: Duration) -> String {
     match time.as_millis() {
         millis if millis % 60_000 == 0 && 0 < millis => format!("{}min", millis / 60_000),

@@ -1,4 +1,4 @@
-//! Plays every script of a folder and compares what it prints.
+//! Plays every script of a folder and compares the output.
 
 use crate::{Command, Malformed, Player, Script, difference};
 use std::{
@@ -7,27 +7,27 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The folder of scripts, and the document that explains how to write one, from the root of the repository.
+/// The folder of scripts, relative to the root of the repository. `GUIDE` is the document that explains how to write one.
 const FOLDER: &str = "testdata/scenarios";
 const GUIDE: &str = "docs/testing.md";
 
 /// Scripts about one subject, and the language that they are written in.
 #[derive(Clone, Copy, Debug)]
 pub struct Area {
-    /// Its folder in `testdata/scenarios`.
+    /// The folder in `testdata/scenarios`.
     pub folder: &'static str,
-    /// The crate whose test plays it.
+    /// The crate whose test plays the scripts.
     pub package: &'static str,
-    /// Every form of command, and what it does.
+    /// Every form of command with its effect.
     pub language: &'static [(&'static str, &'static str)],
 }
 
-/// Plays every script of an area, each with a player of its own, and compares. With `BLESS` in the environment, writes what
-/// was printed in place of what was expected, and leaves commands and everything else as they are.
+/// Plays every script of an area, each with its own player, and compares the output. If `BLESS` is set in the environment,
+/// replaces the expected lines by the output, and leaves everything else unchanged.
 ///
 /// # Panics
-/// If a script is malformed or prints something else than it expects: shows the line, or the difference. If there is no
-/// script, or the guide does not explain a command of the language.
+/// If a script is malformed or its output differs: the message shows the line or the difference. Also if there is no script,
+/// or the guide does not explain a command of the language.
 pub fn check<P: Player>(area: &Area, player: impl Fn() -> P) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let (mut faults, mut count) = (undocumented(area, &root.join(GUIDE)), 0);
@@ -59,11 +59,11 @@ pub fn check<P: Player>(area: &Area, player: impl Fn() -> P) {
     );
 }
 
-/// The page that a script becomes if each command is followed by what it prints; the script itself if it is right.
+/// Returns the script with each command followed by its actual output. This is the script itself if it is correct.
 ///
 /// # Errors
-/// If the script is malformed, if a command is refused, or if nothing is expected of any command. A new script, of which
-/// nothing is expected yet, is played if it `may_lack_expectations`; it must print something.
+/// If the script is malformed, a command is refused, or no output is expected of any command. If `may_lack_expectations`, a
+/// new script without expected output is played too; it must print something.
 pub fn play(text: &str, player: &mut dyn Player, may_lack_expectations: bool) -> Result<String, Malformed> {
     let script = Script::parse(text)?;
     if !may_lack_expectations {
@@ -82,7 +82,8 @@ pub fn play(text: &str, player: &mut dyn Player, may_lack_expectations: bool) ->
     Ok(page)
 }
 
-/// The scripts of a folder by name. Nothing else may lie there: a script with another ending would never be played.
+/// Returns the scripts of a folder by name. The folder must not contain other files, because a script with another extension
+/// would never be played.
 fn scripts(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut paths: Vec<PathBuf> = entries

@@ -1,16 +1,16 @@
-//! A script, taken apart: title, explanation, commands, and what is expected after each.
+//! A parsed script: title, explanation, commands, and the expected output of each.
 
 use std::fmt;
 
-/// Begins a line of expected output.
+/// The first character of a line of expected output.
 const EXPECTED: char = '>';
-/// Ends the explanation.
+/// The line that ends the explanation.
 const RULE: &str = "---";
 
 /// Why a script cannot be played.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
-    /// The line, counted from 1.
+    /// The number of the line, counted from 1.
     pub line: usize,
     /// What is wrong with it.
     pub what: String,
@@ -22,14 +22,14 @@ impl fmt::Display for Malformed {
     }
 }
 
-/// A command and what it is expected to print.
+/// A command and its expected output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step<'a> {
-    /// The command's line, counted from 1.
+    /// The number of the command's line, counted from 1.
     pub line: usize,
     /// The command.
     pub command: &'a str,
-    /// The lines that it shall print.
+    /// The lines that it should print.
     pub expected: Vec<&'a str>,
 }
 
@@ -37,17 +37,17 @@ pub struct Step<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script<'a> {
     text: &'a str,
-    /// What it shows, in one line.
+    /// The title, one line that says what it shows.
     pub title: &'a str,
-    /// The commands, in order; one at least.
+    /// The commands, in order; at least one.
     pub steps: Vec<Step<'a>>,
 }
 
 impl<'a> Script<'a> {
-    /// Takes a script apart.
+    /// Parses a script.
     ///
     /// # Errors
-    /// If title, explanation or commands are missing, or a line is out of place.
+    /// If the title, the explanation or the commands are missing, or a line is out of place.
     pub fn parse(text: &'a str) -> Result<Self, Malformed> {
         let malformed = |line: usize, what: &str| Err(Malformed { line, what: what.to_owned() });
         let mut lines = (1..).zip(text.lines());
@@ -86,10 +86,10 @@ impl<'a> Script<'a> {
         Ok(Self { text, title, steps })
     }
 
-    /// Refuses a script that expects nothing, as it could not fail.
+    /// Refuses a script without expected output, because it could not fail.
     ///
     /// # Errors
-    /// If no command is expected to print anything.
+    /// If no command has expected output.
     pub fn check_expectations(&self) -> Result<(), Malformed> {
         match self.steps.last() {
             Some(step) if self.steps.iter().all(|step| step.expected.is_empty()) => {
@@ -99,10 +99,10 @@ impl<'a> Script<'a> {
         }
     }
 
-    /// The same page with other expected lines: those that each command printed. Everything else stays as it is.
+    /// Returns the same page with the output of each command as its expected lines. Everything else stays as it is.
     ///
     /// # Panics
-    /// If there is not one output per command.
+    /// If the number of outputs differs from the number of commands.
     pub fn with_expected(&self, printed: &[Vec<String>]) -> String {
         assert_eq!(printed.len(), self.steps.len(), "one output per command");
         let mut steps = self.steps.iter().zip(printed).peekable();
