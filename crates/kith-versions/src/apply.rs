@@ -1,9 +1,9 @@
-//! One command, one transition.
+//! Applies one command to a store: one transition.
 
 use crate::{Action, Command, Context, Effect, HistoryEntry, Outcome, Refusal, StoreState, Transition};
 use kith_types::StoreVersion;
 
-/// A transition in the making.
+/// A transition that is being computed.
 pub(crate) struct Draft<'a> {
     pub state: StoreState,
     pub effects: Vec<Effect>,
@@ -11,11 +11,11 @@ pub(crate) struct Draft<'a> {
 }
 
 impl StoreState {
-    /// What `command` makes of the store. The state itself is untouched: whoever runs this writes the new one on the
-    /// condition that the old one has not changed, and looks again if it has.
+    /// Returns the transition that `command` causes. The state itself is unchanged: the caller writes the new one on
+    /// condition that the old one has not changed, and tries again if it has.
     ///
     /// # Errors
-    /// [`Refusal`]; nothing is to be changed then.
+    /// [`Refusal`]; nothing may be changed then.
     pub fn apply(&self, command: &Command, context: &Context<'_>) -> Result<Transition, Refusal> {
         let mut draft = Draft { state: self.clone(), effects: Vec::new(), context };
         match command {
@@ -50,7 +50,7 @@ impl StoreState {
 }
 
 impl Draft<'_> {
-    /// Writes the audit record of something done now.
+    /// Adds an entry to the history for something that is done now.
     pub fn note(&mut self, action: Action, version: StoreVersion) {
         self.state.record(HistoryEntry {
             at: self.context.now,

@@ -1,4 +1,4 @@
-//! Ending pushes before they serve, and keeping them out.
+//! Cancels pushes, and freezes stores.
 
 use crate::{
     Action, CANCELLED_MAX, Cancelled, Frozen, HistoryEntry, Outcome, PushId, Refusal, StoreState,
@@ -6,8 +6,8 @@ use crate::{
 };
 
 impl Draft<'_> {
-    /// Ends the push under way, or `push`. One that does not run is remembered, so that it is refused if it begins soon. That is no line
-    /// of the history: whoever makes up ids must not push out what happened.
+    /// Cancels the running push, or `push`. If that push is not running, it is remembered, so that it is refused if it
+    /// begins soon. This adds no entry to the history, because otherwise made-up ids could displace real entries.
     pub fn cancel(&mut self, push: Option<&PushId>) -> Result<(), Refusal> {
         let running = self.state.running.as_ref().map(|running| running.push.clone());
         let push = match (push, running) {
@@ -28,14 +28,14 @@ impl Draft<'_> {
         }
     }
 
-    /// Ends the push under way, if there is one.
+    /// Ends the running push, if there is one.
     pub fn end_running(&mut self, why: &str) {
         if let Some(running) = self.state.running.take() {
             self.end(running, Outcome::Cancelled(why.to_owned()));
         }
     }
 
-    /// Frozen again, a store stays as it is.
+    /// Freezes the store. A store that is already frozen stays as it is.
     pub fn freeze(&mut self) -> Result<(), Refusal> {
         self.check_keeper()?;
         if self.state.frozen.is_some() {
@@ -65,17 +65,18 @@ impl Draft<'_> {
 }
 
 impl StoreState {
-    /// Whether the push of this id is under way.
+    /// Whether the push with this id is running.
     pub fn runs(&self, push: &PushId) -> bool {
         self.running.as_ref().is_some_and(|running| running.push == *push)
     }
 
-    /// How the push of this id ended, as far as the history goes back: an id that failed may have been used again.
+    /// Returns the last end of the push with this id, as far as the history goes back. A failed push may have been repeated
+    /// with its id.
     pub(crate) fn end_of(&self, push: &PushId) -> Option<&HistoryEntry> {
         self.history.iter().rev().find(|entry| entry.push.as_ref() == Some(push))
     }
 
-    /// The cancel of a push that was not known then.
+    /// Returns the cancellation of a push that was unknown at the time.
     pub(crate) fn cancelled_before(&self, push: &PushId) -> Option<&Cancelled> {
         self.cancelled.iter().find(|cancelled| cancelled.push == *push)
     }
@@ -90,7 +91,7 @@ impl StoreState {
         self.cancelled.push_back(Cancelled { push, who: who.to_owned() });
     }
 
-    /// Why a push that does not run is refused.
+    /// Returns why a push that is not running is refused.
     pub fn not_running(&self, push: &PushId) -> Refusal {
         if let Some(Cancelled { push, who }) = self.cancelled_before(push) {
             return Refusal::PushCancelled { push: push.clone(), why: format!("{who} cancelled it") };

@@ -1,129 +1,130 @@
-//! What can be asked of a store, and what must be done when it was granted.
+//! The commands to a store, and the effects of granted ones.
 
 use crate::{Holders, Policy, PushId, StoreState, UnixMillis};
 use kith_types::{NodeId, StoreVersion};
 use std::collections::BTreeSet;
 
-/// What is asked of a store, or has happened to it.
+/// A request to change a store, or an event that happened to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Command {
-    /// Start a push. Begun again with the same id it changes nothing.
+    /// Start a push. Repeating it with the same id changes nothing.
     Begin {
-        /// Names it.
+        /// The id of the push.
         push: PushId,
-        /// Who runs it.
+        /// The coordinator that runs it.
         coordinator: String,
-        /// Its number, greater than all before; `None`: the time, or one more than the last.
+        /// The version number, which must be greater than all earlier ones; `None` for the time, or one more than the last
+        /// number.
         version: Option<StoreVersion>,
         /// How many nodes may be left out if they fail.
         missing_max: u32,
     },
-    /// It is built: have it pass the guards.
+    /// The version is built: check it against the guards.
     Offer {
         push: PushId,
         records: u64,
-        /// Bytes of one replica.
+        /// The bytes of one replica.
         bytes: u64,
-        /// Pass the guards on counts and the quota whatever they say.
+        /// Skip the guards on record counts and the quota.
         force: bool,
     },
-    /// A node has fetched, verified and opened it.
+    /// A node has fetched, verified and opened the version.
     Ready { push: PushId, node: NodeId },
-    /// A node cannot: it is left out if the push allows that, else the push fails.
+    /// A node cannot prepare the version. It is left out if the push allows this; otherwise the push fails.
     NodeFailed { push: PushId, node: NodeId, reason: String },
-    /// Serve it.
+    /// Serve the version.
     Flip { push: PushId },
-    /// Give it up.
+    /// Give the push up.
     Abort { push: PushId, reason: String },
-    /// End a push because somebody wants it ended: it never serves, also if it has not begun yet.
+    /// Cancel a push on request. It never serves, even if it has not begun yet.
     Cancel {
-        /// The push; `None`: the one under way.
+        /// The push; `None` for the running one.
         push: Option<PushId>,
     },
-    /// Refuse pushes from now on; the one under way ends.
+    /// Refuse pushes from now on. A running push is cancelled.
     Freeze,
     /// Accept pushes again.
     Thaw,
-    /// Its coordinator is gone: take it back.
+    /// The coordinator of the push is gone: take the push back.
     Recover { push: PushId },
-    /// Serve another version; the current one is retained. A push under way ends.
+    /// Serve another version. The current one is retained. A running push is cancelled.
     Swap {
         to: StoreVersion,
-        /// Also if it is blocked.
+        /// Serve it even if it is blocked.
         force: bool,
     },
-    /// Serve an older version; the current one is blocked. A push under way ends.
+    /// Serve an older version. The current one is blocked. A running push is cancelled.
     Rollback {
-        /// Which; `None`: the newest that is retained.
+        /// The version; `None` for the newest retained one that is older.
         to: Option<StoreVersion>,
-        /// Also if it is blocked.
+        /// Serve it even if it is blocked.
         force: bool,
     },
-    /// Keep a version whatever comes.
+    /// Protect a version from removal.
     Hold { version: StoreVersion },
-    /// Let the clean-up have it again.
+    /// End the protection.
     Release { version: StoreVersion },
-    /// Have a retained version served by force only.
+    /// Allow a retained version to be served only with `force`.
     Block { version: StoreVersion },
-    /// Take that back.
+    /// End the block.
     Unblock { version: StoreVersion },
-    /// A node that was left out has it now.
+    /// A node that was left out has the version now.
     Repaired {
-        /// Which version.
+        /// The version.
         version: StoreVersion,
         node: NodeId,
     },
-    /// Change what the definition asks for.
+    /// Change the parts of the definition that matter here.
     Define {
-        /// From now on.
+        /// The new policy.
         policy: Policy,
     },
 }
 
-/// What is known of whoever asks.
+/// How far the identity of the caller is proven.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
-    /// Nothing but the name that they gave: an owner is a guard against mistakes, not against others.
+    /// The caller only claims a name. An owner then protects against mistakes, not against attacks.
     #[default]
     Claimed,
-    /// They have shown who they are.
+    /// The identity is proven.
     Proven,
-    /// They have, and they look after all stores.
+    /// The identity is proven, and the caller administers all stores.
     Administrator,
 }
 
-/// What a command cannot know by itself.
+/// The facts that a command does not contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
-    /// The time.
+    /// The current time.
     pub now: UnixMillis,
-    /// Who asks.
+    /// The name of the caller.
     pub who: &'a str,
-    /// What is known of them beside the name.
+    /// How far this identity is proven.
     pub standing: Trust,
-    /// Which nodes hold the store's partitions.
+    /// The nodes that hold the store's partitions.
     pub holders: &'a Holders,
-    /// The rebalance under way: it and pushes keep each other out.
+    /// The running rebalance. Rebalances and pushes exclude each other.
     pub rebalance: Option<&'a str>,
 }
 
-/// What must be done once the new state is written. Done twice, it does no harm.
+/// What must be done once the new state is written. Every effect is idempotent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Effect {
-    /// Nodes fetch, verify and open a version.
+    /// Nodes must fetch, verify and open a version.
     Prepare { version: StoreVersion, nodes: BTreeSet<NodeId> },
-    /// Readers begin with this version from now on.
+    /// Readers use this version from now on.
     Serve { version: StoreVersion },
-    /// Nodes forget a version after a grace, and its files may go.
+    /// Nodes forget a version after a grace period, and its files may be removed.
     Drop { version: StoreVersion },
 }
 
-/// A command that was granted.
+/// The result of a granted command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transition {
-    /// The state from now on.
+    /// The new state.
     pub state: StoreState,
     /// What must be done.
     pub effects: Vec<Effect>,

@@ -1,29 +1,29 @@
-//! Which routers have yet to serve what was just made current. A router that has seen the change begins nothing older; one whose
-//! lease has ended knows by itself that it may serve something older, and says so.
+//! Tracks which routers do not yet serve what was just made current. A router that has seen the change begins no query on
+//! anything older. A router whose lease has ended knows that it may serve something older, and says so in its answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use strum::IntoStaticStr;
 
-/// What became of one router.
+/// The state of one router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Followed {
     /// It serves what was made current.
     Seen,
-    /// Its lease ended before it had seen the change: it says itself that its metadata is stale.
+    /// Its lease ended before it had seen the change, so it reports that its metadata is stale.
     Expired,
-    /// Nobody knows: it holds a lease and has not said that it has seen the change.
+    /// It holds a lease and has not reported that it has seen the change.
     Unknown,
 }
 
 impl Followed {
-    /// Its name in replies.
+    /// Returns the name of the state in replies.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// Waits for the routers that live.
+/// Waits for the live routers.
 #[derive(Clone, Debug)]
 pub struct Fence {
     /// The metadata revision of the change.
@@ -32,17 +32,17 @@ pub struct Fence {
 }
 
 impl Fence {
-    /// Of a change at `revision`; nobody is known yet.
+    /// Returns a fence for a change at `revision` that knows no routers yet.
     pub fn new(revision: u64) -> Self {
         Self { revision, routers: BTreeMap::new() }
     }
 
-    /// Routers hold a lease now.
+    /// Takes in which routers hold a lease now.
     pub fn live(&mut self, routers: &BTreeSet<u32>) {
         for (router, followed) in &mut self.routers {
             *followed = match (*followed, routers.contains(router)) {
                 (Followed::Unknown, false) => Followed::Expired,
-                // It took a lease again, and may have a topology from before.
+                // It has a lease again, and may have an older topology.
                 (Followed::Expired, true) => Followed::Unknown,
                 (known, _) => known,
             };
@@ -52,20 +52,20 @@ impl Fence {
         }
     }
 
-    /// A router serves the metadata of a revision.
+    /// Takes in that a router serves the metadata of a revision.
     pub fn serves(&mut self, router: u32, revision: u64) {
         if self.revision <= revision {
             self.routers.insert(router, Followed::Seen);
         }
     }
 
-    /// Who is still waited for.
+    /// Returns the routers that are still waited for.
     pub fn waits_for(&self) -> Vec<u32> {
         let waiting = self.routers.iter().filter(|(_, followed)| **followed == Followed::Unknown);
         waiting.map(|(router, _)| *router).collect()
     }
 
-    /// What became of each router.
+    /// Returns the state of each router.
     pub fn routers(&self) -> &BTreeMap<u32, Followed> {
         &self.routers
     }

@@ -1,10 +1,11 @@
-//! What a push must pass before nodes fetch it: a wrong input is cheapest to stop here. And what is the owner's to change.
+//! The guards that a push must pass before nodes fetch its version, which is the cheapest moment to stop bad input. Also the
+//! checks of a store's owner.
 
 use crate::{Guards, Refusal, StoreState, Trust, VersionEntry, apply::Draft};
 
 impl Guards {
-    /// Whether `who` may drop the store, or change what it is: its definition, its owner among that, what is frozen and what is
-    /// blocked. Where callers show who they are, that is for the owner and for administrators.
+    /// Checks whether `who` may drop the store, or change its definition (including its owner), its freezing or its blocks.
+    /// If callers prove their identity, only the owner and administrators may.
     ///
     /// # Errors
     /// [`Refusal::OthersStore`].
@@ -17,7 +18,7 @@ impl Guards {
         }
     }
 
-    /// Whether `who` may push: the owner, and administrators who have shown who they are.
+    /// Checks whether `who` may push: the owner, and administrators with a proven identity.
     fn check_pusher(&self, who: &str, standing: Trust) -> Result<(), Refusal> {
         self.check_keeper(who, standing)?;
         match (&self.owner, standing) {
@@ -65,8 +66,8 @@ impl StoreState {
         kept.map(|entry| entry.bytes).fold(0, u64::saturating_add)
     }
 
-    /// What the quota leaves beside the versions that are kept, in bytes; `None`: there is no quota. What a pusher tells of its
-    /// version's size passes the guards; whoever fetches it can hold the version itself against this.
+    /// Returns how many bytes the quota leaves for a version beside the kept ones; `None` if there is no quota. The guards
+    /// only check the size that the pusher reports; a node that fetches the version can check its real size against this.
     pub fn quota_left_bytes(&self) -> Option<u64> {
         Some(self.policy.quota_bytes?.saturating_sub(self.bytes_kept()))
     }

@@ -1,10 +1,10 @@
-//! The audit record of a store: what was done, by whom, and how it ended.
+//! The audit record of a store: what was done, by whom, and with which outcome.
 
 use crate::{PushId, UnixMillis};
 use kith_types::StoreVersion;
 use strum::IntoStaticStr;
 
-/// What was done.
+/// The action that was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Action {
@@ -14,13 +14,13 @@ pub enum Action {
     Swap,
     /// An older version was swapped in and the current one blocked.
     Rollback,
-    /// A version was taken from the clean-up.
+    /// A version was protected from removal.
     Hold,
-    /// And given back to it.
+    /// The protection of a version was ended.
     Release,
     /// A version was blocked.
     Block,
-    /// And unblocked.
+    /// A version was unblocked.
     Unblock,
     /// A node that lacked a version has it now.
     Repair,
@@ -33,12 +33,12 @@ pub enum Action {
 }
 
 impl Action {
-    /// Its name in documents and on the command line.
+    /// Returns its name in documents and on the command line.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// The action of that name.
+    /// Returns the action with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         use Action::{Block, Define, Freeze, Hold, Push, Release, Repair, Rollback, Swap, Thaw, Unblock};
         let all = [Push, Swap, Rollback, Hold, Release, Block, Unblock, Repair, Define, Freeze, Thaw];
@@ -46,32 +46,32 @@ impl Action {
     }
 }
 
-/// How it ended.
+/// The outcome of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was done.
+    /// It succeeded.
     Done,
-    /// It failed, and why; what was served before is served still.
+    /// It failed, for this reason. What was served before is still served.
     Failed(String),
-    /// Somebody ended it, and who or what did; what was served before is served still.
+    /// It was cancelled, for this reason. What was served before is still served.
     Cancelled(String),
 }
 
-/// One line of the audit record.
+/// One entry of the audit record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryEntry {
-    /// When.
+    /// The time.
     pub at: UnixMillis,
-    /// Who.
+    /// The user.
     pub who: String,
-    /// What.
+    /// The action.
     pub action: Action,
-    /// Of which version.
+    /// The version.
     pub version: StoreVersion,
-    /// Which version was served before; 0: none.
+    /// The version that was served before; 0 if there was none.
     pub before: StoreVersion,
-    /// Which push, if one.
+    /// The push, if it concerns one.
     pub push: Option<PushId>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
 }

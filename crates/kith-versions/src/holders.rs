@@ -1,25 +1,25 @@
-//! Which nodes hold a store's partitions.
+//! The nodes that hold a store's partitions.
 
 use kith_types::{NodeId, PartitionId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// For each replica group that holds the store, the owner of each partition.
+/// The owner of each partition in each replica group that holds the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holders {
-    /// Groups that take reads. All of one length: the partition count.
+    /// The groups that serve reads. All have the same length, the partition count.
     pub groups: Vec<Vec<NodeId>>,
-    /// Groups that are taken out: their nodes prepare versions while they are up. One that is not owes the version,
-    /// and no push waits or fails for it, because nobody reads there until its group is restored.
+    /// The groups that are taken out. Their nodes prepare versions if they are up. A push neither waits for a node that is
+    /// down nor fails because of it, because nobody reads there until the group is restored.
     pub drained: Vec<Vec<NodeId>>,
 }
 
 impl Holders {
-    /// Every node that holds something.
+    /// Returns every node that holds a partition.
     pub fn nodes(&self) -> BTreeSet<NodeId> {
         self.groups.iter().chain(&self.drained).flatten().copied().collect()
     }
 
-    /// The partitions of every node that holds some.
+    /// Returns the partitions of every node that holds some.
     pub(crate) fn owned(&self) -> BTreeMap<NodeId, BTreeSet<PartitionId>> {
         let mut owned: BTreeMap<NodeId, BTreeSet<PartitionId>> = BTreeMap::new();
         for owners in self.groups.iter().chain(&self.drained) {
@@ -30,13 +30,13 @@ impl Holders {
         owned
     }
 
-    /// Those of `nodes` that take reads: what a push may leave out only where it was told so.
+    /// Returns how many of `nodes` serve reads. A push may leave such nodes out only if it was told to.
     pub fn missed(&self, nodes: &BTreeSet<NodeId>) -> usize {
         let reading: BTreeSet<NodeId> = self.groups.iter().flatten().copied().collect();
         nodes.intersection(&reading).count()
     }
 
-    /// The first partition of which `without` leaves no replica that takes reads.
+    /// Returns the first partition that has no reading replica outside `without`.
     pub fn uncovered(&self, without: &BTreeSet<NodeId>) -> Option<PartitionId> {
         let partitions = self.groups.first().map_or(0, Vec::len);
         let is_lost = |partition: &usize| {

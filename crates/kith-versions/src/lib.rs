@@ -1,16 +1,18 @@
-//! What may become of a store: the life-cycle of its versions as a state machine (Voldemort §5.3 to §5.5).
+//! The life-cycle of a store's versions, as a state machine (Voldemort §5.3 to §5.5).
 //!
-//! A [`StoreState`] is what a cluster agrees on about one store. [`StoreState::apply`] says what a [`Command`] makes of it, or
-//! why it is [refused](Refusal). Whoever runs it writes the state back in one conditional write, then does the
-//! [effects](Effect). There is no clock, no entropy and no I/O here, and no data: components, schemas and addresses are
-//! the caller's.
+//! A [`StoreState`] is what a cluster agrees on about one store. [`StoreState::apply`] returns the transition that a
+//! [`Command`] causes, or why it is [refused](Refusal). The caller writes the new state back in one conditional write, then
+//! carries out the [effects](Effect). There is no clock, no entropy, no I/O and no data here: the caller knows components,
+//! schemas and addresses.
 //!
-//! What holds after every command, and after a crash between any two of them:
+//! These properties hold after every command, and after a crash between any two commands:
 //!
 //! - at most one version is served, and once one is, exactly one;
-//! - a version is served only if every node that holds a part of the store prepared it, save those that its push was
-//!   allowed to leave out and those of groups that are taken out; these never hold all replicas of a partition that are read;
-//! - versions that can be rolled back to are prepared in the same sense, and at most `retain` of them are kept beside those that are held;
+//! - a version is served only if every node that holds a part of the store has prepared it, except those that its push was
+//!   allowed to leave out and those in groups that are taken out; the excepted nodes never hold all readable replicas of a
+//!   partition;
+//! - versions that can be rolled back to are prepared in the same sense, and at most `retain` of them are kept in addition
+//!   to held ones;
 //! - a version number is never used twice;
 //! - a push that was cancelled never serves, and neither does one that began before a rollback, a swap or a freeze.
 //!

@@ -1,4 +1,4 @@
-//! A push from its beginning to its flip, or to nothing. Before the flip, nothing that is served has changed.
+//! A push from its beginning to its flip or its failure. Before the flip, nothing that is served has changed.
 
 use crate::{
     Action, Effect, HistoryEntry, Outcome, PushId, Refusal, Running, UnixMillis, VersionEntry, VersionState,
@@ -7,12 +7,13 @@ use crate::{
 use kith_types::{NodeId, StoreVersion};
 use std::collections::BTreeSet;
 
-/// How far a number that somebody chose may be above the clock, or above the last number. All that come after it are above it, so
-/// one near the end of the numbers would be the last. A day allows for clocks that differ.
+/// How far a chosen number may be above the clock, or above the last number. All later numbers must be greater, so a number
+/// near the end of the range would be the last one. A day allows for differing clocks.
 const AHEAD_MAX_MS: u64 = 24 * 60 * 60 * 1_000;
 
-/// The last number of a store that is made again under the name of a dropped one. A number far above the clock is forgotten, so
-/// that numbering goes on; every number that can have been chosen under the rule above is still below this one.
+/// Returns the last version number for a store that is created again under the name of a dropped one. A number far above the
+/// clock is forgotten, so that numbering can continue. Every number that could be chosen under the rule above is still below
+/// the result.
 pub fn version_last_of_dropped(version_last: StoreVersion, now: UnixMillis) -> StoreVersion {
     version_last.min(StoreVersion(now.0.saturating_add(AHEAD_MAX_MS)))
 }
@@ -58,10 +59,10 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Whether the push has begun already, and its coordinator asks again.
+    /// Whether the push has already begun and its coordinator repeats the request.
     ///
     /// # Errors
-    /// If another push runs, or another coordinator has it.
+    /// If another push is running, or another coordinator runs this one.
     fn has_begun(&self, push: &PushId, coordinator: &str) -> Result<bool, Refusal> {
         let Some(running) = &self.state.running else { return Ok(false) };
         if running.push == *push && running.coordinator == coordinator {
@@ -71,7 +72,7 @@ impl Draft<'_> {
         Err(Refusal::PushRunning { push, version, who })
     }
 
-    /// Refuses a push that is over. One that failed may begin again.
+    /// Refuses a push that is over. A failed push may begin again.
     fn check_not_over(&self, push: &PushId) -> Result<(), Refusal> {
         match self.state.end_of(push).map(|entry| (entry.version, &entry.outcome)) {
             Some((version, Outcome::Done)) => Err(Refusal::AlreadyPushed { push: push.clone(), version }),
@@ -83,7 +84,8 @@ impl Draft<'_> {
         }
     }
 
-    /// The time, but above every number before: also of pushes that failed, as nodes may have files of them.
+    /// Returns the version number: the time, but above every earlier number. This includes numbers of failed pushes, because
+    /// nodes may have files of them.
     fn number(&self, asked: Option<StoreVersion>) -> Result<StoreVersion, Refusal> {
         let last = self.state.version_last;
         let most = self.context.now.0.max(last.0).saturating_add(AHEAD_MAX_MS);
@@ -122,8 +124,8 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Leaves a node out if the push allows one more and every partition keeps a replica; else the push fails. Nodes of
-    /// groups that are taken out are not counted.
+    /// Leaves a node out if the push allows one more and every partition keeps a replica; otherwise the push fails. Nodes in
+    /// groups that are taken out do not count.
     pub fn node_failed(&mut self, push: &PushId, node: NodeId, reason: &str) -> Result<(), Refusal> {
         let (version, missing_max) = (self.running(push)?.version, self.running(push)?.missing_max);
         let holders = self.context.holders;
@@ -167,7 +169,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Notes how a push ended that does not serve, and drops its version.
+    /// Records how a push that does not serve ended, and drops its version.
     pub fn end(&mut self, running: Running, outcome: Outcome) {
         if let Some(entry) = self.state.version_mut(running.version) {
             entry.state = VersionState::Failed;
@@ -179,14 +181,15 @@ impl Draft<'_> {
         self.note_end(running, before, outcome);
     }
 
-    /// Writes the audit record of a push that ended; `before` is the version that was served until then.
+    /// Adds the end of a push to the history. `before` is the version that was served until then.
     fn note_end(&mut self, running: Running, before: StoreVersion, outcome: Outcome) {
         let Running { push, version, who, .. } = running;
         let (at, action, push) = (self.context.now, Action::Push, Some(push));
         self.state.record(HistoryEntry { at, who, action, version, before, push, outcome });
     }
 
-    /// A flip is one write: a push that still runs has not flipped, and only its coordinator knew who was ready.
+    /// Takes back a push whose coordinator is gone. A flip is one write, so a push that is still running has not flipped,
+    /// and only its coordinator knew which nodes were ready.
     pub fn recover(&mut self, push: &PushId) -> Result<(), Refusal> {
         let coordinator = self.running(push)?.coordinator.clone();
         self.abort(push, &format!("{coordinator} went away; {} took the push back", self.context.who))

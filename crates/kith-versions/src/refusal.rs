@@ -1,4 +1,4 @@
-//! Why a command is refused: a stable code, what stands against it, what to do.
+//! Why a command is refused: a stable code, the reason, and what to do.
 
 mod help;
 
@@ -6,182 +6,182 @@ use crate::PushId;
 use kith_types::{ErrorCode, NodeId, PartitionId, StoreVersion};
 use thiserror::Error;
 
-/// Why a command is refused. Nothing has changed then. Codes are a contract: `docs/errors.md`.
+/// Why a command is refused. Nothing has changed then. The codes are a contract: see `docs/errors.md`.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Refusal {
-    /// Another push of the store is under way.
+    /// Another push of the store is running.
     #[error("{push} of version {} runs already, by {who}", version.0)]
     PushRunning {
         push: PushId,
-        /// What it makes.
+        /// The version that it makes.
         version: StoreVersion,
-        /// Who asked for it.
+        /// The user who started it.
         who: String,
     },
-    /// The push of this id has ended well before.
+    /// The push with this id has already succeeded.
     #[error("{push} has ended before: it made version {}", version.0)]
     AlreadyPushed {
         push: PushId,
-        /// What it made.
+        /// The version that it made.
         version: StoreVersion,
     },
-    /// The push is not under way: it ended, or was given up.
+    /// The push is no longer running: it ended or was given up.
     #[error("{push} does not run any more")]
     PushEnded { push: PushId },
-    /// Somebody ended the push.
+    /// The push was cancelled.
     #[error("{push} was cancelled: {why}")]
     PushCancelled {
         push: PushId,
-        /// Who or what ended it.
+        /// Who or what cancelled it.
         why: String,
     },
-    /// The push that is to be cancelled serves already.
+    /// The version of the push that should be cancelled is already served.
     #[error("{push} cannot be cancelled: its version {} serves already", version.0)]
     PushServed {
         push: PushId,
-        /// What it made.
+        /// The version that it made.
         version: StoreVersion,
     },
-    /// Nothing is under way that could be cancelled.
+    /// There is no push to cancel.
     #[error("no push is under way")]
     NoPush,
-    /// The store takes no pushes.
+    /// The store accepts no pushes.
     #[error("the store is frozen, by {who}: it takes no push or load, and is not dropped")]
     StoreFrozen {
-        /// Who froze it.
+        /// The user who froze it.
         who: String,
     },
-    /// A rebalance is under way.
+    /// A rebalance is running.
     #[error("rebalance {rebalance} runs")]
     RebalanceRunning { rebalance: String },
-    /// Version numbers grow.
+    /// Version numbers must increase.
     #[error("version {} is not above {}, the last one used", version.0, last.0)]
     VersionNotNewer {
         version: StoreVersion,
-        /// The greatest that was ever used.
+        /// The greatest number that was ever used.
         last: StoreVersion,
     },
-    /// No number is left above it.
+    /// There are no numbers above it.
     #[error("version {} is not below {}, the end of the numbers", version.0, StoreVersion::MAX.0)]
     VersionTooGreat {
-        /// As asked, or the last one used.
+        /// The requested number, or the last one used.
         version: StoreVersion,
     },
-    /// A number so far above the clock that it would leave few for those that come after it.
+    /// The number is so far above the clock that it would leave few for later versions.
     #[error("version {} is more than a day ahead of the clock: at most {} is taken", version.0, most.0)]
     VersionAhead {
         version: StoreVersion,
-        /// The greatest that is taken now.
+        /// The greatest number that is accepted now.
         most: StoreVersion,
     },
     /// There is no such version.
     #[error("there is no version {}", version.0)]
     UnknownVersion {
         version: StoreVersion,
-        /// The versions there are.
+        /// The existing versions.
         known: Vec<StoreVersion>,
     },
-    /// Nodes do not keep it: its push failed or has not ended.
+    /// Nodes do not keep it, because its push failed or has not ended.
     #[error("version {} is {state}: nodes do not have it", version.0)]
     VersionNotKept {
         version: StoreVersion,
-        /// Where it stands.
+        /// The state of the version.
         state: &'static str,
     },
-    /// It was rolled back or blocked.
+    /// The version was rolled back or blocked.
     #[error("version {} is blocked: it was rolled back, or somebody blocked it", version.0)]
     VersionBlocked { version: StoreVersion },
-    /// It is served.
+    /// The version is already served.
     #[error("version {} is the current one", version.0)]
     VersionCurrent { version: StoreVersion },
-    /// Nothing to roll back to.
+    /// There is no version to roll back to.
     #[error("no version older than {} can be served", current.0)]
     NothingOlder {
-        /// The version that is served; 0: none.
+        /// The served version; 0 if there is none.
         current: StoreVersion,
     },
-    /// A rollback to a newer version.
+    /// The target of a rollback is newer than the current version.
     #[error("version {} is not older than {}, the current one", to.0, current.0)]
     NotOlder {
         to: StoreVersion,
-        /// The version that is served.
+        /// The served version.
         current: StoreVersion,
     },
-    /// Nodes have not said that they are ready.
+    /// Some nodes are not ready.
     #[error("version {} is not ready on {} of the nodes", version.0, nodes.len())]
     NotPrepared {
         version: StoreVersion,
-        /// Who is missing.
+        /// The nodes that are not ready.
         nodes: Vec<NodeId>,
     },
-    /// A push is to be served that has not passed the guards.
+    /// A push that has not passed the guards should be served.
     #[error("{push} has not said what it holds")]
     NotOffered { push: PushId },
-    /// So many nodes lack it that a partition has no replica.
+    /// So many nodes lack the version that a partition has no replica.
     #[error("no node that has version {} holds partition {}", version.0, partition.0)]
     PartitionUncovered {
-        /// Which version.
+        /// The version.
         version: StoreVersion,
         /// The first such partition.
         partition: PartitionId,
     },
-    /// Too few records.
+    /// The version has too few records.
     #[error("{records} records, and the store asks for at least {records_min}")]
     TooFewRecords {
-        /// Of the push.
+        /// The records of the push.
         records: u64,
-        /// Of the definition.
+        /// The minimum of the definition.
         records_min: u64,
     },
-    /// Too many records fewer than before.
+    /// The number of records drops by too much.
     #[error(
         "{records} records, {} % fewer than the {records_before} of version {}, and at most {drop_percent_max} % are allowed",
         percent(*records, *records_before), before.0
     )]
     RecordsDropped {
-        /// Of the push.
+        /// The records of the push.
         records: u64,
-        /// Of the current version.
+        /// The records of the current version.
         records_before: u64,
         /// The current version.
         before: StoreVersion,
-        /// Of the definition.
+        /// The limit of the definition.
         drop_percent_max: u8,
     },
-    /// Too many bytes.
+    /// The version has too many bytes.
     #[error(
         "{bytes} bytes beside the {bytes_kept} of versions that are kept, and the quota is {quota_bytes}"
     )]
     OverQuota {
-        /// Of the push.
+        /// The bytes of the push.
         bytes: u64,
-        /// Of the versions that are kept.
+        /// The bytes of the kept versions.
         bytes_kept: u64,
-        /// Of the definition.
+        /// The quota of the definition.
         quota_bytes: u64,
     },
-    /// Somebody else's store.
+    /// The store belongs to another user.
     #[error("the store is {owner}'s, and {who} is not {owner}")]
     NotOwner {
-        /// Who may.
+        /// The owner.
         owner: String,
-        /// Who asked.
+        /// The caller.
         who: String,
     },
-    /// Somebody else's store, and it is known who asks.
+    /// The store belongs to another user, and the identity of the caller is proven.
     #[error("the store is {owner}'s, and {who} is neither {owner} nor an administrator")]
     OthersStore {
-        /// Who may.
+        /// The owner.
         owner: String,
-        /// Who asked.
+        /// The caller.
         who: String,
     },
 }
 
 impl Refusal {
-    /// The stable code.
+    /// Returns the stable code.
     pub fn code(&self) -> ErrorCode {
         match self {
             Refusal::PushRunning { .. } => ErrorCode::PushRunning,
@@ -211,7 +211,7 @@ impl Refusal {
     }
 }
 
-/// How many per cent fewer `records` is than `before`, rounded up so that it never reads as allowed.
+/// Returns by how many per cent `records` is below `before`, rounded up so that a refused drop never looks allowed.
 fn percent(records: u64, before: u64) -> u128 {
     let fewer = u128::from(before.saturating_sub(records)) * 100;
     fewer.div_ceil(u128::from(before).max(1))

@@ -1,33 +1,35 @@
-//! Where a node finds files of a version that it lacks and that no push is bringing it: a disk was lost, or files are damaged.
+//! Where a node finds files of a version that it lacks and that no push brings: after the loss of a disk, or if files are
+//! damaged.
 //!
-//! The object store is asked first, because peers serve reads beside. Peers are asked when it does not answer or lacks the files:
-//! by the format, the replicas of a partition consist of the same bytes. The node proves what it is given against the manifest,
-//! and the manifest against the hash in the metadata, so a peer whose copy is damaged is found out and the next one is asked.
+//! The object store is asked first, because peers serve reads at the same time. Peers are asked if it does not answer or
+//! lacks the files. The format guarantees that all replicas of a partition have the same bytes. The node verifies the files
+//! against the manifest, and the manifest against the hash in the metadata. So damage in the copy of a peer is detected, and
+//! the next peer is asked.
 
 use crate::Holders;
 use kith_types::{NodeId, PartitionId};
 use std::{collections::BTreeSet, time::Duration};
 
-/// How long an object store that did not answer comes after the peers.
+/// How long the peers are preferred over an object store that did not answer.
 const SILENCE: Duration = Duration::from_secs(300);
 
-/// How long requests to the object store are repeated while peers could give the files instead: a node that starts while the
-/// object store is away is soon back. A store that answers at all answers well within it.
+/// How long requests to the object store are repeated while peers could supply the files. It is short, so that a node that
+/// starts during an outage of the object store is soon available. A store that answers at all does so well within this time.
 pub const BRIEF: Duration = Duration::from_secs(5);
 
-/// Something that has the files of a version.
+/// A place that has the files of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// Where the version was built, or uploaded to; requests are repeated for [`BRIEF`] at most.
+    /// The place where the version was built or uploaded to. Requests are repeated for at most [`BRIEF`].
     ObjectStoreBriefly,
-    /// The same; requests are repeated for as long as settings say.
+    /// The same place. Requests are repeated for as long as the settings say.
     ObjectStore,
-    /// Nodes that hold replicas.
+    /// The nodes that hold replicas.
     Peers,
 }
 
-/// The origins in the order in which they are asked. `silent_for` is the time since the object store failed to answer; `None`: it
-/// answered when it was asked last.
+/// Returns the origins in the order in which they are asked. `silent_for` is the time since the object store failed to
+/// answer; `None` if it answered the last request.
 pub fn origins(silent_for: Option<Duration>, has_peers: bool) -> &'static [Origin] {
     match silent_for {
         _ if !has_peers => &[Origin::ObjectStore],
@@ -36,15 +38,15 @@ pub fn origins(silent_for: Option<Duration>, has_peers: bool) -> &'static [Origi
     }
 }
 
-/// The peers that one node may copy a version's partitions from, in the order in which they are asked.
+/// The peers from which one node may copy a version's partitions, in the order in which they are asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Donors {
     peers: Vec<(NodeId, BTreeSet<PartitionId>)>,
 }
 
 impl Donors {
-    /// Every other holder, save `excluded`, which do not have the version. The order begins behind `node`, so that nodes that
-    /// repair themselves at the same time do not all ask the same peer.
+    /// Returns all holders except the node itself and `excluded`, which do not have the version. The order begins after
+    /// `node`, so that nodes that repair themselves at the same time do not all ask the same peer.
     pub fn new(holders: &Holders, node: NodeId, excluded: &BTreeSet<NodeId>) -> Self {
         let mut owned = holders.owned();
         owned.retain(|owner, _| *owner != node && !excluded.contains(owner));
@@ -52,21 +54,22 @@ impl Donors {
         Self { peers: behind.into_iter().chain(owned).collect() }
     }
 
-    /// Who may be asked for which partitions. For each, the first one that has it and answers gives it.
+    /// Returns the peers and the partitions that each may be asked for. Each partition comes from the first of its peers
+    /// that answers.
     pub fn peers(&self) -> &[(NodeId, BTreeSet<PartitionId>)] {
         &self.peers
     }
 
-    /// What came of a partition was damaged (`None`: of a file that belongs to no partition). Peers that were `silent` meanwhile
-    /// are not asked again; if there were none, whoever gave the partition is not asked for it again. Whether a peer is left that
-    /// has it.
+    /// Records that the received data of a partition was damaged (`None`: of a file that belongs to no partition). Peers
+    /// that were `silent` meanwhile are not asked again. If there were none, the peer that supplied the partition is not
+    /// asked for it again. Returns whether some peer is left that has it.
     pub fn unfit(&mut self, partition: Option<PartitionId>, silent: &BTreeSet<NodeId>) -> bool {
         let has = |partitions: &BTreeSet<PartitionId>| {
             partition.is_none_or(|partition| partitions.contains(&partition))
         };
         let before = self.peers.len();
         self.peers.retain(|(peer, _)| !silent.contains(peer));
-        // Once a peer went away in the middle, it is not known who gave what.
+        // If a peer failed during the copy, it is unknown which peer supplied what.
         let is_known = self.peers.len() == before;
         let giver = self.peers.iter_mut().find(|(_, partitions)| has(partitions));
         if let Some((_, partitions)) = giver.filter(|_| is_known) {
@@ -122,12 +125,12 @@ mod tests {
         let (nobody, partition) = (BTreeSet::new(), Some(PartitionId(1)));
         assert!(donors.unfit(partition, &nobody));
         assert_eq!(told(&donors), [(1, vec![0]), (2, vec![0, 1]), (3, vec![0, 1])]);
-        // The second went away, perhaps after it had given damaged bytes: the third one is not blamed.
+        // The second peer failed, perhaps after it had supplied damaged bytes, so the third one is not blamed.
         assert!(donors.unfit(partition, &[NodeId(2)].into()));
         assert_eq!(told(&donors), [(1, vec![0]), (3, vec![0, 1])]);
         assert!(!donors.unfit(partition, &nobody));
         assert_eq!(told(&donors), [(1, vec![0]), (3, vec![0])]);
-        // Everybody has a dictionary.
+        // Every peer has a dictionary.
         assert!(donors.unfit(None, &nobody));
         assert_eq!(told(&donors), [(3, vec![0])]);
         assert!(!donors.unfit(None, &nobody));

@@ -1,13 +1,13 @@
-//! Which versions go. Old ones beyond the bound, those that were blocked first: nobody wants them back.
+//! Decides which versions are removed: old ones beyond the limit, blocked ones first because nobody wants them back.
 
 use crate::{Effect, VersionEntry, VersionState, apply::Draft};
 use kith_types::StoreVersion;
 
-/// So many failed pushes stay in the list, for whoever looks at it; the history knows of more.
+/// How many failed pushes stay in the list of versions, for users who look at it. The history has more.
 const FAILED_MAX: usize = 4;
 
 impl Draft<'_> {
-    /// Drops what is beyond the bounds. Done with every command, so that nothing depends on a clean-up that may not run.
+    /// Drops what is beyond the limits. This runs with every command, so that nothing depends on a separate clean-up.
     pub fn clean(&mut self) {
         let retain = self.state.policy.retain as usize;
         let mut old = self.numbers(|entry| {

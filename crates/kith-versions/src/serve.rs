@@ -1,4 +1,4 @@
-//! Which version is served: swaps, rollbacks, holds and blocks. Each is one write.
+//! Decides which version is served: swaps, rollbacks, holds and blocks. Each is one write.
 
 use crate::{Action, Effect, Refusal, VersionEntry, VersionState, apply::Draft};
 use kith_types::{NodeId, StoreVersion};
@@ -36,7 +36,7 @@ impl Draft<'_> {
             .map(|entry| entry.version)
     }
 
-    /// Serves `version`; the one that was served becomes `before`.
+    /// Serves `version`. The version that was served gets the state `before`.
     pub fn serve(&mut self, version: StoreVersion, before: VersionState) {
         for entry in &mut self.state.versions {
             if entry.version == version {
@@ -69,7 +69,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Told again, or of a node that was never left out, it changes nothing.
+    /// Records that a node has repaired a version. It changes nothing if the node was not left out.
     pub fn repaired(&mut self, version: StoreVersion, node: NodeId) -> Result<(), Refusal> {
         self.kept(version)?;
         let was_out = self.state.version_mut(version).is_some_and(|entry| entry.excluded.remove(&node));
@@ -95,7 +95,7 @@ impl Draft<'_> {
         }
     }
 
-    /// A version that nodes keep.
+    /// Returns a version that nodes keep.
     fn kept(&self, version: StoreVersion) -> Result<&VersionEntry, Refusal> {
         let entry = self.state.version(version).ok_or_else(|| Refusal::UnknownVersion {
             version,

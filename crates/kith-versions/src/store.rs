@@ -1,4 +1,4 @@
-//! What a cluster agrees on about one store.
+//! The state of one store on which the cluster agrees.
 
 use crate::HistoryEntry;
 use kith_types::{NodeId, StoreVersion};
@@ -8,20 +8,21 @@ use std::{
 };
 use strum::IntoStaticStr;
 
-/// So many entries of the history are kept: enough to see a week of daily pushes of a store with their trouble, and a
+/// How many entries of the history are kept. It is enough to see a week of a store's daily pushes with their failures, in a
 /// record of a few kilobytes.
 pub const HISTORY_MAX: usize = 100;
-/// So many pushes that were cancelled before they began are remembered: the push that a cancel has overtaken begins within seconds.
+/// How many pushes that were cancelled before they began are remembered. A push that a cancel has overtaken begins within
+/// seconds.
 pub const CANCELLED_MAX: usize = 16;
-/// Versions kept beside the current one unless the definition says otherwise: the one before, and the one before that
-/// while the one before is suspect.
+/// The default number of versions kept besides the current one: the previous one, and the one before it in case the previous
+/// one is suspect.
 const RETAIN_DEFAULT: u32 = 2;
 
-/// Milliseconds since 1970, as the caller read them.
+/// Milliseconds since 1970, as read by the caller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnixMillis(pub u64);
 
-/// Names one push, whoever asks for it and however often.
+/// Identifies one push, however often it is requested.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PushId(pub String);
 
@@ -37,14 +38,14 @@ impl fmt::Display for PushId {
     }
 }
 
-/// What a definition asks of the life-cycle.
+/// The parts of a definition that matter here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// How many versions are kept beside the current one and those that are held.
+    /// How many versions are kept besides the current one and held ones.
     pub retain: u32,
-    /// Bytes that all kept versions may take together at one replica; `None`: any.
+    /// How many bytes all kept versions may have together at one replica; `None` for no limit.
     pub quota_bytes: Option<u64>,
-    /// What a push must pass.
+    /// The guards that a push must pass.
     pub guards: Guards,
 }
 
@@ -54,40 +55,40 @@ impl Default for Policy {
     }
 }
 
-/// What a push must pass before nodes fetch it.
+/// The guards that a push must pass before nodes fetch its version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Guards {
-    /// Fewest records of a version.
+    /// The fewest records of a version.
     pub records_min: u64,
-    /// A version may have so many per cent fewer records than the current one.
+    /// By how many per cent a version may have fewer records than the current one; `None` for no limit.
     pub drop_percent_max: Option<u8>,
-    /// Who alone may push and, where callers show who they are, change the store.
+    /// The only user who may push and, if callers prove their identity, change the store.
     pub owner: Option<String>,
 }
 
-/// Where a version stands. The names are a contract of the command line.
+/// The state of a version. The names are a contract of the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum VersionState {
     /// It is served.
     Current,
-    /// Nodes keep it: a swap or rollback away.
+    /// Nodes keep it, so that a swap or rollback can serve it.
     Retained,
-    /// It was rolled back: kept, but served again only by force.
+    /// It was rolled back. It is kept, but served again only with `force`.
     Blocked,
-    /// Nodes fetch it.
+    /// Nodes are fetching it.
     Fetching,
-    /// Its push failed; nodes keep nothing of it.
+    /// Its push failed. Nodes keep nothing of it.
     Failed,
 }
 
 impl VersionState {
-    /// Its name in documents and on the command line.
+    /// Returns its name in documents and on the command line.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// The state of that name.
+    /// Returns the state with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         use VersionState::{Blocked, Current, Failed, Fetching, Retained};
         [Current, Retained, Blocked, Fetching, Failed].into_iter().find(|state| state.name() == name)
@@ -102,83 +103,83 @@ impl VersionState {
 /// One version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionEntry {
-    /// Its number.
+    /// The version number.
     pub version: StoreVersion,
-    /// Where it stands.
+    /// The state.
     pub state: VersionState,
-    /// How many records it has.
+    /// The number of records.
     pub records: u64,
-    /// Bytes of one replica.
+    /// The bytes of one replica.
     pub bytes: u64,
-    /// When its push began.
+    /// The time when its push began.
     pub pushed_at: UnixMillis,
-    /// Never cleaned up while set.
+    /// Whether it is protected from removal.
     pub held: bool,
-    /// Nodes that do not have it: reads of it go to others until they repair themselves.
+    /// The nodes that do not have it. Reads of it go to other nodes until they have repaired themselves.
     pub excluded: BTreeSet<NodeId>,
 }
 
-/// The push under way.
+/// A running push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// Which.
+    /// The id of the push.
     pub push: PushId,
-    /// What it makes.
+    /// The version that it makes.
     pub version: StoreVersion,
-    /// Who asked for it.
+    /// The user who started it.
     pub who: String,
-    /// Who runs it: whoever finds that one gone may recover.
+    /// The coordinator that runs it. If it is gone, any router may recover the push.
     pub coordinator: String,
-    /// Since when.
+    /// The time when it began.
     pub since: UnixMillis,
     /// How many nodes may be left out.
     pub missing_max: u32,
-    /// Whether it passed the guards.
+    /// Whether it has passed the guards.
     pub offered: bool,
-    /// Nodes that have it ready. Known to the coordinator only: not part of what is written, so that a push whose
-    /// coordinator is gone can only be taken back.
+    /// The nodes that are ready. Only the coordinator knows them, because they are not written. So a push whose coordinator
+    /// is gone can only be taken back.
     pub ready: BTreeSet<NodeId>,
 }
 
-/// No push is accepted until somebody thaws the store.
+/// A frozen store accepts no pushes until it is thawed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frozen {
-    /// Who froze it.
+    /// The user who froze it.
     pub who: String,
-    /// Since when.
+    /// The time when it was frozen.
     pub since: UnixMillis,
 }
 
-/// A push that was cancelled before anybody knew of it: it does not begin.
+/// A push that was cancelled before it began. It will not begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cancelled {
-    /// Which.
+    /// The id of the push.
     pub push: PushId,
-    /// Who cancelled it.
+    /// The user who cancelled it.
     pub who: String,
 }
 
-/// Everything that is agreed on about one store's versions.
+/// Everything that the cluster agrees on about one store's versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreState {
-    /// What its definition asks for.
+    /// The parts of its definition that matter here.
     pub policy: Policy,
-    /// The greatest number ever used; 0: none.
+    /// The greatest number ever used; 0 if none was.
     pub version_last: StoreVersion,
-    /// Versions that are known, ascending.
+    /// The known versions, ascending.
     pub versions: Vec<VersionEntry>,
-    /// The push under way.
+    /// The running push.
     pub running: Option<Running>,
     /// Set while no push is accepted.
     pub frozen: Option<Frozen>,
-    /// Pushes that were cancelled before they began, oldest first; the last [`CANCELLED_MAX`].
+    /// The last [`CANCELLED_MAX`] pushes that were cancelled before they began, oldest first.
     pub cancelled: VecDeque<Cancelled>,
-    /// What was done, oldest first; the last [`HISTORY_MAX`].
+    /// The last [`HISTORY_MAX`] actions, oldest first.
     pub history: VecDeque<HistoryEntry>,
 }
 
 impl StoreState {
-    /// A store without a version. `version_last` is the greatest number that a store of this name ever used.
+    /// Returns a store without a version. `version_last` is the greatest number that a store with this name ever used.
     pub fn new(policy: Policy, version_last: StoreVersion) -> Self {
         Self {
             policy,
@@ -191,12 +192,12 @@ impl StoreState {
         }
     }
 
-    /// The version that is served.
+    /// Returns the served version.
     pub fn current(&self) -> Option<&VersionEntry> {
         self.versions.iter().find(|entry| entry.state == VersionState::Current)
     }
 
-    /// A version.
+    /// Returns a version.
     pub fn version(&self, version: StoreVersion) -> Option<&VersionEntry> {
         self.versions.iter().find(|entry| entry.version == version)
     }
@@ -205,7 +206,7 @@ impl StoreState {
         self.versions.iter_mut().find(|entry| entry.version == version)
     }
 
-    /// The number of the version that is served, 0 if none is.
+    /// Returns the number of the served version, or 0 if there is none.
     pub(crate) fn current_version(&self) -> StoreVersion {
         self.current().map(|entry| entry.version).unwrap_or_default()
     }

@@ -1,51 +1,55 @@
-//! Who pulls a new version's partitions from where, and when: of each partition one copy comes from the object store, which
-//! may be in another data centre, and the others from the node that has it (Voldemort pulls each replica's own, §5.4).
+//! Decides which nodes fetch the partitions of a new version from where, and when. One copy of each partition comes from the
+//! object store, which may be in another data centre; the other copies come from the node that has it. (In Voldemort each
+//! node pulls its own replicas, §5.4.)
 //!
-//! The first holder of a partition pulls it from the object store: in replica groups the nodes of the first group, on a ring
-//! every node the partitions that it is first for. Whoever holds it besides waits and copies. When a first holder fails, the
-//! next one takes its place, so nobody waits for what does not come.
+//! The first holder of a partition fetches it from the object store. In replica groups these are the nodes of the first
+//! group; on a ring, every node is the first holder of some partitions. The other holders wait and copy. If a first holder
+//! fails, the next one takes its place, so that no node waits in vain.
 
 use crate::Holders;
 use kith_types::{NodeId, PartitionId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What one node is to pull now.
+/// What one node should fetch now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pull {
     /// The node.
     pub node: NodeId,
-    /// Of these partitions; the node holds all that it is to hold once it has them, if `is_whole`.
+    /// The partitions. If `is_whole`, the node then holds everything that it should hold.
     pub partitions: BTreeSet<PartitionId>,
-    /// Whom it copies which of them from; the others come from the object store, as do those that a peer then cannot give.
+    /// The peers from which the node copies partitions. The other partitions come from the object store, as do those that a
+    /// peer turns out not to have.
     pub peers: BTreeMap<NodeId, BTreeSet<PartitionId>>,
-    /// Whether nothing is missing after it.
+    /// Whether nothing is missing afterwards.
     pub is_whole: bool,
 }
 
-/// How far the nodes are.
+/// The progress of all nodes.
 #[derive(Clone, Debug)]
 pub struct Supply {
     holders: Holders,
     from_peers: bool,
-    /// What each node is to hold.
+    /// What each node should hold.
     owned: BTreeMap<NodeId, BTreeSet<PartitionId>>,
     held: BTreeMap<NodeId, BTreeSet<PartitionId>>,
     pulling: BTreeSet<NodeId>,
     failed: BTreeSet<NodeId>,
-    /// Partitions that each node gave or gives: copies spread over those that have them.
+    /// How many partitions each node has given or is giving, so that copies are spread over the nodes that have them.
     given: BTreeMap<NodeId, usize>,
 }
 
 impl Supply {
-    /// Nobody holds anything of the version. Without `from_peers`, everybody pulls all from the object store.
+    /// Returns the state in which no node holds anything of the version. Without `from_peers`, every node fetches everything
+    /// from the object store.
     pub fn new(holders: Holders, from_peers: bool) -> Self {
         let owned = holders.owned();
         let (held, pulling, failed, given) = Default::default();
         Self { holders, from_peers, owned, held, pulling, failed, given }
     }
 
-    /// What is to begin now; each is told of once, and ends with [`Supply::done`] or [`Supply::failed`]. Empty with none under
-    /// way: everybody has what it is to hold, or failed. O(nodes × partitions × groups).
+    /// Returns the fetches that should begin now. Each is returned once, and ends with [`Supply::done`] or
+    /// [`Supply::failed`]. If the result is empty and no fetch is running, every node has what it should hold, or has
+    /// failed. O(nodes × partitions × groups).
     pub fn start(&mut self) -> Vec<Pull> {
         let idle = self.owned.keys().copied();
         let idle: Vec<NodeId> =
@@ -55,20 +59,21 @@ impl Supply {
         pulls
     }
 
-    /// A pull has ended well; whether its node now holds all that it is to hold.
+    /// Records that a fetch has succeeded. Returns whether its node now holds everything that it should hold.
     pub fn done(&mut self, pull: &Pull) -> bool {
         self.pulling.remove(&pull.node);
         self.held.entry(pull.node).or_default().extend(&pull.partitions);
         pull.is_whole
     }
 
-    /// A node cannot have the version: others do without it.
+    /// Records that a node cannot have the version. The others do without it.
     pub fn failed(&mut self, node: NodeId) {
         self.pulling.remove(&node);
         self.failed.insert(node);
     }
 
-    /// `None` if nothing is missing there, or what is missing is still on its way to others.
+    /// Returns what a node should fetch; `None` if nothing is missing, or if what is missing is still being fetched by
+    /// others.
     fn pull_of(&mut self, node: NodeId) -> Option<Pull> {
         let held = self.held.get(&node).cloned().unwrap_or_default();
         let missing: BTreeSet<PartitionId> = self.owned.get(&node)?.difference(&held).copied().collect();
@@ -93,12 +98,12 @@ impl Supply {
         Some(Pull { node, partitions: missing, peers, is_whole: true })
     }
 
-    /// Who pulls a partition from the object store.
+    /// Returns the node that fetches a partition from the object store.
     fn first(&self, partition: PartitionId) -> Option<NodeId> {
         self.living(partition).next()
     }
 
-    /// The holders of a partition that have not failed, in the order of groups.
+    /// Returns the holders of a partition that have not failed, in the order of the groups.
     fn living(&self, partition: PartitionId) -> impl Iterator<Item = NodeId> {
         let Holders { groups, drained } = &self.holders;
         let owners = groups.iter().chain(drained).filter_map(move |owners| owners.get(partition.0 as usize));
@@ -154,7 +159,7 @@ mod tests {
         supply.failed(NodeId(0));
         assert!(supply.done(&first[1]));
         let then = supply.start();
-        // What it is first for, then what others have.
+        // First the partitions whose first holder it is, then those that others have.
         assert_eq!(told(&then), ["n2 0 and more store"]);
         assert!(!supply.done(&then[0]));
         let last = supply.start();

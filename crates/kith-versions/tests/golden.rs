@@ -1,14 +1,14 @@
-//! Plays `testdata/*.txt`: commands, and what came of them.
+//! Plays `testdata/*.txt`: commands and their outcomes.
 //!
-//! A block is commands, `----`, and their outcome up to the next empty line; the store is the same from block to block.
-//! Run with `BLESS=1` to rewrite the outcomes, then read the difference. Commands:
+//! A block is commands, `----`, and their outcome up to the next empty line. All blocks of a file use the same store. Run
+//! with `BLESS=1` to rewrite the outcomes, then read the difference. Commands:
 //!
-//! - `store retain=2 groups=0,1/2,3 drained=4,5 records-min=1 drop=10 quota=100 owner=ada`: a new one; groups are owners by
-//!   partition, `drained` those that take no reads
-//! - `drain 0,1/2,3 4,5`: the same groups, others of them taken out
+//! - `store retain=2 groups=0,1/2,3 drained=4,5 records-min=1 drop=10 quota=100 owner=ada`: creates a store; groups list
+//!   owners by partition, `drained` are the groups that serve no reads
+//! - `drain 0,1/2,3 4,5`: the same groups, with others of them taken out
 //! - `begin p1 [version=7] [missing=1]`, `offer p1 RECORDS BYTES [force]`, `ready p1 0 1`, `fails p1 3`, `flip p1`, `abort p1`
 //! - `cancel [p1]`, `freeze`, `thaw`
-//! - `crash`: the coordinator dies, and with it what it knew; `recover p1`
+//! - `crash`: the coordinator dies, and what it knew is lost; `recover p1`
 //! - `swap 7 [force]`, `rollback [to=7] [force]`, `hold 7`, `release 7`, `block 7`, `unblock 7`, `repaired 7 3`
 //! - `as bob [proven|admin]`, `define [owner=bob]`, `rebalance r1`, `rebalance -`
 
@@ -189,7 +189,7 @@ impl Player {
     }
 }
 
-/// `0,1/2,3`: by group, by partition.
+/// Parses `0,1/2,3`: owners by group and partition.
 fn owners(text: &str) -> Vec<Vec<NodeId>> {
     let group = |group: &str| group.split(',').map(|id| NodeId(number(id) as u32)).collect();
     text.split('/').map(group).collect()

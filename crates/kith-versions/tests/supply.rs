@@ -1,19 +1,19 @@
-//! Whoever fails, and in whatever order pulls end: everybody else gets all it is to hold, and the object store is asked once
-//! for each partition, and once more for each holder of it that failed.
+//! Whatever fails, and in whatever order fetches end: all other nodes get everything that they should hold. The object store
+//! is asked once for each partition, and once more for each holder of it that failed.
 
 use kith_types::{NodeId, PartitionId};
 use kith_versions::{Holders, Pull, Supply};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Groups of their own nodes, or a ring of shared ones.
+/// Groups with their own nodes, or a ring with shared ones.
 fn holders() -> impl Strategy<Value = Holders> {
     (1..4usize, 1..5u32, 1..12usize, any::<bool>()).prop_flat_map(|(groups, nodes, partitions, is_ring)| {
         let owner = prop::collection::vec(prop::collection::vec(0..nodes, partitions), groups);
         owner.prop_map(move |owners| {
             let groups = (0u32..).zip(owners).map(|(group, owners)| {
                 let owners = owners.into_iter().enumerate().map(|(partition, owner)| match is_ring {
-                    // Ranks of one partition are distinct nodes.
+                    // The ranks of one partition are distinct nodes.
                     true => NodeId((partition as u32 + group) % nodes.max(4)),
                     false => NodeId(group * nodes + owner),
                 });

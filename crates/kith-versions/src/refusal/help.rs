@@ -1,13 +1,13 @@
-//! What to do about a refusal.
+//! What the user can do about a refusal.
 
 use super::Refusal;
 
 impl Refusal {
-    /// What to do about it.
+    /// Returns what the user can do about it.
     pub fn help(&self) -> String {
         match self {
             Refusal::PushRunning { push, .. } => {
-                format!("wait until {push} ends; if its router is gone it is taken back within seconds")
+                format!("wait until {push} ends; if its router is gone, another router takes it back within seconds")
             }
             Refusal::AlreadyPushed { .. } => "nothing is left to do; a new push has a new id".to_owned(),
             Refusal::PushEnded { .. } => "see `kith store history` for how it ended; push again".to_owned(),
@@ -19,7 +19,7 @@ impl Refusal {
                 "`kith store history` shows how the last one ended; `kith store rollback` takes it back".to_owned()
             }
             Refusal::StoreFrozen { .. } => {
-                "`kith store thaw` has it take pushes again; swaps and rollbacks work while it is frozen".to_owned()
+                "`kith store thaw` makes it accept pushes again; swaps and rollbacks work while it is frozen".to_owned()
             }
             Refusal::RebalanceRunning { .. } => {
                 "wait until it ends, or end it with `kith cluster rebalance --abort`".to_owned()
@@ -36,7 +36,7 @@ impl Refusal {
                 format!("versions: {}", known.join(", "))
             }
             Refusal::VersionNotKept { .. } => "name one that is retained, or push it again".to_owned(),
-            Refusal::VersionBlocked { .. } => "--force serves it all the same".to_owned(),
+            Refusal::VersionBlocked { .. } => "--force serves it anyway".to_owned(),
             Refusal::VersionCurrent { .. } => "nothing is left to do".to_owned(),
             Refusal::NothingOlder { .. } => {
                 "`kith store versions` shows what is kept; a blocked version is served with `kith store swap --force`"

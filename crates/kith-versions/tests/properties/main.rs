@@ -1,4 +1,5 @@
-//! Any interleaving of commands and crashes against a naive twin, and against nodes that keep only what they were told to.
+//! Any interleaving of commands and crashes, compared with a naive twin and with nodes that keep only what they were told
+//! to.
 
 mod twin;
 
@@ -13,7 +14,7 @@ use twin::Twin;
 
 const NODES: u32 = 4;
 
-/// Node 0 and 1 are one group, 2 and 3 the other: two partitions, two replicas.
+/// Nodes 0 and 1 are one group, 2 and 3 the other: two partitions, two replicas.
 fn holders() -> Holders {
     Holders { groups: vec![vec![NodeId(0), NodeId(1)], vec![NodeId(2), NodeId(3)]], drained: vec![] }
 }
@@ -29,14 +30,14 @@ enum Step {
     Fails(u32),
     Flip,
     Abort,
-    /// The push of this id, begun or not; `None`: the one under way.
+    /// Cancels the push with this id, begun or not; `None` for the running one.
     Cancel(Option<u8>),
     Freeze,
     Thaw,
-    /// The coordinator dies between two writes, or within one: what only it knew is gone.
+    /// The coordinator dies between two writes or during one, and what only it knew is lost.
     Crash,
     Recover,
-    /// Indices into the versions that ever were.
+    /// Indexes into all versions that ever existed.
     Swap(usize, bool),
     Rollback(Option<usize>, bool),
     Hold(usize, bool),
@@ -100,7 +101,7 @@ fn command(step: &Step, running: &PushId, version_of: impl Fn(usize) -> u64) -> 
     })
 }
 
-/// The node that has fetched a version by this step, and the version.
+/// Returns the node that has fetched a version by this step, and the version.
 fn fetched(step: &Step, state: &StoreState, version_of: impl Fn(usize) -> u64) -> Option<(u32, u64)> {
     match step {
         Step::Ready(node) => Some((*node, state.running.as_ref()?.version.0)),
@@ -126,7 +127,7 @@ fn numbers(state: &StoreState, wanted: VersionState) -> BTreeSet<u64> {
     entries.map(|entry| entry.version.0).collect()
 }
 
-/// What every moment must look like, whatever came before.
+/// Checks the invariants, which hold at every moment.
 fn check(state: &StoreState, twin: &Twin, disks: &BTreeMap<u32, BTreeSet<u64>>) {
     let served: Vec<u64> = numbers(state, VersionState::Current).into_iter().collect();
     assert_eq!(served, twin.served.into_iter().collect::<Vec<_>>(), "exactly one version is served");
@@ -168,7 +169,7 @@ proptest! {
                 Context { now: UnixMillis(now), who: "ada", standing: Trust::Claimed, holders: &holders, rebalance: None };
             let version_of = |index: usize| ever[index % ever.len()];
             let running = state.running.as_ref().map_or(PushId::from("none"), |running| running.push.clone());
-            // A node has the files before it says so.
+            // A node has the files before it reports that.
             if let Some((node, version)) = fetched(step, &state, version_of) {
                 disks.get_mut(&node).unwrap().insert(version);
             }

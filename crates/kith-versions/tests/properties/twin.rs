@@ -1,4 +1,4 @@
-//! The rules of a store written out a second time, slowly, over plain lists.
+//! The rules of a store, written a second time, slowly, on plain lists.
 
 use crate::{NODES, Step};
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ pub struct TwinPush {
     offered: bool,
 }
 
-/// What was agreed on, as plain lists, and its rules written out a second time.
+/// The agreed state as plain lists, with its rules written a second time.
 #[derive(Default)]
 pub struct Twin {
     pub served: Option<u64>,
@@ -22,7 +22,7 @@ pub struct Twin {
     pub running: Option<TwinPush>,
     left_out: BTreeMap<u64, BTreeSet<u32>>,
     pushed: BTreeSet<u8>,
-    /// The last end of each push that did not serve, and whether somebody wanted it.
+    /// The last end of each push that did not serve, and whether it was cancelled.
     ended: BTreeMap<u8, bool>,
     pub frozen: bool,
     last: u64,
@@ -31,13 +31,13 @@ pub struct Twin {
 }
 
 impl Twin {
-    /// A store without a version that keeps so many old ones.
+    /// Returns a store without a version that keeps `retain` old ones.
     pub fn new(retain: usize) -> Self {
         Self { retain, ..Self::default() }
     }
 
     fn covered(without: &BTreeSet<u32>) -> bool {
-        // Partition 0 lies on nodes 0 and 2, partition 1 on nodes 1 and 3.
+        // Partition 0 is on nodes 0 and 2, partition 1 on nodes 1 and 3.
         !(without.contains(&0) && without.contains(&2) || without.contains(&1) && without.contains(&3))
     }
 
@@ -104,14 +104,14 @@ impl Twin {
         }
     }
 
-    /// Whether the command is granted.
+    /// Applies a step. Returns whether it is granted.
     pub fn step(&mut self, step: &Step, now: u64, version_of: impl Fn(usize) -> u64) -> bool {
         let granted = self.push_step(step, now).unwrap_or_else(|| self.version_step(step, version_of));
         self.clean();
         granted
     }
 
-    /// `None` for steps that are not a push's.
+    /// Applies a step of a push; `None` for other steps.
     fn push_step(&mut self, step: &Step, now: u64) -> Option<bool> {
         Some(match step {
             Step::Begin { push, missing_max } => self.begin(*push, *missing_max, now),

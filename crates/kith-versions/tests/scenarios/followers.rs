@@ -12,14 +12,14 @@ type Played = Result<Vec<String>, String>;
 #[derive(Default)]
 pub struct Followers {
     supply: Option<Supply>,
-    /// Pulls that were begun and have not ended.
+    /// The fetches that are running.
     pulling: Vec<Pull>,
     donors: Donors,
     fence: Option<Fence>,
 }
 
 impl Followers {
-    /// `None` if the command is about something else.
+    /// Returns `None` if the command is about something else.
     pub fn play(&mut self, command: &Command<'_>, store: &Store) -> Option<Played> {
         Some(match command.words.as_slice() {
             ["all", "fetch"] => self.fetch(command, store),

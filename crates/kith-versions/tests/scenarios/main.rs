@@ -6,7 +6,7 @@ mod words;
 
 use kith_scenario::{Area, Command, Player, check};
 
-/// Commands about the store itself come first, then those about the nodes and routers around it.
+/// The commands about the store itself come first, then those about the nodes and routers.
 const LANGUAGE: &[(&str, &str)] = &[
     ("group GROUP: NODE[PARTITIONS] …", "a replica group that holds the store"),
     ("GROUP is taken out", "a group takes no reads"),

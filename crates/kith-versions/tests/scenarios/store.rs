@@ -13,7 +13,7 @@ type Lines = Vec<String>;
 
 pub struct Store {
     pub state: StoreState,
-    /// The owners of each group's partitions, and whether the group takes reads.
+    /// The owners of each group's partitions, and whether the group serves reads.
     groups: BTreeMap<u32, (Vec<NodeId>, bool)>,
     who: String,
     standing: Trust,
@@ -33,7 +33,7 @@ impl Default for Store {
 }
 
 impl Store {
-    /// `None` if the command is unknown.
+    /// Returns `None` if the command is unknown.
     pub fn play(&mut self, command: &Command<'_>) -> Result<Option<Lines>, String> {
         if let Some(store_command) = parse(command)? {
             return self.apply(&store_command).map(Some);
@@ -147,7 +147,7 @@ impl Store {
         let mut lines = Vec::new();
         for step in steps {
             let said = self.apply(&step)?;
-            // A refusal ends it; of the rest, what nodes fetch is no news.
+            // A refusal ends it. What nodes fetch in the other steps is not reported.
             if said.iter().any(|line| line.starts_with("refused")) {
                 return Ok(said);
             }

@@ -1,4 +1,4 @@
-//! Commands of a script as commands of the state machine.
+//! Converts commands of a script to commands of the state machine.
 
 use kith_scenario::{Command, number, numbered};
 use kith_types::{NodeId, StoreVersion};
@@ -21,7 +21,7 @@ pub fn offer(push: &str, records: u64, bytes: u64, force: bool) -> StoreCommand 
     StoreCommand::Offer { push: PushId::from(push), records, bytes, force }
 }
 
-/// Commands that the state machine knows under the same name; `None` of others.
+/// Parses commands that the state machine has under the same name; `None` for others.
 pub fn parse(command: &Command<'_>) -> Result<Option<StoreCommand>, String> {
     let push = |id: &str| PushId::from(id);
     if let Some(parsed) = with_clauses(command)? {
