@@ -1,4 +1,4 @@
-//! What of an answer is returned, and how it is found: the values of some fields of operations.
+//! The values of some fields of operations: which part of an answer is returned, and how it is computed.
 
 use clap::ValueEnum;
 use kith_ops::{CommonPlan, Want};

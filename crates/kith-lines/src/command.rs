@@ -1,9 +1,9 @@
-//! Operations as subcommands of a command: the options that all of them have are added to the flags of each.
+//! Operations as subcommands of a command. The options that all operations have are added to the flags of each.
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use std::marker::PhantomData;
 
-/// A line that is an operation of `O` with options.
+/// A line that consists of an operation of `O` and options.
 pub trait FromCommand<O> {
     /// The options that every operation has.
     type Options: Args;
@@ -13,14 +13,14 @@ pub trait FromCommand<O> {
         Self::Options::augment_args(operation)
     }
 
-    /// The line of an operation and its options.
+    /// Returns the line that consists of an operation and its options.
     fn from_command(operation: O, options: Self::Options) -> Self;
 }
 
 /// The operations `O` as subcommands of a command, each with the options of a line `L`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommandLine<O, L> {
-    /// What was asked for.
+    /// The line of the operation that was given.
     pub line: L,
     operations: PhantomData<O>,
 }

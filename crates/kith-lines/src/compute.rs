@@ -9,15 +9,15 @@ use kith_schema::compute::{
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::{Map, Value, json};
 
-/// The operations' names in request lines.
+/// The names of the operations in request lines.
 pub const COMPUTE: &str = "compute";
 pub const AGGREGATE: &str = "aggregate";
 
-/// The fields of the operation. Their names are a contract: `docs/queries.md`.
+/// The fields of the operation `compute`. Their names are a contract: `docs/queries.md`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ComputeFields {
-    /// Where records are worked on.
+    /// Where the computation is carried out.
     #[serde(default, skip_serializing_if = "At::is_nodes")]
     pub at: At,
     /// Fields to return unchanged.
@@ -31,12 +31,12 @@ pub struct ComputeFields {
     pub hadamard: Vec<VectorFields>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub count: Vec<CountFields>,
-    /// Returns only the records with the best scores.
+    /// Whether only the records with the best scores are returned, and how many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_k: Option<TopKFields>,
 }
 
-/// A vector field, and the query vector that it is multiplied by.
+/// A vector field, and the query vector for the computation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VectorFields {
@@ -62,7 +62,7 @@ pub struct TopKFields {
     pub k: u32,
 }
 
-/// The fields of the operation. Their names are a contract: `docs/queries.md`.
+/// The fields of the operation `aggregate`. Their names are a contract: `docs/queries.md`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AggregateFields {
@@ -116,7 +116,7 @@ pub struct PredicateFields {
     or: Option<Vec<PredicateFields>>,
 }
 
-/// Where records are worked on.
+/// Where a computation on records is carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum At {

@@ -3,25 +3,25 @@
 use kith_types::ErrorCode;
 use thiserror::Error;
 
-/// A request that cannot be understood, or one that does not fit its store.
+/// A request that cannot be parsed, or one that does not fit its store.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{message}")]
 pub struct LineError {
-    /// The stable code.
+    /// The stable error code.
     pub code: ErrorCode,
     /// What happened, and why.
     pub message: String,
-    /// What to do.
+    /// What the user can do about it.
     pub help: String,
 }
 
 impl LineError {
-    /// Any error.
+    /// Returns an error with the given code, message and help.
     pub fn new(code: ErrorCode, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self { code, message: message.into(), help: help.into() }
     }
 
-    /// A request that cannot be understood.
+    /// Returns the error for a request that cannot be parsed.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(
             ErrorCode::BadRequest,
@@ -31,7 +31,7 @@ impl LineError {
     }
 }
 
-/// The known name that a misspelled one was most likely meant to be.
+/// Returns the known name that is most similar to a misspelled one; `None` if none is similar enough.
 pub fn near_miss<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let allowed = 1 + name.len() / 4;
     let lower = name.to_lowercase().replace('-', "_");

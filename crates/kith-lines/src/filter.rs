@@ -1,4 +1,4 @@
-//! A filter of edges by the value that they have in a column.
+//! A filter of edges by their values in a column.
 
 use kith_ops::ColumnFilter;
 use kith_schema::ColumnNumber;
@@ -12,10 +12,10 @@ use std::str::FromStr;
 pub struct Filter {
     /// One of the columns that the graph was loaded with.
     column: String,
-    /// The least value; without it, any.
+    /// The least value; `None`: there is no lower bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     low: Option<ColumnNumber>,
-    /// The greatest value; without it, any.
+    /// The greatest value; `None`: there is no upper bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     high: Option<ColumnNumber>,
 }

@@ -1,4 +1,4 @@
-//! An operation of graphs with its options. As arguments of a command: [`ReadCommand`].
+//! An operation of graphs with its options. [`ReadCommand`] provides them as arguments of a command.
 
 use crate::{
     Operation, Operations, Shape,
@@ -15,19 +15,19 @@ use kith_ops::{GraphQuery, Operand};
 /// A query of a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GraphLine {
-    /// What is asked.
+    /// The operation.
     pub operation: Operation,
     /// The graph, and the options that only queries of graphs have.
     pub options: GraphOptions,
-    /// The options that any read has.
+    /// The options that every read has.
     pub read: ReadOptions,
 }
 
 impl GraphLine {
-    /// Refuses options that make no sense for the operation.
+    /// Refuses options that do not apply to the operation.
     ///
     /// # Errors
-    /// `bad_request`.
+    /// Returns `bad_request` for such an option.
     pub fn check(&self) -> Result<(), LineError> {
         check_tickets(&self.options.ticket)?;
         self.check_live()?;
@@ -53,7 +53,7 @@ impl GraphLine {
         }
     }
 
-    /// Refuses what makes no sense in reads of objects and associations.
+    /// Refuses options and fields that do not apply to reads of objects and associations.
     fn check_live(&self) -> Result<(), LineError> {
         match &self.operation {
             Operation::ObjectGet(get) => get.check()?,
@@ -106,10 +106,10 @@ impl GraphLine {
     }
 }
 
-/// Operations of graphs as subcommands, each with the options of any query of a graph.
+/// Operations of graphs as subcommands, each with the options of every query of a graph.
 pub type ReadCommand<O> = CommandLine<O, GraphLine>;
 
-/// The options of any query of a graph.
+/// The options of every query of a graph.
 #[derive(Args, Debug)]
 pub struct QueryFlags {
     #[command(flatten)]
@@ -124,7 +124,7 @@ impl<O: Operations> FromCommand<O> for GraphLine {
     fn add_options(operation: Command) -> Command {
         let mut operation = QueryFlags::augment_args(operation);
         if !O::FOLLOWS_EDGES {
-            // They are refused: see `GraphLine::check`.
+            // `GraphLine::check` refuses them.
             for flag in ["edge_type", "direction"] {
                 operation = operation.mut_arg(flag, |flag| flag.hide(true));
             }

@@ -16,7 +16,7 @@ impl<'de> Deserialize<'de> for Distinct {
     }
 }
 
-/// The members of what is written as an object; none of anything else.
+/// Returns the members of a value that serializes as a JSON object; for any other value, no members.
 pub fn members(value: &impl Serialize) -> Map<String, Value> {
     match serde_json::to_value(value).expect("requests hold only strings, numbers and lists") {
         Value::Object(members) => members,

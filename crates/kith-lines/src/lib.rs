@@ -1,5 +1,6 @@
-//! Requests as people write them: a line of `kith run`, the arguments of `kith graph …`, `kith explain …` and `kith compute …`,
-//! and a router's record of what it was asked. Every field is described once, for JSON and for the command line.
+//! Requests in the form in which people write them: a line of `kith run`, the arguments of `kith graph …`, `kith explain …`
+//! and `kith compute …`, and a router's record of the requests it received. Every field is described once, for JSON and for
+//! the command line.
 //!
 //! [`Operation`] is the one place that names the operations of graphs. A new one is a variant there, with a struct of its
 //! fields; JSON, command line, completions and near-miss hints follow from it.

@@ -83,7 +83,8 @@ fn graph_line(op: &str, fields: Map<String, Value>) -> Result<GraphLine, LineErr
     Ok(question)
 }
 
-/// Takes a line apart by the names of the fields that each part has; refuses fields that no part has.
+/// Divides the fields of a line among its parts, by the names of the fields that each part has. Refuses fields that no part
+/// has.
 fn split<const N: usize>(
     op: &str,
     mut fields: Map<String, Value>,

@@ -1,4 +1,4 @@
-//! Reads of live graphs: their fields, the tickets that any query of a graph may carry, and the commands `kith object` and
+//! Reads of live graphs: their fields, the tickets that every query of a graph may carry, and the commands `kith object` and
 //! `kith assoc`.
 
 use crate::{Operation, Operations, error::LineError};
@@ -140,7 +140,7 @@ impl From<AssocOperation> for Operation {
     }
 }
 
-/// The operation that reads associations like this. Its page is one of the options.
+/// Returns the operation that reads associations like this. The page is among the options, not in the operation.
 pub(crate) fn operation(id1: u64, read: AssociationRead) -> Operation {
     let AssociationRead { kind, select, with_data } = read;
     match select {
@@ -203,7 +203,7 @@ impl AssocCount {
 }
 
 impl AssocRange {
-    /// Whether it says with which index to begin.
+    /// Whether the read specifies the index to begin with.
     pub(crate) fn has_pos(&self) -> bool {
         self.pos.is_some()
     }
@@ -235,7 +235,8 @@ pub(crate) fn check_tickets(tickets: &[Ticket]) -> Result<(), LineError> {
     }
 }
 
-/// The ticket that asks for all that these ask for, which are of one graph: [`check_tickets`].
+/// Returns the ticket that requires everything that these tickets require. All of them belong to one graph: see
+/// [`check_tickets`].
 pub(crate) fn merged(tickets: &[Ticket]) -> Option<Ticket> {
     let (first, rest) = tickets.split_first()?;
     let mut merged = first.clone();
@@ -258,7 +259,7 @@ pub(crate) fn read_tickets<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Ti
     texts.iter().map(|text| text.parse().map_err(D::Error::custom)).collect()
 }
 
-/// Writes what [`read_tickets`] reads.
+/// Writes tickets in the form that [`read_tickets`] reads.
 pub(crate) fn write_tickets<S: Serializer>(tickets: &Vec<Ticket>, output: S) -> Result<S::Ok, S::Error> {
     match tickets.as_slice() {
         [ticket] => output.collect_str(ticket),
@@ -274,7 +275,7 @@ mod tests {
     use kith_types::{ErrorCode, LogPoint, PartitionId};
     use serde_json::{Value, json};
 
-    /// The line that the record of a request is, of a request that was read from a line.
+    /// Returns the recorded line of a request that was parsed from a line.
     fn recorded(line: &Value) -> Value {
         let Ok(Line::Graph(read)) = parse(&line.to_string()) else { panic!("{line}") };
         let question = Question::Graph { graph: read.options.graph.clone(), query: read.query() };

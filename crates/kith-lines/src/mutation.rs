@@ -17,13 +17,13 @@ type Fields = Map<String, Value>;
 /// A write to a live graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WriteLine {
-    /// What it does.
+    /// The operation.
     pub operation: WriteOperation,
-    /// The graph, and the options that any write has.
+    /// The graph, and the options that every write has.
     pub options: WriteOptions,
 }
 
-/// What a write does, with its own fields. Field names are a contract: `docs/live-graph.md`.
+/// The operation of a write, with its own fields. Field names are a contract: `docs/live-graph.md`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteOperation {
@@ -170,7 +170,7 @@ of_association! {
     }
 }
 
-/// The fields of an object or association, from an argument.
+/// Parses the fields of an object or association from an argument.
 fn fields(text: &str) -> Result<Fields, String> {
     match serde_json::from_str(text) {
         Ok(crate::json::Distinct(Value::Object(fields))) => Ok(fields),
@@ -222,7 +222,7 @@ impl WriteOperation {
         }
     }
 
-    /// The operation that does this; `None` if its data are not a JSON object.
+    /// Returns the operation for a mutation; `None` if the data of the mutation are not a JSON object.
     fn of(mutation: &Mutation) -> Option<Self> {
         let object = |data: &str| serde_json::from_str::<Map<String, Value>>(data).ok();
         let optional =
@@ -247,7 +247,7 @@ impl WriteOperation {
         })
     }
 
-    /// The ids that it names.
+    /// Returns the ids that the operation names.
     pub fn ids(&self) -> Vec<u64> {
         match self {
             WriteOperation::ObjectAdd(add) => add.id.into_iter().collect(),
@@ -261,7 +261,7 @@ impl WriteOperation {
 }
 
 impl WriteLine {
-    /// The line that asks for a write; `None` if there is no such line.
+    /// Returns the line of a write; `None` if the data of the write are not a JSON object.
     pub fn of(graph: &str, write: &Write, options: &QueryOptions) -> Option<Self> {
         let operation = WriteOperation::of(&write.mutation)?;
         let millis = |deadline: Duration| NonZeroU32::new(u32::try_from(deadline.as_millis()).ok()?);
@@ -275,10 +275,10 @@ impl WriteLine {
         Some(Self { operation, options })
     }
 
-    /// Converts it to the write of the client library.
+    /// Converts the line to the write of the client library.
     ///
     /// # Errors
-    /// `bad_request` if the write id is none.
+    /// Returns `bad_request` if the write id is not valid.
     pub fn write(&self) -> Result<Write, LineError> {
         let write_id = self.options.write_id.as_deref().map(str::parse::<WriteId>).transpose();
         let write_id =
@@ -298,7 +298,7 @@ impl WriteLine {
     }
 }
 
-/// Writes as subcommands, each with the options of any write.
+/// Writes as subcommands, each with the options of every write.
 pub type WriteCommand<W> = CommandLine<W, WriteLine>;
 
 impl<W: Into<WriteOperation>> FromCommand<W> for WriteLine {

@@ -7,12 +7,12 @@ use serde::de::{
 };
 use std::cell::Cell;
 
-/// The variants of an enum, or the fields of a struct.
+/// Returns the variants of an enum, or the fields of a struct.
 pub fn names_of<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     asked::<T>(None)
 }
 
-/// The fields of the struct in a variant of an enum; empty for an unknown variant.
+/// Returns the fields of the struct in a variant of an enum; empty for an unknown variant.
 pub fn fields_of_variant<'de, T: Deserialize<'de>>(variant: &str) -> &'static [&'static str] {
     if names_of::<T>().contains(&variant) { asked::<T>(Some(variant)) } else { &[] }
 }
@@ -26,7 +26,7 @@ fn asked<'de, T: Deserialize<'de>>(variant: Option<&str>) -> &'static [&'static 
 
 /// A deserializer without data. It only notes which names the type asks for.
 struct Probe<'a> {
-    /// The variant to enter, if an enum asks.
+    /// The variant to enter, if the type is an enum.
     variant: Option<&'a str>,
     /// The names that the type asked for last.
     found: &'a Cell<&'static [&'static str]>,

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use kith_ops::{EdgesQuery, Operand, PATH_LENGTH_MAX, Want};
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
-/// What is asked, with its own fields. Field names are a contract: `docs/queries.md`.
+/// The operation of a query of a graph, with its own fields. Field names are a contract: `docs/queries.md`.
 #[derive(Clone, Debug, PartialEq, Subcommand, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
@@ -202,7 +202,7 @@ pub struct Suggest {
     k: u32,
 }
 
-/// The default number of members that `suggest` returns: one page.
+/// The default number of members that `suggest` returns.
 fn suggestions() -> u32 {
     20
 }
@@ -229,7 +229,7 @@ fn length_expected() -> String {
 pub enum Shape {
     /// One set of ids, which `limit` and `after` divide into pages.
     Ids,
-    /// As [`Shape::Ids`], with the member `entities` in place of `ids`.
+    /// The same as [`Shape::Ids`], with the member `entities` in place of `ids`.
     Entities,
     /// Edges, which `limit` and a cursor divide into pages.
     Edges,
@@ -247,7 +247,7 @@ pub enum Shape {
 
 /// Operations of graphs that are the subcommands of one command.
 pub trait Operations: Subcommand + Into<Operation> {
-    /// Whether they follow edges, so that options say which edge type, and in which direction.
+    /// Whether the operations follow edges, so that the options include the edge type and the direction.
     const FOLLOWS_EDGES: bool;
 }
 
@@ -285,7 +285,7 @@ impl Operation {
         }
     }
 
-    /// Converts the operation to the operand of the client library. A page of edges or associations is one of the options.
+    /// Converts the operation to the operand of the client library. The page of edges or associations is among the options.
     pub fn operand(&self) -> Operand {
         match self.clone() {
             Operation::Connections(Connections { id }) => Operand::Connections { id },
@@ -318,7 +318,7 @@ impl Operation {
         }
     }
 
-    /// The form of its answer.
+    /// Returns the form of the operation's answer.
     pub fn shape(&self) -> Shape {
         match self {
             Operation::Connections(_) | Operation::Members(_) => Shape::Ids,

@@ -1,4 +1,4 @@
-//! Options that requests have besides their own fields: as flags of a command, and as fields of a line.
+//! Options of requests: as flags of a command, and as fields of a line.
 
 use crate::live;
 use clap::{Args, ValueEnum};
@@ -313,7 +313,7 @@ impl GraphOptions {
         }
     }
 
-    /// The cursor that the page before ended with.
+    /// Returns the cursor with which the previous page ended.
     pub(crate) fn cursor(&self) -> Option<EdgeCursor> {
         match self.after {
             Some(After::Cursor(cursor)) => Some(cursor),
@@ -321,7 +321,7 @@ impl GraphOptions {
         }
     }
 
-    /// Where the page before ended in an association list.
+    /// Returns the place in an association list at which the previous page ended.
     pub(crate) fn place(&self) -> Option<ListPlace> {
         match self.after {
             Some(After::Place(place)) => Some(place),
@@ -329,7 +329,7 @@ impl GraphOptions {
         }
     }
 
-    /// Adds the options to those that any read has.
+    /// Adds these options to those that every read has.
     pub fn query_options(&self, read: &ReadOptions) -> QueryOptions {
         QueryOptions {
             cache: self.cache.inner(),
@@ -342,7 +342,7 @@ impl GraphOptions {
     }
 }
 
-/// The page of an association list that a read asks for.
+/// Returns the page of an association list that a read asks for.
 fn page_of(select: &Select) -> (Option<u64>, Option<After>) {
     match select {
         Select::Range { start: Start::After(place), limit } => {

@@ -1,5 +1,4 @@
-//! Requests about keys of a store of values: its keys, as `kith get`, `kith mget` and the operation `mget` of request lines
-//! have them.
+//! Requests about keys of a store of values, for `kith get`, `kith mget` and the operation `mget` of request lines.
 
 use crate::{error::LineError, options::ReadOptions};
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
@@ -10,15 +9,15 @@ use kith_types::{ByteKeys, ErrorCode};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The operation's name in request lines.
+/// The name of the operation in request lines.
 pub const MGET: &str = "mget";
 
 /// A request about keys of a store: the keys, the fields of its operation, and its options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoreLine<F> {
-    /// Which keys of which store.
+    /// The store and the keys.
     pub keys: StoreKeys,
-    /// What is asked about them.
+    /// The fields of the operation.
     pub fields: F,
     /// The options of the request.
     pub options: ReadOptions,
@@ -30,7 +29,7 @@ pub struct StoreLine<F> {
 pub struct StoreKeys {
     /// The store to ask.
     pub store: String,
-    /// Numbers or texts, as the store's keys are.
+    /// The keys: numbers or texts, according to the key type of the store.
     pub keys: Vec<Value>,
     /// How keys of strings or bytes are written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,7 +113,7 @@ impl StoreKeys {
     }
 }
 
-/// The most characters of a key that a message shows.
+/// The maximum number of characters of a key that a message shows.
 const KEY_CHARACTERS_SHOWN: usize = 80;
 
 #[cfg(test)]

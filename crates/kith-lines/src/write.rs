@@ -1,5 +1,5 @@
-//! A request as the line that `kith run` reads: for the record and the slow-query log. The types that read a line write it
-//! too.
+//! Writes a request as the line that `kith run` reads, for the record of requests and the slow-query log. The types that
+//! parse a line also write it.
 
 use crate::{
     AggregateFields, BatchFields, ComputeFields, Operation, ReadOptions, WriteLine,
@@ -14,7 +14,7 @@ use kith_types::Workflow;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// A request as the line that `kith run` reads; `None` if there is no such line.
+/// Returns a request as the line that `kith run` reads; `None` if there is no such line.
 pub fn request_json(Request { question, options }: &Request) -> Option<Value> {
     Some(match question {
         Question::Graph { graph, query } => query_json(graph, query, options),
@@ -32,7 +32,8 @@ pub fn request_json(Request { question, options }: &Request) -> Option<Value> {
     })
 }
 
-/// A request as the slow-query log shows it, with the number of keys in place of the keys. `op` is its name in metrics.
+/// Returns a request as the slow-query log shows it: with the number of keys in place of the keys. `op` is the name of the
+/// request in metrics.
 pub fn summary_json(Request { question, options }: &Request, op: &'static str) -> Value {
     match question {
         Question::Graph { graph, query } => query_json(graph, query, options),
@@ -42,7 +43,7 @@ pub fn summary_json(Request { question, options }: &Request, op: &'static str) -
             line
         }
         Question::Write { graph, write } => {
-            // Without its data, which may be long or private.
+            // The data are omitted because they may be long or private.
             json!({"op": write.mutation.name(), "graph": graph, "write_id": write.write_id.as_ref().map(ToString::to_string)})
         }
         _ => {
@@ -71,7 +72,7 @@ fn write_json(line: &WriteLine) -> Value {
     Value::Object(written)
 }
 
-/// The name of the operation and its own fields.
+/// Returns the name of the operation and its own fields.
 fn operation(operation: &impl Serialize) -> Map<String, Value> {
     let mut line = Map::new();
     // serde writes a variant with fields as an object with one member, which has the name of the operation.
