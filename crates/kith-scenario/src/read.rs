@@ -7,7 +7,7 @@ use std::time::Duration;
 /// # Errors
 /// If the word is not a number.
 pub fn number(word: &str) -> Result<u64, String> {
-    word.parse().map_err(|_| format!("{word:?} is no number"))
+    word.parse().map_err(|_| format!("{word:?} is not a number"))
 }
 
 /// Parses a number with a letter in front of it, such as `n3` or `p12`.
@@ -48,7 +48,7 @@ pub fn duration(word: &str) -> Result<Duration, String> {
         "ms" => 1,
         "s" => 1_000,
         "min" => 60_000,
-        _ => return Err(format!("{word:?} is no time: write 30ms, 5s or 2min")),
+        _ => return Err(format!("{word:?} is not a time: write 30ms, 5s or 2min")),
     };
     Ok(Duration::from_millis(number(&word[..split])? * unit))
 }

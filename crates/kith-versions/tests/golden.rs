@@ -250,5 +250,5 @@ fn ids(nodes: &BTreeSet<NodeId>) -> String {
 }
 
 fn number(text: &str) -> u64 {
-    text.parse().unwrap_or_else(|_| panic!("{text} is no number"))
+    text.parse().unwrap_or_else(|_| panic!("{text} is not a number"))
 }
