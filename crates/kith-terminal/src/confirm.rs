@@ -1,4 +1,4 @@
-//! Asking before something is removed for good, and saying so afterwards.
+//! Asks before something is dropped, and prints afterwards what was dropped.
 
 use crate::{
     failure::Failure,
@@ -9,16 +9,16 @@ use kith_types::ErrorCode;
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 
-/// Something that is gone.
+/// The reply to a drop.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct DropReply {
     dropped: String,
-    /// What became of its rows, if it was a live graph.
+    /// What happened to its rows, if it was a live graph.
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<String>,
 }
 
-/// Prints what was dropped, and what became of the rows of a live graph.
+/// Prints what was dropped, and what happened to the rows of a live graph.
 ///
 /// # Errors
 /// If standard output cannot be written.
@@ -29,10 +29,10 @@ pub fn print_dropped(format: Format, dropped: String, rows: Option<String>) -> a
     })
 }
 
-/// Asks whether `what` is to be dropped, unless `--yes` said so already.
+/// Asks whether `what` should be dropped, unless `--yes` was given.
 ///
 /// # Errors
-/// `usage` without a terminal to ask on; `not_confirmed` if the answer is no.
+/// Returns `usage` if there is no terminal to ask on, and `not_confirmed` if the answer is no.
 pub fn confirm_drop(what: &str, yes: bool) -> anyhow::Result<()> {
     if yes {
         return Ok(());

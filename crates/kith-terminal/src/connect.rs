@@ -1,4 +1,5 @@
-//! Where the cluster is: `--router`, `--ready-file`, `KITH_ROUTER`, else the ready file that `kith dev` leaves.
+//! Connects to the cluster, which is named by `--router`, `--ready-file`, `KITH_ROUTER`, or else by the ready file that
+//! `kith dev` writes.
 
 mod found;
 
@@ -14,7 +15,7 @@ use kith_client::{
 };
 use std::{path::PathBuf, sync::Arc};
 
-/// Where the cluster is.
+/// Flags that name the cluster.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Cluster")]
 pub struct TargetFlags {
@@ -33,12 +34,13 @@ pub struct TargetFlags {
     /// Protocol for queries: frames are faster, gRPC is what other clients speak [default: framed]
     #[arg(long, global = true, value_enum, value_name = "KIND")]
     pub transport: Option<TransportFlag>,
-    /// Who this process is to others, and whom it believes.
+    /// The identity of this process, and the certificate authorities that it trusts.
     #[command(flatten)]
     pub security: SecurityFlags,
 }
 
-/// The files that say who this process is, and whom it believes (docs/operating/securing.md).
+/// Files with the identity of this process, and with the certificate authorities that it trusts
+/// (docs/operating/securing.md).
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Security")]
 pub struct SecurityFlags {
@@ -57,15 +59,15 @@ pub struct SecurityFlags {
 }
 
 impl SecurityFlags {
-    /// Whether whoever is asked learns by a certificate or token who asks.
+    /// Whether the server can identify this process by a certificate or a token.
     pub fn shows_who(&self) -> bool {
         self.tls_cert.is_some() || self.token_file.is_some()
     }
 
-    /// Connects as they say.
+    /// Returns a dialer that connects with these files.
     ///
     /// # Errors
-    /// If a file cannot be used, or a flag lacks another.
+    /// If a file cannot be used, or if a flag requires another one that is missing.
     pub fn dialer(&self) -> Result<Dialer, Failure> {
         let Self { tls_ca, tls_cert, tls_key, token_file } = self.clone();
         let options = SecurityOptions { ca: tls_ca, cert: tls_cert, key: tls_key, token: token_file };
@@ -73,7 +75,7 @@ impl SecurityFlags {
     }
 }
 
-/// As a person is told it.
+/// Converts a security error to a failure.
 pub fn security_failure(error: &SecurityError) -> Failure {
     let mut message = error.to_string();
     let mut source = std::error::Error::source(error);
@@ -84,7 +86,7 @@ pub fn security_failure(error: &SecurityError) -> Failure {
     Failure { code: error.code(), message, help: error.help().to_owned() }
 }
 
-/// A [`TransportKind`] on the command line.
+/// A [`TransportKind`] as a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TransportFlag {
     /// Frames, over Unix sockets on one machine
@@ -105,10 +107,11 @@ impl From<TransportFlag> for TransportKind {
     }
 }
 
-/// What answers queries. A router that goes away is replaced by the next one named.
+/// Connects to a service that answers queries: a router, or with `--direct` the nodes. If a router fails, the next one that
+/// was named takes its place.
 ///
 /// # Errors
-/// If no cluster is named or it cannot be reached.
+/// If no cluster is named, or if it cannot be reached.
 pub async fn service(target: &TargetFlags) -> anyhow::Result<Arc<dyn Service>> {
     if !target.direct {
         let found = find(target, &surroundings())?;
@@ -119,10 +122,10 @@ pub async fn service(target: &TargetFlags) -> anyhow::Result<Arc<dyn Service>> {
     Ok(Arc::new(session(target, SessionSettings::default()).await?))
 }
 
-/// A fast client of its own settings.
+/// Connects a fast client with settings of its own.
 ///
 /// # Errors
-/// If no cluster is named or it cannot be reached, or the settings name what does not exist.
+/// If no cluster is named, if it cannot be reached, or if the settings name something that does not exist.
 pub async fn session(target: &TargetFlags, mut settings: SessionSettings) -> anyhow::Result<Session> {
     settings.dialer = target.security.dialer()?;
     target.controllers.iter().for_each(|set| set.apply(&mut settings));
@@ -133,17 +136,17 @@ pub async fn session(target: &TargetFlags, mut settings: SessionSettings) -> any
     session.with_context(|| unreachable_by(&named_by))
 }
 
-/// A router, for everything besides queries.
+/// Connects to a router, for everything besides queries.
 ///
 /// # Errors
-/// If no cluster is named or no router can be reached.
+/// If no cluster is named, or if no router can be reached.
 pub async fn router(target: &TargetFlags) -> anyhow::Result<RouterClient> {
     let found = find(target, &surroundings())?;
     let connected = RouterClient::connect_by(&found.routers, &target.security.dialer()?).await;
     connected.with_context(|| unreachable_by(&found.named_by))
 }
 
-/// The processes of the cluster that run on this machine, as its ready file has them; none if a router was named.
+/// Returns the processes of the cluster that run on this machine, according to its ready file; none if a router was named.
 ///
 /// # Errors
 /// If no cluster is named.

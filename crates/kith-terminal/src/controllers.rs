@@ -1,25 +1,25 @@
-//! Fan-out controllers on the command line: which of them a session of its own is to use.
+//! Fan-out controllers on the command line: the controllers that a fast client uses.
 
 use kith_client::{Selector, SessionSettings};
 use kith_types::FanOutKind;
 use std::{collections::BTreeMap, str::FromStr};
 
-/// Controllers by selector (`network=static(2);@background=maximum`), one for every fan-out to several nodes
+/// Controllers by selector (`network=static(2);@background=maximum`), one controller for every fan-out to several nodes
 /// (`maximum`), or `default`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ControllerSet {
-    /// As it was written.
+    /// The text that was given.
     pub text: String,
     by_selector: BTreeMap<String, String>,
 }
 
 impl ControllerSet {
-    /// Whether it leaves everything as it is.
+    /// Whether the set changes nothing.
     pub fn is_empty(&self) -> bool {
         self.by_selector.is_empty()
     }
 
-    /// Adds them to the settings of a session, in place of those of the same selectors.
+    /// Adds the controllers to the settings of a session. They replace those with the same selectors.
     pub fn apply(&self, settings: &mut SessionSettings) {
         settings.controllers.extend(self.by_selector.clone());
     }
@@ -31,14 +31,14 @@ impl FromStr for ControllerSet {
     fn from_str(text: &str) -> Result<Self, String> {
         let mut by_selector = BTreeMap::new();
         for part in text.split(';').filter(|part| *part != "default" && !part.is_empty()) {
-            // The `=` of a parameter stands in parentheses.
+            // An `=` inside parentheses belongs to a parameter.
             let named = part.split_once('=').filter(|(selector, _)| !selector.contains('('));
             match named {
                 Some((selector, controller)) => {
                     by_selector.insert(selector.to_owned(), controller.to_owned());
                 }
                 None => {
-                    // A single key never has a choice.
+                    // A fan-out for a single key leaves the controller no choice.
                     let several = FanOutKind::ALL.iter().filter(|kind| **kind != FanOutKind::SingleKey);
                     by_selector
                         .extend(several.map(|kind| (Selector::from(*kind).to_string(), part.to_owned())));

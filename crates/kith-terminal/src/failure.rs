@@ -1,5 +1,5 @@
-//! What a user is told when something fails: a stable code, what happened, what to do. Codes are
-//! a contract: `docs/errors.md`.
+//! Failures as users see them: a stable code, what happened, and what to do about it. The codes are a contract:
+//! `docs/errors.md`.
 
 use console::Style;
 use kith_client::QueryError;
@@ -10,16 +10,16 @@ use serde::Serialize;
 use std::process::ExitCode;
 use thiserror::Error;
 
-/// How a command ended.
+/// The outcome of a command, as its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// Everything was done.
+    /// Everything succeeded.
     Done,
-    /// It failed.
+    /// The command failed.
     Failed,
-    /// The command line makes no sense.
+    /// The command line is not valid.
     Usage,
-    /// Some of it failed, or an answer lacks partitions.
+    /// A part of the command failed, or an answer lacks partitions.
     Partial,
 }
 
@@ -34,35 +34,35 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// A failure that this crate finds itself.
+/// A failure that this crate reports itself.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{message}")]
 pub struct Failure {
-    /// The stable code.
+    /// The stable error code.
     pub code: ErrorCode,
     /// What happened, and why.
     pub message: String,
-    /// What to do.
+    /// What the user can do about it.
     pub help: String,
 }
 
 impl Failure {
-    /// Any failure.
+    /// Returns a failure with the given code, message and help.
     pub fn new(code: ErrorCode, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self { code, message: message.into(), help: help.into() }
     }
 
-    /// A request that cannot be understood.
+    /// Returns the failure for a request that cannot be parsed.
     pub fn bad_request(message: impl Into<String>) -> Self {
         LineError::bad_request(message).into()
     }
 
-    /// Flags that contradict each other or make no sense.
+    /// Returns the failure for flags that contradict each other or are not valid.
     pub fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self::new(ErrorCode::Usage, message, help)
     }
 
-    /// A flag about what only a session of its own can choose, without `--direct`.
+    /// Returns the failure for a flag that requires `--direct`, because only a fast client can choose `what`.
     pub fn not_direct(what: &str) -> Self {
         Self::usage(
             format!("{what} belong to the router: a client cannot choose them"),
@@ -92,7 +92,7 @@ impl From<kith_build::Failure> for Failure {
     }
 }
 
-/// A build that failed. Wrong rows and lines are shown as they are in the files.
+/// Converts the failure of a build, and prints the wrong rows and lines as they are in the files.
 pub fn told(failure: kith_build::Failure) -> Failure {
     for wrong in &failure.wrong {
         eprintln!("{wrong}");
@@ -106,7 +106,7 @@ impl From<&QueryError> for Failure {
     }
 }
 
-/// What a command reports when it fails: the one shape of errors in JSON.
+/// The report of a command that failed. All errors have this form in JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ErrorReport {
     error: ErrorBody,
@@ -128,7 +128,8 @@ impl From<Failure> for ErrorReport {
 }
 
 impl ErrorReport {
-    /// The code and help of whatever knows them, the message with all its context.
+    /// Returns the report of an error: with the code and help of the first cause that has them, and with the messages of all
+    /// causes.
     pub fn of(error: &anyhow::Error) -> Self {
         let message = error.chain().fold(String::new(), |told, cause| match cause.to_string() {
             cause if told.contains(&cause) => told,
@@ -141,12 +142,12 @@ impl ErrorReport {
         Self { error: ErrorBody { code, message, help } }
     }
 
-    /// What happened.
+    /// Returns the message.
     pub fn message(&self) -> &str {
         &self.error.message
     }
 
-    /// For people; what it begins with is coloured if `colored`.
+    /// Returns the report as text for people. If `colored`, the labels are coloured.
     pub fn text(&self, colored: bool) -> String {
         let ErrorBody { code, message, help } = &self.error;
         let error = Style::new().red().bold().force_styling(colored);
@@ -158,7 +159,7 @@ impl ErrorReport {
         format!("{}: {message}{help}", error.apply_to(format_args!("error[{code}]")))
     }
 
-    /// How a command that fails with it ends.
+    /// Returns the outcome of a command that fails with this error.
     pub fn exit(&self) -> Exit {
         if self.error.code.exit_code() == 2 { Exit::Usage } else { Exit::Failed }
     }

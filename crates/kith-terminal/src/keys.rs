@@ -1,4 +1,4 @@
-//! Keys as files have them: one a line.
+//! Reads keys from files with one key per line.
 
 use crate::failure::Failure;
 use kith_types::ErrorCode;
@@ -9,13 +9,13 @@ use std::{
     path::Path,
 };
 
-/// No line is longer: the longest key in base64, and a line's end.
+/// The maximum length of a line: the longest key in base64, and the end of the line.
 const LINE_BYTES_MAX: usize = kith_schema::KEY_BYTES_MAX.div_ceil(3) * 4 + 2;
 
-/// The keys of a file, one a line; `-` is standard input.
+/// Reads the keys of a file, one per line; `-` is standard input.
 ///
 /// # Errors
-/// If it cannot be read, a line is longer than any key or no text, or there are more than `most`.
+/// If the file cannot be read, if a line is longer than any key or is not text, or if there are more than `most` keys.
 pub fn read_keys(path: &Path, most: usize) -> anyhow::Result<Vec<Value>> {
     let unreadable = |error: io::Error| {
         let message = format!("cannot read keys from {}: {error}", path.display());
@@ -31,7 +31,7 @@ pub fn read_keys(path: &Path, most: usize) -> anyhow::Result<Vec<Value>> {
     keys_of(BufReader::new(File::open(path).map_err(unreadable)?), most, unreadable)
 }
 
-/// The lines, without their ends; one more than a batch may have is refused at once.
+/// Reads the lines without their ends. Fails as soon as there are more than `most`.
 fn keys_of(
     mut input: impl BufRead,
     most: usize,

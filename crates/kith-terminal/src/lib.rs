@@ -1,5 +1,5 @@
-//! What every command of the terminal shares: how the cluster is found, how answers are printed, how failures are told, and how
-//! flags spell names, sizes and times.
+//! What all commands of the terminal share: connecting to the cluster, printing answers and failures, and parsing names,
+//! sizes and times in flags.
 
 pub mod confirm;
 pub mod connect;

@@ -1,14 +1,14 @@
-//! What graphs may be called, and how flags spell delimiters, sizes and times.
+//! Parses flags: the names of stores and graphs, delimiters, sizes and times.
 
 use kith_types::check_store_name;
 use std::time::Duration;
 
-/// The name of a store: as of a graph, which is one.
+/// Parses the name of a store. The rule is that of graphs, because a graph is a store.
 pub fn store_name(text: &str) -> Result<String, String> {
     name(text, "store")
 }
 
-/// The name of a graph: `[a-z0-9][a-z0-9._-]{0,62}`.
+/// Parses the name of a graph: `[a-z0-9][a-z0-9._-]{0,62}`.
 pub fn graph_name(text: &str) -> Result<String, String> {
     name(text, "graph")
 }
@@ -18,7 +18,7 @@ fn name(text: &str, what: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// A delimiter: a character, or `tab`, `comma`, `semicolon`, `pipe`, `space`.
+/// Parses a delimiter: a character, or `tab`, `comma`, `semicolon`, `pipe`, `space`.
 pub fn delimiter(text: &str) -> Result<u8, String> {
     let named = [
         ("tab", b'\t'),
@@ -44,13 +44,13 @@ pub fn delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
-/// A number above 0, such as `0.5`.
+/// Parses a number above 0, such as `0.5`.
 pub fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite() && 0.0 < *number);
     number.ok_or_else(|| format!("{text:?} is not a number above 0"))
 }
 
-/// Bytes a second, as `10MiB/s`.
+/// Parses a rate in bytes per second, such as `10MiB/s`.
 pub fn rate(text: &str) -> Result<u64, String> {
     match size(text.strip_suffix("/s").unwrap_or(text)) {
         Ok(0) => Err("a rate must be more than 0".to_owned()),
@@ -59,7 +59,7 @@ pub fn rate(text: &str) -> Result<u64, String> {
     }
 }
 
-/// How long a push waits for nodes, in milliseconds: at most an hour, as routers allow.
+/// Parses the time that a push waits for nodes, in milliseconds. Routers allow at most an hour.
 pub fn node_wait(text: &str) -> Result<u64, String> {
     let most = 3_600_000;
     match milliseconds(text)? {
@@ -69,7 +69,7 @@ pub fn node_wait(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A time of at most an hour.
+/// Parses a time of at most an hour.
 pub fn duration(text: &str) -> Result<Duration, String> {
     match milliseconds(text)? {
         millis if millis <= 3_600_000 => Ok(Duration::from_millis(millis)),
@@ -77,7 +77,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A time in milliseconds, as `500ms`, `30s`, `5m`, `1h` or `0`.
+/// Parses a time in milliseconds, such as `500ms`, `30s`, `5m`, `1h` or `0`.
 pub fn milliseconds(text: &str) -> Result<u64, String> {
     let units = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000)];
     let zero = (text == "0").then_some(("0", 1));
@@ -87,7 +87,7 @@ pub fn milliseconds(text: &str) -> Result<u64, String> {
     millis.ok_or_else(|| "expected a whole number with ms, s, m or h, such as 30s, or 0".to_owned())
 }
 
-/// Bytes, as `512MiB`, `2GiB` or a plain number.
+/// Parses a number of bytes, such as `512MiB`, `2GiB` or a plain number.
 pub fn size(text: &str) -> Result<usize, String> {
     let units = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("K", 10), ("M", 20), ("G", 30)];
     let (number, shift) =

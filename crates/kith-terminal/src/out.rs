@@ -1,4 +1,4 @@
-//! Where exports go: standard output, or a file that appears whole.
+//! The output of exports: standard output, or a file that gets its name only when it is complete.
 
 use crate::failure::Failure;
 use kith_types::ErrorCode;
@@ -8,18 +8,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What is written to.
+/// A writer to an output.
 pub type Writer = Box<dyn Write + Send>;
 
-/// Standard output, or a file that gets its name when it is whole.
+/// Standard output, or a file that gets its name when it is complete.
 pub struct Out {
     path: PathBuf,
-    /// `None`: standard output.
+    /// The temporary name of the file; `None`: standard output.
     partial: Option<PathBuf>,
 }
 
 impl Out {
-    /// The file at a path; `-` is standard output.
+    /// Returns the output for a path; `-` is standard output.
     pub fn open(path: &Path) -> Self {
         if path.as_os_str() == "-" {
             return Self { path: path.to_owned(), partial: None };
@@ -29,25 +29,25 @@ impl Out {
         Self { path: path.to_owned(), partial: Some(path.with_file_name(name)) }
     }
 
-    /// The path that the user gave.
+    /// Returns the path that the user gave.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Opens it.
+    /// Opens the output for writing.
     ///
     /// # Errors
-    /// `output_unwritable`.
+    /// Returns `output_unwritable` if the file cannot be created.
     pub fn writer(&self) -> Result<Writer, Failure> {
         let Some(partial) = &self.partial else { return Ok(Box::new(io::stdout())) };
         let file = File::create(partial).map_err(|error| unwritable(partial, &error))?;
         Ok(Box::new(BufWriter::new(file)))
     }
 
-    /// Gives the file its name.
+    /// Gives the complete file its name.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn finish(self) -> Result<(), Failure> {
         let Some(partial) = self.partial else { return Ok(()) };
         let synced = File::open(&partial).and_then(|file| file.sync_all());
@@ -58,7 +58,7 @@ impl Out {
         })
     }
 
-    /// Removes what is not whole, so that nobody takes it for an export.
+    /// Removes the incomplete file, so that nobody mistakes it for an export.
     pub fn give_up(self) {
         if let Some(partial) = self.partial {
             let _ = fs::remove_file(partial);
@@ -66,13 +66,14 @@ impl Out {
     }
 }
 
-/// The failure to write a file.
+/// Returns the failure for a file that cannot be written.
 pub fn unwritable(path: &Path, error: &io::Error) -> Failure {
     let message = format!("cannot write {}: {error}", path.display());
     Failure::new(ErrorCode::OutputUnwritable, message, "check the path, its permissions and the free space")
 }
 
-/// A reader that went away is no failure of ours: the caller ends in silence.
+/// Returns the error of a write. If the reader of the output closed it, this is not a failure, and the command ends without
+/// a message.
 pub fn closed_or(path: &Path, error: io::Error) -> anyhow::Error {
     match error.kind() {
         io::ErrorKind::BrokenPipe => error.into(),

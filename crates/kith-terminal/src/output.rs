@@ -1,4 +1,4 @@
-//! Standard output and standard error.
+//! Prints to standard output and standard error.
 
 use crate::failure::ErrorReport;
 use anyhow::Context;
@@ -7,7 +7,7 @@ use console::Term;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// How commands print.
+/// The output format of commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For scripts: one JSON object on one line
@@ -17,7 +17,7 @@ pub enum Format {
     Table,
 }
 
-/// Prints `value` as JSON, or what `table` makes of it.
+/// Prints `value` as JSON, or as the text that `table` makes of it.
 ///
 /// # Errors
 /// If standard output cannot be written.
@@ -33,7 +33,7 @@ pub fn print<T: Serialize>(
     print_bytes(text.as_bytes())
 }
 
-/// Prints bytes as they are.
+/// Prints bytes unchanged.
 ///
 /// # Errors
 /// If standard output cannot be written.
@@ -42,29 +42,29 @@ pub fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
     out.write_all(bytes).and_then(|()| out.flush()).context("write standard output")
 }
 
-/// One line of JSON.
+/// Returns a value as one line of JSON.
 pub fn json_line<T: Serialize>(value: &T) -> String {
     let mut line = serde_json::to_string(value).expect("replies hold only strings, numbers and lists");
     line.push('\n');
     line
 }
 
-/// A line of JSON for each item, and the last one.
+/// Returns a line of JSON for each item, and one for `last`.
 pub fn json_lines<T: Serialize>(items: &[T], last: &impl Serialize) -> String {
     items.iter().map(json_line).chain([json_line(last)]).collect()
 }
 
-/// Tells an error, for people and, if they are asked for, for scripts. It is coloured on a terminal that has colours, unless
-/// `NO_COLOR` is set.
+/// Prints an error for people and, if the format is JSON, for scripts too. It is coloured if the terminal supports colours,
+/// unless `NO_COLOR` is set.
 pub fn fail(format: Format, report: &ErrorReport) {
     eprintln!("{}", report.text(Term::stderr().features().colors_supported()));
     if format == Format::Json {
-        // Nobody is left to be told that this fails too.
+        // If this fails too, there is nowhere left to report it.
         let _ = print_bytes(json_line(report).as_bytes());
     }
 }
 
-/// Whether an error only says that nobody reads the output any more.
+/// Whether an error only means that the reader of the output closed it.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -1,4 +1,4 @@
-//! How far something is that takes a while: a bar on a terminal, else a line on standard error every few seconds.
+//! Shows the progress of a long command: as a bar on a terminal, otherwise as a line on standard error every few seconds.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::{
@@ -6,37 +6,38 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Without a terminal: quiet enough for a log, often enough to see that it lives.
+/// The interval between lines without a terminal: long enough for a log, and short enough to show that the command still
+/// runs.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
-/// An estimate from less than this is a guess.
+/// An estimate of the remaining time is shown after this time; an earlier one would be a guess.
 const ESTIMATE_AFTER: Duration = Duration::from_secs(1);
-/// Steps of a bar, whatever it counts.
+/// The number of steps of the bar, whatever the unit of the stage.
 const BAR_STEPS: u64 = 1_000;
 
-/// Tells how far the stages of a command are, one after the other.
+/// Shows the progress of the stages of a command, one after the other.
 #[derive(Debug)]
 pub struct ProgressLine {
     /// `None` without a terminal.
     bar: Option<ProgressBar>,
     line_due: Instant,
     stage: String,
-    /// When the stage began.
+    /// The time at which the stage began.
     started: Instant,
 }
 
-/// How far a stage is, in units of its own.
+/// The progress of a stage, in the stage's own unit.
 #[derive(Clone, Debug)]
 pub struct StageProgress {
-    /// What is done of `total`.
+    /// The amount done, of `total`.
     pub done: u64,
-    /// 0 if unknown.
+    /// The total amount; 0 if it is unknown.
     pub total: u64,
-    /// What else there is to tell of it.
+    /// Further text about the stage.
     pub detail: String,
 }
 
 impl ProgressLine {
-    /// Silent until there is something to tell.
+    /// Returns a progress line that shows nothing yet.
     #[must_use]
     pub fn new() -> Self {
         let bar = io::stderr().is_terminal().then(|| {
@@ -47,7 +48,7 @@ impl ProgressLine {
         Self { bar, line_due: now + LINE_INTERVAL, stage: String::new(), started: now }
     }
 
-    /// Begins a stage, unless it has begun; how long ago it did.
+    /// Begins a stage, unless it has already begun. Returns the time since its beginning.
     pub fn enter(&mut self, stage: &str) -> Duration {
         if self.stage != stage {
             (self.stage, self.started) = (stage.to_owned(), Instant::now());
@@ -55,7 +56,7 @@ impl ProgressLine {
         self.started.elapsed()
     }
 
-    /// Tells how far the stage is, if a line is due or a bar shows it.
+    /// Shows the progress of the stage on the bar, or as a line if one is due.
     pub fn tell(&mut self, standing: &StageProgress) {
         let StageProgress { done, total, .. } = *standing;
         let text = || line(&self.stage, standing, self.started.elapsed());
@@ -68,12 +69,12 @@ impl ProgressLine {
         }
     }
 
-    /// What is told next is not to wait.
+    /// Makes the next line due at once.
     pub fn hurry(&mut self) {
         self.line_due = Instant::now();
     }
 
-    /// Prints a text of its own, whether or not anybody looks at the bar.
+    /// Prints a text above the bar, or as a line if there is no bar.
     pub fn note(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| eprintln!("{text}")),
@@ -81,7 +82,7 @@ impl ProgressLine {
         }
     }
 
-    /// Leaves no trace on a terminal.
+    /// Removes the bar from the terminal.
     pub fn clear(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Both signals. As long as it exists, they do not end this process.
+/// SIGINT and SIGTERM. While this value exists, they do not end the process.
 #[derive(Debug)]
 pub struct Signals {
     interrupt: Signal,
@@ -11,16 +11,16 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Begins to listen.
+    /// Begins to listen for the signals.
     ///
     /// # Errors
-    /// If the system gives no signals.
+    /// If the process cannot register for signals.
     pub fn new() -> anyhow::Result<Self> {
         let listen = |kind| signal(kind).context("listen to signals");
         Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
     }
 
-    /// Waits for the next one. May be dropped and called again.
+    /// Waits for the next signal. The future may be dropped and created again without losing a signal.
     pub async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

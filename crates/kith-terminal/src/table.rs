@@ -1,4 +1,5 @@
-//! Output for people: plain tables without frames, numbers to the right, nothing that a pipe would trip over.
+//! Output for people: plain tables without frames, with numbers aligned to the right. The output is also suitable for a
+//! pipe.
 
 pub mod answer;
 pub mod compute;
@@ -12,16 +13,16 @@ pub use crate::units::{bytes, count, date, micros, plural};
 
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
-/// Where the text of a column goes.
+/// The alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Names.
+    /// For names.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
-/// A table with a heading for each column.
+/// Returns a table with a heading for each column.
 pub fn table(columns: &[(&str, Side)], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING);

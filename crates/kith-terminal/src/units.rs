@@ -1,8 +1,8 @@
-//! Numbers as people read them.
+//! Formats numbers for people.
 
 use chrono::DateTime;
 
-/// `1234567` as `1,234,567`.
+/// Formats a number with separators: `1234567` as `1,234,567`.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -15,12 +15,12 @@ pub fn count(number: u64) -> String {
     text
 }
 
-/// `1 node`, `2 nodes`.
+/// Formats a number with a noun: `1 node`, `2 nodes`.
 pub fn plural(number: u64, what: &str) -> String {
     format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
-/// Microseconds, in the unit that leaves two or three digits before the point.
+/// Formats microseconds, in the largest unit in which the number is at least 1.
 pub fn micros(us: u64) -> String {
     match us {
         0..1_000 => format!("{us} us"),
@@ -29,7 +29,7 @@ pub fn micros(us: u64) -> String {
     }
 }
 
-/// Bytes, in powers of 1,024.
+/// Formats bytes, in powers of 1,024.
 pub fn bytes(number: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if number < 1024 {
@@ -44,7 +44,7 @@ pub fn bytes(number: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
-/// Milliseconds since 1970 as a date, in UTC and to the second.
+/// Formats milliseconds since 1970 as a date in UTC, to the second.
 pub fn date(ms: u64) -> String {
     let date = i64::try_from(ms).ok().and_then(DateTime::from_timestamp_millis);
     date.map_or_else(|| ms.to_string(), |date| date.format("%Y-%m-%d %H:%M:%S UTC").to_string())

@@ -1,4 +1,4 @@
-//! What names the cluster: flags, the environment, ready files.
+//! Finds the addresses of the cluster: in flags, the environment, or ready files.
 
 use super::TargetFlags;
 use crate::failure::Failure;
@@ -9,10 +9,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where `kith dev` says what listens where, in the current directory and in `$XDG_RUNTIME_DIR`.
+/// The paths of the ready file that `kith dev` writes, in the current directory and in `$XDG_RUNTIME_DIR`.
 pub const WELL_KNOWN: [&str; 2] = [".kith/ready.json", "kith/ready.json"];
 
-/// What of the process's surroundings says where the cluster is.
+/// The part of the process's environment that can name the cluster.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     /// `KITH_ROUTER`.
@@ -22,7 +22,7 @@ pub struct Surroundings {
     runtime_dir: Option<PathBuf>,
 }
 
-/// What is read of a ready file.
+/// The part of a ready file that clients read.
 #[derive(Debug, Deserialize)]
 struct ReadyFile {
     router: String,
@@ -38,7 +38,7 @@ struct ReadyProcess {
     pid: Option<u32>,
 }
 
-/// Those of this process.
+/// Returns the surroundings of this process.
 pub fn surroundings() -> Surroundings {
     Surroundings {
         router: env::var("KITH_ROUTER").ok().filter(|addrs| !addrs.is_empty()),
@@ -47,15 +47,15 @@ pub fn surroundings() -> Surroundings {
     }
 }
 
-/// Addresses, and who named them.
+/// The addresses of a cluster, and the source that named them.
 #[derive(Debug, PartialEq)]
 pub struct Found {
     pub routers: Vec<String>,
-    /// Known from ready files only; a fast client can start from them as well.
+    /// The addresses of nodes, which only ready files contain. A fast client can start from them as well.
     pub nodes: Vec<String>,
-    /// Of routers and nodes, each once; known from ready files only.
+    /// The process ids of routers and nodes, each once. Only ready files contain them.
     pub pids: Vec<u32>,
-    /// Who named them.
+    /// The source of the addresses, as messages name it.
     pub named_by: String,
 }
 
@@ -65,10 +65,10 @@ impl Found {
     }
 }
 
-/// Where the cluster is: named by a flag, the environment or a ready file, in this order.
+/// Finds the addresses of the cluster. A flag takes precedence over the environment, and the environment over a ready file.
 ///
 /// # Errors
-/// If nothing names one, two flags contradict each other, or a ready file cannot be read.
+/// If nothing names a cluster, if two flags contradict each other, or if a ready file cannot be read.
 pub fn find(target: &TargetFlags, surroundings: &Surroundings) -> Result<Found, Failure> {
     if let Some(file) = &target.ready_file {
         if !target.routers.is_empty() {

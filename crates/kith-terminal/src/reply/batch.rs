@@ -1,4 +1,4 @@
-//! The answers of batch reads as JSON: a contract, as other answers (`docs/queries.md`).
+//! The answers of batch reads as JSON. Like the other answers, they are a contract (`docs/queries.md`).
 
 use super::ProfileReply;
 use crate::failure::{ErrorReport, Failure};
@@ -15,29 +15,29 @@ const ABSENT: &str = "ABSENT";
 const ERROR: &str = "ERROR";
 const UNANSWERED: &str = "UNANSWERED";
 
-/// What became of one key.
+/// The result for one key.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KeyReply {
     pub key: Value,
     pub state: &'static str,
     #[serde(flatten)]
     pub value: ValueReply,
-    /// Why, of a key that failed.
+    /// The reason, if the key failed.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorReport>,
 }
 
-/// A value, under the name that says how it is written.
+/// A value, in a member whose name tells its encoding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum ValueReply {
     /// Text, or JSON as text.
     Text { value: Option<String> },
-    /// Bytes, or a record. `value` is the record as JSON; of bytes, and of a record without a schema, null.
+    /// Bytes, or a record. `value` is the record as JSON; it is null for bytes and for a record without a schema.
     Bytes { value: Option<Json>, value_base64: Option<String> },
 }
 
-/// JSON that is written as it is.
+/// JSON text that is written unchanged.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct Json(Box<RawValue>);
@@ -48,15 +48,15 @@ impl PartialEq for Json {
     }
 }
 
-/// What the values of an answer are.
+/// The type of the values of an answer.
 pub struct Values<'a> {
     pub store: &'a str,
     pub value: ValueType,
-    /// Of records: what they were written under, by the version that answered.
+    /// For records: the schema with which the version that answered was written.
     pub schema: Option<&'a Schema>,
 }
 
-/// How many keys ended how, and at which version.
+/// The number of keys in each state, and the versions that answered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Footer {
     pub found: u64,
@@ -74,7 +74,7 @@ pub struct FooterLine {
     pub profile: Option<ProfileReply>,
 }
 
-/// The answer to a line of `kith run`.
+/// The answer to a batch read in a line of `kith run`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BatchReply {
     pub results: Vec<KeyReply>,
@@ -90,22 +90,22 @@ impl FooterLine {
 }
 
 impl Json {
-    /// JSON text, as it is.
+    /// Wraps JSON text.
     ///
     /// # Panics
-    /// If it is none.
+    /// If the text is not JSON.
     pub fn of(text: String) -> Self {
         Json(RawValue::from_string(text).expect("a record is written as JSON"))
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn text(&self) -> &str {
         self.0.get()
     }
 }
 
 impl BatchReply {
-    /// The answer to `given` keys, which are `keys`, of a store with these values.
+    /// Returns the answer for the keys `given`, which were parsed to `keys`, of a store with these values.
     pub fn new(values: &Values<'_>, given: &[Value], keys: &BatchKeys, answer: &BatchAnswer) -> Self {
         let name = |place: usize| key_name(keys, given, place);
         let records = answer.records.iter().enumerate();
@@ -124,7 +124,7 @@ impl BatchReply {
     }
 }
 
-/// A key as answers name it: an id as the number it is, others as they were `given`.
+/// Returns a key as answers name it: an id as a number, other keys as they were given.
 pub fn key_name(keys: &BatchKeys, given: &[Value], place: usize) -> Value {
     match keys {
         BatchKeys::Ids(ids) => Value::from(ids[place]),
@@ -133,7 +133,7 @@ pub fn key_name(keys: &BatchKeys, given: &[Value], place: usize) -> Value {
 }
 
 impl KeyReply {
-    /// What became of `key`.
+    /// Returns the result for `key`.
     pub fn new(values: &Values<'_>, key: Value, record: Record<'_>) -> Self {
         let state = state_of(record);
         let (bytes, error) = match record {
@@ -143,7 +143,7 @@ impl KeyReply {
         };
         match ValueReply::new(bytes, values) {
             Ok(value) => Self { key, state, value, error: error.map(ErrorReport::from) },
-            // Its checksum holds, so that it was built so: no replica has it better.
+            // The checksum matches, so the record was already damaged when it was built, and no replica has a better copy.
             Err(fault) => {
                 let detail = fault.to_string();
                 let error = Failure::from(&QueryError::Damaged { store: values.store.to_owned(), detail });
@@ -155,7 +155,7 @@ impl KeyReply {
 }
 
 impl ValueReply {
-    /// Text that is none, which no build lets through, is shown as the bytes it is.
+    /// Text that is not valid UTF-8, which no build accepts, is shown as bytes.
     fn new(bytes: Option<&[u8]>, values: &Values<'_>) -> Result<Self, RecordFault> {
         let text = match values.value {
             ValueType::Text | ValueType::Json => bytes.map(std::str::from_utf8).transpose().ok(),
@@ -174,7 +174,7 @@ impl ValueReply {
         Ok(ValueReply::Bytes { value: json, value_base64: bytes.map(|bytes| BASE64.encode(bytes)) })
     }
 
-    /// As it is written for people: a record as JSON, bytes in base64.
+    /// Returns the value as people read it: a record as JSON, bytes in base64.
     pub fn text(&self) -> Option<&str> {
         match self {
             ValueReply::Text { value } => value.as_deref(),
@@ -182,7 +182,7 @@ impl ValueReply {
         }
     }
 
-    /// A record as JSON.
+    /// Returns a record as JSON.
     pub fn json(&self) -> Option<&str> {
         match self {
             ValueReply::Bytes { value: Some(json), .. } => Some(json.0.get()),
@@ -191,13 +191,13 @@ impl ValueReply {
     }
 }
 
-/// Why a key in this state is neither found nor absent, in words.
+/// Returns the reason why a key in this state is neither found nor absent.
 pub fn reason<'a>(state: &str, error: Option<&'a ErrorReport>) -> Option<&'a str> {
     let unanswered = (state == UNANSWERED).then_some("no replica of its partition answered in time");
     error.map(ErrorReport::message).or(unanswered)
 }
 
-/// The state's word.
+/// Returns the name of the state of a record.
 pub(super) fn state_of(record: Record<'_>) -> &'static str {
     match record {
         Record::Found(_) | Record::Unsent => FOUND,

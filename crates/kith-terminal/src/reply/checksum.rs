@@ -1,12 +1,12 @@
-//! The checksum of an id set, as the reference answers have it: two sets can be compared without listing them.
+//! The checksum of an id set, computed as in the reference answers. It allows two sets to be compared without listing them.
 
 use sha2::{Digest, Sha256};
 use std::{fmt::Write as _, io::Write as _};
 
-/// Text is hashed in pieces of about this many bytes.
+/// The size of the pieces in which the text is hashed, approximately.
 const PIECE_BYTES: usize = 16 << 10;
 
-/// SHA-256 in hexadecimal of the ids in the order given, each in decimal followed by a line feed.
+/// Returns the SHA-256, in hexadecimal, of the ids in the given order, each in decimal and followed by a line feed.
 pub fn checksum(ids: impl Iterator<Item = u64>) -> String {
     let mut hash = Sha256::new();
     let mut text = Vec::with_capacity(PIECE_BYTES + 32);

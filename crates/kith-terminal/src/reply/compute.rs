@@ -1,4 +1,4 @@
-//! What was worked out of records, as JSON: a contract, as other answers (`docs/queries.md`).
+//! The results of computations on records as JSON. Like the other answers, they are a contract (`docs/queries.md`).
 
 use super::{
     batch::{Footer, FooterLine, Json, key_name, state_of},
@@ -23,31 +23,31 @@ pub struct ComputeReply {
     pub last: FooterLine,
 }
 
-/// What became of one key.
+/// The result for one key.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComputedReply {
     pub key: Value,
     pub state: &'static str,
     pub record: Option<Json>,
-    /// Why, of a key that failed.
+    /// The reason, if the key failed.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorReport>,
 }
 
-/// What results are of.
+/// The computation to which results belong.
 #[derive(Clone, Copy, Debug)]
 pub struct Computed<'a> {
     pub store: &'a str,
     pub query: &'a ComputeQuery,
-    /// Their schema; `None` where there are none.
+    /// The schema of the results; `None` if there are no results.
     pub result: Option<&'a Schema>,
 }
 
 impl ComputedReply {
-    /// What became of `key`.
+    /// Returns the result for `key`.
     ///
     /// # Errors
-    /// `internal` if what came out is no record of its own schema.
+    /// Returns `internal` if the result does not fit its own schema.
     pub fn new(computed: &Computed<'_>, key: Value, record: Record<'_>) -> Result<Self, Failure> {
         let shown = match record {
             Record::Found(bytes) => Some(json_of(computed.result, bytes)?),
@@ -64,9 +64,9 @@ impl ComputedReply {
 /// The answer to an aggregation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AggregateReply {
-    /// Of values the highest first; of buckets in the order asked.
+    /// Values with the highest counts first; buckets in the order of the request.
     pub counts: Vec<CountReply>,
-    /// How many values there are; left out of buckets.
+    /// The number of distinct values; omitted for buckets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distinct: Option<u64>,
     pub truncated: bool,
@@ -74,7 +74,7 @@ pub struct AggregateReply {
     pub last: FooterLine,
 }
 
-/// How many of what.
+/// The number of keys with a value, or in a bucket.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum CountReply {
@@ -83,10 +83,10 @@ pub enum CountReply {
 }
 
 impl ComputeReply {
-    /// The answer to `given` keys, which are `keys`.
+    /// Returns the answer for the keys `given`, which were parsed to `keys`.
     ///
     /// # Errors
-    /// `internal` if what came out is no record of its own schema.
+    /// Returns `internal` if a result does not fit its own schema.
     pub fn new(
         store: &str,
         query: &ComputeQuery,
@@ -108,10 +108,10 @@ impl ComputeReply {
 }
 
 impl AggregateReply {
-    /// The answer to `query`.
+    /// Returns the answer to `query`.
     ///
     /// # Errors
-    /// If it answers another one.
+    /// If the answer belongs to another query.
     pub fn new(query: &AggregateQuery, answer: &AggregateAnswer) -> Result<Self, QueryError> {
         let mut counts = Vec::new();
         let mut distinct = None;
@@ -173,7 +173,7 @@ fn scalar_json(value: Scalar<'_>) -> Value {
         Scalar::I32(value) => value.into(),
         Scalar::I64(value) | Scalar::Timestamp(value) => value.into(),
         Scalar::U64(value) => value.into(),
-        // The shortest text of single precision, not the digits of the double that it is.
+        // The shortest text in single precision, not the digits of the number in double precision.
         Scalar::F32(value) => serde_json::from_str(&format!("{value:?}")).unwrap_or(Value::Null),
         Scalar::F64(value) => value.into(),
         Scalar::Text(value) => value.into(),

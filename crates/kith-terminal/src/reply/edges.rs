@@ -1,4 +1,4 @@
-//! Edges as JSON: an object each, with the other end as `id` and the columns under their names.
+//! Edges as JSON: one object each, with the other end as `id`, and with the columns under their names.
 
 use super::Reply;
 use kith_ops::EdgesAnswer;
@@ -11,9 +11,9 @@ use std::sync::Arc;
 pub struct Edge {
     /// The other end.
     pub id: u64,
-    /// The names of the columns, which all edges of an answer have in common.
+    /// The names of the columns, which all edges of an answer share.
     pub names: Arc<[String]>,
-    /// The number in each column.
+    /// The value in each column.
     pub numbers: Vec<ColumnNumber>,
 }
 

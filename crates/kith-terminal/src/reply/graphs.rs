@@ -1,4 +1,4 @@
-//! Graphs as commands print them.
+//! Graphs as JSON, for the commands that print them.
 
 use kith_live::{AssociationType, GraphTypes, Inverse, ObjectType, TypeId, TypesDocument};
 use kith_schema::Schema;
@@ -17,7 +17,7 @@ pub enum GraphReply {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LoadedReply {
     pub graph: String,
-    /// `loaded`.
+    /// Always `loaded`.
     pub kind: &'static str,
     pub version: u64,
     pub components: Vec<ComponentReply>,
@@ -40,11 +40,11 @@ pub struct ComponentReply {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveReply {
     pub graph: String,
-    /// `live`.
+    /// Always `live`.
     pub kind: &'static str,
-    /// How often its types have changed: 1 for a new graph.
+    /// The number of changes to its types, counting from 1 for a new graph.
     pub revision: u64,
-    /// Where its rows are.
+    /// The storage of its rows.
     pub storage: String,
     pub partitions: u32,
     pub types: Vec<TypeReply>,
@@ -56,7 +56,7 @@ pub struct TypeReply {
     pub name: String,
     /// `object` or `association`.
     pub kind: &'static str,
-    /// The type of the other direction, which is the type itself if it is symmetric.
+    /// The type of the inverse associations, which is the type itself if it is symmetric.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inverse: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,7 +67,7 @@ pub struct TypeReply {
 }
 
 impl GraphReply {
-    /// All graphs of a cluster, by name.
+    /// Returns all graphs of a cluster, sorted by name.
     ///
     /// # Errors
     /// If the types of a live graph cannot be read.

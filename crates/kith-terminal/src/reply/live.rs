@@ -1,4 +1,4 @@
-//! Objects and associations as JSON. Their fields are printed as the node wrote them.
+//! Objects and associations as JSON. Their fields are printed exactly as the node wrote them.
 
 use super::wrong_kind;
 use crate::failure::Failure;
@@ -17,16 +17,16 @@ pub struct Object {
     pub data: Box<RawValue>,
 }
 
-/// Associations of one list, newest first.
+/// Associations of one list, the newest first.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Associations {
     pub out: Vec<Association>,
-    /// Whether further ones follow; left out of answers that have no pages.
+    /// Whether more associations follow; omitted from answers that have no pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<bool>,
 }
 
-/// An association: a list of its other end, its time and, if they were asked for, its fields.
+/// An association: a JSON list of its other end, its time and, if they were requested, its fields.
 #[derive(Clone, Debug)]
 pub struct Association {
     pub id2: u64,
@@ -59,7 +59,7 @@ impl PartialEq for Association {
 
 impl Object {
     /// # Errors
-    /// `internal` if its fields are not JSON.
+    /// Returns `internal` if its fields are not JSON.
     pub(super) fn of(object: ObjectAnswer) -> Result<Self, Failure> {
         let ObjectAnswer { id, kind, version, data } = object;
         Ok(Self { id, kind, version, data: fields(data)? })
@@ -68,7 +68,7 @@ impl Object {
 
 impl Associations {
     /// # Errors
-    /// `internal` if fields are not JSON.
+    /// Returns `internal` if fields are not JSON.
     pub(super) fn of(answer: AssociationsAnswer) -> Result<Self, Failure> {
         let association = |ListedAssociation { id2, time, data }| {
             Ok(Association { id2, time, data: data.map(fields).transpose()? })

@@ -1,4 +1,4 @@
-//! Answers as JSON: field names and shapes are a contract, tested by golden files (`docs/queries.md`).
+//! Answers as JSON. Field names and forms are a contract, tested by golden files (`docs/queries.md`).
 
 #![allow(missing_docs, reason = "fields are named as in the JSON, which `docs/queries.md` describes")]
 
@@ -30,21 +30,21 @@ use serde::Serialize;
 /// One answer, as a line of `kith run`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Answer {
-    /// What was asked for.
+    /// The result.
     #[serde(flatten)]
     pub reply: Reply,
-    /// `Some(false)` if partitions are missing; left out otherwise.
+    /// `Some(false)` if partitions are missing; omitted otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub complete: Option<bool>,
-    /// The partitions that nobody answered for; left out if there are none.
+    /// The partitions for which no node answered; omitted if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing_partitions: Vec<u32>,
-    /// The plan and its timings, if asked for.
+    /// The plan and its timings, if they were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileReply>,
 }
 
-/// What was asked for, by kind.
+/// The result of a query of a graph, by its kind.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Reply {
@@ -64,7 +64,7 @@ pub enum Reply {
     Suggestions { suggestions: Vec<(u64, u32)> },
 }
 
-/// A member's network; sizes always, ids or checksums as asked for.
+/// A member's network: always the sizes, and ids or checksums if they were requested.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NetworkReply {
     pub id: u64,
@@ -86,10 +86,10 @@ pub enum NetworkSets {
 }
 
 impl Answer {
-    /// The answer to `question` as it is printed.
+    /// Returns the answer to `question` in the form in which it is printed.
     ///
     /// # Errors
-    /// `internal` if it answers another kind of question.
+    /// Returns `internal` if the answer is of another kind than the question.
     pub fn new(question: &GraphLine, answered: Answered) -> Result<Self, Failure> {
         Ok(Self {
             reply: Reply::new(question, answered.answer)?,
@@ -99,7 +99,7 @@ impl Answer {
         })
     }
 
-    /// Whether no partition is missing.
+    /// Whether the answer covers all partitions.
     pub fn is_complete(&self) -> bool {
         self.complete.is_none()
     }

@@ -3,16 +3,16 @@
 use kith_wire::v1;
 use serde::Serialize;
 
-/// What a query did, or would do.
+/// The plan of a query, with timings if the query was run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProfileReply {
     pub requests: u32,
     pub groups: u32,
     pub nodes: u32,
     pub total_us: u64,
-    /// Requests sent because others were late; the counts above are without them.
+    /// Hedge requests, which the counts above do not include.
     pub hedges: u32,
-    /// The router has been out of reach of the metadata store for so long; left out: it is not.
+    /// The time for which the router has been unable to reach the metadata store; omitted if it can reach it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata_age_ms: Option<u64>,
     pub cache: String,
@@ -24,13 +24,14 @@ pub struct ProfileReply {
 pub struct RoundReply {
     pub name: String,
     pub kind: String,
-    /// Its name, or `the caller`.
+    /// The name of the controller, or `the caller`.
     pub controller: String,
-    /// What chose the controller in the settings; left out: it is the default of its kind, or the caller decided.
+    /// The selector by which the settings chose the controller. Omitted if the controller is the default for the kind, or if
+    /// the caller decided.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub selector: String,
     pub policy: String,
-    /// `groups_asked` within the groups that there are.
+    /// `groups_asked`, limited to the range from 1 to the number of groups.
     pub groups_allowed: u32,
     pub groups_asked: u32,
     pub keys: u64,
@@ -39,16 +40,16 @@ pub struct RoundReply {
     pub merged_ids: u64,
     pub busiest_over_mean: f64,
     pub ended_early: bool,
-    /// What was known when the controller decided; left out where no one asked for it.
+    /// The inputs of the controller's decision; omitted if they were not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inputs: Option<InputsReply>,
     pub requests: Vec<RequestReply>,
 }
 
-/// What a controller decides by.
+/// The inputs of a controller's decision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InputsReply {
-    /// With its parameters; left out: the caller decided.
+    /// The controller with its parameters; omitted if the caller decided.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub controller: String,
     pub operation: String,
@@ -60,7 +61,7 @@ pub struct InputsReply {
     pub client_requests_per_second: f64,
     pub clients: u32,
     pub node_requests_per_second: f64,
-    /// Left out before the first early-terminable fan-out has ended.
+    /// Omitted until the first early-terminable fan-out has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub termination_share: Option<f64>,
 }
@@ -79,11 +80,11 @@ pub struct RequestReply {
     pub attempt: u32,
     /// `plan`, `retry` or `hedge`.
     pub cause: String,
-    /// Whether its answer counts, at least for one key.
+    /// Whether the answer was used for at least one key.
     pub won: bool,
 }
 
-/// A plan that was not run.
+/// The plan of a query that was not run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExplainReply {
     pub plan: ProfileReply,
@@ -151,7 +152,7 @@ impl From<&v1::ControllerInputs> for InputsReply {
     }
 }
 
-/// Rounded: more digits say nothing.
+/// Rounds to three decimal places.
 fn thousandths(number: f64) -> f64 {
     (number * 1e3).round() / 1e3
 }

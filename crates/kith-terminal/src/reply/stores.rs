@@ -1,4 +1,4 @@
-//! What `kith store` prints as JSON: field names are a contract (`docs/stores.md`).
+//! The output of `kith store` as JSON. Field names are a contract (`docs/stores.md`).
 
 use kith_wire::{
     documents::{DefinitionDocument, StoreDocument},
@@ -14,11 +14,11 @@ pub struct StoreReply {
     pub version: Option<u64>,
     pub records: u64,
     pub bytes: u64,
-    /// Kept versions, the current one among them.
+    /// The number of versions that are kept, including the current one.
     pub kept: usize,
     #[serde(flatten)]
     pub definition: DefinitionDocument,
-    /// Of `kith store describe`: the schema of the records that are served, in its canonical form.
+    /// The schema of the records that are served, in its canonical form; only `kith store describe` prints it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub served_schema: Option<String>,
     pub running: Option<RunningReply>,
@@ -26,7 +26,7 @@ pub struct StoreReply {
     pub frozen: Option<FrozenReply>,
 }
 
-/// Pushes and loads are refused.
+/// A freeze: pushes and loads are refused.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FrozenReply {
     pub who: String,
@@ -55,11 +55,11 @@ pub struct VersionReply {
     /// Milliseconds since 1970.
     pub pushed_at: u64,
     pub held: bool,
-    /// Nodes that do not have it yet.
+    /// The nodes that do not have the version yet.
     pub excluded: Vec<u32>,
 }
 
-/// What was done to a store.
+/// One entry in the history of a store.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HistoryReply {
     /// Milliseconds since 1970.
@@ -70,32 +70,32 @@ pub struct HistoryReply {
     /// The version that was served before; 0: none.
     pub before: u64,
     pub push: Option<String>,
-    /// `done`, why it failed, or who or what cancelled it.
+    /// `done`, the reason for the failure, or who or what cancelled it.
     pub result: String,
 }
 
-/// A swap or rollback.
+/// The result of a swap or rollback.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SwapReply {
     pub store: String,
     pub version: u64,
     /// The version that was served before.
     pub before: u64,
-    /// Where that one stands now; `null`: it is not kept.
+    /// The state of the previous version now; `null`: it is no longer kept.
     pub before_state: Option<String>,
-    /// What takes it back; `null`: nothing does.
+    /// The command that undoes the change; `null`: nothing does.
     pub undo: Option<String>,
-    /// Microseconds of the one write that did it; 0: that version was served already.
+    /// The duration of the single write that made the change, in microseconds; 0: that version was already served.
     pub flip_us: u64,
-    /// The other routers that were waited for after it.
+    /// The other routers that the change waited for.
     pub routers: Vec<FollowedReply>,
 }
 
-/// A router after a change of what is served.
+/// The state of a router after a change of the served version.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FollowedReply {
     pub router: u32,
-    /// `seen`: it serves it; `expired`: it has lost the metadata store, and says so of what it serves; `unknown`.
+    /// `seen`: it serves the version; `expired`: it has lost the metadata store, and its answers say so; `unknown`.
     pub state: String,
 }
 
@@ -131,7 +131,7 @@ impl From<StoreDocument> for StoreReply {
     }
 }
 
-/// The versions of a store, ascending.
+/// Returns the versions of a store, ascending.
 pub fn versions(document: &StoreDocument) -> Vec<VersionReply> {
     let versions = document.versions.iter().map(|version| VersionReply {
         version: version.version,
@@ -145,7 +145,7 @@ pub fn versions(document: &StoreDocument) -> Vec<VersionReply> {
     versions.collect()
 }
 
-/// What was done to a store, oldest first.
+/// Returns the history of a store, the oldest entry first.
 pub fn history(document: &StoreDocument) -> Vec<HistoryReply> {
     let entries = document.history.iter().map(|entry| HistoryReply {
         at: entry.at,
@@ -164,7 +164,7 @@ pub fn history(document: &StoreDocument) -> Vec<HistoryReply> {
 }
 
 impl SwapReply {
-    /// From the record after it.
+    /// Returns the result of a change, from the record of the store after it.
     pub fn new(document: &StoreDocument, reply: v1::StoreReply, is_rollback: bool) -> Self {
         let v1::StoreReply { before, flip_us, routers, .. } = reply;
         let state = document.versions.iter().find(|version| version.version == before);

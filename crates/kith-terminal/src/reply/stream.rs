@@ -1,11 +1,11 @@
-//! The last line of `kith mget --stream` as JSON: a contract (`docs/queries.md`).
+//! The last line of `kith mget --stream` as JSON. It is a contract (`docs/queries.md`).
 
 use super::ProfileReply;
 use kith_client::{StreamFailure, StreamFooter};
 use kith_ops::RecordCounts;
 use serde::Serialize;
 
-/// What became of every key.
+/// The summary of a streamed read.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StreamFooterLine {
     pub footer: StreamFooterReply,
@@ -13,7 +13,7 @@ pub struct StreamFooterLine {
     pub profile: Option<ProfileReply>,
 }
 
-/// The footer of a whole read, and what a stream's tells besides.
+/// The footer of a batch read, and the further members of a stream's footer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StreamFooterReply {
     pub status: &'static str,
@@ -22,17 +22,17 @@ pub struct StreamFooterReply {
     pub error: u64,
     pub unanswered: u64,
     pub versions: Vec<u64>,
-    /// Left out if there are none.
+    /// Omitted if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailureReply>,
-    /// In hexadecimal; left out of a fast client's.
+    /// In hexadecimal; omitted by a fast client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub crc32c: Option<String>,
     pub total_us: u64,
     pub service_us: u64,
 }
 
-/// Keys that failed alike.
+/// Keys that failed with the same error.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FailureReply {
     pub class: &'static str,

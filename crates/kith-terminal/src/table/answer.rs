@@ -1,16 +1,16 @@
-//! An answer for people.
+//! Answers as text for people.
 
 use super::{Side, count, live, plan, plural, table};
 use crate::reply::{Answer, Edge, NetworkReply, NetworkSets, Reply};
 use kith_lines::{GraphLine, Operation};
 use kith_ops::Operand;
 
-/// Ids of one set that are printed; the rest is only counted.
+/// The number of ids of one set that are printed; the remaining ones are only counted.
 const IDS_SHOWN: usize = 200;
-/// Ids are wrapped at this width.
+/// The width at which ids are wrapped.
 const LINE_CHARS: usize = 100;
 
-/// The answer, then what is missing, then the profile.
+/// Returns the answer, followed by the missing partitions and the profile.
 pub fn render(question: &GraphLine, answer: &Answer) -> String {
     let mut text = reply(&question.operation, &answer.reply);
     if !answer.is_complete() {

@@ -1,4 +1,4 @@
-//! What was worked out of records, for people.
+//! Results of computations on records, as text for people.
 
 use super::{
     Side, table as rows,
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::reply::{AggregateReply, ComputeReply, CountReply, Json, reason};
 
-/// A line a key, and how many ended how.
+/// Returns one line per key, and the number of keys in each state.
 pub fn results(reply: &ComputeReply) -> String {
     let lines = reply.results.iter().map(|key| KeyLine {
         key: &key.key,
@@ -17,7 +17,7 @@ pub fn results(reply: &ComputeReply) -> String {
     key_lines("record", lines) + &footer(&reply.last)
 }
 
-/// A line a value or bucket, and how many keys ended how.
+/// Returns one line per value or bucket, and the number of keys in each state.
 pub fn counts(reply: &AggregateReply) -> String {
     let columns = [("value", Side::Left), ("count", Side::Right)];
     let rows = rows(

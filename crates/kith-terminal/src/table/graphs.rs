@@ -1,9 +1,9 @@
-//! Graphs and their components for people.
+//! Graphs and their components, as text for people.
 
 use super::{Side, bytes, count, table};
 use crate::reply::graphs::{ComponentReply, GraphReply, LiveReply, LoadedReply, TypeReply};
 
-/// One line per graph.
+/// Returns one line per graph.
 pub fn list(graphs: &[GraphReply]) -> String {
     if graphs.is_empty() {
         return "there is no graph: kith load graph EDGES --graph NAME, or kith schema apply TYPES --graph NAME\n"
@@ -37,14 +37,14 @@ fn loaded_row(graph: &LoadedReply) -> Vec<String> {
     ]
 }
 
-/// Nobody counts what a live graph has, so these columns are empty.
+/// These columns are empty, because the contents of a live graph are not counted.
 fn live_row(graph: &LiveReply) -> Vec<String> {
     let names: Vec<&str> = graph.types.iter().map(|kind| kind.name.as_str()).collect();
     let nothing = String::new;
     vec![graph.graph.clone(), graph.kind.to_owned(), nothing(), nothing(), nothing(), names.join(", ")]
 }
 
-/// A graph with its components, or its types.
+/// Returns a graph with its components, or with its types.
 pub fn describe(graph: &GraphReply) -> String {
     match graph {
         GraphReply::Loaded(graph) => describe_loaded(graph),

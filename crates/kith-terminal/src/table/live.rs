@@ -1,11 +1,11 @@
-//! Objects and associations for people.
+//! Objects and associations, as text for people.
 
 use super::{Side, table};
 use crate::reply::{Association, Associations, Object};
 use kith_lines::Operation;
 use kith_ops::Operand;
 
-/// One row per object that there is, and one line per id that is no object's.
+/// Returns one row per object that exists, and one line per id without an object.
 pub fn objects(operation: &Operation, objects: &[Option<Object>]) -> String {
     let ids = match operation.operand() {
         Operand::Objects { ids, .. } => ids,
@@ -25,7 +25,7 @@ pub fn objects(operation: &Operation, objects: &[Option<Object>]) -> String {
     found + &absent
 }
 
-/// One row per association, and how to get the next page.
+/// Returns one row per association, and the flag for the next page.
 pub fn associations(operation: &Operation, Associations { out, more }: &Associations) -> String {
     let Some(last) = out.last() else { return "no associations\n".to_owned() };
     let has_data = last.data.is_some();

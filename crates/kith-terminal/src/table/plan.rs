@@ -1,13 +1,14 @@
-//! A query's plan for people: each round, which node got which keys, and when; and what the names in it mean.
+//! A query's plan as text for people: for each round, the keys and times of each node; and an explanation of the names in
+//! it.
 
 use super::{Side, bytes, count, micros, plural, table};
 use crate::reply::{ExplainReply, InputsReply, ProfileReply, RequestReply, RoundReply};
 use kith_routing::{fan_out, policy};
 
-/// Characters of a timeline.
+/// The width of a timeline, in characters.
 const BAR_CHARS: u64 = 32;
 
-/// What a query did.
+/// Returns the plan of a query that was run.
 pub fn render(profile: &ProfileReply) -> String {
     let mut text = format!("{}, {}", summary(profile), micros(profile.total_us));
     if !profile.cache.is_empty() {
@@ -28,7 +29,7 @@ pub fn render(profile: &ProfileReply) -> String {
     text + &legend(profile)
 }
 
-/// What a query would do.
+/// Returns the plan of a query that was not run.
 pub fn explain(reply: &ExplainReply) -> String {
     let mut text = format!("{}\n", summary(&reply.plan));
     for (index, round) in reply.plan.rounds.iter().enumerate() {
@@ -54,7 +55,7 @@ fn summary(profile: &ProfileReply) -> String {
     parts.join(", ")
 }
 
-/// What was asked for twice, and what came of it.
+/// Returns the requests that were made twice, and their outcome.
 fn wasted(profile: &ProfileReply) -> String {
     let requests = || profile.rounds.iter().flat_map(|round| &round.requests);
     let hedges = || requests().filter(|request| request.cause == "hedge");
@@ -97,7 +98,7 @@ fn heading(index: usize, round: &RoundReply) -> String {
     text
 }
 
-/// Who decided how many groups take part, and by what.
+/// Returns who decided how many groups take part, and the inputs of the decision.
 fn decision(round: &RoundReply, inputs: &InputsReply) -> String {
     let mut text = match (inputs.controller.as_str(), round.selector.as_str()) {
         ("", _) => "decided by the caller, without a controller".to_owned(),
@@ -133,7 +134,7 @@ fn decision(round: &RoundReply, inputs: &InputsReply) -> String {
     text + "\n"
 }
 
-/// What the names in a plan mean, a line each.
+/// Returns an explanation of the names in a plan, one per line.
 fn legend(profile: &ProfileReply) -> String {
     let rounds = || profile.rounds.iter();
     let controllers = rounds().filter_map(|round| {
@@ -204,7 +205,7 @@ fn outcome(request: &RequestReply) -> String {
     }
 }
 
-/// When a request was under way, from the query's start to its end: `#` where its answer counts, `-` where it was in vain.
+/// Returns a timeline of a request, from the query's start to its end: `#` if its answer was used, `-` if not.
 fn bar(request: &RequestReply, total_us: u64) -> String {
     let RequestReply { start_us, took_us, won, .. } = *request;
     let total = total_us.max(start_us + took_us).max(1);

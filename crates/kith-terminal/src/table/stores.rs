@@ -1,11 +1,11 @@
-//! Stores and their versions for people.
+//! Stores and their versions, as text for people.
 
 use super::{Side, bytes, count, date, plural, table};
 use crate::reply::stores::{FollowedReply, HistoryReply, StoreReply, SwapReply, VersionReply};
 use kith_schema::Schema;
 use kith_wire::documents::{FrozenDocument, HoldsDocument};
 
-/// One line per store.
+/// Returns one line per store.
 pub fn list(stores: &[StoreReply]) -> String {
     if stores.is_empty() {
         return "there are no stores: kith store create NAME, or kith load graph EDGES --graph NAME\n"
@@ -38,7 +38,7 @@ pub fn list(stores: &[StoreReply]) -> String {
     table(&columns, rows)
 }
 
-/// A store with its definition.
+/// Returns a store with its definition.
 pub fn describe(store: &StoreReply) -> String {
     let definition = &store.definition;
     let mut lines = vec![
@@ -80,7 +80,7 @@ pub fn describe(store: &StoreReply) -> String {
     lines.join("\n") + "\n" + &fields(store)
 }
 
-/// The fields of the records: of those that are served, else of those that the first version will have.
+/// Returns the fields of the records that are served, or, if none are served yet, of the records of the first version.
 fn fields(store: &StoreReply) -> String {
     let (what, schema) = match (&store.served_schema, &store.definition.schema) {
         (Some(served), _) => ("records have", served),
@@ -102,7 +102,7 @@ fn frozen_by(who: &str, since: u64) -> String {
     format!("frozen by {who} since {}: pushes and loads are refused", date(since))
 }
 
-/// One line per version, the newest first; then whether pushes are refused.
+/// Returns one line per version, the newest first, and whether pushes are refused.
 pub fn versions(versions: &[VersionReply], frozen: Option<&FrozenDocument>) -> String {
     let frozen = frozen.map_or(String::new(), |frozen| frozen_by(&frozen.who, frozen.since) + "\n");
     if versions.is_empty() {
@@ -132,7 +132,7 @@ pub fn versions(versions: &[VersionReply], frozen: Option<&FrozenDocument>) -> S
     table(&columns, rows) + &frozen
 }
 
-/// One line per entry, the newest first.
+/// Returns one line per entry, the newest first.
 pub fn history(history: &[HistoryReply]) -> String {
     let columns = [
         ("at", Side::Left),
@@ -155,7 +155,7 @@ pub fn history(history: &[HistoryReply]) -> String {
     table(&columns, rows)
 }
 
-/// What a swap or rollback did.
+/// Returns the result of a swap or rollback.
 pub fn swapped(reply: &SwapReply) -> String {
     let SwapReply { store, version, before, before_state, undo, flip_us, routers } = reply;
     let state = before_state.as_deref().unwrap_or("not kept");
@@ -166,7 +166,7 @@ pub fn swapped(reply: &SwapReply) -> String {
     )
 }
 
-/// Routers that may serve something older.
+/// Returns one line per router that may still serve an older version.
 pub fn not_followed(routers: &[FollowedReply]) -> String {
     let late = routers.iter().filter(|router| router.state != "seen");
     let line = late.map(|router| match router.state.as_str() {

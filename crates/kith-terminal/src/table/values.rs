@@ -1,13 +1,13 @@
-//! Values by key, for people.
+//! Values by key, as text for people.
 
 use super::{Side, plan, plural, table as rows};
 use crate::reply::{Footer, FooterLine, KeyReply, reason};
 use serde_json::Value;
 
-/// Longer values are cut: `kith get` prints one whole.
+/// The maximum length of a printed value. Longer values are truncated; `kith get` prints a whole value.
 const VALUE_CHARACTERS_MAX: usize = 80;
 
-/// A line a key: its value, or why it has none where that is not known.
+/// Returns one line per key: its value or its state, and the reason if the key failed.
 pub fn table(keys: &[KeyReply]) -> String {
     let lines = keys.iter().map(|key| KeyLine {
         key: &key.key,
@@ -18,16 +18,16 @@ pub fn table(keys: &[KeyReply]) -> String {
     key_lines("value", lines)
 }
 
-/// What became of a key.
+/// One line of the table: the result for a key.
 pub(super) struct KeyLine<'a> {
     pub key: &'a Value,
     pub state: &'a str,
     pub value: Option<&'a str>,
-    /// Why it is neither found nor absent.
+    /// The reason why the key is neither found nor absent.
     pub reason: Option<&'a str>,
 }
 
-/// A line a key, with a column of reasons if any failed.
+/// Returns one line per key, with a column of reasons if a key failed.
 pub(super) fn key_lines<'a>(value: &str, keys: impl Iterator<Item = KeyLine<'a>>) -> String {
     let keys: Vec<KeyLine<'_>> = keys.collect();
     let columns = [("key", Side::Left), ("state", Side::Left), (value, Side::Left), ("reason", Side::Left)];
@@ -42,12 +42,12 @@ pub(super) fn key_lines<'a>(value: &str, keys: impl Iterator<Item = KeyLine<'a>>
     rows(columns, keys.iter().map(cells))
 }
 
-/// Text as it is, everything else as JSON.
+/// Returns text unchanged, and any other value as JSON.
 pub(super) fn name(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), shown)
 }
 
-/// How many keys ended how, then the profile.
+/// Returns the number of keys in each state, followed by the profile.
 pub fn footer(last: &FooterLine) -> String {
     let Footer { found, absent, error, unanswered, versions } = &last.footer;
     let versions: Vec<String> = versions.iter().map(u64::to_string).collect();
@@ -60,7 +60,7 @@ pub fn footer(last: &FooterLine) -> String {
     )
 }
 
-/// On one line, cut, without what a terminal would obey.
+/// Returns the text on one line, truncated, and with control characters escaped.
 pub(super) fn shown(text: &str) -> String {
     let mut shown: String = text.chars().take(VALUE_CHARACTERS_MAX).flat_map(visible).collect();
     if text.chars().nth(VALUE_CHARACTERS_MAX).is_some() {
