@@ -1,5 +1,5 @@
-//! `kith top`: who is asked how much, how long it takes, what is owed, hedged, partial or failing: now, and again every
-//! second (`docs/design/0014-live-view.md`).
+//! `kith top`: shows the load, latencies, pending keys, hedges, partial answers and failures of a cluster, and refreshes
+//! them every second (`docs/design/0014-live-view.md`).
 
 mod rates;
 mod sample;
@@ -28,9 +28,9 @@ use tokio::{
     time::{Instant, MissedTickBehavior, interval_at},
 };
 
-/// Counters of a shorter time are mostly chance.
+/// The minimum interval. Counters over a shorter time are mostly noise.
 const INTERVAL_MIN: f64 = 0.1;
-/// Longer than anybody looks.
+/// The maximum interval: longer than anybody watches.
 const INTERVAL_MAX: f64 = 3_600.0;
 
 /// Flags of `kith top`.
@@ -53,10 +53,11 @@ fn interval(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Shows the cluster until told to end; without a terminal one table, or one line of JSON, per interval.
+/// Shows the cluster until the process is told to end. Without a terminal, prints one table, or one line of JSON, per
+/// interval.
 ///
 /// # Errors
-/// If no router answers at the start, or, with `--once`, at the end.
+/// If no router answers at the start or, with `--once`, at the end.
 pub async fn run(target: &TargetFlags, format: Format, flags: &TopFlags) -> anyhow::Result<Exit> {
     let mut sampler = Sampler::connect(target).await?;
     let mut before = sampler.sample().await?;
@@ -76,7 +77,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &TopFlags) -> anyh
         }
         let after = match (sampler.sample().await, &mut screen) {
             (Ok(after), _) => after,
-            // A router that is restarted is no reason to stop looking.
+            // A router that restarts is not a reason to end the display.
             (Err(error), Some(screen)) => {
                 screen.show(&format!("{error:#}\n"))?;
                 continue;

@@ -1,4 +1,4 @@
-//! Counters of two samples, and what they come to in a second.
+//! The differences between the counters of two samples, as rates per second.
 
 use super::sample::Sample;
 use kith_routing::ReportedLatencies;
@@ -6,35 +6,36 @@ use kith_wire::v1;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What one node or several were asked. `None` is unknown: of a node that does not answer, or started meanwhile.
+/// The load of one node or of several. `None`: unknown, because the node did not answer or restarted during the interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rates {
-    /// As nodes count them, for all clients.
+    /// Requests of all clients, as counted by the nodes.
     pub requests_per_second: Option<f64>,
     pub keys_per_second: Option<f64>,
     /// Requests that were answered with an error.
     pub errors_per_second: Option<f64>,
-    /// How long nodes worked on half of the requests at most, and on 99 in 100; `None` too if there was none.
+    /// The median of the time in which nodes served requests, and its 99th percentile; `None` also if there were no
+    /// requests.
     pub p50_us: Option<u64>,
     pub p99_us: Option<u64>,
     pub in_flight: u32,
-    /// What routers wait for, now.
+    /// The keys for which routers wait now.
     pub keys_pending: u64,
     pub requests_pending: u64,
-    /// Requests of routers that were hedges of what another node was late with.
+    /// Hedge requests of routers: requests that repeat the keys of a late request to another node.
     pub hedges_per_second: f64,
-    /// Their keys, as a part of all keys that routers asked for.
+    /// The keys of hedges, as a share of all keys that routers requested.
     pub keys_hedged_ratio: f64,
-    /// Requests of routers that a hedge overtook.
+    /// Requests of routers whose hedge answered first.
     pub overtaken_per_second: f64,
     /// Requests of routers that failed or timed out.
     pub failed_per_second: f64,
 }
 
-/// What several nodes did, added up.
+/// The counters of several nodes, added up.
 #[derive(Default)]
 pub struct Sum {
-    /// Whether anything is known of a node at least.
+    /// Whether the counters of at least one node are known.
     known: bool,
     requests: u64,
     keys: u64,
@@ -44,14 +45,14 @@ pub struct Sum {
     asked: RequestTotals,
 }
 
-/// What routers asked, added up.
+/// The requests of routers, added up.
 #[derive(Clone, Copy, Default)]
 pub struct RequestTotals {
-    /// Keys that are waited for, now.
+    /// The keys for which routers wait now.
     pub keys_pending: u64,
     requests_pending: u64,
     keys: u64,
-    /// Requests that were hedges.
+    /// The number of hedge requests.
     pub hedges: u64,
     keys_hedged: u64,
     failed: u64,
@@ -59,7 +60,8 @@ pub struct RequestTotals {
 }
 
 impl Sum {
-    /// What a node did between two looks at it; nothing is known of one that did not answer twice, or started anew.
+    /// Returns the difference of a node's counters between two samples. The counters are unknown if the node did not answer
+    /// twice, or if it restarted.
     pub fn of_node(before: Option<&v1::NodeStatus>, after: &v1::NodeStatus, asked: RequestTotals) -> Self {
         let in_flight = after.load.as_ref().map_or(0, |load| load.in_flight);
         let earlier = before.and_then(|before| before.counters.as_ref());
@@ -80,7 +82,7 @@ impl Sum {
         }
     }
 
-    /// Adds what others did.
+    /// Adds the counters of other nodes.
     pub fn add(&mut self, other: &Self) {
         self.known |= other.known;
         self.requests += other.requests;
@@ -91,7 +93,7 @@ impl Sum {
         self.asked.add(&other.asked);
     }
 
-    /// What it comes to in a second of so many.
+    /// Returns the rates per second over an interval of this length.
     pub fn rates(&self, seconds: f64) -> Rates {
         let rate = |count: u64| self.known.then(|| per_second(count, seconds));
         Rates {
@@ -112,7 +114,8 @@ impl Sum {
 }
 
 impl RequestTotals {
-    /// A node that left the table and came back is counted from 0: nothing is known of it then.
+    /// Returns the difference of the counters of one node. They are not negative: a node that left the routing table and
+    /// returned is counted from 0 again.
     fn between(before: &v1::AskedCounters, after: &v1::AskedCounters) -> Self {
         Self {
             keys_pending: after.keys_pending,
@@ -125,7 +128,7 @@ impl RequestTotals {
         }
     }
 
-    /// Adds what was asked of others.
+    /// Adds the requests to other nodes.
     pub fn add(&mut self, other: &Self) {
         self.keys_pending += other.keys_pending;
         self.requests_pending += other.requests_pending;
@@ -136,13 +139,13 @@ impl RequestTotals {
         self.overtaken += other.overtaken;
     }
 
-    /// The part of all keys that hedges asked for; 0 if there were none.
+    /// Returns the share of keys that hedges requested; 0 if there were no keys.
     pub fn keys_hedged_ratio(&self) -> f64 {
         if self.keys == 0 { 0.0 } else { rounded(self.keys_hedged as f64 / self.keys as f64, 10_000.0) }
     }
 }
 
-/// What all routers asked of each node.
+/// Returns the requests of all routers to each node.
 pub fn asked_of_nodes(before: &Sample, after: &Sample) -> BTreeMap<u32, RequestTotals> {
     let mut sums = BTreeMap::<u32, RequestTotals>::new();
     for (addr, counters) in &after.routers {
@@ -154,8 +157,8 @@ pub fn asked_of_nodes(before: &Sample, after: &Sample) -> BTreeMap<u32, RequestT
     sums
 }
 
-/// What a router asked of each node. What is pending is known without an earlier sample, and a node that was not asked
-/// before then was asked since.
+/// Returns the requests of a router to each node. Pending requests are known even without an earlier sample. A node that is
+/// absent from the earlier sample has received all its requests since then.
 pub fn asked_by_router<'a>(
     before: Option<&'a v1::RouterCounters>,
     after: &'a v1::RouterCounters,
@@ -172,7 +175,7 @@ pub fn asked_by_router<'a>(
     })
 }
 
-/// The earlier counters of the same start of the same router.
+/// Returns the counters of an earlier sample, if the router has not restarted since.
 pub fn earlier<'a>(
     before: &'a Sample,
     addr: &str,
@@ -182,22 +185,23 @@ pub fn earlier<'a>(
     (before.started_us == after.started_us).then_some(before)
 }
 
-/// How long what happened between two samples took.
+/// Returns the latencies of the requests between two samples.
 pub fn latencies(before: &[u64], after: &[u64]) -> ReportedLatencies {
     ReportedLatencies::of_counts(after).since(&ReportedLatencies::of_counts(before))
 }
 
-/// Upper bound of the given quantile, in thousandths (990 = p99), in microseconds; `None` if nothing was counted.
+/// Returns the upper bound of the given quantile, in thousandths (990 = p99), in microseconds; `None` if nothing was
+/// counted.
 pub fn micros(latencies: &ReportedLatencies, share: u64) -> Option<u64> {
     latencies.per_mille(share).map(|took| u64::try_from(took.as_micros()).unwrap_or(u64::MAX))
 }
 
-/// To a tenth; 0 if no time has passed.
+/// Returns a rate, rounded to a tenth; 0 if no time has passed.
 pub fn per_second(count: u64, seconds: f64) -> f64 {
     if seconds <= 0.0 { 0.0 } else { rounded(count as f64 / seconds, 10.0) }
 }
 
-/// To so many steps of a whole.
+/// Rounds a number to a multiple of 1 / `steps`.
 pub fn rounded(number: f64, steps: f64) -> f64 {
     (number * steps).round() / steps
 }

@@ -1,4 +1,4 @@
-//! What all processes tell of themselves at one moment.
+//! Samples: the counters of all processes at about the same time.
 
 use anyhow::Context;
 use futures::future::join_all;
@@ -10,34 +10,34 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A router that does not tell within this time is shown as down.
+/// A router that does not answer within this time is shown as down.
 const ROUTER_PATIENCE: Duration = Duration::from_millis(500);
 
-/// Counters of all processes, told at about the same time.
+/// The counters of all processes, read at about the same time.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
-    /// Since some moment that all samples share.
+    /// The time since the sampler started.
     pub at: Duration,
-    /// Nodes, with their counters.
+    /// The status of the cluster, with the counters of its nodes.
     pub status: v1::ClusterStatus,
-    /// By address; `None`: it does not answer.
+    /// The counters of routers by address; `None`: the router does not answer.
     pub routers: BTreeMap<String, Option<v1::RouterCounters>>,
 }
 
-/// Asks for samples.
+/// Reads samples from a cluster.
 pub struct Sampler<'a> {
     target: &'a TargetFlags,
     started: Instant,
-    /// How routers are reached.
+    /// The dialer for connections to routers.
     dialer: Dialer,
-    /// Who tells of the nodes.
+    /// The router that reports on the nodes.
     router: RouterClient,
-    /// By address, those that have answered.
+    /// The clients of the routers that have answered, by address.
     routers: BTreeMap<String, RouterClient>,
 }
 
 impl<'a> Sampler<'a> {
-    /// Of the cluster that is named.
+    /// Connects to the cluster that `target` names.
     ///
     /// # Errors
     /// If no router answers.
@@ -47,10 +47,10 @@ impl<'a> Sampler<'a> {
         Ok(Self { target, started: Instant::now(), dialer, router, routers: BTreeMap::new() })
     }
 
-    /// What all tell now.
+    /// Reads the counters of all processes.
     ///
     /// # Errors
-    /// If the router does not answer, nor another one that was named.
+    /// If neither the router nor another one that was named answers.
     pub async fn sample(&mut self) -> anyhow::Result<Sample> {
         let request = v1::StatusRequest { counters: true, own: false };
         let status = match self.router.counted(request).await {
@@ -72,7 +72,7 @@ impl<'a> Sampler<'a> {
     }
 }
 
-/// A router's address, its client if it answers, and what it says.
+/// Asks a router for its counters. Returns its address, its client if it answers, and the counters.
 async fn ask(
     addr: String,
     known: Option<RouterClient>,

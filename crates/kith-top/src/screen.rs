@@ -1,4 +1,4 @@
-//! The terminal's other screen, redrawn in place.
+//! The terminal's alternate screen, redrawn in place.
 
 use anyhow::Context;
 use console::{Term, truncate_str};
@@ -10,26 +10,26 @@ const HOME: &str = "\x1b[H";
 const CLEAR_LINE: &str = "\x1b[K";
 const CLEAR_BELOW: &str = "\x1b[J";
 
-/// The other screen without a cursor; what was shown before comes back when this is dropped.
+/// The alternate screen without a cursor. Dropping it restores the previous screen.
 pub struct Screen {
     terminal: Term,
 }
 
 impl Screen {
-    /// Switches to it.
+    /// Switches to the alternate screen.
     ///
     /// # Errors
-    /// If the terminal cannot be written.
+    /// If writing to the terminal fails.
     pub fn open() -> anyhow::Result<Self> {
         let screen = Self { terminal: Term::stdout() };
         screen.terminal.write_str(OPEN).context("write the terminal")?;
         Ok(screen)
     }
 
-    /// Shows a text instead of the one before: as much of it as fits.
+    /// Replaces the text on the screen; what does not fit is cut off.
     ///
     /// # Errors
-    /// If the terminal cannot be written.
+    /// If writing to the terminal fails.
     pub fn show(&mut self, text: &str) -> anyhow::Result<()> {
         let (rows, columns) = self.terminal.size();
         self.terminal.write_str(&frame(text, rows.into(), columns.into())).context("write the terminal")
@@ -38,12 +38,12 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Nobody is left to be told that the terminal is gone.
+        // If the terminal is gone, there is nowhere to report the error.
         let _ = self.terminal.write_str(CLOSE);
     }
 }
 
-/// What redraws a screen of so many rows and columns. The last row never ends: that would scroll.
+/// Returns the text that redraws a screen of this size. The last row has no line end, because that would scroll the screen.
 fn frame(text: &str, rows: usize, columns: usize) -> String {
     let mut frame = HOME.to_owned();
     for (index, line) in text.lines().take(rows).enumerate() {

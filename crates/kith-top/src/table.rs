@@ -1,4 +1,4 @@
-//! What a cluster does, for people.
+//! The view as tables for people.
 
 use crate::{DatabaseView, LiveGraphView, LiveNodeView, NodeView, Rates, RouterView, View};
 use kith_terminal::table::{Side, count, micros, plural, table};
@@ -17,7 +17,7 @@ const RATES: [(&str, Side); 11] = [
     ("failed/s", Side::Right),
 ];
 
-/// The cluster and its groups, then nodes, routers, live graphs and databases.
+/// Returns the tables of the cluster and its groups, followed by nodes, routers, live graphs and databases.
 pub fn render(view: &View) -> String {
     let all = view.nodes.iter().filter(|node| node.group.is_some());
     let up = all.clone().filter(|node| node.state == "up").count();
@@ -34,7 +34,7 @@ pub fn render(view: &View) -> String {
     format!("{head}\n\n{groups}\n{nodes}\n{routers}{live_graphs}{databases}")
 }
 
-/// The whole cluster, then each group.
+/// Returns one row for the whole cluster, and one for each group.
 fn groups(view: &View) -> String {
     let all = [vec!["all".to_owned(), String::new()], rates(&view.cluster)].concat();
     let groups = view.groups.iter().map(|group| {
@@ -84,7 +84,7 @@ fn routers(routers: &[RouterView]) -> String {
     table(&columns, rows)
 }
 
-/// For each live graph a line for all, then one for each node.
+/// Returns, for each live graph, one row for the graph and one for each of its nodes.
 fn live_graphs(graphs: &[LiveGraphView]) -> String {
     if graphs.is_empty() {
         return String::new();
@@ -150,7 +150,7 @@ fn rates(rates: &Rates) -> Vec<String> {
     ]
 }
 
-/// Small ones to a tenth: one failure in ten seconds is not none.
+/// Formats a rate. Small rates have one decimal, so that one failure in ten seconds is not shown as none.
 fn rate(rate: Option<f64>) -> String {
     match rate {
         None => "?".to_owned(),

@@ -1,4 +1,4 @@
-//! From two samples to what happened between them. Pure: no clock, no sockets.
+//! Computes from two samples what happened between them. Pure: no clock, no sockets.
 
 mod live;
 
@@ -15,11 +15,11 @@ use kith_wire::v1;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What happened during an interval. A contract, as other answers: field names stay.
+/// What happened during an interval. Like the other answers, it is a contract: field names do not change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct View {
     pub interval_s: f64,
-    /// All nodes together.
+    /// The rates of all nodes together.
     pub cluster: Rates,
     pub groups: Vec<GroupView>,
     pub nodes: Vec<NodeView>,
@@ -28,7 +28,7 @@ pub struct View {
     pub databases: Vec<DatabaseView>,
 }
 
-/// One replica group: its nodes together.
+/// One replica group, with the rates of its nodes together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GroupView {
     pub group: u32,
@@ -41,7 +41,7 @@ pub struct GroupView {
 /// One node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NodeView {
-    /// `None`: a spare, in no group yet.
+    /// `None`: the node is a spare, which is in no group yet.
     pub group: Option<u32>,
     pub node: u32,
     pub state: String,
@@ -54,22 +54,22 @@ pub struct NodeView {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RouterView {
     pub addr: String,
-    /// `up`, or `down`: it does not answer.
+    /// `up`; or `down` if the router does not answer.
     pub state: &'static str,
     pub queries_per_second: Option<f64>,
     pub p50_us: Option<u64>,
     pub p99_us: Option<u64>,
     /// Queries that were answered with an error.
     pub failed_per_second: Option<f64>,
-    /// Queries whose answer lacks something.
+    /// Queries whose answer is incomplete.
     pub partial_per_second: Option<f64>,
-    /// What it waits for, of all nodes.
+    /// The keys for which the router waits, of all nodes.
     pub keys_pending: u64,
     pub hedges_per_second: f64,
     pub keys_hedged_ratio: f64,
 }
 
-/// What happened between two samples, the earlier first.
+/// Computes what happened between two samples, the earlier of which comes first.
 pub fn view(before: &Sample, after: &Sample) -> View {
     let seconds = after.at.saturating_sub(before.at).as_secs_f64();
     let asked = asked_of_nodes(before, after);

@@ -1,4 +1,4 @@
-//! Live graphs: who leads them, how fast they are written, and how far their replicas are behind.
+//! Live graphs: the leaders of their partitions, the rate of writes, and the lag of their replicas.
 
 use super::{Sample, per_second};
 use kith_wire::v1;
@@ -8,28 +8,28 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveGraphView {
     pub graph: String,
-    /// The positions that its logs have reached, added up.
+    /// The positions of its logs, added up.
     pub position: u64,
-    /// `None` if the graph is new.
+    /// `None` if the graph is new in this sample.
     pub changes_per_second: Option<f64>,
-    /// Partitions that take no writes, because nobody leads them who is up.
+    /// Partitions that accept no writes, because they have no leader that is up.
     pub leaderless: u32,
     pub nodes: Vec<LiveNodeView>,
 }
 
-/// What one node has of it.
+/// The part of a live graph on one node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveNodeView {
     pub node: u32,
-    /// How many partitions it leads, and how many it follows.
+    /// The number of partitions that the node leads, and the number that it follows.
     pub leads: u32,
     pub follows: u32,
-    /// How many positions it is behind, in all partitions, and in the worst one.
+    /// The number of positions by which its replicas lag behind, in all partitions together, and in the worst one.
     pub behind: u64,
     pub behind_max: u64,
 }
 
-/// A process with databases.
+/// A process that holds databases.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DatabaseView {
     pub database: u32,
@@ -38,7 +38,7 @@ pub struct DatabaseView {
     pub addr: String,
 }
 
-/// What happened to live graphs between two samples.
+/// Computes what happened to live graphs between two samples.
 pub(super) fn graphs(before: &Sample, after: &Sample, seconds: f64) -> Vec<LiveGraphView> {
     let graph = |graph: &v1::LiveGraphStatus| {
         let earlier = before.status.live_graphs.iter().find(|earlier| earlier.graph == graph.graph);
@@ -61,7 +61,7 @@ pub(super) fn graphs(before: &Sample, after: &Sample, seconds: f64) -> Vec<LiveG
     after.status.live_graphs.iter().map(graph).collect()
 }
 
-/// The databases at the end.
+/// Returns the databases in the later sample.
 pub(super) fn databases(after: &Sample) -> Vec<DatabaseView> {
     let database = |it: &v1::DatabaseStatus| DatabaseView {
         database: it.database,

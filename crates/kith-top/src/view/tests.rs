@@ -1,11 +1,11 @@
-//! Two samples, and what is made of them.
+//! Tests of the view of two samples.
 
 use super::*;
 use kith_routing::ReportedLatencies;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// So many answers of a millisecond each, and so many of 100.
+/// Returns the latency counters of `quick` answers of one millisecond, and of `slow` ones of 100.
 fn took(quick: u64, slow: u64) -> Vec<u64> {
     let mut latencies = ReportedLatencies::default();
     (0..quick).for_each(|_| latencies.record(Duration::from_millis(1)));
@@ -67,7 +67,7 @@ fn view_json(before: &Sample, after: &Sample) -> Value {
     serde_json::to_value(view(before, after)).unwrap()
 }
 
-/// The rates of two nodes, one of them with slow answers and the other with hedges, and of both together.
+/// Returns the rates of two nodes, one with slow answers and the other with hedges, and those of both together.
 fn rates_of_two_and_both() -> [Value; 3] {
     let node_0 = json!({
         "requests_per_second": 100.0, "keys_per_second": 1000.0, "errors_per_second": 10.0,
