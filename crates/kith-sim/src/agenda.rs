@@ -1,13 +1,12 @@
-//! What happens next: a queue of events in the order of their time.
+//! The future events of a simulation, in the order of their time.
 //!
-//! Events of equal time come out in the order in which they went in, so a run
-//! depends on its seed and on nothing else.
+//! Events of equal time come out in the order in which they were added, so that a run depends only on its seed.
 
 use kith_types::Timestamp;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A queue of future events, and the present.
+/// A queue of future events, and the current time.
 #[derive(Debug)]
 pub struct Agenda<E> {
     heap: BinaryHeap<Reverse<Entry<E>>>,
@@ -23,24 +22,24 @@ struct Entry<E> {
 }
 
 impl<E> Agenda<E> {
-    /// Nothing is due; it is time zero.
+    /// Returns an empty agenda at time zero.
     pub fn new() -> Self {
         Self { heap: BinaryHeap::new(), next_sequence: 0, now: Timestamp::ZERO }
     }
 
-    /// The time of the last event taken out.
+    /// Returns the time of the event that was taken out last.
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// Puts an event in. One that lies in the past happens now.
+    /// Adds an event. An event in the past happens now.
     pub fn at(&mut self, at: Timestamp, event: E) {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
         self.heap.push(Reverse(Entry { at: at.max(self.now), sequence, event }));
     }
 
-    /// Takes the next event out and moves time on to it.
+    /// Takes out the next event and advances the time to it.
     pub fn take(&mut self) -> Option<E> {
         let Reverse(entry) = self.heap.pop()?;
         self.now = entry.at;

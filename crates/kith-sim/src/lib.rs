@@ -1,14 +1,13 @@
 //! Simulated clusters that run Kith's production decisions, and the figures of Moolle.
 //!
-//! [`cluster::simulate`] runs clients and nodes as discrete events: who is asked, how many
-//! groups take part, when a request is repeated, which node is taken for dead all come from
-//! `kith-routing`, whose code `kith-client` runs too. What the paper measured on 200 machines
-//! is a model here: queues, a heavy-tailed network, costs per request and key. Every number
-//! of the model stands in [`cluster::ClusterConfig`] with its reason.
+//! [`cluster::simulate`] runs clients and nodes as discrete events. All decisions come from `kith-routing`, which
+//! `kith-client` uses too: which node receives a request, how many groups take part, when a request is repeated, and which
+//! node is considered down. What the paper measured on 200 machines is modelled here: queues, a heavy-tailed network, and
+//! costs per request and key. [`cluster::ClusterConfig`] documents every number of the model with its reason.
 //!
-//! [`live`] does the same for live graphs: it looks for histories that break a promise.
+//! [`live`] does the same for live graphs: it searches for histories that break a promise.
 //!
-//! [`figures`] draws what the paper draws. `docs/figures.md` compares.
+//! [`figures`] draws the paper's figures. `docs/figures.md` compares them with the paper.
 //!
 //! ```
 //! use kith_sim::cluster::{ClusterConfig, Strategy, simulate};

@@ -1,13 +1,13 @@
-//! A queue with workers: the processor of a node, or of a client.
+//! A queue with workers: the processor of a node or of a client.
 //!
-//! First come, first served, and a job is never interrupted: Kith's nodes and clients
-//! run a request's computation to its end on one of a few threads. (Sharing the processor
-//! would help short requests behind long ones, and flatter policies that make long ones.)
+//! Jobs are served in the order of their arrival and are never interrupted, because Kith's nodes and clients run the
+//! computation of a request to its end on one of a few threads. (If jobs shared the processor, short requests behind long
+//! ones would finish earlier, which would favour policies that make long requests.)
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Jobs that wait for one of a few workers.
+/// A queue of jobs that wait for one of a few workers.
 #[derive(Debug)]
 pub struct Station<J> {
     workers: usize,
@@ -17,16 +17,16 @@ pub struct Station<J> {
 }
 
 impl<J> Station<J> {
-    /// An idle station.
+    /// Returns an idle station.
     ///
     /// # Panics
-    /// If it has no worker.
+    /// If there are no workers.
     pub fn new(workers: usize) -> Self {
         assert!(0 < workers, "a station needs a worker");
         Self { workers, busy: 0, waiting: VecDeque::new(), worked: Duration::ZERO }
     }
 
-    /// A job comes. It is given back, with its length, if it starts at once.
+    /// Adds a job. Returns it with its length if it starts at once.
     pub fn arrive(&mut self, job: J, length: Duration) -> Option<(J, Duration)> {
         if self.busy == self.workers {
             self.waiting.push_back((job, length));
@@ -37,7 +37,7 @@ impl<J> Station<J> {
         Some((job, length))
     }
 
-    /// A job ends. The next one that is still wanted starts.
+    /// Ends a job and starts the next one that is still wanted, which is returned with its length.
     pub fn end(&mut self, mut is_wanted: impl FnMut(&J) -> bool) -> Option<(J, Duration)> {
         while let Some((job, length)) = self.waiting.pop_front() {
             if is_wanted(&job) {
@@ -49,18 +49,18 @@ impl<J> Station<J> {
         None
     }
 
-    /// Everything is lost.
+    /// Drops all jobs.
     pub fn reset(&mut self) {
         self.busy = 0;
         self.waiting.clear();
     }
 
-    /// Whether nothing runs and nothing waits.
+    /// Whether no job runs and none waits.
     pub fn is_idle(&self) -> bool {
         self.busy == 0 && self.waiting.is_empty()
     }
 
-    /// The lengths of all jobs started, summed.
+    /// Returns the total length of all jobs that were started.
     pub fn worked(&self) -> Duration {
         self.worked
     }

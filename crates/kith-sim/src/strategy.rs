@@ -1,24 +1,24 @@
-//! The strategies that the paper compares, each a production policy with production controllers.
+//! The strategies that the paper compares. Each is a production policy with production controllers.
 
 use kith_routing::fan_out::ControllerConfig;
 use kith_routing::{Controllers, ReplicaPolicy, load::Hedging, policy};
 use kith_types::FanOutKind;
 
-/// How clients decide whom to ask.
+/// How clients choose the nodes for their requests.
 #[derive(Clone)]
 pub struct Strategy {
-    /// What the figures call it.
+    /// The name in figures.
     pub name: String,
-    /// Who gets which key.
+    /// The policy, which assigns keys to nodes.
     pub policy: &'static dyn ReplicaPolicy,
-    /// How many groups take part; only cluster-aware policies listen.
+    /// The controllers, which set the number of groups. Only cluster-aware policies follow them.
     pub controllers: Controllers,
-    /// Whether late requests are sent to another node as well. The paper's are not.
+    /// Whether late requests are also sent to another node. In the paper they are not.
     pub hedging: Hedging,
 }
 
 impl Strategy {
-    /// A production policy with the paper's controllers.
+    /// Returns a strategy of the given policy with the paper's controllers.
     ///
     /// # Panics
     /// If there is no such policy.
@@ -27,7 +27,8 @@ impl Strategy {
         Self { name: name.into(), policy, controllers: Controllers::of_moolle(), hedging: Hedging::Off }
     }
 
-    /// What Kith does unless it is told otherwise: the default policy of queries, the default controllers, late requests hedged.
+    /// Returns Kith's default strategy: the default policy of queries, the default controllers, and hedging of late
+    /// requests.
     pub fn kith() -> Self {
         Self {
             controllers: Controllers::default(),
@@ -36,35 +37,35 @@ impl Strategy {
         }
     }
 
-    /// Each partition's replicas in turn (Moolle §II-B).
+    /// Returns the strategy that takes each partition's replicas in turn (Moolle §II-B).
     pub fn naive() -> Self {
         Self::of_policy("naive", "round-robin")
     }
 
-    /// What the paper compares with: its reference \[16\] is Norbert's modified greedy set cover.
+    /// Returns the strategy that the paper compares with: its reference \[16\] is Norbert's modified greedy set cover.
     pub fn set_cover_norbert() -> Self {
         Self::of_policy("set cover (Norbert)", "set-cover-norbert")
     }
 
-    /// The textbook's greedy set cover.
+    /// Returns the greedy set cover of textbooks.
     pub fn set_cover() -> Self {
         Self::of_policy("set cover (greedy)", "set-cover")
     }
 
-    /// The cluster-aware policy with the paper's controller of each kind of query (§IV-C).
+    /// Returns the cluster-aware policy with the paper's controller for each kind of query (§IV-C).
     pub fn moolle() -> Self {
         Self::of_policy("Moolle", "n-groups")
     }
 
-    /// "Moolle (c)": the cluster-aware policy with a fixed number of groups (§V-A).
+    /// Returns "Moolle (c)": the cluster-aware policy with a fixed number of groups (§V-A).
     pub fn moolle_static(groups: u32) -> Self {
         Self { name: format!("Moolle ({groups})"), ..Self::moolle().controlled(&format!("static({groups})")) }
     }
 
-    /// The same policy with one controller for every kind of query.
+    /// Returns the same strategy with one controller for every kind of query.
     ///
     /// # Panics
-    /// If the text is not a controller.
+    /// If the text is not a valid controller.
     pub fn controlled(mut self, controller: &str) -> Self {
         let config: ControllerConfig =
             controller.parse().unwrap_or_else(|error| panic!("{controller}: {error}"));

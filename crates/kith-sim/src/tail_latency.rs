@@ -1,49 +1,49 @@
-//! How long one request takes for no fault of its own: network, scheduling, garbage
-//! collection, a log transfer that evicts the file cache (Moolle §I-A, §IV-B1, figure 5).
+//! The part of a request's latency that does not depend on its size: network, scheduling, garbage collection, a log transfer
+//! that evicts the file cache (Moolle §I-A, §IV-B1, figure 5).
 //!
-//! Up to the 99th percentile a lognormal body through the paper's median and p99; above
-//! it a Pareto tail cut off at the paper's maximum. The paper gives no fourth number for
-//! the tail's index: it is chosen so that the largest of [`PAPER_SAMPLES`] requests would
-//! be the maximum it saw. `docs/figures.md` says how much depends on that choice.
+//! Up to the 99th percentile, the distribution is lognormal through the paper's median and p99. Above it, it is a Pareto
+//! tail that is cut off at the paper's maximum. The paper gives no fourth number for the index of the tail; it is chosen so
+//! that the largest of [`PAPER_SAMPLES`] requests is about the paper's maximum. `docs/figures.md` shows how much depends on
+//! this choice.
 //!
-//! Draws are independent of each other. Real stalls last and hit every request of a node.
+//! Draws are independent of each other, while real stalls last for some time and affect every request to a node.
 
 use rand::{Rng, RngExt};
 use std::time::Duration;
 
-/// How many requests the paper's maximum is taken to be the largest of. Its figure is one
-/// test run of a service that answers hundreds of thousands of queries a second.
+/// The assumed number of requests of which the paper's maximum is the largest. The paper's figure shows one test run of a
+/// service that answers hundreds of thousands of queries per second.
 pub const PAPER_SAMPLES: f64 = 100_000.0;
 
 /// The quantile at which the tail begins.
 const TAIL_FROM: f64 = 0.99;
 
-/// A distribution of latencies by three quantiles.
+/// A distribution of latencies, given by three quantiles and the index of the tail.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TailLatency {
-    /// Milliseconds that half of all requests stay within.
+    /// The median, in milliseconds.
     pub median_ms: f64,
-    /// Milliseconds that 99 in 100 stay within.
+    /// The 99th percentile, in milliseconds.
     pub p99_ms: f64,
-    /// Milliseconds that all stay within.
+    /// The maximum, in milliseconds.
     pub max_ms: f64,
-    /// The index of the Pareto tail: the larger, the lighter.
+    /// The index of the Pareto tail. A larger index means a lighter tail.
     pub tail_index: f64,
 }
 
 impl TailLatency {
-    /// Median under 2 ms, p99 21 ms, maximum 323 ms (Moolle §IV-B1).
+    /// Returns the paper's distribution: median under 2 ms, p99 21 ms, maximum 323 ms (Moolle §IV-B1).
     pub fn of_the_paper() -> Self {
         Self::through(1.5, 21.0, 323.0, PAPER_SAMPLES)
     }
 
-    /// The tail whose largest of `samples` draws is about `max_ms`.
+    /// Returns the distribution whose largest value among `samples` draws is about `max_ms`.
     pub fn through(median_ms: f64, p99_ms: f64, max_ms: f64, samples: f64) -> Self {
         let tail_index = ((1.0 - TAIL_FROM) * samples).ln() / (max_ms / p99_ms).ln();
         Self { median_ms, p99_ms, max_ms, tail_index }
     }
 
-    /// The latency, in milliseconds, that a share `u` of requests stays within.
+    /// Returns the latency in milliseconds that a share `u` of requests does not exceed.
     pub fn quantile_ms(&self, u: f64) -> f64 {
         if u < TAIL_FROM {
             let spread = (self.p99_ms / self.median_ms).ln() / normal_quantile(TAIL_FROM);
@@ -54,15 +54,15 @@ impl TailLatency {
         self.p99_ms * (at_max + left * (1.0 - at_max)).powf(-1.0 / self.tail_index)
     }
 
-    /// One latency.
+    /// Draws one latency.
     pub fn draw(&self, rng: &mut impl Rng) -> Duration {
         Duration::from_secs_f64(self.quantile_ms(rng.random::<f64>()) / 1_000.0)
     }
 }
 
-/// The probability of either tail.
+/// The probability of each of the two tails, in which other coefficients apply.
 const TAIL: f64 = 0.024_25;
-/// The coefficients of [`normal_quantile`] in the centre, of the highest power first.
+/// The coefficients of [`normal_quantile`] in the centre, starting with the highest power.
 const CENTRE_NUMERATOR: [f64; 6] = [
     -39.696_830_286_653_76,
     220.946_098_424_520_5,
@@ -79,7 +79,7 @@ const CENTRE_DENOMINATOR: [f64; 6] = [
     -13.280_681_552_885_72,
     1.0,
 ];
-/// Its coefficients in the tails.
+/// The coefficients of [`normal_quantile`] in the tails.
 const TAIL_NUMERATOR: [f64; 6] = [
     -0.007_784_894_002_430_293,
     -0.322_396_458_041_136_5,
@@ -91,8 +91,8 @@ const TAIL_NUMERATOR: [f64; 6] = [
 const TAIL_DENOMINATOR: [f64; 5] =
     [0.007_784_695_709_041_462, 0.322_467_129_070_039_8, 2.445_134_137_142_996, 3.754_408_661_907_416, 1.0];
 
-/// The value that a standard normal variable stays below with probability `p`, to nine
-/// digits (P. J. Acklam's rational approximation).
+/// Returns the value that a standard normal variable does not exceed with probability `p`, to nine digits (P. J. Acklam's
+/// rational approximation).
 pub fn normal_quantile(p: f64) -> f64 {
     let horner = |coefficients: &[f64], x: f64| coefficients.iter().fold(0.0, |sum, c| sum * x + c);
     if p < TAIL {

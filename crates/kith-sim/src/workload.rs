@@ -1,41 +1,40 @@
-//! What clients are asked: the 40/40/20 mix of Moolle §II-C.
+//! The queries of clients: the 40/40/20 mix of Moolle §II-C.
 //!
-//! The paper does not publish how many keys its multi-key queries have. It says that most
-//! active members have enough connections to reach "almost every" of 200 nodes (§II-C) and
-//! that its union queries range from under 450 keys to over 3,000 (§IV-C3). Hence
-//! [`KeyCounts::of_the_paper`]: lognormal, median 400 (which reaches 173 of 200 nodes by
-//! equation 3), a spread of 1, never under 50 nor over 5,000.
+//! The paper does not publish the numbers of keys of its multi-key queries. It says that most active members have enough
+//! connections to reach "almost every" of 200 nodes (§II-C), and that its union queries range from under 450 keys to over
+//! 3,000 (§IV-C3). [`KeyCounts::of_the_paper`] is therefore lognormal, with a median of 400 (which reaches 173 of 200 nodes
+//! by equation 3), a spread of 1, and bounds of 50 and 5,000.
 
 use crate::tail_latency::normal_quantile;
 use kith_types::{FanOutKind, OperationName, PartitionCount, PartitionId};
 use rand::{Rng, RngExt};
 use std::time::Duration;
 
-/// How many keys a multi-key query has.
+/// The distribution of the number of keys of multi-key queries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KeyCounts {
-    /// Half of all queries have at most this many, before the bounds.
+    /// The median, if there were no bounds.
     pub median: f64,
-    /// The standard deviation of the logarithm; 0 for queries of one size.
+    /// The standard deviation of the logarithm; 0 if all queries have the same number of keys.
     pub spread: f64,
-    /// No query has fewer.
+    /// The minimum.
     pub least: u32,
-    /// No query has more.
+    /// The maximum.
     pub most: u32,
 }
 
 impl KeyCounts {
-    /// See the head of this file.
+    /// Returns the distribution that the documentation of this module explains.
     pub fn of_the_paper() -> Self {
         Self { median: 400.0, spread: 1.0, least: 50, most: 5_000 }
     }
 
-    /// Always the same.
+    /// Returns a distribution in which all queries have the same number of keys.
     pub fn exactly(keys: u32) -> Self {
         Self { median: f64::from(keys), spread: 0.0, least: keys, most: keys }
     }
 
-    /// One number of keys; what falls outside the bounds is drawn again.
+    /// Draws a number of keys. A number outside the bounds is drawn again.
     pub fn draw(&self, rng: &mut impl Rng) -> u32 {
         loop {
             let u = rng.random_range(1e-9..1.0 - 1e-9);
@@ -47,7 +46,7 @@ impl KeyCounts {
     }
 }
 
-/// The operation that makes fan-outs of a kind in the paper (§IV-A).
+/// Returns the operation that makes fan-outs of a kind in the paper (§IV-A).
 pub fn operation_of(kind: FanOutKind) -> OperationName {
     match kind {
         FanOutKind::SingleKey => OperationName::Connections,
@@ -57,47 +56,47 @@ pub fn operation_of(kind: FanOutKind) -> OperationName {
     }
 }
 
-/// When queries come.
+/// The arrivals of queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrivals {
-    /// Independently of each other.
+    /// Independent of each other.
     Poisson,
     /// Evenly spaced.
     Regular,
 }
 
-/// What each client is asked.
+/// The workload of each client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// Kinds of fan-out and how often each comes, relative to the others.
+    /// The kinds of fan-out, with their relative frequencies.
     pub mix: Vec<(FanOutKind, f64)>,
-    /// Keys of the multi-key kinds.
+    /// The number of keys of the multi-key kinds.
     pub keys: KeyCounts,
-    /// Share of early-terminable queries that have a positive answer somewhere. The paper
-    /// only says "a high probability of early termination" (§IV-D).
+    /// The share of early-terminable queries that have a positive answer. The paper only says "a high probability of early
+    /// termination" (§IV-D).
     pub positive_share: f64,
-    /// Partitions that hold a positive answer, if any does: the mean of a geometric distribution.
+    /// The mean number of partitions with a positive answer, if there is any. The distribution is geometric.
     pub hits_mean: f64,
     /// Queries per second at each client.
     pub qps: f64,
-    /// When they come.
+    /// The arrivals of queries.
     pub arrivals: Arrivals,
 }
 
-/// One query as the client receives it.
+/// One query, as the client receives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuerySpec {
-    /// What kind of fan-out it needs.
+    /// The kind of its fan-out.
     pub kind: FanOutKind,
     /// The partition of each key.
     pub partitions: Vec<PartitionId>,
-    /// Partitions whose answer settles it; sorted.
+    /// The partitions with a positive answer, sorted.
     pub hits: Vec<PartitionId>,
 }
 
 impl Workload {
-    /// 40 % single-key, 40 % multi-key and 20 % common-entity queries, seven in ten of the
-    /// last with a common entity.
+    /// Returns a workload of 40 % single-key, 40 % multi-key and 20 % common-entity queries, seven in ten of which have a
+    /// common entity.
     pub fn mixed(qps: f64) -> Self {
         Self {
             mix: vec![
@@ -113,12 +112,12 @@ impl Workload {
         }
     }
 
-    /// Queries of one kind only.
+    /// Returns a workload of queries of one kind.
     pub fn only(kind: FanOutKind, qps: f64) -> Self {
         Self { mix: vec![(kind, 1.0)], ..Self::mixed(qps) }
     }
 
-    /// How long until the next query.
+    /// Draws the time until the next query.
     pub fn gap(&self, rng: &mut impl Rng) -> Duration {
         let mean = 1.0 / self.qps;
         match self.arrivals {
@@ -127,7 +126,7 @@ impl Workload {
         }
     }
 
-    /// The next query. Keys fall on partitions uniformly, as the hash makes them.
+    /// Draws the next query. Keys are distributed uniformly over partitions, as by the hash.
     pub fn draw(&self, partitions: PartitionCount, rng: &mut impl Rng) -> QuerySpec {
         let kind = self.draw_kind(rng);
         let mut any = || PartitionId(rng.random_range(0..partitions.get()));

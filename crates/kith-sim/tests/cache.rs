@@ -1,11 +1,11 @@
-//! The network cache answers 95 in 100 look-ups at once (Moolle §II-A).
+//! The network cache answers 95 in 100 lookups at once (Moolle §II-A).
 
 use kith_sim::figures::{Population, TraceOptions, run_cache};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
-/// The bundled graph: degrees, and bytes of networks as the one coding of sorted ids has them.
+/// Returns the population of the bundled graph: its degrees, and the sizes of its networks when encoded as sorted ids.
 fn village() -> Population {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/kith-village/edges.csv.gz");
     let mut text = String::new();

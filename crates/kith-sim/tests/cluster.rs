@@ -1,4 +1,4 @@
-//! The simulator itself: what it must keep whatever the model's numbers are.
+//! Properties of the simulator that hold for any numbers of the model.
 
 use kith_routing::execution::Verdict;
 use kith_sim::cluster::{ClientModel, ClusterConfig, Strategy, Trace, simulate};
@@ -83,13 +83,13 @@ fn the_part_that_grows_with_keys_is_seen() {
         workload.keys = KeyCounts::exactly(keys);
         simulate(&config(Strategy::moolle_static(1), workload)).summary(None).median_ms
     };
-    // 250 keys a node at 20 µs are 5 ms, and merging 5,000 keys takes as long again.
+    // 250 keys per node at 20 µs take 5 ms, and merging 5,000 keys takes as long again.
     assert!(median(200) + 4.0 < median(5_000), "equation 4: {} and {}", median(200), median(5_000));
 }
 
 #[test]
 fn nodes_count_the_clients_and_their_own_rate() {
-    // The controller keeps 100 clients' worth of requests within what a node is to have.
+    // The controller limits the requests of 100 clients to the desired rate of a node.
     let mut workload = Workload::only(FanOutKind::EarlyTerminable, 30.0);
     workload.arrivals = Arrivals::Regular;
     let strategy = Strategy::moolle().controlled("global-rps(client=1000000, node=1500)");

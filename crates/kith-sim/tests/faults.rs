@@ -1,6 +1,6 @@
-//! Nodes die, stand still, slow down and return while queries run, by random schedules:
-//! nothing is answered wrongly, nothing is lost that another replica has, nobody asks a dead
-//! node for long. A failing schedule prints its seed; the seed brings it back.
+//! Nodes crash, pause, slow down and return while queries run, by random schedules. No answer is wrong, no key is lost that
+//! another replica has, and no client sends requests to a dead node for long. A failing schedule prints its seed, which
+//! reproduces it.
 
 use kith_routing::execution::Verdict;
 use kith_sim::cluster::{ClusterConfig, Fault, FaultAt, QueryRecord, Strategy, Trace, simulate};
@@ -13,8 +13,8 @@ use std::time::Duration;
 const GROUPS: u32 = 3;
 const NODES: u32 = 4;
 
-/// Queries of one bout of faults must not meet the next: a key may then have failed on
-/// every replica in turn, although never all were down at once.
+/// The duration of one bout of faults. Queries must not span two bouts: a key might then have failed on every replica in
+/// turn, although the replicas were never all down at once.
 const BOUT: Duration = Duration::from_secs(5);
 
 fn config(policy: &str, faults: Vec<FaultAt>, seed: u64) -> ClusterConfig {
@@ -32,7 +32,7 @@ fn config(policy: &str, faults: Vec<FaultAt>, seed: u64) -> ClusterConfig {
     }
 }
 
-/// Four bouts; in each, nodes of all groups but one fall ill and recover.
+/// Returns four bouts of faults. In each, nodes of all groups but one fail and recover.
 fn schedule(seed: u64, slow_max: f64) -> Vec<FaultAt> {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut faults = Vec::new();
@@ -40,7 +40,7 @@ fn schedule(seed: u64, slow_max: f64) -> Vec<FaultAt> {
         let start = BOUT * bout + Duration::from_millis(500);
         let spared = rng.random_range(0..GROUPS);
         for group in (0..GROUPS).filter(|group| *group != spared) {
-            // One node, some, or the whole group.
+            // One node, some nodes, or the whole group.
             for node in 0..rng.random_range(1..=NODES) {
                 let fault = match rng.random_range(0..3) {
                     0 => Fault::Crash,

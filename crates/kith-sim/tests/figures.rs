@@ -1,4 +1,4 @@
-//! The shapes of Moolle's figures, at reduced size. What differs from the paper is in `docs/figures.md`.
+//! The shapes of Moolle's figures, at reduced size. `docs/figures.md` lists the differences from the paper.
 
 use kith_routing::fan_out::equations::expected_requests_in_groups;
 use kith_sim::figures::{self, Drawing, Panel, Size, by_name};
@@ -95,7 +95,7 @@ fn figure_8_naive_is_slowest_then_set_cover_then_moolle() {
 fn figure_9a_moolle_keeps_the_penalty_low_and_breaks_where_the_paper_does() {
     let drawing = draw("9a");
     let [penalty, requests, groups] = &drawing.panels[..] else { panic!("three panels") };
-    // For fewer keys than reach every node of a group, set cover makes fewer requests still.
+    // For so few keys that they do not reach every node of a group, set cover makes even fewer requests.
     for (keys, moolle) in penalty.series("Moolle").points.iter().filter(|(keys, _)| 200.0 <= *keys) {
         for other in ["naive", "set cover (Norbert)", "set cover (greedy)"] {
             let other_penalty = penalty.series(other).at(*keys);

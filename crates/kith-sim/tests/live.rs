@@ -1,4 +1,4 @@
-//! Live graphs in a simulated cluster. `KITH_RUNS` sets how many runs there are, and `KITH_SEED` runs one of them alone.
+//! Live graphs in a simulated cluster. `KITH_RUNS` sets the number of runs, and `KITH_SEED` runs a single one.
 
 use kith_cache::live::Guard;
 use kith_live::Guards;
@@ -10,7 +10,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
-/// Runs these seeds, on all processors, until one breaks a promise.
+/// Runs these seeds on all processors until one breaks a promise.
 fn run(seeds: std::ops::Range<u64>, rules: &Rules) -> (Report, Option<u64>) {
     let workers = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
     let next = std::sync::atomic::AtomicU64::new(seeds.start);
@@ -61,11 +61,11 @@ fn the_same_seed_is_the_same_run() {
     }
 }
 
-/// How many runs are searched for one that shows what a rule prevents.
+/// The number of runs that are searched for one in which a missing rule breaks a promise.
 const SEARCHED: u64 = 1_500;
 
-/// Rules of leaders that are not here are shown by `kith-live/src/leader/tests`, rules of caches by
-/// `kith-cache/src/live/tests`.
+/// The tests in `kith-live/src/leader/tests` cover the rules of leaders that are absent here, and those in
+/// `kith-cache/src/live/tests` the rules of caches.
 #[test]
 fn without_a_rule_some_run_breaks_a_promise() {
     let all = Guards::default();

@@ -1,4 +1,5 @@
-//! Venice's claim about large fan-outs, with production decisions: groups make replicas count.
+//! Tests Venice's claim about large fan-outs with production decisions: with groups, further replicas increase the
+//! throughput.
 
 use kith_routing::execution::Verdict;
 use kith_sim::cluster::{ClientModel, ClusterConfig, NodeModel, Strategy, Trace, simulate};
@@ -7,8 +8,8 @@ use kith_sim::workload::{KeyCounts, Workload};
 use kith_types::FanOutKind;
 use std::time::Duration;
 
-/// 1,000 keys a query: enough that without groups every node is asked. A request costs its node 60 µs and half a
-/// microsecond a key; routers cost nothing, there are always enough of them.
+/// Simulates queries of 1,000 keys, so many that without groups every node receives a request. A request costs its node 60
+/// µs and half a microsecond per key. Clients cost nothing, because more routers could be added at any time.
 fn replicas(policy: &str, groups: u32, qps: f64) -> Trace {
     let mut workload = Workload::only(FanOutKind::NonUnion, qps / 8.0);
     workload.keys = KeyCounts::exactly(1_000);
@@ -26,7 +27,7 @@ fn replicas(policy: &str, groups: u32, qps: f64) -> Trace {
     })
 }
 
-/// Queries per second that keep the nodes 60 % busy, and requests per query.
+/// Returns the queries per second at which nodes are 60 % busy, and the requests per query.
 fn throughput(policy: &str, groups: u32) -> (f64, f64) {
     let probe = replicas(policy, groups, 1_000.0);
     let qps = 1_000.0 * 0.6 / probe.node_utilisation;

@@ -1,5 +1,5 @@
-//! The tail experiment at reduced size: 10 × 20 nodes, the paper's latency with a part that
-//! grows with keys, 40/40/20, at least 50 keys in multi-key queries (median 400).
+//! The tail experiment at reduced size: 10 × 20 nodes, the paper's latency with a part that grows with keys, the 40/40/20
+//! mix, and at least 50 keys in multi-key queries (median 400).
 
 use kith_sim::cluster::{Strategy, Summary, Trace};
 use kith_sim::figures::{LOADS, Size, mixed, rivals};
@@ -45,7 +45,7 @@ fn naive_still_carries_peak_load() {
     assert_eq!((naive.unended, moolle.unended), (0, 0));
 }
 
-/// Median, p99 and requests of all queries.
+/// Returns the median, the p99 and the requests per query of all queries.
 fn measures(trace: &Trace) -> [f64; 3] {
     let summary = trace.summary(None);
     [summary.median_ms, summary.p99_ms, summary.requests]

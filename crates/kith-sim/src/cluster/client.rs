@@ -1,7 +1,7 @@
-//! A client: the decisions of production, and a processor that has to carry them out.
+//! A client: it makes its decisions with production code, and carries them out with a simulated processor.
 //!
-//! The order of calls is that of `kith-client`'s executor: the query is counted, load
-//! is measured, the controller limits, the policy plans, the execution says what to do.
+//! The order of calls is that of the executor of `kith-client`: the query is counted, the load is measured, the controller
+//! sets the limit, the policy plans, and the execution decides what to do.
 
 use crate::cluster::{ClusterConfig, QueryRecord};
 use crate::station::Station;
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Names a request of a query of a client.
+/// Identifies a request of a client's query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RequestKey {
     pub(super) client: u32,
@@ -28,7 +28,7 @@ pub(super) struct RequestKey {
     pub(super) request: RequestId,
 }
 
-/// What a client's processor does.
+/// A task of a client's processor.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Task {
     Send(RequestKey),
@@ -43,31 +43,31 @@ impl Task {
     }
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) node: NodeId,
     pub(super) keys: Arc<[u32]>,
-    /// When it left the client's processor.
+    /// The time at which it left the client's processor.
     pub(super) left: Timestamp,
-    /// When its reply reached the client's queue.
+    /// The time at which its reply reached the client's queue.
     pub(super) back: Timestamp,
     pub(super) open: bool,
-    /// Until it is over.
+    /// `None` once the request has ended.
     pub(super) charge: Option<Charge>,
 }
 
-/// A query under way.
+/// A query in progress.
 #[derive(Debug)]
 pub(super) struct Query {
     pub(super) kind: FanOutKind,
     pub(super) partitions: Vec<PartitionId>,
     pub(super) hits: Vec<PartitionId>,
     pub(super) execution: Execution,
-    /// When it is told next that a request may be late.
+    /// The time of the next event that a request may be late.
     pub(super) hedge_timer: Option<Timestamp>,
     pub(super) calls: Vec<Call>,
-    /// How often each key was answered: once, when all is well.
+    /// The number of answers for each key, which is one if nothing is wrong.
     pub(super) answers: Vec<u8>,
     pub(super) record: QueryRecord,
 }
@@ -84,7 +84,7 @@ pub(super) struct Client {
     pub(super) station: Station<Task>,
     pub(super) queries: BTreeMap<u64, Query>,
     next_query: u64,
-    /// What it is asked, and when: the same under every strategy.
+    /// Draws queries and their times. It is independent of the strategy.
     pub(super) asked: StdRng,
     decided: StdRng,
     deadline: Option<Duration>,
@@ -96,7 +96,7 @@ impl Client {
         let stream = |stream: u64| kith_types::fmix64(config.seed ^ (u64::from(number) << 8 | stream) << 32);
         let mut health = Health::new(config.health);
         health.follow(table, Timestamp::ZERO);
-        // As routers are before they take queries: each node was asked once.
+        // Routers ask each node once before they accept queries; this puts the client in the same state.
         for node in table.nodes() {
             health.on(node.id, HealthEvent::ProbeOk, Timestamp::ZERO);
         }
@@ -144,10 +144,10 @@ impl Client {
         self.policy.plan(&inputs, &mut self.policy_state, &mut self.decided)
     }
 
-    /// Plans a query and begins its execution; its number.
+    /// Plans a query and begins its execution. Returns the number of the query.
     ///
     /// # Errors
-    /// If a partition has no replica that the client knows of.
+    /// If a partition has no replica that the client knows.
     pub(super) fn begin(
         &mut self,
         spec: QuerySpec,
@@ -179,14 +179,14 @@ impl Client {
         Ok(number)
     }
 
-    /// The request, if it is still wanted.
+    /// Returns the request, if it is still open.
     pub(super) fn open_call(&mut self, key: RequestKey) -> Option<(&mut Call, FanOutKind)> {
         let query = self.queries.get_mut(&key.query)?;
         let call = query.calls.get_mut(key.request.0 as usize)?;
         call.open.then_some((call, query.kind))
     }
 
-    /// A request is over, whatever became of it.
+    /// Closes a request, whatever its outcome.
     pub(super) fn close(&mut self, key: RequestKey, end: RequestEnd, now: Timestamp) {
         let Some((call, _)) = self.open_call(key) else { return };
         call.open = false;
@@ -195,14 +195,14 @@ impl Client {
         }
     }
 
-    /// What the query's execution wants done.
+    /// Returns the next actions of the query's execution.
     pub(super) fn next(&mut self, query: u64, table: &RoutingTable) -> Vec<kith_routing::execution::Action> {
         let view = table.view(&self.availability);
         let budgets = &mut self.budgets;
         self.queries.get_mut(&query).map_or(Vec::new(), |query| query.execution.next(&view, budgets))
     }
 
-    /// Takes in what happened to a node; true if the node is down from now on.
+    /// Records a health event of a node. Returns whether the event changed the node to down.
     pub(super) fn on_health(
         &mut self,
         node: NodeId,

@@ -1,4 +1,4 @@
-//! What is simulated, and where its numbers come from.
+//! The configuration of a simulated cluster, and the sources of its numbers.
 
 use crate::cluster::{FaultAt, Strategy};
 use crate::tail_latency::TailLatency;
@@ -6,26 +6,26 @@ use crate::workload::Workload;
 use kith_routing::HealthOptions;
 use std::time::Duration;
 
-/// A connection that breaks, or is refused, is noticed after this long.
+/// A client notices a broken or refused connection after this time.
 pub(super) const RESET: Duration = Duration::from_micros(200);
 
-/// A client's processor: the multiget hole (Moolle §I-A). Its queue is the left term of equation 4.
+/// The model of a client's processor: the multiget hole (Moolle §I-A). Its queue is the left term of equation 4.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClientModel {
-    /// Threads that send requests and take in replies.
+    /// The number of threads that send requests and receive replies.
     pub workers: usize,
-    /// To put a request together and send it.
+    /// The time to build and send a request.
     pub send: Duration,
-    /// To take in a reply.
+    /// The time to receive a reply.
     pub receive: Duration,
-    /// To merge one key's share of a reply.
+    /// The time to merge one key's part of a reply.
     pub per_key: Duration,
 }
 
 impl Default for ClientModel {
-    /// The paper's clients do well at D_RPS = 5,000 requests a second (§V-C). A queue does
-    /// well at a utilisation of about 60 %, so a request costs 0.6 ÷ 5,000 = 120 µs, half of
-    /// it on each way. Merging costs 1 µs a key: about 250 distinct ids at 4 ns each.
+    /// The paper's clients work well at D_RPS = 5,000 requests per second (§V-C). A queue works well at a utilisation of
+    /// about 60 %, so a request costs 0.6 ÷ 5,000 = 120 µs, half of it in each direction. Merging costs 1 µs per key: about
+    /// 250 distinct ids at 4 ns each.
     fn default() -> Self {
         Self {
             workers: 1,
@@ -36,26 +36,26 @@ impl Default for ClientModel {
     }
 }
 
-/// A node's processor. With the tail it is the right term of equation 4.
+/// The model of a node's processor. Together with the tail, it is the right term of equation 4.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NodeModel {
-    /// Threads that serve requests.
+    /// The number of threads that serve requests.
     pub workers: usize,
-    /// To serve a request, whatever its keys.
+    /// The time to serve a request, regardless of its keys.
     pub request: Duration,
-    /// To read and unite the list of one key: the part that grows with the keys.
+    /// The time to read the list of one key and add it to the union. This part grows with the keys.
     pub per_key: Duration,
-    /// To look one partition's inverted index up.
+    /// The time to look up the inverted index of one partition.
     pub per_partition: Duration,
-    /// Each simulated client stands for so many alike: nodes report rates and clients times this.
-    /// They do not work for them.
+    /// The number of equal clients that each simulated client represents. Nodes multiply the rates and numbers of clients
+    /// that they report by it. The load on their processors is not multiplied.
     pub clients_each: u32,
 }
 
 impl Default for NodeModel {
-    /// D_SRPS = 10,000 requests a second (§V-C) at 60 % give 60 µs a request. A key costs
-    /// 20 µs: a list of about a thousand ids, decoded and united at 20 ns an id. A partition
-    /// costs 5 µs: two binary searches of an inverted index and a short intersection.
+    /// D_SRPS = 10,000 requests per second (§V-C) at 60 % give 60 µs per request. A key costs 20 µs: a list of about a
+    /// thousand ids, which are decoded and merged at 20 ns each. A partition costs 5 µs: two binary searches in an inverted
+    /// index, and a short intersection.
     fn default() -> Self {
         Self {
             workers: 1,
@@ -67,43 +67,43 @@ impl Default for NodeModel {
     }
 }
 
-/// One simulated cluster and what happens to it.
+/// The configuration of a simulated cluster, its workload and its faults.
 #[derive(Clone)]
 pub struct ClusterConfig {
-    /// Replica groups.
+    /// The number of replica groups.
     pub groups: u32,
-    /// Nodes in each.
+    /// The number of nodes in each group.
     pub nodes_per_group: u32,
-    /// Partitions.
+    /// The number of partitions.
     pub partitions: u32,
-    /// Clients, each with its own measurements, cursors and controllers.
+    /// The number of clients. Each has its own measurements, cursors and controllers.
     pub clients: u32,
-    /// How clients decide.
+    /// The strategy of the clients.
     pub strategy: Strategy,
-    /// What they are asked.
+    /// The queries that clients receive.
     pub workload: Workload,
-    /// What a request costs a client.
+    /// The model of a client's processor.
     pub client: ClientModel,
-    /// What it costs a node.
+    /// The model of a node's processor.
     pub node: NodeModel,
-    /// What it takes beside that.
+    /// The latency of a request without the times of the processors.
     pub latency: TailLatency,
-    /// Queries that begin before this are not recorded: meters and queues fill.
+    /// Queries that begin before this time are not recorded, because meters and queues are still filling.
     pub warm_up: Duration,
-    /// No query begins after this; those under way are carried to their end.
+    /// No query begins after this time. Queries in progress run to their end.
     pub until: Duration,
-    /// How long a query may take; none if unset.
+    /// The time that a query may take; `None`: unlimited.
     pub deadline: Option<Duration>,
-    /// What happens to nodes.
+    /// The faults of nodes.
     pub faults: Vec<FaultAt>,
-    /// How clients judge nodes. Nodes are probed only if there are faults.
+    /// How clients judge the health of nodes. Nodes are probed only if there are faults.
     pub health: HealthOptions,
-    /// All that is random follows from it.
+    /// The seed of all random decisions.
     pub seed: u64,
 }
 
 impl ClusterConfig {
-    /// The paper's data centre (§IV-B): 10 groups of 20 nodes.
+    /// Returns the configuration of the paper's data centre (§IV-B): 10 groups of 20 nodes.
     pub fn of_the_paper(strategy: Strategy, workload: Workload, seed: u64) -> Self {
         Self {
             groups: 10,

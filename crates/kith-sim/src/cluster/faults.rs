@@ -1,27 +1,27 @@
-//! What may happen to a node.
+//! The faults of nodes.
 
 use kith_types::{NodeId, Timestamp};
 
-/// One thing that happens to a node.
+/// A fault of a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
-    /// The process dies: its connections break at once, new ones are refused.
+    /// The process dies. Its connections break at once, and new ones are refused.
     Crash,
-    /// The process stands still, as in a long collection: connections stay, nothing is answered.
+    /// The process is paused, as in a long garbage collection. Its connections stay open, but it answers nothing.
     Pause,
-    /// Everything takes so many times as long.
+    /// Everything takes longer by this factor.
     Slow(f64),
-    /// All is well again: a dead process has been restarted, a paused one goes on where it was.
+    /// The fault ends: a crashed process has been restarted, and a paused one continues.
     Return,
 }
 
-/// A fault and its time.
+/// A fault with its time and its node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FaultAt {
-    /// When it begins, in simulated time.
+    /// The simulated time at which the fault begins.
     pub at: Timestamp,
-    /// To whom.
+    /// The node.
     pub node: NodeId,
-    /// The fault itself.
+    /// The fault.
     pub fault: Fault,
 }

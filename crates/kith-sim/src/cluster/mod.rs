@@ -1,5 +1,5 @@
-//! A simulated cluster: clients that decide with production code, nodes with queues, a
-//! network with a heavy tail (Moolle §V). Equal configurations give equal traces.
+//! A simulated cluster: clients that decide with production code, nodes with queues, and a network with a heavy tail (Moolle
+//! §V). Equal configurations give equal traces.
 
 mod client;
 mod config;
@@ -20,12 +20,12 @@ use kith_types::{FanOutKind, NodeId};
 /// Simulates a cluster from its start to the end of its last query.
 ///
 /// # Panics
-/// If the configuration describes no cluster: no groups, nodes or partitions.
+/// If the configuration has no groups, no nodes or no partitions.
 pub fn simulate(config: &ClusterConfig) -> Trace {
     run::Run::new(config).carry_out()
 }
 
-/// What a node's processor does.
+/// A job of a node's processor.
 #[derive(Clone, Copy, Debug)]
 struct Work {
     key: RequestKey,
@@ -33,26 +33,26 @@ struct Work {
     keys: u32,
 }
 
-/// What happens.
+/// An event of the simulation.
 #[derive(Clone, Debug)]
 enum Event {
-    /// A client is asked.
+    /// A client receives a query.
     Asked { client: u32 },
-    /// A client's processor is done with something.
+    /// A client's processor has finished a task.
     Done { task: Task },
-    /// A request reaches its node, which was in this incarnation when it left.
+    /// A request reaches its node. `incarnation` is that of the node when the request was sent.
     AtNode { node: NodeId, incarnation: u32, work: Work },
-    /// A node's processor is done with a request.
+    /// A node's processor has finished a request.
     Served { node: NodeId, incarnation: u32, work: Work },
-    /// A connection broke, or was refused.
+    /// A connection broke or was refused.
     Broken { key: RequestKey, node: NodeId },
-    /// A client looks which nodes to probe.
+    /// A client checks which nodes it should probe.
     ProbeTime { client: u32 },
-    /// A probe ends; well, if the node runs.
+    /// A probe ends. It succeeds if it is in time and the node is running.
     ProbeEnd { client: u32, node: NodeId, in_time: bool },
-    /// Something happens to a node.
+    /// A fault begins.
     Fault { index: usize },
-    /// A query's time is up.
+    /// The deadline of a query.
     Deadline { client: u32, query: u64 },
     /// A request of a query may be late.
     HedgeDue { client: u32, query: u64 },

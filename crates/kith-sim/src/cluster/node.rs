@@ -1,4 +1,4 @@
-//! A node: a queue in front of its processor, and what it says about itself on replies.
+//! A node: a processor with a queue, and the load that it reports on replies.
 
 use crate::cluster::{Event, NodeModel, RequestKey, Work};
 use crate::station::Station;
@@ -7,7 +7,7 @@ use kith_types::{FanOutKind, Timestamp};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Whether a node's process runs.
+/// The state of a node's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
     Running,
@@ -15,20 +15,20 @@ pub(super) enum Life {
     Crashed,
 }
 
-/// Clients heard of within this time count.
+/// Clients from which a request came within this time are counted.
 const CLIENT_AGE_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(super) struct Node {
     model: NodeModel,
     pub(super) life: Life,
-    /// When it stopped answering.
+    /// The time at which it stopped answering.
     pub(super) silent_since: Option<Timestamp>,
-    /// Grows with each crash: what belongs to an earlier life is lost.
+    /// The number of crashes. Work of an earlier incarnation is lost.
     pub(super) incarnation: u32,
     pub(super) slowness: f64,
     pub(super) station: Station<Work>,
-    /// What came, or ended, while it was paused.
+    /// The events that happened while it was paused.
     pub(super) held: Vec<Event>,
     pub(super) last_served: Option<Timestamp>,
     requests: RateMeter,
@@ -56,7 +56,7 @@ impl Node {
         self.heard_from.insert(key.client, now);
     }
 
-    /// How long its processor is busy with a request.
+    /// Returns the time for which its processor is busy with a request.
     pub(super) fn service(&self, kind: FanOutKind, keys: usize) -> Duration {
         let each = match kind {
             FanOutKind::EarlyTerminable | FanOutKind::Broadcast => self.model.per_partition,
@@ -72,7 +72,7 @@ impl Node {
         NodeReport { rps: self.requests.per_second(now) * f64::from(each), clients: clients * each }
     }
 
-    /// The process dies with all it has.
+    /// The process crashes and loses everything.
     pub(super) fn crash(&mut self, now: Timestamp) {
         self.life = Life::Crashed;
         self.silent_since = Some(now);
@@ -88,7 +88,7 @@ impl Node {
         }
     }
 
-    /// All is well; what was held goes on.
+    /// Ends the fault. Returns the events that were held while the node was paused.
     pub(super) fn come_back(&mut self) -> Vec<Event> {
         self.life = Life::Running;
         self.silent_since = None;

@@ -1,37 +1,37 @@
-//! What is known of a run afterwards.
+//! The results of a run.
 
 use kith_routing::execution::Verdict;
 use kith_types::{FanOutKind, NodeId, Timestamp};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// One query and how it went.
+/// One query and its outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryRecord {
-    /// Its kind.
+    /// The kind of its fan-out.
     pub kind: FanOutKind,
-    /// How many keys it had.
+    /// The number of its keys.
     pub keys: usize,
-    /// Keys on the busiest node as planned.
+    /// The number of keys on the busiest node, according to the plan.
     pub busiest_keys: usize,
-    /// When it came.
+    /// The time at which it began.
     pub began: Timestamp,
-    /// How long it took.
+    /// The duration of the query.
     pub took: Duration,
-    /// The right term of equation 4: its slowest request, from leaving the client to coming back.
+    /// The right term of equation 4: the duration of its slowest request, from leaving the client to its reply.
     pub slowest: Duration,
-    /// Requests sent, retries among them.
+    /// The number of requests sent, including retries.
     pub requests: u32,
-    /// Requests that repeat a failed one's keys.
+    /// The number of requests that repeat the keys of a failed one.
     pub retries: u32,
-    /// Keys that were asked a second time because a request was late.
+    /// The number of keys that were requested a second time because a request was late.
     pub hedged_keys: u32,
-    /// How it ended; `None` if no plan could be made.
+    /// The outcome; `None` if no plan could be made.
     pub verdict: Option<Verdict>,
-    /// Whether a positive answer ended it.
+    /// Whether a positive answer ended it early.
     pub stopped_early: bool,
-    /// Keys that a node answered which does not hold them, or that were answered twice, or
-    /// not at all although the query is complete. None, unless the decisions are wrong.
+    /// The number of keys that were answered by a node that does not hold them, answered twice, or not answered although the
+    /// query is complete. It is 0 unless the decisions are wrong.
     pub wrong_keys: usize,
 }
 
@@ -54,47 +54,47 @@ impl QueryRecord {
     }
 }
 
-/// What a run left behind.
+/// The results of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
-    /// Queries that began after the warm-up, in the order in which they ended.
+    /// The queries that began after the warm-up, in the order in which they ended.
     pub queries: Vec<QueryRecord>,
-    /// How busy the clients' processors were, while queries came: 0 to 1.
+    /// The utilisation of the clients' processors while queries arrived: 0 to 1.
     pub client_utilisation: f64,
-    /// How busy the nodes' processors were.
+    /// The utilisation of the nodes' processors.
     pub node_utilisation: f64,
-    /// Requests sent to a node more than a second after it fell silent, although the client
-    /// could have asked another for the same keys.
+    /// The number of requests sent to a node more than a second after it stopped answering, although another replica of at
+    /// least one of the keys was running.
     pub late_sends: u64,
-    /// Queries that never ended.
+    /// The number of queries that never ended.
     pub unended: usize,
-    /// Keys that load meters still count as under way at the end.
+    /// The number of keys that load meters still count as in flight at the end.
     pub outstanding_keys: u64,
-    /// When each node last served a request.
+    /// The time at which each node last served a request.
     pub last_served: BTreeMap<NodeId, Timestamp>,
-    /// How long the recorded part took.
+    /// The duration of the recorded part.
     pub recorded: Duration,
 }
 
-/// Latency and cost of some queries.
+/// The latency and cost of some queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
-    /// How many.
+    /// The number of queries.
     pub queries: usize,
-    /// Half took at most this many milliseconds.
+    /// The median latency in milliseconds.
     pub median_ms: f64,
-    /// 99 in 100 took at most this many.
+    /// The 99th percentile of the latency in milliseconds.
     pub p99_ms: f64,
-    /// The mean.
+    /// The mean latency in milliseconds.
     pub mean_ms: f64,
-    /// The mean of the slowest request of each.
+    /// The mean duration of the slowest request of each query, in milliseconds.
     pub slowest_mean_ms: f64,
-    /// Requests per query.
+    /// The mean number of requests per query.
     pub requests: f64,
 }
 
 impl Trace {
-    /// Latency and cost of the queries of one kind, or of all.
+    /// Returns the latency and cost of the queries of one kind, or of all queries.
     pub fn summary(&self, kind: Option<FanOutKind>) -> Summary {
         let of_kind = |query: &&QueryRecord| kind.is_none_or(|kind| kind == query.kind);
         let queries: Vec<&QueryRecord> = self.queries.iter().filter(of_kind).collect();
@@ -113,19 +113,19 @@ impl Trace {
         }
     }
 
-    /// Requests per second of all clients together.
+    /// Returns the requests per second of all clients together.
     pub fn requests_per_second(&self) -> f64 {
         let requests: u64 = self.queries.iter().map(|query| u64::from(query.requests)).sum();
         requests as f64 / self.recorded.as_secs_f64()
     }
 }
 
-/// A duration in milliseconds.
+/// Converts a duration to milliseconds.
 pub fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1_000.0
 }
 
-/// The value that a share `share` of the sorted values does not exceed; 0 if there are none.
+/// Returns the value that a share `share` of the sorted values does not exceed; 0 if there are no values.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let rank = (sorted.len() as f64 * share).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)

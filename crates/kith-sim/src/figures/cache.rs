@@ -1,8 +1,8 @@
 //! The network cache's hit rate on degree-weighted traces (Moolle §II-A: "over 95 %").
 //!
-//! Runs the production state machine of `kith-cache` under queries that ask for a member
-//! with a probability proportional to its connections. A fetch takes a while, so that
-//! look-ups join flights as they do in production; joined ones do not count as hits.
+//! Runs the production state machine of `kith-cache` under queries that ask for each member with a probability proportional
+//! to its number of connections. A fetch takes some time, so that lookups join fetches in progress, as in production; these
+//! do not count as hits.
 
 use crate::agenda::Agenda;
 use crate::figures::{Axis, Drawing, Figure, Panel, Series, Size, Style, Table};
@@ -13,7 +13,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::time::Duration;
 
-/// One graph version throughout.
+/// There is only one graph version.
 const ORIGIN: Origin = Origin { component: StoreVersion(1), graph: StoreVersion(1) };
 
 pub(super) const CACHE: Figure = Figure {
@@ -34,17 +34,17 @@ pub(super) const CACHE: Figure = Figure {
     draw,
 };
 
-/// Members, as a trace sees them.
+/// The members of a graph, as a trace needs them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Population {
-    /// Sums of the degrees up to each member.
+    /// The sums of the degrees of all members up to each one.
     cumulative: Vec<u64>,
-    /// Bytes of each member's network.
+    /// The size of each member's network, in bytes.
     pub network_bytes: Vec<usize>,
 }
 
 impl Population {
-    /// Of members' degrees and the bytes of their networks.
+    /// Builds a population from the degrees of its members and the sizes of their networks in bytes.
     pub fn new(degrees: &[u64], network_bytes: Vec<usize>) -> Self {
         assert_eq!(degrees.len(), network_bytes.len(), "one network per member");
         let mut sum = 0;
@@ -55,7 +55,7 @@ impl Population {
         Self { cumulative: degrees.iter().map(add).collect(), network_bytes }
     }
 
-    /// Lognormal degrees like those of the bundled generator's larger graph.
+    /// Builds a population with lognormal degrees like those of the bundled generator's larger graph.
     pub fn lognormal(members: usize, seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut degree = || {
@@ -70,7 +70,7 @@ impl Population {
         Self::new(&degrees, network_bytes)
     }
 
-    /// A member, by degree.
+    /// Draws a member with a probability proportional to its degree.
     fn draw(&self, rng: &mut StdRng) -> usize {
         let all = self.cumulative.last().copied().unwrap_or(1).max(1);
         let at = rng.random_range(0..all);
@@ -78,31 +78,31 @@ impl Population {
     }
 }
 
-/// A trace and the cache under it.
+/// The parameters of a trace, and the size of the cache.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TraceOptions {
-    /// How many.
+    /// The number of lookups.
     pub lookups: u64,
-    /// Bytes of the cache.
+    /// The size of the cache, in bytes.
     pub cache_bytes: u64,
-    /// Look-ups of one visit, on average; 1 for independent ones.
+    /// The mean number of lookups of one visit; 1 for independent lookups.
     pub visit_mean: f64,
-    /// All that is random.
+    /// The seed of all random decisions.
     pub seed: u64,
 }
 
-/// How a trace went.
+/// The results of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CacheRun {
-    /// Share of look-ups answered at once, the first of each member included.
+    /// The share of lookups that are answered at once, including the first lookup of each member.
     pub hit_rate: f64,
-    /// The same over the second half.
+    /// The same share over the second half of the trace.
     pub hit_rate_warm: f64,
-    /// The same over the look-ups up to each tenth of the trace.
+    /// The number of lookups at each tenth of the trace, and the share up to there.
     pub growth: Vec<(f64, f64)>,
-    /// Entries dropped to make room.
+    /// The number of entries that were evicted.
     pub evictions: u64,
-    /// Bytes held at the end.
+    /// The bytes in the cache at the end.
     pub bytes: u64,
 }
 
@@ -111,11 +111,11 @@ const FETCH: Duration = Duration::from_millis(30);
 const PAUSE: Duration = Duration::from_secs(3);
 
 enum CacheEvent {
-    /// Somebody new looks up.
+    /// A visit begins with its first lookup.
     Visit,
-    /// Somebody who did before looks up again.
+    /// A further lookup of a visit.
     Again(usize),
-    /// A fetch lands.
+    /// A fetch ends.
     Landed(FlightId, usize),
 }
 
@@ -137,7 +137,7 @@ pub fn run(population: &Population, options: TraceOptions) -> CacheRun {
             }
             CacheEvent::Again(member) => member,
             CacheEvent::Visit => {
-                // Visits are as much rarer as they are longer.
+                // The longer visits are, the fewer begin, so that the rate of lookups stays the same.
                 agenda.at(now + GAP.mul_f64(options.visit_mean), CacheEvent::Visit);
                 population.draw(&mut rng)
             }
@@ -172,7 +172,7 @@ fn draw(size: Size, seed: u64) -> Drawing {
         Size::Reduced => (6_000, 150_000),
     };
     let population = Population::lognormal(members, seed);
-    // An entry weighs a little more than its value.
+    // An entry takes a little more than the bytes of its value.
     let all: u64 = population.network_bytes.iter().map(|bytes| *bytes as u64 + 256).sum();
     let shares = [0.05, 0.1, 0.25, 0.5, 1.0];
     let (mut rows, mut by_share, mut by_length) = (Vec::new(), Vec::new(), Vec::new());

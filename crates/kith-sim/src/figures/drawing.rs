@@ -1,48 +1,48 @@
-//! What a figure consists of, before it is paper.
+//! The parts of a figure, independent of any file format.
 
-/// What is measured along an axis.
+/// An axis of a panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// With its unit.
+    /// The label, with the unit.
     pub label: &'static str,
-    /// Its name in the CSV.
+    /// The name of its column in the CSV file.
     pub column: &'static str,
     /// Whether equal distances are equal ratios.
     pub logarithmic: bool,
 }
 
 impl Axis {
-    /// Equal distances are equal differences.
+    /// Returns a linear axis: equal distances are equal differences.
     pub const fn linear(label: &'static str, column: &'static str) -> Self {
         Self { label, column, logarithmic: false }
     }
 
-    /// Equal distances are equal ratios.
+    /// Returns a logarithmic axis: equal distances are equal ratios.
     pub const fn logarithmic(label: &'static str, column: &'static str) -> Self {
         Self { label, column, logarithmic: true }
     }
 }
 
-/// How a panel shows its series.
+/// The way in which a panel shows its series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// One line each.
+    /// One line per series.
     Lines,
-    /// One bar per x, each series on top of the one before.
+    /// One bar per x, in which the series are stacked.
     StackedBars,
 }
 
-/// One line of a panel.
+/// One series of a panel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What the legend calls it.
+    /// Its name in the legend.
     pub name: String,
-    /// In ascending order of x.
+    /// Points (x, y), in ascending order of x.
     pub points: Vec<(f64, f64)>,
 }
 
 impl Series {
-    /// The value at the point nearest to `x`.
+    /// Returns the value at the point nearest to `x`.
     pub fn at(&self, x: f64) -> f64 {
         let nearest = self.points.iter().min_by(|a, b| (a.0 - x).abs().total_cmp(&(b.0 - x).abs()));
         nearest.map_or(f64::NAN, |(_, y)| *y)
@@ -52,51 +52,51 @@ impl Series {
 /// One coordinate system.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// What stands above it.
+    /// The title above the panel.
     pub title: String,
-    /// Across.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Up.
+    /// The vertical axis.
     pub y: Axis,
-    /// How.
+    /// The style of the series.
     pub style: Style,
-    /// The lines to draw.
+    /// The series.
     pub series: Vec<Series>,
 }
 
 impl Panel {
-    /// The series of a name.
+    /// Returns the series with the given name.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no such series.
     pub fn series(&self, name: &str) -> &Series {
         let found = self.series.iter().find(|series| series.name == name);
         found.unwrap_or_else(|| panic!("{} has no series {name:?}", self.title))
     }
 }
 
-/// Numbers that are better read than seen.
+/// Results as a table, for numbers that a panel does not show well.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// Its file is `<figure>-<name>.csv`.
+    /// The name; the file is called `<figure>-<name>.csv`.
     pub name: &'static str,
-    /// Names of the columns.
+    /// The names of the columns.
     pub columns: Vec<&'static str>,
-    /// One cell per column.
+    /// The rows, with one cell per column.
     pub rows: Vec<Vec<String>>,
 }
 
-/// A figure, ready to be written.
+/// A figure that is ready to be written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Drawing {
-    /// From top to bottom.
+    /// The panels, from top to bottom.
     pub panels: Vec<Panel>,
-    /// Beside them.
+    /// The tables.
     pub tables: Vec<Table>,
 }
 
 impl Drawing {
-    /// One panel and nothing else.
+    /// Returns a drawing that consists of one panel.
     pub fn of(panel: Panel) -> Self {
         Self { panels: vec![panel], tables: Vec::new() }
     }

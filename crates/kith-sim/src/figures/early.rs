@@ -1,7 +1,7 @@
 //! Figures 9b, 9c and 9d: controllers of early-terminable queries (Moolle §IV-D, §V-C).
 //!
-//! The paper used a simulator here too. Each simulated client measures its own rates and
-//! hears from the nodes; the numbers are what comes out of that loop, not of the equations.
+//! The paper used a simulator for these figures too. Each simulated client measures its own rates and receives reports from
+//! the nodes. The numbers are the results of this loop, not of the equations.
 
 use crate::cluster::{ClientModel, ClusterConfig, Strategy, Trace, simulate};
 use crate::figures::{Axis, Drawing, Figure, Panel, Series, Size, Style};
@@ -9,11 +9,11 @@ use crate::workload::{Arrivals, Workload};
 use kith_types::FanOutKind;
 use std::time::Duration;
 
-/// The paper's desired rates and gains (§V-C).
+/// The controller with the paper's desired rates and gains (§V-C).
 const CONTROLLER: &str = "pd(global-rps(client=5000, node=10000), proportional=1, derivative=0.5)";
 
-/// Figure 9d's knee at D_SRPS = 2,500 and 8 groups implies it: by equation 10 the client's
-/// bound, 5,000 ÷ (20 × 30) = 8.3 groups, meets the servers', 10 × 2,500 ÷ (m × 30), at m = 100.
+/// The number of clients, which the knee of figure 9d at D_SRPS = 2,500 and 8 groups implies: by equation 10, the client's
+/// bound, 5,000 ÷ (20 × 30) = 8.3 groups, equals the servers' bound, 10 × 2,500 ÷ (m × 30), at m = 100.
 const CLIENTS: u32 = 100;
 
 const PARAMETERS_9BC: &[&str] = &[
@@ -52,7 +52,7 @@ pub(super) const FIGURE_9C: Figure = Figure {
         let ends = [panel.series[0].points[0].0, panel.series[0].points.last().map_or(0.0, |point| point.0)];
         let points = ends.map(|qps| (qps, 5_000.0)).into();
         panel.series.push(Series { name: "D_RPS".to_owned(), points });
-        // Naive goes to 40,000 and would hide the rest.
+        // The line of naive goes up to 40,000 and would make the other lines flat.
         panel.series[0].points.retain(|point| point.1 <= 20_000.0);
         drawing
     },
@@ -77,7 +77,7 @@ fn trace(strategy: Strategy, qps: f64, arrivals: Arrivals, size: Size, seed: u64
     config.node.clients_each = CLIENTS;
     let free = Duration::ZERO;
     config.client = ClientModel { send: free, receive: free, per_key: free, ..config.client };
-    // Seven time constants of the PD controller.
+    // The warm-up is seven time constants of the PD controller.
     config.warm_up = Duration::from_secs(10);
     config.until = config.warm_up + Duration::from_secs(if size == Size::Full { 10 } else { 5 });
     simulate(&config)

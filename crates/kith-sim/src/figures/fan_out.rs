@@ -1,4 +1,4 @@
-//! Figures 7a and 7b: how many requests a query makes (Moolle §V-A). No time passes here.
+//! Figures 7a and 7b: the number of requests per query (Moolle §V-A). Time is not simulated.
 
 use crate::figures::means::mean_plan;
 use crate::figures::{Axis, Drawing, Figure, Panel, Series, Size, Style};
@@ -8,7 +8,7 @@ use kith_types::{FanOutKind, PartitionCount};
 
 const REQUESTS: Axis = Axis::linear("requests per query", "requests");
 
-/// Keys of figure 7b's queries.
+/// The number of keys in the queries of figure 7b.
 const KEYS_7B: u32 = 200;
 
 pub(super) const FIGURE_7A: Figure = Figure {
@@ -38,7 +38,7 @@ pub(super) const FIGURE_7B: Figure = Figure {
     draw: draw_7b,
 };
 
-/// The paper's nodes and Kith's partitions, for some number of groups.
+/// Returns a routing table with the paper's nodes per group, Kith's partitions, and the given number of groups.
 pub(super) fn cluster(groups: u32, seed: u64) -> RoutingTable {
     let partitions = PartitionCount::new(1_536).expect("1,536 is a valid count");
     placement::uniform_table(groups, 20, partitions, seed).expect("20 nodes hold 1,536 partitions")

@@ -33,7 +33,7 @@ pub(super) const FIGURE_6: Figure = Figure {
     draw: draw_6,
 };
 
-/// What figures 8a and 8b share.
+/// The parameters of figures 8a and 8b.
 const PARAMETERS_8: &[&str] = &[
     "10 clients of 5 to 42 queries a second each, 10 groups of 20 nodes",
     "keys per query lognormal, median 400, spread 1, 50 to 5,000",
@@ -72,7 +72,7 @@ fn draw_5(size: Size, seed: u64) -> Drawing {
     config.until = Duration::from_secs(if size == Size::Full { 500 } else { 100 });
     let mut took: Vec<f64> = simulate(&config).queries.iter().map(|query| millis(query.took)).collect();
     took.sort_by(f64::total_cmp);
-    // Twenty points per decade of the share, down to the slowest single request.
+    // There are twenty points per decade of the share, down to the slowest single request.
     let decades = (took.len() as f64).log10();
     let shares = (0..=(decades * 20.0) as u32).map(|step| 10f64.powf(-f64::from(step) / 20.0));
     let mut points: Vec<(f64, f64)> = shares.map(|share| (quantile(&took, 1.0 - share), share)).collect();

@@ -1,4 +1,4 @@
-//! What plans cost on average: production policies on random queries, without time.
+//! The mean cost of plans: production policies on random queries. Time is not simulated.
 
 use crate::{strategy::Strategy, workload::operation_of};
 use kith_routing::fan_out::ControllerStates;
@@ -9,21 +9,21 @@ use kith_types::{FanOutKind, PartitionId, Timestamp, Workflow};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// Means over plans.
+/// Means over several plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeanPlan {
-    /// Groups that the controller allowed.
+    /// The number of groups that the controller allowed.
     pub groups: f64,
-    /// Requests per query.
+    /// The number of requests per query.
     pub requests: f64,
-    /// Keys on the busiest node.
+    /// The number of keys on the busiest node.
     pub busiest_keys: f64,
 }
 
-/// Plans `queries` queries of `keys` uniformly random keys on a cluster where all is well.
+/// Plans `queries` queries of `keys` uniformly random keys on a cluster in which every node is up.
 ///
 /// # Panics
-/// If there is nothing to plan.
+/// If a partition of the table has no replica.
 pub fn mean_plan(
     table: &RoutingTable,
     strategy: &Strategy,

@@ -1,7 +1,7 @@
-//! The figures of Moolle, drawn from production decisions; and two reports beside them.
+//! The figures of Moolle, drawn from production decisions, and two further reports.
 //!
-//! A figure is a value: what it shows, its parameters, what it assumes, and a function from
-//! a seed to a [`Drawing`]. One file each family, one line each in [`ALL`].
+//! A figure is a value: its title, its parameters, its assumptions, and a function from a seed to a [`Drawing`]. Each family
+//! of figures has a file, and each figure a line in [`ALL`].
 
 mod cache;
 mod drawing;
@@ -22,32 +22,32 @@ pub use write::{WriteError, write, write_drawing};
 
 use std::fmt;
 
-/// How much is simulated.
+/// The size of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// What `kith sim` draws.
+    /// The size for `kith sim`.
     Full,
-    /// Enough for its shape to be tested, in seconds.
+    /// A size that takes seconds and suffices to test the shape of a figure.
     Reduced,
 }
 
 /// One figure.
 #[derive(Clone, Copy)]
 pub struct Figure {
-    /// What users type.
+    /// The name, as users type it.
     pub name: &'static str,
-    /// What stands above it.
+    /// The title above the figure.
     pub title: &'static str,
-    /// What it shows, and where in the paper it stands.
+    /// What the figure shows, and the section of the paper.
     pub shows: &'static str,
-    /// The numbers it was made with.
+    /// The parameters of the simulation.
     pub parameters: &'static [&'static str],
-    /// What the paper does not say and we took to be so.
+    /// Assumptions where the paper does not give a number.
     pub assumptions: &'static [&'static str],
     draw: fn(Size, u64) -> Drawing,
 }
 
-/// Every figure, in the order of the paper, then the reports.
+/// All figures in the order of the paper, followed by the reports.
 pub static ALL: &[Figure] = &[
     latency::FIGURE_5,
     latency::FIGURE_6,
@@ -63,18 +63,18 @@ pub static ALL: &[Figure] = &[
     cache::CACHE,
 ];
 
-/// The figure a user named, if there is one.
+/// Returns the figure with the given name; `None` if there is none.
 pub fn by_name(name: &str) -> Option<&'static Figure> {
     ALL.iter().find(|figure| figure.name == name)
 }
 
 impl Figure {
-    /// Simulates and draws it. Equal seeds give equal drawings.
+    /// Simulates and draws the figure. Equal seeds give equal drawings.
     pub fn run(&self, seed: u64) -> Drawing {
         self.run_at(Size::Full, seed)
     }
 
-    /// The same at a chosen size.
+    /// Simulates and draws the figure at the given size.
     pub fn run_at(&self, size: Size, seed: u64) -> Drawing {
         (self.draw)(size, seed)
     }
@@ -86,7 +86,7 @@ impl fmt::Debug for Figure {
     }
 }
 
-/// As `kith sim fan-out --list` explains it.
+/// Formats the figure for `kith sim fan-out --list`.
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}  {}", self.name, self.title)?;

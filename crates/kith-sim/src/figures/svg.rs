@@ -1,4 +1,4 @@
-//! Drawings as SVG.
+//! Draws figures as SVG.
 
 use crate::figures::{Axis, Drawing, Panel, Series, Style};
 use plotters::coord::Shift;
@@ -9,10 +9,10 @@ use std::ops::Range;
 const WIDTH: u32 = 900;
 const PANEL_HEIGHT: u32 = 440;
 
-/// What axes, their labels and the caption leave of a panel's height, about.
+/// The approximate height that axes, their labels and the caption leave in a panel.
 const PLOT_HEIGHT: f64 = 350.0;
 
-/// Okabe and Ito's colours, which most people can tell apart.
+/// The colours of Okabe and Ito, which most people can distinguish.
 const COLOURS: [RGBColor; 8] = [
     RGBColor(0, 0, 0),
     RGBColor(230, 159, 0),
@@ -24,8 +24,8 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(185, 185, 185),
 ];
 
-/// The last colour is drawn wide: where its line coincides with another, as naive and
-/// Moolle (10) do in figure 7a, both are seen.
+/// The last colour is drawn with a wide line. Where this line coincides with another, as naive and Moolle (10) do in figure
+/// 7a, both remain visible.
 const WIDE: usize = COLOURS.len() - 1;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -36,7 +36,7 @@ struct Placed {
     points: Vec<(f64, f64)>,
 }
 
-/// Draws all panels under one title.
+/// Draws all panels below one title.
 pub(super) fn svg(title: &str, drawing: &Drawing) -> Result<String, Box<dyn Error>> {
     let mut text = String::new();
     {
@@ -73,7 +73,8 @@ fn draw_panel(panel: &Panel, area: &Area<'_>) -> Result<(), Box<dyn Error>> {
     mesh.label_style(("sans-serif", 14)).axis_desc_style(("sans-serif", 15));
     mesh.light_line_style(WHITE).bold_line_style(BLACK.mix(0.12));
     mesh.x_labels(12).y_labels(10).draw()?;
-    // From the last to the first: higher bars are seen above lower ones, first lines over later ones.
+    // The order is from the last series to the first, so that lower bars are drawn over higher ones, and earlier lines over
+    // later ones.
     for (index, line) in lines.iter().enumerate().rev() {
         let (points, colour) = (line.points.iter().copied(), colour(panel.style, index));
         if bars {
@@ -85,7 +86,7 @@ fn draw_panel(panel: &Panel, area: &Area<'_>) -> Result<(), Box<dyn Error>> {
             chart.draw_series(points.map(|point| Circle::new(point, 3, colour.filled())))?;
         }
     }
-    // The legend keeps the order of the series: it belongs to nothing drawn.
+    // The legend is drawn separately, so that it keeps the order of the series.
     for (index, line) in lines.into_iter().enumerate() {
         let colour = colour(panel.style, index);
         let swatch = move |(x, y)| Rectangle::new([(x, y - 3), (x + 18, y + 3)], colour.filled());
@@ -117,7 +118,7 @@ fn place(panel: &Panel) -> Vec<Placed> {
     series.into_iter().map(line).collect()
 }
 
-/// Sums from the first series up.
+/// Returns series in which each contains the sum of itself and the series before it.
 fn stacked(series: &[Series]) -> Vec<Series> {
     let mut sums: Vec<Series> = Vec::new();
     for next in series {
@@ -142,7 +143,7 @@ fn range(axis: &Axis, values: impl Iterator<Item = f64>, from_zero: bool) -> Ran
     if from_zero && !axis.logarithmic { low..high + margin } else { low - margin..high + margin }
 }
 
-/// The upper corner where less is in the legend's way, and a range high enough to keep it free.
+/// Returns the upper corner in which the legend hides less, and a range of y that is high enough to keep this corner free.
 fn make_room(lines: &[Placed], x: &Range<f64>, y: Range<f64>) -> (SeriesLabelPosition, Range<f64>) {
     let width = x.end - x.start;
     let highest = |part: Range<f64>| {

@@ -1,5 +1,6 @@
-//! The tail experiment: Moolle's controllers against naive round robin on the whole 40/40/20 mix, Kith's defaults against every policy and
-//! controller there is, and how far the result depends on what the paper does not say.
+//! The tail experiment. It compares Moolle's controllers with naive round robin on the whole 40/40/20 mix, and Kith's
+//! defaults with every policy and controller. It also shows how much the result depends on assumptions that the paper does
+//! not state.
 
 use crate::cluster::{ClusterConfig, Strategy, Summary, Trace, simulate};
 use crate::figures::{Axis, Drawing, Figure, Panel, Series, Size, Style, Table};
@@ -12,14 +13,14 @@ use std::time::Duration;
 /// A load with a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
-    /// What tables call it.
+    /// Its name in tables.
     pub name: &'static str,
     /// Queries per second at each client.
     pub qps: f64,
 }
 
-/// By how busy a client under naive round robin is: about 12 %, 48 % and 83 %. Peak is the
-/// load that naive still carries, as the paper's production did; medium a little over half of it.
+/// The loads at which a client under naive round robin is about 12 %, 48 % and 83 % busy. Peak is a load that naive can
+/// still carry, as the paper's production did; medium is a little over half of it.
 pub const LOADS: [Load; 3] =
     [Load { name: "low", qps: 10.0 }, Load { name: "medium", qps: 40.0 }, Load { name: "peak", qps: 70.0 }];
 
@@ -45,13 +46,14 @@ pub(super) const TAIL: Figure = Figure {
     draw,
 };
 
-/// How long a client that hedges has run before it is recorded: it calls no request late before it has seen a hundred of a node.
+/// The warm-up of a client that hedges. A client does not consider any request late before it has seen a hundred requests of
+/// the node.
 const HEDGING_WARM_UP: Duration = Duration::from_secs(180);
-/// How long queries are recorded, and how long meters and queues have filled before.
+/// The time for which queries are recorded, and the warm-up before it, in which meters and queues fill.
 const RECORDED: Duration = Duration::from_secs(20);
 const WARM_UP: Duration = Duration::from_secs(2);
 
-/// Runs one strategy on the mix. `vary` changes the cluster beforehand.
+/// Runs one strategy on the mix. `vary` changes the configuration beforehand.
 fn run(strategy: Strategy, qps: f64, size: Size, seed: u64, vary: &dyn Fn(&mut ClusterConfig)) -> Trace {
     let mut config = ClusterConfig::of_the_paper(strategy, Workload::mixed(qps), seed);
     config.clients = match size {
@@ -67,13 +69,13 @@ fn run(strategy: Strategy, qps: f64, size: Size, seed: u64, vary: &dyn Fn(&mut C
     simulate(&config)
 }
 
-/// Queries of the mix under a strategy, at a load in queries a second at each client.
+/// Simulates the mix under a strategy, with `qps` queries per second at each client.
 pub fn mixed(strategy: Strategy, qps: f64, size: Size, seed: u64) -> Trace {
     run(strategy, qps, size, seed, &|_| {})
 }
 
-/// What Kith's defaults are compared with: every policy that listens to no controller, the others with each controller, and Moolle, whose
-/// controllers go by the kind of query.
+/// Returns the strategies with which Kith's defaults are compared: every policy that ignores controllers, the other policies
+/// with each controller, and Moolle, whose controllers depend on the kind of query.
 pub fn rivals() -> Vec<Strategy> {
     let named = [Strategy::naive(), Strategy::set_cover_norbert(), Strategy::set_cover(), Strategy::moolle()];
     let is_named = |policy: &str| named.iter().any(|strategy| strategy.policy.name() == policy);
@@ -180,10 +182,10 @@ fn rows_of(load: &Load, strategy: &str, trace: &Trace) -> Vec<Vec<String>> {
     kinds.into_iter().map(row).collect()
 }
 
-/// A change to the model.
+/// A change to the model, with its name.
 type Vary = (&'static str, fn(&mut ClusterConfig));
 
-/// One assumption changed at a time, at medium load.
+/// The variations, each of which changes one assumption, at medium load.
 const VARIATIONS: &[Vary] = &[
     ("as assumed", |_| {}),
     ("lighter tail: maximum is the largest of a million", |config| {
@@ -242,8 +244,8 @@ fn sensitivity(seed: u64) -> Table {
     Table { name: "sensitivity", columns, rows }
 }
 
-/// When it pays to ask many groups for what the first positive answer ends: common-entity
-/// queries alone, at low load, by what a partition costs a node.
+/// Shows when it pays to ask many groups for a query that ends with the first positive answer. Simulates common-entity
+/// queries alone, at low load, for several costs of a partition at a node.
 fn early(seed: u64) -> Table {
     let mut rows = Vec::new();
     for micros in [5, 50, 200, 1_000] {

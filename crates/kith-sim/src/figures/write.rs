@@ -1,5 +1,5 @@
-//! Drawings become files: `<name>.csv` with every point, `<name>.svg` to look at, and one
-//! `<name>-<table>.csv` per table.
+//! Writes drawings to files: `<name>.csv` with all points, `<name>.svg` with the picture, and one `<name>-<table>.csv` per
+//! table.
 
 use crate::figures::svg::svg;
 use crate::figures::{Drawing, Figure, Table};
@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// A figure could not be written.
+/// An error while writing a figure.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -15,12 +15,12 @@ pub enum WriteError {
     /// A file or its folder cannot be written.
     #[error("cannot write {}", path.display())]
     File { path: PathBuf, source: std::io::Error },
-    /// The figure cannot be drawn, as when it has no finite point.
+    /// The figure cannot be drawn, for example because it has no finite point.
     #[error("cannot draw figure {name}: {reason}")]
     Draw { name: String, reason: String },
 }
 
-/// Writes a figure's files into `dir`, which is made if need be; the paths written.
+/// Writes a figure's files into `dir`, which is created if necessary. Returns the paths of the files.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -32,10 +32,10 @@ pub fn write(figure: &Figure, drawing: &Drawing, dir: &Path) -> Result<Vec<PathB
     write_drawing(figure.name, &title, drawing, dir)
 }
 
-/// Writes the files of a drawing that is no figure, as of measurements, under a name and a title of its own.
+/// Writes the files of a drawing that is not one of the figures, such as measurements, with the given name and title.
 ///
 /// # Errors
-/// As [`write()`].
+/// The same as those of [`write()`].
 pub fn write_drawing(
     name: &str,
     title: &str,
@@ -60,8 +60,8 @@ pub fn write_drawing(
     Ok(written)
 }
 
-/// Long format, which every tool reads: one line per point. The third column is called
-/// after what lies across, if that is the same in all panels.
+/// Returns all points in long format, one line per point, which every tool can read. The third column is named after the x
+/// axis if this is the same in all panels.
 fn points_csv(drawing: &Drawing) -> String {
     let mut columns = drawing.panels.iter().map(|panel| panel.x.column);
     let first = columns.next().unwrap_or("x");

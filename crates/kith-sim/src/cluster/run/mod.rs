@@ -21,7 +21,7 @@ pub(super) struct Run<'a> {
     agenda: Agenda<Event>,
     clients: Vec<Client>,
     nodes: Vec<Node>,
-    /// What the network does.
+    /// Draws the latencies of the network.
     chance: StdRng,
     records: Vec<QueryRecord>,
     late_sends: u64,

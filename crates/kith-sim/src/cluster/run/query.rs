@@ -1,4 +1,4 @@
-//! A query, from the client that is asked to its record: what its execution wants is carried out.
+//! The course of a query, from its arrival at the client to its record. The actions of its execution are carried out.
 
 use super::Run;
 use crate::cluster::{Event, QueryRecord, RequestKey};
@@ -31,7 +31,7 @@ impl Run<'_> {
         self.ask_later(number);
     }
 
-    /// Carries out what a query's execution wants.
+    /// Carries out the actions of a query's execution.
     pub(super) fn act(&mut self, client: u32, query: u64) {
         for action in self.clients[client as usize].next(query, &self.table) {
             match action {
@@ -50,7 +50,7 @@ impl Run<'_> {
         self.arm(client, query);
     }
 
-    /// Sets the query's hedge timer anew if its execution wants another time.
+    /// Sets the query's hedge timer again if the execution gives another time.
     fn arm(&mut self, client: u32, query: u64) {
         let Some(under_way) = self.clients[client as usize].queries.get_mut(&query) else { return };
         let due = under_way.execution.next_hedge();
@@ -61,7 +61,7 @@ impl Run<'_> {
     }
 
     pub(super) fn on_hedge_due(&mut self, client: u32, query: u64) {
-        // Simulated clients never stand still.
+        // The threads of simulated clients are never delayed.
         self.tell(client, query, Happened::HedgeDue { caught_up: Timestamp::ZERO });
     }
 

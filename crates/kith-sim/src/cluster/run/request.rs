@@ -1,4 +1,4 @@
-//! A request, from the client's processor over the network through a node's processor and back.
+//! The course of a request, from the client's processor through the network and the node's processor, and back.
 
 use super::{Run, node_index};
 use crate::cluster::client::{Call, Query};
@@ -48,7 +48,7 @@ impl Run<'_> {
         }
     }
 
-    /// A request leaves the client and meets the network's weather.
+    /// A request leaves the client. Its latency in the network is drawn.
     fn leave(&mut self, key: RequestKey) {
         let now = self.now();
         let Some((call, kind)) = self.clients[key.client as usize].open_call(key) else { return };
@@ -66,7 +66,7 @@ impl Run<'_> {
         if node.life == Life::Crashed {
             self.agenda.at(now + RESET, Event::Broken { key: work.key, node: id });
         } else if node.incarnation != incarnation || !wanted {
-            // The connection broke long ago, or the request was cancelled on its way.
+            // The connection broke earlier, or the request was cancelled on its way.
         } else if node.life == Life::Paused {
             node.held.push(Event::AtNode { node: id, incarnation, work });
         } else {
@@ -110,7 +110,7 @@ impl Run<'_> {
         self.start_task(Task::Receive(key), length);
     }
 
-    /// A reply has been read: it counts, and may settle the query.
+    /// Processes a reply that the client has received. It may complete the query.
     fn receive(&mut self, key: RequestKey) {
         let now = self.now();
         let client = &mut self.clients[key.client as usize];
@@ -135,7 +135,8 @@ impl Run<'_> {
     }
 }
 
-/// Counts a reply's keys as answered, by a node that holds them; whether one of them settles the query.
+/// Counts the keys of a reply as answered, and checks that the node holds them. Returns whether one of the answers is
+/// positive.
 fn count_answers(query: &mut Query, key: RequestKey, late: &[u32], table: &RoutingTable) -> bool {
     let call = &query.calls[key.request.0 as usize];
     query.record.slowest = query.record.slowest.max(call.back.since(call.left));

@@ -1,4 +1,4 @@
-//! Faults, and how clients come to know of them: broken connections and probes.
+//! Faults, and how clients detect them: by broken connections and by probes.
 
 use super::Run;
 use crate::cluster::config::RESET;
@@ -10,10 +10,10 @@ use kith_routing::load::RequestEnd;
 use kith_types::{NodeId, PartitionId};
 use std::time::Duration;
 
-/// How often a client looks whether probes are due.
+/// The interval at which a client checks whether probes are due.
 const PROBE_TICK: Duration = Duration::from_millis(10);
 
-/// How soon after a node falls silent nobody may be asking it any more.
+/// After this time, no client should send requests to a node that stopped answering.
 const DETECTION_MAX: Duration = Duration::from_secs(1);
 
 impl Run<'_> {
@@ -66,7 +66,7 @@ impl Run<'_> {
         }
     }
 
-    /// A client has found a node to be down: what it owes is asked elsewhere.
+    /// A client has found a node to be down. The keys that the node has not answered are requested from other nodes.
     fn lose(&mut self, client: u32, node: NodeId) {
         let queries: Vec<u64> = self.clients[client as usize].queries.keys().copied().collect();
         for query in queries {
@@ -87,7 +87,7 @@ impl Run<'_> {
             };
             self.agenda.at(now + after, Event::ProbeEnd { client, node: id, in_time });
         }
-        // Clients go on probing while queries come or are under way.
+        // Clients continue to probe while queries arrive or are in progress.
         if !self.is_ending() || self.clients.iter().any(|client| !client.queries.is_empty()) {
             self.agenda.at(now + PROBE_TICK, Event::ProbeTime { client });
         }
@@ -102,7 +102,8 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a node is asked that has been silent for long, although another could be.
+    /// Whether a request goes to a node that stopped answering long ago, although another replica of one of the keys is
+    /// running.
     pub(super) fn is_late_send(&self, key: RequestKey, node: NodeId, keys: &[u32]) -> bool {
         let Some(since) = self.node(node).silent_since else { return false };
         let partitions = &self.clients[key.client as usize].queries[&key.query].partitions;
