@@ -42,7 +42,7 @@ impl Evaluator {
     /// Answers a request as a whole.
     ///
     /// # Errors
-    /// As the caller should see them.
+    /// Returns the status for the caller.
     pub async fn evaluate(&self, request: v1::EvaluateRequest) -> Result<Answered, Status> {
         if let Some(reservation) = &request.reservation
             && reservation.step() != v1::ReservationStep::Redeem

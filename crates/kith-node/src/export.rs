@@ -27,11 +27,11 @@ pub(super) struct Pieces {
     skip: u64,
     store: String,
     quotas: Arc<NodeQuotas>,
-    /// How much may be read before it has to be paid for; `None` if the store has no quota.
+    /// How much may be read before it is taken from the quota; `None` if the store has no quota.
     step: Option<ExportStep>,
-    /// What was read and is not paid for yet.
+    /// The amount that was read and is not yet taken from the quota.
     owed: ExportStep,
-    /// How many records, at the end of `piece`, are not paid for yet.
+    /// The number of records at the end of `piece` that are not yet taken from the quota.
     unpaid: usize,
 }
 

@@ -49,9 +49,9 @@ pub struct NodeOptions {
 impl NodeOptions {
     /// The rate is low enough not to disturb reads, and rereads a terabyte in about a day.
     pub const SCRUB_RATE_DEFAULT: u64 = 10 << 20;
-    /// Enough for all indexes of most versions, and read in well under a second.
+    /// This is enough for all indexes of most versions, and read in well under a second.
     pub const WARM_BYTES_DEFAULT: u64 = 256 << 20;
-    /// As long as the outcome of a write is known.
+    /// The same time for which the outcome of a write is kept.
     pub const LOG_RETENTION_DEFAULT: Duration = Retention::CHANGES_DEFAULT;
 
     /// Refuses addresses that would give everybody access to what the node serves.

@@ -36,7 +36,7 @@ impl<'a> Holdings<'a> {
         self.in_groups(self.of_store[store], partition).map(|(_, node)| node)
     }
 
-    /// Returns the nodes that have a partition, of whatever store.
+    /// Returns the nodes that have a partition of any store.
     pub(crate) fn any(&self, partition: PartitionId) -> impl Iterator<Item = NodeId> + '_ {
         self.in_groups(self.any, partition).map(|(_, node)| node)
     }

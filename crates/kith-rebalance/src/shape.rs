@@ -36,7 +36,7 @@ pub enum TargetShape {
     Even,
 }
 
-/// What is listed while data moves, and at the end.
+/// The groups and nodes that the table lists while data moves, and at the end.
 pub(crate) struct Target {
     pub(crate) announced: (Vec<GroupEntry>, Vec<NodeEntry>),
     pub(crate) closing: (Vec<GroupEntry>, Vec<NodeEntry>),

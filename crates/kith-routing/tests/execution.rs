@@ -279,7 +279,7 @@ impl Run {
         assert!(self.model.asked.iter().all(|asked| asked.len() as u32 <= 1 + self.options.retries_max));
         assert!(outcome.missing.is_sorted_by_key(|missing| missing.partition));
         for missing in &outcome.missing {
-            // What a node that seems down owes is requested elsewhere, or waited for.
+            // Keys that a node which seems down still owes are requested elsewhere, or waited for.
             assert_ne!(
                 missing.reason,
                 MissingReason::Failed(FailureClass::NodeDown),

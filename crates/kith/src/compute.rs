@@ -131,7 +131,7 @@ pub async fn compute(target: &TargetFlags, format: Format, flags: ComputeFlags) 
 /// Prints counts over the records of keys.
 ///
 /// # Errors
-/// As [`compute`].
+/// The same as those of [`compute`].
 pub async fn aggregate(target: &TargetFlags, format: Format, flags: AggregateFlags) -> anyhow::Result<Exit> {
     let (top, buckets) = (flags.top, flags.bucket);
     let fields = AggregateFields {
@@ -181,7 +181,7 @@ impl Shapes {
     /// Returns counts over the records of keys.
     ///
     /// # Errors
-    /// As [`Shapes::compute`].
+    /// The same as those of [`Shapes::compute`].
     pub async fn aggregate(
         &self,
         service: &dyn Service,

@@ -94,7 +94,7 @@ impl Rebalancer {
     /// Carries out a request.
     ///
     /// # Errors
-    /// As the caller should see them. Nothing is changed then.
+    /// Returns the status for the caller. Nothing has changed in this case.
     pub async fn command(&self, request: v1::RebalanceRequest) -> Result<v1::RebalanceReply, Status> {
         let v1::RebalanceRequest { who, command } = request;
         let command = command.ok_or_else(|| records::unknown_command("a rebalance"))?;

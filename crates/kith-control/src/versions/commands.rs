@@ -23,7 +23,7 @@ impl Stores {
     /// Carries out a request.
     ///
     /// # Errors
-    /// As the caller should see them. Nothing is changed then.
+    /// Returns the status for the caller. Nothing has changed in this case.
     pub async fn command(
         &self,
         request: v1::StoreRequest,

@@ -64,7 +64,7 @@ impl Stores {
     /// made.
     ///
     /// # Errors
-    /// As the caller should see them. Unless the metadata store failed, the old version stays served.
+    /// Returns the status for the caller. Unless the metadata store failed, the old version stays served.
     pub(crate) async fn push(&self, push: &Push, progress: &Progress) -> Result<Served, Status> {
         let ended = self.try_push(push, progress).await;
         if let Some(outcome) = outcome(&ended) {

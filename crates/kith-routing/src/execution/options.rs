@@ -46,7 +46,7 @@ pub enum Delivery {
     /// As often as needed. Asking twice has the effect of asking once, which is true for all reads.
     #[default]
     AtLeastOnce,
-    /// Once. A node that did not answer may have carried out the request all the same. A key whose request was sent is
+    /// Once. A node that did not answer may nevertheless have carried out the request. A key whose request was sent is
     /// therefore neither retried nor hedged, whatever happened to that request. A key that the plan left out may still be
     /// sent.
     AtMostOnce,

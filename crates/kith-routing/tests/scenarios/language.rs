@@ -37,7 +37,7 @@ pub const ROUTING: Language = &[
     ),
 ];
 
-/// What becomes of a query.
+/// The outcome of a query.
 pub const EXECUTION: Language = &[
     ("group GROUP: NODE[PARTITIONS] …", "a replica group, and which of its nodes owns what"),
     ("no budget for hedges", "late requests are not hedged"),

@@ -15,7 +15,7 @@ use kith_types::ErrorCode;
 use std::{collections::HashSet, sync::Arc, time::Duration};
 use tokio::{sync::mpsc, task::JoinHandle};
 
-/// How often progress is saved and shown.
+/// The interval at which progress is saved and shown.
 const TICK: Duration = Duration::from_millis(500);
 /// While the checkpoint waits for one row, this many times `concurrency` later rows may begin.
 const AHEAD_FACTOR: usize = 16;

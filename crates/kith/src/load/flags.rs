@@ -162,7 +162,7 @@ impl GraphLoadFlags {
     /// Returns the flags as options of the engine.
     ///
     /// # Errors
-    /// As [`GraphLoadFlags::check`].
+    /// The same as those of [`GraphLoadFlags::check`].
     pub fn options(
         &self,
         version: u64,

@@ -12,7 +12,7 @@ use kith_client::{
 use kith_engine::Manifest;
 use kith_wire::{documents::ComponentDocument, v1};
 
-/// A load, as the router is told of it.
+/// The parameters of a load that are sent to the router.
 #[derive(Clone, Copy, Debug)]
 pub struct Load<'a> {
     pub graph: &'a str,

@@ -79,7 +79,7 @@ impl Fixture {
         Self { availability, table, execution, budgets: Budgets::unlimited() }
     }
 
-    /// Marks every node as down. Each may be asked all the same.
+    /// Marks every node as down. Each may be asked nevertheless.
     fn all_seem_down(&mut self) {
         let all: Vec<NodeId> = (0..6).map(NodeId).collect();
         self.availability = Availability::all_but(&self.table, &all);
