@@ -1,6 +1,6 @@
 //! Asks a graph twice: through a router, and directly from the nodes (the fast client).
 //!
-//! `cargo run -p kith-client --example ask -- HOST:PORT GRAPH MEMBER`, with any router's address.
+//! `cargo run -p kith-client --example ask -- HOST:PORT GRAPH MEMBER`, with the address of any router.
 
 use kith_api::{QueryOptions, Service};
 use kith_client::{FanOutLimit, RouterClient, Session, SessionSettings};

@@ -1,7 +1,7 @@
-//! A fan-out controller of one's own: interactive network queries get one group per hundred keys, as long as this client
-//! makes few requests.
+//! A custom fan-out controller: interactive network queries get one group per hundred keys while this client's request rate
+//! is low.
 //!
-//! `cargo run -p kith-client --example own_controller -- HOST:PORT GRAPH MEMBER`, with any router's address.
+//! `cargo run -p kith-client --example own_controller -- HOST:PORT GRAPH MEMBER`, with the address of any router.
 
 use kith_api::{QueryOptions, Service};
 use kith_client::{ControllerState, FanOutController, LoadSnapshot, QueryShape};
@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The rounds of a network query, as planned and as run.
+/// Returns the rounds of a network query, as planned and as run.
 pub async fn rounds(addr: &str, graph: &str, member: u64) -> Result<Vec<String>, Box<dyn Error>> {
     let controller = Arc::new(ByKeys { keys_per_group: 100, requests_per_second_max: 5_000.0 });
     let settings = SessionSettings::default().with_controller("network@interactive", controller)?;

@@ -1,10 +1,10 @@
-//! Alarms that hardly ever ring: when a request that is under way will be late.
+//! Timers for requests that may become late. Nearly all of them are cancelled before they fire.
 //!
-//! Nearly every alarm is taken back before its time. A timer of the runtime that is the next one due wakes the thread that waits for
-//! sockets, when it is set, so that it waits less long: a system call and a turn of that thread, once or twice for each query.
-//! Here a thread of its own waits, which looks at the clock every millisecond while alarms are being set, so that setting one
-//! is a lock and an entry in a map; what is due sooner it waits for exactly. (Netty's hashed wheel timer is the same idea; it
-//! carries the retries of the systems that Venice's readers are built on.)
+//! A timer of the runtime that becomes the next one due wakes the thread that waits for sockets, so that it waits less
+//! long. That costs a system call and a turn of that thread, once or twice per query. Here a separate thread waits. It
+//! checks the clock every millisecond while alarms are being set, so that setting an alarm costs a lock and an entry in a
+//! map. It waits exactly for alarms that are due sooner. Netty's hashed wheel timer is the same idea; it drives the retries
+//! of the systems that Venice's readers are built on.
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::{
@@ -17,9 +17,10 @@ use std::{
 };
 use tokio::time::Sleep;
 
-/// How long the thread sleeps at the most while alarms are being set: one that is due later than that is never rung late for it.
+/// The longest sleep of the thread while alarms are being set. An alarm that is due later than this never rings late
+/// because of the sleep.
 const TICK: Duration = Duration::from_millis(1);
-/// So long after the last alarm it sleeps until there is another.
+/// The thread goes idle this long after the last alarm, and then sleeps until the next alarm is set.
 const LINGER: Duration = Duration::from_millis(20);
 
 /// The alarms of this process.
@@ -28,31 +29,31 @@ static BOARD: Board = Board {
     set: Condvar::new(),
 };
 
-/// Whether the board has its thread, which lives as long as the process. Where the process may have no thread more, timers of the
-/// runtime do.
+/// Whether the thread of the board runs. It lives as long as the process. If it cannot be started, alarms use timers of the
+/// runtime.
 static IS_KEPT: LazyLock<bool> = LazyLock::new(|| {
     let spawned = thread::Builder::new().name("kith-alarms".to_owned()).spawn(|| BOARD.keep());
     spawned
-        .inspect_err(|error| tracing::warn!(%error, "no thread for alarms: timers of the runtime do instead"))
+        .inspect_err(|error| tracing::warn!(%error, "no thread for alarms can be started: using timers of the runtime"))
         .is_ok()
 });
 
 struct Board {
     state: Mutex<State>,
-    /// Told when an alarm is set while the thread sleeps for good.
+    /// Notified when an alarm is set while the thread is idle.
     set: Condvar,
 }
 
 struct State {
-    /// By when they are due, then by number.
+    /// The wakers of alarms, ordered by due time and then by number.
     alarms: BTreeMap<(Instant, u64), Waker>,
     last: u64,
-    /// Whether the thread sleeps until it is told.
+    /// Whether the thread sleeps until it is notified.
     is_idle: bool,
 }
 
 impl Board {
-    /// What the thread does.
+    /// The loop of the thread.
     fn keep(&self) {
         let mut state = self.lock();
         let mut busy = Instant::now();
@@ -88,18 +89,18 @@ impl Board {
     }
 }
 
-/// One alarm, which may be set again and again. Dropping it takes it back.
+/// One alarm, which may be set repeatedly. Dropping it cancels it.
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
     at: Option<Instant>,
-    /// On the board under this key.
+    /// The key of its entry on the board.
     key: Option<(Instant, u64)>,
-    /// What rings where the board has no thread.
+    /// The timer that is used if the board has no thread.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Alarm {
-    /// Has it ring at an instant, or not at all, whatever was set before.
+    /// Sets the alarm to an instant, or cancels it with `None`. Replaces the earlier setting.
     pub fn set(&mut self, at: Option<Instant>) {
         if self.at != at {
             self.take_back();
@@ -107,7 +108,7 @@ impl Alarm {
         }
     }
 
-    /// Waits until it rings, once; for ever if it is not set.
+    /// Waits until the alarm rings, which happens once. Waits forever if it is not set.
     pub async fn rings(&mut self) {
         std::future::poll_fn(|cx| self.poll(cx)).await;
     }
@@ -121,7 +122,7 @@ impl Alarm {
         if !*IS_KEPT {
             return self.poll_timer(at, cx);
         }
-        // Dropping a waker may end its task, which may take back alarms of its own: never under the lock.
+        // Dropping a waker may end its task, which may cancel alarms of its own. So it is never dropped under the lock.
         let mut waker = cx.waker().clone();
         let mut state = BOARD.lock();
         match self.key.and_then(|key| state.alarms.get_mut(&key)) {

@@ -1,4 +1,4 @@
-//! Whole neighbour lists that need not be asked for, because they are at hand already.
+//! Whole neighbour lists that are cached in this process, so that nodes need not be asked for them.
 
 use crate::{Run, Session, topology::Pinned};
 use kith_api::QueryError;
@@ -6,26 +6,26 @@ use kith_ops::{EdgeSelector, FanOut, ListEntry, Operator, Scope, Value};
 use kith_types::{FanOutKind, OperationName};
 use std::sync::Arc;
 
-/// Lists fetched at once before anybody asks: small requests, which hold up nobody.
+/// How many lists one request fetches ahead. The number is small so that other requests are not delayed.
 const LISTS_AT_A_TIME: usize = 512;
 
-/// Keeps whole neighbour lists in front of the nodes.
+/// A cache of whole neighbour lists in front of the nodes.
 ///
-/// Contract: a list that is read is the one that was kept for the same graph, in the same state, under the same edges.
+/// Contract: a list that is read was kept for the same graph, in the same state, under the same edge selector.
 pub trait ListStore: Send + Sync + 'static {
-    /// The lists of `keys` that are kept, in the order of the keys.
+    /// Returns the lists of `keys`, in the order of the keys; `None` for a list that is not kept.
     fn read(&self, graph: &Pinned, edge: &EdgeSelector, keys: &[u64]) -> Vec<Option<Arc<[u64]>>>;
 
-    /// Keeps lists as nodes gave them.
+    /// Keeps lists that nodes returned.
     fn keep(&self, graph: &Pinned, edge: &EdgeSelector, lists: &[(u64, Arc<[u64]>)]);
 }
 
 impl Session {
-    /// Fetches every list of `edge` at one version of the graph, a few at a time in the background, so that the
-    /// [`ListStore`] has them before anybody asks. False if another version serves meanwhile. `O(members + edges)`.
+    /// Fetches every list of `edge` at one version of the graph into the [`ListStore`], in small batches in the background.
+    /// Returns `false` if another version is served meanwhile. `O(members + edges)`.
     ///
     /// # Errors
-    /// [`QueryError`]; what was fetched before stays.
+    /// [`QueryError`] if a fetch fails; the lists that were fetched before it stay.
     pub async fn bring_to_hand(&self, graph: &Pinned, edge: &EdgeSelector) -> Result<bool, QueryError> {
         let ask = |purpose, kind, scope, plan| FanOut { purpose, kind, scope, plan };
         let everyone = ask("members", FanOutKind::Broadcast, Scope::Partitions, Operator::Members);
@@ -41,7 +41,7 @@ impl Session {
         Ok(true)
     }
 
-    /// One fan-out in the background; `None` if the graph is at another version.
+    /// Runs one fan-out in the background; `None` if the graph is at another version.
     async fn ask_at(&self, graph: &Pinned, fan_out: &FanOut) -> Result<Option<Value>, QueryError> {
         let work = async |run: &mut Run<'_>| match run.pinned().pin == graph.pin {
             true => run.round(fan_out).await.map(Some),
@@ -51,19 +51,19 @@ impl Session {
     }
 }
 
-/// A question for the lists of keys, unfiltered, and nothing else.
+/// A fan-out that asks for nothing but the unfiltered lists of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ListQuestion<'a> {
-    /// The edges.
+    /// The edges of the lists.
     pub edge: &'a EdgeSelector,
-    /// Whose lists.
+    /// The keys of the lists.
     pub keys: &'a [u64],
-    /// A list of more ids is answered with its length.
+    /// A list with more ids than this is answered with its length.
     longest: u64,
 }
 
 impl<'a> ListQuestion<'a> {
-    /// The question that a fan-out is; `None` of any other.
+    /// Returns the fan-out as a question for lists; `None` if it asks for anything else.
     pub fn of(fan_out: &'a FanOut) -> Option<Self> {
         match (&fan_out.plan, &fan_out.scope) {
             (Operator::Expand { input, edge, longest }, Scope::Keys(keys))
@@ -75,7 +75,7 @@ impl<'a> ListQuestion<'a> {
         }
     }
 
-    /// The answers in the order of the keys: from the lists at hand, the others as they were `fetched`.
+    /// Merges cached and `fetched` lists into one answer, in the order of the keys.
     pub fn joined(&self, at_hand: Vec<Option<Arc<[u64]>>>, fetched: Vec<ListEntry>) -> Value {
         let mut fetched = fetched.into_iter();
         let entry = |list: Option<Arc<[u64]>>| match list {
@@ -87,7 +87,7 @@ impl<'a> ListQuestion<'a> {
     }
 }
 
-/// The same fan-out for those keys whose list is not at hand; `None` if all are.
+/// Returns the same fan-out for the keys whose lists are not cached; `None` if all are.
 pub(crate) fn rest(fan_out: &FanOut, keys: &[u64], at_hand: &[Option<Arc<[u64]>>]) -> Option<FanOut> {
     let missing = keys.iter().zip(at_hand).filter(|(_, list)| list.is_none());
     let missing: Vec<u64> = missing.map(|(key, _)| *key).collect();
@@ -99,7 +99,8 @@ pub(crate) fn rest(fan_out: &FanOut, keys: &[u64], at_hand: &[Option<Arc<[u64]>>
     Some(FanOut { kind, scope: Scope::Keys(missing), ..fan_out.clone() })
 }
 
-/// What of fetched lists may be kept: whole ones. A key that is not in the graph is not kept: there is no end of those.
+/// Selects the fetched lists that may be cached: whole lists. Keys that are not in the graph are not cached, because their
+/// number is unlimited.
 pub(crate) fn keepable(fan_out: &FanOut, fetched: &[ListEntry]) -> Vec<(u64, Arc<[u64]>)> {
     let Scope::Keys(keys) = &fan_out.scope else { return Vec::new() };
     let lists = keys.iter().zip(fetched).filter_map(|(&key, entry)| match entry {

@@ -1,5 +1,5 @@
-//! The plan of a query without its cost: single-key look-ups are run, as later steps depend
-//! on them; the first fan-out to many keys is planned, not run; the rest is outlined.
+//! Explains the plan of a query without the cost of running it. Single-key look-ups are run, because later steps depend on
+//! them; the first fan-out to many keys is planned but not run; the rest is outlined.
 
 use crate::{Session, session::check_live};
 use kith_api::{QueryError, QueryOptions};

@@ -1,7 +1,8 @@
-//! A router that goes away while a request is with it: the request is sent to the next router, once, if it is idempotent.
+//! Fails over between routers: if a router goes away while it has a request, an idempotent request is sent to the next
+//! router, once.
 //!
-//! This is about the hop to the router alone; what happens to requests of nodes is decided where plans are carried
-//! out (`kith_routing::execution`).
+//! This concerns only the hop to the router. Failures of nodes are handled where plans are carried out
+//! (`kith_routing::execution`).
 
 use crate::{RouterClient, TransportKind};
 use futures::{FutureExt, StreamExt, future::BoxFuture};
@@ -14,32 +15,32 @@ use std::{
 };
 use tokio::sync::Mutex;
 
-/// The routers that were named, one of which answers.
+/// A list of routers, one of which is used.
 pub struct Failover {
-    /// As named, in order.
+    /// The addresses, in the given order.
     addrs: Vec<String>,
-    /// What queries travel in.
+    /// The transport of queries.
     transport: TransportKind,
     dialer: Dialer,
-    /// Whom queries go to. Held while a query that found it gone connects to the next: the others wait for that
-    /// instead of connecting too.
+    /// The router that is in use. A query that found it gone holds the lock while it connects to the next one; the others
+    /// wait instead of connecting too.
     current: Mutex<RouterClient>,
 }
 
 impl Failover {
-    /// Connects in the clear to the first router that can be reached.
+    /// Connects without TLS to the first router that can be reached.
     ///
     /// # Errors
-    /// As [`Failover::connect_by`].
+    /// Those of [`Failover::connect_by`].
     pub async fn connect(addrs: Vec<String>, transport: TransportKind) -> Result<Self, QueryError> {
         Self::connect_by(addrs, transport, Dialer::default()).await
     }
 
-    /// Connects to the first router that can be reached and answers this process.
+    /// Connects to the first router that can be reached and accepts this process.
     ///
     /// # Errors
-    /// [`QueryError::Unreachable`] with the last reason if none can; [`QueryError::Tls`], and what the router says of who this
-    /// process is.
+    /// [`QueryError::Unreachable`] with the last reason if none can be reached; [`QueryError::Tls`]; the router's error if
+    /// it does not accept the identity of this process.
     pub async fn connect_by(
         addrs: Vec<String>,
         transport: TransportKind,
@@ -57,7 +58,7 @@ impl Failover {
             Err(error @ QueryError::Unreachable { .. }) => error,
             other => return other,
         };
-        // Also after a request that is not repeated: the next one must not go to the same router.
+        // Connects after a request that is not repeated too, because the next request must not go to the same router.
         let Some(next) = self.instead_of(&addr).await else { return Err(lost) };
         if !request.question.is_idempotent() {
             return Err(lost);
@@ -67,7 +68,8 @@ impl Failover {
         next.call(request).await.map_err(|error| named(error, &addr))
     }
 
-    /// A router that goes away before anything came is replaced; after that, what came cannot be taken back.
+    /// Replaces a router that goes away before its first item. After that, the items that were handed on cannot be taken
+    /// back.
     async fn stream_into(&self, request: Arc<Request>, outlet: Outlet) -> Result<(), QueryError> {
         let started = Instant::now();
         let client = self.current.lock().await.clone();
@@ -84,7 +86,7 @@ impl Failover {
         }
     }
 
-    /// Another router than the one that is gone; `None` if none can be reached.
+    /// Connects to another router than the one that is gone; `None` if none can be reached.
     async fn instead_of(&self, gone: &str) -> Option<RouterClient> {
         let mut current = self.current.lock().await;
         if current.addr() == gone {
@@ -108,12 +110,12 @@ impl Service for Failover {
 /// How the stream of one router ended.
 enum Forwarded {
     Done,
-    /// The router is gone, and nothing came from it.
+    /// The router is gone, and no item came from it.
     Lost(QueryError),
     Ended(QueryError),
 }
 
-/// Hands on what one router answers.
+/// Hands on the items of one router.
 async fn forward(client: &RouterClient, request: Arc<Request>, outlet: &Outlet) -> Forwarded {
     let mut items = client.stream(request);
     let mut is_first = true;
@@ -128,22 +130,22 @@ async fn forward(client: &RouterClient, request: Arc<Request>, outlet: &Outlet) 
     Forwarded::Done
 }
 
-/// The others, the one named after `gone` first.
+/// The other addresses, beginning with the one after `gone`.
 fn after(addrs: &[String], gone: &str) -> Vec<String> {
     let next = addrs.iter().position(|addr| addr == gone).map_or(0, |place| place + 1);
     let (before, after) = addrs.split_at(next);
     after.iter().chain(before).filter(|addr| *addr != gone).cloned().collect()
 }
 
-/// The request with what is left of its deadline; `None` if nothing is.
+/// The request with the rest of its deadline; `None` if the deadline has passed.
 fn left(request: &Arc<Request>, elapsed: Duration) -> Option<Arc<Request>> {
     let deadline = request.options.left(elapsed)?;
     let options = QueryOptions { deadline, ..request.options.clone() };
     Some(Arc::new(Request { question: request.question.clone(), options }))
 }
 
-/// A connection that broke under a query is a router that is gone. Every error of Kith's own says what to do; one
-/// that does not was made up by the transport.
+/// Turns an error of the transport into [`QueryError::Unreachable`]: the router is gone. Errors of Kith always have a help
+/// text, so an error without one comes from the transport.
 fn named(error: QueryError, addr: &str) -> QueryError {
     match error {
         QueryError::Remote {

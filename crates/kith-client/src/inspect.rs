@@ -1,6 +1,6 @@
-//! Looks at what one node holds, for administration: schemas, places of keys, all records or rows, damage.
+//! Inspects what one node holds, for administration: schemas, places of keys, all records or rows, damage.
 //!
-//! Nothing here retries or chooses a node: whoever asks wants this node's own word.
+//! Nothing here retries or chooses a node: the caller wants the answer of this node.
 
 use kith_api::QueryError;
 use kith_net::security::{Dialer, GrpcChannel};
@@ -11,10 +11,10 @@ use kith_wire::{
 use std::time::Duration;
 use tonic::{Status, Streaming};
 
-/// How long a question that reads at most a record may take.
+/// How long a question may take that reads at most one record.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A connection to one node, made when it is first used.
+/// A connection to one node, opened on first use.
 #[derive(Clone, Debug)]
 pub struct Inspector {
     addr: String,
@@ -22,20 +22,20 @@ pub struct Inspector {
 }
 
 impl Inspector {
-    /// Of the node at `addr` (`host:port`).
+    /// Creates an inspector of the node at `addr` (`host:port`).
     ///
     /// # Errors
-    /// [`QueryError::Unreachable`] if that is no address.
+    /// [`QueryError::Unreachable`] if `addr` is not an address.
     pub fn new(dialer: &Dialer, addr: &str) -> Result<Self, QueryError> {
         let channel = dialer.channel(addr).map_err(|status| unreachable(addr, status.message()))?;
         let client = InspectClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX);
         Ok(Self { addr: addr.to_owned(), client })
     }
 
-    /// The schema of the records of a version, as canonical JSON; its hash is for the caller to check.
+    /// The schema of a version's records, as canonical JSON. The caller must check its hash.
     ///
     /// # Errors
-    /// If the node does not hold the version, its values are no records, or it does not answer.
+    /// If the node does not hold the version, the values are not records, or the node does not answer.
     pub async fn schema(&self, request: v1::SchemaRequest) -> Result<String, QueryError> {
         let mut client = self.client.clone();
         Ok(self.within(client.schema(request)).await?.schema)
@@ -50,10 +50,10 @@ impl Inspector {
         self.within(client.place(request)).await
     }
 
-    /// Every record of a partition. Read slowly and the node waits.
+    /// Streams every record of a partition. The node waits for a slow reader.
     ///
     /// # Errors
-    /// If the node does not hold the partition of the version, or does not answer; damage comes in the stream.
+    /// If the node does not hold the partition of the version, or does not answer. Damage is reported in the stream.
     pub async fn records(
         &self,
         request: v1::RecordsRequest,
@@ -62,7 +62,7 @@ impl Inspector {
         self.within(client.records(request)).await
     }
 
-    /// Has the node compare files and manifest; a finding per component comes in the stream, and progress.
+    /// Lets the node compare its files with the manifest. The stream carries progress, and a finding for each component.
     ///
     /// # Errors
     /// If the node does not answer.
@@ -74,16 +74,16 @@ impl Inspector {
         self.within(client.verify(request)).await
     }
 
-    /// A page of the rows of a live graph.
+    /// Returns a page of the rows of a live graph.
     ///
     /// # Errors
-    /// If the node does not hold the partition, the database does not answer, or the node does not.
+    /// If the node does not hold the partition, or the node or its database does not answer.
     pub async fn scan(&self, request: v1::ScanRequest) -> Result<v1::ScanReply, QueryError> {
         let mut client = self.client.clone();
         self.within(client.scan(request)).await
     }
 
-    /// What a status that came in a stream means.
+    /// Translates a status that came in a stream.
     pub fn error(&self, status: &Status) -> QueryError {
         match QueryError::from_status(status) {
             QueryError::Remote { help, message, .. } if help.is_empty() => unreachable(&self.addr, &message),

@@ -1,5 +1,5 @@
-//! Kith's client: runs operations against a cluster, directly ([`Session`], the fast
-//! client) or through a router ([`RouterClient`]; [`Failover`] goes to the next router if one is gone). All are a [`Service`].
+//! Kith's client. It asks a cluster directly ([`Session`], the fast client) or through a router ([`RouterClient`]);
+//! [`Failover`] goes on to the next router if one is gone. Each of them is a [`Service`].
 
 mod alarm;
 mod at_hand;

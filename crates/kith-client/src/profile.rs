@@ -1,10 +1,10 @@
-//! What a query did: which node got which keys, how long each took, what was merged.
+//! Records what a query did: which node got which keys, how long each took, and the merged result.
 
 use kith_routing::{FanOutPlan, execution::Cause};
 use kith_wire::v1::{Profile, RequestProfile, RoundProfile};
 use std::{collections::BTreeSet, time::Instant};
 
-/// Records the rounds of one query. Costs a few vectors when on, almost nothing when off.
+/// Records the rounds of one query. Costs a few vectors if a profile is wanted, and almost nothing otherwise.
 #[derive(Debug)]
 pub struct Trace {
     started: Instant,
@@ -14,7 +14,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Starts now.
+    /// Starts a trace of a query that began at `started`.
     pub fn new(started: Instant, wanted: bool) -> Self {
         Self { started, wanted, cache: "", rounds: Vec::new() }
     }
@@ -29,7 +29,7 @@ impl Trace {
         u64::try_from(at.saturating_duration_since(self.started).as_micros()).unwrap_or(u64::MAX)
     }
 
-    /// Notes how the network cache took part; the first note stays.
+    /// Notes how the network cache took part; later notes are ignored.
     pub fn cache(&mut self, outcome: &'static str) {
         if self.cache.is_empty() {
             self.cache = outcome;
@@ -43,12 +43,12 @@ impl Trace {
         }
     }
 
-    /// A trace of the same query, for what runs beside this one.
+    /// Starts a trace of the same query for a concurrent part of it.
     pub fn beside(&self) -> Self {
         Self::new(self.started, self.wanted)
     }
 
-    /// Takes in the rounds of a trace that ran beside this one.
+    /// Adds the rounds of a trace of a concurrent part.
     pub fn absorb(&mut self, other: Self) {
         self.rounds.extend(other.rounds);
     }
@@ -77,7 +77,7 @@ impl Trace {
     }
 }
 
-/// The requests of a plan, before they were sent: `group_of` names a node's group.
+/// Returns the requests of a plan before they are sent. `group_of` returns a node's group.
 pub fn planned_requests(
     plan: &FanOutPlan,
     group_of: impl Fn(kith_types::NodeId) -> u32,

@@ -1,25 +1,25 @@
-//! The schemas that a client knows, by their hash: fetched once, checked against it, kept.
+//! The schemas that a client has fetched, by their hash. Each is fetched once and checked against its hash.
 
 use kith_api::QueryError;
 use kith_schema::{Schema, SchemaId};
 use parking_lot::{Mutex, MutexGuard};
 use std::{collections::HashMap, sync::Arc};
 
-/// More than the stores of a cluster have among them; beyond it all are forgotten and fetched again.
+/// More than all stores of a cluster have. If there are more, all are dropped and fetched again.
 const SCHEMAS_MAX: usize = 4_096;
 
-/// Clones share what they know.
+/// A cache of schemas. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Schemas {
-    /// Held while looking and keeping only, never while fetching.
+    /// Locked only for look-ups and inserts, never during a fetch.
     known: Arc<Mutex<HashMap<SchemaId, Schema>>>,
 }
 
 impl Schemas {
-    /// The schema with this hash, out of what `fetch` gives if it is not known yet.
+    /// Returns the schema with this hash. Calls `fetch` if it is not known yet.
     ///
     /// # Errors
-    /// Those of `fetch`; [`QueryError::SchemaUnavailable`] if it gives another schema or nonsense.
+    /// Those of `fetch`; [`QueryError::SchemaUnavailable`] if it returns another schema or an invalid one.
     pub(crate) async fn get(
         &self,
         store: &str,
@@ -48,7 +48,7 @@ impl Schemas {
     }
 }
 
-/// A schema decides what bytes mean: one that is not the right one to the last byte is none.
+/// Parses a schema and checks its hash. A schema decides what bytes mean, so it must match exactly.
 fn checked(text: &str, id: SchemaId) -> Result<Schema, String> {
     let schema: Schema = text.parse().map_err(|error| format!("what was sent is no schema: {error}"))?;
     match schema.id() {

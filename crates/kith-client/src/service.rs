@@ -8,7 +8,7 @@ use kith_api::{
 use kith_wire::v1;
 use std::sync::Arc;
 
-/// Counts values that came with a proof that does not hold.
+/// Counts values that do not match their proof.
 pub(crate) fn note_mismatches(values: u64) {
     metrics::counter!("kith_client_mismatched_values_total").increment(values);
 }
@@ -52,17 +52,18 @@ impl Service for Session {
 }
 
 impl Session {
-    /// Refuses a batch that is larger than this session reads, before anything is asked.
+    /// Refuses a batch that is larger than this session reads, before any node is asked.
     ///
     /// # Errors
     /// [`QueryError::BatchTooLarge`].
     pub fn check_batch(&self, keys: &BatchKeys) -> Result<(), QueryError> {
-        // First, as it is the lower bound: who keeps to the other is refused again.
+        // The session's limit is checked first because it is the lower one: a caller who kept to the other limit would be
+        // refused again.
         keys.check_count(self.settings().keys_max)?;
         keys.check()
     }
 
-    /// Asks one node after the other: every replica of any partition has the whole manifest.
+    /// Asks one node after the other. Every replica of every partition has the whole manifest.
     async fn fetch_schema(&self, request: v1::SchemaRequest) -> Result<String, QueryError> {
         let table = Arc::clone(&self.topology().table);
         let nodes = table.nodes().iter().filter(|node| !node.address.is_empty());
@@ -74,7 +75,7 @@ impl Session {
                 .await
             {
                 Ok(schema) => return Ok(schema),
-                // Every node would say so.
+                // Every node would refuse it.
                 Err(error) if error.is_denied() => return Err(error),
                 Err(error) => last = format!("node {}: {error}", node.id),
             }

@@ -1,5 +1,4 @@
-//! What controllers steer by, and how it reaches them: numbers that a controller is not
-//! given where it is named come from here.
+//! The numbers that controllers steer by. They apply where a controller is named without numbers of its own.
 
 use kith_routing::fan_out::{Argument, ControllerConfig};
 use serde::{Deserialize, Serialize};
@@ -21,7 +20,7 @@ pub struct Steering {
 }
 
 impl Default for Steering {
-    /// The paper's measured rates (Moolle §V-C), and penalties that give its break points.
+    /// The rates that the paper measured (Moolle §V-C), and penalties that yield its break points.
     fn default() -> Self {
         Self {
             client_requests_per_second: 5_000.0,
@@ -34,7 +33,7 @@ impl Default for Steering {
 }
 
 impl Steering {
-    /// `config` with the numbers that it leaves out. Controllers that know none of them stay as they are.
+    /// Adds the numbers that `config` leaves out. Controllers that use none of them stay unchanged.
     pub(crate) fn complete(&self, mut config: ControllerConfig) -> ControllerConfig {
         let wraps = matches!(config.name.as_str(), "early-terminating" | "pd");
         if wraps && !config.arguments.iter().any(|argument| matches!(argument, Argument::Controller(_))) {
@@ -70,7 +69,7 @@ impl Steering {
     }
 }
 
-/// By name, or as the bare number that stands for a controller's main parameter.
+/// Whether a parameter is given, by name or as the bare number that stands for a controller's main parameter.
 fn is_given(config: &ControllerConfig, parameter: &str) -> bool {
     config.arguments.iter().any(|argument| match argument {
         Argument::Named(name, _) => name == parameter,

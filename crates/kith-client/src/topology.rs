@@ -1,4 +1,4 @@
-//! The topology, followed from routers and nodes.
+//! Follows the topology through routers and nodes.
 
 pub use kith_api::topology::*;
 
@@ -11,11 +11,11 @@ use tokio::sync::watch;
 /// Pause before a lost watch of the topology is opened again.
 const WATCH_RETRY: Duration = Duration::from_millis(200);
 
-/// Follows the topology from any of `seeds`, routers or nodes, going on to the next when one goes away.
-/// Ends when every receiver is dropped.
+/// Follows the topology through any of `seeds`, routers or nodes, and goes on to the next when one goes away. Ends when
+/// every receiver is dropped.
 ///
 /// # Errors
-/// If none of the seeds answers now.
+/// If none of the seeds answers at first.
 pub async fn follow(
     seeds: Vec<String>,
     dialer: Dialer,
@@ -55,17 +55,17 @@ async fn pass_on(client: &RouterClient, sender: &watch::Sender<Arc<Topology>>) {
         };
         let Ok(Some(change)) = change else { return };
         match topology_of(&change) {
-            // A seed that lags must not take back what another told.
+            // A seed that lags behind must not undo a newer topology.
             Ok(document) if sender.borrow().revision <= document.revision => {
                 match Topology::from_document(Arc::new(document)) {
                     Ok(topology) => drop(sender.send_replace(Arc::new(topology))),
                     Err(error) => {
-                        tracing::error!(%error, "a topology makes no sense: staying with the one before")
+                        tracing::error!(%error, "a topology is invalid: keeping the previous one")
                     }
                 }
             }
             Ok(_) => {}
-            Err(error) => tracing::error!(%error, "a topology cannot be read: staying with the one before"),
+            Err(error) => tracing::error!(%error, "a topology cannot be read: keeping the previous one"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A router that dies under a call is unreachable, and the reason is told.
+//! A router that dies during a call is reported as unreachable, with the reason.
 
 use kith_api::QueryError;
 use kith_client::{RouterClient, security::Dialer};
@@ -10,10 +10,10 @@ use tokio::{
 const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 /// `:status: 200`, `content-type: application/grpc`.
 const HEADERS: &[u8] = b"\x00\x00\x14\x01\x04\x00\x00\x00\x01\x88\x0f\x10\x10application/grpc";
-/// The first two of a hundred bytes.
+/// The beginning of a message of a hundred bytes: its header and two bytes.
 const DATA: &[u8] = &[0, 0, 100, 0, 0, 0, 0, 0, 1, 0, 0];
 
-/// A router that takes a call, says this much of its reply, and dies.
+/// Runs a router that accepts a call, sends this much of its reply, and dies. Returns the caller's error.
 async fn dies_after(said: Vec<u8>) -> QueryError {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("it works");
     let addr = listener.local_addr().expect("it listens").to_string();

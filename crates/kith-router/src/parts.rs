@@ -110,7 +110,7 @@ fn decoded(documents: &TopologyReceiver) -> Result<watch::Receiver<Arc<Topology>
             match Topology::from_document(document) {
                 Ok(topology) => drop(sender.send_replace(Arc::new(topology))),
                 Err(error) => {
-                    tracing::error!(%error, "a topology makes no sense: staying with the one before")
+                    tracing::error!(%error, "a topology is invalid: keeping the previous one")
                 }
             }
         }

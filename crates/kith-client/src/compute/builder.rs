@@ -1,4 +1,4 @@
-//! Plans, built step by step.
+//! Builders of computations and aggregations.
 
 use crate::{RouterClient, Session};
 use kith_api::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery};
@@ -8,9 +8,9 @@ use kith_schema::{
     compute::{AggregatePlan, Bucket, ComputeFunction, GroupBy, Predicate},
 };
 
-/// A computation under way to be asked: `client.compute("pages").project("title").dot("embed", q).top_k("dot_embed", 20).execute(keys)`.
+/// Builds a computation: `client.compute("pages").project("title").dot("embed", q).top_k("dot_embed", 20).execute(keys)`.
 ///
-/// A value that is worked out is called `<function>_<field>`, unless [`ComputeBuilder::named`] says otherwise.
+/// A computed value is named `<function>_<field>`, unless [`ComputeBuilder::named`] gives it another name.
 #[must_use = "nothing is asked before `execute`"]
 pub struct ComputeBuilder<'a> {
     service: &'a dyn Service,
@@ -19,7 +19,7 @@ pub struct ComputeBuilder<'a> {
     options: QueryOptions,
 }
 
-/// An aggregation under way to be asked.
+/// Builds an aggregation.
 #[must_use = "nothing is asked before it says what to count by"]
 pub struct AggregateBuilder<'a> {
     service: &'a dyn Service,
@@ -29,34 +29,34 @@ pub struct AggregateBuilder<'a> {
 }
 
 impl<'a> ComputeBuilder<'a> {
-    /// Nothing yet, of records of `store`.
+    /// Starts an empty computation over records of `store`.
     pub fn new(service: &'a dyn Service, store: impl Into<String>) -> Self {
         let (query, options) = (ComputeQuery::default(), QueryOptions::default());
         Self { service, store: store.into(), query, options }
     }
 
-    /// And a field as it is.
+    /// Adds a field to the result, unchanged.
     pub fn project(mut self, field: impl Into<String>) -> Self {
         self.query.plan.project.push(field.into());
         self
     }
 
-    /// And the dot product of a vector field with `query`.
+    /// Adds the dot product of a vector field and `query`.
     pub fn dot(self, field: impl Into<String>, query: impl Into<Vec<f32>>) -> Self {
         self.operator(ComputeFunction::Dot(query.into()), field)
     }
 
-    /// And the cosine of a vector field and `query`; null if either is all zeros.
+    /// Adds the cosine of a vector field and `query`; null if either is all zeros.
     pub fn cosine(self, field: impl Into<String>, query: impl Into<Vec<f32>>) -> Self {
         self.operator(ComputeFunction::Cosine(query.into()), field)
     }
 
-    /// And the products of a vector field with `query`, element by element.
+    /// Adds the element-wise product of a vector field and `query`.
     pub fn hadamard(self, field: impl Into<String>, query: impl Into<Vec<f32>>) -> Self {
         self.operator(ComputeFunction::Hadamard(query.into()), field)
     }
 
-    /// And how many items a list, map or vector has.
+    /// Adds the number of items of a list, map or vector field.
     pub fn count(self, field: impl Into<String>) -> Self {
         self.operator(ComputeFunction::Count, field)
     }
@@ -66,7 +66,7 @@ impl<'a> ComputeBuilder<'a> {
         self
     }
 
-    /// Calls what was asked for last so.
+    /// Names the value that was added last.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         if let Some(last) = self.query.plan.operators.last_mut() {
             last.name = name.into();
@@ -74,66 +74,69 @@ impl<'a> ComputeBuilder<'a> {
         self
     }
 
-    /// Only the `k` records with the greatest `by`, a value that is worked out or else a field of the records.
+    /// Keeps only the `k` records with the greatest `by`, which is a computed value or else a field of the records.
     pub fn top_k(mut self, by: impl Into<String>, k: u32) -> Self {
         self.query.plan = self.query.plan.top_k(by, k);
         self
     }
 
-    /// Asks for fields by this schema, not by that of the version that answers: fields that the version does not have are defaults, else null.
+    /// Reads fields by this schema instead of the schema of the version that answers. Fields that the version lacks get
+    /// their default, or null without one.
     pub fn with_schema(mut self, reader: Schema) -> Self {
         self.query.plan.reader = Some(reader);
         self
     }
 
-    /// Where records are worked on.
+    /// Sets whether nodes or this process compute.
     pub fn at(mut self, at: ComputeAt) -> Self {
         self.query.at = at;
         self
     }
 
-    /// Deadline, partial answers and the like.
+    /// Sets the deadline, partial answers and other options.
     pub fn options(mut self, options: QueryOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Asks it of the records of these keys, whose results are handed on as they arrive; without [`ComputeBuilder::top_k`].
+    /// Runs the computation on the records of `keys`, and returns results as they arrive. Not possible with
+    /// [`ComputeBuilder::top_k`].
     pub fn stream<'s>(&'s self, keys: &'s BatchKeys) -> BatchStream<'s> {
         self.service.read_compute_stream(&self.store, keys, &self.query, &self.options)
     }
 
-    /// Asks it of the records of these keys.
+    /// Runs the computation on the records of `keys`.
     ///
     /// # Errors
-    /// As [`Service::read_compute`].
+    /// Those of [`Service::read_compute`].
     pub async fn execute(self, keys: impl Into<BatchKeys>) -> Result<ComputeAnswer, QueryError> {
         self.service.read_compute(&self.store, &keys.into(), &self.query, &self.options).await
     }
 }
 
 impl<'a> AggregateBuilder<'a> {
-    /// Of records of `store`.
+    /// Starts an aggregation over records of `store`.
     pub fn new(service: &'a dyn Service, store: impl Into<String>) -> Self {
         Self { service, store: store.into(), at: ComputeAt::default(), options: QueryOptions::default() }
     }
 
-    /// Where records are counted.
+    /// Sets whether nodes or this process count.
     pub fn at(mut self, at: ComputeAt) -> Self {
         self.at = at;
         self
     }
 
-    /// Deadline, partial answers and the like.
+    /// Sets the deadline, partial answers and other options.
     pub fn options(mut self, options: QueryOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// How often each value of `field` occurs; all counts are merged before the `top` highest are told.
+    /// Counts how often each value of `field` occurs. The counts of all nodes are merged before the `top` highest are
+    /// chosen.
     ///
     /// # Errors
-    /// As [`Service::read_aggregate`].
+    /// Those of [`Service::read_aggregate`].
     pub async fn count_by_value(
         self,
         field: impl Into<String>,
@@ -143,10 +146,10 @@ impl<'a> AggregateBuilder<'a> {
         self.execute(field.into(), GroupBy::Value { top }, keys.into()).await
     }
 
-    /// How many values of `field` satisfy each predicate.
+    /// Counts how many values of `field` satisfy each predicate.
     ///
     /// # Errors
-    /// As [`Service::read_aggregate`].
+    /// Those of [`Service::read_aggregate`].
     pub async fn count_by_bucket(
         self,
         field: impl Into<String>,
@@ -170,24 +173,24 @@ impl<'a> AggregateBuilder<'a> {
 }
 
 impl Session {
-    /// A computation over records of `store`.
+    /// Starts a computation over records of `store`.
     pub fn compute(&self, store: impl Into<String>) -> ComputeBuilder<'_> {
         ComputeBuilder::new(self, store)
     }
 
-    /// Counts over records of `store`.
+    /// Starts an aggregation over records of `store`.
     pub fn aggregate(&self, store: impl Into<String>) -> AggregateBuilder<'_> {
         AggregateBuilder::new(self, store)
     }
 }
 
 impl RouterClient {
-    /// A computation over records of `store`.
+    /// Starts a computation over records of `store`.
     pub fn compute(&self, store: impl Into<String>) -> ComputeBuilder<'_> {
         ComputeBuilder::new(self, store)
     }
 
-    /// Counts over records of `store`.
+    /// Starts an aggregation over records of `store`.
     pub fn aggregate(&self, store: impl Into<String>) -> AggregateBuilder<'_> {
         AggregateBuilder::new(self, store)
     }

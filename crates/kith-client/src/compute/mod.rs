@@ -1,4 +1,4 @@
-//! Who works out read compute and aggregations (`docs/design/0009-read-compute.md`).
+//! Decides where read compute and aggregations run, and runs those of this process (`docs/design/0009-read-compute.md`).
 
 mod builder;
 mod session;
@@ -16,20 +16,21 @@ use kith_schema::{
     compute::{AggregatePlan, Aggregation, Computation, ComputePlan},
 };
 
-/// A plan over records that were written under `schema`.
+/// Checks a plan against the `schema` of the records, and returns the computation.
 ///
 /// # Errors
-/// [`QueryError::Compute`], and [`QueryError::BadRequest`] of a plan with a schema of its own that those records do not fit.
+/// [`QueryError::Compute`] if the plan is wrong; [`QueryError::BadRequest`] if the plan's own schema does not fit the
+/// records.
 pub(crate) fn computation(plan: &ComputePlan, schema: &Schema) -> Result<Computation, QueryError> {
     let computation = Computation::new(plan, schema)?;
     computation.over(schema).map_err(misfit)?;
     Ok(computation)
 }
 
-/// As [`computation`].
+/// Checks an aggregation in the same way as [`computation`].
 ///
 /// # Errors
-/// As [`computation`].
+/// Those of [`computation`].
 pub(crate) fn aggregation(plan: &AggregatePlan, schema: &Schema) -> Result<Aggregation, QueryError> {
     let aggregation = Aggregation::new(plan, schema)?;
     aggregation.over(schema).map_err(misfit)?;
@@ -40,8 +41,8 @@ fn misfit(why: impl std::fmt::Display) -> QueryError {
     QueryError::BadRequest { detail: format!("the plan's schema does not fit the records: {why}") }
 }
 
-/// What `computation` makes of `fetched` records, written under `schema`, or of results that nodes made (`schema` is `None` then): the best are cut
-/// out here, where all keys are known.
+/// Returns the results of `computation` over `fetched` records, which were written under `schema`. If `schema` is `None`,
+/// nodes have computed the results already. The `top_k` are chosen here, where the results of all keys are known.
 pub(crate) fn results(
     keys: &BatchKeys,
     records: Records,
@@ -67,10 +68,10 @@ pub(crate) fn results(
     Ok((records, Some(best)))
 }
 
-/// Reads whole records through `service` and computes over them here, as `at: client` asks.
+/// Reads whole records through `service` and computes here, for clusters whose nodes cannot.
 ///
 /// # Errors
-/// As [`Service::multi_get`]; what is wrong with the plan.
+/// Those of [`Service::multi_get`], and those of [`computation`].
 pub(crate) async fn compute_here(
     service: &(impl Service + ?Sized),
     store: &str,
@@ -87,10 +88,10 @@ pub(crate) async fn compute_here(
     Ok(ComputeAnswer { answer: whole(store, answer, options)?, best, result })
 }
 
-/// As [`compute_here`], of an aggregation.
+/// Aggregates in the same way as [`compute_here`].
 ///
 /// # Errors
-/// As [`compute_here`].
+/// Those of [`compute_here`].
 pub(crate) async fn aggregate_here(
     service: &(impl Service + ?Sized),
     store: &str,
@@ -144,7 +145,7 @@ pub(crate) fn whole(
     Ok(answer)
 }
 
-/// Records that do not decode fail a query that wants all or nothing, as damaged ones do.
+/// Fails a query that does not accept partial answers if records do not decode. Damaged records have the same effect.
 pub(crate) fn refuse_damaged(
     store: &str,
     records: &Records,

@@ -1,4 +1,4 @@
-//! Keys of a store, asked straight of the nodes: for their values, or for what a plan makes of them.
+//! Reads of keys of a store straight from the nodes: their values, or the results of a plan.
 
 use super::{aggregated, aggregation, computation, internal, results, whole};
 use crate::{Run, Session, session::RESTARTS_MAX, topology::ValueStore};
@@ -12,7 +12,7 @@ use kith_schema::{
 use kith_types::{FanOutKind, OperationName};
 use std::sync::Arc;
 
-/// What is wanted of the values of keys.
+/// What a read wants of the keys.
 #[derive(Clone, Copy)]
 pub(crate) enum Wanted<'q> {
     Values,
@@ -20,25 +20,25 @@ pub(crate) enum Wanted<'q> {
     Aggregate(&'q AggregateQuery),
 }
 
-/// It, checked against the schema of the version that is pinned.
+/// A [`Wanted`] that was checked against the schema of the pinned version.
 pub(crate) enum Checked {
     Values,
     Compute(Computation, Schema),
     Aggregate(Aggregation, Schema),
 }
 
-/// What the nodes gave.
+/// The merged answers of the nodes.
 struct Gathered<'s> {
     run: Run<'s>,
     known: Arc<ValueStore>,
     checked: Checked,
     value: Value,
-    /// Whether `value` are whole records that are to be worked on here.
+    /// Whether `value` holds whole records that are still to be computed on here.
     is_raw: bool,
 }
 
 impl Session {
-    /// The values of keys.
+    /// Reads the values of keys.
     pub(crate) async fn read(
         &self,
         store: &str,
@@ -89,8 +89,8 @@ impl Session {
         aggregated(store, answer, groups, schema, options)
     }
 
-    /// One fan-out over the keys: for whole records if they are computed over here, otherwise for results. It begins again on a newer
-    /// version if the nodes no longer have the one that it pinned.
+    /// Runs one fan-out over the keys. Runs it again on a newer version if the nodes no longer have the pinned version, and
+    /// again for whole records if the nodes cannot compute.
     async fn gather<'s>(
         &'s self,
         store: &str,
@@ -130,7 +130,7 @@ impl Session {
         }
     }
 
-    /// Refuses more records than an answer may have, and records that replicas disagree on, where they must agree.
+    /// Refuses an answer with too many bytes, and one whose replicas disagree if they must agree.
     fn check_records(&self, store: &str, value: &Value, must_agree: bool) -> Result<(), QueryError> {
         let Some(records) = value.records() else { return Ok(()) };
         let keys = records.disagreements();
@@ -144,10 +144,10 @@ impl Session {
         }
     }
 
-    /// A run that has pinned the store's version, and what is wanted, checked against it.
+    /// Pins the store's version, and checks what is wanted against it.
     ///
     /// # Errors
-    /// If there is no such store, its keys are of another type, it has no records, or they do not fit.
+    /// If there is no such store, its keys have another type, it has no records, or the plan does not fit them.
     pub(crate) async fn begin_read<'a>(
         &'a self,
         store: &str,
@@ -163,10 +163,10 @@ impl Session {
         Ok((run, known, checked))
     }
 
-    /// What is wanted, over the records of the version that is pinned.
+    /// Checks what is wanted against the records of the pinned version.
     ///
     /// # Errors
-    /// If the store has no records or they do not fit.
+    /// If the store has no records, or the plan does not fit them.
     async fn check(
         &self,
         store: &str,
@@ -215,7 +215,7 @@ impl Wanted<'_> {
 }
 
 impl Checked {
-    /// The schema of what a computation makes.
+    /// The schema of a computation's result; `None` for other reads.
     pub(crate) fn result(&self) -> Option<&Schema> {
         match self {
             Checked::Compute(computation, _) => Some(computation.result()),
@@ -223,7 +223,8 @@ impl Checked {
         }
     }
 
-    /// What nodes are asked. Answers that must agree are compared key by key, so that nothing is cut or counted before.
+    /// The operator that nodes evaluate. If several replicas must agree, their answers are compared key by key, so nothing
+    /// is cut or counted before that.
     pub(crate) fn operator(&self, wanted: Wanted<'_>, several: bool) -> Operator {
         match (self, wanted) {
             (Checked::Compute(computation, _), Wanted::Compute(query)) if several => {

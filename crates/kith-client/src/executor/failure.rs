@@ -1,4 +1,4 @@
-//! What a node's failure means for retries, and what a failed fan-out tells the caller.
+//! Translates failures: a node's failure into a class for retries, and a failed fan-out into an error for the caller.
 
 use crate::topology::Pinned;
 use kith_api::QueryError;
@@ -6,14 +6,14 @@ use kith_routing::execution::{FailureClass, MissingReason, Outcome};
 use kith_types::{Epoch, ErrorCode, PartitionId, StoreVersion};
 use tonic::Status;
 
-/// What a status means for retries: the node's own code where it gave one.
+/// Returns the failure class of a status, from the node's own error code if it has one.
 pub(super) fn class_of(status: &Status, version: u64) -> FailureClass {
     let detail = kith_wire::detail_of(status);
     FailureClass::of(ErrorCode::of_name(&detail.code), StoreVersion(version), Epoch(detail.epoch))
 }
 
-/// What a failed fan-out tells the caller. `said` is what nodes said, oldest first; `is_lost` tells whether no
-/// replica of a partition seems to be up.
+/// Returns the caller's error for a failed fan-out. `said` holds the messages of nodes, oldest first; `is_lost` tells
+/// whether all replicas of a partition seem to be down.
 pub(super) fn query_error(
     outcome: &Outcome,
     pinned: &Pinned,
@@ -28,7 +28,7 @@ pub(super) fn query_error(
     if any(&is_late) {
         return late_error(outcome, deadline_ms, is_lost);
     }
-    // The query then begins again, on the version that the nodes have and at the nodes that own the partitions.
+    // The query then begins again, on the version that the nodes have and with the nodes that own the partitions.
     if any(&|reason| is_stale(reason, pinned.version())) {
         return QueryError::VersionUnavailable {
             what: pinned.what,
@@ -74,7 +74,7 @@ fn late_error(outcome: &Outcome, deadline_ms: u64, is_lost: &dyn Fn(PartitionId)
     if partitions.is_empty() {
         return QueryError::DeadlineExceeded { deadline_ms };
     }
-    // More time would not help.
+    // A longer deadline would not help.
     let reason = format!("none answered within {deadline_ms} ms, and none seems to be up");
     QueryError::PartitionsUnavailable { partitions, reason }
 }

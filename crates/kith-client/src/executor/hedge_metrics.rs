@@ -1,8 +1,8 @@
-//! What hedging does, for the metrics of this process.
+//! The metrics of hedging.
 
 use kith_routing::execution::{HedgeAbort, HedgeCounts};
 
-/// Counts one fan-out in.
+/// Adds the counts of one fan-out.
 pub(super) fn count(hedges: &HedgeCounts) {
     if *hedges == HedgeCounts::default() {
         return;

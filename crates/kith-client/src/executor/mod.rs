@@ -1,6 +1,5 @@
-//! The one executor: carries every fan-out of every query through sending, failing
-//! over, stopping early and merging. What to do is decided by `kith_routing`; this
-//! only does it.
+//! The executor: carries out every fan-out of every query, with sending, retries, early termination and merging.
+//! `kith_routing` makes the decisions; the executor only carries them out.
 
 mod failure;
 mod hedge_metrics;
@@ -40,7 +39,8 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// Whoever takes so long to take an answer makes the others wait: how long they took then says nothing of their nodes.
+/// If the receiver of an answer needs longer than this to take it, the other answers had to wait. Their latencies then say
+/// nothing about their nodes.
 const HELD_UP: Duration = Duration::from_millis(1);
 
 /// A fan-out of one query.
@@ -50,14 +50,14 @@ pub(crate) struct Asking<'a> {
     pub pinned: &'a Pinned,
     pub fan_out: &'a FanOut,
     pub options: &'a QueryOptions,
-    /// What the query is, whose fan-out this is.
+    /// The operation whose fan-out this is.
     pub operation: OperationName,
     pub deadline: Instant,
-    /// Of a live graph, the places at which the query has read partitions already.
+    /// The places in the logs at which the query has already read partitions. Only used for live graphs.
     pub reached: &'a Reached,
 }
 
-/// Of a live graph, the places in the logs at which a query reads partitions.
+/// The places in the logs at which a query reads the partitions of a live graph.
 pub(crate) type Reached = BTreeMap<PartitionId, LogPoint>;
 
 /// Runs fan-outs. One per process and cluster.
@@ -65,12 +65,12 @@ pub struct Executor {
     fleet: Arc<Fleet>,
     controllers: Controllers,
     policy: &'static dyn ReplicaPolicy,
-    /// Of reads by key.
+    /// The policy of reads by key.
     policy_values: &'static dyn ReplicaPolicy,
     hedging: Hedging,
-    /// Region and zone of this process.
+    /// The region and zone of this process.
     place: (String, String),
-    /// Whether nodes need not refuse what it reads: its keys were taken from read quotas already.
+    /// Whether nodes should skip the read quota, because this process has already charged it.
     admits: bool,
     /// Cursors, controller memory, budgets and the random source. Locked for microseconds, once per fan-out and reply.
     routing: Mutex<RoutingState>,
@@ -85,21 +85,21 @@ struct RoutingState {
     quotas: QuotaPressure,
 }
 
-/// What a fan-out gave.
+/// The outcome of one fan-out.
 #[derive(Debug)]
 pub struct RoundOutcome {
     /// The nodes' values, merged.
     pub value: Value,
     /// Partitions without an answer; empty unless the caller accepts partial answers.
     pub missing: Vec<u32>,
-    /// What went wrong with them.
+    /// The failures that left partitions without an answer.
     pub failures: Vec<Failure>,
-    /// Of a live graph, the places at which the query has read partitions, those of earlier rounds included.
+    /// The places in the logs at which the query has read partitions, earlier rounds included. Only used for live graphs.
     pub reached: Reached,
 }
 
 impl Executor {
-    /// An executor over the transport that the settings name.
+    /// Creates an executor over the transport that the settings name.
     ///
     /// # Errors
     /// If the settings name a policy or controller that does not exist.
@@ -110,7 +110,7 @@ impl Executor {
         Self::over(topology, settings, settings.transport.build(&settings.dialer))
     }
 
-    /// An executor over any transport.
+    /// Creates an executor over the given transport.
     ///
     /// # Errors
     /// If the settings name a policy or controller that does not exist.
@@ -140,12 +140,12 @@ impl Executor {
         })
     }
 
-    /// The nodes' health and connections.
+    /// The health and connections of the nodes.
     pub fn fleet(&self) -> &Arc<Fleet> {
         &self.fleet
     }
 
-    /// The load as measured here.
+    /// The load, as this process measures it.
     pub fn load(&self) -> LoadSnapshot {
         self.fleet.with_load(|load, now| load.snapshot(now))
     }
@@ -154,10 +154,10 @@ impl Executor {
         work(&mut self.routing.lock())
     }
 
-    /// Runs one fan-out to its end.
+    /// Runs one fan-out until it ends.
     ///
     /// # Errors
-    /// [`QueryError`], within the deadline.
+    /// [`QueryError`], returned within the deadline.
     pub(crate) async fn run(
         &self,
         asking: &Asking<'_>,
@@ -174,12 +174,13 @@ impl Executor {
         round.conclude(outcome)
     }
 
-    /// Runs one fan-out of a batch read and hands on each answer that counts when it comes; no key is in two of them. While
-    /// nobody takes what is handed on, nothing is asked of nodes, and what they may send is bounded
+    /// Runs one fan-out of a batch read, and hands on each answer that counts when it arrives. No key is in two answers.
+    /// While the receiver does not take an answer, no request is sent, and the bytes that nodes may send are bounded
     /// (`docs/design/0010-streaming.md`).
     ///
     /// # Errors
-    /// [`QueryError`], within the deadline and what those took who were handed answers; what is wrong with an answer.
+    /// [`QueryError`], returned within the deadline plus the time that the receiver needed; also the receiver's errors
+    /// about an answer.
     pub(crate) async fn run_in_parts(
         &self,
         asking: &Asking<'_>,

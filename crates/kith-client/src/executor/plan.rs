@@ -1,4 +1,4 @@
-//! Who is asked for what: controller, then policy (Moolle §III).
+//! Plans fan-outs: first the controller decides, then the policy (Moolle §III).
 
 use super::{Asking, Executor, RoutingState};
 use crate::{
@@ -18,29 +18,30 @@ use kith_routing::{
 use kith_types::{FanOutKind, PartitionId};
 use kith_wire::v1;
 
-/// One fan-out as it will be sent.
+/// One fan-out, ready to be sent.
 pub(crate) struct Planned {
     pub kind: FanOutKind,
     pub controller: &'static str,
-    /// What chose the controller, if something did.
+    /// The selector that chose the controller, if one did.
     selector: Option<Selector>,
     groups_asked: u32,
-    /// What the controller decided by, where a profile is asked for.
+    /// The inputs of the controller's decision, if a profile is wanted.
     inputs: Option<v1::ControllerInputs>,
     pub policy: &'static str,
     pub limit: GroupLimit,
     pub plan: FanOutPlan,
     pub work: Work,
-    /// When its requests are late.
+    /// The rule for when its requests are late.
     pub hedging: Option<HedgeRule>,
     /// The partition of each key.
     pub partitions: Vec<PartitionId>,
-    /// By assignment of the plan: the reservation of its keys, where they are reserved.
+    /// The reservation of each assignment of the plan, where keys are reserved.
     pub reservations: Vec<Option<u64>>,
 }
 
 impl Executor {
-    /// As many ways to pin the same version as answers must agree: no two of them ask one replica for the same key.
+    /// Splits the replicas into as many disjoint shares as answers must agree, and returns the version pinned in each. No
+    /// two shares ask one replica for the same key.
     pub(crate) fn shares(
         &self,
         topology: &Topology,
@@ -56,10 +57,10 @@ impl Executor {
         shares.into_iter().map(|reach| pinned.with_reach(reach)).collect()
     }
 
-    /// Decides who is asked for what: controller, then policy.
+    /// Decides which nodes get which keys: first the controller, then the policy.
     ///
     /// # Errors
-    /// [`QueryError::UnknownPolicy`]; partitions without any replica, unless partial answers are allowed.
+    /// [`QueryError::UnknownPolicy`]; an error for partitions without any replica, unless partial answers are allowed.
     pub(crate) fn plan(&self, asking: &Asking<'_>) -> Result<Planned, QueryError> {
         let &Asking { topology, pinned, fan_out, options, .. } = asking;
         let partitions = fan_out.scope.partitions(topology.table.partition_count());
@@ -103,7 +104,7 @@ impl Executor {
         })
     }
 
-    /// A fan-out as controllers see it.
+    /// Describes a fan-out for controllers.
     fn shape(&self, asking: &Asking<'_>, view: &Candidates<'_>, keys: usize) -> QueryShape {
         let &Asking { fan_out, options, .. } = asking;
         QueryShape {
@@ -117,8 +118,8 @@ impl Executor {
         }
     }
 
-    /// The policy that the caller names, else the session's. Reads by key have one of their own, which takes one group: where the
-    /// caller or a controller that somebody chose says how many may take part, they get one that listens.
+    /// The policy that the caller names, else the session's. Reads by key have a policy of their own, which uses one group.
+    /// It does not apply if the caller or a configured controller sets the number of groups.
     fn policy_for(
         &self,
         asked: RequestKind,
@@ -137,10 +138,10 @@ impl Executor {
     }
 }
 
-/// Who decides, in profiles, where the caller says how many groups may take part.
+/// The name in profiles for the decision of a caller who sets the number of groups.
 const CALLER: &str = "the caller";
 
-/// What was known when it was decided.
+/// The inputs of a decision, for the profile.
 fn controller_inputs(
     decision: &Decision<'_>,
     query: &QueryShape,
@@ -162,7 +163,7 @@ fn controller_inputs(
     }
 }
 
-/// What a fan-out is for, as requests are compared.
+/// The kind of request for which latencies are compared.
 fn asked(fan_out: &FanOut) -> RequestKind {
     match (&fan_out.plan, fan_out.plan.check()) {
         (Operator::Lookup, _) => RequestKind::Values,
@@ -172,7 +173,7 @@ fn asked(fan_out: &FanOut) -> RequestKind {
 }
 
 impl Planned {
-    /// The round as planned: who will be asked for how much.
+    /// The planned round for the profile.
     pub(crate) fn profile(&self) -> v1::RoundProfile {
         v1::RoundProfile {
             kind: self.kind.name().to_owned(),

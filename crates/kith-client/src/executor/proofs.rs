@@ -1,4 +1,4 @@
-//! Values that nodes send with what proves them, and what a node is told whose value does not hold.
+//! Checks the proofs of values, and reports values that do not match to their node.
 
 use super::{Executor, round::Round};
 use crate::service::note_mismatches;
@@ -8,19 +8,19 @@ use kith_types::{KeyRef, NodeId, Timestamp};
 use kith_wire::v1;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-/// Keys that a node is told of at once: one record that it finds damaged has it look at the whole store.
+/// The most keys of one report. One record that a node finds damaged makes it check the whole store.
 const TOLD_KEYS_MAX: usize = 16;
-/// A node is told no more often than that, however many values of its do not hold.
+/// The shortest time between two reports to one node.
 const TOLD_EVERY: Duration = Duration::from_secs(1);
-/// How long the node may take for it; nobody waits.
+/// How long the node may take to answer a report. No query waits for it.
 const TOLD_PATIENCE: Duration = Duration::from_secs(5);
 
-/// When each node was told last.
+/// The time of the last report to each node.
 #[derive(Debug, Default)]
 pub(super) struct LastReports(BTreeMap<NodeId, Timestamp>);
 
 impl LastReports {
-    /// Whether a node may be told now; it counts as told then.
+    /// Whether a node may get a report now. If so, the report is noted.
     fn may_tell(&mut self, node: NodeId, now: Timestamp) -> bool {
         match self.0.get(&node) {
             Some(last) if now.since(*last) < TOLD_EVERY => false,
@@ -33,8 +33,8 @@ impl LastReports {
 }
 
 impl Round<'_> {
-    /// Checks the values that a node sent for the keys at `positions`, unless the caller does. One that does not hold is damaged from here
-    /// on, so that another replica is asked for its key.
+    /// Checks the values that a node sent for the keys at `positions`, unless the caller checks them. A value that does not
+    /// match is treated as damaged, so that another replica is asked for its key.
     pub(super) fn prove(&mut self, node: NodeId, value: &mut Value, positions: &[u32]) {
         let Value::Records(records) = value else { return };
         if !self.proofs || self.options.proofs == Proofs::There {
@@ -57,8 +57,8 @@ impl Round<'_> {
         self.tell(node, &keys);
     }
 
-    /// Asks the node for the values again, to be proven there: if they are damaged on its disk, it finds that itself and repairs them.
-    /// What it answers does not matter: another replica is asked for the keys meanwhile.
+    /// Asks the node to read the values again and check their proofs. If they are damaged on its disk, the node finds that
+    /// itself and repairs them. Its answer is ignored: another replica is asked for the keys meanwhile.
     fn tell(&self, node: NodeId, keys: &[u32]) {
         let Executor { fleet, .. } = self.executor;
         let now = fleet.now();
@@ -75,7 +75,7 @@ impl Round<'_> {
         tokio::spawn(async move {
             let told = tokio::time::timeout(TOLD_PATIENCE, transport.evaluate(&addr, request)).await;
             if !matches!(told, Ok(Ok(_))) {
-                tracing::debug!(%node, "a node could not be told of values that do not match");
+                tracing::debug!(%node, "values that do not match could not be reported to their node");
             }
         });
     }

@@ -1,5 +1,6 @@
-//! Reads of several nodes that have little left of a store's read quota are reserved at all of them first (0012): one that is refused takes
-//! nothing anywhere. The shell of `kith_routing::Booking`.
+//! Reservations of a store's read quota (0012). If a read asks several nodes that have little of the quota left, it
+//! reserves its keys at all of them first, so that a refused read is charged nowhere. This carries out what
+//! `kith_routing::Booking` decides.
 
 use super::{Asking, Executor, Planned};
 use crate::topology::Topology;
@@ -17,20 +18,21 @@ use tonic::Status;
 const RESERVE: v1::ReservationStep = v1::ReservationStep::Reserve;
 const GIVE_BACK: v1::ReservationStep = v1::ReservationStep::GiveBack;
 
-/// What is being reserved.
+/// A reservation under way.
 struct Reserving<'a> {
     topology: &'a Topology,
     store: &'a str,
     deadline: Instant,
-    /// The first of its ids.
+    /// The first of the ids of its requests.
     id: u64,
 }
 
 impl Executor {
-    /// Reserves the keys of a read at its nodes, if that is due, and replaces its plan with one of the nodes that granted them.
+    /// Reserves the keys of a read at its nodes, if that is necessary, and replaces the plan with one of the nodes that
+    /// granted them.
     ///
     /// # Errors
-    /// As nodes refuse it.
+    /// The refusals of the nodes.
     pub(super) async fn reserve(&self, asking: &Asking<'_>, planned: &mut Planned) -> Result<(), QueryError> {
         if !self.has_quota(asking, planned) {
             return Ok(());
@@ -64,7 +66,7 @@ impl Executor {
                     return Ok(());
                 }
                 BookingStep::Refused { by, give_back } => {
-                    // The caller may retry at once, so what was granted is given back first.
+                    // The caller may retry at once, so the granted reservations are given back first.
                     join_all(give_back.into_iter().map(|ask| self.say(&reserving, ask, GIVE_BACK))).await;
                     let unexplained =
                         || QueryError::Internal { detail: format!("{by} refused without a reason") };
@@ -74,17 +76,18 @@ impl Executor {
         }
     }
 
-    /// Whether a read is charged to a quota of which several nodes each have a share.
+    /// Whether a read is charged to a quota that is divided among several nodes.
     fn has_quota(&self, asking: &Asking<'_>, planned: &Planned) -> bool {
         let &Asking { topology, pinned, fan_out, options, .. } = asking;
-        // A router has charged the quota already; a partial read uses whatever nodes grant; one node grants or refuses all of it.
+        // A router has already charged the quota; a partial read uses whatever nodes grant; a single node grants or refuses
+        // all of it.
         if self.admits || options.partial || planned.plan.requests() < 2 || !fan_out.plan.reads_values() {
             return false;
         }
         topology.stores.get(&pinned.name).is_some_and(|store| !store.read_quota.is_none())
     }
 
-    /// What a node told of how much is left of a quota.
+    /// Notes how much of a quota a node says is left.
     pub(super) fn note_quota(&self, store: &str, node: NodeId, left: v1::QuotaLeft) {
         let is_tight = match left {
             v1::QuotaLeft::QuotaUnknown => return,
@@ -94,7 +97,7 @@ impl Executor {
         self.with_routing(|state| state.quotas.note(store, node, is_tight));
     }
 
-    /// `None` if the node does not answer in time.
+    /// Sends one step of the reservation; `None` if the node does not answer in time.
     async fn say(
         &self,
         reserving: &Reserving<'_>,

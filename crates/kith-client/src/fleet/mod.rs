@@ -1,4 +1,4 @@
-//! The nodes as this process sees them: connections, health, what they owe, who may be asked now.
+//! The nodes as this process sees them: connections, health, load, and which of them may be asked now.
 
 mod tasks;
 
@@ -16,28 +16,29 @@ use std::{
 };
 use tokio::sync::{Notify, broadcast, watch};
 
-/// How long somebody who is about to take queries waits for the connections to its nodes: for those that are frozen no longer than for
-/// a probe.
+/// How long a process that is about to take queries waits for the connections to its nodes. A frozen node delays it no
+/// longer than a probe.
 const WARM_PATIENCE: Duration = Duration::from_secs(1);
-/// Deaths that a slow execution may be behind; one that missed some looks everything up.
+/// The number of node failures that a slow execution may lag behind. An execution that missed some checks the health of all
+/// nodes.
 const DOWN_QUEUE: usize = 256;
 
-/// The nodes of one cluster. Probes them in the background for as long as it exists.
+/// The nodes of one cluster. Probes them in the background until it is dropped.
 pub struct Fleet {
     transport: Arc<dyn Transport>,
-    /// Where this process's [`Timestamp`]s start.
+    /// The origin of this process's [`Timestamp`]s.
     started: Instant,
     health: Mutex<Health>,
-    /// What was asked and how it went. Locked for microseconds, at the start of a fan-out and at each request's.
+    /// Measures requests and their outcomes. Locked for microseconds, at the start of a fan-out and of each request.
     load: Mutex<LoadMeter>,
-    /// Nodes with too many requests pending to get more, for now. Written when that changes.
+    /// Nodes that get no further requests for now because too many are pending. Written when that changes.
     avoided: Mutex<Vec<NodeId>>,
-    /// Who may be asked; swapped whole when a node's health or the table changes.
+    /// Which nodes may be asked. Replaced as a whole when a node's health or the table changes.
     reach: ArcSwap<Reach>,
     downs: broadcast::Sender<NodeId>,
-    /// Told when a node turned out to be up or down, and when the table changed.
+    /// Notified when a node turns out to be up or down, and when the table changes.
     turned: Notify,
-    /// Tells nodes one client from another.
+    /// The id by which nodes tell clients apart.
     client: u64,
 }
 
@@ -47,7 +48,8 @@ struct Reach {
 }
 
 impl Fleet {
-    /// Follows the topology and probes its nodes until dropped; with `tells_waits`, nodes are told how long this process waits for them.
+    /// Follows the topology and probes its nodes until dropped. With `tells_waits`, nodes are told how long this process
+    /// waits for them.
     pub fn new(
         topology: watch::Receiver<Arc<Topology>>,
         transport: Arc<dyn Transport>,
@@ -77,33 +79,33 @@ impl Fleet {
         fleet
     }
 
-    /// Carries requests.
+    /// The transport of requests.
     pub fn transport(&self) -> &Arc<dyn Transport> {
         &self.transport
     }
 
-    /// This process, as nodes count it.
+    /// The id by which nodes count this process.
     pub fn client(&self) -> u64 {
         self.client
     }
 
-    /// The time, for decisions.
+    /// The current time, for decisions.
     pub fn now(&self) -> Timestamp {
         self.at(Instant::now())
     }
 
-    /// An instant, for decisions.
+    /// Converts an instant, for decisions.
     pub fn at(&self, instant: Instant) -> Timestamp {
         Timestamp(instant.saturating_duration_since(self.started))
     }
 
-    /// A time, for timers.
+    /// Converts a time back to an instant, for timers.
     pub fn instant(&self, at: Timestamp) -> Instant {
         self.started + at.0
     }
 
-    /// Tells or asks the load meter something. Nodes that came over, or back under, the limit of pending requests by it are
-    /// avoided, or asked again, from here on.
+    /// Lets `work` update or read the load meter. If a node's pending requests come to exceed the limit by it, or fall
+    /// below it again, the node is avoided or used again from then on.
     pub fn with_load<T>(&self, work: impl FnOnce(&mut LoadMeter, Timestamp) -> T) -> T {
         let now = self.now();
         let (result, changed) = {
@@ -131,7 +133,7 @@ impl Fleet {
         Arc::new(self.reachable(table))
     }
 
-    /// Which nodes of `table` may be asked now for a version that only `reach` holds.
+    /// Which nodes of `table` may be asked now for a version that only the replicas in `reach` hold.
     pub fn availability_within(&self, table: &Arc<RoutingTable>, reach: &StoreReach) -> Arc<Availability> {
         let availability = self.availability(table);
         if reach.is_everything() {
@@ -140,8 +142,8 @@ impl Fleet {
         Arc::new(availability.for_store(table, reach))
     }
 
-    /// Waits, not for long, until each node was asked whether it is well: over the connection that its requests will take. Those that
-    /// are down are not waited for.
+    /// Waits, for a limited time, until each node has been probed over the connection that its requests will take. Does not
+    /// wait for nodes that are down.
     pub async fn warm(&self) {
         let settled = async {
             loop {
@@ -155,11 +157,13 @@ impl Fleet {
             }
         };
         if tokio::time::timeout(WARM_PATIENCE, settled).await.is_err() {
-            tracing::warn!("not every node has answered a probe, or failed to, in time: going on without");
+            tracing::warn!(
+                "some nodes have neither answered a probe nor failed to in time: going on without them"
+            );
         }
     }
 
-    /// Nodes that go down from now on.
+    /// Receives the nodes that go down from now on.
     pub fn downs(&self) -> broadcast::Receiver<NodeId> {
         self.downs.subscribe()
     }
@@ -169,7 +173,7 @@ impl Fleet {
         self.lock().is_up(node)
     }
 
-    /// Takes in what became of a request or probe.
+    /// Takes in the outcome of a request or probe.
     pub fn on(&self, node: NodeId, event: HealthEvent) {
         let now = self.now();
         let change = self.lock().on(node, event, now);
@@ -182,7 +186,7 @@ impl Fleet {
         self.refresh(table);
         self.turned.notify_waiters();
         if change == HealthChange::Down {
-            // Nobody listening is fine.
+            // It does not matter if nobody receives it.
             let _ = self.downs.send(node);
         }
     }

@@ -1,4 +1,5 @@
-//! What a fleet does in the background: follows the topology, probes nodes, tells them how long it waits for them.
+//! The background tasks of a fleet: follows the topology, probes nodes, and tells nodes how long this process waits for
+//! them.
 
 use super::Fleet;
 use crate::topology::Topology;
@@ -11,10 +12,10 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// How often due probes are looked for: a fraction of the probe interval. The load meter takes three
-/// missed ticks for a pause of this process.
+/// How often due probes are looked for; a fraction of the probe interval. The load meter takes three missed ticks as a
+/// pause of this process.
 const PROBE_TICK: Duration = Duration::from_millis(50);
-/// How often nodes are told how long this process waits for them: as often as they look.
+/// How often nodes are told how long this process waits for them: as often as they check.
 const TELL_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(super) async fn follow(fleet: Weak<Fleet>, mut topology: watch::Receiver<Arc<Topology>>) {
@@ -50,8 +51,8 @@ pub(super) async fn tell_waits(fleet: Weak<Fleet>) {
 }
 
 impl Fleet {
-    /// Has the transport let go of addresses that the table does not name any longer. More than it names are few, and seldom:
-    /// queries that began with the table before may still ask there.
+    /// Lets the transport drop addresses that the table no longer names. Runs only if the transport has more addresses than
+    /// the table, because queries that began with the previous table may still use them.
     fn forget_strangers(&self) {
         let table = Arc::clone(&self.reach.load().table);
         if table.nodes().len() < self.transport.addresses() {
@@ -60,7 +61,7 @@ impl Fleet {
         }
     }
 
-    /// Probes the nodes whose turn it is.
+    /// Probes the nodes whose probes are due.
     fn probe_due(self: &Arc<Self>) {
         self.forget_strangers();
         let now = self.now();
@@ -78,7 +79,7 @@ impl Fleet {
         }
     }
 
-    /// Tells each node how long its answers took since the last time. What is lost on the way is not told again.
+    /// Tells each node how long its answers took since the last report. A lost report is not repeated.
     fn tell_waits(&self) {
         let (waits, table) =
             (self.with_load(|load, _| load.take_waits()), Arc::clone(&self.reach.load().table));
@@ -91,7 +92,7 @@ impl Fleet {
             let ping = v1::PingRequest { header: Some(header), waits, ..Default::default() };
             tokio::spawn(async move {
                 let patience = HealthOptions::default().probe_timeout;
-                // The next time tells of what comes after it.
+                // If it is lost, the next report covers only later answers.
                 let _ = tokio::time::timeout(patience, transport.ping(&addr, ping)).await;
             });
         }
@@ -109,7 +110,7 @@ impl Fleet {
         let answered = tokio::time::timeout(HealthOptions::default().probe_timeout, ping).await;
         let table = Arc::clone(&self.reach.load().table);
         if table.node(node).is_none_or(|node| node.address != addr) {
-            // It listens elsewhere meanwhile, and is probed there.
+            // The node has another address by now, and is probed there.
             return;
         }
         let well = matches!(&answered, Ok(Ok(reply)) if reply.node == node.0);

@@ -1,4 +1,4 @@
-//! What a router is asked about its cluster: how it stands, and what changes it.
+//! Administrative calls to a router: they look at its cluster and change it.
 
 use super::{
     RouterClient,
@@ -10,7 +10,7 @@ use kith_wire::{documents::TopologyDocument, v1};
 use std::time::Duration;
 use tonic::Streaming;
 
-/// How long a plan may take: it reads the manifests of all that moves.
+/// How long a plan may take. Planning reads the manifests of all partitions that move.
 const PLAN_PATIENCE: Duration = Duration::from_secs(60);
 
 impl RouterClient {
@@ -24,7 +24,7 @@ impl RouterClient {
         topology_of(reply.map_err(|status| self.error(&status))?.get_ref())
     }
 
-    /// The topology now and after each change.
+    /// Streams the topology now and after each change.
     ///
     /// # Errors
     /// If the router does not answer.
@@ -33,7 +33,7 @@ impl RouterClient {
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 
-    /// What each node says of itself.
+    /// The status of each node, as the node reports it.
     ///
     /// # Errors
     /// If the router does not answer.
@@ -41,7 +41,7 @@ impl RouterClient {
         self.counted(v1::StatusRequest::default()).await
     }
 
-    /// As [`RouterClient::status`], with counters; or only those of the router.
+    /// Returns what [`RouterClient::status`] returns, with counters; or only the counters of the router.
     ///
     /// # Errors
     /// If the router does not answer.
@@ -51,18 +51,17 @@ impl RouterClient {
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 
-    /// Looks at stores or changes one; the records that the router answers are `StoreDocument`s as JSON.
+    /// Looks at stores or changes one. The reply carries `StoreDocument`s as JSON.
     ///
     /// # Errors
-    /// If the store cannot be changed so, or the router does not answer.
+    /// If the change is refused, or the router does not answer.
     pub async fn store(&self, request: v1::StoreRequest) -> Result<v1::StoreReply, QueryError> {
         let mut cluster = self.cluster.clone();
         let reply = within(CALL_PATIENCE, cluster.store(request)).await;
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 
-    /// Plans, begins, looks at, ends or goes on with a change of the cluster's shape; the status that the router answers is
-    /// a `RebalanceStatusDocument` as JSON.
+    /// Plans, begins, shows, ends or resumes a rebalance. The reply carries a `RebalanceStatusDocument` as JSON.
     ///
     /// # Errors
     /// If it is refused, or the router does not answer.
@@ -82,7 +81,7 @@ impl RouterClient {
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 
-    /// Looks at how fast nodes fetch, or changes it; each node answers for itself.
+    /// Shows or changes the rate at which nodes fetch. Each node answers for itself.
     ///
     /// # Errors
     /// If there is no such node, or the router does not answer.
@@ -95,10 +94,11 @@ impl RouterClient {
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 
-    /// Makes built components the next version of a store or graph: prepared on every node, then one conditional commit.
+    /// Makes built components the next version of a store or graph: prepares them on every node, then commits with one
+    /// conditional write.
     ///
     /// # Errors
-    /// If the router does not answer; errors of the push itself come in the stream.
+    /// If the router does not answer. Errors of the push itself come in the stream.
     pub async fn push_store(
         &self,
         request: v1::PushRequest,

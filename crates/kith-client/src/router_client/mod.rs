@@ -1,4 +1,4 @@
-//! A client that speaks to routers: the simple way in, one hop more than [`crate::Session`].
+//! A client of routers. It needs no topology, but costs one hop more than [`crate::Session`].
 
 mod cluster;
 mod patience;
@@ -27,11 +27,12 @@ use pieces::joined;
 use std::sync::Arc;
 use tonic::{Code, Status, transport::Channel};
 
-/// Connections to one router: queries travel in frames, if it speaks them, the rest over HTTP/2. Cheap to clone; clones share them.
+/// Connections to one router: queries travel in frames if the router speaks them, everything else over HTTP/2. Cheap to
+/// clone; clones share connections.
 #[derive(Clone, Debug)]
 pub struct RouterClient {
     addr: String,
-    /// `None` where gRPC was asked for.
+    /// `None` if gRPC was chosen.
     frames: Option<Arc<Frames>>,
     graph: GraphClient<GrpcChannel>,
     cluster: ClusterClient<GrpcChannel>,
@@ -40,31 +41,32 @@ pub struct RouterClient {
     dialer: Dialer,
 }
 
-/// What is answered by a stream.
+/// A request that is answered by a stream.
 pub(crate) enum StreamRequest {
     Values(v1::MultiGetRequest),
     Compute(v1::ComputeRequest),
 }
 
 impl RouterClient {
-    /// Connects in the clear to the first router of `addrs` (`host:port`) that can be reached.
+    /// Connects without TLS to the first router of `addrs` (`host:port`) that can be reached.
     ///
     /// # Errors
-    /// As [`RouterClient::connect_by`].
+    /// Those of [`RouterClient::connect_by`].
     pub async fn connect(addrs: &[String]) -> Result<Self, QueryError> {
         Self::connect_by(addrs, &Dialer::default()).await
     }
 
-    /// Connects to the first router of `addrs` (`host:port`) that can be reached and answers this process.
+    /// Connects to the first router of `addrs` (`host:port`) that can be reached and accepts this process.
     ///
     /// # Errors
-    /// [`QueryError::Unreachable`] with the last reason if none can; [`QueryError::Tls`], and what the router says of who this
-    /// process is.
+    /// [`QueryError::Unreachable`] with the last reason if none can be reached; [`QueryError::Tls`]; the router's error if
+    /// it does not accept the identity of this process.
     pub async fn connect_by(addrs: &[String], dialer: &Dialer) -> Result<Self, QueryError> {
         Ok(Self::connect_and_look(addrs, dialer).await?.0)
     }
 
-    /// As [`RouterClient::connect_by`], together with the router's topology: a second request for it might find the router gone.
+    /// Connects like [`RouterClient::connect_by`], and returns the router's topology too. A second request for it might
+    /// find the router gone.
     pub(crate) async fn connect_and_look(
         addrs: &[String],
         dialer: &Dialer,
@@ -84,7 +86,7 @@ impl RouterClient {
         Err(last)
     }
 
-    /// Itself, once it has shown that it answers: a frozen process still accepts connections.
+    /// Returns itself after the router has answered a request: a frozen process still accepts connections.
     async fn answering(self) -> Result<(Self, v1::Topology), QueryError> {
         let asked = self.cluster.clone();
         let call = async move { { asked }.get_topology(v1::TopologyRequest {}).await };
@@ -98,16 +100,16 @@ impl RouterClient {
         }
     }
 
-    /// Speaks gRPC over a channel that is there already; `addr` is for queries in frames, in the clear, and for messages.
+    /// Creates a client over an existing gRPC channel. Queries in frames go to `addr`, without TLS; messages name it too.
     pub fn over(addr: String, channel: Channel) -> Self {
         let dialer = Dialer::default();
         Self::through(addr, dialer.bearing(channel), &dialer)
     }
 
-    /// Connects when it is first used.
+    /// Creates a client that connects on first use.
     ///
     /// # Errors
-    /// If `addr` is no address.
+    /// If `addr` is not an address.
     pub fn lazy(addr: String, dialer: &Dialer) -> Result<Self, Status> {
         let channel = dialer.channel(&addr)?;
         Ok(Self::through(addr, channel, dialer))
@@ -130,7 +132,7 @@ impl RouterClient {
         }
     }
 
-    /// Itself, with what its queries shall travel in.
+    /// Sets the transport of queries.
     pub fn with_transport(mut self, transport: TransportKind) -> Self {
         self.frames = match transport {
             TransportKind::Grpc => None,
@@ -139,7 +141,7 @@ impl RouterClient {
         self
     }
 
-    /// How it connects: to go on to nodes in the same way.
+    /// The settings of its connections, for connecting to nodes in the same way.
     pub fn dialer(&self) -> &Dialer {
         &self.dialer
     }
@@ -149,7 +151,8 @@ impl RouterClient {
         &self.addr
     }
 
-    /// Opens the connection that queries take, unless it is open; whether it is then.
+    /// Opens the connection for queries, unless it is open. Returns whether it is open afterwards; always `false` with
+    /// gRPC.
     pub async fn warm(&self) -> bool {
         match &self.frames {
             Some(frames) => frames.open(&self.addr).await.is_ok(),
@@ -157,16 +160,16 @@ impl RouterClient {
         }
     }
 
-    /// Passes a query on as it came, marked as forwarded: from a router to the owner of a member's network.
+    /// Forwards a query unchanged but marked as forwarded, from a router to the owner of a member's network.
     ///
     /// # Errors
-    /// As the other router reports them.
+    /// The errors that the other router reports.
     pub async fn forward(&self, mut request: v1::QueryRequest) -> Result<v1::QueryReply, Status> {
         request.options.get_or_insert_default().forwarded = true;
         self.ask(request, false).await
     }
 
-    /// `pieces` says whether the reply may be too long for one message.
+    /// Asks a query. `pieces` says whether the reply may be too long for one message.
     async fn ask(&self, request: v1::QueryRequest, pieces: bool) -> Result<v1::QueryReply, Status> {
         if let Some(frames) = &self.frames {
             let deadline = frame_deadline(request.options.as_ref());
@@ -221,16 +224,16 @@ impl RouterClient {
     }
 }
 
-/// The document inside a topology message.
+/// Decodes the document inside a topology message.
 ///
 /// # Errors
-/// If it cannot be read.
+/// If the document cannot be read.
 pub(crate) fn topology_of(message: &v1::Topology) -> Result<TopologyDocument, QueryError> {
     TopologyDocument::decode(&message.document)
         .map_err(|error| QueryError::Internal { detail: error.to_string() })
 }
 
-/// A router that cannot be spoken to: over TLS, or at all.
+/// The error for a router that cannot be connected to, over TLS or at all.
 fn unreachable(dialer: &Dialer, addr: &str, reason: &str) -> QueryError {
     let addr = addr.to_owned();
     match dialer.failure_at(&addr) {

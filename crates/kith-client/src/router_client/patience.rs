@@ -1,4 +1,4 @@
-//! How long a client waits for a router, and what it says of one that did not answer in time.
+//! How long a client waits for a router, and the error if the router did not answer in time.
 
 use kith_api::QueryOptions;
 use kith_types::ErrorCode;
@@ -6,16 +6,16 @@ use kith_wire::v1;
 use std::time::Duration;
 use tonic::{Response, Status};
 
-/// A router that cannot tell its topology within this time is not one to choose.
+/// How long a router may take to return its topology when it is chosen.
 pub(super) const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
 /// How long an administrative call may take.
 pub(super) const CALL_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a query without a deadline may take: no router allows more.
+/// How long a query without a deadline may take. No router allows a longer one.
 const QUERY_PATIENCE: Duration = Duration::from_secs(60);
-/// What the way there and back may add to a query's deadline.
+/// How much longer than a query's deadline the client waits, for the way there and back.
 pub(super) const DEADLINE_GRACE: Duration = Duration::from_millis(500);
 
-/// A call that ends in time, whatever the other side does.
+/// Runs a call that ends in time, whatever the other side does.
 pub(super) async fn within<T>(
     patience: Duration,
     call: impl Future<Output = Result<Response<T>, Status>>,
@@ -25,13 +25,13 @@ pub(super) async fn within<T>(
         .unwrap_or_else(|_| Err(no_answer(&format!("within {} ms", patience.as_millis()))))
 }
 
-/// How long a client waits for a router's answer: a little longer than the query's deadline, so that the router can report that it
-/// passed.
+/// How long a client waits for a router's answer: a little longer than the query's deadline, so that the router can report
+/// that the deadline has passed.
 pub(crate) fn patience(options: &QueryOptions) -> Duration {
     options.deadline.unwrap_or(QUERY_PATIENCE) + DEADLINE_GRACE
 }
 
-/// A query that was waited for until its [`patience`] ended.
+/// The error of a query whose [`patience`] has passed.
 pub(crate) fn overdue(patience: Duration) -> Status {
     let (deadline, grace) = (patience.saturating_sub(DEADLINE_GRACE), DEADLINE_GRACE);
     no_answer(&format!(
@@ -41,7 +41,7 @@ pub(crate) fn overdue(patience: Duration) -> Status {
     ))
 }
 
-/// How long the router may take: it tells by itself when a query's own deadline has passed.
+/// The deadline of a query in frames: a little longer than its own, whose end the router itself reports.
 pub(super) fn frame_deadline(options: Option<&v1::QueryOptions>) -> Option<Duration> {
     let millis = options.map_or(0, |options| options.deadline_ms);
     (0 < millis).then(|| Duration::from_millis(millis.into()) + DEADLINE_GRACE)

@@ -3,7 +3,7 @@
 use kith_wire::v1::{self, query_reply::Answer};
 use tonic::Status;
 
-/// The reply that arrived in `pieces`.
+/// Joins the `pieces` of a reply.
 pub(super) fn joined(
     pieces: impl IntoIterator<Item = Result<v1::QueryReply, Status>>,
 ) -> Result<v1::QueryReply, Status> {

@@ -94,7 +94,7 @@ impl RouterClient {
         Ok(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 
-    /// Sends a write, once. If it was sent and no answer came, nobody knows whether it was carried out.
+    /// Sends a write, once. If it was sent and no answer came, it is unknown whether it was carried out.
     async fn written(
         &self,
         graph: &str,
@@ -105,7 +105,7 @@ impl RouterClient {
         if let Some(frames) = &self.frames {
             frames.open(&self.addr).await.map_err(|status| self.error(&status))?;
         }
-        // The router may wait for the leader beyond the deadline, and reports what came of the write after that.
+        // The router may wait for the leader beyond the deadline, and reports the outcome of the write after that.
         let patience = patience(options) + ANSWER_GRACE;
         let asked = async {
             match &self.frames {
@@ -117,7 +117,7 @@ impl RouterClient {
         written_from_wire(reply.map_err(|status| self.unwritten(status))?)
     }
 
-    /// What became of a write that was sent and whose answer is an error.
+    /// The error of a write that was sent and was answered by an error.
     fn unwritten(&self, status: Status) -> QueryError {
         match Unwritten::after_sending(status) {
             Unwritten::Lost(status) => QueryError::OutcomeUnknown {
@@ -127,7 +127,7 @@ impl RouterClient {
         }
     }
 
-    /// Asks something about keys of a store, which has one message for an answer: in frames, or as `grpc` asks it.
+    /// Asks about keys of a store with a request that has a single reply: in frames, or over gRPC with `grpc`.
     async fn batch<Request: Message, Reply: Message + Default, Called>(
         &self,
         op: Op,
@@ -149,8 +149,8 @@ impl RouterClient {
         tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| Err(overdue(patience)))
     }
 
-    /// Reads values and proves each. Should one not hold, the read is asked again, once, with the router checking what its nodes
-    /// send, so that it finds another replica.
+    /// Reads values and checks the proof of each. If one does not match, reads once more and lets the router check the
+    /// values of its nodes, so that it asks another replica.
     async fn proven_values(
         &self,
         store: &str,
@@ -176,7 +176,7 @@ impl RouterClient {
         Ok(answer)
     }
 
-    /// Reads values once; how many of them do not match their checksums. They are damaged.
+    /// Reads values once. Returns the number that do not match their checksums too; they are marked as damaged.
     async fn values(
         &self,
         store: &str,

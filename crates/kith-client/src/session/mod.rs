@@ -1,5 +1,5 @@
-//! The fast client: runs operations itself, straight against the nodes. A router is a
-//! session with a network cache in front of [`NetworkSource`].
+//! The fast client: runs operations itself, directly against the nodes. A router is a session with a network cache in front
+//! of [`NetworkSource`].
 
 mod run;
 mod write;
@@ -24,9 +24,9 @@ use std::{
 };
 use tokio::sync::watch;
 
-/// How long a query waits for the topology that its nodes already have.
+/// How long a query waits for a topology that its nodes already have.
 const REFRESH_WAIT: Duration = Duration::from_secs(1);
-/// A read begins again at most so often: [`Run::begins_again`].
+/// How often a read begins again at most: [`Run::begins_again`].
 pub(crate) const RESTARTS_MAX: u32 = 2;
 
 /// Answers queries from the nodes of one cluster. Cheap to clone; clones share connections, load measurements and cursors.
@@ -43,24 +43,24 @@ struct Inner {
     schemas: Schemas,
 }
 
-/// What stands in front of the nodes.
+/// The caches in front of the nodes.
 pub struct Caches {
     /// Answers [`kith_ops::Step::Network`].
     pub networks: Arc<dyn NetworkSource>,
-    /// Keeps whole neighbour lists; `None` asks the nodes each time.
+    /// Keeps whole neighbour lists. With `None`, nodes are asked each time.
     pub lists: Option<Arc<dyn ListStore>>,
 }
 
 impl Default for Caches {
-    /// Nothing is kept.
+    /// No caches.
     fn default() -> Self {
         Self { networks: Arc::new(Uncached), lists: None }
     }
 }
 
-/// Where [`kith_ops::Step::Network`] is answered: from the nodes, or from a cache in front of them.
+/// Answers [`kith_ops::Step::Network`]: from the nodes, or from a cache in front of them.
 pub trait NetworkSource: Send + Sync + 'static {
-    /// The network of a member at the query's pinned version.
+    /// Returns the network of a member at the query's pinned version.
     fn network<'a>(
         &'a self,
         run: &'a mut Run<'_>,
@@ -83,11 +83,11 @@ impl NetworkSource for Uncached {
 }
 
 impl Session {
-    /// Starts from any of `seeds`, routers or nodes (`host:port`). Returns once the connections to all nodes are open, of those that
-    /// are up; a second later at the latest.
+    /// Connects to the cluster through any of `seeds`, routers or nodes (`host:port`). Returns once the connections to all
+    /// nodes that are up are open, after a second at the latest.
     ///
     /// # Errors
-    /// If none of them answers.
+    /// If none of the seeds answers.
     pub async fn connect(seeds: Vec<String>, settings: SessionSettings) -> Result<Self, QueryError> {
         let topology = crate::topology::follow(seeds, settings.dialer.clone()).await?;
         let session = Self::new(topology, settings, Caches::default())
@@ -96,12 +96,12 @@ impl Session {
         Ok(session)
     }
 
-    /// Waits, not for long, until the connections to its nodes are open. [`Session::connect`] has done so.
+    /// Waits, for a limited time, until the connections to its nodes are open. [`Session::connect`] has already waited.
     pub async fn warm(&self) {
         self.inner.executor.fleet().warm().await;
     }
 
-    /// Over a topology that someone else follows.
+    /// Creates a session over a topology that the caller follows.
     ///
     /// # Errors
     /// If the settings name a policy or controller that does not exist.
@@ -117,27 +117,28 @@ impl Session {
         })
     }
 
-    /// The topology now.
+    /// The current topology.
     pub fn topology(&self) -> Arc<Topology> {
         Arc::clone(&self.inner.topology.borrow())
     }
 
-    /// What runs the fan-outs: for its health and load.
+    /// The executor, for its health and load.
     pub fn executor(&self) -> &Executor {
         &self.inner.executor
     }
 
-    /// How it routes and what it allows.
+    /// The settings for routing and limits.
     pub(crate) fn settings(&self) -> &SessionSettings {
         &self.inner.settings
     }
 
-    /// The schemas of records that it has fetched.
+    /// The schemas of records that the session has fetched.
     pub(crate) fn schemas(&self) -> &Schemas {
         &self.inner.schemas
     }
 
-    /// A run that nobody waits for, as the refresh of a stale network: its own deadline, the background workflow.
+    /// Runs `work` with a deadline of its own and the background workflow, for work that nobody waits for, such as the
+    /// refresh of a stale network.
     pub async fn in_background<T>(
         &self,
         graph: &str,
@@ -155,7 +156,7 @@ impl Session {
         options.deadline.unwrap_or(settings.deadline_default).min(settings.deadline_max)
     }
 
-    /// A run that has pinned a graph.
+    /// Begins a run that has pinned a graph.
     pub(crate) fn begin<'a>(
         &'a self,
         graph: &str,
@@ -167,8 +168,8 @@ impl Session {
         Ok((self.begin_at(topology, &graph.pinned, operation, options)?, graph))
     }
 
-    /// A run that has pinned the version of a graph that answers a query: the one that is served, or the one that a cursor belongs to
-    /// if it is kept.
+    /// Begins a run that has pinned the version of a graph that answers a query: the version that is served, or the version
+    /// of a cursor if it is still kept.
     fn begin_query<'a>(
         &'a self,
         graph: &str,
@@ -186,7 +187,7 @@ impl Session {
         Ok((self.begin_at(topology, &graph.pinned, query.operand.operation(), options)?, graph))
     }
 
-    /// A run that has pinned something of `topology`.
+    /// Begins a run that has pinned a version in `topology`.
     pub(crate) fn begin_at<'a>(
         &'a self,
         topology: Arc<Topology>,
@@ -197,7 +198,7 @@ impl Session {
         if let Some(name) = &options.policy
             && kith_routing::policy::by_name(name).is_none()
         {
-            // Told even where a cache makes the policy needless.
+            // Reported even if the answer comes from a cache and no policy is needed.
             return Err(QueryError::UnknownPolicy { name: name.clone() });
         }
         let pinned = within(pinned, &topology, options)?;
@@ -224,16 +225,16 @@ impl Session {
         }
     }
 
-    /// Waits, not for long, for a topology after `revision`.
+    /// Waits, for a limited time, for a topology after `revision`.
     async fn newer_than(&self, revision: u64, deadline: Instant) {
         let mut topology = self.inner.topology.clone();
         let wait = REFRESH_WAIT.min(deadline.saturating_duration_since(Instant::now()));
-        // Nothing newer is fine: the nodes may catch up with us meanwhile.
+        // A timeout is no error: the nodes may catch up with this process meanwhile.
         let _ = tokio::time::timeout(wait, topology.wait_for(|topology| revision < topology.revision)).await;
     }
 }
 
-/// Refuses a query of objects or associations of a loaded graph.
+/// Refuses a query for objects or associations of a loaded graph.
 ///
 /// # Errors
 /// [`QueryError::LoadedGraph`].
@@ -247,10 +248,10 @@ pub(crate) fn check_live(graph: &Graph, query: &GraphQuery) -> Result<(), QueryE
     }
 }
 
-/// What a read with these options pins: only the group that they name, if they name one.
+/// Restricts a read to the group that its options name, if they name one.
 ///
 /// # Errors
-/// What they ask of a state that cannot give it, or a group that is not there.
+/// If the options ask for something that the pinned state does not offer, or name a group that does not exist.
 fn within(
     pinned: &Arc<Pinned>,
     topology: &Topology,

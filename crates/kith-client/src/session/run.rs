@@ -1,4 +1,4 @@
-//! One query of a session on its way to the nodes and back.
+//! One query of a session.
 
 mod ask;
 
@@ -18,20 +18,21 @@ use kith_schema::SchemaId;
 use kith_types::OperationName;
 use std::{collections::BTreeSet, sync::Arc, time::Instant};
 
-/// One query on its way: what it pinned, how long it may take, what it did so far.
+/// One query under way: its pinned version, its deadline and its progress.
 pub struct Run<'a> {
     session: &'a Session,
     topology: Arc<Topology>,
     pinned: Arc<Pinned>,
     options: &'a QueryOptions,
-    /// What was asked.
+    /// The operation of the query.
     operation: OperationName,
     deadline: Instant,
     trace: Trace,
     missing: BTreeSet<u32>,
-    /// Of a live graph, the places in the logs at which partitions were read: further reads of them are at the same places.
+    /// The places in the logs at which partitions of a live graph were read. Further reads of these partitions use the same
+    /// places.
     reached: Reached,
-    /// What went wrong with them.
+    /// The failures of missing partitions.
     failures: Vec<Failure>,
 }
 
@@ -60,43 +61,44 @@ impl<'a> Run<'a> {
 }
 
 impl Run<'_> {
-    /// The name and version of what it asks.
+    /// The store or graph that the query reads, and its pinned version.
     pub fn pinned(&self) -> &Pinned {
         &self.pinned
     }
 
-    /// Whether a read that failed like this may succeed if it begins again. Waits, not for long, for a newer topology if the nodes no
-    /// longer have the version that it pinned. `several`: more than one replica of each key is asked, and they must agree.
+    /// Whether a read that failed like this may succeed if it begins again. Waits, for a limited time, for a newer topology
+    /// if the nodes no longer have the pinned version. `several` means that more than one replica of each key is asked, and
+    /// that they must agree.
     pub(crate) async fn begins_again(&self, error: &QueryError, several: bool) -> bool {
         match error {
             QueryError::VersionUnavailable { .. } => {
                 self.session.newer_than(self.topology.revision, self.deadline).await;
                 true
             }
-            // The query begins with whatever state the nodes have now.
+            // The query begins again with the current state of the nodes.
             QueryError::OtherPosition { .. } => true,
-            // The only replica of a share went away meanwhile; another share may have had one to spare.
+            // The only replica of a share went away meanwhile. Another division into shares may still cover the partition.
             QueryError::PartitionsUnavailable { .. } => several,
             _ => false,
         }
     }
 
-    /// How the caller wants caches used.
+    /// How the caller wants caches to be used.
     pub fn cache_mode(&self) -> CacheMode {
         self.options.cache_mode()
     }
 
-    /// The session that runs it.
+    /// The session that runs the query.
     pub fn session(&self) -> &Session {
         self.session
     }
 
-    /// When the caller stops waiting.
+    /// The time at which the caller stops waiting.
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// How many milliseconds the caller gave it.
+    /// The time that the caller gave the query, in milliseconds.
     pub fn allowed_ms(&self) -> u64 {
         self.trace.micros(self.deadline).div_ceil(1_000)
     }
@@ -106,7 +108,7 @@ impl Run<'_> {
         self.trace.cache(outcome);
     }
 
-    /// Whether answers so far lack partitions: such a network must not be cached.
+    /// Whether the answers so far lack partitions. Such a network must not be cached.
     pub fn is_partial(&self) -> bool {
         !self.missing.is_empty()
     }
@@ -114,7 +116,7 @@ impl Run<'_> {
     /// Fetches a member's network from the nodes (Moolle, Algorithm 2).
     ///
     /// # Errors
-    /// [`QueryError`].
+    /// [`QueryError`] if the nodes cannot be asked or do not answer.
     pub async fn fetch_network(&mut self, key: NetworkKey) -> Result<Arc<Network>, QueryError> {
         let (plan, workflow) = (self.network_plan(&key), self.options.workflow);
         match self.steps(Operation::network(key, workflow, plan), false).await? {
@@ -125,8 +127,8 @@ impl Run<'_> {
         }
     }
 
-    /// How a network is fetched: in turn whenever the caller says how many groups may take part, or takes what is left of one,
-    /// and if nobody but the member itself knows whom it leads to.
+    /// Chooses how a network is fetched. The first and second degrees are fetched in turn if the caller limits the number
+    /// of groups or accepts partial answers, and if the edge type is one-sided.
     pub(crate) fn network_plan(&self, key: &NetworkKey) -> NetworkPlan {
         let graph = self.topology.graphs.get(&self.pinned.name);
         let kind = graph.and_then(|graph| graph.schema.kind(&key.edge_type));
@@ -165,22 +167,22 @@ impl Run<'_> {
         }
     }
 
-    /// Whether the caller takes an answer that lacks keys.
+    /// Whether the caller accepts an answer that lacks keys.
     pub(crate) fn is_partial_wanted(&self) -> bool {
         self.options.partial
     }
 
-    /// What went wrong so far.
+    /// Takes out the failures so far.
     pub(crate) fn take_failures(&mut self) -> Vec<Failure> {
         std::mem::take(&mut self.failures)
     }
 
-    /// What it did so far.
+    /// Returns the trace of the query.
     pub(crate) fn into_trace(self) -> Trace {
         self.trace
     }
 
-    /// What answered.
+    /// The state that answered: the version, or the places in the logs of a live graph.
     fn served(&self) -> Served {
         let state = match self.pinned.pin {
             Pin::Version(version) => ServedState::Version(version),

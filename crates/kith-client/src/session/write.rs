@@ -1,4 +1,4 @@
-//! Writes to live graphs: each goes to the leader of its partition, once at most.
+//! Writes to live graphs. Each is sent to the leader of its partition, and is carried out at most once.
 
 use super::Session;
 use crate::topology::{Graph, Topology};
@@ -19,11 +19,12 @@ use tonic::Status;
 
 /// How long to wait for news of leaders before a write that was certainly not carried out is sent again.
 const LEADER_WAIT: Duration = Duration::from_millis(20);
-/// How long a leader may take beyond the deadline of a write to say what came of it.
+/// How long beyond the deadline a leader may take to report the outcome of a write.
 pub(crate) const ANSWER_GRACE: Duration = Duration::from_millis(500);
 
 impl Session {
-    /// Writes to a live graph. A write that provably was not carried out is sent again, to whoever leads by then, until the deadline.
+    /// Writes to a live graph. A write that was certainly not carried out is sent again, to the leader at that time, until
+    /// the deadline.
     ///
     /// # Errors
     /// [`QueryError::OutcomeUnknown`] if the write was sent and no answer came. After any other error, nothing was written.
@@ -74,16 +75,16 @@ impl Session {
         self.executor().fleet().transport().write(&addr, request, left + ANSWER_GRACE).await
     }
 
-    /// Waits for another topology, not for long.
+    /// Waits, for a limited time, for a newer topology.
     async fn await_news(&self, known: &Topology, patience: Duration) {
         let mut topology = self.inner.topology.clone();
         let news = topology.wait_for(|topology| known.revision < topology.revision);
-        // None is fine: the leader may have taken up its office meanwhile.
+        // A timeout is no error: the leader may have begun to lead meanwhile.
         let _ = tokio::time::timeout(patience, news).await;
     }
 }
 
-/// An object without an id gets it from the name of its write, so that such a write needs one.
+/// Gives a write a name if it needs one: an object without an id gets its id from the name of its write.
 fn named(write: &Write) -> Cow<'_, Write> {
     match (&write.mutation, &write.write_id) {
         (Mutation::AddObject { id: None, .. }, None) => {
@@ -104,7 +105,7 @@ fn partition_of(topology: &Topology, graph: &Graph, write: &Write) -> Result<Par
     Ok(ordering_partition(write, &live.types, topology.table.partition_count())?)
 }
 
-/// Where the leader of a partition is reached.
+/// The address of a partition's leader.
 fn leader_of(topology: &Topology, graph: &Graph, partition: PartitionId) -> Result<String, QueryError> {
     let leader = graph.live.as_ref().and_then(|live| live.leaders.of(partition));
     let node = leader.and_then(|leader| topology.table.node(leader.node));
@@ -114,12 +115,12 @@ fn leader_of(topology: &Topology, graph: &Graph, partition: PartitionId) -> Resu
     }
 }
 
-/// Whether the write may succeed once somebody else leads.
+/// Whether the write may succeed once another node leads.
 fn awaits_leader(status: &Status) -> bool {
     matches!(kith_wire::code_of(status), ErrorCode::NotLeader | ErrorCode::Leaving)
 }
 
-/// Whether nothing could be sent to the leader. It may be reached later, or another node may lead by then.
+/// Whether nothing could be sent to the leader. It may be reachable later, or another node may lead by then.
 fn is_unreachable(status: &Status) -> bool {
     matches!(kith_wire::code_of(status), ErrorCode::Unavailable | ErrorCode::NodeUnreachable)
 }

@@ -1,22 +1,22 @@
-//! The fan-out controllers that settings name, or that a program brings.
+//! The fan-out controllers that settings name, and those that a program adds.
 
 use super::{SessionSettings, SettingsError};
 use kith_routing::{Controllers, FanOutController, Selector, fan_out::ControllerConfig};
 use kith_types::FanOutKind;
 use std::{collections::BTreeMap, sync::Arc};
 
-/// Controllers that a program brings, each with what it decides about.
+/// The controllers that a program adds, by selector.
 #[derive(Clone, Debug, Default)]
 pub struct OwnControllers(BTreeMap<Selector, Arc<dyn FanOutController>>);
 
 impl OwnControllers {
-    /// Whether the program brings none.
+    /// Whether the program adds no controllers.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Equal if they are the same objects.
+/// Equal if they hold the same objects.
 impl PartialEq for OwnControllers {
     fn eq(&self, other: &Self) -> bool {
         let same = |((one, of_one), (two, of_two)): ((&Selector, &Arc<_>), (&Selector, &Arc<_>))| {
@@ -27,11 +27,11 @@ impl PartialEq for OwnControllers {
 }
 
 impl SessionSettings {
-    /// The same settings with a controller that the program brings. It decides about the fan-outs of `selector`, written as in
-    /// `controllers`, whose entry of the same selector it replaces.
+    /// Returns the settings with a controller that the program adds for the fan-outs of `selector`. The selector is written
+    /// as in `controllers`, and replaces the entry there with the same selector.
     ///
     /// # Errors
-    /// [`SettingsError::Selector`].
+    /// [`SettingsError::Selector`] if the selector is wrong.
     pub fn with_controller(
         mut self,
         selector: &str,
@@ -42,10 +42,10 @@ impl SessionSettings {
         Ok(self)
     }
 
-    /// The controllers.
+    /// Builds all controllers that the settings name.
     ///
     /// # Errors
-    /// [`SettingsError::Selector`], [`SettingsError::Controller`].
+    /// [`SettingsError::Selector`] and [`SettingsError::Controller`] if an entry is wrong.
     pub fn controllers(&self) -> Result<Controllers, SettingsError> {
         let mut controllers = Controllers::default();
         for kind in FanOutKind::ALL {
@@ -64,7 +64,7 @@ impl SessionSettings {
         Ok(controllers)
     }
 
-    /// A controller as it is written, and the same with the numbers that it steers by.
+    /// Builds the controller that `text` names, with the steering numbers that it leaves out. Returns its text too.
     fn controller(
         &self,
         selector: &str,
@@ -82,7 +82,7 @@ impl SessionSettings {
     }
 }
 
-/// Those of the default controllers (`kith_routing::Controllers`) that steer by numbers.
+/// The text of a kind's default controller (`kith_routing::Controllers`) if steering numbers apply to it.
 fn steered_by_default(kind: FanOutKind) -> Option<&'static str> {
     match kind {
         FanOutKind::AsyncUnion => Some("async-union"),

@@ -1,4 +1,4 @@
-//! What a session is configured with. The same document configures a router.
+//! The settings of a session. The same document configures a router.
 
 mod controllers;
 #[cfg(test)]
@@ -16,62 +16,65 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, time::Duration};
 use thiserror::Error;
 
-/// The most keys of one read, unless the settings say otherwise: twenty of the largest pages there are, and a bound on what one
-/// query costs everybody else.
+/// The most keys of one read by default. It is twenty times the largest page, and bounds the cost of one query for all
+/// others.
 const KEYS_MAX_DEFAULT: usize = 100_000;
-/// Up to four nodes a union goes to nearly all of them from six connections on (Moolle, equation 3): the median of real graphs.
+/// With up to four nodes, a union goes to nearly all of them from six connections on (Moolle, equation 3). Six is the
+/// median of real graphs.
 const NETWORKS_AT_ONCE_DEFAULT: u32 = 4;
-/// The most that `answer-bytes-max` may be: with all that comes beside the values, an answer is one message
+/// The largest possible `answer-bytes-max`. With everything that accompanies the values, an answer is one message
 /// (`kith_wire::MESSAGE_BYTES_MAX`).
 const ANSWER_BYTES_LIMIT: u64 = 192 << 20;
 
-/// How a session routes and how long it waits. Unknown keys are refused, with the ones there are.
+/// How a session routes, and how long it waits. Unknown keys are refused with a list of the known ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct SessionSettings {
-    /// Replica policy of queries that name none.
+    /// The replica policy of queries that name none.
     pub policy: String,
-    /// Replica policy of reads by key that name none, nor how many groups may take part.
+    /// The replica policy of reads by key that name neither a policy nor a number of groups.
     pub policy_values: String,
-    /// Whether late requests are sent to another node as well, where a query does not say: `on`, `table` or `off`.
+    /// Whether late requests are also sent to another node if a query does not say: `on`, `table` or `off`.
     pub hedging: String,
-    /// What requests to nodes travel in.
+    /// The transport of requests to nodes.
     pub transport: TransportKind,
-    /// The zone of this process: equally healthy replicas in it are preferred. Empty: none is.
+    /// The zone of this process. Among equally healthy replicas, those in this zone are preferred. If empty, no replica is
+    /// preferred.
     pub zone: String,
-    /// The region that the zone is in, where nodes are labelled with one.
+    /// The region of the zone, if nodes have regions.
     pub region: String,
-    /// Fan-out controllers by [`kith_routing::Selector`] (`"network@background" = "static(2)"`). The most specific selector of a fan-out
-    /// decides; without one, the default of its kind (Moolle §IV-C).
+    /// Fan-out controllers by [`kith_routing::Selector`] (`"network@background" = "static(2)"`). The most specific selector
+    /// of a fan-out decides. If none matches, the default of its kind does (Moolle §IV-C).
     pub controllers: BTreeMap<String, String>,
-    /// Controllers that the program brings: [`SessionSettings::with_controller`].
+    /// Controllers that the program adds: [`SessionSettings::with_controller`].
     #[serde(skip)]
     pub own_controllers: OwnControllers,
-    /// What controllers steer by where they are not told themselves; written by `kith bench calibrate`.
+    /// The numbers that controllers steer by if they are not given their own. Written by `kith bench calibrate`.
     pub steering: Steering,
-    /// Deadline of queries that bring none.
+    /// The deadline of queries without one.
     #[serde(with = "millis", rename = "deadline-default-ms")]
     pub deadline_default: Duration,
-    /// No query may take longer.
+    /// The longest deadline of a query.
     #[serde(with = "millis", rename = "deadline-max-ms")]
     pub deadline_max: Duration,
     /// The most keys of one read.
     pub keys_max: usize,
     /// The most bytes of the values of one answer.
     pub answer_bytes_max: u64,
-    /// If a single group holds everything and has at most this many nodes, a network query asks all of them in one exchange.
-    /// 0: never.
+    /// If a single group holds everything and has at most this many nodes, a network query asks all of them in one
+    /// exchange. 0 disables this.
     pub networks_at_once: u32,
-    /// How it connects to routers and nodes. Set by the program, which reads the certificates and tokens.
+    /// How the session connects to routers and nodes. Set by the program, which reads the certificates and tokens.
     #[serde(skip)]
     pub dialer: Dialer,
-    /// Profile every query: the slow log needs plans. Set by routers.
+    /// Whether every query is profiled, because the slow log needs plans. Set by routers.
     #[serde(skip)]
     pub trace_all: bool,
-    /// It reads only what was taken from read quotas already. Set by routers.
+    /// Whether this process charges read quotas, so that nodes must not charge them again. Set by routers.
     #[serde(skip)]
     pub admits: bool,
-    /// It tells nodes how long it waits for them, so that their fetches give way. Set by routers: nodes listen to nobody else.
+    /// Whether this process tells nodes how long it waits for them, so that their fetches slow down. Set by routers: nodes
+    /// ignore reports of other clients.
     #[serde(skip)]
     pub tells_waits: bool,
 }
@@ -101,78 +104,78 @@ impl Default for SessionSettings {
     }
 }
 
-/// Settings name something that does not exist.
+/// Why settings are refused.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum SettingsError {
-    /// There is no such policy.
+    /// There is no policy of this name.
     #[error("there is no policy {name:?}; policies: {known}")]
     Policy {
-        /// As written.
+        /// The name as written.
         name: String,
-        /// Those there are.
+        /// The names of all policies.
         known: String,
     },
-    /// There is no such way to hedge.
+    /// There is no hedging mode of this name.
     #[error("hedging {text:?} is none of on, table, off")]
     Hedging {
-        /// As written.
+        /// The mode as written.
         text: String,
     },
-    /// A bound is none, or above what any may be.
+    /// A bound is 0, or above its maximum.
     #[error("{what} is {got}, but must be from 1 to {max}")]
     Bound {
         what: &'static str,
-        /// As written.
+        /// The value as written.
         got: u64,
-        /// The most it may be.
+        /// The maximum.
         max: u64,
     },
-    /// A controller is for fan-outs that there are not.
+    /// A controller has a selector that matches no fan-outs.
     #[error("controllers: {0}")]
     Selector(SelectorError),
-    /// There is no such controller, or its parameters make no sense.
+    /// There is no controller of this name, or its parameters are wrong.
     #[error("controller {text:?} of {selector}: {detail}")]
     Controller {
-        /// What it is for.
+        /// The selector of the controller.
         selector: String,
-        /// As written.
+        /// The controller as written.
         text: String,
-        /// What is wrong.
+        /// What is wrong with it.
         detail: String,
     },
 }
 
 impl SessionSettings {
-    /// The policy of queries that name none.
+    /// Looks up the policy of queries that name none.
     ///
     /// # Errors
-    /// [`SettingsError::Policy`].
+    /// [`SettingsError::Policy`] if there is no such policy.
     pub fn policy(&self) -> Result<&'static dyn ReplicaPolicy, SettingsError> {
         policy_named(&self.policy)
     }
 
-    /// The policy of reads by key that name none.
+    /// Looks up the policy of reads by key that name none.
     ///
     /// # Errors
-    /// [`SettingsError::Policy`].
+    /// [`SettingsError::Policy`] if there is no such policy.
     pub fn policy_values(&self) -> Result<&'static dyn ReplicaPolicy, SettingsError> {
         policy_named(&self.policy_values)
     }
 
-    /// Whether late requests are hedged where a query does not say.
+    /// Whether late requests are hedged if a query does not say.
     ///
     /// # Errors
-    /// [`SettingsError::Hedging`].
+    /// [`SettingsError::Hedging`] if the setting is wrong.
     pub fn hedging(&self) -> Result<Hedging, SettingsError> {
         Hedging::by_name(&self.hedging).ok_or_else(|| SettingsError::Hedging { text: self.hedging.clone() })
     }
 
-    /// Whether the bounds of queries are ones.
+    /// Checks the bounds of queries.
     ///
     /// # Errors
-    /// [`SettingsError::Bound`].
+    /// [`SettingsError::Bound`] if a bound is 0 or above its maximum.
     pub fn check_bounds(&self) -> Result<(), SettingsError> {
         for (what, got, max) in [
             ("keys-max", self.keys_max as u64, BATCH_KEYS_MAX as u64),

@@ -1,4 +1,4 @@
-//! Settings: which controllers they choose, and which bounds are refused.
+//! Settings: the controllers that they choose, and the bounds that they refuse.
 
 use super::*;
 use kith_routing::{Controllers, FanOutController, LoadSnapshot, QueryShape, fan_out::ControllerState};
@@ -14,7 +14,7 @@ fn query(operation: OperationName, kind: FanOutKind, workflow: Workflow) -> Quer
     QueryShape { operation, kind, workflow, keys: 9, groups: 5, nodes_per_group: 2, now: Timestamp::ZERO }
 }
 
-/// The controller of an interactive network query, as it was written.
+/// The text of the controller of an interactive network query.
 fn shown(settings: &SessionSettings, kind: FanOutKind) -> String {
     let controllers = settings.controllers().unwrap();
     let query = query(OperationName::Network, kind, Workflow::Interactive);

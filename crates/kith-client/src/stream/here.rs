@@ -1,4 +1,4 @@
-//! Computations over records that come as a stream, in this process, as `at: client` asks.
+//! Computations over streamed records in this process, for clusters whose nodes cannot compute.
 
 use crate::compute::{computation, internal, refuse_damaged, results};
 use futures::StreamExt;
@@ -11,7 +11,7 @@ use kith_schema::{
 };
 use std::sync::Arc;
 
-/// Reads whole records through `service` as they come and works them out here; a plan without `top_k`.
+/// Reads whole records through `service` as they arrive and computes here. The plan must not have `top_k`.
 pub(crate) fn compute_stream_here<'a>(
     service: &'a (impl Service + ?Sized),
     store: &'a str,
@@ -42,7 +42,7 @@ pub(crate) fn compute_stream_here<'a>(
                 }
                 StreamItem::Footer(mut footer) => {
                     if working.is_none() && footer.schema.is_some() {
-                        // Of no keys too, a plan that does not fit is refused.
+                        // A plan that does not fit is refused even if there are no keys.
                         Working::new(service, store, plan, footer.version, footer.schema).await?;
                     }
                     (footer.counts, footer.status) = (counts, StreamStatus::of(&counts));
@@ -55,7 +55,7 @@ pub(crate) fn compute_stream_here<'a>(
     })
 }
 
-/// What a plan is over the records of the version that answers.
+/// A plan that was checked against the schema of the version that answers.
 struct Working {
     computation: Computation,
     schema: Schema,

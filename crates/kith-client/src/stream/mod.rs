@@ -1,4 +1,4 @@
-//! Streams of a session and of a router's client (`docs/design/0010-streaming.md`).
+//! Streams of a session and of a router client (`docs/design/0010-streaming.md`).
 
 mod here;
 mod router;

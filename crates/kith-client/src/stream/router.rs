@@ -18,16 +18,16 @@ use std::time::{Duration, Instant};
 use tonic::Status;
 
 impl RouterClient {
-    /// Hands on values, or what a plan makes of records, as the router sends them.
+    /// Hands on values or computed results as the router sends them.
     ///
     /// # Errors
-    /// As [`kith_api::Service::stream`].
+    /// Those of [`kith_api::Service::stream`].
     pub(crate) async fn stream_answer(&self, asked: &Request, outlet: &Outlet) -> Result<(), QueryError> {
         let Request { question, options } = asked;
         match question {
             Question::Values { store, keys } => {
                 keys.check()?;
-                // What was handed on cannot be taken back: the router has checked it before.
+                // Items that were handed on cannot be taken back, so the router must check values before it sends them.
                 let everywhere = QueryOptions { proofs: Proofs::Everywhere, ..options.clone() };
                 let request = StreamRequest::Values(batch_to_wire(store, keys, &everywhere));
                 self.stream_into(request, keys, options, outlet).await
@@ -76,7 +76,7 @@ impl RouterClient {
         Ok(())
     }
 
-    /// Puts what comes until the footer into `outlet`.
+    /// Puts all messages up to the footer into `outlet`.
     async fn read_messages(
         &self,
         request: StreamRequest,
@@ -110,7 +110,7 @@ impl From<Status> for Ended {
     }
 }
 
-/// The next message, if it comes before `patience` after `started` has passed.
+/// The next message, if it arrives before `patience` after `started` has passed.
 async fn next(
     messages: &mut (impl Stream<Item = Result<v1::MultiGetPiece, Status>> + Unpin),
     started: Instant,
@@ -123,8 +123,8 @@ async fn next(
     }
 }
 
-/// The code for the keys that are missing from a stream that ended so, if it was cut rather than refused: every error of Kith's own says what to do,
-/// one that does not was made up by the transport.
+/// The code for the keys that are missing from a stream that was cut; `None` if the stream was refused. Errors of Kith
+/// always have a help text, so an error without one comes from the transport.
 fn cut_code(error: &QueryError) -> Option<ErrorCode> {
     match error {
         QueryError::Unreachable { .. } => Some(ErrorCode::Unreachable),

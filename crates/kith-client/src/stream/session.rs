@@ -1,4 +1,4 @@
-//! Streams straight from the nodes.
+//! Streams directly from the nodes.
 
 use super::compute_stream_here;
 use crate::{Run, Session, compute::Wanted, executor::Handed, session::RESTARTS_MAX, topology::ValueStore};
@@ -14,22 +14,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Hands records on, and keeps the books of it.
+/// Hands records on, and keeps account of them.
 pub(crate) struct Handing {
     outlet: Outlet,
     books: Deliveries,
     known: Arc<ValueStore>,
-    /// Of a computation: what the records are.
+    /// The schema of the results, if this is a computation.
     result: Option<Arc<Schema>>,
-    /// How many bytes all values may have.
+    /// The most bytes that all values together may have.
     bytes_max: u64,
 }
 
 impl Handing {
-    /// Hands on what a node answered.
+    /// Hands on the answer of a node.
     ///
     /// # Errors
-    /// If the stream gets too large; if a key was handed on before, which is a defect.
+    /// If the stream gets too large, or if a key was handed on before, which is a bug.
     pub async fn part(&mut self, part: Part) -> Result<(), QueryError> {
         let Part { positions, value: Value::Records(records) } = part else {
             return Err(internal("a batch read was answered by something else"));
@@ -50,7 +50,7 @@ impl Handing {
         self.result.as_ref().map_or(self.known.schema, |result| Some(result.id()))
     }
 
-    /// Hands on what has no answer, or an error for one.
+    /// Hands on the keys that have no answer or only an error.
     async fn rest(&mut self, handed: &Handed) -> Result<(), QueryError> {
         let positions = self.books.rest();
         let mut records = Records::unanswered(positions.len());
@@ -64,10 +64,10 @@ impl Handing {
 }
 
 impl Session {
-    /// Hands on values, or what a plan makes of records, as nodes send them.
+    /// Hands on values or computed results as nodes send them.
     ///
     /// # Errors
-    /// As [`kith_api::Service::stream`].
+    /// Those of [`kith_api::Service::stream`].
     pub(crate) async fn stream_answer(&self, request: &Request, outlet: &Outlet) -> Result<(), QueryError> {
         let Request { question, options } = request;
         match question {
@@ -86,8 +86,8 @@ impl Session {
         }
     }
 
-    /// One fan-out over the keys; again on a newer version if the nodes no longer have the one that it pinned and nothing of it
-    /// was handed on.
+    /// Runs one fan-out over the keys. Runs it again on a newer version if the nodes no longer have the pinned version and
+    /// nothing was handed on yet.
     async fn stream_into(
         &self,
         store: &str,
@@ -142,7 +142,7 @@ impl Run<'_> {
         if required <= 1 {
             return self.ask_in_parts(&fan_out, handing).await;
         }
-        // Answers that must agree are compared when all are here.
+        // Answers that must agree are compared once all have arrived.
         let value = self.ask_agreeing(&fan_out, required).await?;
         let disagreements = value.records().map_or(0, Records::disagreements);
         if 0 < disagreements && !self.is_partial_wanted() {

@@ -1,4 +1,4 @@
-//! Requests under way: each a future that says what came of it, or of its next part.
+//! Requests under way. Each is a future that yields its reply or the next part of it.
 
 use futures::StreamExt;
 use kith_net::transport::{EvaluateParts, Transport};
@@ -8,22 +8,22 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tonic::Status;
 
-/// What came of a request.
+/// The outcome of a request, or of its next part.
 pub(super) struct Call {
     pub request: RequestId,
     /// `None` if it was cancelled.
     pub answer: Option<Result<v1::EvaluateReply, Status>>,
-    /// Where its other parts come from, if they may.
+    /// The source of further parts, if there may be any.
     pub rest: Option<Rest>,
 }
 
-/// The parts of a reply that are still to come. Dropping it cancels the request.
+/// The parts of a reply that are still to come. Dropping this cancels the request.
 pub(super) struct Rest {
     parts: EvaluateParts,
     cancelled: oneshot::Receiver<()>,
 }
 
-/// A request to be made. It ends without an answer when the other end of `cancelled` is dropped.
+/// A request to be sent. It ends without an answer when the other end of `cancelled` is dropped.
 pub(super) struct Outgoing {
     pub request: RequestId,
     pub transport: Arc<dyn Transport>,
@@ -33,7 +33,7 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Asks for one answer.
+    /// Asks for the answer in one message.
     pub async fn whole(self) -> Call {
         let Self { request, transport, addr, message, cancelled } = self;
         let call = transport.evaluate(&addr, message);
@@ -44,14 +44,14 @@ impl Outgoing {
         Call { request, answer, rest: None }
     }
 
-    /// Asks for an answer that may come in parts: the first of them.
+    /// Asks for an answer that may come in parts, and waits for the first part.
     pub async fn in_parts(self) -> Call {
         let Self { request, transport, addr, message, cancelled } = self;
         next_part(request, Rest { parts: transport.evaluate_in_parts(addr, message), cancelled }).await
     }
 }
 
-/// The next part of an answer.
+/// Waits for the next part of an answer.
 pub(super) async fn next_part(request: RequestId, mut rest: Rest) -> Call {
     tokio::select! {
         part = rest.parts.next() => {

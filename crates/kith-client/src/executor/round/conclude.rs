@@ -1,4 +1,4 @@
-//! The end of a fan-out: its answers merged, or what is left to tell, or why there are none.
+//! The end of a fan-out: the merged answer, or the error.
 
 use super::Round;
 use crate::executor::{RoundOutcome, failure::query_error};
@@ -16,11 +16,12 @@ use kith_types::PartitionId;
 use std::{cell::RefCell, collections::BTreeSet};
 
 thread_local! {
-    /// Its bitmap of half a mebibyte is cleared where it was used; a new one would be cleared whole for each merge.
+    /// The scratch space of merges. Its bitmap of half a mebibyte is cleared only where it was used; a new bitmap would
+    /// have to be cleared as a whole for each merge.
     static MERGE_SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::new());
 }
 
-/// What is left to tell of a fan-out whose answers were handed on.
+/// The rest of a fan-out whose answers have been handed on.
 #[derive(Debug, Default)]
 pub(crate) struct Handed {
     pub failures: Vec<Failure>,
@@ -30,8 +31,8 @@ pub(crate) struct Handed {
 }
 
 impl Round<'_> {
-    /// What is left to tell once the answers were handed on, or why there were none: also of those who take partial answers,
-    /// if nothing at all was answered.
+    /// Ends a fan-out whose answers have been handed on. Returns the remaining failures, or an error if it failed or no key
+    /// at all was answered, even if the caller accepts partial answers.
     pub(in crate::executor) fn conclude_handed(mut self, outcome: Outcome) -> Result<Handed, QueryError> {
         self.close_all();
         let is_failed = matches!(outcome.verdict, Verdict::Failed | Verdict::Cancelled);
@@ -46,7 +47,7 @@ impl Round<'_> {
         })
     }
 
-    /// Merges what the nodes sent, or says why there is nothing to merge.
+    /// Merges the answers of the nodes, or returns the error of the fan-out.
     pub(in crate::executor) fn conclude(mut self, outcome: Outcome) -> Result<RoundOutcome, QueryError> {
         self.close_all();
         if matches!(outcome.verdict, Verdict::Failed | Verdict::Cancelled) {
@@ -76,7 +77,7 @@ impl Round<'_> {
         Ok(RoundOutcome { value, missing, failures: outcome.failures(), reached })
     }
 
-    /// Why there is no answer.
+    /// The error of a failed fan-out.
     fn failure(&mut self, outcome: &Outcome) -> QueryError {
         self.trace.finish(0, outcome.stopped_early);
         if let Some(denied) = &self.denied {

@@ -1,4 +1,4 @@
-//! One fan-out under way: the shell of `kith_routing::Execution`.
+//! A fan-out under way. It carries out what `kith_routing::Execution` decides.
 
 mod calls;
 mod conclude;
@@ -47,44 +47,46 @@ pub(super) struct Round<'a> {
     plan: v1::Operator,
     /// Whether nodes may answer in parts.
     in_parts: bool,
-    /// Whether values come with what proves them.
+    /// Whether values come with proofs.
     pub(super) proofs: bool,
     execution: Execution,
     downs: broadcast::Receiver<NodeId>,
     /// Requests under way. Dropping one cancels it.
     calls: InFlight<Call>,
-    /// Rings when one of them is late.
+    /// Rings when one of the requests is late.
     late: Alarm,
     open: BTreeMap<RequestId, Open>,
     parts: Vec<Part>,
-    /// Answers that may come to count: `Disposition::Held`.
+    /// Answers that may still come to count: `Disposition::Held`.
     held: BTreeMap<RequestId, (Part, Reached)>,
     trace: RoundTrace<'a>,
-    /// What nodes said, for messages.
+    /// Messages of nodes, for errors.
     reasons: Vec<String>,
-    /// Of a live graph, the places at which partitions were read.
+    /// The places in the logs at which partitions were read. Only used for live graphs.
     reached: Reached,
-    /// An answer that was held back and now counts shows a partition at another place than the others.
+    /// Whether an answer that was held back, and counts now, shows a partition at another place than the other answers.
     is_torn: bool,
     /// Whether a node refused because its share of the answer is too large.
     too_large: bool,
-    /// A node does not let this process ask it.
+    /// The refusal of a node because this process may not ask it, its quota is used up, or the request does not fit a live
+    /// graph's types.
     denied: Option<QueryError>,
     /// Keys whose record was damaged somewhere, as indexes into the query's keys.
     damaged: BTreeSet<u32>,
-    /// Until when nobody took what was handed on: how long requests took till then says nothing of their nodes.
+    /// The time until which the receiver had not taken an answer. The latency of a request that was sent before it says
+    /// nothing about its node.
     held_up: Timestamp,
-    /// The longest that a node worked on a request whose answer counts, in microseconds.
+    /// The longest time that a node worked on a request whose answer counts, in microseconds.
     service_us: u64,
 }
 
 struct Open {
     charge: Charge,
     keys: Arc<[u32]>,
-    /// How many of them are answered.
+    /// How many of the request's keys are answered.
     heard: usize,
     sent: Timestamp,
-    /// Dropped to cancel it.
+    /// Dropping this cancels the request.
     _cancel: oneshot::Sender<()>,
 }
 
@@ -129,7 +131,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Goes on to the end.
+    /// Drives the fan-out to its end.
     pub(super) async fn drive(&mut self) -> Outcome {
         loop {
             if let Some(outcome) = self.advance(false).await {
@@ -138,18 +140,18 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Goes on to the next answers that count, and takes them out; with the last of them comes the outcome.
+    /// Drives the fan-out until further answers count, and takes them out. The last of them come with the outcome.
     pub(super) async fn next_parts(&mut self) -> (Vec<Part>, Option<Outcome>) {
         let outcome = self.advance(true).await;
         (std::mem::take(&mut self.parts), outcome)
     }
 
-    /// Notes that the receiver of the answers has only now taken them, so that nodes are not blamed for the wait.
+    /// Notes that the receiver of the answers has only now taken them, so that the wait is not attributed to nodes.
     pub(super) fn was_held_up(&mut self) {
         self.held_up = self.executor.fleet.now();
     }
 
-    /// Goes on until it is over, or, if that is wanted, there are `parts`.
+    /// Drives the fan-out until it ends or, with `parts`, until there are answers to hand on.
     async fn advance(&mut self, parts: bool) -> Option<Outcome> {
         let deadline = tokio::time::sleep_until(self.deadline.into());
         tokio::pin!(deadline);
@@ -175,7 +177,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Carries out what the execution wants; its outcome once it is over.
+    /// Carries out the actions that the execution asks for. Returns the outcome once it has ended.
     fn act(&mut self) -> Option<Outcome> {
         let availability = self.executor.fleet.availability_within(&self.topology.table, &self.pinned.reach);
         let view = self.topology.table.view(&availability);
@@ -200,10 +202,10 @@ impl<'a> Round<'a> {
         outcome
     }
 
-    /// A request is late. Replies that are here already are looked at first: the one that is late may be among them,
-    /// and if this process stood still, most are.
+    /// A request is late. Replies that have already arrived are taken first: the late one may be among them, and most are
+    /// if this process was paused.
     async fn on_hedge_due(&mut self) {
-        // The connections' tasks get to read their sockets.
+        // Lets the tasks of the connections read their sockets.
         tokio::task::yield_now().await;
         while let Some(call) = self.calls.next().now_or_never() {
             self.on_call(call);
@@ -226,10 +228,10 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// A request is over, whatever became of it: released exactly once.
+    /// Ends a request, whatever its outcome. Its load is released exactly once.
     fn close(&mut self, request: RequestId, end: RequestEnd, outcome: &str) {
         let Some(open) = self.open.remove(&request) else { return };
-        // It may have waited for us.
+        // The answer may have waited for the receiver.
         let end = if open.sent < self.held_up { RequestEnd::Cancelled } else { end };
         self.executor.fleet.with_load(|load, now| load.on_end(open.charge, end, now));
         self.trace.closed(request, outcome);
@@ -242,14 +244,14 @@ impl<'a> Round<'a> {
     }
 }
 
-/// A query that nobody waits for any more owes its nodes nothing.
+/// A query that nobody waits for any more cancels its requests and releases their load.
 impl Drop for Round<'_> {
     fn drop(&mut self) {
         self.close_all();
     }
 }
 
-/// How a fan-out is executed. What its nodes are asked says whether they may be asked twice.
+/// The options of the execution. The operator decides whether nodes may be asked twice.
 fn execution_options(executor: &Executor, asking: &Asking<'_>, planned: &Planned) -> ExecutionOptions {
     let &Asking { fan_out, options, deadline, .. } = asking;
     ExecutionOptions {
@@ -270,7 +272,7 @@ fn execution_options(executor: &Executor, asking: &Asking<'_>, planned: &Planned
     }
 }
 
-/// What a profile calls a request that was given up.
+/// The name in profiles of a request that was given up.
 fn name_of(end: RequestEnd) -> &'static str {
     match end {
         RequestEnd::Overtaken => "overtaken",

@@ -1,4 +1,5 @@
-//! Of a live graph, the places in the logs at which nodes read partitions. All answers of a query show each partition at one place.
+//! The places in the logs at which nodes read the partitions of a live graph. All answers of a query show each partition at
+//! one place.
 
 use super::{Reached, Round};
 use kith_api::topology::Pin;
@@ -7,13 +8,13 @@ use kith_types::PartitionId;
 use kith_wire::v1;
 
 impl Round<'_> {
-    /// The places that a reply was read at; none of a loaded graph or store. `None` if the reply does not tell, or is about
-    /// something else than was asked.
+    /// The places at which a reply was read; none for a loaded graph or a store. `None` if the reply does not tell them, or
+    /// is about another state than was asked for.
     pub(super) fn points_of(&self, reply: &v1::EvaluateReply) -> Option<Reached> {
         points_of(self.pinned.pin, &reply.served)
     }
 
-    /// The first partition that was read at another place than it is at in answers that count.
+    /// The first partition that was read at another place than in the answers that count.
     pub(super) fn moved(&self, points: &Reached) -> Option<PartitionId> {
         let mut moved = points.iter().filter(|(partition, point)| {
             self.reached.get(partition).is_some_and(|reached| reached != *point)
@@ -21,7 +22,7 @@ impl Round<'_> {
         moved.next().map(|(partition, _)| *partition)
     }
 
-    /// Notes the places of an answer that counts. False if other answers show a partition at another place.
+    /// Notes the places of an answer that counts. Returns `false` if other answers show a partition at another place.
     pub(super) fn reach(&mut self, points: Reached) -> bool {
         let is_one_state = self.moved(&points).is_none();
         for (partition, point) in points {
@@ -30,7 +31,7 @@ impl Round<'_> {
         is_one_state
     }
 
-    /// The places at which further requests read, as requests carry them.
+    /// The places at which further requests must read, encoded for requests.
     pub(super) fn pinned_points(&self, graph: u64) -> Vec<u8> {
         match self.reached.is_empty() {
             true => Vec::new(),

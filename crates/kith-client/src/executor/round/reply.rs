@@ -1,4 +1,4 @@
-//! What nodes answer: replies and their parts, and failures.
+//! Takes in the answers of nodes: replies, their parts, and failures.
 
 use super::{
     Round,
@@ -49,7 +49,7 @@ impl Round<'_> {
         if class == FailureClass::Throttled {
             self.executor.note_quota(&self.pinned.name, node, v1::QuotaLeft::QuotaTight);
         }
-        // Nodes of a live graph know its types better than whoever asks.
+        // Nodes of a live graph know its types better than the client, so their refusals are passed on.
         let is_told = class == FailureClass::BadRequest && self.pinned.pin.version().is_none();
         if code.is_denial() || class == FailureClass::Throttled || is_told {
             self.denied = Some(QueryError::from_status(status));
@@ -60,7 +60,7 @@ impl Round<'_> {
         let _ = self.execution.on(Event::Failed { request, class }, fleet.now());
     }
 
-    /// A reply, or the next part of one.
+    /// Takes in a reply, or the next part of one.
     fn on_reply(
         &mut self,
         request: RequestId,
@@ -108,7 +108,7 @@ impl Round<'_> {
         }
     }
 
-    /// A node read a partition at another place than the answers that count show it at. The next request names that place.
+    /// A node read a partition at another place than the answers that count. The next request names their place.
     fn on_moved(&mut self, request: RequestId, node: NodeId, partition: PartitionId) {
         self.reasons.push(format!("{node}: read partition {partition} at another place of its log"));
         let class = FailureClass::OtherPosition;
@@ -128,12 +128,13 @@ impl Round<'_> {
         let report = NodeReport { rps: load.requests_per_second, clients: load.clients };
         fleet.with_load(|load, now| load.on_report(node, report, now));
         if load.leaving {
-            // Its answers count still; what comes next goes to others.
+            // Its answers still count; further requests go to other nodes.
             fleet.on(node, HealthEvent::ProbeFailed);
         }
     }
 
-    /// What a reply says of the next keys that its request owes, and whether these are all of them. `None` if the reply is malformed.
+    /// Decodes the part of a reply for the next keys that its request owes, and whether these are all of them. `None` if
+    /// the reply is malformed.
     fn part_of(
         &mut self,
         request: RequestId,
@@ -153,7 +154,7 @@ impl Round<'_> {
         Some((part, is_last))
     }
 
-    /// Takes the keys out of an answer whose records are damaged: another replica is asked for them, and for nothing else.
+    /// Takes damaged records out of an answer and returns their keys. Another replica is then asked for those keys alone.
     fn failed_of(&mut self, node: NodeId, part: &mut Part) -> Vec<(u32, FailureClass)> {
         let Part { positions, value } = part;
         self.prove(node, value, positions);
@@ -166,7 +167,8 @@ impl Round<'_> {
     }
 }
 
-/// A node answers each of the keys that it `owes`, be it with an error; if more may follow, the first of them at least.
+/// Whether a node has answered each of the keys that it `owes`, with a value or an error. If more parts may follow, the
+/// first keys are enough.
 fn answers(value: &Value, owes: usize, more: bool) -> bool {
     value.records().is_none_or(|records| {
         let is_enough = records.len() == owes || (more && (1..owes).contains(&records.len()));

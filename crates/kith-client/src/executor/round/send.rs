@@ -1,4 +1,4 @@
-//! What a node is asked, and the request that asks it.
+//! Builds and sends the requests of a fan-out.
 
 use super::{Open, Round, calls::Outgoing};
 use kith_api::{convert::workflow_to_wire, topology::Pin};

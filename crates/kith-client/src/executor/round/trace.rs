@@ -1,4 +1,4 @@
-//! What one fan-out did, for the profile.
+//! Records one fan-out for the profile.
 
 use crate::executor::Planned;
 use crate::profile::Trace;
@@ -7,12 +7,12 @@ use kith_types::NodeId;
 use kith_wire::v1;
 use std::{collections::BTreeMap, time::Instant};
 
-/// Notes of one fan-out; nothing is noted if no profile is wanted.
+/// The record of one fan-out. Nothing is recorded unless a profile is wanted.
 pub(super) struct RoundTrace<'a> {
     trace: &'a mut Trace,
     started: Instant,
     profile: Option<v1::RoundProfile>,
-    /// Requests under way: place in the profile, and when they were sent.
+    /// Requests under way: their index in the profile, and when they were sent.
     open: BTreeMap<RequestId, (usize, Instant)>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> RoundTrace<'a> {
         entry.outcome = outcome.to_owned();
     }
 
-    /// Its answer counts, at least for one key. Requests are numbered as they stand in the profile.
+    /// Notes that the answer counts, for at least one key. A request's id is its index in the profile.
     pub fn won(&mut self, request: RequestId) {
         let entry = self.profile.as_mut().and_then(|round| round.requests.get_mut(request.0 as usize));
         if let Some(entry) = entry {
@@ -72,7 +72,7 @@ impl<'a> RoundTrace<'a> {
         self.trace.round(round);
     }
 
-    /// How many milliseconds the query was given.
+    /// The time that the query was given, in milliseconds.
     pub fn allowed_ms(&self, deadline: Instant) -> u64 {
         self.trace.micros(deadline).div_ceil(1_000)
     }

@@ -1,4 +1,4 @@
-//! What a query on its way asks of the nodes.
+//! The fan-outs of a query.
 
 use super::Run;
 use crate::{
@@ -11,7 +11,7 @@ use kith_api::{CacheMode, Proofs, QueryError, QueryOptions};
 use kith_ops::{FanOut, Records, Value};
 
 impl Run<'_> {
-    /// Runs one fan-out, but for lists that are at hand.
+    /// Runs one fan-out. Lists that are cached are not fetched.
     pub(crate) async fn round(&mut self, fan_out: &FanOut) -> Result<Value, QueryError> {
         let session = self.session;
         let (Some(lists), Some(question)) = (&session.inner.caches.lists, ListQuestion::of(fan_out)) else {
@@ -34,7 +34,7 @@ impl Run<'_> {
         }
     }
 
-    /// Asks the nodes.
+    /// Sends a fan-out to the nodes.
     pub(crate) async fn ask(&mut self, fan_out: &FanOut) -> Result<Value, QueryError> {
         let &mut Self {
             ref topology,
@@ -55,7 +55,7 @@ impl Run<'_> {
         Ok(value)
     }
 
-    /// Asks the nodes, and hands on what they answer as they do.
+    /// Sends a fan-out to the nodes, and hands on their answers as they arrive.
     pub(crate) async fn ask_in_parts(
         &mut self,
         fan_out: &FanOut,
@@ -75,14 +75,14 @@ impl Run<'_> {
         self.session.inner.executor.run_in_parts(&asking, trace, handing).await
     }
 
-    /// Decides whom the nodes' fan-out would go to, without asking them.
+    /// Plans a fan-out without asking the nodes.
     pub(crate) fn plan(&self, fan_out: &FanOut) -> Result<Planned, QueryError> {
         let &Self { ref topology, ref pinned, ref reached, options, operation, deadline, .. } = self;
         let asking = Asking { topology, pinned, fan_out, options, operation, deadline, reached };
         self.session.inner.executor.plan(&asking)
     }
 
-    /// Asks `required` replicas of each key, none twice for one key, all at once; what they agree on.
+    /// Asks `required` different replicas for each key at the same time, and returns the values that they agree on.
     pub(crate) async fn ask_agreeing(
         &mut self,
         fan_out: &FanOut,
@@ -90,7 +90,7 @@ impl Run<'_> {
     ) -> Result<Value, QueryError> {
         let executor = &self.session.inner.executor;
         let shares = executor.shares(&self.topology, &self.pinned, fan_out, required);
-        // Only values that were checked can be compared.
+        // Only checked values can be compared.
         let options = &QueryOptions { proofs: Proofs::Everywhere, ..self.options.clone() };
         let reads = shares.iter().map(|share| {
             let mut trace = self.trace.beside();
