@@ -1,8 +1,9 @@
-//! Builds a store of made-up rows, fetches and verifies it, and says what it cost:
+//! Builds a store of generated rows, fetches and verifies it, and prints the cost:
 //! `cargo run --release -p kith-engine --example build_values -- [million rows] [value bytes] [memory MiB] [threads] [partitions]`.
 //!
-//! Beside it two floors: `sort` with the same memory and threads over the same rows as lines, then a copy, synced; and what no
-//! build that holds everything in memory could avoid, to sort (position, number) of every row and write the bytes once.
+//! It compares this with two floors. The first is `sort` with the same memory and threads over the same rows as lines,
+//! followed by a synced copy. The second is the least that a build with everything in memory must do: sort the (position,
+//! number) of every row and write the bytes once.
 
 use kith_engine::{FolderSource, KeyType, VerifyDepth, verify_version};
 use kith_load::{ValuesBuilder, ValuesOptions};
@@ -28,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         threads: number(3, 2)?,
         ..ValuesOptions::new("example", StoreVersion(1), partitions, out.path().join("example"))
     };
-    // Printable, so that a row can be a line.
+    // The values are printable, so that a row can be a line.
     let noise: Vec<u8> =
         (0..value_bytes as u64 + 8 * 4_096).map(|at| b'0' + (fmix64(at) % 64) as u8).collect();
     let value = |id: u64| &noise[(fmix64(id) % 4_096) as usize * 8..][..value_bytes];
@@ -74,7 +75,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Wall time of `sort` and a synced copy; the lines are made before.
+/// The wall time of `sort` and a synced copy, without the time to write the lines.
 fn by_sort<'a>(
     dir: &Path,
     rows: u64,
@@ -110,7 +111,7 @@ fn by_sort<'a>(
     Ok(took)
 }
 
-/// Wall and processor time of sorting every row's position and writing its bytes, synced.
+/// The wall time and CPU time of sorting the positions of all rows and writing their bytes, synced.
 fn in_memory<'a>(
     dir: &Path,
     rows: u64,
@@ -134,11 +135,11 @@ fn peak_rss_kib() -> Result<u64, Box<dyn Error>> {
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
 
-/// User and system time of all threads, from fields 14 and 15 of the process's stat line.
+/// The user and system time of all threads, from fields 14 and 15 of the process's stat line.
 fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let after_name = stat.rsplit_once(')').ok_or("no process name")?.1;
     let ticks: Result<Vec<f64>, _> = after_name.split_whitespace().skip(11).take(2).map(str::parse).collect();
-    // Linux has counted 100 ticks a second here on every platform for decades.
+    // Linux has reported 100 ticks per second here on every platform for decades.
     Ok(ticks?.iter().sum::<f64>() / 100.0)
 }

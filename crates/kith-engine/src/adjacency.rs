@@ -1,20 +1,20 @@
-//! The value of an adjacency list: count, sorted ids, then one array per column.
-//! Drawn in `docs/formats/adjacency.md`.
+//! The value of an adjacency list: a count, the sorted ids, then one array per column. Drawn in
+//! `docs/formats/adjacency.md`.
 
 use kith_types::delta::{self, DecodeError, put_varint, take_varint};
 
-/// Keep only the ids whose value in one column lies in a range, both ends included.
+/// Keeps only the ids whose value in one column lies in a range, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColumnFilter {
     /// Index of the column.
     pub column: usize,
-    /// Least value kept.
+    /// The least value that is kept.
     pub low: u64,
-    /// Greatest value kept.
+    /// The greatest value that is kept.
     pub high: u64,
 }
 
-/// Appends the value of a list: `ids` sorted and distinct; each of `columns` as long as `ids`.
+/// Appends the value of a list. `ids` must be sorted and distinct, and each of `columns` as long as `ids`.
 ///
 /// # Panics
 /// If a column has another length.
@@ -31,11 +31,11 @@ pub fn encode(ids: &[u64], columns: &[&[u64]], out: &mut Vec<u8>) {
     }
 }
 
-/// Replaces `out` by the ids of a list, without those that the filter drops: sorted, distinct.
-/// `column_count` is the component's. One pass over the bytes; no allocation beyond `out`.
+/// Replaces `out` by the ids of a list that pass the filter: sorted, distinct. `column_count` is the component's. One pass
+/// over the bytes; no allocation beyond `out`.
 ///
 /// # Errors
-/// If the bytes are not one list with so many columns, whole and nothing more.
+/// If the bytes are not exactly one list with this number of columns.
 ///
 /// # Panics
 /// If the filter names a column beyond `column_count`.
@@ -52,7 +52,7 @@ pub fn decode(
         assert!(filter.column < column_count, "a filter names one of the columns");
         filter.column
     });
-    // Columns are walked even when nobody asks for them: a list that does not end with them is damaged.
+    // Columns are always walked, because a list that does not end with them is damaged.
     for column in 0..column_count {
         if filtered == Some(column) {
             retain(&mut bytes, count, filter, out)?;
@@ -63,14 +63,14 @@ pub fn decode(
     if bytes.is_empty() { Ok(()) } else { Err(DecodeError::Overflow) }
 }
 
-/// As [`decode`], with the values of the columns in `wanted`, which are indices below `column_count`: replaces each of `columns` by
-/// them, as long as `out`. `O(ids × columns)`.
+/// Decodes a list like [`decode`], with the values of the columns in `wanted`, which are indices below `column_count`.
+/// Replaces each of `columns` by those values, one per id in `out`. `O(ids × columns)`.
 ///
 /// # Errors
-/// As [`decode`].
+/// Those of [`decode`].
 ///
 /// # Panics
-/// If there is not one of `columns` for each that is wanted, or the filter names a column beyond `column_count`.
+/// If `columns` and `wanted` differ in length, or the filter names a column beyond `column_count`.
 pub fn decode_with_columns(
     mut bytes: &[u8],
     column_count: usize,
@@ -112,7 +112,7 @@ pub fn decode_with_columns(
     if bytes.is_empty() { Ok(()) } else { Err(DecodeError::Overflow) }
 }
 
-/// The values of one column, from the differences that are stored.
+/// The values of one column, decoded from the stored differences.
 struct Values<'a, 'b> {
     bytes: &'a mut &'b [u8],
     previous: u64,
@@ -125,7 +125,7 @@ impl Values<'_, '_> {
     }
 }
 
-/// How many ids a list has, without reading them.
+/// Returns the number of ids of a list without reading them.
 ///
 /// # Errors
 /// If the bytes do not begin with a count.

@@ -1,4 +1,4 @@
-//! One component version as a node holds it: the files of some of its partitions, mapped.
+//! One version of a component on a node: the mapped files of some of its partitions.
 
 use crate::chunk::ChunkSetReader;
 use crate::errors::{Damage, Fault, OpenError};
@@ -13,15 +13,15 @@ use kith_types::{Direction, PartitionId};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// A component version, open for reading.
+/// A version of a component, open for reading.
 #[derive(Debug)]
 pub struct ComponentReader {
     dir: PathBuf,
     mapped: Mapped,
     manifest: Manifest,
-    /// The manifest's.
+    /// The graph part of the manifest.
     graph: GraphContent,
-    /// At the index of each partition held, its files.
+    /// The files of each held partition, by partition index.
     partitions: Vec<Option<Box<PartitionReader>>>,
 }
 
@@ -32,31 +32,31 @@ pub struct PartitionReader {
     lists: Vec<ListReader>,
 }
 
-/// One list kind of a partition: the lists by key, and the keys by neighbour.
+/// The lists of one direction of a partition: from key to neighbours, and from neighbour to keys.
 #[derive(Debug)]
 pub struct ListReader {
-    /// Which way the lists follow the edges.
+    /// The direction in which the lists follow the edges.
     pub list: Direction,
-    /// Key (eight bytes, little-endian) → adjacency list.
+    /// From a key (eight bytes, little-endian) to its adjacency list.
     pub records: ChunkSetReader,
-    /// Neighbour → keys.
+    /// From a neighbour to the keys whose list contains it.
     pub postings: PostingsReader,
 }
 
 impl ComponentReader {
-    /// Opens the given partitions of the component in a folder, in constant time per file:
-    /// presence, sizes, headers and trailers are checked against the manifest.
+    /// Opens the given partitions of the component in a folder, in constant time per file. Checks presence, sizes, headers
+    /// and trailers against the manifest.
     ///
     /// # Errors
-    /// If the manifest or any file of these partitions is missing, damaged or foreign.
+    /// If the manifest or any file of these partitions is missing, damaged or belongs to another component.
     pub fn open(dir: &Path, partitions: &[PartitionId]) -> Result<Self, OpenError> {
         Self::open_folder(VersionFolder::open(dir)?, partitions)
     }
 
-    /// As [`ComponentReader::open`], of a folder that is open.
+    /// Opens the given partitions like [`ComponentReader::open`], from an open folder.
     ///
     /// # Errors
-    /// As [`ComponentReader::open`].
+    /// Those of [`ComponentReader::open`].
     pub fn open_folder(folder: VersionFolder, partitions: &[PartitionId]) -> Result<Self, OpenError> {
         let manifest = folder.manifest();
         let Some(graph) = manifest.graph().cloned() else {
@@ -75,12 +75,12 @@ impl ComponentReader {
         Ok(Self { dir, mapped, manifest: folder.into_manifest(), graph, partitions: readers })
     }
 
-    /// What the component consists of.
+    /// The manifest of the component.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// What it joins.
+    /// The graph part of the manifest: what the component joins, with its columns.
     pub fn graph(&self) -> &GraphContent {
         &self.graph
     }
@@ -90,7 +90,7 @@ impl ComponentReader {
         &self.dir
     }
 
-    /// What of it is mapped.
+    /// The mapped files.
     pub fn mapped(&self) -> &Mapped {
         &self.mapped
     }
@@ -108,8 +108,8 @@ impl ComponentReader {
             .map(|(index, _)| PartitionId(index))
     }
 
-    /// Brings files into memory, indexes and member tables before data, until `budget_bytes` are spent.
-    /// Returns the bytes brought in, never more. Blocks on the disk: call it off the request path.
+    /// Loads files into memory, indexes and member tables before data, until `budget_bytes` are spent. Returns the number
+    /// of loaded bytes, which is never more than the budget. Blocks on the disk: call it off the request path.
     pub fn warm(&self, budget_bytes: u64) -> u64 {
         let held = || self.partitions.iter().flatten();
         let small = held().flat_map(|files| files.small_files());
@@ -118,7 +118,7 @@ impl ComponentReader {
     }
 }
 
-/// Populates files one after another within a budget; gives the bytes brought in.
+/// Loads files one after another within a budget. Returns the number of loaded bytes.
 pub(crate) fn populate_within<'a>(files: impl Iterator<Item = &'a SealedFile>, budget_bytes: u64) -> u64 {
     let mut ends = HashSet::new();
     files.fold(0, |spent, file| spent + file.populate(budget_bytes - spent, &mut ends))
@@ -144,17 +144,17 @@ impl PartitionReader {
         &self.members
     }
 
-    /// The lists that the role keeps, which are those of a resolved selector.
+    /// The lists of a direction that the role keeps, as a resolved selector names them.
     pub(crate) fn kept_list(&self, list: Direction) -> &ListReader {
         self.list(list).expect("a partition opens every list of its role")
     }
 
-    /// The lists of one kind; `None` if the component's role keeps none such.
+    /// The lists of one direction; `None` if the component's role keeps none.
     pub fn list(&self, list: Direction) -> Option<&ListReader> {
         self.lists.iter().find(|reader| reader.list == list)
     }
 
-    /// Files that lookups touch before data.
+    /// The files that lookups read before data.
     fn small_files(&self) -> impl Iterator<Item = &SealedFile> {
         std::iter::once(self.members.file()).chain(self.lists.iter().flat_map(ListReader::small_files))
     }

@@ -1,8 +1,8 @@
-//! JSON documents in a version's folder, which carry a seal of their own.
+//! JSON documents in a version's folder. Each carries its own seal.
 
 use serde::Serialize;
 
-/// The bytes of a document: indented JSON, and the end of its last line.
+/// The bytes of a document: indented JSON and a final newline.
 pub fn json_text(document: &impl Serialize) -> Vec<u8> {
     let mut bytes = serde_json::to_vec_pretty(document).expect("strings and numbers always serialize");
     bytes.push(b'\n');

@@ -1,11 +1,11 @@
-//! Why a file cannot be written, opened or read. A damaged or missing byte is
-//! always one of these, never an absent answer (architecture D6).
+//! Errors of writing, opening and reading files. A damaged or missing byte always leads to one of these, never to an absent
+//! answer (architecture D6).
 
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// What does not hold in a file.
+/// A fault in a file.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -13,49 +13,49 @@ pub enum Fault {
     /// The file is not there.
     #[error("file is missing")]
     Missing,
-    /// The manifest knows nothing of the file.
+    /// The manifest does not list the file.
     #[error("file is not in the manifest")]
     Unlisted,
     /// The manifest lists no file where one is needed.
     #[error("manifest lists no such file")]
     NotListed,
-    /// Another size than stated.
+    /// The size differs from the one in the manifest.
     #[error("size is {got} bytes instead of {expected}")]
     Size {
-        /// As the manifest says.
+        /// The size in the manifest.
         expected: u64,
-        /// As found.
+        /// The actual size.
         got: u64,
     },
-    /// Bytes that fail their checksum.
+    /// A checksum does not match.
     #[error("checksum of {what} at byte {offset} does not match")]
     Checksum {
-        /// The part that is covered.
+        /// The part that the checksum covers.
         what: &'static str,
-        /// Where the part begins.
+        /// The offset at which the part begins.
         offset: u64,
     },
-    /// A field with a value that no writer gives it.
+    /// A field has a value that no writer gives it.
     #[error("{what} at byte {offset} is impossible")]
     Content {
         what: &'static str,
-        /// Where, as near as known.
+        /// The offset, as exactly as it is known.
         offset: u64,
     },
-    /// The file, whole as it may be, is not the one that the manifest describes.
+    /// The file may be intact, but is not the one that the manifest describes.
     #[error("{what} differs from the manifest's")]
     Foreign {
         /// What differs.
         what: &'static str,
     },
-    /// A file of another format version.
+    /// The file has another format version.
     #[error("format version is {got}, but this release reads version {supported}")]
     OtherFormat {
         got: u32,
-        /// The one read here.
+        /// The version that this release reads.
         supported: u32,
     },
-    /// The file became shorter, or unreadable, while it was mapped.
+    /// The file was truncated or became unreadable while it was mapped.
     #[error("file was cut or became unreadable while it was open")]
     Lost,
 }
@@ -64,9 +64,9 @@ pub enum Fault {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{file} is damaged: {fault}")]
 pub struct Damage {
-    /// File name, without its folder.
+    /// The file name, without its folder.
     pub file: String,
-    /// What does not hold.
+    /// What is wrong with the file.
     pub fault: Fault,
 }
 
@@ -75,10 +75,10 @@ pub struct Damage {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum OpenError {
-    /// A byte is missing, extra or wrong.
+    /// A byte is missing, superfluous or wrong.
     #[error(transparent)]
     Damaged(#[from] Damage),
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("cannot read {path}")]
     Io { path: PathBuf, source: io::Error },
     /// There is no component in the folder.
@@ -87,64 +87,64 @@ pub enum OpenError {
     /// The file has a format version that this release does not read.
     #[error("{file} has format version {got}, but this release reads version {supported}")]
     OtherFormat {
-        /// File name.
+        /// The file name.
         file: String,
         got: u32,
-        /// The one read here.
+        /// The version that this release reads.
         supported: u32,
     },
-    /// It holds values where a graph component is needed, or the other way round.
+    /// The component holds values where a graph component is needed, or the other way round.
     #[error("{component:?} holds {got}, but {expected} are needed")]
     OtherContent {
         /// The component's name.
         component: String,
-        /// What was asked for.
+        /// The expected content.
         expected: &'static str,
-        /// What it holds.
+        /// The actual content.
         got: &'static str,
     },
-    /// Its keys are of another type than the store's.
+    /// The component has keys of another type than the store.
     #[error("{component:?} has keys of type {got}, but {expected} are needed")]
     OtherKeys {
         /// The component's name.
         component: String,
-        /// The store's.
+        /// The type of the store's keys.
         expected: String,
-        /// The component's.
+        /// The type of the component's keys.
         got: &'static str,
     },
-    /// The manifest is whole, but of another version or another store.
+    /// The manifest is intact, but belongs to another version or another store.
     #[error("{path} holds the version with manifest {got}, but {expected} is needed")]
     OtherVersion {
         path: PathBuf,
-        /// The identity that was asked for.
+        /// The expected identity.
         expected: String,
-        /// The identity found.
+        /// The identity that was found.
         got: String,
     },
-    /// The manifest is whole, but of a component of another store.
+    /// The manifest is intact, but belongs to a component of another store.
     #[error("{path} is a version of {got}, not of {expected}")]
     OtherStore {
         path: PathBuf,
         /// The component and store that the manifest names.
         got: String,
-        /// What was asked for.
+        /// The expected component and store.
         expected: String,
     },
-    /// The component is built for another number of partitions.
+    /// The component was built for another number of partitions.
     #[error("component {component:?} has {got} partitions, but {expected} are needed")]
     PartitionCount {
         /// The component's name.
         component: String,
-        /// The graph's count.
+        /// The number of the graph's partitions.
         expected: u32,
-        /// The component's.
+        /// The number of the component's partitions.
         got: u32,
     },
 }
 
 impl OpenError {
-    /// Why a file is not opened.
+    /// The error for a fault of a file that is being opened.
     pub(crate) fn of_file(file: String, fault: Fault) -> Self {
         match fault {
             Fault::OtherFormat { got, supported } => OpenError::OtherFormat { file, got, supported },
@@ -152,7 +152,7 @@ impl OpenError {
         }
     }
 
-    /// Whether this process lacks descriptors or memory: that says nothing of the file, and passes.
+    /// Whether this process ran out of descriptors or memory. That says nothing about the file, and may pass.
     pub fn lacks_resources(&self) -> bool {
         matches!(self, OpenError::Io { source, .. } if lacks_resources(source))
     }
@@ -168,7 +168,7 @@ fn lacks_resources(error: &io::Error) -> bool {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// What the answer rests on is damaged.
+    /// A byte that the answer depends on is damaged.
     #[error(transparent)]
     Damaged(#[from] Damage),
 }
@@ -178,63 +178,63 @@ pub enum ReadError {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum WriteError {
-    /// What was to be copied is damaged.
+    /// The bytes to be copied are damaged.
     #[error(transparent)]
     Damaged(#[from] Damage),
-    /// The operating system refused; a full disk, mostly.
+    /// The operating system reported an error, most often a full disk.
     #[error("cannot write {path}")]
     Io { path: PathBuf, source: io::Error },
-    /// Input is not in the order that the file needs.
+    /// The input is not in the order that the file needs.
     #[error("{file}: record {record} is out of order")]
     OutOfOrder {
-        /// File name.
+        /// The file name.
         file: String,
         /// 0-based number of the record.
         record: u64,
     },
-    /// The same record came twice.
+    /// The same record was given twice.
     #[error("{file}: record {record} repeats the one before")]
     Duplicate {
-        /// File name.
+        /// The file name.
         file: String,
         /// 0-based number of the record.
         record: u64,
     },
-    /// Longer than the format allows.
+    /// A key or value is longer than the format allows.
     #[error("{file}: {what} of {got} bytes is longer than {max}")]
     TooLarge {
-        /// File name.
+        /// The file name.
         file: String,
-        /// A key or a value.
+        /// Whether it is a key or a value.
         what: &'static str,
         got: u64,
-        /// The longest allowed.
+        /// The longest length.
         max: u64,
     },
-    /// A key that is no id, among ids.
+    /// The keys are ids, but this key is not.
     #[error("{file}: a key of {bytes} bytes is no id")]
     NoId {
-        /// File name.
+        /// The file name.
         file: String,
         bytes: usize,
     },
-    /// An ordinal at or beyond the end of the table that it points into.
+    /// An ordinal at or beyond the end of its table.
     #[error("{file}: ordinal {got} points beyond the {count} keys of the table")]
     OrdinalOutOfRange {
-        /// File name.
+        /// The file name.
         file: String,
         got: u32,
-        /// Keys in the table.
+        /// The number of keys in the table.
         count: u32,
     },
-    /// More than the format can number.
+    /// There are more items than the format can number.
     #[error("{file}: more than {max} {what}")]
     TooMany {
-        /// File name.
+        /// The file name.
         file: String,
-        /// What there are too many of.
+        /// The kind of item.
         what: &'static str,
-        /// The most allowed.
+        /// The maximum.
         max: u64,
     },
 }

@@ -1,8 +1,8 @@
-//! Which files a component has and what they are called: `p00012.both.data`.
+//! The files of a component and their names, such as `p00012.both.data`.
 //!
-//! A partition is the unit that a node pulls (Voldemort §5.2, with one copy for
-//! all replicas), so each of these *logical* files belongs to exactly one partition, but for
-//! the dictionary, which every node needs. On disk they lie in packs (`pack`).
+//! A partition is the unit that a node pulls (Voldemort §5.2, with one copy for all replicas). So each of these *logical*
+//! files belongs to exactly one partition, except the dictionary, which every node needs. On disk they lie in packs
+//! (`pack`).
 
 use kith_ops::KindRole;
 use kith_types::{Direction, PartitionId};
@@ -11,46 +11,46 @@ use std::fmt;
 /// The name of the manifest in a component's folder.
 pub const MANIFEST_NAME: &str = "manifest.json";
 
-/// What a file of a partition holds.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FileKind {
-    /// Records of a chunk set.
+    /// The records of a chunk set.
     Data,
-    /// Index of a chunk set.
+    /// The index of a chunk set.
     Index,
-    /// Inverted index of one list.
+    /// The inverted index of one list.
     Postings,
-    /// Ids of the members of the partition.
+    /// The ids of the members of the partition.
     Members,
-    /// What values of the whole version are compressed with.
+    /// The compression dictionary for the values of the whole version.
     Dictionary,
 }
 
-/// The partition of files that belong to none: every node holds them.
+/// The partition of files that belong to no partition. Every node holds them.
 pub const NO_PARTITION: PartitionId = PartitionId(u32::MAX);
 
-/// The identity of a file; its name and its header say the same.
+/// The identity of a file. Its name and its header both encode it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId {
-    /// The partition it belongs to; 2^32 − 1 for the dictionary, which belongs to none.
+    /// The partition that it belongs to; 2^32 − 1 for the dictionary, which belongs to none.
     pub partition: PartitionId,
-    /// The list it belongs to; `None` for the member table and for plain key-value data.
+    /// The list that it belongs to; `None` for the member table and for key-value data.
     pub list: Option<Direction>,
     /// What it holds.
     pub kind: FileKind,
-    /// Number of the chunk set within partition and list; 0 for the other kinds.
+    /// The number of the chunk set within partition and list; 0 for other kinds.
     pub set: u32,
 }
 
 impl FileKind {
     const ALL: [FileKind; 4] = [FileKind::Data, FileKind::Index, FileKind::Postings, FileKind::Members];
 
-    /// Whether lookups touch it before data: brought into memory first, fetched last.
+    /// Whether lookups read it before data. Such files are loaded into memory first and fetched last.
     pub fn is_index(self) -> bool {
         self != FileKind::Data
     }
 
-    /// The last part of a file's name.
+    /// The last part of the file's name.
     pub fn extension(self) -> &'static str {
         match self {
             FileKind::Data => "data",
@@ -96,7 +96,7 @@ impl FileId {
         Self { partition: NO_PARTITION, list: None, kind: FileKind::Dictionary, set: 0 }
     }
 
-    /// Reads a file name; `None` if no file of a component is called so.
+    /// Parses a file name; `None` if it is not the name of a component's file.
     pub fn parse(name: &str) -> Option<Self> {
         if name == FileKind::Dictionary.extension() {
             return Some(Self::dictionary());
@@ -116,7 +116,7 @@ impl FileId {
                 id.set = part.strip_prefix('s')?.parse().ok()?;
             }
         }
-        // Names have one spelling: what would be written differently is somebody else's file.
+        // Each name has one spelling: a name that would be written differently belongs to no file of a component.
         (id.to_string() == name).then_some(id)
     }
 }

@@ -1,4 +1,4 @@
-//! A graph version as a node holds it: where operators read neighbour lists from.
+//! A version of a graph on a node: operators read neighbour lists from it.
 
 mod edges;
 mod union;
@@ -16,10 +16,10 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use union::unite;
 
-/// Keys whose lookups are prepared together. Bounds memory per call; many groups of a batch.
+/// The number of keys whose lookups are prepared together. It bounds the memory per call, and is many times a lookup group.
 const KEYS_AT_A_TIME: usize = 1_024;
 
-/// The components of one graph version, each with the partitions that the node holds.
+/// The components of one version of a graph, each with the partitions that the node holds.
 #[derive(Debug)]
 pub struct GraphReader {
     partition_count: PartitionCount,
@@ -27,21 +27,21 @@ pub struct GraphReader {
     schema: GraphSchema,
 }
 
-/// A selector, resolved.
+/// A resolved selector.
 struct Selection<'a> {
     component: &'a ComponentReader,
-    /// The lists whose union answers; none for a plain member list.
+    /// The lists whose union is the answer; none for a plain member list.
     lists: &'static [Direction],
     filter: Option<ColumnFilter>,
-    /// Whether keys are members, not entities.
+    /// Whether keys are members and not entities.
     by_member: bool,
 }
 
 impl GraphReader {
-    /// Puts components together, in the order in which they were first loaded.
+    /// Combines components, in the order in which they were first loaded.
     ///
     /// # Errors
-    /// [`OpenError::PartitionCount`] if a component is divided differently.
+    /// [`OpenError::PartitionCount`] if a component has another number of partitions.
     pub fn new(
         partition_count: PartitionCount,
         components: Vec<Arc<ComponentReader>>,
@@ -60,7 +60,7 @@ impl GraphReader {
         Ok(Self { partition_count, components, schema: GraphSchema { kinds } })
     }
 
-    /// The kinds of edges, in the order of the components.
+    /// The edge types, entity kinds and member list, in the order of the components.
     pub fn schema(&self) -> &GraphSchema {
         &self.schema
     }
@@ -73,7 +73,7 @@ impl GraphReader {
     /// Whether any component holds a member.
     ///
     /// # Errors
-    /// If its partition is not held, or what the answer rests on is damaged.
+    /// If its partition is not held, or a byte that the answer depends on is damaged.
     pub fn contains_member(&self, id: u64) -> Result<bool, SourceError> {
         let partition = partition_of_id(id, self.partition_count);
         for component in &self.components {
@@ -103,7 +103,7 @@ impl GraphReader {
         })
     }
 
-    /// Answers for keys without any list: by the member tables.
+    /// Answers for keys without any list, from the member tables.
     fn without_list(
         &self,
         selection: &Selection<'_>,
@@ -113,7 +113,7 @@ impl GraphReader {
         Ok(is_member.then_some(&[]))
     }
 
-    /// As [`NeighbourSource::lists`] for a bounded number of keys.
+    /// Reads lists like [`NeighbourSource::lists`], for a bounded number of keys.
     fn lists_of_some(
         &self,
         selection: &Selection<'_>,
@@ -154,7 +154,7 @@ impl GraphReader {
         Ok(flow)
     }
 
-    /// For each key, where its list is.
+    /// The reader of each key's list.
     fn readers_of<'a>(
         &self,
         selection: &Selection<'a>,
@@ -168,7 +168,7 @@ impl GraphReader {
         readers.collect()
     }
 
-    /// The counts that the lists of a bounded number of keys begin with. Each list is proven, but not decoded.
+    /// The lengths of the lists of a bounded number of keys. Each list is checked, but not decoded.
     fn lengths_of_some(
         &self,
         selection: &Selection<'_>,
@@ -197,7 +197,7 @@ impl GraphReader {
         Ok(flow)
     }
 
-    /// Drops from `members` those whose list, filtered, lacks `id`: postings hold no columns.
+    /// Removes from `members` those whose filtered list lacks `id`. Postings hold no columns, so the lists decide.
     fn filter_postings(
         selection: &Selection<'_>,
         list: &ListReader,
@@ -252,7 +252,7 @@ impl NeighbourSource for GraphReader {
     fn lengths(&self, edge: &EdgeSelector, keys: &[u64], each: EachLength<'_>) -> SourceResult {
         let selection = self.select(edge)?;
         let &[list] = selection.lists else {
-            // The union of two lists, or none at all: their ids decide.
+            // For a union of two lists, or for none at all, the ids must be read.
             return self.lists(edge, keys, &mut |index, ids| each(index, ids.map(|ids| ids.len() as u64)));
         };
         if selection.filter.is_some() {
@@ -311,7 +311,7 @@ impl NeighbourSource for GraphReader {
     }
 }
 
-/// The list of one key, put together from one or two parts.
+/// The list of one key, assembled from one or two parts.
 #[derive(Default)]
 struct Scratch {
     ids: Vec<u64>,
@@ -325,7 +325,7 @@ impl Scratch {
         self.any = false;
     }
 
-    /// Decodes a record into the list. Proven after use: a byte that changes in between cannot pass.
+    /// Decodes a record into the list. It is proven after use, so that a byte that changes in between is detected.
     fn add(&mut self, selection: &Selection<'_>, found: &Found<'_>) -> Result<(), ReadError> {
         let columns = selection.component.graph().columns.len();
         let target = if self.any { &mut self.part } else { &mut self.ids };
@@ -339,14 +339,14 @@ impl Scratch {
         Ok(())
     }
 
-    /// The list, or nothing if no part was found.
+    /// The list; `None` if no part was found.
     fn list(&self) -> Option<&[u64]> {
         self.any.then_some(self.ids.as_slice())
     }
 }
 
-/// The lists whose union answers a direction. An undirected type has one list, whatever is asked;
-/// an entity kind joins members and entities, so that `Both` can only mean the member's own list.
+/// The lists whose union answers a direction. An undirected type has one list for every direction. An entity kind joins
+/// members and entities, so `Both` can only mean the member's own list.
 fn lists_for(role: KindRole, direction: Direction) -> &'static [Direction] {
     match (role, direction) {
         (KindRole::Undirected, _) => &[Direction::Both],

@@ -1,9 +1,8 @@
-//! The read-only storage engine: immutable files of one component version per
-//! folder, mapped and served; their writers; fetching and verifying them. Bulk load is `kith-load`.
+//! The read-only storage engine: one folder of immutable files per version of a component. This crate writes, fetches,
+//! verifies, maps and serves them. Bulk load is in `kith-load`.
 //!
-//! The foundation is Voldemort's read-only storage (Voldemort §5.1–5.5): chunk sets
-//! built once elsewhere, pulled, swapped in whole. Unlike there, a missing or damaged
-//! byte is an error, never "not found".
+//! It follows Voldemort's read-only storage (Voldemort §5.1–5.5): chunk sets are built elsewhere, pulled, and swapped in as
+//! a whole. Unlike there, a missing or damaged byte is an error, never "not found".
 
 mod adjacency;
 mod chunk;
@@ -51,7 +50,7 @@ pub use source::{FolderSource, ObjectError, REMOTE_PIECE_BYTES, Source};
 pub use values::{RecordLocation, ValueError, ValuesReader};
 pub use verify::{VerifyDepth, VerifyReport, verify_again, verify_component, verify_slowly, verify_version};
 
-/// What writes the files of a version: for `kith-load`, which builds them.
+/// The writers of a version's files, for `kith-load`.
 pub mod writing {
     pub use crate::chunk::Found;
     pub use crate::document::{json_text, seal_of};

@@ -1,10 +1,9 @@
-//! The manifest of a version of a component: every logical file with its size, record
-//! count and checksums, and the packs that they lie in. Drawn in `docs/formats/manifest.md`.
+//! The manifest of a version of a component: every logical file with its size, record count and checksums, and the packs
+//! that the files lie in. Drawn in `docs/formats/manifest.md`.
 //!
-//! Voldemort kept one checksum per node directory beside the data and looked at
-//! it while fetching only (Voldemort §5.4); here each file is listed, and what is
-//! not listed is not read. Nothing in a manifest tells when, where or by whom it was built: the same
-//! records, options and version number give the same bytes.
+//! Voldemort kept one checksum per node directory beside the data, and checked it only during a fetch (Voldemort §5.4).
+//! Here each file is listed, and files that are not listed are not read. A manifest does not say when, where or by whom it
+//! was built: the same records, options and version number give the same bytes.
 
 mod codec;
 mod content;
@@ -21,19 +20,19 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The one component of a store of values.
+/// The name of the only component of a store of values.
 pub const VALUES_COMPONENT: &str = "values";
 
-/// What a version of a component consists of.
+/// The description of one version of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// Name of the edge type, entity kind or store.
+    /// The name of the edge type, entity kind or store.
     pub component: String,
-    /// Which build of it.
+    /// The version number.
     pub version: StoreVersion,
-    /// Partitions that it is divided into.
+    /// The number of partitions.
     pub partition_count: PartitionCount,
-    /// What it holds.
+    /// Whether it holds a graph component or values, with their properties.
     pub content: Content,
     /// Every logical file, ascending by name.
     pub files: Vec<FileEntry>,
@@ -43,44 +42,45 @@ pub struct Manifest {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileEntry {
-    /// Its name: what it holds, of which partition.
+    /// Its name, which encodes its kind and partition.
     pub name: String,
-    /// Number of the pack that it lies in.
+    /// The number of the pack that it lies in.
     pub pack: u32,
-    /// Where in the pack it begins.
+    /// The offset at which it begins in the pack.
     pub offset: u64,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// Records, ids or pairs in it.
+    /// The number of records, ids or pairs in it.
     pub records: u64,
     /// BLAKE3 of the whole file, in hexadecimal.
     pub blake3: String,
-    /// The checksum of its trailer, which seals the checksums of all its blocks.
+    /// The checksum of its trailer, which covers the checksums of all its blocks.
     pub crc32c: u32,
-    /// Least position (`position_of_key`) of a chunk set's records, in 16 hexadecimal digits; for data files with records only.
+    /// The least position (`position_of_key`) of a chunk set's records, in 16 hexadecimal digits. Only data files with
+    /// records have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_position: Option<String>,
 }
 
-/// A physical file: logical files end to end.
+/// A physical file: logical files laid end to end.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PackEntry {
     /// Its name in the version's folder.
     pub name: String,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 
 impl FileEntry {
-    /// Which file it is.
+    /// The identity of the file; `None` if the name is invalid.
     pub fn id(&self) -> Option<FileId> {
         FileId::parse(&self.name)
     }
 
-    /// Which file it is, if a manifest may list it; else the field that cannot be.
+    /// The identity of the file if a manifest may list it; else the name of the invalid field.
     pub fn check(&self) -> Result<FileId, &'static str> {
-        // A name that is not one of ours could also lead out of the folder.
+        // An invalid name could also lead out of the folder.
         let id = self.id().ok_or("file name")?;
         if self.bytes > FILE_BYTES_MAX {
             return Err("size of a file");
@@ -91,15 +91,14 @@ impl FileEntry {
         Ok(id)
     }
 
-    /// The same bytes: whoever has them need not move them.
+    /// Whether both have the same bytes, so that they need not be moved.
     pub(crate) fn is_same_content(&self, other: &FileEntry) -> bool {
         (self.bytes, self.crc32c, &self.blake3) == (other.bytes, other.crc32c, &other.blake3)
     }
 }
 
 impl Manifest {
-    /// Puts files into the order of their names and gives each its place in a pack, by the rule of sizes
-    /// (`docs/formats/pack.md`).
+    /// Sorts files by name and gives each its place in a pack, by the rule for sizes (`docs/formats/pack.md`).
     pub fn new(
         component: String,
         version: StoreVersion,
@@ -116,7 +115,7 @@ impl Manifest {
         manifest
     }
 
-    /// Reads the manifest of a version's folder and proves it whole.
+    /// Reads the manifest of a version's folder and checks its seal.
     ///
     /// # Errors
     /// [`OpenError::NoComponent`] if there is none, [`OpenError::OtherFormat`] if it is of another format version,
@@ -135,17 +134,17 @@ impl Manifest {
     /// Reads a manifest from the bytes of its file.
     ///
     /// # Errors
-    /// As [`Manifest::read`].
+    /// Those of [`Manifest::read`].
     pub fn decode(bytes: &[u8]) -> Result<Self, OpenError> {
         codec::decode(bytes)
     }
 
-    /// The bytes of the manifest's file: the same content gives the same bytes.
+    /// The bytes of the manifest's file. The same content gives the same bytes.
     pub fn encode(&self) -> Vec<u8> {
         codec::encode(self)
     }
 
-    /// Writes the manifest into the folder, after every pack, and waits for the disk.
+    /// Writes the manifest into the folder and syncs it. Call it after all packs are written.
     ///
     /// # Errors
     /// If the file exists or cannot be written.
@@ -159,12 +158,12 @@ impl Manifest {
         written.map_err(|source| WriteError::Io { path, source })
     }
 
-    /// The identity of this version: BLAKE3 of the manifest, in hexadecimal.
+    /// The identity of this version: the BLAKE3 of the manifest, in hexadecimal.
     pub fn hash(&self) -> String {
         blake3::hash(&self.encode()).to_hex().to_string()
     }
 
-    /// Whether this is a version of this component of this store: what a manifest says is sealed by its hash.
+    /// Whether this is a version of this component of this store. The hash of a manifest covers both names.
     pub fn is_of(&self, store: &str, component: &str) -> bool {
         match &self.content {
             Content::Graph(graph) => graph.graph == store && self.component == component,
@@ -172,7 +171,7 @@ impl Manifest {
         }
     }
 
-    /// The store that it says it is of.
+    /// The name of the store that the version belongs to.
     pub fn store(&self) -> &str {
         match &self.content {
             Content::Graph(graph) => &graph.graph,
@@ -185,7 +184,7 @@ impl Manifest {
         self.values().is_none_or(|values| values.key == KeyType::Id)
     }
 
-    /// What is joined, if it is a graph component.
+    /// The graph part, if it is a graph component.
     pub fn graph(&self) -> Option<&GraphContent> {
         match &self.content {
             Content::Graph(graph) => Some(graph),
@@ -193,7 +192,7 @@ impl Manifest {
         }
     }
 
-    /// What keys and values are, if it is a store of values.
+    /// The types of keys and values, if it is a store of values.
     pub fn values(&self) -> Option<&ValuesContent> {
         match &self.content {
             Content::Graph(_) => None,
@@ -201,7 +200,7 @@ impl Manifest {
         }
     }
 
-    /// A graph component as a part of its graph's schema.
+    /// The entry of a graph component in the schema of its graph.
     pub fn kind(&self) -> Option<KindSchema> {
         let graph = self.graph()?;
         Some(KindSchema {
@@ -219,7 +218,8 @@ impl Manifest {
         (0..).zip(bytes).map(|(number, bytes)| PackEntry { name: pack_name(number), bytes }).collect()
     }
 
-    /// Packs that hold just the files of a pack of `other`, at the same places: number here → number there.
+    /// The packs that hold exactly the files of a pack of `other`, at the same places: from the number here to the number
+    /// there.
     pub fn packs_in_common(&self, other: &Manifest) -> BTreeMap<u32, u32> {
         fn packs(manifest: &Manifest) -> impl Iterator<Item = (Vec<(&str, &str, u64)>, u32)> {
             manifest.files.chunk_by(|a, b| a.pack == b.pack).map(|files| {
@@ -231,7 +231,7 @@ impl Manifest {
         packs(self).filter_map(|(files, ours)| Some((ours, *theirs.get(&files)?))).collect()
     }
 
-    /// Bytes of all files of the given partitions, and of those that every node needs.
+    /// The size in bytes of all files of the given partitions, and of those that every node needs.
     pub fn bytes_of(&self, partitions: &[PartitionId]) -> u64 {
         self.files_of(partitions).map(|entry| entry.bytes).sum()
     }
@@ -260,14 +260,14 @@ impl Manifest {
         }
     }
 
-    /// How many chunk sets a list of a partition has.
+    /// The number of chunk sets of a partition's list.
     pub(crate) fn chunk_sets(&self, partition: PartitionId, list: Option<Direction>) -> u32 {
         (0..)
             .find(|&set| self.entry(FileId { partition, list, kind: FileKind::Data, set }).is_err())
             .unwrap_or(0)
     }
 
-    /// Partition and size of each file, as the rule of packs wants them.
+    /// The partition and size of each file, as input for the rule for packs.
     fn sizes(&self) -> Vec<(Option<PartitionId>, u64)> {
         self.files.iter().map(|entry| (entry.id().map(|id| id.partition), entry.bytes)).collect()
     }

@@ -1,4 +1,5 @@
-//! Proof of whole files, as their bytes pass by or where they lie: of fetches, of packs being written, of verification.
+//! Verifies whole files, as their bytes pass by or where they lie. Used by fetches, by the writer of packs and by
+//! verification.
 
 use crate::errors::{Damage, Fault, OpenError};
 use crate::files::FileId;
@@ -10,22 +11,23 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Bytes read at a time: large enough for BLAKE3 to use wide vectors, small enough to stay in cache.
+/// The size of one read: large enough for BLAKE3 to use wide vectors, and small enough to stay in the cache.
 pub const CHUNK_BYTES: usize = 256 * 1024;
 
-/// Bytes read, proven or hashed before the processor is given away: some 50 us, which is little beside what a read takes.
+/// The number of bytes that are read, checked or hashed between two yields: about 50 us, which is short compared with a
+/// read request.
 pub const TURN_BYTES: usize = 64 * 1024;
 
-/// Lets threads that wait for this processor have it, between two turns of long work. A low priority alone does not: who runs keeps
-/// the processor for its slice, some milliseconds, whoever wakes up meanwhile.
+/// Yields the processor to waiting threads between two turns of long work. A low priority alone does not achieve this: a
+/// running thread keeps the processor for its time slice of some milliseconds, even if others wake up.
 pub fn give_way() {
     std::thread::yield_now();
 }
 
-/// Told of the bytes of each piece. It may wait, to throttle, or `Break`, to end the verification.
+/// Called with the number of bytes of each piece. It may wait, to throttle, or return `Break`, to end the verification.
 pub type OnVerify<'a> = dyn FnMut(u64) -> ControlFlow<()> + 'a;
 
-/// Proves a file as its bytes pass by, in order.
+/// Verifies a file as its bytes pass by, in order.
 pub struct Proof<'a> {
     entry: &'a FileEntry,
     seal: FileSeal,
@@ -44,9 +46,9 @@ impl<'a> Proof<'a> {
 
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes += bytes.len() as u64;
-        // Beyond the stated size nothing can be right any more, and memory stays bounded.
+        // Beyond the stated size the file is wrong anyway, and memory stays bounded.
         if self.bytes <= self.entry.bytes {
-            // The second checksum reads what the first brought into the cache.
+            // The second checksum reads bytes that the first one has brought into the cache.
             for piece in bytes.chunks(TURN_BYTES) {
                 self.hasher.update(piece);
                 self.seal.push(piece);
@@ -55,7 +57,7 @@ impl<'a> Proof<'a> {
         }
     }
 
-    /// Whether everything holds. Names the damaged block if it can.
+    /// Checks the size, the checksums and the hash. Names the damaged block if it can.
     pub fn finish(self) -> Result<(), Damage> {
         let damage = |fault| Damage { file: self.entry.name.clone(), fault };
         if self.bytes != self.entry.bytes {
@@ -69,7 +71,7 @@ impl<'a> Proof<'a> {
     }
 }
 
-/// Why a file is not proven.
+/// Why a file could not be verified.
 pub enum VerifyFault {
     Damaged(Damage),
     Io(io::Error),
@@ -82,7 +84,7 @@ impl From<Damage> for VerifyFault {
 }
 
 impl VerifyFault {
-    /// As an error of opening.
+    /// Converts the fault into an error of opening.
     pub fn into_open_error(self, path: &Path) -> OpenError {
         match self {
             VerifyFault::Damaged(damage) => damage.into(),
@@ -90,7 +92,8 @@ impl VerifyFault {
         }
     }
 
-    /// A file that is not there, or that the disk cannot give back, is damaged; other errors are not about the file.
+    /// Interprets an error: a missing file, or one that the disk cannot read, is damaged. Other errors say nothing about
+    /// the file.
     pub(crate) fn of(error: io::Error, entry: &FileEntry) -> Self {
         let fault = match (error.kind(), error.raw_os_error()) {
             (io::ErrorKind::NotFound, _) => Fault::Missing,
@@ -101,13 +104,13 @@ impl VerifyFault {
     }
 }
 
-/// Reads one logical file from start to end and proves it; gives its bytes.
+/// Reads one logical file from start to end and verifies it. Returns its size in bytes.
 pub fn prove_at(path: &Path, offset: u64, entry: &FileEntry) -> Result<u64, VerifyFault> {
     let proven = prove_slowly(path, offset, entry, &mut |_| ControlFlow::Continue(()));
     proven.map(|bytes| bytes.unwrap_or(0))
 }
 
-/// As [`prove_at`], telling of each piece; `None` if that ended it.
+/// Verifies a file like [`prove_at`], and calls `told` for each piece; `None` if `told` ended it.
 pub(crate) fn prove_slowly(
     path: &Path,
     offset: u64,

@@ -1,30 +1,30 @@
-//! How much of an open version is in memory, and what readers do where it is not all of it.
+//! Measures how much of an open version is in memory, and tells readers what to do if not all of it is.
 //!
-//! Data may be larger than memory. The system then keeps what is read most; whatever else a reader touches, its thread
-//! waits for the disk. So whoever serves asks now and then ([`Mapped::residency`]), tells the files
-//! ([`Mapped::set_cold`]), and answers from cold ones on threads that may wait.
+//! Data may be larger than memory. The system then keeps what is read most. A thread that reads any other page waits for
+//! the disk. A serving process therefore measures from time to time ([`Mapped::residency`]), marks the files
+//! ([`Mapped::set_cold`]), and answers from cold files on threads that may block.
 
 use crate::map::Mapping;
 use kith_types::fmix64;
 use std::ops::Add;
 use std::sync::Arc;
 
-/// Pages of mapped files that were looked at, and how many of them were in memory.
+/// A sample of pages of mapped files, and how many of them were in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Residency {
-    /// Pages looked at.
+    /// The number of pages in the sample.
     pub pages: u32,
-    /// Pages among them that were in memory.
+    /// The number of these pages that were in memory.
     pub resident: u32,
 }
 
 impl Residency {
-    /// Whether every page looked at was in memory.
+    /// Whether every page of the sample was in memory.
     pub fn is_whole(self) -> bool {
         self.resident == self.pages
     }
 
-    /// The share that was in memory, 0 to 1; 1 of nothing.
+    /// The share that was in memory, from 0 to 1. An empty sample gives 1.
     pub fn ratio(self) -> f64 {
         if self.pages == 0 { 1.0 } else { f64::from(self.resident) / f64::from(self.pages) }
     }
@@ -38,7 +38,7 @@ impl Add for Residency {
     }
 }
 
-/// The mapped packs of an open version. Cheap to clone; they stay mapped as long as it lives.
+/// The mapped packs of an open version. Cheap to clone; the packs stay mapped as long as a clone lives.
 #[derive(Clone, Debug)]
 pub struct Mapped {
     packs: Arc<[Arc<Mapping>]>,
@@ -49,9 +49,9 @@ impl Mapped {
         Self { packs: packs.into() }
     }
 
-    /// Looks at `pages` pages, drawn evenly from all bytes; with one that is not among every thousand it meets one in all
-    /// but five of a hundred thousand draws of ten thousand pages. One system call a page, which reads nothing. A system
-    /// that does not tell has all in memory.
+    /// Samples `pages` pages, drawn uniformly from all bytes. If one page in a thousand is not in memory, a sample of ten
+    /// thousand pages misses all such pages in only five of a hundred thousand cases. Costs one system call per page, and
+    /// reads nothing. If the system cannot tell, all pages count as in memory.
     pub fn residency(&self, pages: u32, seed: u64) -> Residency {
         let bytes: u64 = self.packs.iter().map(|pack| pack.len() as u64).sum();
         if bytes == 0 {
@@ -72,13 +72,14 @@ impl Mapped {
         true
     }
 
-    /// Whether readers take it that pages have to come from the disk.
+    /// Whether any pack is marked as cold.
     pub fn is_cold(&self) -> bool {
         self.packs.iter().any(|pack| pack.is_cold())
     }
 
-    /// Has readers load ahead pages instead of cache lines, those of a batch at once, and the system read nothing beside
-    /// them: at most two reads of the disk for a key whose record is on few pages, one of its index and one of its data.
+    /// Marks the packs as cold or not. With cold packs, readers prefetch the pages of a whole batch at once instead of
+    /// cache lines, and the system reads no surrounding pages. A key whose record lies on few pages then costs at most two
+    /// disk reads, one for its index and one for its data.
     pub fn set_cold(&self, is_cold: bool) {
         self.packs.iter().for_each(|pack| pack.set_cold(is_cold));
     }

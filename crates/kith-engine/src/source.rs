@@ -1,4 +1,4 @@
-//! Where a version is fetched from: a folder, an object store, a peer.
+//! The sources of fetches: a folder, an object store, a peer.
 
 use crate::proof::{CHUNK_BYTES, TURN_BYTES, give_way};
 use std::error::Error;
@@ -8,69 +8,69 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// What is asked of another machine for at a time.
+/// The bytes of one request to another machine.
 pub const REMOTE_PIECE_BYTES: usize = 4 << 20;
 
-/// A place that holds built versions' objects: `manifest.json` and packs. Blocking; asked from several threads at a
-/// time. Nothing that it gives is trusted: retries are its own business, proof is the caller's.
+/// A place that holds the objects of built versions: `manifest.json` and packs. Calls block, and several threads call at a
+/// time. The source retries by itself, but nothing that it returns is trusted: the caller verifies all bytes.
 pub trait Source: Send + Sync {
-    /// Reads from `offset` on until `into` is full or the object ends; gives the number of bytes read. Less than
-    /// asked for means that the object ends there; 0 that it ends at or before `offset`.
+    /// Reads from `offset` on until `into` is full or the object ends. Returns the number of bytes read. Fewer than asked
+    /// for means that the object ends there; 0 means that it ends at or before `offset`.
     ///
     /// # Errors
     /// If the object is missing or cannot be read.
     fn read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectError>;
 
-    /// How long an object is, where that is known without reading it.
+    /// The size of an object, if it is known without reading the object.
     ///
     /// # Errors
-    /// As [`Source::read`].
+    /// Those of [`Source::read`].
     fn object_bytes(&self, _object: &str) -> Result<Option<u64>, ObjectError> {
         Ok(None)
     }
 
-    /// How much of a large file is best asked for at a time. Where each request takes its time, that is much; it should be little,
-    /// so that what is proven is in the processor's caches still, where none does.
+    /// The best size of one request for a part of a large file. It should be large if each request has a noticeable
+    /// latency. Otherwise it should be small, so that bytes are still in the processor's caches when they are verified.
     fn piece_bytes(&self) -> usize {
         REMOTE_PIECE_BYTES
     }
 }
 
-/// Opens a regular file; `None` for anything else: reading a pipe may block for ever, and a device has no end.
+/// Opens a regular file; `None` for anything else. Reading a pipe may block forever, and a device has no end.
 fn open_regular(path: &Path) -> io::Result<Option<File>> {
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path)?;
     Ok(file.metadata()?.is_file().then_some(file))
 }
 
-/// An object cannot be read.
+/// Why an object cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ObjectError {
-    /// It is not there.
+    /// The object does not exist.
     #[error("the source has no {object}")]
     Missing { object: String },
-    /// Something is there, but no file.
+    /// The name exists, but is not a regular file.
     #[error("{object} of the source is no regular file")]
     NoFile { object: String },
     /// The source refused or did not answer.
     #[error("cannot read {object} from the source")]
     Failed {
         object: String,
-        /// What it says.
+        /// The source's error.
         source: Box<dyn Error + Send + Sync>,
     },
 }
 
-/// A folder of this machine.
+/// A folder on this machine as a source.
 #[derive(Clone, Debug)]
 pub struct FolderSource {
     dir: PathBuf,
 }
 
 impl FolderSource {
-    /// The folder of one version.
+    /// The source for the folder of one version.
     pub fn new(dir: &Path) -> Self {
         Self { dir: dir.to_owned() }
     }
@@ -134,7 +134,7 @@ mod tests {
     fn a_manifest_that_is_too_long_is_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let file = File::create(folder.path().join(MANIFEST_NAME)).unwrap();
-        // Nothing but a hole.
+        // The file consists of a hole.
         file.set_len(2 << 30).unwrap();
         let refused = super::super::read_manifest(&FolderSource::new(folder.path()), None).unwrap_err();
         assert!(matches!(refused, FetchError::Damaged(_)), "{refused:?}");

@@ -1,4 +1,4 @@
-//! Verification of a version's folder, by a scrubber or an operator.
+//! Verification of a version's folder, for a scrubber or an operator.
 
 use crate::errors::{Damage, Fault, OpenError};
 use crate::files::MANIFEST_NAME;
@@ -15,45 +15,45 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The names that a version's folder holds beside packs.
+/// The names of files in a version's folder other than packs.
 const FOLDER_NAMES: [&str; 3] = [MANIFEST_NAME, LAYOUT_NAME, PATCH_NAME];
 
-/// What a verification read, and what does not hold.
+/// The result of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VerifyReport {
-    /// Files read, the manifest included.
+    /// The number of files read, including the manifest.
     pub files: u64,
-    /// Bytes read.
+    /// The number of bytes read.
     pub bytes: u64,
     /// Every file that is damaged, missing, or not in the manifest.
     pub damages: Vec<Damage>,
-    /// [`OnVerify`] ended it: files after that were not looked at.
+    /// Whether [`OnVerify`] ended the verification. Later files were not checked then.
     pub is_cut: bool,
 }
 
-/// How much of a version to check.
+/// How thoroughly a version is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerifyDepth {
-    /// Manifest, layout, sizes, and header and trailer of each file: milliseconds. Finds what is missing, cut,
-    /// swapped or of another version.
+    /// Checks the manifest, layout, sizes, and the header and trailer of each file, in milliseconds. Finds files that are
+    /// missing, truncated, swapped or of another version.
     Quick,
-    /// Every byte, against block checksums and BLAKE3.
+    /// Checks every byte against block checksums and BLAKE3.
     Deep,
 }
 
-/// [`verify_version`] in full depth.
+/// Calls [`verify_version`] with [`VerifyDepth::Deep`].
 ///
 /// # Errors
-/// As [`verify_version`].
+/// Those of [`verify_version`].
 pub fn verify_component(dir: &Path, partitions: Option<&[PartitionId]>) -> Result<VerifyReport, OpenError> {
     verify_version(dir, partitions, VerifyDepth::Deep)
 }
 
-/// Checks a version's folder, built or fetched, against its manifest: the given partitions, or all. Files in the
-/// folder that belong to nothing count as damage.
+/// Checks the folder of a built or fetched version against its manifest: the given partitions, or all. Files in the folder
+/// that belong to nothing count as damage.
 ///
 /// # Errors
-/// If manifest or layout cannot be trusted: then nothing else can be checked.
+/// If the manifest or layout is damaged. Nothing else can be checked then.
 pub fn verify_version(
     dir: &Path,
     partitions: Option<&[PartitionId]>,
@@ -62,11 +62,12 @@ pub fn verify_version(
     verify_slowly(dir, partitions, depth, &mut |_| ControlFlow::Continue(()))
 }
 
-/// As [`verify_version`], telling of each piece read: for a scrubber, which must not be in the way of reads. Partitions may come
-/// and go meanwhile: what was found is looked at again, in the folder as it is at the end.
+/// Verifies a version like [`verify_version`], and calls `told` for each piece, so that a scrubber can give way to reads.
+/// Partitions may be added and removed meanwhile: files that were found damaged are checked again at the end, in the folder
+/// as it is then.
 ///
 /// # Errors
-/// As [`verify_version`].
+/// Those of [`verify_version`].
 pub fn verify_slowly(
     dir: &Path,
     partitions: Option<&[PartitionId]>,
@@ -81,10 +82,11 @@ pub fn verify_slowly(
     Ok(report)
 }
 
-/// Of what a verification found, what is damaged still: a layout that has changed since may have made it look so.
+/// Checks again the files that a verification found damaged, and returns those that still are. A layout that changed
+/// meanwhile may have made them look damaged.
 ///
 /// # Errors
-/// As [`verify_version`].
+/// Those of [`verify_version`].
 pub fn verify_again(
     dir: &Path,
     partitions: Option<&[PartitionId]>,
@@ -94,7 +96,8 @@ pub fn verify_again(
     verify_files(dir, partitions, Some(damages), VerifyDepth::Deep, told)
 }
 
-/// Checks the files of the partitions, of these only those that `suspects` name, then what else is in the folder.
+/// Checks the files of the partitions, or only those among them that `suspects` names. Then checks for other files in the
+/// folder.
 fn verify_files(
     dir: &Path,
     partitions: Option<&[PartitionId]>,
@@ -136,7 +139,7 @@ fn verify_files(
     Ok(report)
 }
 
-/// Reads header, checksum table and trailer of one logical file and proves these; gives the bytes read.
+/// Reads the header, checksum table and trailer of one logical file and checks them. Returns the number of bytes read.
 fn frame_at(path: &Path, offset: u64, entry: &FileEntry) -> Result<u64, VerifyFault> {
     let damage = |fault| VerifyFault::Damaged(Damage { file: entry.name.clone(), fault });
     let id = entry.id().ok_or_else(|| damage(Fault::Unlisted))?;
@@ -158,7 +161,7 @@ fn frame_at(path: &Path, offset: u64, entry: &FileEntry) -> Result<u64, VerifyFa
     Ok(HEADER_BYTES as u64 + entry.bytes - body_bytes)
 }
 
-/// Files in the folder that belong to nothing, and packs of another size than theirs.
+/// Finds files in the folder that belong to nothing, and packs of the wrong size.
 fn strange(dir: &Path, layout: &Layout) -> Result<Vec<Damage>, OpenError> {
     let packs: BTreeMap<&str, u64> =
         layout.packs.iter().map(|pack| (pack.name.as_str(), pack.bytes)).collect();

@@ -1,4 +1,4 @@
-//! The same records as a chunk set and as the sorted table of Voldemort §5.1, and the keys that are looked up.
+//! The same records as a chunk set and as the sorted table of Voldemort §5.1, and the keys to look up.
 
 use kith_engine::{
     ChunkSetReader, ChunkSetWriter, Content, Counts, FileKind, GraphContent, KeyType, Manifest,
@@ -8,10 +8,10 @@ use kith_ops::KindRole;
 use kith_types::{PartitionCount, PartitionId, StoreVersion, fmix64, position_of_key};
 use std::sync::LazyLock;
 
-/// Keys of one call, as a node looks them up.
+/// The keys of one call, as many as a node looks up at once.
 pub const BATCH: usize = 32;
 
-/// Batches of one timing.
+/// The batches of one timing.
 pub const BATCHES: usize = 10_000;
 
 pub const VALUE_BYTES: usize = 32;
@@ -20,14 +20,14 @@ pub fn keys() -> u64 {
     std::env::var("KITH_BENCH_KEYS").ok().and_then(|text| text.parse().ok()).unwrap_or(10_000_000)
 }
 
-/// Both layouts over the same records: key = eight bytes of an id, value = its hash, repeated.
+/// Both layouts over the same records. A key is the eight bytes of an id, and its value is the hash of the id, repeated.
 pub struct Both {
     _dir: tempfile::TempDir,
     pub chunk_set: ChunkSetReader,
     pub index_bytes_per_key: f64,
-    /// The data file's bytes, once more: what the second step reads.
+    /// A copy of the data file, for the second step.
     pub data: Vec<u8>,
-    /// As many bytes as the index has, at random.
+    /// Random words, as many bytes as the index has.
     pub noise: Vec<u64>,
     pub entries: Vec<[u8; 12]>,
     pub records: Vec<u8>,
@@ -64,7 +64,7 @@ pub static BOTH: LazyLock<Both> = LazyLock::new(|| {
     seal_version(dir.path(), &manifest).expect("room for the pack");
     let folder = VersionFolder::open(dir.path()).expect("a whole folder");
     let chunk_set = ChunkSetReader::open(&folder, PartitionId(0), None).expect("whole files");
-    // Both lie in memory; page faults are not what is compared.
+    // Both layouts lie in memory, because page faults are not part of the comparison.
     chunk_set.warm(u64::MAX);
     Both { _dir: dir, chunk_set, index_bytes_per_key, data, noise, entries, records }
 });
@@ -75,7 +75,7 @@ pub fn value_of(id: u64) -> [u8; VALUE_BYTES] {
     value
 }
 
-/// Random ids, one in ten absent.
+/// A batch of random ids, one in ten of them absent.
 pub fn batch(round: usize) -> Vec<[u8; 8]> {
     let count = keys() + keys() / 10;
     let random = |index: usize| fmix64((round * BATCHES * BATCH + index) as u64 + 1) % count;

@@ -1,14 +1,14 @@
-//! Lookup of keys in batches of 32: chunk set against the sorted table of 12-byte entries of Voldemort §5.1, by binary
-//! and by interpolation search (Voldemort §5.5), step by step:
+//! Looks up keys in batches of 32, and compares the chunk set with the sorted table of 12-byte entries of Voldemort §5.1,
+//! by binary search and by interpolation search (Voldemort §5.5). It compares three steps:
 //!
-//! 1. the index alone, from key to the record's offset;
-//! 2. with the record read at that offset and its key compared;
-//! 3. with the record proven by its checksum, and each absence by those of the index: what production does. The sorted
-//!    table proves nothing.
+//! 1. the index alone, from a key to the offset of its record;
+//! 2. also reading the record at that offset and comparing its key;
+//! 3. also checking the checksum of the record, or for an absent key those of the index. Production does this. The sorted
+//!    table has no checksums.
 //!
-//! All alternate over the same keys; answers of a step are compared. Beside them the floor: as many independent reads of
-//! memory of the index's size. `KITH_BENCH_KEYS` changes the number of keys. With a name or a filter as argument, only the
-//! small benchmarks behind these run: `chunk_set_index`, `chunk_set_proven` under a profiler.
+//! The variants alternate over the same keys, and the answers of each step are compared. The floor is the same number of
+//! independent reads from memory of the index's size. `KITH_BENCH_KEYS` changes the number of keys. With a name or a filter
+//! as argument, only the small benchmarks below run, such as `chunk_set_index` or `chunk_set_proven` under a profiler.
 
 mod both;
 mod ways;
@@ -43,7 +43,7 @@ fn chunk_set_proven(bencher: Bencher<'_, '_>) {
     all_keys(bencher, proven);
 }
 
-/// Values as a node's operators read them, of ids and of keys that are bytes: batches of 5,000 out of 24 partitions, a key.
+/// Reads values as a node's operators do, with ids and with byte strings as keys: batches of 5,000 keys from 24 partitions.
 #[divan::bench(args = [KeyType::Id, KeyType::Bytes])]
 fn values_of_a_node(bencher: Bencher<'_, '_>, key: KeyType) {
     const KEYS: u64 = 5_000;
@@ -84,7 +84,8 @@ fn all_keys(bencher: Bencher<'_, '_>, search: fn(&Both, &[[u8; 8]]) -> u64) {
 
 #[divan::bench(args = [70, 700, 7_000])]
 fn decode_list(bencher: Bencher<'_, '_>, count: u64) {
-    // Lists as in a graph with ids up to 700,000, many of them, so that no branch can be learnt by heart.
+    // The lists resemble those of a graph with ids up to 700,000. There are many, so that the branch predictor cannot learn
+    // them.
     let lists: Vec<Vec<u8>> = (0..1_000_000 / count).map(|list| encoded_list(list, count)).collect();
     let mut out = Vec::new();
     bencher.counter(divan::counter::ItemsCount::new(lists.len() as u64 * count)).bench_local(|| {
@@ -104,10 +105,10 @@ fn encoded_list(list: u64, count: u64) -> Vec<u8> {
     bytes
 }
 
-/// A way to look up a batch of keys; what it gives must be what the others of its step give, up to the step's difference.
+/// A way to look up a batch of keys. Its result must equal that of the other ways of its step, up to the step's tolerance.
 type Side = (&'static str, fn(&Both, &[[u8; 8]]) -> u64);
 
-/// The most keys of a timing of which fingerprints alone may say what is not so.
+/// The most absent keys of a timing that may match by fingerprint alone.
 const FALSE_KEYS_MAX: u64 = (BATCHES * BATCH / 10_000) as u64;
 
 const STEPS: [(u64, &[Side]); 3] = [
@@ -133,7 +134,7 @@ const STEPS: [(u64, &[Side]); 3] = [
     ),
 ];
 
-/// Times all in turn, checks that those of a step agree, and prints times and ratios to the first of each step.
+/// Times all ways in turn, checks that those of a step agree, and prints times and the ratios to the first of each step.
 fn paired() {
     let both = &*BOTH;
     let mut times = STEPS.map(|(_, sides)| vec![Vec::with_capacity(ROUNDS); sides.len()]);
@@ -150,11 +151,13 @@ fn paired() {
         }
     }
     println!(
-        "{} keys in batches of {BATCH}, one in ten absent; {:.2} index bytes a key (sorted table: 12.00)",
+        "{} keys in batches of {BATCH}, one in ten absent; {:.2} index bytes per key (sorted table: 12.00)",
         keys(),
         both.index_bytes_per_key
     );
-    println!("nanoseconds of processor a key: median of {ROUNDS} rounds, fastest; ratio to the first (95 %)");
+    println!(
+        "nanoseconds of CPU time per key: median of {ROUNDS} rounds, fastest; ratio to the first (95 %)"
+    );
     for ((_, sides), times) in STEPS.iter().zip(&times) {
         for ((name, _), theirs) in sides.iter().zip(times) {
             let ratios = theirs.iter().zip(&times[0]).map(|(theirs, first)| theirs / first).collect();
@@ -168,13 +171,13 @@ fn paired() {
     }
 }
 
-/// Time that this thread had a processor, so that neighbours on the machine do not count but for the caches they share.
+/// The CPU time of this thread, so that other processes on the machine affect it only through shared caches.
 fn nanoseconds_on_processor() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Median between the ends of its 95 % interval: ranks 14 and 28 of 41.
+/// The median between the ends of its 95 % interval: ranks 14 and 28 of 41.
 fn median(mut values: Vec<f64>) -> [f64; 3] {
     values.sort_by(f64::total_cmp);
     [values[13], values[ROUNDS / 2], values[27]]

@@ -1,10 +1,10 @@
-//! The ways to look up a batch of keys that are compared.
+//! The compared ways to look up a batch of keys.
 
 use super::both::{BATCH, Both, VALUE_BYTES};
 use kith_types::{fmix64, position_of_key};
 use std::ops::ControlFlow;
 
-/// The third step: found or absent, proven.
+/// The third step: every answer is checked against checksums.
 pub fn proven(both: &Both, keys: &[[u8; 8]]) -> u64 {
     let mut sum = 0u64;
     for batch in keys.chunks(BATCH) {
@@ -17,7 +17,7 @@ pub fn proven(both: &Both, keys: &[[u8; 8]]) -> u64 {
     sum
 }
 
-/// The second step: what a lookup would be if files could be trusted.
+/// The second step: the cost of a lookup if files could be trusted.
 pub fn compared(both: &Both, keys: &[[u8; 8]]) -> u64 {
     let mut sum = 0u64;
     let mut places = [None; BATCH];
@@ -25,7 +25,8 @@ pub fn compared(both: &Both, keys: &[[u8; 8]]) -> u64 {
         both.chunk_set.candidates(batch, |index, place| places[index] = place.map(|(_, offset)| offset));
         for (key, place) in batch.iter().zip(&places) {
             let value = place.map(|offset| record_of(&both.data[offset as usize..], key));
-            // Another key with this one's fingerprint, one in some ten thousand: the place of the next is not told.
+            // The record of another key with the same fingerprint, one in about ten thousand. The candidate does not name
+            // the next one.
             let value = if value == Some(None) {
                 both.chunk_set.get(key).expect("whole files")
             } else {
@@ -37,15 +38,15 @@ pub fn compared(both: &Both, keys: &[[u8; 8]]) -> u64 {
     sum
 }
 
-/// The value of a record of the data file if it is of this key.
+/// The value of a record of the data file if the record has this key.
 fn record_of<'a>(bytes: &'a [u8], key: &[u8; 8]) -> Option<&'a [u8]> {
-    // Checksum, one byte for the length of the key, one for that of the value.
+    // A record begins with its checksum, one byte for the length of the key and one for that of the value.
     let (head, rest) = bytes.split_at(6);
     debug_assert_eq!(head[4..], [8, VALUE_BYTES as u8]);
     (rest[..8] == key[..]).then_some(&rest[8..8 + VALUE_BYTES])
 }
 
-/// The first step. Of absent keys one in some ten thousand has a fingerprint of its line.
+/// The first step. About one in ten thousand absent keys has the fingerprint of an entry in its line.
 pub fn index_alone(both: &Both, keys: &[[u8; 8]]) -> u64 {
     let mut present = 0;
     for batch in keys.chunks(BATCH) {
@@ -59,13 +60,13 @@ pub fn index_alone(both: &Both, keys: &[[u8; 8]]) -> u64 {
     present
 }
 
-/// The first entry at or behind the key's position, by halving.
+/// The first entry at or after the key's position, by binary search.
 pub fn binary_search(both: &Both, key: &[u8; 8]) -> usize {
     let position = position_of_key(key).to_be_bytes();
     both.entries.partition_point(|entry| entry[..8] < position[..])
 }
 
-/// The same by interpolation over the uniform positions; ends with single steps when few are left.
+/// The same by interpolation over the uniform positions. Ends with single steps when few entries are left.
 pub fn interpolation_search(both: &Both, key: &[u8; 8]) -> usize {
     let wanted = position_of_key(key);
     let at = |index: usize| u64::from_be_bytes(*both.entries[index].first_chunk().expect("12 bytes"));
@@ -92,7 +93,7 @@ pub fn interpolation_search(both: &Both, key: &[u8; 8]) -> usize {
 
 pub type Search = fn(&Both, &[u8; 8]) -> usize;
 
-/// The first step by a search of the sorted table.
+/// The first step with a search of the sorted table.
 pub fn index_by(search: Search, both: &Both, keys: &[[u8; 8]]) -> u64 {
     let present = keys.iter().map(|key| {
         let entry = both.entries.get(search(both, key));
@@ -102,13 +103,13 @@ pub fn index_by(search: Search, both: &Both, keys: &[[u8; 8]]) -> u64 {
     present.sum()
 }
 
-/// The second step by a search of the sorted table.
+/// The second step with a search of the sorted table.
 pub fn record_by(search: Search, both: &Both, keys: &[[u8; 8]]) -> u64 {
     let values = keys.iter().map(|key| record_at(both, key, search(both, key)).map_or(1, first_word));
     values.fold(0, u64::wrapping_add)
 }
 
-/// The record of a key among the entries from the first with its position on.
+/// The record of a key among the entries that begin with the first of its position.
 fn record_at<'a>(both: &'a Both, key: &[u8; 8], start: usize) -> Option<&'a [u8]> {
     let position = position_of_key(key).to_be_bytes();
     let equal = both.entries[start..].iter().take_while(|entry| entry[..8] == position);
@@ -126,8 +127,8 @@ pub fn first_word(value: &[u8]) -> u64 {
     u64::from_le_bytes(*value.first_chunk().expect("values have 32 bytes"))
 }
 
-/// The floor: one read a key of memory of the index's size, those of a batch independent of each other, each batch behind
-/// the one before.
+/// The floor: one read per key from memory of the index's size. The reads of a batch are independent of each other; each
+/// batch depends on the one before.
 pub fn floor(both: &Both, keys: &[[u8; 8]]) -> u64 {
     let mut sum = 0u64;
     for batch in keys.chunks(BATCH) {

@@ -1,5 +1,5 @@
-//! Batch lookup (architecture D16): a group of keys goes through each step
-//! together, so that the cache misses of one step overlap.
+//! Batch lookup (architecture D16): a group of keys goes through each step together, so that the cache misses of one step
+//! overlap.
 
 use super::found::Found;
 use super::one_set::OneSet;
@@ -9,16 +9,17 @@ use crate::errors::{Damage, ReadError};
 use crate::files::FileId;
 use std::ops::ControlFlow;
 
-/// Keys in flight at a time. A core overlaps 10 to 16 misses; more keys only need more stack.
+/// How many keys are in flight at a time. A core overlaps 10 to 16 misses; more keys would only need more stack.
 const GROUP: usize = u32::BITS as usize;
-/// How many records before a record is used all of it is asked for: two of a kibibyte are as many lines as a core awaits at once.
+/// How many records ahead of its use a record is prefetched as a whole. Two records of a kibibyte have as many cache lines
+/// as a core can await at once.
 const RECORDS_AHEAD: usize = 2;
 
 impl ChunkSetReader {
-    /// The value of a key; `None` proves that there is none.
+    /// The value of a key. `None` is a proven absence.
     ///
     /// # Errors
-    /// If what the answer rests on is damaged.
+    /// If a byte that the answer depends on is damaged.
     pub fn get(&self, key: &[u8]) -> Result<Option<&[u8]>, ReadError> {
         let mut answer = None;
         self.get_many(&[key], |_, value| {
@@ -28,11 +29,11 @@ impl ChunkSetReader {
         Ok(answer)
     }
 
-    /// Calls `each(index, value)` once per key, in order; `Break` ends the reading early. Batch first: positions,
-    /// index lines and records of a group of keys are loaded while others are awaited. No allocation.
+    /// Calls `each(index, value)` once per key, in order; `Break` ends the reading early. The lookup works in batches:
+    /// positions, index lines and records of a group of keys are loaded while others are awaited. No allocation.
     ///
     /// # Errors
-    /// If what an answer rests on is damaged. `each` was called for the keys before.
+    /// If a byte that an answer depends on is damaged. `each` was called for the keys before it.
     pub fn get_many<'a, K: AsRef<[u8]>>(
         &'a self,
         keys: &[K],
@@ -50,10 +51,10 @@ impl ChunkSetReader {
         )
     }
 
-    /// What the index alone says, without reading a record: calls `each(index, place)` once per key, in order, with the data file and
-    /// the offset in it at which the key's record begins, if there is such a key; a place of another key's record, or none,
-    /// if there is not. A hint, unproven: [`ChunkSetReader::get_many`] is what answers. It goes through the index in the same
-    /// groups as that. No allocation.
+    /// Looks keys up in the index alone, without reading records. Calls `each(index, place)` once per key, in order, with
+    /// the data file and the offset at which the key's record begins. If there is no such key, the place is that of another
+    /// key's record, or `None`. The places are unproven hints; [`ChunkSetReader::get_many`] gives proven answers. Keys go
+    /// through the index in the same groups as there. No allocation.
     pub fn candidates<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize, Option<(FileId, u64)>)) {
         candidate_each(
             keys.len(),
@@ -63,11 +64,11 @@ impl ChunkSetReader {
     }
 }
 
-/// Finds `count` keys, each in the reader that `item` names, and calls `each` once per key, in order.
-/// `None` is a proven absence.
+/// Finds `count` keys, each in the reader that `item` names, and calls `each` once per key, in order. `None` is a proven
+/// absence.
 ///
 /// # Errors
-/// The first damage met, or what `each` returns.
+/// The first damage that is met, or an error that `each` returns.
 pub fn find_many<'a, 'k, E: From<ReadError>>(
     count: usize,
     item: impl Fn(usize) -> (&'a ChunkSetReader, &'k [u8]),
@@ -88,7 +89,7 @@ pub fn find_many<'a, 'k, E: From<ReadError>>(
     broke
 }
 
-/// One key on its way.
+/// The lookup of one key.
 #[derive(Clone, Copy)]
 struct Slot<'a> {
     set: &'a OneSet,
@@ -113,7 +114,7 @@ impl<'a> Slot<'a> {
     }
 }
 
-/// As [`find_many`], but damage met at one key is that key's answer and the others go on. A key for which `item` has no
+/// Finds keys like [`find_many`], but damage at one key is the answer of that key alone. A key for which `item` has no
 /// reader is answered with `None`.
 pub fn find_each<'a, 'k>(
     count: usize,
@@ -130,7 +131,7 @@ pub fn find_each<'a, 'k>(
             if let Some(Some(ahead)) = slots.get(index - start + RECORDS_AHEAD) {
                 ahead.read_ahead();
             }
-            // Two calls, so that what nearly every key takes stays in registers.
+            // Two calls, so that the path that nearly every key takes stays in registers.
             let first = slot.as_ref().and_then(|slot| slot.find_first(key));
             let flow = match first {
                 Some(found) => each(index, Ok(Some(found))),
@@ -143,8 +144,8 @@ pub fn find_each<'a, 'k>(
     }
 }
 
-/// What the index alone says of `count` keys: calls `each` once per key, in order, with the place of the first record that may be the
-/// key's. Unproven, as the record is not read.
+/// Looks `count` keys up in the index alone. Calls `each` once per key, in order, with the place of the first record that
+/// may be the key's. It is unproven, because the record is not read.
 pub(super) fn candidate_each<'a, 'k>(
     count: usize,
     item: impl Fn(usize) -> (&'a ChunkSetReader, &'k [u8]),
@@ -161,7 +162,8 @@ pub(super) fn candidate_each<'a, 'k>(
     }
 }
 
-/// Takes a group of keys through the index: when it returns, each slot has its candidate. `then` is called as soon as it has.
+/// Takes a group of keys through the index. When it returns, each slot has its candidate. `then` is called for a slot as
+/// soon as it has one.
 #[inline]
 fn locate<'a, 'k>(
     slots: &mut [Option<Slot<'a>>],

@@ -1,17 +1,18 @@
-//! Where the records of a chunk set stand, kept until the set is whole: the number of records settles how many lines its index has.
+//! The index entries of a chunk set, kept until the set is complete, because the number of records determines how many
+//! lines its index has.
 
 use crate::errors::WriteError;
 use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use tempfile::SpooledTempFile;
 
-/// Bytes kept in memory: a set of fewer than 80,000 records makes no file.
+/// Bytes that are kept in memory. A set of fewer than 80,000 records needs no temporary file.
 const MEMORY_BYTES: usize = 1 << 20;
 const BUFFER_BYTES: usize = 64 << 10;
-/// Position and offset, eight and five bytes.
+/// A position of eight bytes and an offset of five bytes.
 const ENTRY_BYTES: usize = 13;
 
-/// Entries in the order in which they come. Memory: 1 MiB and a buffer.
+/// The entries in the order in which they were added. Memory: 1 MiB and a buffer.
 pub(super) struct Entries {
     dir: PathBuf,
     file: BufWriter<SpooledTempFile>,
@@ -19,7 +20,8 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    /// With its file, should there be one, in `dir`: it has no name there and ends with the process.
+    /// Creates an empty list. A temporary file, if one is needed, lies in `dir` without a name and disappears with the
+    /// process.
     pub(super) fn new(dir: &Path) -> Self {
         let file = tempfile::spooled_tempfile_in(MEMORY_BYTES, dir);
         Self { dir: dir.to_owned(), file: BufWriter::with_capacity(BUFFER_BYTES, file), count: 0 }
@@ -33,7 +35,7 @@ impl Entries {
         self.file.write_all(&entry).map_err(|source| WriteError::Io { path: self.dir.clone(), source })
     }
 
-    /// All of them, from the first on.
+    /// Returns all entries in order.
     pub(super) fn finish(self) -> Result<impl Iterator<Item = Result<(u64, u64), WriteError>>, WriteError> {
         let Self { dir, file, count } = self;
         let failed = move |source| WriteError::Io { path: dir.clone(), source };

@@ -1,4 +1,4 @@
-//! A record that a lookup or a scan came to.
+//! A record that a lookup or a scan has reached.
 
 use super::one_set::OneSet;
 use super::record::Record;
@@ -19,13 +19,13 @@ impl<'a> Found<'a> {
         Self { set, record }
     }
 
-    /// The value. To be used first and proven after, so that nothing can change in between.
+    /// The value. Use it first and prove it afterwards, so that a change in between cannot pass unnoticed.
     #[inline]
     pub fn value(&self) -> &'a [u8] {
         self.record.value
     }
 
-    /// Where the record begins in its data file.
+    /// The offset at which the record begins in its data file.
     pub fn offset(&self) -> u64 {
         self.record.offset
     }
@@ -35,25 +35,25 @@ impl<'a> Found<'a> {
         self.set.data().id()
     }
 
-    /// Proves every byte of the record, hence of the value as it was used.
+    /// Checks every byte of the record against its checksum, and thus the value as it was used.
     #[inline]
     pub fn prove(&self) -> Result<(), Damage> {
         self.set.prove(&self.record)
     }
 
-    /// What proves the value to a caller that has the key; `None` if it has to be proven here.
+    /// The proof of the value for a caller that has the key; `None` if the record must be proven here.
     #[inline]
     pub fn proof(&self) -> Option<ValueProof> {
         self.set.proof(&self.record)
     }
 
-    /// Fails if a page of the data file was missing at some read so far.
+    /// Fails if a page of the data file was missing at any read so far.
     #[inline]
     pub fn check(&self) -> Result<(), Damage> {
         self.set.data().check()
     }
 
-    /// The damage to report when a proven value is not what it should be: a writer's fault.
+    /// The damage to report if a proven value is malformed, which is a fault of its writer.
     #[cold]
     pub fn malformed(&self, what: &'static str) -> Damage {
         self.set.data().impossible(what, self.record.offset as usize)

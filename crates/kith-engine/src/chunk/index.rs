@@ -1,4 +1,5 @@
-//! Lines of the index: nine entries of fingerprint and offset in 64 bytes, each in the line that its position names.
+//! Lines of the index: nine entries of fingerprint and offset in 64 bytes. The position of a record names the line of its
+//! entry.
 //!
 //! ```text
 //!  0..18  fingerprints, u16 each
@@ -6,17 +7,17 @@
 //!  19..64 offsets into the data file, 5 bytes each
 //! ```
 
-/// Bytes of a line: one cache line.
+/// The size of a line: one cache line.
 pub(super) const LINE_BYTES: usize = 64;
 
-/// Entries of a line.
+/// The number of entries of a line.
 pub(super) const LINE_ENTRIES: usize = 9;
 
-/// The greatest offset plus one: five bytes.
+/// The greatest offset plus one: offsets have five bytes.
 pub(super) const OFFSET_LIMIT: u64 = 1 << 40;
 
-/// Records for so many lines: 6.5 to a line. Of uniform positions six in a hundred then stand in the line behind theirs, and a key
-/// takes 9.85 bytes; with 7 to a line it would be ten in a hundred, and 9.1 bytes.
+/// Records per number of lines: 6.5 per line. With uniform positions, six percent of the entries then stand in the line
+/// after their own, and a key takes 9.85 bytes. With 7 per line it would be ten percent, and 9.1 bytes.
 const RECORDS_PER_LINES: (u64, u64) = (13, 2);
 
 const USED_AT: usize = 18;
@@ -24,27 +25,27 @@ const OFFSETS_AT: usize = 19;
 const USED_MASK: u8 = 0x0f;
 const CONTINUES: u8 = 0x80;
 
-/// The fingerprint of a position: its lowest bits. The line is named by the highest.
+/// The fingerprint of a position: its lowest bits. The highest bits name the line.
 #[inline]
 pub(super) fn fingerprint(position: u64) -> u16 {
     position as u16
 }
 
-/// Which line a position belongs to: the positions of a set, from its first to its last, are spread over the lines evenly.
+/// Maps positions to lines: the positions of a set, from its first to its last, are spread evenly over the lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lines {
     /// The first position.
     pub(super) base: u64,
-    /// What brings the distance of the last position from the base up to 64 bits; below 64.
+    /// The shift that scales the distance between the first and the last position to 64 bits; less than 64.
     shift: u32,
-    /// Lines per 2^64 of such distances.
+    /// The number of lines per 2^64 of shifted distance.
     factor: u64,
-    /// Lines of the file: at the end there may be more than positions name.
+    /// The number of lines of the file. There may be more at the end than positions name.
     pub(super) count: u64,
 }
 
 impl Lines {
-    /// For so many records from the first position to the last; `count` is not known yet.
+    /// The mapping for this number of records from the first position to the last; `count` is not known yet.
     fn spread(first: u64, last: u64, records: u64) -> Self {
         let span = last - first;
         let shift = (span | 1).leading_zeros();
@@ -54,28 +55,28 @@ impl Lines {
         Self { base: first, shift, factor: factor as u64, count: 0 }
     }
 
-    /// What two words of a trailer say.
+    /// Decodes the mapping from two words of a trailer.
     pub(super) fn from_words(base: u64, spread: u64, count: u64) -> Self {
         Self { base, shift: (spread >> 58) as u32, factor: spread & (u64::MAX >> 6), count }
     }
 
-    /// Shift and factor in one word.
+    /// Shift and factor encoded in one word.
     pub(super) fn spread_word(&self) -> u64 {
         u64::from(self.shift) << 58 | self.factor
     }
 
-    /// The line of a position; `None` if no record of the set has it.
+    /// The line of a position; `None` if no record of the set can have it.
     #[inline]
     pub(super) fn line_of(&self, position: u64) -> Option<u64> {
         let distance = position.checked_sub(self.base)?;
-        // A distance beyond the last position's may lose bits here: the comparison below finds that.
+        // A distance beyond that of the last position may lose bits here; the comparison below detects that.
         let spread = distance << self.shift;
         let line = ((u128::from(spread) * u128::from(self.factor)) >> 64) as u64;
         (line < self.count && spread >> self.shift == distance).then_some(line)
     }
 }
 
-/// A line, being filled.
+/// A line that is being filled.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line([u8; LINE_BYTES]);
 
@@ -86,7 +87,7 @@ impl Line {
         usize::from(self.0[USED_AT] & USED_MASK)
     }
 
-    /// Adds an entry behind the used ones; there must be room.
+    /// Adds an entry after the used ones. There must be room.
     fn push(&mut self, fingerprint: u16, offset: u64) {
         let slot = self.used();
         self.0[2 * slot..2 * slot + 2].copy_from_slice(&fingerprint.to_le_bytes());
@@ -96,8 +97,8 @@ impl Line {
     }
 }
 
-/// Writes the lines for `records` records, given as position and offset in ascending order of position; `put` takes each line. Gives
-/// what finds them again. No memory beside a line.
+/// Writes the lines for `records` records, given as position and offset in ascending order of position. `put` takes each
+/// line. Returns the mapping that finds them again. Needs no memory beyond one line.
 pub(super) fn write_lines<E>(
     (first, last): (u64, u64),
     records: u64,
@@ -125,14 +126,15 @@ pub(super) fn write_lines<E>(
     Ok(lines)
 }
 
-/// The slots of a line whose fingerprint is the given one, as bits. All are compared: written such that there is nothing to guess.
+/// The slots of a line that have the given fingerprint, as bits. All slots are compared without branches, so that none can
+/// be mispredicted.
 #[inline]
 pub(super) fn matches(line: &[u8; LINE_BYTES], fingerprint: u16) -> u32 {
     let mut equal = [0u8; 8];
     for (slot, equal) in equal.iter_mut().enumerate() {
         *equal = if at(line, slot) == fingerprint { u8::MAX } else { 0 };
     }
-    // A bit of each byte, the next one in the next, summed up in the highest.
+    // Takes one bit of each byte, a different one each time, and sums them up in the highest byte.
     let bits = (u64::from_le_bytes(equal) & 0x8040_2010_0804_0201).wrapping_mul(0x0101_0101_0101_0101) >> 56;
     let ninth = u32::from(at(line, 8) == fingerprint) << 8;
     (bits as u32 | ninth) & ((1 << (line[USED_AT] & USED_MASK)) - 1)
@@ -143,7 +145,7 @@ fn at(line: &[u8; LINE_BYTES], slot: usize) -> u16 {
     u16::from_le_bytes([line[2 * slot], line[2 * slot + 1]])
 }
 
-/// Whether entries that belong to this line or one before it stand in the next.
+/// Whether the entries of this line or an earlier one continue in the next line.
 #[inline]
 pub(super) fn continues(line: &[u8; LINE_BYTES]) -> bool {
     line[USED_AT] & CONTINUES != 0
@@ -152,7 +154,7 @@ pub(super) fn continues(line: &[u8; LINE_BYTES]) -> bool {
 /// The offset in a slot of a line.
 #[inline]
 pub(super) fn offset(line: &[u8; LINE_BYTES], slot: u32) -> u64 {
-    // Read with the three bytes before it, at once: the last slot's eight bytes end the line.
+    // Eight bytes are read at once, three of them before the offset: the last slot's eight bytes end with the line.
     let at = OFFSETS_AT - 3 + 5 * slot as usize;
     let bytes: [u8; 8] = line[at..at + 8].try_into().expect("eight bytes");
     u64::from_le_bytes(bytes) >> 24
@@ -178,7 +180,7 @@ mod tests {
         }
     }
 
-    /// Lines of the given positions, and what finds them.
+    /// The lines of the given positions, and their mapping.
     fn lines(positions: &[u64]) -> (Lines, Vec<[u8; LINE_BYTES]>) {
         let mut written = Vec::new();
         let ends = (positions.first().copied().unwrap_or(0), positions.last().copied().unwrap_or(0));
@@ -190,7 +192,7 @@ mod tests {
         (lines.unwrap(), written)
     }
 
-    /// Numbers of the lines that a lookup of a position reads.
+    /// The numbers of the lines that a lookup of a position reads.
     fn read(lines: &Lines, written: &[[u8; LINE_BYTES]], position: u64) -> Vec<usize> {
         let Some(first) = lines.line_of(position) else { return Vec::new() };
         let more = written[first as usize..].iter().take_while(|line| continues(line)).count();

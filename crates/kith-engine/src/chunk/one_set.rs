@@ -1,4 +1,4 @@
-//! One chunk set: a data file and the index over it.
+//! One chunk set: a data file and its index.
 
 use super::Position;
 use super::index::{LINE_BYTES, LINE_ENTRIES, Lines};
@@ -9,8 +9,8 @@ use crate::pack::VersionFolder;
 use crate::sealed::{HEADER_BYTES, SealedFile, Trailer};
 use kith_types::ValueProof;
 
-/// The node proves a record itself, rather than leaving that to the client, if the record is longer than this multiple of its
-/// set's average: the length that it claims may be what is damaged.
+/// A record longer than this multiple of its set's average is proven by the node itself and not left to the client, because
+/// its stated length may be damaged.
 const RECORD_TIMES_MAX: usize = 8;
 /// Records up to this length are never proven for their length alone.
 const RECORD_BYTES_USUAL: usize = 4 << 10;
@@ -23,13 +23,13 @@ pub(super) struct OneSet {
     pub(super) index: SealedFile,
     pub(super) lines: Lines,
     records: u32,
-    /// Bytes of a record, on average.
+    /// The average size of a record in bytes.
     pub(super) record_bytes: usize,
     pub(super) position: Position,
 }
 
 impl OneSet {
-    /// Opens data and index and checks that they belong together.
+    /// Opens data file and index, and checks that they belong together.
     pub(super) fn open(
         folder: &VersionFolder,
         data_id: FileId,
@@ -51,7 +51,7 @@ impl OneSet {
             return Err(index.damage(Fault::Foreign { what: "first position" }).into());
         }
         let record_bytes = (data.body().len() - HEADER_BYTES) / (records as usize).max(1);
-        // What proves a value leaves out lengths of keys just where the file does.
+        // The proof of a value leaves out the length of the key exactly if the file does.
         if data.header().keys_are_ids() != folder.manifest().keys_are_ids() {
             return Err(data.damage(Fault::Foreign { what: "type of keys" }).into());
         }
@@ -59,7 +59,7 @@ impl OneSet {
         Ok(Self { data, frame, index, lines, records, record_bytes, position })
     }
 
-    /// The position of the first record; records of other sets lie before or behind.
+    /// The position of the first record. Records of other sets lie before it or after the last one.
     pub(super) fn first_position(&self) -> u64 {
         self.lines.base
     }
@@ -81,7 +81,7 @@ impl OneSet {
         self.record_at(offset).ok_or_else(|| self.data.impossible("record", offset as usize))
     }
 
-    /// The same, if there can be one.
+    /// The same; `None` if there cannot be a record.
     #[inline]
     pub(super) fn record_at(&self, offset: u64) -> Option<Record<'_>> {
         let record = Record::at(self.data.body(), offset, self.frame)?;
@@ -98,8 +98,8 @@ impl OneSet {
         self.data.check()
     }
 
-    /// What proves a record's value to a caller that has the key. `None` of a record that has to be proven here: one that is far
-    /// longer than the others, as its length may be damaged.
+    /// The proof of a record's value for a caller that has the key. `None` if the record must be proven here because it is
+    /// far longer than the others: its length may be damaged.
     #[inline]
     pub(super) fn proof(&self, record: &Record<'_>) -> Option<ValueProof> {
         let usual = self.record_bytes.saturating_mul(RECORD_TIMES_MAX).max(RECORD_BYTES_USUAL) as u64;
@@ -107,7 +107,7 @@ impl OneSet {
     }
 }
 
-/// The number of records, if as many fit the lines and these fill the body exactly.
+/// The number of records, if they fit into the lines and the lines fill the body exactly.
 fn records_of(trailer: &Trailer, body: usize) -> Option<u32> {
     let records = u32::try_from(trailer.records).ok()?;
     let [_, _, lines, _] = trailer.fields;

@@ -7,11 +7,11 @@ use crate::errors::Damage;
 use crate::sealed::{HEADER_BYTES, RECORD_BYTES_SHORT};
 use std::ops::Range;
 
-/// Lines of a key that are read on the index's word; more, which only keys of one position take, are proven one by one before the next is
-/// read: a damaged index may not cost a walk over all of it.
+/// How many lines are read for a key before their checksums are checked. Further lines, which only many keys with one
+/// position need, are proven one by one before the next is read: a damaged index must not cause a walk over all of it.
 const LINES_UNPROVEN: u64 = 4;
 
-/// What is known of a key on the way to its record.
+/// The state of the lookup of one key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyProbe {
     position: u64,
@@ -20,19 +20,19 @@ pub(super) struct KeyProbe {
     found: Candidate,
 }
 
-/// What the index says of a key.
+/// What the index says about a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Candidate {
-    /// Not asked yet, or not known yet: the next line must be read too.
+    /// Not known yet: the next line must be read.
     Behind,
-    /// Offset of the first record whose entry has the fingerprint.
+    /// The offset of the first record whose entry has the fingerprint.
     At(u64),
-    /// No entry has it, or the index is damaged: the last step tells.
+    /// No entry has the fingerprint, or the index is damaged. The last step decides.
     None,
 }
 
 impl KeyProbe {
-    /// Offset of the first record that may be the key's, once the lines are read.
+    /// The offset of the first record that may be the key's, once the lines are read.
     #[inline]
     pub(super) fn candidate(&self) -> Option<u64> {
         match self.found {
@@ -43,7 +43,7 @@ impl KeyProbe {
 }
 
 impl OneSet {
-    /// First step: the line. `None` proves absence: what names lines was proven at open.
+    /// First step: finds the line. `None` proves absence, because the mapping to lines was proven when the set was opened.
     #[inline]
     pub(super) fn locate(&self, position: u64) -> Option<KeyProbe> {
         let line = self.lines.line_of(position)?;
@@ -51,8 +51,9 @@ impl OneSet {
         Some(KeyProbe { position, line, found: Candidate::Behind })
     }
 
-    /// Second step: the first record that the line's fingerprints point to. Gives whether that is settled; if not, as for six in a
-    /// hundred keys that are there, the next line was asked for, and [`OneSet::read_lines_behind`] settles it.
+    /// Second step: finds the first record that the fingerprints of the line point to. Returns whether this is settled. If
+    /// not, as for six percent of the present keys, the next line is prefetched, and [`OneSet::read_lines_behind`] settles
+    /// it.
     #[inline]
     pub(super) fn read_line(&self, place: &mut KeyProbe) -> bool {
         let Some(line) = self.line(place.line) else {
@@ -71,7 +72,7 @@ impl OneSet {
         true
     }
 
-    /// Third step, for keys that the second left open.
+    /// Third step, for keys that the second step left open.
     #[inline]
     pub(super) fn read_lines_behind(&self, place: &mut KeyProbe) {
         if place.found != Candidate::Behind {
@@ -92,7 +93,7 @@ impl OneSet {
         }
     }
 
-    /// Before the line behind a line that goes on is read.
+    /// Checks the lines read so far before a further line is read, if there are many.
     #[inline]
     fn check_walk(&self, place: &KeyProbe, number: u64) -> Result<(), Damage> {
         if number - place.line < LINES_UNPROVEN {
@@ -101,7 +102,7 @@ impl OneSet {
         self.index.verify(range_of(number, number + 1))
     }
 
-    /// With it: loads the record, or what proves that there is none.
+    /// Prefetches the record, or the checksums that prove its absence.
     #[inline]
     pub(super) fn load(&self, place: &KeyProbe) {
         match place.candidate() {
@@ -110,7 +111,7 @@ impl OneSet {
         }
     }
 
-    /// While records before it are used: the rest of the record that the fingerprint points to, where records are long.
+    /// Prefetches the rest of the candidate while records before it are used, if records are long.
     #[inline]
     pub(super) fn read_ahead(&self, place: &KeyProbe) {
         if RECORD_BYTES_SHORT < self.record_bytes
@@ -121,14 +122,14 @@ impl OneSet {
         }
     }
 
-    /// Last step, for nearly every key that is there: the first candidate, unproven as yet, if it is a record of `key`.
+    /// Last step for nearly every present key: the first candidate, unproven, if its record has this `key`.
     #[inline]
     pub(super) fn find_first(&self, place: &KeyProbe, key: &[u8]) -> Option<Record<'_>> {
         let record = self.record_at(place.candidate()?)?;
         record.is_of(key).then_some(record)
     }
 
-    /// Last step, for other keys: the record of `key`, unproven as yet, or the proof that there is none.
+    /// Last step for other keys: the record of `key`, unproven, or `None` as a proven absence.
     pub(super) fn find(&self, place: &KeyProbe, key: &[u8]) -> Result<Option<Record<'_>>, Damage> {
         let mut number = place.line;
         loop {
@@ -149,18 +150,18 @@ impl OneSet {
             self.check_walk(place, number)?;
             number += 1;
         }
-        // An absence rests on all lines read; they are proven anew each time.
+        // An absence depends on all lines that were read, so they are proven at every lookup.
         self.index.verify(range_of(place.line, number + 1))?;
         self.data.check()?;
         Ok(None)
     }
 
-    /// The damage of lines that go on beyond the last.
+    /// The damage of lines that continue after the last line.
     #[cold]
     fn unnamed(&self, place: &KeyProbe, number: u64) -> Damage {
         let range = range_of(place.line, number.min(self.lines.count));
         let proof = self.index.verify(range.clone());
-        // Should they be right by now, somebody changes the file: an error all the same.
+        // If they are correct by now, the file is being changed, which is an error too.
         proof.err().unwrap_or_else(|| self.index.impossible("line", range.end))
     }
 
@@ -169,11 +170,12 @@ impl OneSet {
         self.index.body().get(line_at(number)..)?.first_chunk()
     }
 
-    /// Another key under the fingerprint: fine if its own position says that it belongs here, else damage.
+    /// Checks the record of another key with the same fingerprint: it is fine if its own position belongs here, and damage
+    /// otherwise.
     fn confirm(&self, place: &KeyProbe, number: u64, record: &Record<'_>) -> Result<(), Damage> {
         self.prove(record)?;
         let here = (self.position)(record.key);
-        // Its line is this one, or one before that goes on to here.
+        // Its line is this one, or an earlier one that continues up to here.
         let belongs = self.lines.line_of(here).is_some_and(|own| {
             own <= number && (own..number).rev().all(|at| self.line(at).is_some_and(index::continues))
         });
@@ -188,7 +190,7 @@ fn line_at(number: u64) -> usize {
     HEADER_BYTES + LINE_BYTES * number as usize
 }
 
-/// Where lines lie in the index.
+/// The byte range of lines in the index.
 fn range_of(first: u64, end: u64) -> Range<usize> {
     line_at(first)..line_at(end)
 }

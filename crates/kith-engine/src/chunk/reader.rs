@@ -1,4 +1,4 @@
-//! The chunk sets of one list of one partition: opening them, reading them through, and which of them has a key.
+//! Reads the chunk sets of one list of one partition: opens them, scans them, and finds the set of a key.
 
 use super::Position;
 use super::found::Found;
@@ -11,20 +11,20 @@ use crate::sealed::{HEADER_BYTES, SealedFile};
 use kith_types::{Direction, PartitionId, position_of_key};
 use std::ops::ControlFlow;
 
-/// The mapped chunk sets of a partition's list.
+/// The mapped chunk sets of one list of a partition.
 ///
-/// Values are borrowed from the mapping and proven when they are handed out. Whoever keeps one for longer asks
-/// [`ChunkSetReader::check`] after the last use: a file that is cut meanwhile reads as zeros.
+/// Values are borrowed from the mapping, and proven when they are handed out. A caller that keeps one for longer must call
+/// [`ChunkSetReader::check`] after its last use, because a file that is truncated meanwhile reads as zeros.
 #[derive(Debug)]
 pub struct ChunkSetReader {
-    /// Ascending by first position.
+    /// The sets, ascending by first position.
     sets: Vec<OneSet>,
-    /// Where records sort, if not where `position_of_key` says.
+    /// The position function, if it is not `position_of_key`.
     position: Option<Position>,
 }
 
 impl ChunkSetReader {
-    /// Opens every chunk set of a list (`None`: of plain key-value data) in constant time per set.
+    /// Opens every chunk set of a list (`None` for key-value data) in constant time per set.
     ///
     /// # Errors
     /// If a file is missing, damaged, or not the one in the manifest.
@@ -43,7 +43,7 @@ impl ChunkSetReader {
         position: Option<Position>,
     ) -> Result<Self, OpenError> {
         let data = |set| FileId { partition, list, kind: FileKind::Data, set };
-        // At least one: a list without records has an empty chunk set.
+        // There is at least one: a list without records has an empty chunk set.
         let count = folder.manifest().chunk_sets(partition, list).max(1);
         let position_of = position.unwrap_or(position_of_key);
         let sets: Vec<_> =
@@ -61,7 +61,7 @@ impl ChunkSetReader {
         self.sets.iter().map(|set| u64::from(set.records())).sum()
     }
 
-    /// Calls `each(key, value)` for every record in the order of the file, each proven. For export and verification.
+    /// Calls `each(key, value)` for every record in file order. Each is proven. Used for export and verification.
     ///
     /// # Errors
     /// If a record is damaged.
@@ -73,7 +73,7 @@ impl ChunkSetReader {
         })
     }
 
-    /// As [`ChunkSetReader::for_each`], but `each` does the proving.
+    /// Calls `each` for every record like [`ChunkSetReader::for_each`], but leaves the proof to `each`.
     pub fn try_for_each<'a, E: From<ReadError>>(
         &'a self,
         mut each: impl FnMut(&Found<'a>, &'a [u8]) -> Result<ControlFlow<()>, E>,
@@ -96,16 +96,16 @@ impl ChunkSetReader {
         Ok(())
     }
 
-    /// Fails if a page of a file was missing at some read so far.
+    /// Fails if a page of a file was missing at any read so far.
     ///
     /// # Errors
-    /// With the file's name.
+    /// The damage, with the name of the file.
     pub fn check(&self) -> Result<(), ReadError> {
         Ok(self.data_files().chain(self.index_files()).try_for_each(SealedFile::check)?)
     }
 
-    /// Brings files into memory, indexes before data, until `budget_bytes` are spent.
-    /// Returns the bytes brought in, never more. Blocks on the disk: call it off the request path.
+    /// Loads files into memory, indexes before data, until `budget_bytes` are spent. Returns the number of loaded bytes,
+    /// which is never more than the budget. Blocks on the disk: call it off the request path.
     pub fn warm(&self, budget_bytes: u64) -> u64 {
         populate_within(self.index_files().chain(self.data_files()), budget_bytes)
     }
@@ -120,10 +120,10 @@ impl ChunkSetReader {
         self.sets.iter().map(OneSet::index)
     }
 
-    /// The chunk set that would hold a key, and where the key sorts; `None` proves absence.
+    /// The chunk set that would hold a key, and the position of the key. `None` proves absence.
     #[inline]
     pub(super) fn route(&self, key: &[u8]) -> Option<(&OneSet, u64)> {
-        // Not through a pointer: there is one of each key.
+        // Called directly and not through a pointer, because every key passes here.
         let position = self.position.map_or_else(|| position_of_key(key), |position| position(key));
         let set = match self.sets.as_slice() {
             [only] => only,

@@ -4,10 +4,10 @@
 //! crc32c of all that follows, 4 bytes | key length, varint | value length, varint | key | value
 //! ```
 //!
-//! In files of ids keys are eight bytes long, and their length is not there.
+//! In files whose keys are ids, keys have eight bytes, and the key length is left out.
 //!
-//! The checksum is seeded with the file's header and the record's offset, so that a
-//! true record in a wrong place proves nothing.
+//! The checksum is seeded with the file's header and the record's offset, so that an intact record in a wrong place fails
+//! the check.
 
 use super::{KEY_BYTES_MAX, RECORD_VALUE_BYTES_MAX};
 use crate::sealed::Header;
@@ -17,10 +17,10 @@ use kith_types::{
 };
 
 const CRC_BYTES: usize = 4;
-/// An id as a key.
+/// The size of an id as a key.
 const ID_BYTES: u64 = 8;
 
-/// What is the same for all records of a data file.
+/// The properties that all records of a data file share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     header_crc: u32,
@@ -28,23 +28,23 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Of the file with this header.
+    /// The frame of the file with this header.
     pub(super) fn of(header: Header) -> Self {
         Self { header_crc: header.crc(), keys_are_ids: header.keys_are_ids() }
     }
 
-    /// Whether a record can have this key.
+    /// Whether this key can be a key of the file.
     pub(super) fn fits(self, key: &[u8]) -> bool {
         !self.keys_are_ids || key.len() as u64 == ID_BYTES
     }
 
-    /// What the checksum of a record at `offset` begins with: different for any two places less than 4 GiB apart.
+    /// The seed of the checksum of a record at `offset`. It differs for any two offsets less than 4 GiB apart.
     #[inline]
     fn seed(self, offset: u64) -> u32 {
         self.header_crc ^ (offset as u32) ^ (offset >> 32) as u32
     }
 
-    /// Writes checksum and lengths of the record of `key`, which fits, and `value` at `offset`.
+    /// Writes the checksum and lengths of the record of `key`, which must fit, and `value` at `offset`.
     pub(super) fn encode_head(self, offset: u64, key: &[u8], value: &[u8], out: &mut Vec<u8>) {
         out.clear();
         out.extend_from_slice(&[0; CRC_BYTES]);
@@ -60,22 +60,22 @@ impl Frame {
     }
 }
 
-/// A record as found; nothing is proven until [`Record::is_whole`] says so.
+/// A record as it was found. It is unproven until [`Record::is_whole`] returns `true`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record<'a> {
     pub(super) key: &'a [u8],
     pub(super) value: &'a [u8],
-    /// Everything behind the checksum.
+    /// All bytes after the checksum.
     covered: &'a [u8],
     crc: u32,
     seed: u32,
-    /// Where it begins in the data file.
+    /// The offset at which it begins in the data file.
     pub(super) offset: u64,
 }
 
 impl<'a> Record<'a> {
-    /// Finds the parts of the record at `offset` of a data file's body.
-    /// `None` if there cannot be one. Reads nothing beyond the lengths.
+    /// Finds the parts of the record at `offset` of a data file's body. `None` if there cannot be one. Reads nothing beyond
+    /// the lengths.
     #[inline]
     pub(super) fn at(body: &'a [u8], offset: u64, frame: Frame) -> Option<Self> {
         let bytes = body.get(usize::try_from(offset).ok()?..)?;
@@ -92,7 +92,7 @@ impl<'a> Record<'a> {
         Some(Self { key, value, covered, crc: u32::from_le_bytes(*crc), seed: frame.seed(offset), offset })
     }
 
-    /// Whether it is this key's. Most keys are ids, of which the compiler compares one word.
+    /// Whether the record has this key. Most keys are ids, which the compiler compares as one word.
     #[inline]
     pub(super) fn is_of(&self, key: &[u8]) -> bool {
         match (<&[u8; 8]>::try_from(self.key), <&[u8; 8]>::try_from(key)) {
@@ -101,19 +101,19 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Whether every byte is as it was written.
+    /// Whether the checksum of all bytes matches.
     #[inline]
     pub(super) fn is_whole(&self) -> bool {
         kith_types::crc32c_append(self.seed, self.covered) == self.crc
     }
 
-    /// What proves the value to a caller that has the key.
+    /// The proof of the value for a caller that has the key.
     #[inline]
     pub(super) fn proof(&self) -> ValueProof {
         ValueProof { seed: self.seed, crc32c: self.crc }
     }
 
-    /// Bytes that the record takes.
+    /// The size of the record in bytes.
     #[inline]
     pub(super) fn bytes(&self) -> u64 {
         (CRC_BYTES + self.covered.len()) as u64

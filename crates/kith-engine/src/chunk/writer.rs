@@ -11,8 +11,8 @@ use crate::sealed::{Header, SealedWriter};
 use kith_types::{Direction, PartitionId, position_of_key};
 use std::path::{Path, PathBuf};
 
-/// Chunk sets being written. Memory: buffers and checksums, whatever the number of records.
-/// Where each record of the current set stands waits in a temporary file until the set ends: only then is known how many lines its index has.
+/// Writes chunk sets. Memory: buffers and checksums, whatever the number of records. The index entries of the current set
+/// wait in a temporary file until the set ends, because the number of lines of its index is known only then.
 pub struct ChunkSetWriter {
     dir: PathBuf,
     partition: PartitionId,
@@ -20,20 +20,20 @@ pub struct ChunkSetWriter {
     options: Options,
     current: OneSet,
     summary: ChunkSetSummary,
-    /// Position and key of the record before.
+    /// The position and key of the previous record.
     last: Option<(u64, Vec<u8>)>,
 }
 
-/// What was written.
+/// The written files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChunkSetSummary {
-    /// Data and index file of each chunk set: at least one pair.
+    /// The data file and index file of each chunk set, at least one pair.
     pub files: Vec<FileEntry>,
-    /// Records in all of them.
+    /// The number of records in all chunk sets.
     pub records: u64,
 }
 
-/// What tests vary, and what keys are.
+/// The type of keys, and properties that tests vary.
 #[derive(Clone, Copy)]
 pub(super) struct Options {
     pub(super) key: KeyType,
@@ -48,11 +48,11 @@ impl Default for Options {
 }
 
 impl ChunkSetWriter {
-    /// Creates the files of a partition's list (`None`: of plain key-value data), which must not exist. Records of ids are a byte
-    /// shorter than others.
+    /// Creates the files of a partition's list (`None` for key-value data), which must not exist. Records with ids as keys
+    /// are a byte shorter than others.
     ///
     /// # Errors
-    /// If they cannot be created.
+    /// If the files cannot be created.
     pub fn create(
         dir: &Path,
         partition: PartitionId,
@@ -73,10 +73,10 @@ impl ChunkSetWriter {
         Ok(Self { dir, partition, list, options, current, summary, last: None })
     }
 
-    /// Appends a record. Records come ascending by (`position_of_key(key)`, key), each key once.
+    /// Appends a record. Records must come in ascending order of (`position_of_key(key)`, key), each key once.
     ///
     /// # Errors
-    /// If they do not, if key or value is too long, if a key is not what keys are, or if the files cannot be written.
+    /// If the order is wrong, the key or value is too long, the key has the wrong type, or the files cannot be written.
     pub fn append(&mut self, key: &[u8], value: &[u8]) -> Result<(), WriteError> {
         self.check_length("key", key.len(), KEY_BYTES_MAX)?;
         self.check_length("value", value.len(), RECORD_VALUE_BYTES_MAX)?;
@@ -85,7 +85,7 @@ impl ChunkSetWriter {
         }
         let position = (self.options.position)(key);
         self.check_order(position, key)?;
-        // Keys of one position stay in one set: a reader asks a single set.
+        // Keys of one position stay in one set, because a reader asks a single set.
         let continues = self.last.as_ref().is_some_and(|(last, _)| *last == position);
         if self.current.is_full(self.options.data_bytes_max) && !continues {
             self.rotate()?;
@@ -102,7 +102,7 @@ impl ChunkSetWriter {
     /// Ends the files.
     ///
     /// # Errors
-    /// If they cannot be written.
+    /// If the files cannot be written.
     pub fn finish(mut self) -> Result<ChunkSetSummary, WriteError> {
         self.summary.files.extend(self.current.finish()?);
         Ok(self.summary)
@@ -142,7 +142,7 @@ struct OneSet {
     index: SealedWriter,
     entries: Entries,
     records: u64,
-    /// Of the first record and of the last.
+    /// The positions of the first and the last record.
     positions: Option<(u64, u64)>,
     head: Vec<u8>,
 }

@@ -1,4 +1,4 @@
-//! Why a version cannot be fetched.
+//! Errors of fetching a version.
 
 use crate::errors::{Damage, OpenError, WriteError};
 use crate::source::ObjectError;
@@ -6,60 +6,60 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// A fetch failed; the target is as it was before.
+/// A fetch failed. The target is unchanged.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum FetchError {
-    /// A manifest cannot be read, lists no such partition, or is not that of the version wanted.
+    /// A manifest cannot be read, lists no such partition, or belongs to another version than the wanted one.
     #[error(transparent)]
     Manifest(#[from] OpenError),
-    /// The source has missing, extra or wrong bytes.
+    /// Bytes of the source are missing, superfluous or wrong.
     #[error("source: {0}")]
     Damaged(#[from] Damage),
-    /// The source cannot be read; what has come so far is kept for another try.
+    /// The source cannot be read. The bytes that have arrived are kept for the next attempt.
     #[error(transparent)]
     Source(ObjectError),
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("cannot read or write {path}")]
     Io {
         /// The file or folder.
         path: PathBuf,
         source: io::Error,
     },
-    /// The disk is too full to begin.
+    /// The disk has too little free space to begin.
     #[error("{path} needs {needed} bytes, but only {available} are free")]
     NoSpace {
-        /// Where the files would go.
+        /// The folder that the files would go to.
         path: PathBuf,
-        /// Bytes to copy.
+        /// The number of bytes to copy.
         needed: u64,
-        /// Bytes free to this process.
+        /// The number of bytes that are free to this process.
         available: u64,
     },
-    /// The version is larger than it may be.
+    /// The version is larger than its quota.
     #[error("the version needs {needed} bytes, but its quota is {allowed}")]
     Quota {
-        /// Bytes of the wanted partitions.
+        /// The size of the wanted partitions in bytes.
         needed: u64,
         allowed: u64,
     },
-    /// The target holds something else: another version, or foreign files.
+    /// The target holds another version, or other files.
     #[error("{path} is in the way")]
     Occupied { path: PathBuf },
     /// Another fetch to the same target is running.
     #[error("{path} is being fetched already")]
     Busy {
-        /// Its hidden folder.
+        /// The hidden folder of the target.
         path: PathBuf,
     },
-    /// The caller's `progress` said so.
+    /// The caller's `progress` cancelled the fetch.
     #[error("fetch was cancelled")]
     Cancelled,
 }
 
 impl From<ObjectError> for FetchError {
-    /// A manifest or pack that is not there is as bad as a damaged one.
+    /// A missing manifest or pack is treated like a damaged one.
     fn from(error: ObjectError) -> Self {
         match error {
             ObjectError::Missing { object } if object == crate::files::MANIFEST_NAME => {

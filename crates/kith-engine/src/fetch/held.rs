@@ -1,8 +1,8 @@
-//! What a node holds of a version, seen as the built version that it came from: what peers fetch from.
+//! Presents a version that a node holds as the built version that it came from, so that peers can fetch from it.
 //!
-//! A node lays its partitions out in packs of its own. A fetch speaks of the packs of the built version, so their bytes
-//! are put together from the logical files that are here. What is not here reads as zeros: nobody who fetches takes an
-//! unproven byte.
+//! A node lays its partitions out in packs of its own. A fetch asks for packs of the built version, so their bytes are
+//! assembled from the logical files that are present. Absent files read as zeros, which is safe because a fetch checks
+//! every byte.
 
 use crate::errors::OpenError;
 use crate::files::{FileKind, MANIFEST_NAME};
@@ -16,22 +16,22 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// A version's folder, built or fetched, as a [`Source`]. Knows what was laid out when it was opened: open it again after
-/// partitions came or went.
+/// The folder of a built or fetched version as a [`Source`]. It keeps the layout that it read when it was opened: open it
+/// again after partitions were added or removed.
 #[derive(Debug)]
 pub struct HeldSource {
     dir: PathBuf,
     manifest: Manifest,
     layout: Layout,
-    /// Name of each pack of the built version → its number and size.
+    /// The number and size of each pack of the built version, by name.
     packs: BTreeMap<String, (u32, u64)>,
 }
 
 impl HeldSource {
-    /// Reads manifest and layout of a folder and proves both whole.
+    /// Reads the manifest and layout of a folder and checks their seals.
     ///
     /// # Errors
-    /// If the folder holds no version, or one that cannot be trusted.
+    /// If the folder holds no version, or its manifest or layout is damaged.
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
         let manifest = Manifest::read(dir)?;
         let layout = Layout::read(dir, &manifest)?;
@@ -40,12 +40,12 @@ impl HeldSource {
         Ok(Self { dir: dir.to_owned(), manifest, layout, packs })
     }
 
-    /// What the version consists of.
+    /// The manifest of the version.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// The partitions whose files are all laid out here, their packs present in full; ascending. O(files).
+    /// The partitions whose files are all laid out here in complete packs; ascending. O(files).
     pub fn partitions(&self) -> Vec<PartitionId> {
         let is_whole = |pack: &crate::manifest::PackEntry| {
             fs::metadata(self.dir.join(&pack.name))
@@ -63,12 +63,12 @@ impl HeldSource {
         held.into_iter().filter(|(_, here)| *here).map(|(partition, _)| partition).collect()
     }
 
-    /// Fills `into` with the bytes of a built pack from `offset` on, as far as they are here.
+    /// Fills `into` with the bytes of a built pack from `offset` on. Absent bytes become zeros.
     fn read_pack(&self, object: &str, number: u32, offset: u64, into: &mut [u8]) -> Result<(), ObjectError> {
         into.fill(0);
         let end = offset + into.len() as u64;
         let files = &self.manifest.files;
-        // Files lie in the order of their names, end to end.
+        // Files lie end to end, in the order of their names.
         let first = files.partition_point(|file| (file.pack, file.offset + file.bytes) <= (number, offset));
         let touched = files[first..].iter().take_while(|file| file.pack == number && file.offset < end);
         let (mut any, mut here) = (false, false);
@@ -107,7 +107,7 @@ impl Source for HeldSource {
     }
 }
 
-/// A pack that was given away meanwhile is missing, like one that never was here.
+/// A pack that was removed meanwhile is missing, like one that was never here.
 fn failed(object: &str, error: io::Error) -> ObjectError {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof => {

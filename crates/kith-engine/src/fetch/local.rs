@@ -1,4 +1,4 @@
-//! What is in the target already.
+//! Finds out what the target already contains.
 
 use super::FetchError;
 use super::error::IoContext;
@@ -8,10 +8,10 @@ use crate::pack::{Layout, local_pack_number};
 use std::fs;
 use std::path::Path;
 
-/// The layout of a target that holds this version already; `None` if it holds nothing.
+/// The layout of a target that already holds this version; `None` if it holds nothing.
 pub(super) fn local_layout(manifest: &Manifest, target: &Path) -> Result<Option<Layout>, FetchError> {
     if !target.join(MANIFEST_NAME).exists() {
-        // An empty folder may be replaced by a rename, anything else may not.
+        // A rename may replace an empty folder, but nothing else.
         return match fs::read_dir(target).map(Iterator::count) {
             Ok(1..) => Err(FetchError::Occupied { path: target.to_owned() }),
             Ok(0) | Err(_) => Ok(None),
@@ -23,7 +23,7 @@ pub(super) fn local_layout(manifest: &Manifest, target: &Path) -> Result<Option<
     Err(FetchError::Occupied { path: target.to_owned() })
 }
 
-/// Whether a file is laid out and its pack is there in full.
+/// Whether a file is laid out and its pack is complete.
 pub(super) fn present(target: &Path, layout: &Layout, entry: &FileEntry) -> bool {
     layout.find(&entry.name).is_some_and(|(pack, _)| {
         fs::metadata(target.join(&pack.name))
@@ -31,7 +31,7 @@ pub(super) fn present(target: &Path, layout: &Layout, entry: &FileEntry) -> bool
     })
 }
 
-/// A number above those of all local packs in the folder, also of packs that no layout names.
+/// A number above those of all local packs in the folder, including packs that no layout names.
 pub(super) fn next_pack_number(target: &Path) -> Result<u32, FetchError> {
     let mut next = 0;
     for entry in fs::read_dir(target).at(target)? {

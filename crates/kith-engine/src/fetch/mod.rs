@@ -1,10 +1,11 @@
-//! Fetching: a replica pulls the partitions that it hosts (Voldemort §5.4), from any [`Source`].
+//! Fetching: a replica pulls the partitions that it hosts (Voldemort §5.4) from any [`Source`].
 //!
-//! Ranges of packs are pulled, the tail of a large file first, so that each of its blocks is proven as it arrives and
-//! a fetch that was killed goes on at the block where it stopped; data before indexes, so that these stay in the
-//! page cache. Files gather in a hidden folder beside the target, laid out in packs of the node's own, reach the disk, and
-//! appear under their final name in one rename: what is half fetched cannot be opened. Voldemort wrote into the
-//! version's own folder, so that a failed fetch blocked its version, never synced, and began each file anew.
+//! Ranges of packs are pulled. The tail of a large file comes first, so that each of its blocks can be checked when it
+//! arrives, and a fetch that was killed resumes at the block where it stopped. Data comes before indexes, so that the
+//! indexes stay in the page cache. Files gather in a hidden folder next to the target, laid out in packs of the node's own.
+//! They are synced and get their final name in one rename, so that a partial fetch cannot be opened. Voldemort wrote into
+//! the folder of the version itself, so that a failed fetch blocked its version; it never synced, and began each file from
+//! the start.
 
 mod error;
 mod held;
@@ -41,19 +42,19 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// The longest manifest that is read: more than a million files.
+/// The longest manifest that is read. It has room for more than a million files.
 const MANIFEST_BYTES_MAX: u64 = 512 << 20;
 
-/// How to fetch.
+/// The options of a fetch.
 #[derive(Clone, Debug)]
 pub struct FetchOptions {
-    /// Requests to the source under way at a time, each by a thread of its own.
+    /// The number of concurrent requests to the source, each by its own thread.
     pub threads: usize,
-    /// Only the version with this manifest ([`Manifest::hash`]) is wanted.
+    /// The hash of the wanted version's manifest ([`Manifest::hash`]). Any other version is refused.
     pub manifest_hash: Option<String>,
-    /// The most bytes that the version may take here, what is here already included.
+    /// The most bytes that the version may take here, including those that are here already.
     pub quota_bytes: Option<u64>,
-    /// Folders of other versions on this disk: files with the same content are taken from there.
+    /// Folders of other versions on this disk. Files with the same content are taken from there.
     pub held: Vec<PathBuf>,
 }
 
@@ -63,30 +64,30 @@ impl Default for FetchOptions {
     }
 }
 
-/// How far a fetch is.
+/// The progress of a fetch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FetchProgress {
-    /// Logical files that are in place, those that were there before included.
+    /// The number of logical files in place, including those that were there before.
     pub files_done: u64,
-    /// Logical files wanted.
+    /// The number of wanted logical files.
     pub files: u64,
     /// Bytes that are in place or copied.
     pub bytes_done: u64,
-    /// Bytes wanted.
+    /// The number of wanted bytes.
     pub bytes: u64,
-    /// Bytes read from the source so far: of wanted files, and of a patch.
+    /// The number of bytes read from the source so far: those of wanted files, and of a patch.
     pub bytes_copied: u64,
-    /// Bytes of wanted files that were taken from other versions on this disk, or made of them.
+    /// Bytes of wanted files that were taken from other versions on this disk, or derived from them.
     pub bytes_reused: u64,
 }
 
-/// Told of each piece. It may wait, to throttle, or `Break`, to cancel.
+/// Called with the progress after each piece. It may wait, to throttle the fetch, or return `Break`, to cancel it.
 pub type OnFetch<'a> = dyn FnMut(&FetchProgress) -> ControlFlow<()> + 'a;
 
-/// [`fetch`] from a folder, with nothing special.
+/// Calls [`fetch`] for a folder, with default options.
 ///
 /// # Errors
-/// As [`fetch`].
+/// Those of [`fetch`].
 pub fn fetch_component(
     source: &Path,
     target: &Path,
@@ -96,11 +97,11 @@ pub fn fetch_component(
     fetch(&FolderSource::new(source), target, partitions, &FetchOptions::default(), progress)
 }
 
-/// Copies the given partitions of the version in `source` to the folder `target`, which appears whole or
-/// not at all. What is there already is kept; what an earlier attempt left is used again once it is proven.
+/// Copies the given partitions of the version in `source` to the folder `target`, which appears complete or not at all.
+/// Files that are there already are kept. Files that an earlier attempt left are reused after they were checked.
 ///
 /// # Errors
-/// See [`FetchError`]. After an error `target` is as before, and the fetch can be run again.
+/// [`FetchError`]. After an error `target` is unchanged, and the fetch can be repeated.
 pub fn fetch(
     source: &dyn Source,
     target: &Path,
@@ -133,7 +134,7 @@ pub fn fetch(
     Ok(manifest)
 }
 
-/// Brings files into a hidden folder, then into the target.
+/// Brings files into a hidden folder, and then into the target.
 fn gather(
     manifest: &Manifest,
     target: &Path,
@@ -160,10 +161,10 @@ fn gather(
     }
 }
 
-/// Reads and proves the manifest of the version in `source`; with `wanted`, only if it is the one of this hash.
+/// Reads the manifest of the version in `source` and checks its seal. With `wanted`, its hash must match.
 ///
 /// # Errors
-/// If there is none, it cannot be read, or it is another one.
+/// If there is no manifest, it cannot be read, or it is another one.
 pub fn read_manifest(source: &dyn Source, wanted: Option<&str>) -> Result<Manifest, FetchError> {
     let mut bytes = Vec::new();
     let mut piece = 1 << 20;
@@ -175,7 +176,7 @@ pub fn read_manifest(source: &dyn Source, wanted: Option<&str>) -> Result<Manife
         if count < piece {
             break;
         }
-        // Long ones are rare: they alone cost a question.
+        // Only long manifests, which are rare, cost a request for the size.
         let known = if start == 0 { source.object_bytes(MANIFEST_NAME)? } else { None };
         let size = known.unwrap_or_default().max(bytes.len() as u64);
         if MANIFEST_BYTES_MAX < size {
@@ -195,7 +196,7 @@ pub fn read_manifest(source: &dyn Source, wanted: Option<&str>) -> Result<Manife
     }
 }
 
-/// The files of the partitions; each must be a partition of the version.
+/// The files of the partitions, each of which must be a partition of the version.
 fn wanted_files<'a>(
     manifest: &'a Manifest,
     partitions: &[PartitionId],

@@ -1,43 +1,43 @@
-//! What goes where: the local packs of the files that are missing, and the requests that bring them.
+//! Plans a fetch: the local packs of the missing files, and the requests that bring them.
 
 use crate::manifest::{FileEntry, PackEntry};
 use crate::pack::{PackPlace, local_pack_name, pack_name, place};
 
-/// Files beyond this size are pulled in pieces; smaller ones whole, several at a time.
+/// Files above this size are pulled in pieces; smaller ones whole, several at a time.
 pub(super) const WHOLE_BYTES_MAX: u64 = 4 << 20;
 
-/// Between two wanted files, so many unwanted bytes are read rather than a request made of its own: some stores
-/// take longer to begin an answer than to send so much.
+/// The most unwanted bytes between two wanted files that are read with them, instead of a separate request. Some stores
+/// take longer to begin an answer than to send this many bytes.
 const GAP_BYTES_MAX: u64 = 64 << 10;
 
 /// The packs to lay out.
 pub(super) struct Plan {
-    /// With their final names.
+    /// The packs, with their final names.
     pub(super) packs: Vec<PackEntry>,
-    /// Name and place of each file; packs are numbered from the first of the plan.
+    /// The name and place of each file. Packs are numbered from the first of the plan.
     pub(super) places: Vec<(String, PackPlace)>,
 }
 
-/// A file that is to come, with its place in the staged packs.
+/// A wanted file, with its place in the staged packs.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted<'a> {
     pub(super) entry: &'a FileEntry,
-    /// Name of the local pack.
+    /// The name of the local pack.
     pub(super) pack: String,
     pub(super) offset: u64,
 }
 
-/// One or more requests, done by one thread.
+/// One or more requests, made by one thread.
 #[derive(Clone, Debug)]
 pub(super) enum Work<'a> {
-    /// A file by itself, in pieces.
+    /// One file, in pieces.
     Large(Wanted<'a>),
-    /// Neighbours in one pack of the source, in one request.
+    /// Adjacent files of one pack of the source, in one request.
     Span(Vec<Wanted<'a>>),
 }
 
 impl Plan {
-    /// Lays out files, given in the order of their names, by the rule of packs.
+    /// Lays out files, given in the order of their names, by the rule for packs.
     pub(super) fn new(missing: &[&FileEntry], first_pack: u32) -> Self {
         let sizes: Vec<_> =
             missing.iter().map(|entry| (entry.id().map(|id| id.partition), entry.bytes)).collect();
@@ -62,7 +62,7 @@ impl Plan {
 }
 
 impl Wanted<'_> {
-    /// The object that holds it in the source.
+    /// The object of the source that holds the file.
     pub(super) fn object(&self) -> String {
         pack_name(self.entry.pack)
     }
@@ -90,7 +90,7 @@ pub(super) fn works<'a>(files: &[Wanted<'a>]) -> Vec<Work<'a>> {
     works
 }
 
-/// Whether one request may bring `next` as well.
+/// Whether the same request can bring `next` too.
 fn joins(first: &Wanted<'_>, last: &Wanted<'_>, next: &Wanted<'_>) -> bool {
     let (first, last, next) = (first.entry, last.entry, next.entry);
     let gap = next.offset.checked_sub(last.offset + last.bytes);

@@ -1,4 +1,4 @@
-//! Proof of a built version where it lies: every pack is read once, from its start to its end, and kept nowhere.
+//! Verifies a built version where it lies. Every pack is read once from start to end, and not stored.
 
 use crate::errors::{Damage, Fault};
 use crate::manifest::{FileEntry, Manifest};
@@ -7,25 +7,25 @@ use crate::proof::Proof;
 use crate::source::{ObjectError, Source};
 use std::ops::ControlFlow;
 
-/// Given each piece of a pack, in order, before it is known whether the pack is whole. `Break` ends the reading.
+/// Called with each piece of a pack in order, before it is known whether the pack is intact. `Break` ends the reading.
 pub type OnPiece<'a> = dyn FnMut(&[u8]) -> ControlFlow<()> + 'a;
 
-/// What was found in a pack.
+/// The result of verifying a pack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackReport {
-    /// Bytes read.
+    /// The number of bytes that were read.
     pub bytes: u64,
-    /// The pack itself if it is missing or too short, else each logical file in it that is damaged.
+    /// The pack itself if it is missing or too short, else each damaged logical file in it.
     pub damages: Vec<Damage>,
-    /// [`OnPiece`] ended it: what was not read is not proven.
+    /// Whether [`OnPiece`] ended the reading. The rest is unverified then.
     pub is_cut: bool,
 }
 
-/// Reads pack number `pack` of the version that `manifest` describes and proves each logical file in it, against block checksums and
-/// BLAKE3. Memory: one piece, and the checksums of one file.
+/// Reads pack number `pack` of the version that `manifest` describes, and checks each logical file in it against block
+/// checksums and BLAKE3. Memory: one piece, and the checksums of one file.
 ///
 /// # Errors
-/// If the source refuses or does not answer: that says nothing of the pack.
+/// If the source refuses or does not answer. That says nothing about the pack.
 pub fn prove_pack(
     source: &dyn Source,
     manifest: &Manifest,
@@ -63,11 +63,11 @@ pub fn prove_pack(
     Ok(report)
 }
 
-/// Proves the files of a pack as its bytes pass by.
+/// Verifies the files of a pack while its bytes pass by.
 struct Proofs<'a> {
-    /// Those that have not passed yet.
+    /// The files that have not passed completely.
     files: &'a [FileEntry],
-    /// Of the first of them, once it has begun.
+    /// The proof of the first of them, once it has begun.
     proof: Option<Result<Proof<'a>, Damage>>,
     damages: Vec<Damage>,
 }

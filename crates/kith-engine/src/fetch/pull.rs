@@ -1,4 +1,4 @@
-//! Pulls files from the source into the staged packs, by several threads.
+//! Pulls files from the source into the staged packs, with several threads.
 
 use super::plan::{Wanted, works};
 use super::space::Space;
@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-/// A fetch on its way.
+/// A fetch under way.
 pub(super) struct Pull<'a, 'p> {
     pub(super) source: &'a dyn Source,
     pub(super) progress: &'a mut OnFetch<'p>,
     pub(super) state: FetchProgress,
     pub(super) threads: usize,
-    /// Whether an earlier attempt left anything.
+    /// Whether an earlier attempt left files to reuse.
     pub(super) resumes: bool,
 }
 
@@ -27,7 +27,7 @@ impl Pull<'_, '_> {
         if (self.progress)(&self.state).is_break() { Err(FetchError::Cancelled) } else { Ok(()) }
     }
 
-    /// A file is in place without the source.
+    /// Counts a file that is in place without a request to the source.
     pub(super) fn done(&mut self, bytes: u64, reused: u64) -> Result<(), FetchError> {
         self.state.files_done += 1;
         self.state.bytes_done += bytes;
@@ -35,8 +35,8 @@ impl Pull<'_, '_> {
         self.report()
     }
 
-    /// Pulls all files, a thread per request under way. Progress is told from the caller's thread, and no thread gets
-    /// further ahead of it than one piece: throttling it throttles all.
+    /// Pulls all files, with one thread per concurrent request. Progress is reported on the caller's thread, and no thread
+    /// gets ahead of it by more than one piece, so that throttling it throttles all.
     pub(super) fn run(
         &mut self,
         staging: &Staging<'_>,
@@ -79,7 +79,7 @@ impl Pull<'_, '_> {
     }
 }
 
-/// What broke a fetch: not one of those that only stopped because of it.
+/// The error that broke a fetch, not one of a thread that only stopped because of it.
 fn first_cause(errors: Vec<FetchError>) -> Option<FetchError> {
     errors.into_iter().find(|error| !matches!(error, FetchError::Cancelled))
 }

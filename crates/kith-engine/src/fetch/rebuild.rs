@@ -1,5 +1,5 @@
-//! Makes files of what a held version has and the patch that the source has: a version that changed little moves little, however
-//! its changes are spread.
+//! Builds files from a held version and the patch of the source, so that a version with few changes moves few bytes,
+//! however the changes are spread.
 
 use super::FetchError;
 use super::error::IoContext;
@@ -20,10 +20,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-/// Bytes made between two questions whether the fetch goes on.
+/// The number of bytes that are built between two checks whether the fetch was cancelled.
 const BYTES_PER_REPORT: usize = 4 << 20;
 
-/// Stages what can be made, every file proven, and drops it from `left`. What cannot be made stays there, to be pulled.
+/// Stages the files that can be built, with every file verified, and removes them from `left`. The others stay there, to be
+/// pulled.
 pub(super) fn rebuild(
     manifest: &Manifest,
     held: &[PathBuf],
@@ -68,9 +69,9 @@ pub(super) fn rebuild(
     pull.report()
 }
 
-/// What partitions are made of, and where.
+/// The inputs and the destination of built partitions.
 struct Workbench<'w> {
-    /// The held version that the patch is about.
+    /// The held version that the patch applies to.
     base: &'w VersionFolder,
     key: KeyType,
     staging: &'w Staging<'w>,
@@ -78,7 +79,7 @@ struct Workbench<'w> {
 }
 
 impl Workbench<'_> {
-    /// Makes a partition and puts its files in their places; `false` if it cannot be made.
+    /// Builds a partition and puts its files in their places. Returns `false` if it cannot be built.
     fn stage(
         &self,
         partition: PartitionId,
@@ -96,7 +97,7 @@ impl Workbench<'_> {
         placed
     }
 
-    /// Writes the files of a partition beside the staged packs; gives what was written.
+    /// Writes the files of a partition next to the staged packs. Returns the written files.
     fn make(
         &self,
         partition: PartitionId,
@@ -111,21 +112,21 @@ impl Workbench<'_> {
     }
 }
 
-/// Whether a version has data and indexes of a partition here.
+/// Whether the node holds data and indexes of a partition of a version.
 fn is_held(base: &VersionFolder, partition: PartitionId) -> bool {
     base.place_of(FileId { partition, list: None, kind: FileKind::Data, set: 0 }).is_some()
 }
 
-/// Whether an earlier attempt left a file whole.
+/// Whether an earlier attempt left an intact file.
 fn is_staged(staging: &Staging<'_>, file: &Wanted<'_>) -> bool {
     prove_at(&staging.path(&file.pack), file.offset, file.entry).is_ok()
 }
 
-/// Why a partition is not made.
+/// Why a partition is not built.
 enum Stop {
-    /// The patch or the held version does not hold: the partition is pulled.
+    /// The patch or the held version is damaged. The partition is pulled instead.
     Unusable,
-    /// The fetch ends.
+    /// The fetch fails.
     Failed(FetchError),
 }
 
@@ -157,17 +158,17 @@ impl From<WriteError> for Stop {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Io { path, source } => Stop::Failed(FetchError::Io { path, source }),
-            // Changes that are no partition's.
+            // These changes belong to no partition.
             _ => Stop::Unusable,
         }
     }
 }
 
-/// A partition being made.
+/// A partition that is being built.
 struct Making<'m, 'p, 's> {
     writer: ChunkSetWriter,
     changes: SectionReader<'p, 's>,
-    /// Bytes since the processor was given away.
+    /// The number of bytes since the last yield to other threads.
     turn: usize,
     unreported: usize,
     report: &'m mut dyn FnMut() -> Result<(), FetchError>,
@@ -210,7 +211,7 @@ impl Merging for Making<'_, '_, '_> {
     }
 }
 
-/// Puts what was made in its place if all of it is what the manifest describes; proven again on the way, as whatever is staged.
+/// Puts built files in their places if all match the manifest. They are verified again on the way, as all staged files are.
 fn place(
     staging: &Staging<'_>,
     space: &Space,
@@ -234,7 +235,7 @@ fn place(
     Ok(true)
 }
 
-/// Removes the files that were made, or begun.
+/// Removes the files that were built, even partly.
 fn remove_loose(staging: &Staging<'_>, partition: PartitionId) -> Result<(), FetchError> {
     let loose = |kind, set| staging.path(&FileId { partition, list: None, kind, set }.to_string());
     for set in 0.. {

@@ -1,4 +1,4 @@
-//! Changes to a version that is here: files pulled anew, partitions given away.
+//! Changes to a version that a node holds: repairs of files, and releases of partitions.
 
 use super::staging::{Staging, replace_layout};
 use super::{FetchError, OnFetch, gather, read_manifest};
@@ -12,12 +12,12 @@ use kith_types::PartitionId;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Pulls the named logical files of a version anew, proven, and puts them in the place of what is there, in one
-/// step. Readers that are open keep what they have; open the version again to read the new files. The space of the old
-/// ones is freed when nothing else lies in their pack.
+/// Pulls the named logical files of a version again, verifies them, and replaces the present ones in one step. Open readers
+/// keep the old files; open the version again to read the new ones. The space of the old files is freed when nothing else
+/// lies in their pack.
 ///
 /// # Errors
-/// If the source does not hold this version, or cannot be read; nothing has changed then.
+/// If the source does not hold this version, or cannot be read. Nothing has changed then.
 pub fn repair(
     dir: &Path,
     source: &dyn Source,
@@ -26,7 +26,7 @@ pub fn repair(
 ) -> Result<(), FetchError> {
     let manifest = Manifest::read(dir)?;
     read_manifest(source, Some(&manifest.hash()))?;
-    // A layout that is damaged says nothing of what is here.
+    // A damaged layout does not tell what is here.
     let layout = Layout::read(dir, &manifest)?;
     let names: BTreeSet<String> = files.iter().map(FileId::to_string).collect();
     for id in files {
@@ -45,11 +45,11 @@ pub fn repair(
     gather(&manifest, dir, Some(layout), &wanted, &[], &mut pull)
 }
 
-/// Gives away every partition but `keep`: their files are no longer found, and packs that hold nothing else
-/// are removed. Gives the bytes freed. Readers that are open are not disturbed.
+/// Releases every partition except `keep`. Their files can no longer be found, and packs that hold nothing else are
+/// removed. Returns the number of freed bytes. Open readers are not disturbed.
 ///
 /// # Errors
-/// If the folder cannot be read or written; the layout is then the old one or the new one.
+/// If the folder cannot be read or written. The layout is then either the old one or the new one.
 pub fn release_partitions(dir: &Path, keep: &[PartitionId]) -> Result<u64, FetchError> {
     let staging = Staging::open(dir)?;
     let manifest = Manifest::read(dir)?;

@@ -1,4 +1,4 @@
-//! Takes files from other versions on the same disk: a version that changed little moves little.
+//! Takes files from other versions on the same disk, so that a version with few changes moves few bytes.
 
 use super::FetchError;
 use super::plan::{Plan, Wanted};
@@ -24,7 +24,7 @@ struct HeldFile {
 }
 
 impl Held {
-    /// What cannot be read is not held: the source has it too.
+    /// Reads the other versions. One that cannot be read is skipped, because the source has its files too.
     pub(super) fn open(folders: &[PathBuf]) -> Self {
         let mut files = HashMap::new();
         for dir in folders {
@@ -43,11 +43,13 @@ impl Held {
 
     fn find(&self, entry: &FileEntry) -> Option<&HeldFile> {
         let held = self.files.get(&(entry.blake3.clone(), entry.bytes))?;
-        // Headers name partition and kind, so the same bytes are the same file; the trailer's checksum is free to compare.
+        // Headers name partition and kind, so equal bytes mean the same file. Comparing the trailer's checksum costs
+        // nothing.
         held.entry.is_same_content(entry).then_some(held)
     }
 
-    /// Stages what is held and drops it from `left`: whole packs as links, single files as copies, every byte proven.
+    /// Stages the files that are held and removes them from `left`: whole packs as links, single files as copies. Every
+    /// byte is verified.
     pub(super) fn take(
         &self,
         staging: &Staging<'_>,
@@ -71,7 +73,7 @@ impl Held {
         Ok(())
     }
 
-    /// Links a held pack with just these files at these places.
+    /// Links a held pack that holds exactly these files at these places.
     fn link(&self, staging: &Staging<'_>, files: &[Wanted<'_>], pack_bytes: u64) -> bool {
         let held: Option<Vec<&HeldFile>> = files.iter().map(|file| self.find(file.entry)).collect();
         let Some(held) = held.filter(|held| !held.is_empty()) else { return false };
@@ -87,11 +89,11 @@ impl Held {
             return false;
         }
         let whole = files.iter().all(|file| prove_at(&path, file.offset, file.entry).is_ok());
-        // What does not hold is pulled, into a file of its own.
+        // A damaged pack is pulled, into a file of its own.
         whole || fs::remove_file(&path).is_err()
     }
 
-    /// Copies a held file; `false` if it is not held in full.
+    /// Copies a held file. Returns `false` if it is not held completely.
     fn copy(&self, staging: &Staging<'_>, file: &Wanted<'_>) -> Result<bool, FetchError> {
         let Some(held) = self.find(file.entry) else { return Ok(false) };
         let pack = staging.open_pack(&file.pack)?;
@@ -103,7 +105,7 @@ fn held_pack<'a>(file: &Wanted<'_>, held: &'a Held) -> &'a Path {
     held.find(file.entry).map_or(Path::new(""), |held| &held.pack)
 }
 
-/// Copies a file into its place; `false` if it is not the one that is wanted.
+/// Copies a file into its place. Returns `false` if it is not the wanted file.
 pub(super) fn copy_proven(from: &Path, offset: u64, file: &Wanted<'_>, to: &File) -> std::io::Result<bool> {
     let from = File::open(from)?;
     let Ok(mut proof) = Proof::new(file.entry) else { return Ok(false) };

@@ -1,6 +1,6 @@
-//! Free space, promised to fetches that run side by side: what one is still to write, another does not count as free.
+//! Reserves disk space for concurrent fetches: space that one of them has yet to write does not count as free for another.
 //!
-//! Promises are kept per disk and for the whole process: a disk is shared by whatever fetches onto it.
+//! Reservations are kept per disk and for the whole process, because all fetches of the process share the disk.
 
 use super::FetchError;
 use super::error::IoContext;
@@ -10,10 +10,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Device → bytes that are promised and not written yet.
+/// The number of reserved bytes that are not written yet, by device.
 static PROMISED: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
 
-/// Space for one fetch, given back as it is written to and when dropped.
+/// The reserved space of one fetch. It is released as it is written to, and when this is dropped.
 #[derive(Debug)]
 pub(super) struct Space {
     device: u64,
@@ -21,10 +21,11 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// Promises `needed` bytes of the disk that `dir` lies on, if it has them free beside what is promised already.
+    /// Reserves `needed` bytes of the disk that `dir` lies on, if it has that many free bytes that are not reserved yet.
     pub(super) fn promise(dir: &Path, needed: u64) -> Result<Self, FetchError> {
         let device = std::fs::metadata(dir).at(dir)?.dev();
-        // Locked before the disk is asked: what others write from then on is free or promised, never both missing.
+        // Locked before the disk is asked. So bytes that others write meanwhile still count as reserved, and are never
+        // missing from both numbers.
         let mut promised = promised();
         let disk = rustix::fs::statvfs(dir).map_err(std::io::Error::from).at(dir)?;
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
@@ -37,11 +38,11 @@ impl Space {
         Ok(Self { device, left: AtomicU64::new(needed) })
     }
 
-    /// So much of it is written: the disk itself says so from now on.
+    /// Notes that this many bytes are written. From now on the disk itself reports them as used.
     pub(super) fn written(&self, bytes: u64) {
         let mut promised = promised();
         let left = self.left.load(Ordering::Relaxed);
-        // A block that was staged wrong is written again, in the same place.
+        // A block that was staged wrongly is written again, in the same place.
         let bytes = bytes.min(left);
         self.left.store(left - bytes, Ordering::Relaxed);
         if let Some(taken) = promised.get_mut(&self.device) {
@@ -69,14 +70,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let disk = rustix::fs::statvfs(dir.path()).unwrap();
         let free = disk.f_bavail * disk.f_frsize;
-        // Others write to this disk meanwhile: the halves leave a quarter of it to them.
+        // Other processes write to this disk meanwhile, so a quarter of the free space is left to them.
         let most = free / 4 * 3;
         let first = Space::promise(dir.path(), most).unwrap();
         let refused = Space::promise(dir.path(), most).unwrap_err();
         assert!(
             matches!(refused, FetchError::NoSpace { needed, available, .. } if needed == most && available < most)
         );
-        // What is written is the disk's to count, and nothing is counted twice, however much is written.
+        // Written bytes are counted by the disk, and none is counted twice, however much is written.
         first.written(most / 2);
         first.written(most);
         let second = Space::promise(dir.path(), most).unwrap();

@@ -1,4 +1,5 @@
-//! One version out of several sources: of some partitions peers have all, the rest comes from where the version was built.
+//! One version from several sources: peers have some partitions completely, and the rest comes from the place where the
+//! version was built.
 
 use crate::files::{FileKind, MANIFEST_NAME};
 use crate::manifest::{FileEntry, Manifest};
@@ -11,15 +12,15 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A [`Source`] that asks peers for the partitions that they have, and `rest` for the other wanted ones. A peer that cannot
-/// be read is not asked again: the next peer that has the partition is, and after the last one `rest`. What is not wanted reads
-/// as zeros, which nobody takes for it.
+/// be read is not asked again; the next peer that has the partition is asked instead, and `rest` after the last one.
+/// Unwanted files read as zeros, which a fetch does not use.
 pub struct SplicedSource<'a> {
     manifest: Manifest,
     encoded: Vec<u8>,
     peers: Vec<Peer<'a>>,
     rest: &'a dyn Source,
     wanted: BTreeSet<PartitionId>,
-    /// Name of each pack → its number and size.
+    /// The number and size of each pack, by name.
     packs: BTreeMap<String, (u32, u64)>,
 }
 
@@ -29,7 +30,7 @@ struct Peer<'a> {
     failed: AtomicBool,
 }
 
-/// Who is asked for a part of a pack.
+/// The source of a part of a pack.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum From {
     Peer(usize),
@@ -38,7 +39,7 @@ enum From {
 }
 
 impl<'a> SplicedSource<'a> {
-    /// Of the version that `manifest` describes; nothing is asked yet.
+    /// A source for the version that `manifest` describes. Nothing is read yet.
     pub fn new(
         manifest: Manifest,
         peers: Vec<(&'a dyn Source, BTreeSet<PartitionId>)>,
@@ -53,13 +54,13 @@ impl<'a> SplicedSource<'a> {
         Self { encoded: manifest.encode(), peers: peers.collect(), manifest, rest, wanted, packs }
     }
 
-    /// Which of the peers, in the order given, could not be read.
+    /// The indexes of the peers that could not be read.
     pub fn failed(&self) -> Vec<usize> {
         let peers = self.peers.iter().enumerate();
         peers.filter(|(_, peer)| peer.failed.load(Ordering::Relaxed)).map(|(index, _)| index).collect()
     }
 
-    /// The living peer that has a file, if it is wanted; dictionaries belong to all partitions.
+    /// The working peer that has a file, if the file is wanted. Dictionaries belong to all partitions.
     fn has(&self, entry: &FileEntry) -> From {
         let Some(id) = entry.id() else { return From::Rest };
         let of = |partitions: &BTreeSet<PartitionId>| {
@@ -72,10 +73,10 @@ impl<'a> SplicedSource<'a> {
         self.peers.iter().position(has).map_or(From::Rest, From::Peer)
     }
 
-    /// Divides a range of a pack by who has it. What lies between two files goes with the one before.
+    /// Divides a range of a pack by source. Bytes between two files go with the file before them.
     fn parts(&self, number: u32, range: Range<u64>) -> Vec<(From, Range<u64>)> {
         let files = &self.manifest.files;
-        // Files lie in the order of their names, end to end.
+        // Files lie end to end, in the order of their names.
         let first =
             files.partition_point(|file| (file.pack, file.offset + file.bytes) <= (number, range.start));
         let touched = files[first..].iter().take_while(|file| file.pack == number && file.offset < range.end);
@@ -97,7 +98,7 @@ impl<'a> SplicedSource<'a> {
         parts
     }
 
-    /// Reads a range of a pack from those who have its parts; the bytes read.
+    /// Reads a range of a pack from the sources of its parts. Returns the number of bytes read.
     fn read_range(
         &self,
         object: &str,
@@ -135,7 +136,7 @@ impl<'a> SplicedSource<'a> {
                 let peer = &self.peers[index];
                 match peer.source.read(object, part.start, into) {
                     Ok(count) if count == into.len() => Ok(count),
-                    // It ended where the object does not, or broke. Each further try has one living peer fewer.
+                    // The peer failed, or its object is too short. Each further attempt has one working peer fewer.
                     Ok(_) | Err(_) => {
                         peer.failed.store(true, Ordering::Relaxed);
                         self.read_range(object, number, part, into)
@@ -156,7 +157,7 @@ impl Source for SplicedSource<'_> {
             return Ok(count);
         }
         if object == PATCH_NAME {
-            // Nodes hold what a patch makes, not the patch.
+            // Nodes hold the result of a patch, not the patch.
             return self.rest.read(object, offset, into);
         }
         let Some(&(number, bytes)) = self.packs.get(object) else {

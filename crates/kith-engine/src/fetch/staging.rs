@@ -13,11 +13,11 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Names the files of the plan that the packs beside it belong to.
+/// The name of the file that names the plan of the packs in the folder.
 const PLAN_NAME: &str = "plan";
 
-/// The hidden folder of a fetch to `target`: beside it and thus on the same disk, or a rename could not be atomic. `None` if no
-/// fetch can have this target.
+/// The hidden folder of a fetch to `target`. It lies next to the target and thus on the same disk, because a rename could
+/// not be atomic otherwise. `None` if `target` cannot be the target of a fetch.
 pub fn staging_of(target: &Path) -> Option<PathBuf> {
     let name = target.file_name()?.to_str()?;
     Some(target.with_file_name(format!(".{name}.fetching")))
@@ -31,7 +31,7 @@ pub(super) struct Staging<'a> {
 }
 
 impl<'a> Staging<'a> {
-    /// Makes the hidden folder; keeps others out.
+    /// Creates the hidden folder and locks it.
     pub(super) fn open(target: &'a Path) -> Result<Self, FetchError> {
         let dir = staging_of(target).ok_or_else(|| FetchError::Occupied { path: target.to_owned() })?;
         fs::create_dir_all(&dir).at(&dir)?;
@@ -44,7 +44,8 @@ impl<'a> Staging<'a> {
         self.dir.join(pack)
     }
 
-    /// Keeps what an earlier attempt at the same plan left, and nothing else; whether there is any.
+    /// Keeps the files that an earlier attempt at the same plan left, and removes all others. Returns whether there are
+    /// any.
     pub(super) fn prepare(&self, plan: &Plan, manifest: &Manifest) -> Result<bool, FetchError> {
         let id = format!("{} {:?}\n", manifest.hash(), plan.places);
         let marker = self.path(PLAN_NAME);
@@ -63,8 +64,8 @@ impl<'a> Staging<'a> {
         Ok(any)
     }
 
-    /// Drops from `left` the small files that are staged already, every byte of them proven. Of large files
-    /// each block is proven when its turn comes.
+    /// Removes from `left` the small files that are staged already, after checking every byte. Each block of a large file
+    /// is checked when its turn comes.
     pub(super) fn keep_whole(
         &self,
         left: &mut Vec<Wanted<'_>>,
@@ -86,8 +87,8 @@ impl<'a> Staging<'a> {
         outcome
     }
 
-    /// Opens a staged pack to write a file into. A pack that is linked to another version's is not written to: that
-    /// would change the other too.
+    /// Opens a staged pack to write a file into it. A pack that is linked to another version's is not written to, because
+    /// that would change the other too.
     pub(super) fn open_pack(&self, pack: &str) -> Result<File, FetchError> {
         let path = self.path(pack);
         let open = || OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
@@ -100,7 +101,8 @@ impl<'a> Staging<'a> {
         open().at(&path)
     }
 
-    /// Refuses to begin what the disk cannot hold beside other fetches. Blocks that are staged already are not needed again.
+    /// Refuses to begin if the disk has too little space beside other fetches. Blocks that are staged already are not
+    /// counted again.
     pub(super) fn promise_space(&self, needed: u64) -> Result<Space, FetchError> {
         let mut staged = 0;
         for entry in fs::read_dir(&self.dir).at(&self.dir)? {
@@ -110,7 +112,7 @@ impl<'a> Staging<'a> {
         Space::promise(&self.dir, needed.saturating_sub(staged))
     }
 
-    /// Waits until all packs are on the disk.
+    /// Syncs all packs to the disk.
     pub(super) fn sync(&self, plan: &Plan) -> Result<(), FetchError> {
         let paths: Vec<_> = plan.packs.iter().map(|pack| self.path(&pack.name)).collect();
         Ok(sync(&paths)?)
@@ -133,8 +135,8 @@ impl<'a> Staging<'a> {
         sync_folder(parent(self.target))
     }
 
-    /// Adds the packs to a target that holds other files of the same version. The new layout takes over in one rename;
-    /// packs that it names no more are removed after it.
+    /// Adds the packs to a target that holds other files of the same version. The new layout takes effect in one rename.
+    /// Packs that it no longer names are removed after that.
     pub(super) fn merge(self, manifest: &Manifest, plan: &Plan, layout: Layout) -> Result<(), FetchError> {
         for pack in &plan.packs {
             let path = self.target.join(&pack.name);
@@ -147,7 +149,7 @@ impl<'a> Staging<'a> {
     }
 }
 
-/// A layout with the plan's packs behind its own. Files of the plan move there.
+/// A layout with the plan's packs after its own. The files of the plan move there.
 fn added(mut layout: Layout, plan: &Plan) -> Layout {
     let moved: BTreeSet<&str> = plan.places.iter().map(|(name, _)| name.as_str()).collect();
     layout.retain(|name| !moved.contains(name));
@@ -159,7 +161,8 @@ fn added(mut layout: Layout, plan: &Plan) -> Layout {
     layout
 }
 
-/// Makes a layout the one of a folder, then removes local packs that it does not name.
+/// Makes a layout the layout of a folder, then removes local packs that it does not name. Returns the number of freed
+/// bytes.
 pub(super) fn replace_layout(target: &Path, manifest: &Manifest, layout: &Layout) -> Result<u64, FetchError> {
     let (path, draft) = (target.join(LAYOUT_NAME), target.join(".layout.json"));
     write_synced(&draft, &layout.encode(manifest))?;
@@ -183,7 +186,7 @@ fn write_synced(path: &Path, bytes: &[u8]) -> Result<(), FetchError> {
     fs::write(path, bytes).and_then(|()| File::open(path)?.sync_all()).at(path)
 }
 
-/// Waits until the names in a folder are on the disk.
+/// Syncs the names in a folder to the disk.
 fn sync_folder(folder: &Path) -> Result<(), FetchError> {
     File::open(folder).and_then(|folder| folder.sync_all()).at(folder)
 }

@@ -1,4 +1,4 @@
-//! A thread of a fetch: pulls files into the staged packs, and proves every block as it arrives.
+//! A thread of a fetch: pulls files into the staged packs, and checks every block when it arrives.
 
 use super::FetchError;
 use super::error::IoContext;
@@ -18,7 +18,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 
-/// What a worker tells of: bytes in place, bytes of them from the source, files finished.
+/// A worker's report: bytes in place, bytes of them from the source, finished files.
 #[derive(Clone, Copy)]
 pub(super) struct WorkerReport {
     pub(super) bytes: u64,
@@ -26,14 +26,14 @@ pub(super) struct WorkerReport {
     pub(super) files: u64,
 }
 
-/// How the body of a large file is brought in.
+/// How the body of a large file is pulled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Round {
     /// Nothing of it is here.
     First,
-    /// Blocks that an earlier attempt left are used if they hold.
+    /// Blocks of an earlier attempt are used if their checksums match.
     Resumed,
-    /// All over again, though blocks are here that hold.
+    /// All blocks are pulled again, even those whose checksums match.
     Anew,
 }
 
@@ -45,12 +45,12 @@ pub(super) struct Worker<'a> {
     pub(super) steps: SyncSender<WorkerReport>,
     pub(super) stop: &'a AtomicBool,
     pub(super) resumes: bool,
-    /// Of whatever is read, so that its pages are made once.
+    /// The buffer of all reads, reused so that its pages are allocated once.
     pub(super) buffer: Vec<u8>,
 }
 
 impl Worker<'_> {
-    /// Takes work from the queue until there is none.
+    /// Takes work from the queue until it is empty.
     pub(super) fn work_off(&mut self, queue: &Mutex<VecDeque<Work<'_>>>) -> Result<(), FetchError> {
         loop {
             let next = queue.lock().pop_front();
@@ -73,7 +73,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Ends the work if the fetch was cancelled or broke elsewhere.
+    /// Ends the work if the fetch was cancelled or failed elsewhere.
     fn go_on(&self) -> Result<(), FetchError> {
         if self.stop.load(Ordering::Relaxed) { Err(FetchError::Cancelled) } else { Ok(()) }
     }
@@ -84,7 +84,7 @@ impl Worker<'_> {
         self.steps.send(WorkerReport { bytes, copied, files }).map_err(|_| FetchError::Cancelled)
     }
 
-    /// Reads a part of a file; an object that ends before it is damaged.
+    /// Reads a part of a file. An object that ends too early is damaged.
     fn read(&self, file: &Wanted<'_>, at: u64, into: &mut [u8]) -> Result<(), FetchError> {
         let got = match self.source.read(&file.object(), file.entry.offset + at, into) {
             Err(ObjectError::Missing { .. }) => return Err(damage(file.entry, Fault::Missing)),
@@ -97,14 +97,14 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Writes a part of a file in its place.
+    /// Writes a part of a file to its place.
     fn write(&self, file: &Wanted<'_>, pack: &File, at: u64, bytes: &[u8]) -> Result<(), FetchError> {
         pack.write_all_at(bytes, file.offset + at).at(&self.staging.path(&file.pack))?;
         self.space.written(bytes.len() as u64);
         Ok(())
     }
 
-    /// Neighbours in one request, each proven whole.
+    /// Pulls adjacent files in one request, and verifies each as a whole.
     fn span(&self, files: &[Wanted<'_>], buffer: &mut [u8]) -> Result<(), FetchError> {
         let Some(first) = files.first() else { return Ok(()) };
         let start = first.entry.offset;
@@ -115,7 +115,7 @@ impl Worker<'_> {
         for file in files {
             self.go_on()?;
             let from = (file.entry.offset - start) as usize;
-            // What lies behind the end of the object fails as too short.
+            // A file that lies beyond the end of the object fails as too short.
             let bytes = buffer[..got].get(from..).unwrap_or_default();
             let bytes = &bytes[..bytes.len().min(file.entry.bytes as usize)];
             let mut proof = Proof::new(file.entry)?;
@@ -128,14 +128,14 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// A large file, tail first, then piece by piece. What is staged is used where its blocks hold; should the
-    /// whole then not hold, which takes a collision of checksums, everything is pulled anew.
+    /// Pulls a large file, the tail first, then piece by piece. Staged blocks are used if their checksums match. If the
+    /// whole file does not match in the end, which takes a collision of checksums, everything is pulled again.
     fn large(&self, file: &Wanted<'_>, buffer: &mut Vec<u8>) -> Result<(), FetchError> {
         let pack = self.staging.open_pack(&file.pack)?;
         let table = self.tail(file, &pack)?;
         buffer.resize(self.source.piece_bytes().next_multiple_of(table.block_bytes()), 0);
         let tail = file.entry.bytes - table.body_bytes();
-        // Of a new pack nothing is staged: it would read as zeros, up to the tail that was just written.
+        // A new pack has nothing staged: it would read as zeros, up to the tail that was just written.
         let rounds: &[Round] = if self.resumes { &[Round::Resumed, Round::Anew] } else { &[Round::First] };
         for &round in rounds {
             let mut body = Body { file, pack: &pack, table: &table, hasher: blake3::Hasher::new() };
@@ -150,7 +150,7 @@ impl Worker<'_> {
         Err(damage(file.entry, Fault::Checksum { what: "file", offset: 0 }))
     }
 
-    /// Pulls checksum table and trailer and proves them against the manifest.
+    /// Pulls the checksum table and trailer, and checks them against the manifest.
     fn tail(&self, file: &Wanted<'_>, pack: &File) -> Result<BlockTable, FetchError> {
         let id = file.entry.id().ok_or_else(|| damage(file.entry, Fault::Unlisted))?;
         let impossible = || damage(file.entry, Fault::Content { what: "file size", offset: 0 });
@@ -162,7 +162,7 @@ impl Worker<'_> {
         Ok(table)
     }
 
-    /// Brings every block of the body in place and hashes it; gives the bytes pulled.
+    /// Puts every block of the body in place and hashes it. Returns the number of pulled bytes.
     fn body(&self, body: &mut Body<'_>, round: Round, buffer: &mut [u8]) -> Result<u64, FetchError> {
         let mut copied = 0;
         let body_bytes = body.table.body_bytes();
@@ -175,14 +175,14 @@ impl Worker<'_> {
             self.blocks(body, start + wrong.start as u64, &mut piece[wrong.clone()])?;
             body.hasher.update(&piece[wrong.end..]);
             copied += wrong.len() as u64;
-            // Of another round, only the source's bytes are told.
+            // In a repeated round, only the bytes from the source are reported.
             let placed = if round == Round::Anew { 0 } else { piece.len() };
             self.tell(placed as u64, wrong.len() as u64, 0)?;
         }
         Ok(copied)
     }
 
-    /// Pulls the blocks from `at` on, proves, writes and hashes them, each part while it is in the cache.
+    /// Pulls the blocks from `at` on, and checks, writes and hashes each part while it is in the cache.
     fn blocks(&self, body: &mut Body<'_>, at: u64, into: &mut [u8]) -> Result<(), FetchError> {
         if into.is_empty() {
             return Ok(());
@@ -208,14 +208,14 @@ impl Worker<'_> {
 struct Body<'a> {
     file: &'a Wanted<'a>,
     pack: &'a File,
-    /// Checksums of the blocks.
+    /// The checksums of the blocks.
     table: &'a BlockTable,
-    /// Of the bytes so far, in their order.
+    /// The hasher of the bytes so far, in their order.
     hasher: blake3::Hasher,
 }
 
 impl Body<'_> {
-    /// Reads a piece as it is staged, and says which of its bytes have to be pulled: all of them if nothing is there.
+    /// Reads a piece as it is staged, and returns the bytes that must be pulled: all of them if nothing is there.
     fn wrong_when_staged(&self, start: u64, piece: &mut [u8]) -> Range<usize> {
         match self.pack.read_exact_at(piece, self.file.offset + start) {
             Ok(()) => self.table.wrong_blocks(start, piece).unwrap_or(0..0),
@@ -223,7 +223,7 @@ impl Body<'_> {
         }
     }
 
-    /// The hash of the whole file, now that all of its body was hashed.
+    /// The hash of the whole file, once all of its body has been hashed.
     fn hash_of_file(mut self) -> String {
         self.hasher.update(self.table.tail());
         self.hasher.finalize().to_hex().to_string()

@@ -1,4 +1,4 @@
-//! Lists with the values of their columns.
+//! Reads lists with the values of their columns.
 
 use super::{GraphReader, KEYS_AT_A_TIME, Selection, find_in};
 use crate::adjacency;
@@ -7,14 +7,14 @@ use kith_ops::{EdgeList, EdgeSelector, SourceError};
 use kith_types::Direction;
 use std::ops::ControlFlow;
 
-/// The list of one key and the columns that are read of it.
+/// The list of one key, and the columns that are read with it.
 struct Scratch {
     ids: Vec<u64>,
     columns: Vec<Vec<u64>>,
 }
 
 impl GraphReader {
-    /// As [`kith_ops::NeighbourSource::edges`].
+    /// Implements [`kith_ops::NeighbourSource::edges`].
     pub(super) fn read_edges(
         &self,
         edge: &EdgeSelector,
@@ -41,7 +41,7 @@ impl GraphReader {
         Ok(())
     }
 
-    /// As [`GraphReader::read_edges`] for a bounded number of keys.
+    /// Reads edges like [`GraphReader::read_edges`], for a bounded number of keys.
     fn edges_of_some(
         &self,
         reading: &Reading<'_>,
@@ -93,10 +93,10 @@ impl GraphReader {
     }
 }
 
-/// What is read of each key.
+/// What is read for each key.
 struct Reading<'a> {
     selection: Selection<'a>,
-    /// The list that holds the edges; `None` of a plain list of members.
+    /// The list that holds the edges; `None` for a plain list of members.
     list: Option<Direction>,
     /// Indices of the columns.
     wanted: Vec<usize>,

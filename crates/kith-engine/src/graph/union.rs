@@ -1,4 +1,4 @@
-//! The union of the out and the in list of one key.
+//! The union of the outgoing and the incoming list of one key.
 
 /// Adds the ids of `other` to `ids`; both sorted and distinct, before and after.
 pub(super) fn unite(ids: &mut Vec<u64>, other: Vec<u64>) {

@@ -1,6 +1,5 @@
-//! The manifest as JSON. One content has one spelling: a file is accepted only if
-//! writing its content again gives the same bytes, so that a changed, missing or
-//! extra byte cannot hide in whitespace or a repeated field.
+//! The manifest as JSON. Each content has exactly one spelling. A file is accepted only if encoding its content again gives
+//! the same bytes, so that a changed, missing or extra byte cannot hide in whitespace or a repeated field.
 
 use super::content::{Content, Counts, GraphContent, ValuesContent};
 use super::{FileEntry, MANIFEST_FORMAT, Manifest, PackEntry};
@@ -12,13 +11,13 @@ use kith_schema::Column;
 use kith_types::{PartitionCount, StoreVersion};
 use serde::{Deserialize, Serialize};
 
-/// What any format version of the manifest begins with.
+/// The beginning of a manifest of any format version.
 #[derive(Deserialize)]
 struct Preamble {
     kith_manifest: u32,
 }
 
-/// The document. Fields stay in this order.
+/// The document. The order of the fields is part of the format.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
@@ -92,7 +91,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Manifest, OpenError> {
     Ok(manifest)
 }
 
-/// Takes the document for what it says, or names the field that cannot be.
+/// Validates the document, or names the invalid field.
 fn content(document: Document) -> Result<Manifest, &'static str> {
     let content = match (document.graph, document.values) {
         (Some(graph), None) => {
@@ -122,7 +121,7 @@ fn content(document: Document) -> Result<Manifest, &'static str> {
     let version = StoreVersion(document.version);
     let stated: Vec<(u32, u64)> = document.files.iter().map(|entry| (entry.pack, entry.offset)).collect();
     let manifest = Manifest::new(document.component, version, partition_count, content, document.files);
-    // Places follow from sizes, so that files cannot be stated to overlap or to lie outside of their pack.
+    // Places follow from sizes, so a manifest cannot state files that overlap or lie outside of their pack.
     if !manifest.files.iter().map(|entry| (entry.pack, entry.offset)).eq(stated) {
         return Err("place of a file");
     }

@@ -1,20 +1,20 @@
-//! What a version holds: a graph component, or values by key.
+//! The content of a version: a graph component, or values by key.
 
 use kith_ops::KindRole;
 use kith_schema::{Column, KeyType, ValueType};
 use serde::{Deserialize, Serialize};
 
-/// The kind of content, with what is particular to it.
+/// The kind of content, with its properties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Lists, postings and members of an edge type or entity kind.
+    /// The lists, postings and members of an edge type or entity kind.
     Graph(GraphContent),
     /// Values by key.
     Values(ValuesContent),
 }
 
 impl Content {
-    /// What it is called in messages.
+    /// The name in messages.
     pub fn name(&self) -> &'static str {
         match self {
             Content::Graph(_) => "a graph component",
@@ -26,11 +26,11 @@ impl Content {
 /// A graph component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphContent {
-    /// The graph that it is a part of, as the load named it.
+    /// The graph that it belongs to, as the load named it.
     pub graph: String,
-    /// What it joins.
+    /// Which vertices it joins, and how.
     pub role: KindRole,
-    /// The columns kept beside the ids of each list, in their order.
+    /// The columns that are kept beside the ids of each list, in their order.
     pub columns: Vec<Column>,
     /// Totals over all partitions.
     pub counts: Counts,
@@ -40,11 +40,11 @@ pub struct GraphContent {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counts {
-    /// Members, with or without edges.
+    /// The number of members, with or without edges.
     pub members: u64,
-    /// Edges: an undirected one counts once, an arc once.
+    /// The number of edges. An undirected edge counts once, and so does a directed one.
     pub edges: u64,
-    /// Distinct entities; 0 unless the component is an entity kind.
+    /// The number of distinct entities; 0 unless the component is an entity kind.
     pub entities: u64,
 }
 
@@ -52,14 +52,14 @@ pub struct Counts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ValuesContent {
-    /// What keys are: it decides their partition.
+    /// The type of keys, which determines their partition.
     pub key: KeyType,
-    /// What values are; their bytes mean nothing to the engine.
+    /// The type of values. The engine does not interpret their bytes.
     pub value: ValueType,
-    /// The schema of records as canonical JSON text; means nothing to the engine.
+    /// The schema of records as canonical JSON text. The engine does not interpret it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// How values are compressed, if they are; the dictionary is a logical file of its own.
+    /// How values are compressed; `None` if they are not. The dictionary is a logical file of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<Compression>,
     /// Totals over all partitions.
@@ -70,7 +70,7 @@ pub struct ValuesContent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Compression {
-    /// Each value is a zstd frame made with the version's dictionary, at this level.
+    /// Each value is a zstd frame at this level, compressed with the version's dictionary.
     Zstd(i32),
 }
 
@@ -78,16 +78,16 @@ pub enum Compression {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ValueCounts {
-    /// Keys.
+    /// The number of keys.
     pub records: u64,
-    /// Bytes of all keys.
+    /// The total size of all keys in bytes.
     pub key_bytes: u64,
-    /// Bytes of all values, before compression.
+    /// The total size of all values in bytes, before compression.
     pub value_bytes: u64,
 }
 
 impl ValueCounts {
-    /// Adds another's, which may be anything that a summary states.
+    /// Adds another's counts. They saturate, because a summary may state any numbers.
     pub fn add(&mut self, other: &ValueCounts) {
         self.records = self.records.saturating_add(other.records);
         self.key_bytes = self.key_bytes.saturating_add(other.key_bytes);

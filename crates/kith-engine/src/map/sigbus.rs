@@ -1,15 +1,15 @@
-//! The handler of SIGBUS, and which mappings it answers for.
+//! The handler of SIGBUS, and the mappings that it covers.
 //!
-//! It is installed once per process. It finds the mapping that a read fell into in a registry of atomics, marks it as lost,
-//! notes the page, lays a page of zeros over the hole and lets the read go on. Faults elsewhere go to the handler that was there
-//! before.
+//! The handler is installed once per process. It looks up the mapping that a read fell into in a registry of atomics, marks
+//! the mapping as lost, notes the page, maps a page of zeros over the hole, and lets the read go on. Faults elsewhere go to
+//! the previous handler.
 
 use parking_lot::Mutex;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Once, OnceLock};
 
-/// The most mappings at a time: Linux allows about as many per process (`vm.max_map_count`).
+/// The most mappings at a time. Linux allows about as many per process (`vm.max_map_count`).
 const MAPPINGS_MAX: usize = 65_536;
 
 /// One registered mapping. A `start` of 0 marks a free slot.
@@ -18,20 +18,20 @@ struct Slot {
     bytes: AtomicUsize,
     /// Whether any page of it is lost.
     lost: AtomicBool,
-    /// Whether more pages are lost than could be noted: then all of it counts as lost.
+    /// Whether more pages are lost than could be noted. Then the whole mapping counts as lost.
     unnoted: AtomicBool,
 }
 
-/// Addresses of lost pages of live mappings; 0 is free. Written by the handler, which may not allocate.
+/// The addresses of lost pages of live mappings; 0 marks a free entry. Written by the handler, which may not allocate.
 static LOST_PAGES: [AtomicUsize; LOST_PAGES_MAX] = [const { AtomicUsize::new(0) }; LOST_PAGES_MAX];
 
-/// Lost pages that are told apart. A disk that loses more is past saving file by file.
+/// How many lost pages are told apart. A disk that loses more cannot be repaired file by file.
 const LOST_PAGES_MAX: usize = 4_096;
 
-/// Entries of [`LOST_PAGES`] ever used: nobody looks further.
+/// The number of entries of [`LOST_PAGES`] that were ever used. Searches end there.
 static LOST_PAGES_USED: AtomicUsize = AtomicUsize::new(0);
 
-/// Read by the signal handler, which may not lock or allocate; written under [`FREE`].
+/// The registered mappings. Read by the signal handler, which may not lock or allocate; written under [`FREE`].
 static SLOTS: [Slot; MAPPINGS_MAX] = [const {
     Slot {
         start: AtomicUsize::new(0),
@@ -41,13 +41,13 @@ static SLOTS: [Slot; MAPPINGS_MAX] = [const {
     }
 }; MAPPINGS_MAX];
 
-/// Slots ever used: the handler looks no further.
+/// The number of slots that were ever used. The handler's search ends there.
 static SLOTS_USED: AtomicUsize = AtomicUsize::new(0);
 
-/// Slots given back.
+/// The released slots.
 static FREE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// What handled SIGBUS before. Set before the handler is installed.
+/// The previous handler of SIGBUS. Set before the handler is installed.
 static PREVIOUS: OnceLock<libc::sigaction> = OnceLock::new();
 
 static PAGE_BYTES: AtomicUsize = AtomicUsize::new(4096);
@@ -58,14 +58,14 @@ pub(super) fn is_lost(slot: usize) -> bool {
     SLOTS[slot].lost.load(Ordering::Relaxed)
 }
 
-/// Whether one of the lost pages is among those that some bytes of a mapping lie on.
+/// Whether a lost page overlaps some bytes of a mapping.
 #[cold]
 pub(super) fn has_lost_page(slot: usize, start: usize, bytes: usize) -> bool {
     SLOTS[slot].unnoted.load(Ordering::SeqCst)
         || lost_pages().any(|page| page < start + bytes && start < page + page_bytes())
 }
 
-/// Bytes of a page.
+/// The size of a page in bytes.
 pub(super) fn page_bytes() -> usize {
     PAGE_BYTES.load(Ordering::SeqCst)
 }
@@ -75,7 +75,7 @@ fn lost_pages() -> impl Iterator<Item = usize> {
     LOST_PAGES.iter().take(used).map(|page| page.load(Ordering::SeqCst)).filter(|&page| page != 0)
 }
 
-/// Notes a lost page; `false` if there is no room. Called by the handler.
+/// Notes a lost page. Returns `false` if there is no room. Called by the handler.
 fn note(page: usize) -> bool {
     for (index, slot) in LOST_PAGES.iter().enumerate() {
         if slot.compare_exchange(0, page, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
@@ -86,7 +86,7 @@ fn note(page: usize) -> bool {
     false
 }
 
-/// Tells the handler of a mapping; gives its slot.
+/// Registers a mapping for the handler. Returns its slot.
 ///
 /// # Errors
 /// If too many files are mapped.
@@ -111,7 +111,7 @@ pub(super) fn register(start: usize, bytes: usize) -> io::Result<usize> {
     Ok(slot)
 }
 
-/// Gives the slot of a mapping back, while its memory is still there.
+/// Releases the slot of a mapping. Call it while the memory is still mapped.
 pub(super) fn release(slot: usize, start: usize, bytes: usize) {
     SLOTS[slot].start.store(0, Ordering::SeqCst);
     if SLOTS[slot].lost.load(Ordering::SeqCst) {
@@ -133,8 +133,8 @@ pub(super) fn install_handler() -> io::Result<()> {
     static INSTALL: Once = Once::new();
     static INSTALLED: AtomicBool = AtomicBool::new(false);
     INSTALL.call_once(|| {
-        // SAFETY: plain system calls on local, initialised memory; the handler below keeps to what
-        // POSIX allows in a handler, plus `mmap`, which is a bare system call on the systems served.
+        // SAFETY: plain system calls on local, initialised memory. The handler below does only what POSIX allows in a
+        // handler, plus `mmap`, which is a bare system call on the supported systems.
         unsafe {
             if let Ok(bytes) = usize::try_from(libc::sysconf(libc::_SC_PAGESIZE)) {
                 PAGE_BYTES.store(bytes, Ordering::SeqCst);
@@ -153,23 +153,23 @@ pub(super) fn install_handler() -> io::Result<()> {
                 .store(libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut()) == 0, Ordering::SeqCst);
         }
     });
-    // Without the handler a cut file would end the process: rather map nothing.
+    // Without the handler a truncated file would end the process, so nothing is mapped then.
     if INSTALLED.load(Ordering::SeqCst) { Ok(()) } else { Err(io::Error::other("cannot handle SIGBUS")) }
 }
 
 extern "C" fn on_bus_error(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the kernel hands a valid `info` to a handler installed with SA_SIGINFO.
+    // SAFETY: the kernel passes a valid `info` to a handler that is installed with SA_SIGINFO.
     let (address, is_fault) = unsafe { ((*info).si_addr() as usize, (*info).si_code > 0) };
     if !(is_fault && cover(address)) {
         forward(signal, info, context);
     }
 }
 
-/// Marks the mapping at `address` as lost and puts zeros there; false if it is nobody's.
+/// Marks the mapping at `address` as lost and puts zeros there. Returns `false` if no registered mapping covers it.
 ///
-/// A mapping that faults is alive, so its slot stands still. Slots of others may change meanwhile and match by
-/// accident; then one more mapping may count as lost, but never one less. Only the faulting page is replaced: whoever
-/// owns it, it had nothing to read.
+/// A mapping that faults is alive, so its slot does not change. Slots of other mappings may change meanwhile and match by
+/// accident. Then one mapping too many may count as lost, but never one too few. Only the faulting page is replaced, and
+/// that page could not be read anyway.
 fn cover(address: usize) -> bool {
     let page_bytes = page_bytes();
     let page = address & !(page_bytes - 1);
@@ -180,13 +180,14 @@ fn cover(address: usize) -> bool {
         })
     };
     let found = owners().next().is_some();
-    // The page before the flag, the flag before the zeros: whoever sees one sees what comes before it.
+    // The page is stored before the flag, and the flag before the zeros: a reader that sees one of them sees all earlier
+    // ones.
     let noted = found && note(page);
     for slot in owners() {
         slot.unnoted.fetch_or(!noted, Ordering::SeqCst);
         slot.lost.store(true, Ordering::SeqCst);
     }
-    // SAFETY: replaces one page of a live, read-only mapping of ours by readable zeros.
+    // SAFETY: replaces one page of a live, read-only mapping of this process by readable zeros.
     found
         && unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
@@ -195,7 +196,7 @@ fn cover(address: usize) -> bool {
         }
 }
 
-/// Does what would have happened without us.
+/// Does what would have happened without this handler.
 fn forward(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let previous = PREVIOUS.get();
     let handler = previous.map_or(libc::SIG_DFL, |previous| previous.sa_sigaction);

@@ -1,4 +1,4 @@
-//! What becomes of mappings whose files are cut.
+//! Mappings of files that are truncated.
 
 use super::*;
 use std::io::Write;
@@ -25,7 +25,7 @@ fn a_file_cut_under_its_mapping_is_lost_and_the_process_lives() {
     assert_eq!(other.bytes()[4095], 7);
 }
 
-/// Slices of 1,000 bytes: most lie on one page, some straddle two.
+/// Slices of 1,000 bytes: most lie on one page, and some on two.
 #[test]
 fn only_the_slices_on_lost_pages_are_lost() {
     let file = file_of(16);
@@ -71,7 +71,8 @@ fn many_threads_may_fall_into_the_same_hole() {
     });
 }
 
-/// The child of the test below reads a hole in a mapping that is not ours and must die of it, as without us.
+/// The child process of this test reads a hole in a mapping that is not registered. It must die, as it would without the
+/// handler.
 #[test]
 fn a_fault_elsewhere_ends_the_process_as_before() {
     use std::os::unix::process::ExitStatusExt;
@@ -80,7 +81,7 @@ fn a_fault_elsewhere_ends_the_process_as_before() {
         let ours = file_of(1);
         let _installed = Mapping::new(&ours, 4096).unwrap();
         let foreign = file_of(2);
-        // SAFETY: reading the hole is the point; it ends the process.
+        // SAFETY: reading the hole is the purpose of the test; it ends the process.
         let map = unsafe { Mmap::map(&foreign).unwrap() };
         foreign.set_len(0).unwrap();
         std::process::exit(i32::from(std::hint::black_box(&map)[4096]));

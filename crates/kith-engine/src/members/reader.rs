@@ -7,7 +7,7 @@ use crate::pack::VersionFolder;
 use crate::sealed::{HEADER_BYTES, SealedFile};
 use kith_types::PartitionId;
 
-/// The mapped member table of a partition. Every answer is proven by checksums.
+/// The mapped member table of a partition. Every answer is checked against checksums.
 #[derive(Debug)]
 pub struct MemberTableReader {
     file: SealedFile,
@@ -31,31 +31,31 @@ impl MemberTableReader {
         Ok(Self { file, ids })
     }
 
-    /// Number of members.
+    /// The number of members.
     pub fn count(&self) -> u32 {
         self.ids.count as u32
     }
 
-    /// Whether a member is in the table. `O(log count)` and one or two checksums of 1 KiB.
+    /// Whether a member is in the table. Costs `O(log count)` and one or two checksums of 1 KiB.
     ///
     /// # Errors
-    /// If what the answer rests on is damaged.
+    /// If a byte that the answer depends on is damaged.
     pub fn contains(&self, id: u64) -> Result<bool, ReadError> {
         Ok(self.ordinal(id)?.is_some())
     }
 
-    /// The ordinal of a member: how many ids come before it.
+    /// The ordinal of a member: the number of ids before it. `None` if it is not in the table.
     ///
     /// # Errors
-    /// If what the answer rests on is damaged.
+    /// If a byte that the answer depends on is damaged.
     pub fn ordinal(&self, id: u64) -> Result<Option<u32>, ReadError> {
         Ok(self.ids.find(&self.file, id)?)
     }
 
-    /// Appends the ids of ascending ordinals.
+    /// Appends the ids for ascending ordinals.
     ///
     /// # Errors
-    /// If a part of the table that is needed is damaged, or an ordinal lies beyond its end.
+    /// If a part of the table that is needed is damaged, or an ordinal is beyond its end.
     pub fn resolve(&self, ordinals: &[u32], out: &mut Vec<u64>) -> Result<(), ReadError> {
         Ok(self.ids.resolve(&self.file, ordinals, out)?)
     }

@@ -1,14 +1,14 @@
 //! A table of sorted, distinct ids inside a file, eight bytes each.
 //!
-//! A search runs over unproven bytes; what it concludes rests on the two ids that
-//! enclose the answer, and only their blocks are proven. If damage led it astray,
-//! these two do not enclose the id, or their block fails.
+//! A search runs over unproven bytes. Its result depends on the two ids that enclose the answer, and only their blocks are
+//! proven. If damage misled the search, these two ids do not enclose the wanted id, or their block does not match its
+//! checksum.
 
 use crate::errors::Damage;
 use crate::sealed::SealedFile;
 use std::cmp::Ordering;
 
-/// Where the table lies.
+/// The place of the table in the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SortedIds {
     pub(crate) start: usize,
@@ -25,7 +25,7 @@ impl SortedIds {
         file.u64_at(self.offset(index))
     }
 
-    /// The first index whose id is `>= id`; unproven.
+    /// The first index whose id is `>= id`. The result is unproven.
     pub(crate) fn lower_bound(self, file: &SealedFile, id: u64) -> Result<usize, Damage> {
         let (mut low, mut high) = (0, self.count);
         while low < high {
@@ -38,12 +38,12 @@ impl SortedIds {
         Ok(low)
     }
 
-    /// Proves the ids at `from..to`.
+    /// Checks the checksums of the ids at `from..to`.
     pub(crate) fn verify(self, file: &SealedFile, from: usize, to: usize) -> Result<(), Damage> {
         file.verify(self.offset(from)..self.offset(to.min(self.count)))
     }
 
-    /// The index of an id, proven; `None` proves that it is not in the table.
+    /// The index of an id, proven. `None` is a proven absence.
     pub(crate) fn find(self, file: &SealedFile, id: u64) -> Result<Option<u32>, Damage> {
         let index = self.lower_bound(file, id)?;
         let below = index.checked_sub(1).map(|below| self.get(file, below)).transpose()?;
@@ -68,7 +68,7 @@ impl SortedIds {
             if index >= self.count {
                 return Err(file.impossible("ordinal", self.offset(index)));
             }
-            // An id does not straddle blocks: tables begin at a multiple of eight.
+            // No id straddles two blocks, because tables begin at a multiple of eight.
             let block = self.offset(index) / file.block_bytes();
             if let Some(before) = unproven.replace(block)
                 && before != block

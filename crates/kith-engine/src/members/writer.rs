@@ -8,7 +8,7 @@ use crate::sealed::SealedWriter;
 use kith_types::PartitionId;
 use std::path::Path;
 
-/// A member table being written. The ordinal of an id is how many came before it.
+/// Writes a member table. The ordinal of an id is the number of ids before it.
 pub struct MemberTableWriter {
     file: SealedWriter,
     count: u64,
@@ -19,15 +19,15 @@ impl MemberTableWriter {
     /// Creates the file of a partition, which must not exist.
     ///
     /// # Errors
-    /// If it cannot be created.
+    /// If the file cannot be created.
     pub fn create(dir: &Path, partition: PartitionId) -> Result<Self, WriteError> {
         Ok(Self { file: SealedWriter::create(dir, FileId::members(partition))?, count: 0, last: 0 })
     }
 
-    /// Appends an id: greater than the one before.
+    /// Appends an id, which must be greater than the previous one.
     ///
     /// # Errors
-    /// If it is not, or the file cannot be written.
+    /// If the id is not greater, or the file cannot be written.
     pub fn append(&mut self, id: u64) -> Result<(), WriteError> {
         if self.count > 0 && id <= self.last {
             let (file, record) = (self.file.name(), self.count);
@@ -47,7 +47,7 @@ impl MemberTableWriter {
     /// Ends the file.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn finish(self) -> Result<FileEntry, WriteError> {
         self.file.finish(self.count, [0; 4])
     }

@@ -1,4 +1,4 @@
-//! A version's folder, its packs mapped once each.
+//! The folder of a version, with each of its packs mapped once.
 
 use super::Layout;
 use crate::errors::{Damage, Fault, OpenError};
@@ -13,32 +13,33 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A version's folder, built or fetched. Readers opened from one share its mappings, which live as long as they do.
+/// The folder of a built or fetched version. Readers that are opened from it share its mappings, which live as long as
+/// these readers.
 #[derive(Debug)]
 pub struct VersionFolder {
     dir: PathBuf,
     manifest: Manifest,
     layout: Layout,
-    /// Number of a pack → its mapping, made when it is first needed.
+    /// The mapping of each pack by number, created when it is first needed.
     maps: Mutex<BTreeMap<u32, Arc<Mapping>>>,
 }
 
 impl VersionFolder {
-    /// Reads manifest and layout and proves both whole.
+    /// Reads the manifest and layout and checks their seals.
     ///
     /// # Errors
-    /// As [`Manifest::read`]; and if the folder's layout is damaged or belongs to another manifest.
+    /// Those of [`Manifest::read`]; an error if the folder's layout is damaged or belongs to another manifest.
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
         let manifest = Manifest::read(dir)?;
         let layout = Layout::read(dir, &manifest)?;
         Ok(Self { dir: dir.to_owned(), manifest, layout, maps: Mutex::default() })
     }
 
-    /// As [`VersionFolder::open`], but only if it is the version with this manifest: one that was put in
-    /// its place, however whole, is refused.
+    /// Opens a folder like [`VersionFolder::open`], but only if it holds the version with this manifest. Any other version
+    /// is refused, even if it is intact.
     ///
     /// # Errors
-    /// [`OpenError::OtherVersion`] if it is not.
+    /// Those of [`VersionFolder::open`]; [`OpenError::OtherVersion`] if it holds another version.
     pub fn open_version(dir: &Path, manifest_hash: &str) -> Result<Self, OpenError> {
         let folder = Self::open(dir)?;
         let got = folder.manifest.hash();
@@ -48,10 +49,10 @@ impl VersionFolder {
         Err(OpenError::OtherVersion { path: dir.to_owned(), expected: manifest_hash.to_owned(), got })
     }
 
-    /// Refuses a version that is not one of this component of this store, however whole it is.
+    /// Refuses an intact version that does not belong to this component of this store.
     ///
     /// # Errors
-    /// [`OpenError::OtherStore`].
+    /// [`OpenError::OtherStore`] if it belongs to another component or store.
     pub fn check_is_of(&self, store: &str, component: &str) -> Result<(), OpenError> {
         if self.manifest.is_of(store, component) {
             return Ok(());
@@ -63,28 +64,28 @@ impl VersionFolder {
         })
     }
 
-    /// The folder.
+    /// The path of the folder.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// What the version consists of.
+    /// The manifest of the version.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// What of it is mapped by now.
+    /// The packs that are mapped so far.
     pub fn mapped(&self) -> Mapped {
         let maps = self.maps.lock();
         Mapped::new(maps.values().map(Arc::clone).collect())
     }
 
-    /// What the manifest says.
+    /// Returns the manifest and drops the rest.
     pub fn into_manifest(self) -> Manifest {
         self.manifest
     }
 
-    /// The pack that a logical file lies in here, and where it begins.
+    /// The path of the pack that a logical file lies in, and the offset at which it begins.
     pub fn place_of(&self, id: FileId) -> Option<(PathBuf, u64)> {
         let (pack, place) = self.layout.find(&id.to_string())?;
         Some((self.dir.join(&pack.name), place.offset))
@@ -107,7 +108,7 @@ impl VersionFolder {
         Ok(Slice::new(map, place.offset as usize, bytes as usize))
     }
 
-    /// Maps a pack that must have the stated size; `None` if it is not there.
+    /// Maps a pack, which must have the stated size; `None` if it is missing.
     fn map(&self, pack: &PackEntry) -> Result<Option<Mapping>, OpenError> {
         let path = self.dir.join(&pack.name);
         let file = match File::open(&path) {

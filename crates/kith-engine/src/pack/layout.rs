@@ -1,8 +1,8 @@
-//! Which logical file lies where in a version's folder.
+//! The places of logical files in a version's folder.
 //!
-//! In a built version the manifest says so. A node holds some partitions only, and gains others later: what it
-//! laid out is in `layout.json`, which names the manifest that it belongs to and is sealed as manifests are. Replacing
-//! that file is what makes packs that were added, or repaired, the ones that are read.
+//! For a built version, the manifest states the places. A node holds only some partitions, and gets others later. The
+//! places of its files are in `layout.json`, which names its manifest and is sealed in the same way as a manifest. Packs
+//! that were added or repaired come into use when that file is replaced.
 
 use super::{PackPlace, is_pack_name};
 use crate::document::{json_text, seal_of};
@@ -20,7 +20,7 @@ pub const LAYOUT_NAME: &str = "layout.json";
 /// The format version of layouts.
 const LAYOUT_FORMAT: u32 = 1;
 
-/// Packs, and the place of each logical file that is here.
+/// The packs, and the place of each logical file that is present.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     pub packs: Vec<PackEntry>,
@@ -32,12 +32,12 @@ struct Preamble {
     kith_layout: u32,
 }
 
-/// The document. Fields stay in this order.
+/// The document. The order of the fields is part of the format.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
     kith_layout: u32,
-    /// Identity of the manifest.
+    /// The hash of the manifest.
     manifest: String,
     packs: Vec<PackEntry>,
     files: Vec<FileDocument>,
@@ -54,14 +54,14 @@ struct FileDocument {
 }
 
 impl Layout {
-    /// That of a built version.
+    /// The layout of a built version.
     pub fn built(manifest: &Manifest) -> Self {
         let place = |entry: &FileEntry| PackPlace { pack: entry.pack, offset: entry.offset };
         let files = manifest.files.iter().map(|entry| (entry.name.clone(), place(entry))).collect();
         Self { packs: manifest.packs(), files }
     }
 
-    /// That of a folder: the node's own if it has one.
+    /// Reads the layout of a folder: the node's own if there is one, else that of the built version.
     pub fn read(dir: &Path, manifest: &Manifest) -> Result<Self, OpenError> {
         let path = dir.join(LAYOUT_NAME);
         match fs::read(&path) {
@@ -71,7 +71,7 @@ impl Layout {
         }
     }
 
-    /// The pack and the place in it of a file that is here.
+    /// The pack of a file that is present, and its place in the pack.
     pub fn find(&self, name: &str) -> Option<(&PackEntry, PackPlace)> {
         let place = *self.files.get(name)?;
         Some((&self.packs[place.pack as usize], place))
@@ -95,7 +95,7 @@ impl Layout {
         json_text(&document)
     }
 
-    /// Reads a layout and checks that every file in it is one of the manifest and lies within its pack.
+    /// Decodes a layout, and checks that every file in it is listed in the manifest and lies within its pack.
     pub fn decode(bytes: &[u8], manifest: &Manifest) -> Result<Self, OpenError> {
         let damaged = |fault| OpenError::from(Damage { file: LAYOUT_NAME.to_owned(), fault });
         if let Ok(Preamble { kith_layout: got }) = serde_json::from_slice(bytes)
@@ -118,7 +118,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Drops files that `keep` does not want, and packs that hold none any more; gives the names of these.
+    /// Removes files that `keep` rejects, and packs that hold no files any more. Returns the names of these packs.
     pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) -> Vec<String> {
         self.files.retain(|name, _| keep(name));
         let used: BTreeSet<u32> = self.files.values().map(|place| place.pack).collect();
@@ -137,7 +137,7 @@ impl Layout {
     }
 }
 
-/// Takes the document for what it says, or names what cannot be.
+/// Validates the document, or names the invalid field.
 fn content(document: Document, manifest: &Manifest) -> Result<Layout, &'static str> {
     let names: BTreeSet<&str> = document.packs.iter().map(|pack| pack.name.as_str()).collect();
     if names.len() < document.packs.len() || !names.iter().all(|name| is_pack_name(name)) {

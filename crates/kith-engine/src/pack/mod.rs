@@ -1,8 +1,8 @@
-//! Packs: many logical files in few physical ones. Drawn in `docs/formats/pack.md`.
+//! Packs hold many logical files in few physical ones. Drawn in `docs/formats/pack.md`.
 //!
-//! Checksums, readers and moves of partitions speak of logical files; the disk, the object store and the process's
-//! mappings see packs. Voldemort kept a file pair per bucket of each store (Voldemort §5.1), so that many small
-//! stores over many partitions met the limits of the system.
+//! Checksums, readers and moves of partitions work with logical files; the disk, the object store and the mappings of the
+//! process work with packs. Voldemort kept a pair of files per bucket of each store (Voldemort §5.1), so that many small
+//! stores over many partitions reached the limits of the system.
 
 mod folder;
 mod layout;
@@ -20,7 +20,7 @@ pub fn pack_name(number: u32) -> String {
     format!("{number:05}.pack")
 }
 
-/// The name of a pack that a node laid out for itself.
+/// The name of a pack that a node has laid out itself.
 pub fn local_pack_name(number: u32) -> String {
     format!("local-{number:05}.pack")
 }
@@ -31,7 +31,7 @@ pub fn local_pack_number(name: &str) -> Option<u32> {
     (local_pack_name(number) == name).then_some(number)
 }
 
-/// Whether a file may be called so: one spelling, and nothing that leads out of the folder.
+/// Whether a pack may have this name: each name has one spelling, and none leads out of the folder.
 fn is_pack_name(name: &str) -> bool {
     let built = || name.strip_suffix(".pack")?.parse().ok().map(pack_name);
     local_pack_number(name).is_some() || built().is_some_and(|spelt| spelt == name)

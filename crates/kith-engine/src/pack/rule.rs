@@ -1,31 +1,32 @@
-//! Which logical files share a pack: a function of their sizes alone, so that every builder makes the same packs.
+//! The rule for which logical files share a pack. It depends on their sizes alone, so that every builder makes the same
+//! packs.
 
 use kith_types::PartitionId;
 
-/// Logical files begin at multiples of it: one cache line, so that the lines of an index stay aligned.
+/// Logical files begin at multiples of this: one cache line, so that the lines of an index stay aligned.
 const ALIGN: u64 = 64;
 
-/// A partition of so many bytes has a pack of its own, which can be linked, moved and freed by itself.
+/// A partition of at least this size has a pack of its own, which can be linked, moved and freed separately.
 const ALONE_BYTES: u64 = 1 << 20;
 
-/// Neighbours join until their pack would be larger: then a move of a few small partitions wastes little.
+/// The most bytes of a shared pack. It is small so that moving a few small partitions copies little else.
 const JOINED_BYTES_MAX: u64 = 64 << 20;
 
-/// The largest logical file that a manifest may state: sums of any number of them that fit in memory do not overflow.
+/// The largest logical file that a manifest may list. The sum of as many as fit into memory does not overflow.
 pub const FILE_BYTES_MAX: u64 = 1 << 42;
 
-/// Where a logical file lies.
+/// The place of a logical file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PackPlace {
-    /// Number of the pack.
+    /// The number of the pack.
     pub pack: u32,
-    /// Offset of its first byte.
+    /// The offset of the first byte.
     pub offset: u64,
 }
 
-/// Places files, given as partition (or none) and size in the order of their names; also gives the sizes of the packs.
+/// Places files, given as partition (or none) and size in the order of their names. Also returns the sizes of the packs.
 ///
-/// A partition of 1 MiB or more is a pack of its own; smaller neighbours share one of at most 64 MiB.
+/// A partition of 1 MiB or more has a pack of its own; smaller neighbours share a pack of at most 64 MiB.
 pub fn place(files: &[(Option<PartitionId>, u64)]) -> (Vec<PackPlace>, Vec<u64>) {
     let mut places = Vec::with_capacity(files.len());
     let mut packs: Vec<u64> = Vec::new();
@@ -78,7 +79,7 @@ mod tests {
             }
             prop_assert_eq!(&ends, &packs);
             prop_assert!(places.is_sorted_by_key(|place| (place.pack, place.offset)));
-            // Any two packs side by side could not have been one.
+            // No two adjacent packs could have been one.
             let holders = |pack: u32| {
                 let held = places.iter().zip(&files).filter(move |(place, _)| place.pack == pack);
                 held.map(|(_, file)| file.0).collect::<std::collections::BTreeSet<_>>()

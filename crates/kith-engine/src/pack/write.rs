@@ -1,4 +1,4 @@
-//! Makes packs of logical files: those just built, and those of other folders.
+//! Writes packs from logical files: newly written ones, and those of other folders.
 
 use super::pack_name;
 use crate::errors::{Damage, Fault, WriteError};
@@ -9,25 +9,25 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// Packs synced at once: they wait for the disk, not for a processor, and a journaling file system commits all that
-/// wait together.
+/// How many packs are synced concurrently. The threads wait for the disk and use no processor, and a journaling file system
+/// commits all packs that wait together.
 const SYNC_THREADS: usize = 16;
 
-/// Where the bytes of a logical file come from.
+/// The source of the bytes of a logical file.
 pub enum Piece {
-    /// A file by itself, as its writer left it; it is used up.
+    /// A separate file, as its writer left it. It is consumed.
     Loose(PathBuf),
-    /// A part of a file that stays, proven as it is copied.
+    /// A part of a file that stays. It is verified as it is copied.
     Copy {
-        /// Where it lies.
+        /// The path of the file.
         path: PathBuf,
-        /// Where the logical file begins in it.
+        /// The offset at which the logical file begins in it.
         offset: u64,
     },
 }
 
-/// Writes the packs of a manifest into `dir`, except those for which `pack_exists` says that they are there already, and
-/// waits for the disk. The first loose file of a pack *becomes* the pack, so that the largest, the data, is not copied.
+/// Writes the packs of a manifest into `dir` and syncs them, except packs for which `pack_exists` returns true. The first
+/// loose file of a pack *becomes* the pack, so that the largest file, the data, is not copied.
 pub fn write_packs(
     dir: &Path,
     manifest: &Manifest,
@@ -46,8 +46,8 @@ pub fn write_packs(
     sync(&written)
 }
 
-/// Makes a version of the logical files that lie in `dir` as their writers left them: joins them into packs, waits for
-/// the disk, and writes the manifest.
+/// Makes a version from the logical files in `dir`, as their writers left them: joins them into packs, syncs these, and
+/// writes the manifest.
 ///
 /// # Errors
 /// If a file is missing, or cannot be written.
@@ -89,7 +89,7 @@ fn write_pack(
     Ok(())
 }
 
-/// Copies a logical file and proves it on the way.
+/// Copies a logical file and verifies it on the way.
 fn copy_proven(
     from: &Path,
     offset: u64,
@@ -121,7 +121,7 @@ fn copy_proven(
     Ok(proof.finish()?)
 }
 
-/// Waits until files are on the disk.
+/// Syncs files to the disk.
 pub fn sync(paths: &[PathBuf]) -> Result<(), WriteError> {
     let share = paths.len().div_ceil(SYNC_THREADS).max(1);
     let sync = |path: &PathBuf| {

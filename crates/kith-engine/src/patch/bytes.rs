@@ -1,4 +1,4 @@
-//! The bytes of a patch, read from a source in few requests.
+//! Reads the bytes of a patch from a source with few requests.
 
 use super::head::Section;
 use super::{Head, PATCH_NAME, Unusable};
@@ -7,29 +7,29 @@ use crate::source::Source;
 use kith_types::PartitionId;
 use std::ops::Range;
 
-/// The first request: the head of most patches, and all of small ones.
+/// The size of the first request: the head of most patches, and all of small ones.
 const FIRST_BYTES: usize = 16 << 10;
 
-/// What is asked for at a time from then on; more only if a single change is larger.
+/// The size of later requests. Only a single larger change needs more.
 const WINDOW_BYTES: u64 = 1 << 20;
 
 /// The largest gap between two wanted sections that is read through instead of starting another request.
 const GAP_BYTES_MAX: u64 = 64 << 10;
 
-/// A patch in a source, read from its start to its end. Memory: a window, or the largest change.
+/// A patch in a source, read from start to end. Memory: a window, or the largest change.
 pub struct PatchBytes<'s> {
     source: &'s dyn Source,
-    /// Bytes of the patch from `start` on.
+    /// The bytes of the patch from `start` on.
     window: Vec<u8>,
     start: u64,
-    /// What is wanted, ascending, neighbours joined.
+    /// The wanted ranges, ascending, with neighbours joined.
     spans: Vec<Range<u64>>,
-    /// Bytes read from the source since this was last asked.
+    /// The number of bytes read from the source since the last [`Self::take_read`].
     read: u64,
 }
 
 impl<'s> PatchBytes<'s> {
-    /// Reads the head of the patch that makes the version of `manifest`. There may be none.
+    /// Reads the head of the patch that leads to the version of `manifest`. Fails if there is no patch.
     pub fn open(source: &'s dyn Source, manifest: &Manifest) -> Result<(Head, Self), Unusable> {
         let mut bytes = Self { source, window: Vec::new(), start: 0, spans: Vec::new(), read: 0 };
         bytes.load(FIRST_BYTES)?;
@@ -38,13 +38,13 @@ impl<'s> PatchBytes<'s> {
             bytes.load(head_bytes)?;
         }
         let head = Head::decode(bytes.window.get(..head_bytes).ok_or(Unusable)?)?;
-        // No section is larger than what it makes, so no request is, whatever the head says.
+        // No section is larger than the files that it produces, so no request is larger either, whatever the head states.
         let bytes_max: u64 = manifest.files.iter().map(|entry| entry.bytes).sum();
         let is_possible = head.sections.iter().all(|section| section.bytes <= bytes_max);
         if head.manifest == manifest.hash() && is_possible { Ok((head, bytes)) } else { Err(Unusable) }
     }
 
-    /// Says which sections will be read, and gives them with their places.
+    /// Sets the sections to be read, and returns them with their offsets.
     pub fn want(&mut self, head: &Head, wanted: &dyn Fn(PartitionId) -> bool) -> Vec<(Section, u64)> {
         let mut at = head.bytes();
         let mut sections = Vec::new();
@@ -63,13 +63,13 @@ impl<'s> PatchBytes<'s> {
         sections
     }
 
-    /// Bytes of a wanted section.
+    /// Returns bytes of a wanted section.
     pub(super) fn get(&mut self, at: u64, bytes: u64) -> Result<&[u8], Unusable> {
         let end = at.checked_add(bytes).ok_or(Unusable)?;
         if at < self.start || self.start + (self.window.len() as u64) < end {
             let span = self.spans.iter().find(|span| span.contains(&at)).ok_or(Unusable)?;
             let ahead = (span.end.max(end) - at).min(WINDOW_BYTES.max(bytes));
-            // What is here already stays: sections are read from start to end.
+            // Bytes that are here already are kept, because sections are read from start to end.
             let here = at.checked_sub(self.start).map_or(self.window.len(), |used| used as usize);
             self.window.drain(..here.min(self.window.len()));
             self.start = at;
@@ -79,7 +79,7 @@ impl<'s> PatchBytes<'s> {
         self.window.get(from..from + bytes as usize).ok_or(Unusable)
     }
 
-    /// Bytes read from the source since the last call.
+    /// The number of bytes read from the source since the last call.
     pub fn take_read(&mut self) -> u64 {
         std::mem::take(&mut self.read)
     }
@@ -88,7 +88,7 @@ impl<'s> PatchBytes<'s> {
     fn load(&mut self, bytes: usize) -> Result<(), Unusable> {
         let here = self.window.len();
         self.window.resize(bytes.max(here), 0);
-        // A source that fails here fails again, and is told, when what the patch would have spared is pulled.
+        // If the source fails here, it fails again when the files are pulled instead, and that error is reported.
         let got = self.source.read(PATCH_NAME, self.start + here as u64, &mut self.window[here..]);
         let got = got.map_err(|_| Unusable)?;
         self.window.truncate(here + got);

@@ -1,4 +1,4 @@
-//! The head of a patch: between which versions it leads, and where the changes of each partition are.
+//! The head of a patch: the versions that it leads from and to, and the place of each partition's changes.
 
 use super::Unusable;
 use kith_types::PartitionId;
@@ -10,7 +10,7 @@ const SECTIONS_AT: usize = 80;
 const SECTION_BYTES: usize = 4 + 8 + HASH_BYTES;
 const CRC_BYTES: usize = 4;
 
-/// The changes of one partition.
+/// The place of one partition's changes, and their hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section {
     pub partition: PartitionId,
@@ -18,14 +18,14 @@ pub struct Section {
     pub blake3: [u8; HASH_BYTES],
 }
 
-/// All that stands before the first change.
+/// Everything before the first change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Hash of the manifest of the version before, in hexadecimal.
+    /// The hash of the manifest of the earlier version, in hexadecimal.
     pub base: String,
-    /// Hash of the manifest of the version that the patch makes.
+    /// The hash of the manifest of the version that the patch leads to.
     pub manifest: String,
-    /// Ascending by partition; their changes follow the head in this order, end to end.
+    /// The sections, ascending by partition. Their changes follow the head in this order, end to end.
     pub sections: Vec<Section>,
 }
 
@@ -35,12 +35,12 @@ impl Head {
         SECTIONS_AT + sections * SECTION_BYTES + CRC_BYTES
     }
 
-    /// Bytes of this head.
+    /// The length of this head in bytes.
     pub fn bytes(&self) -> u64 {
         Self::bytes_for(self.sections.len()) as u64
     }
 
-    /// Bytes of the head that begins so; at most one section per partition.
+    /// The length of the head that begins with these bytes. A head has at most one section per partition.
     pub fn bytes_of(start: &[u8], partitions: u32) -> Result<usize, Unusable> {
         let sections = start.get(12..16).and_then(|bytes| bytes.try_into().ok()).ok_or(Unusable)?;
         let sections = u32::from_le_bytes(sections);
@@ -69,7 +69,7 @@ impl Head {
         bytes
     }
 
-    /// Reads exactly the bytes of a head.
+    /// Decodes a head from exactly its bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, Unusable> {
         let (covered, crc) = bytes.split_last_chunk::<CRC_BYTES>().ok_or(Unusable)?;
         if kith_types::crc32c(covered) != u32::from_le_bytes(*crc) || covered.len() < SECTIONS_AT {
@@ -91,7 +91,7 @@ impl Head {
         }
         let head = Self { base: hash(16)?, manifest: hash(16 + HASH_BYTES)?, sections };
         let is_sorted = head.sections.is_sorted_by(|a, b| a.partition < b.partition);
-        // One spelling: another format version, or another number of sections, gives other bytes.
+        // A head has one spelling: another format version, or another number of sections, gives other bytes.
         if is_sorted && head.encode() == bytes { Ok(head) } else { Err(Unusable) }
     }
 }

@@ -1,22 +1,22 @@
-//! A partition of one version and its changes, side by side, in the order of files.
+//! Merges a partition of one version with its changes, in the order of files.
 
 use crate::chunk::{ChunkSetReader, Found};
 use crate::errors::{Damage, ReadError};
 use kith_types::position_of_key;
 use std::ops::ControlFlow;
 
-/// Takes what becomes of each key.
+/// Receives the outcome for each key.
 pub trait Merging {
-    /// What it fails with.
+    /// The error of its methods.
     type Error: From<ReadError> + From<Damage>;
 
-    /// Position and key of the next change of the partition.
+    /// The position and key of the next change of the partition.
     fn head(&self) -> Option<(u64, &[u8])>;
 
-    /// Applies that change and goes to the next one; `before` is the proven record of its key, if there is one.
+    /// Applies that change and goes on to the next one. `before` is the proven record of its key, if there is one.
     fn take(&mut self, before: Option<&Found<'_>>) -> Result<(), Self::Error>;
 
-    /// A proven record that nothing changes.
+    /// Takes a proven record that no change concerns.
     fn keep(&mut self, key: &[u8], found: &Found<'_>) -> Result<(), Self::Error>;
 }
 

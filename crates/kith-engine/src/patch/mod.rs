@@ -1,11 +1,12 @@
-//! Patches: what changed from one version of a store to the next, record by record (Voldemort §7). Drawn in `docs/formats/patch.md`.
+//! Patches: the changes from one version of a store to the next, record by record (Voldemort §7). Drawn in
+//! `docs/formats/patch.md`.
 //!
-//! The files of a version are a function of its records, so a node that holds the version before makes the files of the new
-//! one out of its own and the patch. Changed bytes would not do: a value that becomes longer moves every record behind it, and
-//! with them their checksums and the offsets in the index.
+//! The files of a version are a function of its records, so a node that holds the earlier version makes the files of the
+//! new one from its own files and the patch. A list of changed bytes would not work: a value that becomes longer moves
+//! every record after it, and with them their checksums and the offsets in the index.
 //!
-//! A patch is a hint. It is not in the manifest, and nothing trusts it: what is made with it is proven against the manifest, and a
-//! partition for which that fails is pulled.
+//! A patch is a hint. It is not in the manifest, and nothing trusts it: files that are made with it are checked against the
+//! manifest, and a partition that fails the check is pulled.
 
 mod bytes;
 mod head;
@@ -19,10 +20,10 @@ pub use merge::{Merging, merge};
 pub use section::{Change, SectionReader};
 pub use writer::PatchWriter;
 
-/// The name of the patch beside the packs of a built version.
+/// The name of the patch, which lies beside the packs of a built version.
 pub const PATCH_NAME: &str = "changes.patch";
 
-/// A patch that is not one, or not that of this version.
+/// The bytes are not a patch, or the patch of another version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unusable;
 

@@ -10,28 +10,29 @@ use crate::chunk::{KEY_BYTES_MAX, RECORD_VALUE_BYTES_MAX};
 use kith_types::delta::{put_varint, take_varint};
 use kith_types::position_of_key;
 
-/// The longest lengths of a change: two varints.
+/// The greatest size of the lengths of a change: two varints.
 const LENGTHS_BYTES_MAX: u64 = 20;
 
-/// Writes what stands before key and value.
+/// Encodes the part of a change before its key and value.
 pub(super) fn encode_head(out: &mut Vec<u8>, key: &[u8], stored: Option<&[u8]>) {
     out.clear();
     put_varint(out, key.len() as u64);
     put_varint(out, stored.map_or(0, |stored| stored.len() as u64 + 1));
 }
 
-/// What becomes of one key.
+/// The change of one key.
 #[derive(Debug, Default)]
 pub struct Change {
     pub position: u64,
     pub key: Vec<u8>,
-    /// Its value as it is stored, if `is_put`.
+    /// The value as it is stored, if `is_put`.
     pub stored: Vec<u8>,
-    /// Whether the key has a value from now on.
+    /// Whether the key gets a value. If not, it is deleted.
     pub is_put: bool,
 }
 
-/// Reads the changes of a partition. They count only once the last is read: then the whole section is proven.
+/// Reads the changes of a partition. They are valid only once the last one has been read, because only then is the whole
+/// section checked.
 pub struct SectionReader<'p, 's> {
     bytes: &'p mut PatchBytes<'s>,
     section: Section,
@@ -42,7 +43,7 @@ pub struct SectionReader<'p, 's> {
 }
 
 impl<'p, 's> SectionReader<'p, 's> {
-    /// Of the section that begins at `at`, at its first change.
+    /// Opens the section that begins at `at`, and reads its first change.
     pub fn open(bytes: &'p mut PatchBytes<'s>, section: Section, at: u64) -> Result<Self, Unusable> {
         let hasher = blake3::Hasher::new();
         let mut reader =
@@ -51,12 +52,12 @@ impl<'p, 's> SectionReader<'p, 's> {
         Ok(reader)
     }
 
-    /// The change at hand; `None` behind the last one.
+    /// The current change; `None` after the last one.
     pub fn change(&self) -> Option<&Change> {
         self.change.as_ref()
     }
 
-    /// Goes to the next change.
+    /// Goes on to the next change.
     pub fn advance(&mut self) -> Result<(), Unusable> {
         let Some(mut change) = self.change.take() else { return Ok(()) };
         if self.left == 0 {

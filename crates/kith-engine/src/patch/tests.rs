@@ -1,4 +1,4 @@
-//! What a patch says, and what it refuses to have said.
+//! Reads patches, and refuses invalid ones.
 
 use super::head::Section;
 use super::*;
@@ -20,7 +20,7 @@ impl Source for Bytes {
     }
 }
 
-/// A manifest that claims files of `bytes` bytes.
+/// A manifest that lists files of `bytes` bytes.
 fn manifest(version: u64, bytes: u64) -> Manifest {
     let content = Content::Values(ValuesContent {
         key: KeyType::Bytes,
@@ -51,7 +51,7 @@ fn manifest(version: u64, bytes: u64) -> Manifest {
 
 type Wanted = BTreeMap<PartitionId, BTreeMap<(u64, Vec<u8>), Option<Vec<u8>>>>;
 
-/// All changes of the partitions that `wanted` names.
+/// Reads all changes of the partitions that `wanted` selects.
 fn read(patch: &Bytes, new: &Manifest, wanted: &dyn Fn(PartitionId) -> bool) -> Result<Wanted, Unusable> {
     let (head, mut bytes) = PatchBytes::open(patch, new)?;
     let mut found = Wanted::new();

@@ -1,4 +1,4 @@
-//! Writes the patch of a version while the version is made of another.
+//! Writes the patch of a version while the version is built from another.
 
 use super::head::{Head, Section};
 use super::{PATCH_NAME, section};
@@ -10,26 +10,26 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A section is kept only if it is at most 1 / `WORTH_ONE_IN` of its partition's files: applying it reads, proves and writes the
-/// whole partition, which costs about as much as pulling it.
+/// A section is kept only if it is at most 1 / `WORTH_ONE_IN` of its partition's files. Applying it reads, checks and
+/// writes the whole partition, which costs about as much as pulling it.
 const WORTH_ONE_IN: u64 = 2;
 
-/// Changes being gathered, partition by partition. Memory: buffers, and 44 bytes per partition with changes.
+/// Collects changes, partition by partition. Memory: buffers, and 44 bytes per partition with changes.
 pub struct PatchWriter {
     dir: PathBuf,
-    /// Changes of all sections, end to end, in a file without a name: how large the head is shows at the end.
+    /// The changes of all sections, end to end, in an unnamed file, because the size of the head is known only at the end.
     spool: BufWriter<File>,
     sections: Vec<Section>,
     hasher: blake3::Hasher,
     head: Vec<u8>,
 }
 
-/// What a patch covers.
+/// The partitions and the size of a written patch.
 #[derive(Default)]
 pub struct Patched {
-    /// Partitions whose changes are in it.
+    /// The partitions whose changes it contains.
     pub partitions: BTreeSet<PartitionId>,
-    /// Its size; 0 if there is none.
+    /// Its size in bytes; 0 if no patch was written.
     pub bytes: u64,
 }
 
@@ -47,19 +47,19 @@ impl PatchWriter {
         })
     }
 
-    /// The next changes are those of this partition, which is above the one before.
+    /// Begins the changes of this partition, which must be above the previous one.
     pub fn begin(&mut self, partition: PartitionId) {
         self.end();
         self.sections.push(Section { partition, bytes: 0, blake3: [0; 32] });
     }
 
-    /// A key gets a value, given as it is stored.
+    /// Adds a change: a key gets a value, given as it is stored.
     pub fn put(&mut self, key: &[u8], stored: &[u8]) -> Result<(), WriteError> {
         section::encode_head(&mut self.head, key, Some(stored));
         self.add(&[key, stored])
     }
 
-    /// A key that is there goes.
+    /// Adds a change: an existing key is deleted.
     pub fn delete(&mut self, key: &[u8]) -> Result<(), WriteError> {
         section::encode_head(&mut self.head, key, None);
         self.add(&[key])
@@ -83,7 +83,7 @@ impl PatchWriter {
         }
     }
 
-    /// Writes what is worth it, and waits for the disk.
+    /// Writes the sections that are worth keeping, and syncs the file.
     pub fn finish(mut self, base: &Manifest, new: &Manifest) -> Result<Patched, WriteError> {
         self.end();
         let path = self.dir.join(PATCH_NAME);
@@ -108,7 +108,7 @@ impl PatchWriter {
     }
 }
 
-/// Writes the head, and of all `sections` in the spool those that it names.
+/// Writes the head and those of the spooled `sections` that it names.
 fn write(path: &Path, head: &Head, sections: &[Section], spool: BufWriter<File>) -> io::Result<()> {
     let mut spool = spool.into_inner().map_err(io::IntoInnerError::into_error)?;
     let mut file = File::create_new(path)?;

@@ -7,21 +7,21 @@
 //!      ordinal of the first key, varint | gaps to the next − 1, varints
 //! ```
 //!
-//! The first run's neighbour is in the sparse index and its gap is 0. The keys of
-//! one neighbour may go on in the next block.
+//! The sparse index holds the neighbour of the first run, whose gap is 0. The keys of one neighbour may continue in the
+//! next block.
 
 use kith_types::delta::{DecodeError, put_varint, take_varint};
 
-/// Bytes of the run count.
+/// The size of the run count in bytes.
 pub(super) const HEAD_BYTES: usize = 2;
 
-/// The most bytes of a run's number of keys: they all lie in one block.
+/// The greatest size of a run's number of keys, which all lie in one block.
 pub(super) const COUNT_BYTES_MAX: usize = 2;
 
-/// The greatest gap that leaves room for the mark of several keys.
+/// The greatest gap that leaves room for the flag for several keys.
 pub(super) const GAP_MAX: u64 = u64::MAX >> 1;
 
-/// Appends a run. `ordinals`: at least one, ascending.
+/// Appends a run. `ordinals` must be ascending and not empty.
 pub(super) fn put_run(out: &mut Vec<u8>, gap: u64, ordinals: &[u32]) {
     put_varint(out, gap << 1 | u64::from(ordinals.len() > 1));
     if ordinals.len() > 1 {
@@ -33,12 +33,12 @@ pub(super) fn put_run(out: &mut Vec<u8>, gap: u64, ordinals: &[u32]) {
     }
 }
 
-/// Bytes that an ordinal takes behind `previous`, or as the first of a run.
+/// The size of an ordinal after `previous`, or as the first of a run.
 pub(super) fn ordinal_bytes(previous: Option<u32>, ordinal: u32) -> usize {
     varint_bytes(u64::from(previous.map_or(ordinal, |previous| ordinal - previous - 1)))
 }
 
-/// Bytes that a gap takes.
+/// The size of a gap in bytes.
 pub(super) fn gap_bytes(gap: u64) -> usize {
     varint_bytes(gap << 1)
 }
@@ -47,10 +47,10 @@ fn varint_bytes(value: u64) -> usize {
     (64 - (value | 1).leading_zeros() as usize).div_ceil(7)
 }
 
-/// Appends to `out` the ordinals of `neighbour`, if the block holds some. The block's first neighbour is `first`.
+/// Appends the block's ordinals of `neighbour` to `out`, if there are any. The block's first neighbour is `first`.
 ///
 /// # Errors
-/// If the bytes are not a block. `out` may then hold anything.
+/// If the bytes are not a block. `out` may then contain wrong ordinals.
 pub(super) fn find(block: &[u8], first: u64, neighbour: u64, out: &mut Vec<u32>) -> Result<(), DecodeError> {
     let (head, mut rest) = block.split_first_chunk::<HEAD_BYTES>().ok_or(DecodeError::Truncated)?;
     let mut here = first;

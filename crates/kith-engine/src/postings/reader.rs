@@ -10,20 +10,20 @@ use kith_types::delta::DecodeError;
 use kith_types::{Direction, PartitionId};
 use std::ops::Range;
 
-/// The mapped postings of a partition's list. Every answer, an empty one too, is proven by checksums.
+/// The mapped postings of a partition's list. Every answer, including an empty one, is checked against checksums.
 #[derive(Debug)]
 pub struct PostingsReader {
     file: SealedFile,
-    /// First neighbour of each block; repeats where a neighbour spans blocks.
+    /// The first neighbour of each block. A neighbour that spans blocks is repeated.
     sparse: SortedIds,
     keys: Keys,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Keys {
-    /// Ordinals point into the partition's member table, with so many ids.
+    /// Ordinals refer to the partition's member table, which has this many ids.
     Members(u32),
-    /// Ordinals point into this table of the same file.
+    /// Ordinals refer to this table in the same file.
     Own(SortedIds),
 }
 
@@ -39,16 +39,16 @@ impl PostingsReader {
         Ok(Self { file, sparse, keys })
     }
 
-    /// Number of (neighbour, key) pairs.
+    /// The number of (neighbour, key) pairs.
     pub fn pairs(&self) -> u64 {
         self.file.trailer().records
     }
 
-    /// Appends the keys, ascending, whose list contains `neighbour`. `members` is the partition's
-    /// member table. Cost: a binary search over one entry per 256 bytes, and the blocks that hold the neighbour.
+    /// Appends the keys, ascending, whose list contains `neighbour`. `members` is the partition's member table. Cost: a
+    /// binary search over one entry per 256 bytes, and decoding the blocks that hold the neighbour.
     ///
     /// # Errors
-    /// If what the answer rests on is damaged. `out` may then have grown.
+    /// If a byte that the answer depends on is damaged. `out` may then have grown.
     pub fn keys_of(
         &self,
         neighbour: u64,
@@ -85,7 +85,7 @@ impl PostingsReader {
             end += 1;
         }
         let decoded = self.search_blocks(begin, end, neighbour, out);
-        // Everything was used; now it is proven: the blocks, and the numbers that enclose them.
+        // Everything that was used is now proven: the blocks, and the entries of the sparse index around them.
         let blocks = block_range(begin).start..block_range(end.max(begin + 1) - 1).end;
         if begin < end {
             file.verify(blocks.clone())?;
@@ -124,12 +124,12 @@ impl PostingsReader {
     }
 }
 
-/// Where a block lies in the file; the first one shares its place with the header.
+/// The range of a block in the file. The first block is shorter by the header.
 fn block_range(index: usize) -> Range<usize> {
     (index * BLOCK_BYTES).max(HEADER_BYTES)..(index + 1) * BLOCK_BYTES
 }
 
-/// Where the parts are, if they fill the body exactly.
+/// The places of the parts, if they fill the body exactly.
 fn layout(file: &SealedFile) -> Option<(SortedIds, Keys)> {
     let [blocks, own, count, _] = file.trailer().fields;
     let (blocks, count) = (usize::try_from(blocks).ok()?, u32::try_from(count).ok()?);

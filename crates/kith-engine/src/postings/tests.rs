@@ -1,4 +1,4 @@
-//! Postings against a sorted set of pairs.
+//! Compares postings with a sorted set of pairs.
 
 use super::{PostingsKeys, PostingsReader, PostingsWriter};
 use crate::errors::WriteError;
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 const PARTITION: PartitionId = PartitionId(0);
 
-/// Writes pairs of (neighbour, ordinal) over a table and asks for each neighbour, and some that are not there.
+/// Writes pairs of (neighbour, ordinal) over a table, and looks up each neighbour and some absent ones.
 fn check(table: &[u64], pairs: &BTreeSet<(u64, u32)>, own: bool) {
     let dir = tempfile::tempdir().unwrap();
     let keys =
@@ -76,7 +76,7 @@ fn gaps_beyond_half_of_all_ids_are_kept() {
 #[test]
 fn one_neighbour_of_everybody_fills_many_blocks() {
     let table: Vec<u64> = (0..20_000).map(|index| index * 3).collect();
-    // Every second, so that gaps are not the smallest; with a neighbour before and behind.
+    // Every second ordinal, so that gaps are not minimal, with pairs of a smaller and a greater neighbour around them.
     let mut pairs: BTreeSet<(u64, u32)> = (0..20_000).step_by(2).map(|ordinal| (9, ordinal)).collect();
     pairs.extend([(8, 19_999), (10, 0), (10, 19_999)]);
     check(&table, &pairs, false);
@@ -87,7 +87,7 @@ fn a_hundred_keys_and_many_neighbours_cost_less_than_three_bytes_per_pair() {
     let dir = tempfile::tempdir().unwrap();
     let keys = PostingsKeys::Members(130);
     let mut writer = PostingsWriter::create(dir.path(), PARTITION, Direction::Both, keys).unwrap();
-    // As one of 1,536 partitions of kith-metro: 9,100 pairs over ids up to 701,582.
+    // Resembles one of 1,536 partitions of kith-metro: 9,100 pairs over ids up to 701,582.
     let pairs: BTreeSet<(u64, u32)> = (0..9_100u64)
         .map(|index| (kith_types::fmix64(index) % 701_582, kith_types::fmix64(!index) as u32 % 130))
         .collect();

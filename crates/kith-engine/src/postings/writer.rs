@@ -9,27 +9,28 @@ use crate::sealed::SealedWriter;
 use kith_types::{Direction, PartitionId};
 use std::path::Path;
 
-/// The sorted table that ordinals point into.
+/// The sorted table that ordinals refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PostingsKeys {
-    /// The partition's member table, with this many ids: for lists whose keys are members.
+    /// The partition's member table, with this many ids. Used for lists whose keys are members.
     Members(u32),
-    /// A table of its own, sorted and distinct: for the `in` lists of entity kinds, whose keys are entities.
+    /// A table in the postings file, sorted and distinct. Used for the `in` lists of entity kinds, whose keys are entities.
     Own(Vec<u64>),
 }
 
-/// Postings being written. Memory: a block, the run in hand, eight bytes per block of 256, and the table of its own.
+/// Writes postings. Memory: a block, the current run, eight bytes per block of 256, and the table in the file if there is
+/// one.
 pub struct PostingsWriter {
     file: SealedWriter,
     keys: PostingsKeys,
-    /// First neighbour of each block so far, the open one included.
+    /// The first neighbour of each block so far, including the open one.
     sparse: Vec<u64>,
-    /// Runs of the open block.
+    /// The runs of the open block.
     block: Vec<u8>,
     runs: u16,
-    /// Neighbour of the last run in the block.
+    /// The neighbour of the last run in the block.
     previous: u64,
-    /// The run in hand.
+    /// The neighbour of the current run.
     neighbour: u64,
     ordinals: Vec<u32>,
     ordinals_bytes: usize,
@@ -40,7 +41,7 @@ impl PostingsWriter {
     /// Creates the postings file of a partition's list, which must not exist.
     ///
     /// # Errors
-    /// If it cannot be created, or a table of its own is not strictly ascending.
+    /// If the file cannot be created, or the given table is not strictly ascending.
     pub fn create(
         dir: &Path,
         partition: PartitionId,
@@ -67,11 +68,11 @@ impl PostingsWriter {
         })
     }
 
-    /// Adds a pair: the list of the key with this ordinal contains `neighbour`.
-    /// Pairs come ascending by (neighbour, ordinal), each once.
+    /// Adds a pair: the list of the key with this ordinal contains `neighbour`. Pairs must be ascending by (neighbour,
+    /// ordinal) and distinct.
     ///
     /// # Errors
-    /// If they do not, if the ordinal is not in the table, or if the file cannot be written.
+    /// If the order is wrong, the ordinal is not in the table, or the file cannot be written.
     pub fn append(&mut self, neighbour: u64, ordinal: u32) -> Result<(), WriteError> {
         let count = self.key_count();
         if ordinal >= count {
@@ -106,7 +107,7 @@ impl PostingsWriter {
     /// Ends the file.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn finish(mut self) -> Result<FileEntry, WriteError> {
         self.end_run();
         self.flush_block()?;
@@ -132,17 +133,17 @@ impl PostingsWriter {
         }
     }
 
-    /// Where the open block ends in the file; each block ends at a multiple of its size.
+    /// The offset at which the open block ends in the file. Each block ends at a multiple of its size.
     fn block_end(&self) -> u64 {
         (self.file.position() / BLOCK_BYTES as u64 + 1) * BLOCK_BYTES as u64
     }
 
-    /// The gap of a run of `neighbour` in the open block.
+    /// The gap for a run of `neighbour` in the open block.
     fn gap_to(&self, neighbour: u64) -> u64 {
         if self.runs == 0 { 0 } else { neighbour - self.previous }
     }
 
-    /// Bytes left in the open block behind the gap of one more run.
+    /// The bytes left in the open block after the gap of another run.
     fn room(&self, gap: u64) -> usize {
         let capacity = (self.block_end() - self.file.position()) as usize;
         capacity.saturating_sub(HEAD_BYTES + self.block.len() + gap_bytes(gap))
@@ -161,7 +162,7 @@ impl PostingsWriter {
         Ok(())
     }
 
-    /// Puts the run in hand, which fits, into the block.
+    /// Writes the current run, which must fit, into the block.
     fn end_run(&mut self) {
         if self.ordinals.is_empty() {
             return;

@@ -1,28 +1,29 @@
-//! The first 64 bytes of a file: what it is and where it belongs.
+//! The first 64 bytes of a file: its kind and identity.
 
 use super::FORMAT_VERSION;
 use crate::errors::Fault;
 use crate::files::{FileId, FileKind};
 use kith_types::Direction;
 
-/// One cache line, so that the 64-byte lines of an index are aligned.
+/// The size of a header: one cache line, so that the 64-byte lines of an index are aligned.
 pub const HEADER_BYTES: usize = 64;
 
-/// Where the format version stands.
+/// The offset of the format version.
 const VERSION_AT: usize = 8;
-/// Where it stands whether all keys are ids.
+/// The offset of the flag that all keys are ids.
 const KEYS_AT: usize = 28;
-/// Where the header's own checksum stands.
+/// The offset of the header's own checksum.
 const CRC_AT: usize = 60;
 
-/// Bytes covered by one checksum in files that are proven record by record: 64 KiB, as measured best for fetching.
+/// The bytes that one checksum covers in files that are verified record by record: 64 KiB, which was measured to be best
+/// for fetching.
 const DATA_BLOCK_BYTES: u32 = 64 * 1024;
 
-/// Bytes covered by one checksum in files that are proven block by block at read. A crc32c of 1 KiB costs about
-/// 50 ns and its table 0.4 % of space; architecture D6 allows up to 4 KiB.
+/// The bytes that one checksum covers in files that are verified block by block when they are read. A crc32c of 1 KiB costs
+/// about 50 ns, and its table takes 0.4 % of the space; architecture D6 allows up to 4 KiB.
 const PROOF_BLOCK_BYTES: u32 = 1024;
 
-/// The identity of a file, as its first bytes state it.
+/// The identity of a file, as its first bytes encode it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     id: FileId,
@@ -30,39 +31,39 @@ pub struct Header {
 }
 
 impl Header {
-    /// Of a file that is not a data file of ids.
+    /// The header of a file that is not a data file with ids as keys.
     pub fn new(id: FileId) -> Self {
         Self { id, keys_are_ids: false }
     }
 
-    /// Of a data file whose keys are ids.
+    /// The header of a data file whose keys are ids.
     pub fn of_ids(id: FileId) -> Self {
         debug_assert_eq!(id.kind, FileKind::Data);
         Self { id, keys_are_ids: true }
     }
 
-    /// Which file it is.
+    /// The identity of the file.
     pub fn id(self) -> FileId {
         self.id
     }
 
-    /// Whether records leave out the lengths of keys, since all keys are ids.
+    /// Whether records leave out the lengths of keys, because all keys are ids.
     pub fn keys_are_ids(self) -> bool {
         self.keys_are_ids
     }
 
-    /// Those that a file with this identity can have.
+    /// The headers that a file with this identity can have.
     fn possible(id: FileId) -> impl Iterator<Item = Self> {
         let of_ids = (id.kind == FileKind::Data).then(|| Self::of_ids(id));
         [Self::new(id)].into_iter().chain(of_ids)
     }
 
-    /// The one with this checksum.
+    /// The header with this checksum, if there is one.
     pub fn with_crc(id: FileId, crc: u32) -> Option<Self> {
         Self::possible(id).find(|header| header.crc() == crc)
     }
 
-    /// Bytes covered by one checksum of a file of this kind.
+    /// The bytes that one checksum covers in a file of this kind.
     pub fn block_bytes(kind: FileKind) -> usize {
         match kind {
             FileKind::Data => DATA_BLOCK_BYTES as usize,
@@ -72,7 +73,8 @@ impl Header {
         }
     }
 
-    /// The checksum in the header. (That of header *and* checksum would be the same number for every file.)
+    /// The checksum in the header. A checksum over the header *and* its own checksum would be the same number for every
+    /// file.
     pub fn crc(self) -> u32 {
         get_u32(&self.encode(), CRC_AT)
     }
@@ -91,7 +93,7 @@ impl Header {
         bytes
     }
 
-    /// Reads the header of file `id`. A header has one spelling, so it is compared whole.
+    /// Reads the header of file `id`. A header has one spelling, so it is compared as a whole.
     pub fn read(bytes: &[u8], id: FileId) -> Result<Self, Fault> {
         let Some(bytes) = bytes.first_chunk::<HEADER_BYTES>() else {
             return Err(Fault::Content { what: "header", offset: 0 });

@@ -1,9 +1,8 @@
-//! The frame that all binary files of a component share: header, body, one
-//! crc32c per block, trailer. Drawn in `docs/formats/sealed-file.md`.
+//! The frame of all binary files of a component: header, body, one crc32c per block, trailer. Drawn in
+//! `docs/formats/sealed-file.md`.
 //!
-//! The trailer seals the checksum table and is itself listed in the manifest, so
-//! that opening proves in constant time *which* file this is, and any part of
-//! the body can be proven later by itself.
+//! The trailer seals the checksum table, and the manifest lists the checksum of the trailer. So opening a file proves its
+//! identity in constant time, and any part of the body can be verified separately later.
 
 mod header;
 mod reader;

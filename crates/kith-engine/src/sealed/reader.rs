@@ -1,4 +1,4 @@
-//! Reads a sealed file: constant-time open, and proof of any part on demand.
+//! Reads a sealed file: opens it in constant time, and verifies parts of it on demand.
 
 use super::trailer::trailer_crc;
 use super::{Header, TRAILER_BYTES, Trailer, body_bytes};
@@ -9,19 +9,19 @@ use crate::pack::VersionFolder;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// What is loaded ahead of a record whose length is not known yet, where its pages may be on the disk: more than most take.
+/// The bytes that are prefetched for a record of unknown length whose pages may be on the disk. Most records are shorter.
 const RECORD_BYTES_AHEAD: usize = 4 << 10;
-/// Records of so many bytes on average are loaded ahead as a whole, before their lengths are known.
+/// If the average record is at most this long, records are prefetched as a whole before their lengths are known.
 pub const RECORD_BYTES_SHORT: usize = 192;
-/// What is loaded ahead of a record in memory whose length is known, at the most.
+/// The most bytes that are prefetched for a record of known length in memory.
 const LINES_BYTES_AHEAD: usize = 2 << 10;
 const CACHE_LINE_BYTES: usize = 64;
-/// What is loaded ahead of a long record in memory whose length is not known yet: all that lengths and key mostly take.
+/// The bytes that are prefetched for a long record in memory before its length is known. Lengths and key mostly fit.
 const LONG_BYTES_AHEAD: usize = 2 * CACHE_LINE_BYTES;
-/// Of a file that is read from front to back.
+/// The window of pages that is prefetched when a file is read from front to back.
 const WINDOW_BYTES: usize = 1 << 20;
 
-/// A mapped file whose identity is proven and whose content is not yet.
+/// A mapped file whose identity is proven, but whose content is not yet.
 pub struct SealedFile {
     id: FileId,
     map: Slice,
@@ -32,7 +32,8 @@ pub struct SealedFile {
 }
 
 impl SealedFile {
-    /// Finds the file in its pack and checks size, header and trailer against each other and the manifest. Constant time.
+    /// Finds the file in its pack, and checks its size, header and trailer against each other and the manifest. Constant
+    /// time.
     pub fn open(folder: &VersionFolder, id: FileId) -> Result<Self, OpenError> {
         let entry = folder.manifest().entry(id)?;
         let damage = |fault| OpenError::of_file(id.to_string(), fault);
@@ -63,36 +64,36 @@ impl SealedFile {
         Ok(file)
     }
 
-    /// Which file it is.
+    /// The identity of the file.
     pub fn id(&self) -> FileId {
         self.id
     }
 
-    /// What the trailer states.
+    /// The trailer of the file.
     pub fn trailer(&self) -> &Trailer {
         &self.trailer
     }
 
-    /// What it begins with.
+    /// The header of the file.
     pub fn header(&self) -> Header {
         self.header
     }
 
-    /// Header and body; offsets count from the start of the file.
+    /// The header and body. Offsets count from the start of the file.
     #[inline]
     pub fn body(&self) -> &[u8] {
         &self.map.bytes()[..self.body_bytes]
     }
 
-    /// A u64 of the body.
+    /// Reads a u64 of the body.
     #[inline]
     pub fn u64_at(&self, offset: usize) -> Result<u64, Damage> {
         let bytes = self.body().get(offset..).and_then(|bytes| bytes.first_chunk());
         bytes.map(|bytes| u64::from_le_bytes(*bytes)).ok_or_else(|| self.impossible("offset", offset))
     }
 
-    /// Proves every block that overlaps the range of the body, anew each time. Called *after* what
-    /// lies there was used, so that damage in between cannot slip through.
+    /// Checks every block that overlaps the range of the body, at every call. Call it *after* the bytes were used, so that
+    /// damage in between is detected.
     pub fn verify(&self, range: Range<usize>) -> Result<(), Damage> {
         if !range.is_empty() {
             for block in range.start / self.block_bytes..=(range.end - 1) / self.block_bytes {
@@ -102,7 +103,7 @@ impl SealedFile {
         self.check()
     }
 
-    /// Proves one block of the body.
+    /// Checks one block of the body.
     pub fn verify_block(&self, block: usize) -> Result<(), Damage> {
         let start = block * self.block_bytes;
         let body = self.body();
@@ -119,18 +120,18 @@ impl SealedFile {
         Ok(())
     }
 
-    /// Bytes that one checksum covers.
+    /// The bytes that one checksum covers.
     pub fn block_bytes(&self) -> usize {
         self.block_bytes
     }
 
-    /// Fails if a page of the file was missing at some read so far.
+    /// Fails if a page of the file was missing at any read so far.
     #[inline]
     pub fn check(&self) -> Result<(), Damage> {
         if self.map.is_lost() { Err(self.damage(Fault::Lost)) } else { Ok(()) }
     }
 
-    /// Asks for a cache line ahead of its use, or for its page where that may be on the disk.
+    /// Prefetches a cache line, or its page if the file is cold.
     #[inline]
     pub fn prefetch(&self, offset: usize) {
         if self.map.is_cold() {
@@ -140,7 +141,7 @@ impl SealedFile {
         }
     }
 
-    /// As [`SealedFile::prefetch`], of what [`SealedFile::verify`] reads.
+    /// Prefetches what [`SealedFile::verify`] reads for the range, in the same way as [`SealedFile::prefetch`].
     pub fn prefetch_proof(&self, range: Range<usize>) {
         let blocks = range.start / self.block_bytes..range.end.div_ceil(self.block_bytes);
         let (start, bytes) = (blocks.start * self.block_bytes, blocks.len() * self.block_bytes);
@@ -154,15 +155,15 @@ impl SealedFile {
         }
     }
 
-    /// As [`SealedFile::prefetch`], of a record that is expected to have so many bytes: of its cache lines, of the first two if it is
-    /// long, or of as many pages as small ones lie on.
+    /// Prefetches a record with this expected size: its cache lines, only the first two of them if it is long, or as many
+    /// pages as small records lie on if the file is cold.
     #[inline]
     pub fn prefetch_record(&self, offset: usize, expected_bytes: usize) {
         if self.map.is_cold() {
             self.map.fetch_ahead(offset, RECORD_BYTES_AHEAD);
         } else {
             let is_long = RECORD_BYTES_SHORT < expected_bytes;
-            // Of a long record as many lines, wherever it begins.
+            // For a long record the number of lines is the same wherever it begins.
             let bytes = if is_long { LONG_BYTES_AHEAD - CACHE_LINE_BYTES } else { expected_bytes.max(1) - 1 };
             let last = offset + bytes;
             (offset..last).step_by(CACHE_LINE_BYTES).for_each(|at| self.map.prefetch(at));
@@ -170,8 +171,8 @@ impl SealedFile {
         }
     }
 
-    /// Asks for the cache lines of a long record that [`SealedFile::prefetch_record`] has not asked for, now that its length is known:
-    /// for those of its beginning, behind which the processor itself reads on.
+    /// Prefetches further cache lines of a long record, now that its length is known. [`SealedFile::prefetch_record`] has
+    /// prefetched its first lines, and the processor itself prefetches the lines after these.
     #[inline]
     pub fn prefetch_lines(&self, offset: usize, bytes: usize) {
         if !self.map.is_cold() {
@@ -180,7 +181,8 @@ impl SealedFile {
         }
     }
 
-    /// Asks for the rest of a record now that its length is known, where its pages would come one by one.
+    /// Prefetches the rest of a record in a cold file, now that its length is known. Its pages would otherwise be read one
+    /// by one.
     #[inline]
     pub fn prefetch_rest(&self, offset: usize, bytes: usize) {
         if RECORD_BYTES_AHEAD < bytes && self.map.is_cold() {
@@ -188,8 +190,8 @@ impl SealedFile {
         }
     }
 
-    /// For reading from front to back: asks for a window of pages once `offset` comes to where the last one ended, which
-    /// `asked` keeps.
+    /// Prefetches for reading from front to back: asks for a window of pages once `offset` reaches the end of the last
+    /// window, which `asked` holds.
     #[inline]
     pub fn prefetch_window(&self, offset: usize, asked: &mut usize) {
         if *asked <= offset && self.map.is_cold() {
@@ -198,9 +200,9 @@ impl SealedFile {
         }
     }
 
-    /// Brings the file into memory, or as much of its beginning as `budget_bytes` allow; gives the bytes of the pages
-    /// brought in, never more than the budget. Pages at its ends, which files share, are counted once: `ends` are those
-    /// that were.
+    /// Loads the file into memory, or as much of its beginning as `budget_bytes` allows. Returns the bytes of the loaded
+    /// pages, which are never more than the budget. Pages at the ends of a file may be shared with other files and are
+    /// counted once: `ends` holds those that were counted.
     pub fn populate(&self, budget_bytes: u64, ends: &mut HashSet<usize>) -> u64 {
         let pages = self.map.pages(self.map.bytes().len());
         let shared = |page: usize| if ends.contains(&page) { self.map.page_bytes() } else { 0 };
@@ -209,7 +211,7 @@ impl SealedFile {
         let (wanted, saved) = (pages.len() as u64, saved as u64);
         let bytes = match wanted.checked_sub(saved).filter(|cost| *cost <= budget_bytes) {
             Some(_) => self.map.bytes().len(),
-            // Shorter by a page at either end, which the rounding may add.
+            // Shorter by a page at either end, which rounding may add.
             None => (budget_bytes as usize).saturating_sub(2 * self.map.page_bytes()),
         };
         if bytes == 0 || self.map.populate(bytes).is_err() {
@@ -222,14 +224,14 @@ impl SealedFile {
         (pages.len() - again * self.map.page_bytes()) as u64
     }
 
-    /// A damage of this file; that pages are missing takes precedence, as it explains the rest.
+    /// A damage of this file. Missing pages take precedence, because they explain other faults.
     #[cold]
     pub fn damage(&self, fault: Fault) -> Damage {
         let fault = if self.map.is_lost() { Fault::Lost } else { fault };
         Damage { file: self.id.to_string(), fault }
     }
 
-    /// A value that no writer writes.
+    /// The damage for a value that no writer writes.
     #[cold]
     pub fn impossible(&self, what: &'static str, offset: usize) -> Damage {
         self.damage(Fault::Content { what, offset: offset as u64 })

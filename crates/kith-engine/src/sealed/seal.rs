@@ -11,19 +11,19 @@ pub struct FileSeal {
     id: FileId,
     block_bytes: usize,
     body_bytes: u64,
-    /// The first bytes, up to a header.
+    /// The first bytes of the file, up to the size of a header.
     header: Vec<u8>,
-    /// Checksums of the whole blocks so far.
+    /// The checksums of the complete blocks so far.
     table: Vec<u8>,
-    /// Of the block at hand.
+    /// The checksum of the current block.
     crc: u32,
     position: u64,
-    /// Everything behind the body.
+    /// All bytes after the body.
     tail: Vec<u8>,
 }
 
 impl FileSeal {
-    /// `None` if no file can have this size.
+    /// Begins the check of a file; `None` if no file can have this size.
     pub fn new(id: FileId, file_bytes: u64) -> Option<Self> {
         let block_bytes = Header::block_bytes(id.kind);
         let body_bytes = body_bytes(file_bytes, block_bytes as u64)?;
@@ -50,7 +50,8 @@ impl FileSeal {
         self.tail.extend_from_slice(bytes);
     }
 
-    /// Whether header, blocks, table and trailer agree with each other and the manifest, all bytes having passed.
+    /// Checks that header, blocks, table and trailer agree with each other and the manifest. Call it after all bytes have
+    /// passed.
     pub fn finish(&self, entry: &FileEntry) -> Result<(), Fault> {
         let split = self.tail.len().saturating_sub(TRAILER_BYTES);
         let (table, sealed) = self.tail.split_at(split);

@@ -1,4 +1,4 @@
-//! The checksums of a file's blocks, known before the blocks: what makes a fetch prove them one by one.
+//! The checksums of a file's blocks, read before the blocks, so that a fetch can check the blocks one by one.
 
 use super::trailer::trailer_crc;
 use super::{Header, TRAILER_BYTES, Trailer, body_bytes};
@@ -7,23 +7,23 @@ use crate::files::FileId;
 use crate::manifest::FileEntry;
 use std::ops::Range;
 
-/// Checksum table and trailer of a file, proven against the manifest.
+/// The checksum table and trailer of a file, checked against the manifest.
 pub struct BlockTable {
     id: FileId,
     header_crc: u32,
     block_bytes: usize,
     body_bytes: u64,
-    /// Table, then trailer: the file's last bytes.
+    /// The table and then the trailer: the last bytes of the file.
     tail: Vec<u8>,
 }
 
 impl BlockTable {
-    /// Bytes of header and body of a file of this kind and size; `None` if no file has it.
+    /// The size of header and body of a file of this kind and size; `None` if no file has this size.
     pub fn body_bytes_of(id: FileId, file_bytes: u64) -> Option<u64> {
         body_bytes(file_bytes, Header::block_bytes(id.kind) as u64)
     }
 
-    /// Takes everything behind the body and proves that it is what the manifest describes.
+    /// Takes all bytes after the body, and checks that the manifest describes them.
     pub fn read(id: FileId, entry: &FileEntry, tail: Vec<u8>) -> Result<Self, Fault> {
         let block_bytes = Header::block_bytes(id.kind);
         let impossible = Fault::Content { what: "file size", offset: 0 };
@@ -51,18 +51,18 @@ impl BlockTable {
         self.body_bytes
     }
 
-    /// Bytes of each block but the last.
+    /// The size of each block except the last.
     pub fn block_bytes(&self) -> usize {
         self.block_bytes
     }
 
-    /// Table and trailer.
+    /// The table and trailer.
     pub fn tail(&self) -> &[u8] {
         &self.tail
     }
 
-    /// Which part of `bytes`, whole blocks from `start` of the body on, does not hold: from the first wrong block to
-    /// the last; `None` if all hold.
+    /// The part of `bytes` that does not match its checksums, from the first wrong block to the last; `None` if all match.
+    /// `bytes` are whole blocks of the body from `start` on.
     pub fn wrong_blocks(&self, start: u64, bytes: &[u8]) -> Option<Range<usize>> {
         let first = start as usize / self.block_bytes;
         let mut wrong: Option<Range<usize>> = None;

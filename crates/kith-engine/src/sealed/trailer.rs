@@ -1,24 +1,24 @@
-//! The last 64 bytes of a file: where its parts are, and the seal over them.
+//! The last 64 bytes of a file: the places of its parts, and the seal over them.
 
 use super::HEADER_BYTES;
 
-/// The trailer is one header long.
+/// The size of a trailer, which is that of a header.
 pub const TRAILER_BYTES: usize = HEADER_BYTES;
 
 const MAGIC: &[u8; 4] = b"seal";
 
-/// What the trailer states.
+/// The content of a trailer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trailer {
-    /// Bytes of header and body: everything that the block checksums cover.
+    /// The size of header and body, which the block checksums cover.
     pub body_bytes: u64,
-    /// Records, ids or pairs, as the kind of file counts them.
+    /// The number of records, ids or pairs, depending on the kind of file.
     pub records: u64,
-    /// Meaning depends on the kind of file.
+    /// Further numbers, whose meaning depends on the kind of file.
     pub fields: [u64; 4],
     /// crc32c of the checksum table.
     pub table_crc: u32,
-    /// The header's checksum, again: a trailer belongs to one header.
+    /// A copy of the header's checksum: a trailer belongs to one header.
     pub header_crc: u32,
 }
 
@@ -37,7 +37,7 @@ impl Trailer {
         bytes
     }
 
-    /// Reads a trailer; `None` if its checksum or magic does not hold.
+    /// Reads a trailer; `None` if its checksum or magic is wrong.
     pub fn decode(bytes: &[u8; TRAILER_BYTES]) -> Option<Self> {
         if trailer_crc(bytes) != kith_types::crc32c(&bytes[..60]) || &bytes[56..60] != MAGIC {
             return None;
@@ -54,13 +54,13 @@ impl Trailer {
     }
 }
 
-/// The trailer's own checksum, which the manifest lists: it stands for the whole file.
+/// The trailer's own checksum. The manifest lists it, and it covers the whole file.
 pub fn trailer_crc(bytes: &[u8; TRAILER_BYTES]) -> u32 {
     u32::from_le_bytes(bytes[60..].try_into().expect("4 bytes"))
 }
 
-/// Bytes of header and body of a file of `file_bytes` with one checksum per `block_bytes`;
-/// `None` if no file has this size.
+/// The size of header and body of a file of `file_bytes` with one checksum per `block_bytes`; `None` if no file has this
+/// size.
 pub fn body_bytes(file_bytes: u64, block_bytes: u64) -> Option<u64> {
     let checked = file_bytes.checked_sub(TRAILER_BYTES as u64)?;
     let blocks = checked.div_ceil(block_bytes + 4);
@@ -82,7 +82,7 @@ mod tests {
             for no_file in [0, 63, 64, 127, 131] {
                 assert_eq!(body_bytes(no_file, block), None);
             }
-            // The size at which one byte of body would need another checksum is nobody's.
+            // At this size another byte of body would need another checksum, so no file has it.
             assert_eq!(body_bytes(block + 4 + 64 + 1, block), None);
         }
     }

@@ -1,4 +1,4 @@
-//! Writes a sealed file in one forward pass, computing every checksum on the way.
+//! Writes a sealed file in one forward pass, and computes every checksum on the way.
 
 use super::{HEADER_BYTES, Header, Trailer};
 use crate::errors::WriteError;
@@ -8,17 +8,17 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Bytes gathered before they are checksummed and written: a multiple of every block size.
+/// The bytes that are gathered before they are checksummed and written: a multiple of every block size.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// A file being written. Memory: one buffer and four bytes per block.
+/// Writes a sealed file. Memory: one buffer and four bytes per block.
 pub struct SealedWriter {
     id: FileId,
     path: PathBuf,
     file: File,
     buffer: Vec<u8>,
     block_bytes: usize,
-    /// Bytes handed over so far, header included.
+    /// The number of bytes so far, including the header.
     position: u64,
     table: Vec<u8>,
     header: Header,
@@ -31,7 +31,7 @@ impl SealedWriter {
         Self::create_with(dir, Header::new(id))
     }
 
-    /// The same, with another header.
+    /// Creates a file with the given header, like [`Self::create`].
     pub fn create_with(dir: &Path, header: Header) -> Result<Self, WriteError> {
         let id = header.id();
         let path = dir.join(id.to_string());
@@ -52,7 +52,7 @@ impl SealedWriter {
         Ok(writer)
     }
 
-    /// Where the next byte goes.
+    /// The offset of the next byte.
     pub fn position(&self) -> u64 {
         self.position
     }
@@ -85,7 +85,7 @@ impl SealedWriter {
         Ok(())
     }
 
-    /// Ends the file with its checksum table and trailer. Does not wait for the disk.
+    /// Ends the file with its checksum table and trailer. Does not sync it.
     pub fn finish(mut self, records: u64, fields: [u64; 4]) -> Result<FileEntry, WriteError> {
         self.flush_body()?;
         let trailer = Trailer {
@@ -103,7 +103,7 @@ impl SealedWriter {
         }
         Ok(FileEntry {
             name: self.name(),
-            // Its place in a pack is settled when the sizes of all files are known.
+            // Its place in a pack is determined when the sizes of all files are known.
             pack: 0,
             offset: 0,
             bytes: self.position + table.len() as u64 + trailer.len() as u64,

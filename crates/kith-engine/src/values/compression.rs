@@ -1,7 +1,7 @@
-//! Compression of values, each by itself, with a dictionary that all values of a version share.
+//! Compression of values, each on its own, with a dictionary that all values of a version share.
 //!
-//! A value becomes one zstd frame, also where that is longer: a flag per value would cost as much as it saves.
-//! The record's checksum covers the frame.
+//! Every value becomes one zstd frame, even if that is longer: a flag per value would cost as much as it saves. The
+//! record's checksum covers the frame.
 
 use crate::errors::{Damage, Fault, OpenError};
 use crate::files::FileId;
@@ -13,59 +13,59 @@ use zstd::bulk;
 use zstd::dict::DecoderDictionary;
 use zstd::zstd_safe::DDict;
 
-/// Makes frames.
+/// Compresses values to frames.
 pub struct Compressor(bulk::Compressor<'static>);
 
 impl Compressor {
-    /// An empty dictionary is none.
+    /// An empty dictionary means that there is none.
     pub fn new(level: i32, dictionary: &[u8]) -> io::Result<Self> {
         let mut compressor = bulk::Compressor::with_dictionary(level, dictionary)?;
-        // The version knows its dictionary, and records have a checksum.
+        // The version determines the dictionary, and records have a checksum.
         compressor.include_dictid(false)?;
         compressor.include_checksum(false)?;
         compressor.include_contentsize(true)?;
         Ok(Self(compressor))
     }
 
-    /// The frame of a value.
+    /// Compresses a value to a frame.
     pub fn compress(&mut self, value: &[u8]) -> io::Result<Vec<u8>> {
         self.0.compress(value)
     }
 }
 
-/// Takes frames apart; shared by all threads.
+/// Decompresses frames. All threads share it.
 pub struct Decompressor(DecoderDictionary<'static>);
 
 impl Decompressor {
-    /// `None` if zstd refuses the dictionary.
+    /// Prepares the dictionary; `None` if zstd refuses it.
     pub fn new(dictionary: &[u8]) -> Option<Self> {
-        // `copy` panics on a dictionary that has the magic of a trained one and nothing else of it.
+        // `copy` panics on a dictionary that begins with the magic of a trained one but is not valid.
         DDict::try_create(dictionary)?;
         Some(Self(DecoderDictionary::copy(dictionary)))
     }
 
-    /// What one thread works with; made once per batch.
+    /// The decompression context of one thread, created once per batch.
     pub fn context(&self) -> io::Result<bulk::Decompressor<'_>> {
         bulk::Decompressor::with_prepared_dictionary(&self.0)
     }
 }
 
-/// Puts the value of a frame into `out`; `false` if it is not the frame of a value.
+/// Decompresses the value of a frame into `out`. Returns `false` if the bytes are not the frame of a value.
 pub fn decompress(context: &mut bulk::Decompressor<'_>, frame: &[u8], out: &mut Vec<u8>) -> bool {
-    // Stated by the frame, so that nothing large is allocated for a small one without reason.
+    // The frame states its size, so a small value never causes a large allocation.
     let Some(bytes) = frame_value_bytes(frame) else { return false };
     out.clear();
     out.reserve(bytes);
     context.decompress_to_buffer(frame, out).is_ok_and(|count| count == bytes)
 }
 
-/// Bytes of the value that a frame holds, as the frame states it; `None` if it is not the frame of a value.
+/// The size of the value in a frame, as the frame states it; `None` if the bytes are not the frame of a value.
 pub fn frame_value_bytes(frame: &[u8]) -> Option<usize> {
     let bytes = zstd::zstd_safe::get_frame_content_size(frame).ok()??;
     usize::try_from(bytes).ok().filter(|&bytes| bytes <= VALUE_BYTES_MAX)
 }
 
-/// The dictionary of an open version, every byte proven.
+/// The dictionary of an open version, checked against its checksums.
 pub fn read_dictionary(folder: &VersionFolder) -> Result<Vec<u8>, OpenError> {
     let file = SealedFile::open(folder, FileId::dictionary())?;
     let bytes = file.body()[HEADER_BYTES..].to_vec();

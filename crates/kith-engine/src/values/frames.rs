@@ -1,14 +1,14 @@
-//! Values out of records: as they lie there, or decompressed.
+//! Extracts values from records, and decompresses them if necessary.
 
 use super::ValueError;
 use super::compression::{Decompressor, decompress};
 use crate::chunk::Found;
 use zstd::bulk;
 
-/// Turns records into values, for one call.
+/// Turns the records of one call into values.
 pub(super) struct Frames<'a> {
     decompressor: Option<&'a Decompressor>,
-    /// Made at the first value.
+    /// Created at the first value.
     context: Option<bulk::Decompressor<'a>>,
     buffer: Vec<u8>,
 }
@@ -18,12 +18,12 @@ impl<'a> Frames<'a> {
         Self { decompressor, context: None, buffer: Vec::new() }
     }
 
-    /// Whether values lie in their records as they are.
+    /// Whether values are stored uncompressed.
     pub(super) fn are_plain(&self) -> bool {
         self.decompressor.is_none()
     }
 
-    /// The value of a record. Used first and proven after, so that nothing can change in between.
+    /// The value of a record. It is used first and proven afterwards, so that a change in between is detected.
     pub(super) fn value<'s>(&'s mut self, found: &Found<'s>) -> Result<&'s [u8], ValueError> {
         let Some(decompressor) = self.decompressor else {
             found.prove()?;
@@ -31,7 +31,7 @@ impl<'a> Frames<'a> {
         };
         let context = match &mut self.context {
             Some(context) => context,
-            // Only memory can be short, which a smaller batch does not help either.
+            // This fails only if memory is short, and a smaller batch would not help.
             none => none.insert(decompressor.context().map_err(|_| found.malformed("dictionary"))?),
         };
         let whole = decompress(context, found.value(), &mut self.buffer);

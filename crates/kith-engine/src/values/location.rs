@@ -1,4 +1,4 @@
-//! Where records lie, for operators who look into files.
+//! The places of records, for operators who inspect files.
 
 use super::{ValueError, ValuesReader};
 use crate::chunk::find_each;
@@ -7,26 +7,26 @@ use kith_types::PartitionId;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-/// Where a key's record lies, or would lie.
+/// The place where a key's record lies or would lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordLocation {
     /// The key's partition.
     pub partition: PartitionId,
-    /// The logical data file of the chunk set that holds the key; `None` if there is no such key.
+    /// The logical data file of the chunk set that holds the key; `None` if the key does not exist.
     pub file: Option<FileId>,
-    /// Where the record begins in that file.
+    /// The offset at which the record begins in that file.
     pub offset: u64,
-    /// The pack that the file lies in, here.
+    /// The pack on this node that the file lies in.
     pub pack: Option<PathBuf>,
-    /// Where the record begins in the pack.
+    /// The offset at which the record begins in the pack.
     pub pack_offset: u64,
 }
 
 impl ValuesReader {
-    /// Where a key's record lies.
+    /// Finds the place of a key's record.
     ///
     /// # Errors
-    /// If the partition is not held, or what the answer rests on is damaged.
+    /// If the partition is not held, or a byte that the answer depends on is damaged.
     pub fn place_of(&self, key: &[u8]) -> Result<RecordLocation, ValueError> {
         let partition = self.partition_of(key)?;
         let mut place = RecordLocation { partition, file: None, offset: 0, pack: None, pack_offset: 0 };

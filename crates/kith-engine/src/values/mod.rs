@@ -1,4 +1,4 @@
-//! Values by key: a version of a store as a node holds it (Voldemort §5.5).
+//! Values by key: a version of a store on a node (Voldemort §5.5).
 
 mod compression;
 mod error;

@@ -24,27 +24,29 @@ pub struct ValuesReader {
     mapped: Mapped,
     key: KeyType,
     partition_count: PartitionCount,
-    /// At the index of each partition held, its chunk sets.
+    /// The chunk sets of each held partition, by partition index.
     pub(super) partitions: Vec<Option<Box<ChunkSetReader>>>,
     decompressor: Option<Decompressor>,
-    /// What the values are records of, parsed when it is first needed; `None` if they are none, or of a newer release's schema.
+    /// The schema of the values, parsed when it is first needed; `None` if values are not records, or if a newer release
+    /// wrote the schema.
     schema: OnceLock<Option<Schema>>,
 }
 
 impl ValuesReader {
-    /// Opens the given partitions of the version in a folder, in constant time per file: presence, sizes, headers and
-    /// trailers are checked against the manifest.
+    /// Opens the given partitions of the version in a folder, in constant time per file. Checks presence, sizes, headers
+    /// and trailers against the manifest.
     ///
     /// # Errors
-    /// If the manifest or any file of these partitions is missing, damaged or foreign, or the folder holds a graph.
+    /// If the manifest or any file of these partitions is missing, damaged or belongs elsewhere, or if the folder holds a
+    /// graph.
     pub fn open(dir: &Path, partitions: &[PartitionId]) -> Result<Self, OpenError> {
         Self::open_folder(VersionFolder::open(dir)?, partitions)
     }
 
-    /// As [`ValuesReader::open`], of a folder that is open.
+    /// Opens the given partitions like [`ValuesReader::open`], from an open folder.
     ///
     /// # Errors
-    /// As [`ValuesReader::open`].
+    /// Those of [`ValuesReader::open`].
     pub fn open_folder(folder: VersionFolder, partitions: &[PartitionId]) -> Result<Self, OpenError> {
         let manifest = folder.manifest();
         let Some(values) = manifest.values() else {
@@ -75,17 +77,17 @@ impl ValuesReader {
         Ok(Self { folder, mapped, key, partition_count, partitions: readers, decompressor, schema })
     }
 
-    /// What the version consists of.
+    /// The manifest of the version.
     pub fn manifest(&self) -> &Manifest {
         self.folder.manifest()
     }
 
-    /// What its keys are.
+    /// The type of its keys.
     pub fn key_type(&self) -> KeyType {
         self.key
     }
 
-    /// The schema that its values are records of; `None` if they are none, or this release cannot read it.
+    /// The schema of its values; `None` if they are not records, or if this release cannot read the schema.
     pub fn schema(&self) -> Option<&Schema> {
         let text = || self.manifest().values()?.schema.as_deref();
         self.schema.get_or_init(|| text()?.parse().ok()).as_ref()
@@ -107,19 +109,19 @@ impl ValuesReader {
         partitions.filter(|(_, reader)| reader.is_some()).map(|(index, _)| PartitionId(index))
     }
 
-    /// The partition of a key, held or not.
+    /// The partition of a key, whether it is held or not.
     ///
     /// # Errors
-    /// If the key cannot be one of this store.
+    /// If the key cannot be a key of this store.
     pub fn partition_of(&self, key: &[u8]) -> Result<PartitionId, ValueError> {
         let partition = self.key.partition(key, self.partition_count);
         partition.ok_or(ValueError::KeyLength { got: key.len() })
     }
 
-    /// The value of a key; `None` proves that there is none. Copies it; for many keys use [`ValuesReader::get_many`].
+    /// The value of a key; `None` is a proven absence. Copies the value; for many keys use [`ValuesReader::get_many`].
     ///
     /// # Errors
-    /// If the partition is not held, or what the answer rests on is damaged.
+    /// If the partition is not held, or a byte that the answer depends on is damaged.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, ValueError> {
         let mut answer = Ok(None);
         self.get_many(&[key], |_, value| {
@@ -129,11 +131,11 @@ impl ValuesReader {
         answer
     }
 
-    /// Calls `each(index, value)` once per key, in order; `Break` ends the reading early. A value is FOUND with its
-    /// bytes, ABSENT (`None`, proven), or an error of that key alone. Batch first: the memory that a group of keys
+    /// Calls `each(index, value)` once per key, in order; `Break` ends the reading early. A key is FOUND with its bytes,
+    /// ABSENT (`None`, proven), or has an error of its own. The lookup works in batches: the memory that a group of keys
     /// needs is loaded together. No allocation per key; with compression one buffer per call.
     ///
-    /// Values are proven when they are handed out. Whoever keeps one for longer copies it.
+    /// Values are proven when they are handed out. A caller that keeps one for longer must copy it.
     pub fn get_many<K: AsRef<[u8]>>(
         &self,
         keys: &[K],
@@ -144,8 +146,8 @@ impl ValuesReader {
         });
     }
 
-    /// As [`ValuesReader::get_many`], for a caller who proves values itself: those that come with a proof are not proven here. Compressed
-    /// ones are, and come without.
+    /// Reads values like [`ValuesReader::get_many`], for a caller who checks proofs itself: values that come with a proof
+    /// are not checked here. Compressed values are checked here, and come without a proof.
     pub fn get_many_with_proofs<K: AsRef<[u8]>>(
         &self,
         keys: &[K],
@@ -171,7 +173,7 @@ impl ValuesReader {
             },
             |index, found| match found {
                 Ok(Some(found)) => {
-                    // A compressed value is proven by the frame that was stored.
+                    // The checksum of a compressed value covers the stored frame, not the value.
                     let proof = if proofs && frames.are_plain() { found.proof() } else { None };
                     let bytes = match proof {
                         Some(_) => found.check().map(|()| found.value()).map_err(ValueError::from),
@@ -185,7 +187,7 @@ impl ValuesReader {
         );
     }
 
-    /// A key that no chunk set has: absent, unless its chunk set is not here.
+    /// The answer for a key that no open chunk set can have: absent, unless its partition is not held.
     fn absent(&self, key: &[u8]) -> Result<Option<&[u8]>, ValueError> {
         let partition = self.partition_of(key)?;
         match self.partitions.get(partition.index()) {
@@ -197,7 +199,7 @@ impl ValuesReader {
     /// Calls `each(key, value)` for every record of a partition in the order of its files; `Break` ends it.
     ///
     /// # Errors
-    /// If the partition is not held, or a record is damaged; `each` was called for those before.
+    /// If the partition is not held, or a record is damaged. `each` was called for the records before it.
     pub fn for_each(
         &self,
         partition: PartitionId,
@@ -209,28 +211,28 @@ impl ValuesReader {
         reader.try_for_each(|found, key| Ok::<_, ValueError>(each(key, frames.value(found)?)))
     }
 
-    /// Number of records in the partitions that are open.
+    /// The number of records in the open partitions.
     pub fn records(&self) -> u64 {
         self.partitions.iter().flatten().map(|reader| reader.records()).sum()
     }
 
-    /// Brings files into memory, indexes before data, until `budget_bytes` are spent.
-    /// Returns the bytes brought in, never more. Blocks on the disk: call it off the request path.
+    /// Loads files into memory, indexes before data, until `budget_bytes` are spent. Returns the number of loaded bytes,
+    /// which is never more than the budget. Blocks on the disk: call it off the request path.
     pub fn warm(&self, budget_bytes: u64) -> u64 {
         let held = || self.partitions.iter().flatten();
         let indexes = held().flat_map(|reader| reader.index_files());
         populate_within(indexes.chain(held().flat_map(|reader| reader.data_files())), budget_bytes)
     }
 
-    /// What of it is mapped.
+    /// The mapped files.
     pub fn mapped(&self) -> &Mapped {
         &self.mapped
     }
 
-    /// Fails if a page of a file was missing at some read so far.
+    /// Fails if a page of a file was missing at any read so far.
     ///
     /// # Errors
-    /// With the file's name.
+    /// The damage, with the name of the file.
     pub fn check(&self) -> Result<(), ReadError> {
         self.partitions.iter().flatten().try_for_each(|reader| reader.check())
     }

@@ -1,4 +1,4 @@
-//! A store version as a node's operators read it.
+//! Implements the source that a node's operators read a version of a store from.
 
 use super::{ValueError, ValuesReader};
 use kith_ops::{LookupKeys, SourceError, SourceValue, ValueSource};
@@ -46,7 +46,7 @@ impl ValueSource for ValuesReader {
     }
 }
 
-/// Ids as the keys of records.
+/// Encodes ids as keys of records.
 fn id_keys(ids: &[u64]) -> Vec<[u8; 8]> {
     ids.iter().map(|id| id.to_le_bytes()).collect()
 }
@@ -55,7 +55,7 @@ impl ValuesReader {
     /// Refuses keys of partitions that are not open here, before anything is read.
     fn check_held<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<(), SourceError> {
         for key in keys {
-            // A key that cannot be one of the store has no partition: it is told with its index.
+            // A key that cannot be a key of the store has no partition. It is reported with its index later.
             if let Ok(partition) = self.partition_of(key.as_ref())
                 && !self.holds(partition)
             {

@@ -1,4 +1,4 @@
-//! Small components, built the slow and obvious way, with the answers beside them.
+//! Small components, built in a slow and obvious way, with the expected answers.
 
 use kith_engine::{
     ChunkSetWriter, ComponentReader, Content, Counts, GraphContent, GraphReader, KeyType, Manifest,
@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Neighbours of a key with the value of the one column.
+/// The neighbours of a key, with the value of the only column.
 type List = BTreeMap<u64, u64>;
 
 /// A component as plain maps.
@@ -22,12 +22,12 @@ pub struct Example {
     pub role: KindRole,
     pub partition_count: u32,
     pub members: BTreeSet<u64>,
-    /// (src, dst) → value of the column `time`.
+    /// From (src, dst) to the value of the column `time`.
     pub edges: BTreeMap<(u64, u64), u64>,
 }
 
 impl Example {
-    /// Members with gaps between their ids; some have no edge.
+    /// Creates members with gaps between their ids, some of them without an edge.
     pub fn new(name: &'static str, role: KindRole, partition_count: u32, members: u64, edges: u64) -> Self {
         let id = |index: u64| 1_000 + index * index % 7_919 + index * 3;
         let random = |seed: u64| kith_types::fmix64(seed + 77);
@@ -52,10 +52,11 @@ impl Example {
         self.count().iter().collect()
     }
 
-    /// The lists of one kind, by key.
+    /// The lists of one direction, by key.
     pub fn lists(&self, list: Direction) -> BTreeMap<u64, List> {
         let mut lists: BTreeMap<u64, List> = BTreeMap::new();
-        // Two opposite arcs are one neighbour in either direction; a filter from below keeps it by the later.
+        // Two opposite directed edges are one neighbour in direction `Both`. A lower bound of a filter keeps it if the
+        // later edge passes.
         let mut add = |key, neighbour, time: u64| {
             let kept: &mut u64 = lists.entry(key).or_default().entry(neighbour).or_default();
             *kept = time.max(*kept);
@@ -71,7 +72,7 @@ impl Example {
         lists
     }
 
-    /// What a source must answer for a key; `members` are those of the whole graph.
+    /// The answer that a source must give for a key; `members` are those of the whole graph.
     pub fn answer(
         &self,
         direction: Direction,
@@ -153,12 +154,12 @@ fn write_lists(
     writer.finish().unwrap().files
 }
 
-/// (neighbour, key), sorted.
+/// The sorted pairs of (neighbour, key).
 fn pairs(lists: &BTreeMap<u64, List>) -> BTreeSet<(u64, u64)> {
     lists.iter().flat_map(|(&key, list)| list.keys().map(move |&neighbour| (neighbour, key))).collect()
 }
 
-/// The answers of a source to a batch of keys.
+/// Reads the answers of a source to a batch of keys.
 pub fn read_lists(
     source: &GraphReader,
     edge: &EdgeSelector,

@@ -1,5 +1,5 @@
-//! The fault suite: whatever happens to a byte of a component, each answer is right or an error, and
-//! verification finds it. Voldemort gave 250 silent misses for a lost chunk and wrong values for flipped bytes.
+//! The fault suite: if any byte of a component is damaged, each answer is correct or an error, and verification finds the
+//! damage. Voldemort silently missed 250 keys for a lost chunk, and returned wrong values for flipped bytes.
 
 use crate::subject::{entity, undirected};
 use kith_engine::{FileKind, MANIFEST_NAME, verify_component};
@@ -22,7 +22,7 @@ fn a_whole_component_answers_everything() {
 fn every_flipped_byte_of_data_is_met() {
     for subject in [undirected(), entity()] {
         let (met, flips) = subject.flip_every_byte("data");
-        // All but the checksum table, which only verification reads.
+        // Reads detect all flips except those in the checksum table, which only verification reads.
         assert!(flips - met <= 16, "{met} of {flips} met");
     }
 }
@@ -97,7 +97,7 @@ fn files_cut_while_they_are_open_never_lose_a_key() {
                     File::options().write(true).open(&path).unwrap().set_len(length).unwrap();
                     let context = format!("{} cut to {length} while open", path.display());
                     let errors = subject.interrogate(&source, &context);
-                    // The end of a file, its trailer, is read at open only.
+                    // The end of a file, its trailer, is read only when the file is opened.
                     assert!(errors > 0 || length > middle, "{context}");
                     fs::write(&path, &whole).unwrap();
                 }

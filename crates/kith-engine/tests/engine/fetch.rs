@@ -1,4 +1,4 @@
-//! Fetching: whole or not at all, and again where it stopped.
+//! A fetch is complete or has no effect, and resumes where it stopped.
 
 use crate::example::Example;
 use kith_engine::{
@@ -120,7 +120,7 @@ fn a_cancelled_fetch_goes_on_where_it_stopped() {
     assert!(matches!(cancelled, Err(FetchError::Cancelled)));
     assert!(!places.target().exists());
     assert!(matches!(ComponentReader::open(&places.staging(), &all), Err(OpenError::NoComponent { .. })));
-    // One of the seven is damaged meanwhile, and something else lies about.
+    // One of the seven files is damaged meanwhile, and a foreign file lies beside them.
     let files = Manifest::read(&places.source()).unwrap().files;
     let path = places.staging().join("local-00000.pack");
     let mut bytes = fs::read(&path).unwrap();
@@ -129,7 +129,7 @@ fn a_cancelled_fetch_goes_on_where_it_stopped() {
     fs::write(places.staging().join("local-00009.pack"), b"of another attempt").unwrap();
     let reused: u64 = files[..7].iter().map(|entry| entry.bytes).sum::<u64>() - files[2].bytes;
     let (manifest, progress) = places.fetch(&[0, 1, 2, 3]).unwrap();
-    // One more may have been under way.
+    // One more file may have been under way.
     let left = manifest.bytes_of(&all) - reused;
     assert!([left, left - files[7].bytes].contains(&progress.bytes_copied), "{progress:?}");
     assert!(verify_component(&places.target(), None).unwrap().damages.is_empty());

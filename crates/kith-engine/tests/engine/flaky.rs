@@ -1,4 +1,4 @@
-//! A source that counts and fails, and a fetch from any source whose progress is checked.
+//! A source that counts reads and fails, and a fetch from any source whose progress is checked.
 
 use kith_engine::{FetchError, FetchOptions, FetchProgress, FolderSource, ObjectError, Source, fetch};
 use kith_types::PartitionId;
@@ -7,12 +7,12 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts, and fails from the `fails_from`-th read on.
+/// Counts reads, and fails from the `fails_from`-th read on.
 pub struct Flaky {
     inner: FolderSource,
     reads: AtomicU64,
     fails_from: u64,
-    /// What was asked for: object, offset, bytes.
+    /// The reads: object, offset, bytes.
     pub asked: Mutex<Vec<(String, u64, usize)>>,
 }
 
@@ -37,7 +37,7 @@ impl Source for Flaky {
     }
 }
 
-/// Fetches, and checks what is told meanwhile.
+/// Fetches, and checks the progress that is reported.
 pub fn pull(
     source: &dyn Source,
     target: &Path,

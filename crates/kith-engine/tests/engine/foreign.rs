@@ -1,4 +1,4 @@
-//! Files of a store where they do not belong.
+//! Files of a store in places where they do not belong.
 
 use crate::stores::{KEYS, Stores, is_found, packs, survives};
 use kith_engine::{Manifest, VerifyDepth, VersionFolder, verify_version};
@@ -23,7 +23,7 @@ fn manifests_layouts_and_packs_of_elsewhere_are_refused() {
         }
         assert_eq!(survives(&dir, "restored"), (KEYS, 0));
     }
-    // A whole version in the place of another is told by its identity only.
+    // Only the identity of a whole version shows that another one is in its place.
     let (dir, older) = (stores.built("people", 2), stores.built("people", 1));
     let hash = Manifest::read(&dir).unwrap().hash();
     assert!(VersionFolder::open_version(&dir, &hash).is_ok());
@@ -41,12 +41,12 @@ fn swapped_and_extra_files_are_met() {
     assert_eq!(survives(&dir, "packs swapped").0, 0);
     assert!(is_found(&dir, VerifyDepth::Quick));
     fs::write(&second, &b).unwrap();
-    // The pack of another version, of the same name and very nearly the same size.
+    // The pack of another version has the same name and nearly the same size.
     fs::copy(stores.built("people", 1).join("00000.pack"), &first).unwrap();
     survives(&dir, "pack of another version");
     assert!(is_found(&dir, VerifyDepth::Quick));
     fs::write(&first, &a).unwrap();
-    // Two files inside a pack.
+    // Swaps two files inside a pack.
     let manifest = Manifest::read(&dir).unwrap();
     let layout = fs::read_to_string(dir.join("layout.json")).unwrap();
     let swapped = layout
@@ -57,7 +57,7 @@ fn swapped_and_extra_files_are_met() {
     fs::write(dir.join("layout.json"), swapped).unwrap();
     assert_eq!(survives(&dir, "places swapped").0, 0);
     fs::write(dir.join("layout.json"), layout).unwrap();
-    // Files that nobody names change nothing, and are reported.
+    // Files that no layout names change nothing, and are reported.
     for name in ["00000.pack", "local-00007.pack", "p00000.data", "manifest.json~"] {
         fs::write(dir.join(name), b"extra").unwrap();
         assert_eq!(survives(&dir, "extra").0, KEYS);

@@ -1,5 +1,5 @@
-//! Golden bytes of every file of a version: what `testdata/formats/README.md` lists under *on disk*, as today's code
-//! writes and reads it. Files of another format version are refused by its number.
+//! Golden bytes of every file of a version: those that `testdata/formats/README.md` lists under *on disk*, as this release
+//! writes and reads them. Files of another format version are refused with its number.
 
 use crate::example::{Example, read_lists};
 use crate::golden;
@@ -58,7 +58,7 @@ fn record(name: &str, age: Option<i32>) -> Vec<u8> {
     bytes
 }
 
-/// Sixty people; in the second version one is renamed, one is gone and one is new.
+/// Sixty people. In the second version one is renamed, one is deleted and one is added.
 fn people(version: u64) -> Vec<(String, Vec<u8>)> {
     let person = |id: i32| match (version, id) {
         (2, 7) => Some(record("Ada", Some(36))),
@@ -90,7 +90,7 @@ fn build(options: ValuesOptions) -> PathBuf {
     folder
 }
 
-/// The second version, made of the first.
+/// Builds the second version from the first.
 fn build_next(store: &Path) -> PathBuf {
     let (before, after) = (people(1), people(2));
     let options = DeltaOptions::new(StoreVersion(2), store.to_owned());
@@ -105,7 +105,7 @@ fn build_next(store: &Path) -> PathBuf {
     store.join("2")
 }
 
-/// The version holds these people in these partitions, and nobody else.
+/// Asserts that the version holds exactly these people in these partitions.
 fn holds(dir: &Path, partitions: &[PartitionId], people: &[(String, Vec<u8>)]) {
     assert!(verify_component(dir, Some(partitions)).unwrap().damages.is_empty());
     let reader = ValuesReader::open(dir, partitions).unwrap();
@@ -129,7 +129,7 @@ fn a_store_of_records_and_a_patch_to_its_next_version() {
     let second = golden::folder("store/2", &build_next(&store));
     holds(&second, &all(), &people(2));
 
-    // A node that holds the first version makes the second one out of the patch.
+    // A node that holds the first version makes the second one with the patch.
     let (held, made) = (root.path().join("node/1"), root.path().join("node/2"));
     fetch_component(&first, &held, &all(), &mut |_| ControlFlow::Continue(())).unwrap();
     let patched = root.path().join("patched");
@@ -181,7 +181,7 @@ fn the_summary_of_a_partition() {
     assert_eq!(PartitionSummary::decode(&bytes, &folder).unwrap(), summary);
 }
 
-/// A copy of the golden version that a reader opens unless it is changed.
+/// Copies the golden version. A reader opens the copy unless it is changed.
 fn copied(root: &Path) -> PathBuf {
     let (from, to) = (golden::path("store/held"), root.join("held"));
     fs::create_dir(&to).unwrap();
@@ -191,7 +191,7 @@ fn copied(root: &Path) -> PathBuf {
     to
 }
 
-/// What opening says once `what` is another number than 1.
+/// The error of opening once the number of `what` is not 1.
 fn refusal(dir: &Path, file: &str, what: &str, other: u32) -> String {
     let text = fs::read_to_string(dir.join(file)).unwrap();
     let (now, then) = (format!("\"{what}\": 1"), format!("\"{what}\": {other}"));
@@ -228,7 +228,7 @@ fn another_version_of_a_file_is_refused_by_both_numbers() {
     }
 }
 
-/// A patch is a hint: one of another version is left aside, and the files are pulled.
+/// A patch is a hint: a patch of another version is ignored, and the files are pulled.
 #[test]
 fn a_patch_of_another_version_is_not_used() {
     let root = tempfile::tempdir().unwrap();

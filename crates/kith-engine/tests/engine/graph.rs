@@ -1,4 +1,4 @@
-//! Graph readers against plain maps.
+//! Compares graph readers with plain maps.
 
 use crate::example::{Example, read_lists};
 use kith_engine::{ComponentReader, GraphReader};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 const DIRECTIONS: [Direction; 3] = [Direction::Out, Direction::In, Direction::Both];
 
-/// Directions that make sense for the role.
+/// The directions that make sense for the role.
 fn directions(role: KindRole) -> &'static [Direction] {
     match role {
         KindRole::Entity => &DIRECTIONS[..2],
@@ -18,7 +18,7 @@ fn directions(role: KindRole) -> &'static [Direction] {
     }
 }
 
-/// Four components of one graph, each in its folder.
+/// Four components of one graph, each in its own folder.
 struct Graph {
     examples: Vec<Example>,
     dirs: Vec<tempfile::TempDir>,
@@ -34,7 +34,7 @@ impl Graph {
             example("school", KindRole::Entity),
             example("members", KindRole::MembersOnly),
         ];
-        // Members that only one component knows.
+        // Members that only one component has.
         examples[1].members.insert(999_001);
         examples[3].members.insert(999_002);
         let dirs: Vec<_> = examples.iter().map(|_| tempfile::tempdir().unwrap()).collect();
@@ -84,7 +84,7 @@ fn edges_come_with_the_values_of_their_columns() {
                 assert_eq!(got, Err(SourceError::TwoLists { kind: example.name.to_owned() }));
                 continue;
             }
-            // An undirected type has one list.
+            // An undirected type has only one list.
             let kept = if example.role == KindRole::Undirected { Direction::Both } else { direction };
             let lists = example.lists(kept);
             for low in [0, 25] {
@@ -171,7 +171,7 @@ fn every_member_is_in_its_partition_whatever_component_knows_it() {
 fn a_hub_in_every_list_spans_many_blocks_of_postings() {
     let mut example = Example::new("connection", KindRole::Undirected, 1, 3, 0);
     example.members = (1..=5_000).collect();
-    // Neighbours of every member: 1, one far beyond any gap, and one of its own.
+    // Each member has three neighbours: 1, one far beyond any gap, and one of its own.
     for id in 2..=5_000 {
         example.edges.insert((1, id), id % 9);
         example.edges.insert((id, u64::MAX - id % 2), 3);
@@ -249,7 +249,7 @@ fn warming_stays_within_its_budget() {
     let reader = ComponentReader::open(graph.dirs[0].path(), &graph.examples[0].partitions()).unwrap();
     let all = reader.manifest().bytes_of(&graph.examples[0].partitions());
     assert_eq!(reader.warm(0), 0);
-    // Whole pages, and the ends of packs.
+    // Loading counts whole pages, and the ends of packs.
     assert!((all..all + 4 * 4_096).contains(&reader.warm(u64::MAX)));
     assert!(reader.warm(all / 2) <= all / 2);
 }

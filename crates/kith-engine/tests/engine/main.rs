@@ -1,6 +1,6 @@
-//! The engine as its users see it: components on disk, read, damaged, fetched.
+//! Tests the engine through its public interface: components on disk that are read, damaged and fetched.
 
-// The lint spares functions marked as tests, not the helpers that they call.
+// The lint exempts functions that are marked as tests, but not the helpers that they call.
 #![allow(clippy::unwrap_used)]
 
 mod example;

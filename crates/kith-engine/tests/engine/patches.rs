@@ -1,4 +1,4 @@
-//! Versions made of the one before and what changed: few bytes move, and every one of the outcome is right.
+//! Versions made from the previous version and a patch: few bytes move, and every byte of the result is correct.
 
 use crate::flaky::pull;
 use kith_engine::{
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts what is read.
+/// Counts the bytes that are read.
 struct Counted {
     inner: FolderSource,
     bytes: AtomicU64,
@@ -39,7 +39,7 @@ impl Source for Counted {
     }
 }
 
-/// A store in two versions, the second made of the first, which a node holds.
+/// A store with two versions, the second built from the first. A node holds the first.
 struct Patched {
     root: tempfile::TempDir,
     partitions: Vec<PartitionId>,
@@ -53,7 +53,7 @@ fn value(id: u64, salt: u64, bytes: usize) -> Vec<u8> {
 }
 
 impl Patched {
-    /// One key in a thousand gets a value of `changed_bytes`, one goes and one comes.
+    /// One key in a thousand gets a value of `changed_bytes`; one key is deleted and one is added.
     fn new(keys: u64, partitions: u32, bytes: usize, changed_bytes: usize, compressed: bool) -> Self {
         let root = tempfile::tempdir().unwrap();
         let store = root.path().join("built/people");
@@ -104,7 +104,7 @@ impl Patched {
         self.manifest.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Fetches the second version and proves it; gives the bytes that came.
+    /// Fetches the second version and verifies it. Returns the number of moved bytes.
     fn moved(&self) -> u64 {
         let _ = fs::remove_dir_all(self.held(2));
         let source = FolderSource::new(&self.built(2));
@@ -115,7 +115,7 @@ impl Patched {
     }
 }
 
-/// One key in a thousand, spread over all partitions: not one byte in twenty moves, in a handful of requests.
+/// With one changed key in a thousand, spread over all partitions, less than one byte in twenty moves, in a few requests.
 fn moves_little(keys: u64, bytes: usize, changed_bytes: usize, compressed: bool) {
     let patched = Patched::new(keys, 24, bytes, changed_bytes, compressed);
     let source = Counted::new(&patched.built(2));
@@ -154,7 +154,7 @@ fn a_patch_or_a_base_that_does_not_hold_costs_bytes_and_nothing_else() {
         let changed = patched.summary.bytes_changed;
         let path = patched.built(2).join(PATCH_NAME);
         let patch = fs::read(&path).unwrap();
-        // Every part of the head, and a change of the last section.
+        // Damages every part of the head, and a change of the last section.
         for at in [0, 8, 12, 20, 60, 82, 90, 110, patch.len() - 1] {
             let mut bytes = patch.clone();
             bytes[at] ^= 1;
@@ -168,7 +168,7 @@ fn a_patch_or_a_base_that_does_not_hold_costs_bytes_and_nothing_else() {
         fs::remove_file(&path).unwrap();
         assert_eq!(patched.moved(), changed, "no patch: whole partitions");
         fs::write(&path, &patch).unwrap();
-        // A base that is damaged inside, with fewer partitions, or not there.
+        // A base with a damaged file, one with fewer partitions, and a missing one.
         let pack = patched.held(1).join("local-00000.pack");
         let whole = fs::read(&pack).unwrap();
         let mut bytes = whole.clone();
@@ -187,7 +187,7 @@ fn a_patch_or_a_base_that_does_not_hold_costs_bytes_and_nothing_else() {
 
 #[test]
 fn a_fetch_that_was_cut_while_files_were_made_goes_on() {
-    // Partitions of more than what is pulled at once: files are proven again block by block.
+    // Partitions larger than one request: files are verified again block by block.
     let patched = Patched::new(12_000, 2, 1_000, 1_001, false);
     let source = FolderSource::new(&patched.built(2));
     let (mut cuts, mut copied) = (0, 0);

@@ -1,4 +1,4 @@
-//! Versions fetched from peers, and what is there while they are.
+//! Fetches versions from peers, and reads what is present meanwhile.
 
 use crate::flaky::{Flaky, pull};
 use crate::stores::{Stores, all};
@@ -22,14 +22,14 @@ fn a_peer_gives_what_it_holds_as_if_it_were_the_built_version() {
     assert_eq!(peer.partitions(), some);
     pull(&peer, &second, &some, &FetchOptions::default()).unwrap();
     assert!(verify_component(&second, Some(&some)).unwrap().damages.is_empty());
-    // What it does not hold it does not give: zeros are never taken for bytes.
+    // A node does not provide files that it does not hold: the zeros in their place are never accepted.
     for partition in &rest {
         let target = second.with_file_name("third");
         let refused = pull(&peer, &target, &[*partition], &FetchOptions::default());
         assert!(matches!(refused, Err(FetchError::Damaged(_))), "{refused:?}");
         assert!(!target.exists());
     }
-    // A third node is filled from two peers, each of which holds a part.
+    // A third node fetches from two peers that hold a part each.
     pull(&FolderSource::new(&built), &first, &rest, &FetchOptions::default()).unwrap();
     release_partitions(&first, &rest).unwrap();
     pull(&HeldSource::open(&first).unwrap(), &second, &rest, &FetchOptions::default()).unwrap();
@@ -43,7 +43,7 @@ fn a_peer_gives_what_it_holds_as_if_it_were_the_built_version() {
     assert!(matches!(pull(&before, &fourth, &rest, &FetchOptions::default()), Err(FetchError::Damaged(_))));
 }
 
-/// Two nodes that hold a part each, one of which dies after some reads; what the built version is asked for.
+/// Two nodes hold a part each, and one of them dies after some reads. Checks what the built version is asked for.
 #[test]
 fn a_version_is_put_together_from_peers_and_the_built_one_is_asked_for_the_rest() {
     let stores = Stores::new(true);
@@ -82,7 +82,7 @@ fn a_version_is_put_together_from_peers_and_the_built_one_is_asked_for_the_rest(
         }
     }
     assert!(0 < broken);
-    // A peer that does not have what it was said to have, and a wanted partition that nobody has.
+    // A peer lacks a partition that it was said to have, and no peer has another wanted partition.
     let even = HeldSource::open(&nodes[1]).unwrap();
     let rest = Flaky::new(&built, u64::MAX);
     let lying: Vec<(&dyn Source, _)> = vec![(&even, all().into_iter().collect())];
@@ -138,7 +138,7 @@ fn partitions_that_come_and_go_during_a_verification_are_no_damage() {
         });
         assert_eq!((report.unwrap().damages, left.is_none()), (vec![], true));
     }
-    // What is damaged is found all the same.
+    // Damage is found all the same.
     let mut packs = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().path());
     let pack = packs.find(|path| path.extension().is_some_and(|extension| extension == "pack")).unwrap();
     fs::write(&pack, vec![0; fs::metadata(&pack).unwrap().len() as usize]).unwrap();

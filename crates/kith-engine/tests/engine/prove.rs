@@ -1,4 +1,4 @@
-//! Proof of a version where it lies: whatever is wrong with a pack is found, and only that.
+//! Verifies versions where they lie: every fault of a pack is found, and nothing else is reported.
 
 use crate::stores::Stores;
 use kith_engine::{
@@ -8,7 +8,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Gives its bytes in pieces of a few: files begin and end anywhere in them.
+/// Returns bytes in pieces of this size, so that files begin and end anywhere in them.
 struct Pieces(FolderSource, usize);
 
 impl Source for Pieces {
@@ -21,7 +21,7 @@ impl Source for Pieces {
     }
 }
 
-/// What is found in the only pack of a store, in pieces of several sizes.
+/// Verifies the only pack of a store, in pieces of several sizes.
 fn prove(dir: &Path, manifest: &Manifest) -> PackReport {
     let reports = [61, 64, 1 << 20].map(|piece| {
         let mut passed = Vec::new();

@@ -1,4 +1,4 @@
-//! What of files is in memory, and what they answer where it is not.
+//! Which parts of files are in memory, and how cold files answer.
 
 use crate::stores::{Stores, all, packs, value};
 use kith_engine::{KeyType, ValuesReader, fetch_component};
@@ -14,7 +14,7 @@ fn cold_files_answer_like_warm_ones() {
     let partitions = PartitionCount::new(2).unwrap();
     let options = ValuesOptions::new("cold", StoreVersion(1), partitions, dir.path().join("cold"));
     let mut builder = ValuesBuilder::new(ValuesOptions { key: KeyType::Id, ..options }).unwrap();
-    // On one page, across two, and on many.
+    // Values on one page, across two pages, and on many.
     let value = |id: u64| vec![id as u8; [10, 3_000, 300_000][id as usize % 3]];
     (0..300u64).for_each(|id| builder.row(&id.to_le_bytes(), &value(id)).unwrap());
     builder.finish(&mut |_| {}).unwrap();
@@ -55,7 +55,7 @@ fn warming_never_spends_more_than_its_budget() {
     assert!(last >= packs(&dir).iter().map(|path| fs::metadata(path).unwrap().len()).sum());
 }
 
-/// Mappings of this process whose file lies under a folder.
+/// The number of this process's mappings whose file lies under a folder.
 fn mappings(dir: &Path) -> usize {
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     maps.lines().filter(|line| line.contains(dir.to_str().unwrap())).count()

@@ -1,4 +1,4 @@
-//! Fetching from sources that misbehave, and of what is here already.
+//! Fetches from sources that misbehave, and to targets that already hold files.
 
 use crate::flaky::{Flaky, pull};
 use crate::stores::{Stores, all, value};
@@ -11,7 +11,7 @@ use kith_types::{PartitionCount, PartitionId, StoreVersion, fmix64};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One partition with a data file of several pieces.
+/// A partition with a data file of several pieces.
 fn large_store(root: &Path) -> (PathBuf, Manifest) {
     let count = PartitionCount::new(1).unwrap();
     let out = root.join("built/large");
@@ -53,7 +53,7 @@ fn a_fetch_that_broke_goes_on_at_the_block_where_it_stopped() {
     assert!(verify_component(&target, None).unwrap().damages.is_empty());
     fs::remove_dir_all(&target).unwrap();
     pull(&Flaky::new(&built, whole.reads() - 1), &target, &one, &FetchOptions::default()).unwrap_err();
-    // Some of what is staged rots meanwhile: within one piece, in two blocks.
+    // Some staged bytes are damaged meanwhile: within one piece, in two blocks.
     let staged = root.path().join("node/large/.1.fetching/local-00000.pack");
     let mut bytes = fs::read(&staged).unwrap();
     (bytes[70_000], bytes[270_000]) = (!bytes[70_000], !bytes[270_000]);
@@ -145,7 +145,7 @@ fn a_large_partition_that_did_not_change_is_linked() {
     let (one, first) = ([PartitionId(0)], root.path().join("node/large/1"));
     pull(&FolderSource::new(&built), &first, &one, &FetchOptions::default()).unwrap();
     let out = root.path().join("built/large");
-    // A version with nothing changed but its number.
+    // A version that differs only in its number.
     DeltaBuilder::new(&built, DeltaOptions::new(StoreVersion(2), out)).unwrap().finish(&mut |_| {}).unwrap();
     let second = root.path().join("node/large/2");
     let options = FetchOptions { held: vec![first.clone()], ..FetchOptions::default() };

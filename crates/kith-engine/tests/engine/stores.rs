@@ -1,5 +1,5 @@
-//! Stores under every fault: 2,000 known keys, each answer right or an error. Voldemort gave 250, 246 and 142 silent
-//! wrong ones for a lost chunk, flipped bytes and a cut file.
+//! Stores with every kind of fault: 2,000 known keys, and each answer is correct or an error. Voldemort silently gave 250,
+//! 246 and 142 wrong answers for a lost chunk, flipped bytes and a truncated file.
 
 use kith_engine::{
     FileId, FileKind, FolderSource, KeyType, Manifest, ValuesReader, VerifyDepth, fetch_component, repair,
@@ -58,7 +58,7 @@ impl Stores {
 
     fn fetch(&self, name: &str, version: u64) {
         let (from, to) = (self.built(name, version), self.held(name, version));
-        // In two steps, so that there are two packs and a layout that grew.
+        // In two steps, so that there are two packs and a layout that was extended.
         for partitions in [all()[..5].to_vec(), all()] {
             fetch_component(&from, &to, &partitions, &mut |_| ControlFlow::Continue(())).unwrap();
         }
@@ -69,7 +69,7 @@ pub fn all() -> Vec<PartitionId> {
     (0..PARTITIONS).map(PartitionId).collect()
 }
 
-/// What became of the known keys: right answers and errors. Anything else ends the test.
+/// Reads the known keys and returns the number of correct answers and of errors. Anything else fails the test.
 pub fn interrogate(reader: &ValuesReader, salt: u64, context: &str) -> (u64, u64) {
     let keys: Vec<[u8; 8]> = (0..KEYS + 200).map(u64::to_le_bytes).collect();
     let (mut right, mut errors) = (0, 0);
@@ -87,7 +87,7 @@ pub fn interrogate(reader: &ValuesReader, salt: u64, context: &str) -> (u64, u64
     (right, errors)
 }
 
-/// Opens what can be opened, whole or by partition, and asks everything.
+/// Opens all that can be opened, as a whole or by partition, and reads all keys.
 pub fn survives(dir: &Path, context: &str) -> (u64, u64) {
     if let Ok(reader) = ValuesReader::open(dir, &all()) {
         return interrogate(&reader, 2, context);
@@ -166,7 +166,7 @@ fn flipped_bytes_of_data_and_index_are_never_wrong_or_absent() {
                 file.write_all_at(&byte, at).unwrap();
             }
         }
-        // A byte in every record at once, and in every line of every index.
+        // Damages a byte in every record at once, and in every line of every index.
         for kind in [FileKind::Data, FileKind::Index] {
             let manifest = Manifest::read(&stores.built("people", 2)).unwrap();
             for entry in manifest.files.iter().filter(|entry| entry.id().unwrap().kind == kind) {
@@ -178,7 +178,7 @@ fn flipped_bytes_of_data_and_index_are_never_wrong_or_absent() {
                 }
                 fs::write(&path, damaged).unwrap();
                 let (_, errors) = survives(&stores.built("people", 2), &entry.name);
-                // Some hit the free slots of lines.
+                // Some of the flips hit free slots of lines.
                 assert!(errors > 50, "{errors} errors");
                 assert!(is_found(&stores.built("people", 2), VerifyDepth::Deep));
                 fs::write(&path, whole).unwrap();

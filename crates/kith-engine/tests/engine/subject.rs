@@ -1,4 +1,4 @@
-//! A component that is damaged byte by byte, and asked everything each time.
+//! A component that is damaged byte by byte, and read completely each time.
 
 use crate::example::{Example, read_lists};
 use kith_engine::{GraphReader, MANIFEST_NAME, Manifest, OpenError, verify_component};
@@ -10,12 +10,12 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// A component on disk with all its right answers.
+/// A component on disk with all its correct answers.
 pub struct Subject {
     pub example: Example,
     pub dir: tempfile::TempDir,
     pub directions: &'static [Direction],
-    /// For each direction and key, present and absent, the right answer.
+    /// The correct answer for each direction and key, present and absent.
     pub answers: Vec<(Direction, Answers)>,
     pub postings: Vec<(Direction, BTreeMap<u64, Vec<u64>>)>,
 }
@@ -51,7 +51,7 @@ impl Subject {
         Self { example, dir, directions, answers, postings }
     }
 
-    /// Where the logical files of a kind lie: pack and range in it. `json`: the manifest.
+    /// The places of the logical files of a kind: the pack and the range in it. `json` stands for the manifest.
     pub fn files(&self, extension: &str) -> Vec<(PathBuf, Range<u64>)> {
         let dir = self.dir.path();
         if extension == "json" {
@@ -67,12 +67,12 @@ impl Subject {
             .collect()
     }
 
-    /// What a folder holds physically.
+    /// The physical files in the folder.
     pub fn physical(&self) -> Vec<PathBuf> {
         fs::read_dir(self.dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect()
     }
 
-    /// Asks everything; each answer must be right or an error. Returns how many were errors.
+    /// Reads everything. Each answer must be correct or an error. Returns the number of errors.
     pub fn interrogate(&self, source: &GraphReader, context: &str) -> usize {
         let mut errors = 0;
         for (direction, answers) in &self.answers {
@@ -107,7 +107,7 @@ impl Subject {
         1
     }
 
-    /// What opening and reading make of the component as it lies there. `true` if the damage was met.
+    /// Opens and reads the component as it is on disk. Returns `true` if the damage was detected.
     pub fn survives(&self, context: &str) -> bool {
         match self.example.open(self.dir.path()) {
             Ok(source) => self.interrogate(&source, context) > 0,
@@ -124,13 +124,14 @@ impl Subject {
         }
     }
 
-    /// Verification must find any damage.
+    /// Asserts that verification finds the damage.
     pub fn is_found(&self, context: &str) {
         let found = verify_component(self.dir.path(), None).map_or(true, |report| !report.damages.is_empty());
         assert!(found, "{context}: verification found nothing");
     }
 
-    /// Flips each byte of each file of the kind in turn. Returns how many flips were met without verification.
+    /// Flips each byte of each file of the kind in turn. Returns how many flips were detected without verification, and how
+    /// many there were.
     pub fn flip_every_byte(&self, extension: &str) -> (usize, usize) {
         let (mut met, mut flips) = (0, 0);
         for (path, range) in self.files(extension) {
@@ -156,7 +157,7 @@ pub fn undirected() -> Subject {
     Subject::new(KindRole::Undirected, 140, 500, 2_000)
 }
 
-/// Its `in` postings have a table of their own.
+/// An entity kind, whose `in` postings have a table of their own.
 pub fn entity() -> Subject {
     Subject::new(KindRole::Entity, 90, 150, 200)
 }

@@ -1,4 +1,4 @@
-//! Chunk sets against an ordered map, with positions forced to collide.
+//! Compares chunk sets with an ordered map, with positions that are forced to collide.
 
 mod refused;
 
@@ -27,7 +27,7 @@ fn crowded(key: &[u8]) -> u64 {
     [0, 7, 7 << 32, u64::MAX][usize::from(key.first().copied().unwrap_or(0)) % 4]
 }
 
-/// Fingerprints collide all the time, positions rarely.
+/// Positions whose fingerprints always collide, and which are rarely equal themselves.
 fn same_fingerprint(key: &[u8]) -> u64 {
     position_of_key(key) | 0xffff_ffff
 }
@@ -51,7 +51,7 @@ fn write_as(dir: &Path, records: &Records, options: Options) -> Manifest {
     sealed(dir, options.key, summary.files)
 }
 
-/// Makes a version of the files in a folder.
+/// Makes a version from the files in a folder.
 fn sealed(dir: &Path, key: KeyType, files: Vec<crate::FileEntry>) -> Manifest {
     let (count, counts) = (PartitionCount::new(1).unwrap(), ValueCounts::default());
     let value = ValueType::Bytes;
@@ -98,7 +98,7 @@ fn check_as(records: &Records, absent: &[Vec<u8>], options: Options) {
     reader.check().unwrap();
 }
 
-/// Each key that is there has a candidate, and whatever is named as one is a record.
+/// Checks that each present key has a candidate, and that every candidate is a record.
 fn check_candidates(reader: &ChunkSetReader, keys: &[&Vec<u8>], records: &Records) {
     let mut starts = BTreeMap::new();
     reader
@@ -220,7 +220,7 @@ fn keys_of_one_position_stay_in_one_set() {
     assert!(firsts.is_sorted());
 }
 
-/// Their line is full of others, and many lines behind it.
+/// The line of these keys and many lines after it are full of other entries.
 #[test]
 fn keys_far_behind_their_line_are_found() {
     let records: Records = (0..400u32).map(|id| (id.to_le_bytes().to_vec(), vec![1; 10])).collect();

@@ -1,4 +1,4 @@
-//! What writers and readers refuse.
+//! Input and files that writers and readers refuse.
 
 use super::*;
 use crate::errors::WriteError;
@@ -21,7 +21,7 @@ fn the_writer_refuses_disorder_repeats_and_oversize() {
     ));
 }
 
-/// Sets of another partition, list or number are refused though every byte in them is right.
+/// Sets of another partition, list or number are refused even if all their bytes are intact.
 #[test]
 fn a_file_in_the_place_of_another_is_refused() {
     let records: Records = (0..50u64).map(|id| (id.to_le_bytes().to_vec(), vec![0; 50])).collect();
@@ -33,7 +33,7 @@ fn a_file_in_the_place_of_another_is_refused() {
     let at = |name: &str| swapped.iter().position(|entry| entry.name == name).unwrap();
     let (a, b) = (at(&first), at(&second));
     (swapped[a].name, swapped[b].name) = (second, first);
-    // Every byte moves to where the swapped manifest says.
+    // Every byte moves to the place that the swapped manifest names.
     let pack = std::fs::read(dir.path().join("00000.pack")).unwrap();
     let other = tempfile::tempdir().unwrap();
     for entry in &swapped {

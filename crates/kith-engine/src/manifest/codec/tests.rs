@@ -1,4 +1,4 @@
-//! Manifests come back as they were, and nothing else is taken for one.
+//! Manifests decode to what was encoded, and nothing else decodes.
 
 use super::*;
 use crate::manifest::{Compression, KeyType, ValueCounts, ValueType};
@@ -80,14 +80,14 @@ proptest! {
         to in any::<prop::sample::Index>(),
     ) {
         prop_assert!(Manifest::decode(&bytes).is_err());
-        // Rubbish in the place of a part of a true one; it could spell that part itself.
+        // Arbitrary bytes in place of a part of a valid manifest. They may happen to equal that part.
         let whole = values().encode();
         let (from, to) = (from.index(whole.len()), to.index(whole.len()));
         let spliced = [&whole[..from.min(to)], &bytes, &whole[from.max(to)..]].concat();
         prop_assert!(Manifest::decode(&spliced).is_err() || spliced == whole);
     }
 
-    /// Whoever can seal can still not make a reader overflow or leave the folder.
+    /// Even a correctly sealed manifest must not make a reader overflow or leave the folder.
     #[test]
     fn sealed_nonsense_is_refused_or_harmless(bytes in any::<u64>(), offset in any::<u64>(), pack in any::<u32>()) {
         let mut manifest = values();

@@ -1,4 +1,4 @@
-//! Layouts come back as they were, and nothing else is taken for one.
+//! Layouts decode to what was encoded, and nothing else decodes.
 
 use super::*;
 use crate::manifest::{Content, Counts, GraphContent};
@@ -88,7 +88,7 @@ proptest! {
         prop_assert!(Layout::decode(&spliced, &manifest).is_err() || spliced == whole);
     }
 
-    /// Sealed or not: no file may lie outside of its pack, and no pack outside of the folder.
+    /// Even with a correct seal, no file may lie outside of its pack, and no pack outside of the folder.
     #[test]
     fn sealed_nonsense_is_refused(pack in 0u32..4, offset in any::<u64>(), bytes in any::<u64>(), up: bool) {
         let mut layout = layout();
