@@ -1,7 +1,7 @@
-//! The kernels side by side with the plain `sort` + `dedup`, on the shapes of a
-//! second-degree query: 500 lists of 500 ids. Names end in the id space.
+//! Compares the kernels with plain `sort` + `dedup` on the shapes of a second-degree query: 500 lists of 500 ids. Benchmark
+//! names end with the size of the id space.
 //!
-//! Every answer is checked once against the plain one before anything is timed.
+//! Every answer is compared once with the plain one before anything is timed.
 
 use divan::{Bencher, black_box};
 use kith_ops::Scratch;
@@ -21,19 +21,19 @@ fn main() {
     divan::main();
 }
 
-/// Dense, wide, sparse.
+/// A dense, a wide and a sparse id space.
 const SPACES: [u64; 3] = [1_000_000, 10_000_000, 1 << 45];
 
 fn lists(count: usize, len: usize, space: u64) -> Vec<Vec<u64>> {
     seeded(0x9e37_79b9_7f4a_7c15, count, len, space)
 }
 
-/// Other ids than [`lists`] gives.
+/// Ids that are different from those of [`lists`].
 fn probes(len: usize, space: u64) -> Vec<u64> {
     seeded(0x2545_f491_4f6c_dd1d, 1, len, space).remove(0)
 }
 
-/// Equal seed, equal lists: xorshift.
+/// Lists from xorshift: equal seeds give equal lists.
 fn seeded(seed: u64, count: usize, len: usize, space: u64) -> Vec<Vec<u64>> {
     let mut state = seed;
     let mut next = || {
@@ -62,7 +62,7 @@ fn plain(lists: &[Vec<u64>]) -> Vec<u64> {
     ids
 }
 
-/// What three nodes would send.
+/// The unions that three nodes would send.
 fn parts(lists: &[Vec<u64>]) -> Vec<Vec<u64>> {
     lists.chunks(lists.len().div_ceil(3)).map(plain).collect()
 }

@@ -5,52 +5,54 @@ use kith_live::{ListedAssociation, ObjectAnswer};
 use kith_schema::ColumnNumber;
 use std::sync::Arc;
 
-/// One answer; the variant follows the query's operand.
+/// One answer. The variant follows from the query's operand.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GraphAnswer {
-    /// To `Connections`, `Entities` and `Members`: sorted, distinct ids.
+    /// For `Connections`, `Entities` and `Members`: sorted, distinct ids.
     Ids(Vec<u64>),
-    /// To `Degree`: for each member its number of connections, or `None` if it is not in the graph (or, in a partial answer, if
-    /// nobody answered for it).
+    /// For `Degree`: the number of connections of each member. It is `None` if the member is not in the graph or, in a
+    /// partial answer, if no node answered for it.
     Degrees(Vec<Option<u64>>),
-    /// To `Edges`.
+    /// For `Edges`.
     Edges(EdgesAnswer),
-    /// To `Objects` of a single id: `None` if there is no such object (or, in a partial answer, if nobody answered for it).
+    /// For `Objects` with a single id: `None` if the object does not exist or, in a partial answer, if no node answered for
+    /// it.
     Object(Option<ObjectAnswer>),
-    /// To other `Objects`: as [`GraphAnswer::Object`], for each id.
+    /// For other `Objects`: the same as [`GraphAnswer::Object`] for each id.
     Objects(Vec<Option<ObjectAnswer>>),
-    /// To `Associations` of [`kith_live::Select::Count`]: the length of the list (`None` only in a partial answer, if nobody answered).
+    /// For `Associations` with [`kith_live::Select::Count`]: the length of the list. `None` only in a partial answer, if no
+    /// node answered.
     AssociationCount(Option<u64>),
-    /// To other `Associations`.
+    /// For other `Associations`.
     Associations(AssociationsAnswer),
-    /// To `Network`.
+    /// For `Network`.
     Network(NetworkAnswer),
-    /// To `Distance`: at each target's index 0, 1, 2, 3, or `None` for farther or unreachable.
+    /// For `Distance`: 0, 1, 2 or 3 at each target's index, or `None` if the target is farther or unreachable.
     Distances(Vec<Option<u8>>),
-    /// To `Path`.
+    /// For `Path`.
     Path(PathAnswer),
-    /// To `Common`.
+    /// For `Common`.
     Common(CommonAnswer),
-    /// To `Suggest`: (member, number of common connections), most first, ties by ascending id.
+    /// For `Suggest`: (member, number of common connections), greatest numbers first, ties by ascending id.
     Suggestions(Vec<(u64, u32)>),
 }
 
-/// Associations of one list, newest first; of equal times the smaller id comes first.
+/// Associations of one list, newest first. Of associations with equal times, the one with the smaller id comes first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AssociationsAnswer {
     /// The associations.
     pub out: Vec<ListedAssociation>,
-    /// Whether further ones follow that the limit or the cap of the type cut off; `None` to [`kith_live::Select::Ids`], which cuts
-    /// nothing off.
+    /// Whether the limit or the cap of the type cut off further associations; `None` for [`kith_live::Select::Ids`], which
+    /// cuts nothing off.
     pub more: Option<bool>,
 }
 
-/// Edges with their columns, in the order that was asked for.
+/// Edges with their columns, in the requested order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EdgesAnswer {
     /// The other end of each edge.
     pub ids: Vec<u64>,
-    /// The columns asked for, in that order.
+    /// The requested columns, in the order of the request.
     pub columns: Vec<EdgeColumn>,
     /// The cursor of the next page if there are more edges.
     pub after: Option<EdgeCursor>,
@@ -61,35 +63,35 @@ pub struct EdgesAnswer {
 pub struct EdgeColumn {
     /// Its name.
     pub name: String,
-    /// Of each edge its number, in the order of the edges.
+    /// The number of each edge, in the order of the edges.
     pub numbers: Vec<ColumnNumber>,
 }
 
-/// A member's network: always its sizes, its ids when they were wanted.
+/// A member's network: its sizes, and its ids if they were requested.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkAnswer {
     /// The member.
     pub id: u64,
-    /// How large it is.
+    /// The sizes of the network.
     pub sizes: NetworkSizes,
-    /// The ids; present for [`crate::Want::Ids`].
+    /// The ids, for [`crate::Want::Ids`].
     pub network: Option<Arc<Network>>,
 }
 
-/// A shortest path, or none within the limit.
+/// A shortest path, or none if it is longer than the limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathAnswer {
-    /// Members from start to end, both included; empty if there is none.
+    /// The members from start to end, both included; empty if there is no path.
     pub members: Vec<u64>,
 }
 
-/// What two members have in common, as much of it as was wanted.
+/// The common connections or entities of two members, in the requested form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommonAnswer {
-    /// Sorted, distinct.
+    /// The sorted, distinct ids.
     Ids(Vec<u64>),
-    /// Their number.
+    /// The number of ids.
     Size(u64),
-    /// Whether there is one.
+    /// Whether there is any.
     Exists(bool),
 }

@@ -1,29 +1,29 @@
-//! The books of a batch read whose records are handed on as they come: each key once, and at the end all of them
-//! (`docs/design/0010-streaming.md`). Both ends of a stream keep them.
+//! Keeps account of a batch read whose records are handed on as they arrive: each key once, and all keys in the end
+//! (`docs/design/0010-streaming.md`). Both ends of a stream use it.
 
 use crate::{MergeError, Record, RecordCounts, Records};
 
-/// What was handed on so far.
+/// The records that were handed on so far.
 #[derive(Clone, Debug)]
 pub struct Deliveries {
-    /// Per key.
+    /// Whether each key was handed on.
     is_delivered: Vec<bool>,
-    /// Of the keys that were handed on.
+    /// The counts of the keys that were handed on.
     counts: RecordCounts,
     value_bytes: u64,
 }
 
 impl Deliveries {
-    /// Nothing of so many keys was handed on yet.
+    /// Creates the account of this many keys, none of which was handed on yet.
     pub fn new(keys: usize) -> Self {
         Self { is_delivered: vec![false; keys], counts: RecordCounts::default(), value_bytes: 0 }
     }
 
-    /// Takes down what is handed on: `positions` are the places of the records' keys. O(positions).
+    /// Notes records that are handed on; `positions` are the places of their keys. O(positions).
     ///
     /// # Errors
-    /// [`MergeError::Position`] if one is beyond the last key or was handed on before, [`MergeError::WrongValue`] if there
-    /// is not one record per position. The books are of no use after that.
+    /// [`MergeError::Position`] if a position is beyond the last key or was handed on before; [`MergeError::WrongValue`] if
+    /// there is not one record per position. Do not use the account after an error.
     pub fn note(&mut self, positions: &[u32], records: &Records) -> Result<(), MergeError> {
         if positions.len() != records.len() {
             let got = "another number of records";
@@ -47,7 +47,7 @@ impl Deliveries {
         Ok(())
     }
 
-    /// The places of the keys that are left, ascending.
+    /// The places of the remaining keys, ascending.
     pub fn rest(&self) -> Vec<u32> {
         let left = self.is_delivered.iter().enumerate().filter(|(_, delivered)| !**delivered);
         left.map(|(place, _)| place as u32).collect()
@@ -58,18 +58,18 @@ impl Deliveries {
         self.delivered() == 0
     }
 
-    /// How many keys were handed on.
+    /// The number of keys that were handed on.
     pub fn delivered(&self) -> u64 {
         let RecordCounts { found, absent, error, unanswered } = self.counts;
         found + absent + error + unanswered
     }
 
-    /// How the keys that were handed on ended; once all were, the four sum to the keys.
+    /// The counts of the keys that were handed on. Once all were, the four counts sum to the number of keys.
     pub fn counts(&self) -> RecordCounts {
         self.counts
     }
 
-    /// Bytes of the values that were handed on.
+    /// The total size in bytes of the values that were handed on.
     pub fn value_bytes(&self) -> u64 {
         self.value_bytes
     }

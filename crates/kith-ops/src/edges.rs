@@ -1,25 +1,25 @@
-//! Edges with the values of their columns: what a node is asked for, and how it cuts a page out of a list.
+//! Edges with the values of their columns: the plan for a node, and how a node cuts a page out of a list.
 
 use crate::EdgeSelector;
 use std::cmp::Ordering;
 
-/// The most columns of one plan. A kind has at most eight.
+/// The most columns of one plan. An edge type or entity kind has at most eight.
 pub const PLAN_COLUMNS_MAX: usize = 16;
 
-/// Which edges of each key are wanted, with which columns, in which order.
+/// The wanted edges of each key, with their columns and order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EdgesPlan {
     /// The edges to follow.
     pub edge: EdgeSelector,
-    /// Names of the columns to return, in the order in which they are returned.
+    /// The names of the columns to return, in this order.
     pub columns: Vec<String>,
     /// The column to sort by, ties by ascending id; `None` sorts by id.
     pub order_by: Option<String>,
-    /// Greatest first.
+    /// Whether the greatest edge comes first.
     pub descending: bool,
-    /// Leaves out this edge and all before it, in the order of the plan.
+    /// The edge after which the page begins, in the order of the plan.
     pub after: Option<EdgePosition>,
-    /// The most edges of one key.
+    /// The most edges per key.
     pub limit: u64,
 }
 
@@ -35,11 +35,11 @@ pub struct EdgePosition {
 /// The edges of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EdgesEntry {
-    /// The key is not in the graph at all: distinct from having no edges.
+    /// The key is not in the graph. This is different from having no edges.
     NotInGraph,
-    /// The edges that the plan asks for.
+    /// The page that the plan asks for.
     Page(EdgePage),
-    /// No replica answered for the key. Only where the caller accepts partial answers.
+    /// No replica answered for the key. Possible only if the caller accepts partial answers.
     Unanswered,
 }
 
@@ -48,29 +48,29 @@ pub enum EdgesEntry {
 pub struct EdgePage {
     /// The other end of each edge.
     pub ids: Vec<u64>,
-    /// For each column of the plan the stored value of each edge: as many lists as the plan has columns, each as long as `ids`.
+    /// The stored values of each column of the plan: as many lists as the plan has columns, each as long as `ids`.
     pub columns: Vec<Vec<u64>>,
-    /// The place of the last of these edges if others follow, else `None`.
+    /// The place of the last of these edges if others follow; `None` otherwise.
     pub next: Option<EdgePosition>,
 }
 
-/// A whole list with columns, as a source reads it.
+/// A whole list with columns, as a source returns it.
 #[derive(Clone, Copy, Debug)]
 pub struct EdgeList<'a> {
     /// Sorted and distinct.
     pub ids: &'a [u64],
-    /// Stored values of the columns that the source was asked for, in that order; each as long as `ids`.
+    /// The stored values of the columns that the source was asked for, in that order, each as long as `ids`.
     pub columns: &'a [Vec<u64>],
 }
 
 impl EdgesPlan {
-    /// The columns to read: those to return, and behind them the one to sort by if it is not among them.
+    /// The columns to read: those to return, followed by the one to sort by if it is not among them.
     pub(crate) fn read(&self) -> Vec<&str> {
         let by = self.order_by.iter().filter(|name| !self.columns.contains(name));
         self.columns.iter().chain(by).map(String::as_str).collect()
     }
 
-    /// Whether an edge comes before another in the order of the plan.
+    /// Compares two edges in the order of the plan.
     fn order(&self, a: EdgePosition, b: EdgePosition) -> Ordering {
         match (&self.order_by, self.descending) {
             (None, false) => a.id.cmp(&b.id),
@@ -80,8 +80,8 @@ impl EdgesPlan {
         }
     }
 
-    /// Cuts the page of the plan out of a list that was read with the columns of [`EdgesPlan::read`]. `O(n + k log k)` for `k`
-    /// edges of `n`.
+    /// Cuts the page of the plan out of a list that was read with the columns of [`EdgesPlan::read`]. `O(n + k log k)` for
+    /// `k` edges of `n`.
     pub(crate) fn page(&self, list: EdgeList<'_>) -> EdgePage {
         let by = self.order_by.as_ref().and_then(|name| {
             let place = self.columns.iter().position(|column| column == name);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     proptest! {
-        /// Pages laid end to end are the list, sorted as one would on a blackboard.
+        /// All pages in sequence are the list, sorted in the plain way.
         #[test]
         fn pages_are_the_sorted_list_in_pieces(
             edges in prop::collection::btree_map(any::<u64>(), 0u64..6, 0..60),

@@ -1,19 +1,19 @@
-//! Why a question cannot be answered. Codes are a contract: see `docs/errors.md`.
+//! Errors of queries, evaluation and merging. Codes are a contract: see `docs/errors.md`.
 
 use crate::SourceError;
 use kith_schema::{ColumnKind, ColumnNumber, Incompatible, compute::ComputeError};
 use kith_types::{PartitionId, StoreVersion};
 use thiserror::Error;
 
-/// The question does not fit the graph.
+/// The query does not fit the graph.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum OperationError {
-    /// A member that the query names is not in the graph (it may exist elsewhere with no connections; this one does not).
+    /// A member that the query names is not in the graph. A member without connections is in the graph.
     #[error("member {id} is not in the graph")]
     MemberNotFound { id: u64 },
-    /// No member has such an entity of the kind.
+    /// No member has an edge to this entity of the kind.
     #[error("{kind} {entity} is not in the graph")]
     EntityNotFound {
         /// The entity kind.
@@ -24,26 +24,26 @@ pub enum OperationError {
     #[error("unknown edge type {name:?}")]
     UnknownEdgeType {
         name: String,
-        /// The edge types there are.
+        /// The names of all edge types.
         known: Vec<String>,
     },
     /// The graph has no such edge type or entity kind.
     #[error("unknown kind {name:?}")]
     UnknownKind {
         name: String,
-        /// The kinds there are.
+        /// The names of all kinds.
         known: Vec<String>,
     },
-    /// The graph holds no edge type at all yet.
+    /// The graph has no edge type yet.
     #[error("the graph has no edge type")]
     NoEdgeType,
-    /// The direction makes no sense for the edge type.
+    /// The direction does not apply to the edge type.
     #[error("edge type {name:?} is undirected: only direction \"both\" applies")]
     DirectionNotKept {
         /// The edge type.
         name: String,
     },
-    /// The query needs the lists of the other direction, which the edge type does not have.
+    /// The query needs the lists of the opposite direction, which the edge type does not have.
     #[error(
         "{what} needs to know who has an association to a given id, but the association type {name:?} is one-sided: its \
          associations are only stored at the id that they leave"
@@ -51,10 +51,10 @@ pub enum OperationError {
     OneSided {
         /// The edge type.
         name: String,
-        /// What cannot be asked.
+        /// The part of the query that needs them.
         what: &'static str,
     },
-    /// The edges of both directions are two lists, which may hold the same edge with other values.
+    /// The two directions of a directed edge type are two lists, which may hold the same edge with different values.
     #[error("edges of the directed edge type {name:?} are listed one way: \"out\" or \"in\"")]
     BothDirections {
         /// The edge type.
@@ -66,19 +66,19 @@ pub enum OperationError {
         /// The edge type.
         kind: String,
         column: String,
-        /// The columns there are.
+        /// The names of all columns.
         known: Vec<String>,
     },
-    /// A column is asked for twice.
+    /// A column is requested twice.
     #[error("column {column:?} is asked for twice")]
     RepeatedColumn { column: String },
     /// The bound of a filter is not a number that the column can hold.
     #[error("column {column:?} holds numbers of kind {}: {got} is none", kind.name())]
     NotOfKind { column: String, kind: ColumnKind, got: ColumnNumber },
-    /// A cursor was handed to another question than the one that it came from.
+    /// A cursor was used with another query than the one that returned it.
     #[error("the cursor belongs to a query of another member, edge type, direction, order or filter")]
     OtherCursor,
-    /// The version that a cursor belongs to is served no more.
+    /// The version of a cursor is no longer kept.
     #[error(
         "the cursor belongs to version {} of edge type {name:?}, which is no longer kept: version {} is served",
         version.0, current.0
@@ -87,7 +87,7 @@ pub enum OperationError {
         /// The edge type.
         name: String,
         version: StoreVersion,
-        /// The version that is served.
+        /// The current version.
         current: StoreVersion,
     },
     /// A number is out of its range.
@@ -95,16 +95,16 @@ pub enum OperationError {
     OutOfRange {
         what: &'static str,
         got: u64,
-        /// The range, for people.
+        /// The range as text.
         range: &'static str,
     },
-    /// The answer is more than one answer may be.
+    /// The answer is larger than an answer may be.
     #[error("the answer is more than {max} bytes")]
     TooLarge {
-        /// The bound, in bytes.
+        /// The limit in bytes.
         max: usize,
     },
-    /// A caller answered a step with something other than what was asked: a defect.
+    /// A step was resumed with another kind of value than it had asked for, which is a bug.
     #[error("a fan-out was answered with the wrong kind of value")]
     WrongValue,
 }
@@ -114,12 +114,12 @@ pub enum OperationError {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum EvaluateError {
-    /// An operator got an input of another type than it works on.
+    /// An operator got an input of a type that it does not accept.
     #[error("operator {operator} cannot work on {got}")]
     Mistyped {
-        /// Name of the operator.
+        /// The name of the operator.
         operator: &'static str,
-        /// Name of the value's type.
+        /// The name of the input's type.
         got: &'static str,
     },
     /// The tree is deeper than allowed.
@@ -134,93 +134,93 @@ pub enum EvaluateError {
     /// A request has more keys or partitions than a share can have.
     #[error("the request has {got} {what}, but must have at most {max}")]
     TooMany {
-        /// Keys or partitions.
+        /// Whether there are too many keys or too many partitions.
         what: &'static str,
-        /// How many it has.
+        /// Their number.
         got: usize,
         max: usize,
     },
     /// A request names a key or partition twice.
     #[error("the request names {what} {which} twice")]
     Repeated {
-        /// What: key or partition.
+        /// Whether it is a key or a partition.
         what: &'static str,
-        /// Which of them.
+        /// The key or partition.
         which: u64,
     },
     /// A request names a partition that the graph does not have.
     #[error("the request names partition {partition}, but the graph has partitions 0 to {last}")]
     UnknownPartition {
         partition: PartitionId,
-        /// The last that there is.
+        /// The number of the last partition.
         last: u32,
     },
     /// A fixed list of ids is not sorted and distinct.
     #[error("the ids of operator {operator} are not strictly ascending")]
     NotAscending {
-        /// Name of the operator.
+        /// The name of the operator.
         operator: &'static str,
     },
-    /// The answer, or something that it is made from, is more than one evaluation may hold.
+    /// The answer, or an intermediate result, is larger than one evaluation may hold.
     #[error("the answer, or what it is made from, is more than {max} bytes: ask for less at once")]
     TooLarge {
-        /// The bound, in bytes.
+        /// The limit in bytes.
         max: usize,
     },
     /// The plan of a computation or aggregation does not fit the records.
     #[error("the plan does not fit the records: {0}")]
     Plan(#[from] ComputeError),
-    /// The store's values are no records.
+    /// The values of the store are not records.
     #[error("the values of the store are not records, so they have no fields to compute from")]
     NotRecords,
-    /// A field of the records cannot be read as the plan's schema has it.
+    /// A field of the records cannot be read with the type that the plan's schema gives it.
     #[error("the plan's schema does not fit the records: {0}")]
     Schema(#[from] Incompatible),
-    /// Loaded graphs have no objects or associations.
+    /// The operator reads a live graph, but the graph was loaded.
     #[error("operator {operator} reads a live graph, but this graph was loaded")]
     LoadedGraph {
-        /// Name of the operator.
+        /// The name of the operator.
         operator: &'static str,
     },
-    /// The caller's deadline passed, or it went away.
+    /// The caller's deadline passed, or the caller went away.
     #[error("evaluation was cancelled")]
     Cancelled,
-    /// The lists cannot be read.
+    /// The source cannot be read.
     #[error(transparent)]
     Source(#[from] SourceError),
 }
 
-/// The nodes' parts do not make up one value.
+/// The parts of the nodes cannot be merged into one value.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum MergeError {
-    /// A key or partition was answered by no part.
+    /// No part answers for some keys or partitions.
     #[error("{missing} of {expected} keys have no answer")]
     Missing {
         missing: usize,
-        /// Of how many.
+        /// The number of keys or partitions.
         expected: usize,
     },
-    /// A part answers for a key that was not asked, or that another part answered too.
+    /// A part answers for a key that was not asked for, or that another part has already answered.
     #[error("position {position} of {expected} is answered twice or was never asked")]
     Position {
         position: u32,
-        /// How many keys there are.
+        /// The number of keys.
         expected: usize,
     },
-    /// A node sent another type of value than the plan gives, or not one list per key.
+    /// A part has another type of value than the plan yields, or does not have one entry per key.
     #[error("a node sent {got}, but the plan gives {expected}")]
     WrongValue {
-        /// What the plan gives.
+        /// The type that the plan yields.
         expected: &'static str,
-        /// What came.
+        /// The type of the part.
         got: &'static str,
     },
-    /// The nodes' counts may hold the same id twice, so their sum is no count.
+    /// The sets of the nodes may overlap, so their counts cannot be added.
     #[error("counts of overlapping sets cannot be added up")]
     Overlapping,
-    /// The plan itself is not well-typed.
+    /// The plan is not well-typed.
     #[error(transparent)]
     Plan(#[from] EvaluateError),
 }

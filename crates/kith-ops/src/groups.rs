@@ -1,4 +1,4 @@
-//! Counts by value or bucket, and how those of several nodes add up.
+//! Counts by value or bucket, and how the counts of several nodes are added.
 
 use crate::Records;
 use kith_schema::Scalar;
@@ -6,26 +6,27 @@ use kith_schema::compute::{Aggregation, GroupBy, order};
 use kith_types::ByteKeys;
 use std::collections::HashMap;
 
-/// What an aggregation counted.
+/// The result of an aggregation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Groups {
-    /// What became of each key: those whose records were counted are [`crate::Record::Unsent`].
+    /// The outcome of each key. Keys whose records were counted are [`crate::Record::Unsent`].
     pub records: Records,
-    /// The distinct values, coded, ascending by bytes; none where buckets were counted.
+    /// The distinct values, encoded, ascending by bytes; empty if buckets were counted.
     pub values: ByteKeys,
-    /// Of each value, or else of each bucket of the plan.
+    /// The count of each value, or else of each bucket of the plan.
     pub counts: Vec<u64>,
-    /// Whether there were more distinct values than are kept: those beyond are not counted, the counts of these are exact.
+    /// Whether there were more distinct values than are kept. Those beyond are not counted; the counts of the kept values
+    /// are exact.
     pub truncated: bool,
 }
 
 impl Groups {
-    /// The most distinct values that are kept, on a node and of all nodes together.
+    /// The most distinct values that are kept, on one node and for all nodes together.
     pub const VALUES_MAX: usize = 100_000;
     /// The most bytes of these values.
     pub const VALUE_BYTES_MAX: usize = 16 << 20;
 
-    /// Whether it has the shape that the plan gives: values ascend, there is a count for each, or one per bucket.
+    /// Whether the result fits the plan: values ascend and have one count each, or there is one count per bucket.
     pub fn fits(&self, by: &GroupBy) -> bool {
         match by {
             GroupBy::Bucket(buckets) => self.values.is_empty() && self.counts.len() == buckets.len(),
@@ -36,10 +37,10 @@ impl Groups {
         }
     }
 
-    /// The values with the highest counts, as many as the plan wants; of equal counts the least values first.
+    /// The values with the highest counts, as many as the plan wants. Of equal counts, the least values come first.
     ///
     /// # Errors
-    /// What does not hold, if the bytes of a value are none of the field's type.
+    /// A description of the fault if the bytes of a value do not decode with the field's type.
     pub fn top(&self, aggregation: &Aggregation) -> Result<Vec<(Scalar<'_>, u64)>, &'static str> {
         let GroupBy::Value { top } = aggregation.plan().by else { return Ok(Vec::new()) };
         let values = self.values.iter().zip(&self.counts);
@@ -66,7 +67,7 @@ enum Kept {
 }
 
 impl Tally {
-    /// Of so many buckets, or of values.
+    /// Begins counts of this many buckets, or of values.
     pub fn new(buckets: Option<usize>) -> Self {
         let kept = match buckets {
             Some(count) => Kept::Buckets(vec![0; count]),
@@ -93,7 +94,7 @@ impl Tally {
         }
     }
 
-    /// Adds what a node counted.
+    /// Adds the counts of a node.
     pub fn add(&mut self, part: &Groups) {
         self.truncated |= part.truncated;
         match &self.kept {

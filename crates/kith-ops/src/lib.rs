@@ -1,9 +1,8 @@
-//! What Kith computes over a graph: operators, operations, and how partial answers merge.
+//! The computations of Kith over graphs and stores: operators, operations, and the merge of partial answers.
 //!
-//! Everything here is a plain function of its inputs. A node evaluates an
-//! [`Operator`] tree over a [`NeighbourSource`]; a caller drives an [`Operation`],
-//! which says step by step what to ask of the nodes and what the answer is.
-//! Neither knows about sockets, clocks or where a partition lives.
+//! Everything here is a plain function of its inputs. A node evaluates an [`Operator`] tree over a [`NeighbourSource`]. A
+//! caller drives an [`Operation`], which says step by step what to ask the nodes, and finally what the answer is. Neither
+//! knows about sockets, clocks or the placement of partitions.
 
 mod answer;
 mod deliveries;

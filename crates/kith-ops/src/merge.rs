@@ -1,4 +1,4 @@
-//! How the nodes' parts of a fan-out become one value (Moolle §II-C: the client merges the results).
+//! Merges the nodes' parts of a fan-out into one value (Moolle §II-C: the client merges the results).
 
 #[cfg(test)]
 mod tests;
@@ -11,22 +11,22 @@ use crate::{
 };
 use kith_schema::compute::GroupBy;
 
-/// What a key without an answer means.
+/// How a key without an answer is treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missing {
     /// The merge fails.
     #[default]
     Refuse,
-    /// The caller accepts partial answers: lists become [`ListEntry::Unanswered`], sets go without.
+    /// The caller accepts partial answers: a list becomes [`ListEntry::Unanswered`], and a set lacks the ids of the key.
     Allow,
 }
 
 impl Value {
-    /// Merges the parts of a fan-out of `plan` over `key_count` keys (or partitions) into what one
-    /// node that holds everything would give. An existence that is proven needs no further part.
+    /// Merges the parts of a fan-out of `plan` over `key_count` keys (or partitions) into the value that a single node with
+    /// all data would return. A proven existence needs no further parts.
     ///
     /// # Errors
-    /// See [`MergeError`].
+    /// [`MergeError`] if the parts do not fit together.
     pub fn merge(
         plan: &Operator,
         key_count: usize,
@@ -73,7 +73,7 @@ impl Value {
     }
 }
 
-/// Checks that each position is answered once.
+/// Checks that each position is answered exactly once.
 fn account(key_count: usize, parts: &[Part], missing: Missing) -> Result<(), MergeError> {
     let mut answered = vec![false; key_count];
     let mut left = key_count;
@@ -101,7 +101,7 @@ fn count_of(value: &Value) -> u64 {
     }
 }
 
-/// Puts the entries that `of` picks from each part where their keys are.
+/// Puts the entries that `of` picks from each part into the places of their keys.
 fn place<T: Clone>(
     key_count: usize,
     parts: Vec<Part>,
@@ -124,7 +124,7 @@ fn place<T: Clone>(
     Ok(placed)
 }
 
-/// Puts each part's records where their keys are; values are not copied.
+/// Puts each part's records into the places of their keys. Values are not copied.
 fn place_records(key_count: usize, parts: Vec<Part>) -> Result<Records, MergeError> {
     let mut records = Records::unanswered(key_count);
     for Part { positions, value } in parts {
@@ -140,7 +140,7 @@ fn place_records(key_count: usize, parts: Vec<Part>) -> Result<Records, MergeErr
     Ok(records)
 }
 
-/// Adds up exact counts; what is wanted of them is cut out of the sum, never before.
+/// Adds exact counts. The highest are chosen from the sum, never before.
 fn merge_groups(plan: &Operator, key_count: usize, parts: Vec<Part>) -> Result<Groups, MergeError> {
     let wrong = || MergeError::WrongValue { expected: "the plan's groups", got: "other groups" };
     let Operator::Aggregate(plan) = plan else { return Err(wrong()) };
@@ -188,7 +188,7 @@ fn union_of(value: &mut Value) -> Option<&mut Vec<u64>> {
     if let Value::Neighbourhood { union, .. } = value { Some(union) } else { None }
 }
 
-/// The union of the sets that `of` picks; a single one is taken as it is.
+/// The union of the sets that `of` picks. A single set is taken unchanged.
 fn merge_sets(
     parts: &mut [Part],
     of: fn(&mut Value) -> Option<&mut Vec<u64>>,

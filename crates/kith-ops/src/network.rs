@@ -1,9 +1,9 @@
-//! A member's first and second degree: what the network cache holds (Moolle, Algorithm 2).
+//! A member's first and second degree, as the network cache keeps them (Moolle, Algorithm 2).
 
 use crate::sets::{PackedIds, intersect};
 use kith_types::Direction;
 
-/// Whose network, over which edges.
+/// The key of a network: the member and the edges.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NetworkKey {
     /// The member.
@@ -14,19 +14,19 @@ pub struct NetworkKey {
     pub direction: Direction,
 }
 
-/// How large a network is.
+/// The sizes of a network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetworkSizes {
-    /// Members at distance 1.
+    /// The number of members at distance 1.
     pub first: u64,
-    /// Members at distance exactly 2.
+    /// The number of members at distance exactly 2.
     pub second: u64,
-    /// Ids in the raw union of the first degree's lists.
+    /// The number of ids in the raw union of the first degree's lists.
     pub union: u64,
 }
 
 impl NetworkSizes {
-    /// Members at distance 1 or 2: the "network size" of Moolle §II.
+    /// The number of members at distance 1 or 2: the "network size" of Moolle §II.
     pub fn network(self) -> u64 {
         self.first + self.second
     }
@@ -37,7 +37,7 @@ impl NetworkSizes {
 pub struct Network {
     id: u64,
     first: Vec<u64>,
-    /// Raw union: may hold the member itself and members of the first degree.
+    /// The raw union. It may contain the member itself and members of the first degree.
     union: PackedIds,
     sizes: NetworkSizes,
 }
@@ -55,12 +55,12 @@ impl Network {
         Self { id, first: first.into_boxed_slice().into_vec(), union: PackedIds::from_sorted(union), sizes }
     }
 
-    /// Whose network it is.
+    /// The member of the network.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Its sizes. `O(1)`.
+    /// The sizes of the network. `O(1)`.
     pub fn sizes(&self) -> NetworkSizes {
         self.sizes
     }
@@ -105,7 +105,7 @@ impl Network {
         }
     }
 
-    /// Bytes that keeping it takes.
+    /// The memory that it takes, in bytes.
     pub fn weight(&self) -> usize {
         size_of::<Self>() + self.first.capacity() * size_of::<u64>() + self.union.heap_bytes()
     }
@@ -115,7 +115,7 @@ impl Network {
 mod tests {
     use super::*;
 
-    /// 5 knows 1 and 9; together those know 1, 2, 5, 7 and 9.
+    /// 5 has the connections 1 and 9; the union of their lists is 1, 2, 5, 7 and 9.
     fn network() -> Network {
         Network::new(5, vec![1, 9], &[1, 2, 5, 7, 9])
     }

@@ -1,5 +1,5 @@
-//! The seam between what is computed and who computes it: an [`Operation`] is a
-//! state machine that asks for fan-outs and networks and ends with an answer.
+//! The interface between a query and its driver: an [`Operation`] is a state machine that asks for fan-outs and networks,
+//! and ends with an answer.
 
 use crate::graph::Machine;
 use crate::{
@@ -13,25 +13,25 @@ use std::sync::Arc;
 /// One round of requests to nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FanOut {
-    /// What it is for, for profiles and people: `first degree`, `second-degree union` …
+    /// Its purpose, for profiles and `explain`: `first degree`, `second-degree union` …
     pub purpose: &'static str,
-    /// Chooses the controller, and whether the first positive answer ends the round.
+    /// The kind of fan-out. It selects the controller, and decides whether the first positive answer ends the round.
     pub kind: FanOutKind,
-    /// Where it goes.
+    /// The keys or partitions that it asks for.
     pub scope: Scope,
     /// What each node evaluates over its share.
     pub plan: Operator,
 }
 
-/// Where a fan-out goes.
+/// The keys or partitions of a fan-out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// To the partitions of these keys, at least one; each node gets its keys as [`Operator::Keys`]. Distinct, but for
-    /// those of [`Operator::Lookup`].
+    /// The partitions of these keys, of which there is at least one. Each node gets its keys as [`Operator::Keys`]. Keys
+    /// are distinct, except for [`Operator::Lookup`].
     Keys(Vec<u64>),
-    /// To the partitions of these byte keys, at least one; repeats are allowed.
+    /// The partitions of these byte keys, of which there is at least one. Repeated keys are allowed.
     ByteKeys(ByteKeys),
-    /// To every partition.
+    /// Every partition.
     Partitions,
 }
 
@@ -45,7 +45,7 @@ impl Scope {
         }
     }
 
-    /// How many keys; `None` if it is every partition.
+    /// The number of keys; `None` for every partition.
     pub fn key_count(&self) -> Option<usize> {
         match self {
             Scope::Keys(keys) => Some(keys.len()),
@@ -55,42 +55,42 @@ impl Scope {
     }
 }
 
-/// What the caller must do next.
+/// The next action of the caller.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Run the fan-out, merge the nodes' values ([`Value::merge`]) and resume with [`Input::Value`].
     FanOut(FanOut),
     /// Get a member's network, from the cache or by running [`Operation::network`], and resume with [`Input::Network`].
     Network(NetworkKey),
-    /// The operation is over.
+    /// The operation has ended.
     Done(GraphAnswer),
 }
 
-/// What the caller learnt.
+/// The result of the caller's action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// Nothing yet: the first step.
+    /// There is none yet. Starts the operation.
     Start,
     /// The merged value of the last fan-out.
     Value(Value),
-    /// The network asked for.
+    /// The requested network.
     Network(Arc<Network>),
 }
 
-/// A step that an operation takes, told without running it. `kith explain` prints these.
+/// A step that an operation takes, described without running it. `kith explain` prints these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outline {
-    /// As in [`FanOut::purpose`]; `network` stands for a [`Step::Network`].
+    /// The purpose, as in [`FanOut::purpose`]; `network` stands for a [`Step::Network`].
     pub purpose: &'static str,
-    /// The kind of fan-out; with a single key it is [`FanOutKind::SingleKey`] instead. `None` for a [`Step::Network`].
+    /// The kind of fan-out. With a single key it becomes [`FanOutKind::SingleKey`]. `None` for a [`Step::Network`].
     pub kind: Option<FanOutKind>,
-    /// What it goes to: `the member`, `each of its connections`, `every partition` …
+    /// Its targets: `the member`, `each of its connections`, `every partition` …
     pub reach: &'static str,
-    /// When it is taken; empty if always.
+    /// The condition of the step; empty if it is always taken.
     pub when: &'static str,
 }
 
-/// A query on its way to its answer.
+/// A query under way.
 ///
 /// ```
 /// use kith_ops::{GraphQuery, GraphSchema, Input, KindRole, KindSchema, Operand, Operation, Step};
@@ -122,8 +122,8 @@ impl Operation {
         Ok(Self { machine: Machine::new(query, schema)? })
     }
 
-    /// Fetches a network from the nodes (Moolle, Algorithm 2): what answers a [`Step::Network`] that the
-    /// cache cannot. `Workflow::Background` for a refresh that nobody waits for. Ends with [`GraphAnswer::Network`], ids included.
+    /// Fetches a network from the nodes (Moolle, Algorithm 2), to answer a [`Step::Network`] that the cache cannot answer.
+    /// `Workflow::Background` is for a refresh that nobody waits for. Ends with [`GraphAnswer::Network`], including ids.
     pub fn network(key: NetworkKey, workflow: Workflow, plan: NetworkPlan) -> Self {
         Self { machine: Machine::network(key, workflow, plan) }
     }

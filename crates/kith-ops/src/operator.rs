@@ -1,5 +1,5 @@
-//! The operator plan: a small tree that a node evaluates over its partitions and
-//! a caller over the nodes' answers (Moolle §II-A pushes query processing to both).
+//! The operator plan: a small tree that nodes evaluate over their partitions, and callers over the answers of nodes (Moolle
+//! §II-A pushes query processing to both).
 
 use crate::EdgesPlan;
 use kith_live::AssociationRead;
@@ -7,54 +7,54 @@ use kith_schema::compute::{AggregatePlan, ComputePlan};
 use kith_types::Direction;
 use std::sync::Arc;
 
-/// Which edges to follow.
+/// Selects the edges to follow.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EdgeSelector {
-    /// Name of an edge type or entity kind of the graph.
+    /// The name of an edge type or entity kind of the graph.
     pub kind: String,
-    /// Which way to follow it.
+    /// The direction in which to follow it.
     pub direction: Direction,
-    /// Keep only edges whose column lies in a range; `None` keeps all.
+    /// Restricts the edges to those whose column lies in a range; `None` keeps all.
     pub filter: Option<ColumnRange>,
 }
 
-/// An inclusive range over a column that the loader kept beside the ids.
+/// An inclusive range of values of a column.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ColumnRange {
     /// Name of the column.
     pub column: String,
-    /// Least value kept, as it is stored ([`kith_schema::ColumnKind::store`]).
+    /// The least value, as it is stored ([`kith_schema::ColumnKind::store`]).
     pub low: u64,
-    /// Greatest value kept, as it is stored.
+    /// The greatest value, as it is stored.
     pub high: u64,
 }
 
-/// One operator. Leaves give ids or lists; inner nodes fold them.
+/// One operator. Leaves yield ids or lists; inner nodes fold them.
 ///
-/// A tree is well-typed when each operator's input has the [`crate::Value`] its
-/// documentation names; evaluation refuses others with `EvaluateError::Mistyped`.
+/// A tree is well-typed if each operator's input yields the kind of [`crate::Value`] that its documentation names.
+/// Evaluation refuses other trees with `EvaluateError::Mistyped`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operator {
-    /// The keys that the request carries for this node: a set, in request order.
+    /// The keys that the request carries for this node: a set, in the order of the request.
     Keys,
     /// A fixed, sorted, distinct set.
     Ids(Vec<u64>),
     /// The neighbour lists of each id of `input`, in order: `Lists`. A list with more than
     /// `longest` ids is answered by its length alone.
     Expand {
-        /// Ids to expand.
+        /// The ids to expand.
         input: Box<Operator>,
-        /// Edges to follow.
+        /// The edges to follow.
         edge: EdgeSelector,
-        /// Longest list to return; `u64::MAX` returns all.
+        /// The longest list to return; `u64::MAX` returns all.
         longest: u64,
     },
     /// The members of the request's partitions whose list under `edge` contains `id`: `Set`.
     /// Reads the partitions' inverted index; `edge.direction` is the direction of the *indexed* lists.
     Postings {
-        /// The neighbour looked for.
+        /// The neighbour to look up.
         id: u64,
-        /// The indexed edges.
+        /// The edges of the indexed lists.
         edge: EdgeSelector,
     },
     /// Every member of the graph in the request's partitions, with or without edges: `Set`.
@@ -63,9 +63,9 @@ pub enum Operator {
     Union(Box<Operator>),
     /// `Set` → `Neighbourhood`: the set, and every id of any of its ids' lists.
     Neighbourhood {
-        /// Ids to expand.
+        /// The ids to expand.
         input: Box<Operator>,
-        /// Edges to follow.
+        /// The edges to follow.
         edge: EdgeSelector,
     },
     /// `Lists` → `Tallies`: every id of any list with the number of lists that hold it.
@@ -74,53 +74,54 @@ pub enum Operator {
     Intersect(Vec<Operator>),
     /// `Set` → `Set` and `Tallies` → `Tallies`: drops the ids of a sorted, distinct list.
     Except {
-        /// What to thin out.
+        /// The ids to filter.
         input: Box<Operator>,
-        /// Sorted, distinct ids to drop.
+        /// The sorted, distinct ids to drop.
         drop: Vec<u64>,
     },
     /// `Set` → `Set`: the `count` least ids.
     Limit {
-        /// What to cut.
+        /// The ids to cut.
         input: Box<Operator>,
-        /// How many to keep.
+        /// The number of ids to keep.
         count: u64,
     },
     /// `Set` → `Count`; `Lists` → `Lists` of lengths.
     Count(Box<Operator>),
-    /// `Set` → `Exists`: whether it has an id.
+    /// `Set` → `Exists`: whether it contains an id.
     Exists(Box<Operator>),
     /// The edges of the request's keys with their columns, in request order: `Edges`. Not an input of other operators.
     Edges(Box<EdgesPlan>),
-    /// The objects of a live graph that the request's keys name, in request order: `Objects`. Not an input of other operators.
+    /// The objects of a live graph that the request's keys name, in request order: `Objects`. Not an input of other
+    /// operators.
     Objects,
-    /// What is read of the association list of each of the request's keys in a live graph, in request order: `Associations`. Not an
-    /// input of other operators.
+    /// The requested part of the association list of each of the request's keys in a live graph, in request order:
+    /// `Associations`. Not an input of other operators.
     Associations(Box<AssociationRead>),
     /// The values of the request's keys in a store, in request order: `Records`. Not an input of other operators.
     Lookup,
-    /// What a plan makes of the records of the request's keys in a store, in request order: `Records`, of the plan's result. Not an
-    /// input of other operators.
+    /// The results of a plan for the records of the request's keys in a store, in request order: `Records` of the plan's
+    /// result. Not an input of other operators.
     Compute(Arc<ComputePlan>),
     /// Counts over the records of the request's keys in a store: `Groups`. Not an input of other operators.
     Aggregate(Arc<AggregatePlan>),
 }
 
 impl Operator {
-    /// Whether it is asked of stores of values, by key; graphs answer all others.
+    /// Whether the operator reads a store of values by key. All others read graphs.
     pub fn reads_values(&self) -> bool {
         matches!(self, Operator::Lookup | Operator::Compute(_) | Operator::Aggregate(_))
     }
 
-    /// Whether only live graphs answer it: it reads objects or associations, which loaded graphs do not have.
+    /// Whether the operator reads objects or associations, which only live graphs have.
     pub fn needs_live_graph(&self) -> bool {
         matches!(self, Operator::Objects | Operator::Associations(_))
     }
 
-    /// Whether asking a node twice has the effect of asking it once. Only then may a request be retried or hedged.
+    /// Whether asking a node twice has the same effect as asking it once. Only then may a request be retried or hedged.
     pub fn is_idempotent(&self) -> bool {
         match self {
-            // All of them only read.
+            // All of these only read.
             Operator::Keys
             | Operator::Ids(_)
             | Operator::Expand { .. }
@@ -143,7 +144,7 @@ impl Operator {
         }
     }
 
-    /// Whether what it gives for some keys is part of what it gives for all: answers to it may come in parts.
+    /// Whether the result for some keys is a part of the result for all, so that answers may come in parts.
     pub fn is_key_by_key(&self) -> bool {
         match self {
             Operator::Lookup => true,

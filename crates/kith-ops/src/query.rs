@@ -1,73 +1,73 @@
-//! The questions one can ask of a graph.
+//! The queries of graphs.
 
 use crate::EdgesQuery;
 use kith_live::{AssociationRead, Select};
 use kith_schema::ColumnNumber;
 use kith_types::{Direction, OperationName, PartitionCount, Workflow};
 
-/// One question, as the caller states it. Names are resolved against the
-/// graph's [`crate::GraphSchema`] by [`crate::Operation::new`].
+/// One query, as the caller states it. [`crate::Operation::new`] resolves its names with the graph's
+/// [`crate::GraphSchema`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphQuery {
-    /// What is asked.
+    /// The kind of query, with its parameters.
     pub operand: Operand,
-    /// Edge type to follow; `None` is the graph's first.
+    /// The edge type to follow; `None` is the graph's first.
     pub edge_type: Option<String>,
-    /// Direction; `None` is `Both` for an undirected edge type, `Out` for a directed one.
+    /// The direction; `None` is `Both` for an undirected edge type, and `Out` for a directed one.
     pub direction: Option<Direction>,
-    /// Who waits for the answer.
+    /// Whether somebody waits for the answer.
     pub workflow: Workflow,
 }
 
-/// What is asked.
+/// The kind of query, with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Operand {
     /// The first degree of a member.
     Connections { id: u64 },
-    /// The entities of one kind of a member.
+    /// The entities of one kind that a member has edges to.
     Entities {
         id: u64,
         /// The entity kind.
         kind: String,
     },
-    /// The members of an entity.
+    /// The members that have edges to an entity.
     Members {
         /// The entity kind.
         kind: String,
         /// The entity; unique only together with its kind.
         entity: u64,
     },
-    /// How many connections each member has.
+    /// The number of connections of each member.
     Degree {
         /// The members, in any order, repeats allowed.
         ids: Vec<u64>,
-        /// Only edges whose value in a column lies in a range.
+        /// Restricts the edges to those whose value in a column lies in a range.
         filter: Option<ColumnFilter>,
     },
     /// The edges of a member with their columns, in an order, page by page.
     Edges(EdgesQuery),
     /// Objects of a live graph (TAO, `obj_get`).
     Objects {
-        /// Their ids, in any order, repeats allowed.
+        /// The ids, in any order; repeats are allowed.
         ids: Vec<u64>,
-        /// Whether one object was asked for by itself: `ids` has one id, and the answer is [`crate::GraphAnswer::Object`].
+        /// Whether a single object was requested: `ids` has one id, and the answer is [`crate::GraphAnswer::Object`].
         is_single: bool,
     },
     /// Associations of a live graph (TAO, `assoc_get`, `assoc_count`, `assoc_range`, `assoc_time_range`).
     Associations {
         /// The object that the associations leave.
         id1: u64,
-        /// What is read of its list.
+        /// The part of its list to read.
         read: AssociationRead,
     },
-    /// First degree, exactly-second degree, their union and the raw union of the first degree's lists.
+    /// The first degree, the members at distance exactly 2, their union, and the raw union of the first degree's lists.
     Network {
         id: u64,
-        /// `Size` or `Ids`.
+        /// Either `Size` or `Ids`.
         want: Want,
     },
-    /// Distance badge 0, 1, 2, 3 or unknown, of one source to many targets (Moolle, Algorithm 1).
+    /// Distance badges 0, 1, 2, 3 or unknown, from one source to many targets (Moolle, Algorithm 1).
     Distance {
         from: u64,
         /// The targets, in any order, repeats allowed.
@@ -75,35 +75,35 @@ pub enum Operand {
     },
     /// A shortest path.
     Path {
-        /// Where it starts.
+        /// The start.
         from: u64,
-        /// Where it ends.
+        /// The end.
         to: u64,
-        /// Longest path looked for, `0..=6`.
+        /// The longest path to search for, `0..=6`.
         max: u32,
     },
-    /// What two members have in common (Moolle, Algorithm 3).
+    /// The common connections or entities of two members (Moolle, Algorithm 3).
     Common {
         /// One member.
         id: u64,
         to: u64,
         /// An entity kind, or `None` for common connections.
         kind: Option<String>,
-        /// Ids, their number, or whether there is one.
+        /// The requested form of the set.
         want: Want,
-        /// How to find them.
+        /// The plan for finding them.
         plan: CommonPlan,
     },
-    /// People you may know: the top `k` of the second degree by number of common connections.
+    /// People you may know: the first `k` members of the second degree by number of common connections.
     Suggest {
         id: u64,
-        /// How many, `1..=10_000`.
+        /// The number of suggestions, `1..=10_000`.
         k: u32,
     },
 }
 
 impl Operand {
-    /// The operation that answers it.
+    /// The operation that answers the query.
     pub fn operation(&self) -> OperationName {
         match self {
             Operand::Connections { .. } => OperationName::Connections,
@@ -126,53 +126,53 @@ impl Operand {
         }
     }
 
-    /// Whether only live graphs answer it: it asks for objects or associations, which loaded graphs do not have.
+    /// Whether the query asks for objects or associations, which only live graphs have.
     pub fn needs_live_graph(&self) -> bool {
         matches!(self, Operand::Objects { .. } | Operand::Associations { .. })
     }
 }
 
-/// The edges whose value in a column lies in a range, both ends included. The numbers are those of the column, however they are
-/// stored.
+/// Selects the edges whose value in a column lies in a range, both ends included. The bounds are numbers of the column's
+/// kind, not stored values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnFilter {
-    /// Name of a column of the edge type.
+    /// The name of a column of the edge type.
     pub column: String,
-    /// The least value; `None`: any.
+    /// The least value; `None` means that there is no lower bound.
     pub low: Option<ColumnNumber>,
-    /// The greatest value; `None`: any.
+    /// The greatest value; `None` means that there is no upper bound.
     pub high: Option<ColumnNumber>,
 }
 
-/// What of a set is wanted.
+/// The requested form of a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Want {
     /// The ids.
     Ids,
-    /// Their number.
+    /// The number of ids.
     #[default]
     Size,
-    /// Whether there is one.
+    /// Whether there is any id.
     Exists,
 }
 
 /// How to fetch a network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NetworkPlan {
-    /// The first degree, then the union of its lists from the nodes that hold those (Moolle, Algorithm 2).
+    /// First the first degree, then the union of its lists from the nodes that hold them (Moolle, Algorithm 2).
     #[default]
     InTurn,
-    /// Both from every partition in one exchange: the members that the inverted index finds, and the union of their lists. All
-    /// nodes of a group are asked, however few connections there are.
+    /// Both degrees from every partition in one exchange: the members that the inverted index finds, and the union of their
+    /// lists. All nodes of a group are asked, even for few connections.
     AtOnce,
 }
 
-/// A node looks so many partitions up for one exchange while another exchange costs more.
+/// Up to this many partitions per node, looking up all of them costs less than another exchange.
 const PARTITIONS_PER_NODE_MAX: usize = 16;
 
 impl NetworkPlan {
-    /// The plan for a cluster of such a shape. [`NetworkPlan::AtOnce`] where there is no fan-out to choose, as one group holds
-    /// everything, and its nodes, `nodes_max` at the most, have few partitions each.
+    /// The plan for a cluster of this shape. [`NetworkPlan::AtOnce`] applies if one group holds everything, so that there
+    /// is no fan-out to choose, and has at most `nodes_max` nodes with few partitions each.
     pub fn of(groups: usize, nodes: usize, partitions: PartitionCount, nodes_max: usize) -> Self {
         let is_few = partitions.get() as usize <= PARTITIONS_PER_NODE_MAX * nodes;
         if groups == 1 && nodes <= nodes_max && is_few { Self::AtOnce } else { Self::InTurn }
@@ -182,12 +182,12 @@ impl NetworkPlan {
 /// How to intersect two members' lists (Moolle §II-C).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CommonPlan {
-    /// By the lengths of the lists.
+    /// Decides by the lengths of the lists.
     #[default]
     Auto,
-    /// Fetch both lists and intersect at the caller.
+    /// Fetches both lists and intersects them at the caller.
     Fetch,
-    /// Ask every partition's inverted index.
+    /// Asks every partition's inverted index.
     Push,
 }
 

@@ -1,10 +1,10 @@
-//! What kinds of edges a graph has.
+//! The edge types and entity kinds of a graph.
 
 use crate::{EdgeSelector, OperationError};
 use kith_schema::Column;
 use kith_types::{Direction, StoreVersion};
 
-/// The edge types and entity kinds of one graph version, in the order in which they were first loaded.
+/// The edge types and entity kinds of one version of a graph, in the order in which they were first loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GraphSchema {
     /// Every kind; names are distinct.
@@ -14,29 +14,29 @@ pub struct GraphSchema {
 /// One edge type or entity kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KindSchema {
-    /// As in the load command or the entities file.
+    /// The name, as given in the load command or the entities file.
     pub name: String,
-    /// What it joins.
+    /// The vertices that it joins.
     pub role: KindRole,
-    /// Which build of it: a load replaces the kinds that it brings and keeps the others.
+    /// The version of the component. A load replaces the kinds that it contains and keeps the others.
     pub version: StoreVersion,
-    /// The columns kept beside its ids.
+    /// The columns that are kept beside its ids.
     pub columns: Vec<Column>,
-    /// Whether only the lists of [`Direction::Out`] are there: nothing tells who leads to an id. So it is with associations of a live
-    /// graph that have no inverse.
+    /// Whether only the lists of [`Direction::Out`] exist, so that the edges into an id cannot be looked up. This applies
+    /// to association types of a live graph without an inverse.
     pub one_sided: bool,
 }
 
-/// What a kind joins, and whether its edges have a direction.
+/// The vertices that a kind joins, and whether its edges have a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KindRole {
-    /// Member to member, both ways: one list per member; `Direction::Both` only.
+    /// Member to member, in both directions: one list per member; only `Direction::Both`.
     Undirected,
-    /// Member to member along arcs: an out and an in list.
+    /// Member to member, directed: an outgoing and an incoming list.
     Directed,
-    /// Member to entity (school, company …): out lists by member, in lists by entity.
+    /// Member to entity (school, company …): outgoing lists by member, incoming lists by entity.
     Entity,
-    /// No edges: a list of members only.
+    /// No edges: only a list of members.
     MembersOnly,
 }
 
@@ -46,10 +46,10 @@ impl KindSchema {
         matches!(self.role, KindRole::Undirected | KindRole::Directed)
     }
 
-    /// The column of this name.
+    /// Looks up the column of this name.
     ///
     /// # Errors
-    /// [`OperationError::UnknownColumn`].
+    /// [`OperationError::UnknownColumn`] if there is no such column.
     pub fn column(&self, name: &str) -> Result<&Column, OperationError> {
         self.columns.iter().find(|column| column.name == name).ok_or_else(|| OperationError::UnknownColumn {
             kind: self.name.clone(),
@@ -58,7 +58,7 @@ impl KindSchema {
         })
     }
 
-    /// The edges that a query follows which names no direction.
+    /// The edges that a query without a direction follows.
     pub fn default_edge(&self) -> EdgeSelector {
         let direction = if self.role == KindRole::Undirected { Direction::Both } else { Direction::Out };
         EdgeSelector { kind: self.name.clone(), direction, filter: None }
@@ -66,12 +66,12 @@ impl KindSchema {
 }
 
 impl GraphSchema {
-    /// The kind of this name.
+    /// Looks up the kind of this name.
     pub fn kind(&self, name: &str) -> Option<&KindSchema> {
         self.kinds.iter().find(|kind| kind.name == name)
     }
 
-    /// The graph's first edge type: the default of every query.
+    /// The graph's first edge type, which is the default of every query.
     pub fn default_edge_type(&self) -> Option<&KindSchema> {
         self.kinds.iter().find(|kind| kind.is_edge_type())
     }

@@ -1,46 +1,51 @@
-//! How a node cuts a batch read whose reply may come in parts.
+//! Divides a batch read on a node into slices if the reply may come in parts.
 
 use std::ops::Range;
 use std::time::Duration;
 
-/// Keys of the first slice: few enough to be read where the request arrived, before another thread could take up more.
+/// The number of keys of the first slice. It is small enough to be read by the thread that received the request.
 const FIRST_KEYS: usize = 64;
-/// What values of a slice are meant to weigh: with what stands around them a frame's worth, which a link of 10 Gbit/s carries in 0.1 ms.
+/// The intended size of a slice's values. With the rest of the message it fills a frame, which a link of 10 Gbit/s carries
+/// in 0.1 ms.
 const SLICE_BYTES: usize = 124 << 10;
-/// Fewer are not worth a message; values beyond 8 KiB make larger ones, up to [`SliceSizes::ENOUGH`].
+/// The fewest keys of a slice. Fewer are not worth a message. Values beyond 8 KiB make larger slices, up to
+/// [`SliceSizes::ENOUGH`].
 const KEYS_MIN: usize = 16;
-/// More would let short values wait for many others.
+/// The most keys of a slice. With more, short values would wait for many others.
 const KEYS_MAX: usize = 1_024;
-/// A slice that took longer is followed by one of half as many keys: what waits for a disk is sent as it comes.
+/// A slice that took longer is followed by one with half as many keys, so that values that come from a disk are sent as
+/// they are read.
 const SLICE_TIME: Duration = Duration::from_millis(2);
 
-/// Cuts the keys of one request, in their order, into slices of about equal weight.
+/// Divides the keys of one request, in their order, into slices of about equal size.
 #[derive(Clone, Debug)]
 pub struct SliceSizes {
     keys: usize,
     next: usize,
     size: usize,
-    /// Bytes of values so far.
+    /// The size of the values so far in bytes.
     bytes: usize,
-    /// Whether a slice was read: a request without keys has one.
+    /// Whether a slice was read. A request without keys has one empty slice.
     is_begun: bool,
 }
 
 impl SliceSizes {
-    /// Bytes of values that end a slice before its last key: how long values are is known when they are read.
+    /// The size of values that ends a slice before its last key, because the lengths of values are known only when they are
+    /// read.
     pub const ENOUGH: usize = 2 * SLICE_BYTES;
 
-    /// Of a request for so many keys.
+    /// The slices of a request for this many keys.
     pub fn new(keys: usize) -> Self {
         Self { keys, next: 0, size: FIRST_KEYS, bytes: 0, is_begun: false }
     }
 
-    /// The same, where nobody waits for the first slice more than for the last: it is as heavy as the others if values have a kibibyte.
+    /// The same for a receiver that does not need the first slice sooner: it has the size of the others if values have a
+    /// kibibyte.
     pub fn even(keys: usize) -> Self {
         Self { size: SLICE_BYTES >> 10, ..Self::new(keys) }
     }
 
-    /// The places of the next slice's keys; `None` after the last.
+    /// The range of the next slice's keys; `None` after the last.
     pub fn next_slice(&self) -> Option<Range<usize>> {
         (!self.is_over()).then(|| self.next..self.keys.min(self.next + self.size))
     }
@@ -50,7 +55,8 @@ impl SliceSizes {
         self.is_begun && self.keys <= self.next
     }
 
-    /// The first `keys` of the slice were read: all of it, unless they were enough. They have so many bytes of values, and took so long.
+    /// Notes that the first `keys` of the slice were read, with this many bytes of values and in this time. These are all
+    /// keys of the slice, unless [`Self::ENOUGH`] was reached.
     pub fn read(&mut self, keys: usize, bytes: usize, took: Duration) {
         self.is_begun = true;
         self.next += keys;

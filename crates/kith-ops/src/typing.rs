@@ -1,21 +1,21 @@
-//! Which plans are well-typed, what type of value they give, and which ids of
-//! theirs two nodes can both hold. Checked before anything is read.
+//! Checks plans before anything is read: whether they are well-typed, the type of value that they yield, and whether two
+//! nodes can return the same id.
 
 use crate::{ASSOCIATION_IDS_MAX, EvaluateError, Operator, PLAN_COLUMNS_MAX, ValueKind};
 use kith_live::{AssociationRead, Select};
 
 impl Operator {
-    /// The deepest plan that is evaluated. Operations of this crate need 4; the rest is room
-    /// for a query language. It bounds the stack of whatever walks a plan.
+    /// The greatest depth of a plan. Operations of this crate need 4; the rest is room for a query language. It bounds the
+    /// stack of code that walks a plan.
     pub const DEPTH_MAX: usize = 16;
 
-    /// The most operators of a plan that is evaluated. Operations of this crate need 5.
+    /// The most operators of a plan. Operations of this crate need 5.
     pub const COUNT_MAX: usize = 64;
 
-    /// The most fixed ids of a plan, in all of its operators together. Operations of this crate send 4,096.
+    /// The most fixed ids of all operators of a plan together. Operations of this crate send 4,096.
     pub const IDS_MAX: usize = 1 << 16;
 
-    /// The operator's name, as messages and plans print it.
+    /// The operator's name in messages and printed plans.
     pub fn name(&self) -> &'static str {
         match self {
             Operator::Keys => "keys",
@@ -40,7 +40,7 @@ impl Operator {
         }
     }
 
-    /// The type of value this plan gives.
+    /// Checks the plan, and returns the type of value that it yields.
     ///
     /// # Errors
     /// [`EvaluateError::TooDeep`], [`EvaluateError::TooManyOperators`], [`EvaluateError::TooManyIds`],
@@ -97,7 +97,7 @@ impl Operator {
         self.given(got).ok_or_else(|| EvaluateError::Mistyped { operator: self.name(), got: got.name() })
     }
 
-    /// What the operator gives of an input of this type; `None` if it takes no such input.
+    /// The type of value that the operator yields for an input of this type; `None` if it does not accept such an input.
     fn given(&self, input: ValueKind) -> Option<ValueKind> {
         use ValueKind::{Count, Exists, Lists, Neighbourhood, Set, Tallies};
         match (self, input) {
@@ -120,8 +120,8 @@ impl Operator {
         ascending.then_some(()).ok_or(EvaluateError::NotAscending { operator: self.name() })
     }
 
-    /// Whether two nodes with different keys and partitions never give the same id: their counts can be added up.
-    /// A key and a member of a partition belong to one node each; neighbours do not.
+    /// Whether two nodes with different keys and partitions never return the same id, so that their counts can be added. A
+    /// key, or a member of a partition, belongs to one node; neighbours do not.
     pub(crate) fn is_disjoint(&self) -> bool {
         match self {
             Operator::Keys | Operator::Postings { .. } | Operator::Members => true,
@@ -132,7 +132,8 @@ impl Operator {
     }
 }
 
-/// These ids have a bound of their own: such a read is a whole plan, so they do not add up with those of other operators.
+/// Checks the number of ids of a read. It has a limit of its own: such a read is a whole plan, so its ids are not added to
+/// those of other operators.
 fn check_read(read: &AssociationRead) -> Result<(), EvaluateError> {
     match &read.select {
         Select::Ids { ids, .. } if ASSOCIATION_IDS_MAX < ids.len() => {
@@ -142,7 +143,7 @@ fn check_read(read: &AssociationRead) -> Result<(), EvaluateError> {
     }
 }
 
-/// How large a plan is, as far as it was looked at: what decodes and checks plans refuses one as soon as it is too large.
+/// The size of a plan as far as it was decoded or checked, so that a plan is refused as soon as it is too large.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlanSize {
     operators: usize,
@@ -212,7 +213,7 @@ mod tests {
         assert_eq!(wide(Operator::COUNT_MAX - 1).check(), Ok(ValueKind::Set));
         let wider = Err(EvaluateError::TooManyOperators { max: Operator::COUNT_MAX });
         assert_eq!(wide(Operator::COUNT_MAX).check(), wider);
-        // No deeper than is allowed, and a thousand times as many operators.
+        // A plan that is not too deep, but has a thousand times too many operators.
         let bushy = (0..10).fold(Operator::Keys, |input, _| Operator::Intersect(vec![input.clone(), input]));
         assert_eq!(bushy.check(), wider);
         let ids = |count: u64| Operator::Ids((0..count).collect());

@@ -1,22 +1,22 @@
-//! What evaluation gives, and the parts of it that nodes send back.
+//! The result of an evaluation, and the parts of it that nodes send.
 
 use crate::{AssociationsEntry, EdgesEntry, Groups, ObjectEntry, Records};
 
-/// What evaluation gives.
+/// The result of an evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// One entry per key, in the order of the keys.
     Lists(Vec<ListEntry>),
     /// Sorted, distinct ids.
     Set(Vec<u64>),
-    /// A set and what is one step from it.
+    /// A set and the union of its lists.
     Neighbourhood {
         /// The set: sorted, distinct.
         ids: Vec<u64>,
-        /// Every id of any of their lists: sorted, distinct.
+        /// Every id of any list of these ids: sorted, distinct.
         union: Vec<u64>,
     },
-    /// Sorted, distinct ids and, at the same index, how many lists held each.
+    /// Sorted, distinct ids and, at the same index, the number of lists that contain each.
     Tallies {
         /// Sorted, distinct.
         ids: Vec<u64>,
@@ -42,14 +42,14 @@ pub enum Value {
 /// The list of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListEntry {
-    /// The key is not in the graph at all: distinct from having no edges.
+    /// The key is not in the graph. This is different from having no edges.
     NotInGraph,
     /// The list: sorted, distinct, possibly empty.
     Ids(Vec<u64>),
-    /// The list is longer than asked for; this is its length.
+    /// The list is longer than requested; this is its length.
     Longer(u64),
-    /// No replica answered for the key. Only where the caller accepts partial answers;
-    /// operations count it as a member without edges.
+    /// No replica answered for the key. Possible only if the caller accepts partial answers. Operations treat the key as a
+    /// member without edges.
     Unanswered,
 }
 
@@ -81,7 +81,7 @@ pub enum ValueKind {
 }
 
 impl ValueKind {
-    /// The name that messages use.
+    /// The name in messages.
     pub fn name(self) -> &'static str {
         match self {
             ValueKind::Lists => "lists",
@@ -98,8 +98,8 @@ impl ValueKind {
         }
     }
 
-    /// Whether the part of a key that two nodes answered can be left out of one of them, or does no harm in both: of a
-    /// sum it can not.
+    /// Whether a key that two nodes answered can be removed from one part, or does no harm in both. This is impossible for
+    /// a sum.
     pub fn is_by_key(self) -> bool {
         match self {
             ValueKind::Lists | ValueKind::Edges | ValueKind::Records => true,
@@ -128,7 +128,7 @@ impl Value {
         }
     }
 
-    /// What became of each key, of values that account for theirs.
+    /// The outcome of each key, for values that keep account of their keys.
     pub fn records(&self) -> Option<&Records> {
         match self {
             Value::Records(records) | Value::Groups(Groups { records, .. }) => Some(records),
@@ -136,7 +136,7 @@ impl Value {
         }
     }
 
-    /// As [`Value::records`], to change.
+    /// The same as [`Value::records`], mutable.
     pub fn records_mut(&mut self) -> Option<&mut Records> {
         match self {
             Value::Records(records) | Value::Groups(Groups { records, .. }) => Some(records),
@@ -148,16 +148,16 @@ impl Value {
 /// One node's answer to its share of a fan-out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Which keys it answers: 0-based places in [`crate::Scope::Keys`], in the order in which the
-    /// node got them; for [`crate::Scope::Partitions`] the partitions it answered for.
+    /// The keys that it answers: 0-based places in [`crate::Scope::Keys`], in the order in which the node received them;
+    /// for [`crate::Scope::Partitions`] the partitions.
     pub positions: Vec<u32>,
-    /// What the node evaluated.
+    /// The value that the node computed.
     pub value: Value,
 }
 
 impl Part {
-    /// Leaves out these positions, ascending, which another part answers too. Only of kinds that are
-    /// [`ValueKind::is_by_key`]; a set keeps its ids, which that other part adds again.
+    /// Removes these positions, ascending, which another part answers too. Only for kinds with [`ValueKind::is_by_key`]. A
+    /// set keeps its ids, which the other part contains again.
     pub fn leave_out(&mut self, late: &[u32]) {
         let stays: Vec<bool> =
             self.positions.iter().map(|position| late.binary_search(position).is_err()).collect();

@@ -1,4 +1,4 @@
-//! Read compute over many records: nodes, the merge and the fallback against a slow twin.
+//! Read compute over many records: compares nodes, merge and fallback with a slow twin.
 
 #![expect(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
@@ -27,7 +27,7 @@ fn whole(ids: &[u64]) -> BatchRead<'_> {
     BatchRead { keys: LookupKeys::Ids(ids), room: Room::for_all(BYTES_MAX), proofs: false }
 }
 
-/// Records by key; a vector of `[13]` is damage.
+/// Records by key. The value `[13]` is damaged.
 struct Node(BTreeMap<Vec<u8>, Vec<u8>>);
 
 impl ValueSource for Node {
@@ -55,7 +55,7 @@ impl ValueSource for Node {
     }
 }
 
-/// What a key's record holds, if there is one.
+/// The content of a key's record, if there is one.
 #[derive(Clone, Debug)]
 enum Row {
     Vector(Option<Vec<i8>>),
@@ -101,7 +101,7 @@ fn rows() -> impl Strategy<Value = Vec<Row>> {
     prop::collection::vec(row, 1..60)
 }
 
-/// What each key should come to, by the plain definition.
+/// The expected result of each key, by the plain definition.
 #[derive(Clone, Debug, PartialEq)]
 enum Expected {
     Score(Option<f64>),
@@ -121,7 +121,7 @@ fn expected(row: &Row) -> Expected {
     }
 }
 
-/// The nodes' parts of a fan-out of `plan` over `ids`, merged and cut, as the caller does it.
+/// The nodes' parts of a fan-out of `plan` over `ids`, merged and cut as a caller does it.
 fn over_nodes(ids: &[u64], shares: &[Vec<u32>], source: &Node, plan: &ComputePlan) -> (Records, Vec<u32>) {
     let schema = schema();
     let computation = Computation::new(plan, &schema).unwrap();
@@ -248,7 +248,7 @@ fn damage_is_an_error_of_its_key_and_too_much_of_the_request() {
     }
 }
 
-/// People with an age, and tags.
+/// The schema of people with an age and tags.
 fn people() -> Schema {
     r#"{"fields":[{"name":"age","type":"i32","nullable":true},{"name":"tags","type":"list<text>"},{"name":"w","type":"f64"}]}"#
         .parse()
@@ -268,7 +268,7 @@ fn people_node(rows: &[(Option<i32>, Vec<u8>)]) -> Node {
     Node(rows.collect())
 }
 
-/// The merged counts of the nodes' shares, and those over what was fetched.
+/// The merged counts of the nodes' shares, and the counts over fetched records.
 fn counted(ids: &[u64], nodes: usize, source: &Node, plan: &AggregatePlan) -> (Groups, Groups) {
     let schema = people();
     let aggregation = Aggregation::new(plan, &schema).unwrap();

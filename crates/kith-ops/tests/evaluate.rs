@@ -1,4 +1,4 @@
-//! What a node does with plans that operations do not make, with failing sources and with callers that go away.
+//! Nodes evaluate plans that no operation makes, with failing sources and with callers that go away.
 
 use kith_ops::testing::MemoryGraph;
 use kith_ops::{
@@ -9,7 +9,7 @@ use kith_types::{Direction, PartitionCount, PartitionId};
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-/// 1 knows 2, 3 and 4; 2 knows 3.
+/// 1 has edges to 2, 3 and 4; 2 has one to 3.
 fn graph() -> MemoryGraph {
     let mut graph = MemoryGraph::new(PartitionCount::new(4).expect("4 is a valid count"));
     graph.add_kind("connection", KindRole::Undirected, &[(1, 2), (1, 3), (1, 4), (2, 3)]);
@@ -139,7 +139,7 @@ fn a_share_that_names_something_twice_is_refused_before_anything_is_read() {
     assert_eq!(source.readings.get(), 0);
 }
 
-/// Lists without end, and a count of the readings.
+/// A source of endless lists, which counts the reads.
 struct Endless {
     readings: Cell<usize>,
 }

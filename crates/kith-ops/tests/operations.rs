@@ -1,5 +1,5 @@
-//! Every operation on random small graphs, random placements and both ways of
-//! following edges, against the naive twins.
+//! Compares every operation with its naive twin, on random small graphs, with random placements and in both directions of
+//! edges.
 
 #![expect(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
@@ -21,7 +21,7 @@ struct Case {
     directed: bool,
     direction: Option<Direction>,
     edges: Vec<(u64, u64)>,
-    /// Member, entity: entity ids are also member ids.
+    /// Pairs of (member, entity). Entity ids are member ids too.
     entities: Vec<(u64, u64)>,
     lonely: Vec<u64>,
     owners: Vec<u32>,
@@ -32,14 +32,14 @@ struct Case {
 /// A column of the edges.
 const WEIGHT: &str = "weight";
 
-/// What an edge has in the column, with many ties; of an undirected edge either way the same.
+/// The value of an edge in the column. There are many ties, and an undirected edge has the same value in both directions.
 fn weight(from: u64, to: u64) -> u64 {
     (from ^ to) % 5
 }
 
 const UNKNOWN: u64 = 999_999;
 
-/// Place → id: some close, some far apart.
+/// Maps a place to an id: some ids are close together, and some are far apart.
 fn id(place: u64) -> u64 {
     if place.is_multiple_of(3) { place * 35_184_372_090 } else { place }
 }
@@ -52,7 +52,7 @@ fn cases() -> impl Strategy<Value = Case> {
         Just(Some(Direction::In)),
         Just(Some(Direction::Both))
     ];
-    // Chains with a few chords hold the long paths that random pairs lack.
+    // Chains with a few chords add the long paths that random pairs lack.
     let chain = (vec(pair(), 0..4), 0..14u64).prop_map(|(chords, length)| {
         let links = (0..length).map(|place| (id(place), id(place + 1)));
         links.chain(chords).collect::<Vec<_>>()
@@ -113,7 +113,7 @@ fn sorted(ids: BTreeSet<u64>) -> Vec<u64> {
     ids.into_iter().collect()
 }
 
-/// The member that an unknown one is reported as: any of those named that is unknown.
+/// Whether the reported member is one of the named ones that are unknown.
 fn not_found(got: &Result<GraphAnswer, OperationError>, twin: &Twin, named: &[u64]) -> bool {
     matches!(got, Err(OperationError::MemberNotFound { id }) if named.contains(id) && !twin.members.contains(id))
 }

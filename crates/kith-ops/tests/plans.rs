@@ -1,4 +1,4 @@
-//! Which fan-outs an operation makes, of which kind (Moolle §II-C, §IV-A), and what it refuses.
+//! The fan-outs of operations and their kinds (Moolle §II-C, §IV-A), and refused queries.
 
 use kith_ops::testing::{LocalCluster, MemoryGraph};
 use kith_ops::{
@@ -8,8 +8,8 @@ use kith_ops::{
 };
 use kith_types::{Direction, FanOutKind, PartitionCount, StoreVersion, Workflow};
 
-/// Members 1 and 2 have long lists that share 10 members (and 100 of their entities), 3 has a short one.
-/// 4 follows 5 follows 6 follows 7 follows 8 follows 9.
+/// Members 1 and 2 have long lists that share 10 members (and 100 entities); 3 has a short one. 4 has an edge to 5, which
+/// has one to 6, and so on to 9.
 fn cluster() -> LocalCluster {
     let mut graph = MemoryGraph::new(PartitionCount::new(24).expect("24 is a valid count"));
     let long = COMMON_FETCH_MAX + 1;
@@ -19,7 +19,7 @@ fn cluster() -> LocalCluster {
     graph.add_kind("connection", KindRole::Undirected, &edges);
     let follows: Vec<(u64, u64)> = (4..9).map(|i| (i, i + 1)).collect();
     graph.add_kind("follows", KindRole::Directed, &follows);
-    // Entity 1 and 2 are no members: nothing of a list of entities is left out.
+    // Entities 1 and 2 are not members, so no id of a list of entities is dropped.
     let tags = (0..2 * long).flat_map(|i| [(1, i), (2, i)]);
     graph.add_kind("tag", KindRole::Entity, &tags.collect::<Vec<_>>());
     LocalCluster::new(graph, (0..24).map(|partition| partition % 3).collect())
@@ -148,7 +148,7 @@ fn arcs_are_followed_forward_only() {
 
 #[test]
 fn a_search_goes_on_from_the_smaller_side() {
-    // From 3 over 1 (long list), a member that 1 and 2 share, and 2 to a member that only 2 has.
+    // The path leads from 3 over 1 (with a long list), a member that 1 and 2 share, and 2 to a member that only 2 has.
     let to = 14_087 + 500;
     let (answer, fan_outs) = cluster().trace(&query(Operand::Path { from: 3, to, max: 6 })).unwrap();
     let GraphAnswer::Path(path) = answer else { panic!("{answer:?}") };

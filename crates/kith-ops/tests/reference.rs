@@ -1,5 +1,5 @@
-//! The reference answers of the shared data set, all records of the graphs small
-//! enough for every test run. What each field means: the README beside the answers.
+//! The reference answers of the shared data set: all records of the graphs that are small enough for every test run. The
+//! README beside the answers explains each field.
 
 #![expect(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
@@ -30,7 +30,7 @@ fn lines(path: &Path) -> impl Iterator<Item = String> {
     BufReader::new(GzDecoder::new(file)).lines().map(|line| line.unwrap())
 }
 
-/// The lines after the header, split.
+/// The lines after the header, split into fields.
 fn rows(path: &Path) -> impl Iterator<Item = Vec<String>> {
     lines(path).skip(1).map(|line| line.split(',').map(str::to_owned).collect())
 }
@@ -43,7 +43,7 @@ fn load(folder: &Path, directed: bool) -> LocalCluster {
     let mut graph = MemoryGraph::new(PartitionCount::new(24).expect("24 is a valid count"));
     let edges: Vec<(u64, u64)> =
         rows(&folder.join("edges.csv.gz")).map(|row| (number(&row[0]), number(&row[1]))).collect();
-    // The directed graph is asked both along its arcs and with arcs taken as edges.
+    // The directed graph is queried both along its edges and with the edges taken as undirected.
     let role = if directed { KindRole::Directed } else { KindRole::Undirected };
     graph.add_kind("connection", role, &edges);
     for (name, column) in [("nodes.csv.gz", 0), ("entities.csv.gz", 0)] {
@@ -73,7 +73,7 @@ fn sha(ids: &[u64]) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// One record's graph, member and direction.
+/// The graph, member and direction of one record.
 struct Record<'a> {
     cluster: &'a LocalCluster,
     json: Json,

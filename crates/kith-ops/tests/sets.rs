@@ -1,4 +1,4 @@
-//! The kernels against `BTreeSet` twins, with ids that lie close, far apart and at both ends of the range.
+//! Compares the kernels with `BTreeSet` twins, with ids that are close together, far apart and at both ends of the range.
 
 use kith_ops::Scratch;
 use kith_ops::sets::{
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 type Ids = BTreeSet<u64>;
 
-/// Ids of one list: dense, spread over a few windows of the bitmap, sparse over 64 bits, or at the top.
+/// The ids of one list: dense, spread over a few windows of the bitmap, sparse over 64 bits, or at the top of the range.
 fn ids(most: usize) -> impl Strategy<Value = Ids> {
     prop_oneof![
         4 => btree_set(0..500u64, 0..=most),
@@ -33,7 +33,7 @@ fn slices(lists: &[Vec<u64>]) -> Vec<&[u64]> {
     lists.iter().map(Vec::as_slice).collect()
 }
 
-/// Many lists of one range, long enough together to leave the collecting phase.
+/// Many lists of one range. Together they are long enough to leave the collecting phase.
 fn wide_lists() -> impl Strategy<Value = Vec<Vec<u64>>> {
     let base = prop_oneof![Just(0u64), Just(3_000_000), Just(1 << 40), Just(u64::MAX - 5_000_000)];
     let span = prop_oneof![Just(10_000u64), Just((1 << 22) - 1), Just(1 << 22), Just(4_999_999)];
@@ -145,7 +145,7 @@ fn a_window_is_as_wide_as_it_says() {
     for base in [0, 1, SPAN - 1, SPAN, 10 * SPAN + 7, u64::MAX - SPAN, u64::MAX - SPAN + 1] {
         for width in [SPAN - 2, SPAN - 1, SPAN, SPAN + 1] {
             let Some(last) = base.checked_add(width) else { continue };
-            // The ends come first, so that they are at hand when the window is opened.
+            // The ends come first, so that they are known when the window is opened.
             let ends = vec![base, last];
             let list = (0..20_000).map(|i| base + i * (SPAN / 20_001)).collect();
             let (low, high) = (vec![base.saturating_sub(1)], vec![last.saturating_add(1)]);

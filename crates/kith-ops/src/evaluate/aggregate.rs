@@ -1,4 +1,4 @@
-//! Counts over a node's share of the keys, and over records that were fetched.
+//! Counts over a node's share of the keys, or over fetched records.
 
 use super::lookup::{LookupKeys, Read, read};
 use crate::groups::{Groups, Tally};
@@ -7,11 +7,11 @@ use crate::{EvaluateError, Record, RecordError, Records, ValueSource};
 use kith_schema::compute::{Aggregate, code};
 use std::ops::ControlFlow;
 
-/// Counts the values of the records of `keys`, each occurrence of a key once. A damaged record is an error of its key, and counts
-/// nothing. `O(keys + values)` time, memory for the distinct values, which are bounded.
+/// Counts the values of the records of `keys`; a repeated key counts each time. A damaged record is an error of its key and
+/// counts nothing. `O(keys + values)` time; memory for the distinct values, which are bounded.
 ///
 /// # Errors
-/// As [`super::lookup()`].
+/// Those of [`super::lookup()`].
 pub fn aggregate(
     keys: LookupKeys<'_>,
     source: &dyn ValueSource,
@@ -30,7 +30,7 @@ pub fn aggregate(
     Ok(counting.finish())
 }
 
-/// As [`aggregate`], over records that were looked up.
+/// Counts in the same way as [`aggregate`], over records that were looked up.
 pub fn aggregate_fetched(fetched: &Records, plan: &Aggregate<'_>) -> Groups {
     let mut counting = Counting::new(fetched.len(), plan);
     for record in fetched.iter() {
@@ -47,7 +47,7 @@ pub fn aggregate_fetched(fetched: &Records, plan: &Aggregate<'_>) -> Groups {
 
 struct Counting<'p> {
     plan: &'p Aggregate<'p>,
-    /// What became of each key; no values.
+    /// The outcome of each key, without values.
     records: RecordsBuilder,
     tally: Tally,
     value: Vec<u8>,

@@ -1,4 +1,5 @@
-//! Read compute over a node's share of the keys, and over records that were fetched: what a plan makes of each, cut to the best.
+//! Read compute over a node's share of the keys, or over fetched records: computes the results of a plan, and keeps the
+//! best.
 
 use super::lookup::{LookupKeys, Read, Room, read};
 use super::ranking::{Best, Ranked, Without};
@@ -8,12 +9,13 @@ use kith_schema::compute::{Computation, Compute, Stopped};
 use std::cmp::Reverse;
 use std::ops::ControlFlow;
 
-/// What `plan` makes of the records of `keys`: of the best alone, where it asks for the best. A list of the wrong length is an
-/// error of its key, a damaged record too, as for [`super::lookup()`]. `O(keys)` time; memory for what is sent alone.
+/// Computes the results of `plan` for the records of `keys`; only those of the best records, if the plan asks for the best.
+/// A list of the wrong length is an error of its key. So is a damaged record, as for [`super::lookup()`]. `O(keys)` time;
+/// memory only for the results that are sent.
 ///
 /// # Errors
-/// As [`super::lookup()`]; the `room` is for what comes out, or for the best of the keys so far. The best are known when all keys are
-/// read, whatever is enough.
+/// Those of [`super::lookup()`]. The `room` applies to the results, or to the results of the best keys so far. With `top_k`
+/// all keys are read, even if `enough` is reached before.
 pub fn compute(
     keys: LookupKeys<'_>,
     source: &dyn ValueSource,
@@ -33,10 +35,11 @@ pub fn compute(
     results.finish()
 }
 
-/// As [`compute`], over the records of `keys` that were looked up: what a caller does whose nodes cannot, to the same bytes.
+/// Computes in the same way as [`compute`], over records of `keys` that were looked up. A caller whose nodes cannot compute
+/// uses this, and gets the same bytes.
 ///
 /// # Errors
-/// [`EvaluateError::TooLarge`].
+/// [`EvaluateError::TooLarge`] if the results are larger than `bytes_max`.
 ///
 /// # Panics
 /// If there is not one record per key.
@@ -60,11 +63,12 @@ pub fn compute_fetched(
     results.finish()
 }
 
-/// The places of the best of `records`, what `computation` made of `keys`, best first: the greatest scores, of equal ones the
-/// least keys. Values of the others are forgotten; a record without a score is not among the best.
+/// Returns the places of the best of `records`, which hold the results of `computation` for `keys`, best first: the
+/// greatest scores, and of equal scores the least keys. The values of the others are dropped. A record without a score is
+/// not among the best.
 ///
 /// # Errors
-/// What is wrong with a record that is none of the computation's.
+/// If a record is not a valid result of the computation.
 ///
 /// # Panics
 /// If there is not one record per key.
@@ -94,20 +98,20 @@ pub fn best(
     Ok(places)
 }
 
-/// Results under way, key by key.
+/// The results so far, key by key.
 struct Results<'k, 'p> {
     keys: LookupKeys<'k>,
     plan: &'p Compute<'p>,
     room: Room,
-    /// The result being made.
+    /// The buffer of the current result.
     result: Vec<u8>,
     kept: Kept<'k>,
 }
 
 enum Kept<'k> {
-    /// Every record's result.
+    /// The results of all records.
     All(RecordsBuilder),
-    /// Those of the best records.
+    /// The results of the best records.
     Best(Best<'k>),
 }
 
@@ -128,7 +132,7 @@ impl<'k, 'p> Results<'k, 'p> {
         }
     }
 
-    /// The next key has no result.
+    /// Notes that the next key has no result.
     fn without(&mut self, why: Without) {
         match &mut self.kept {
             Kept::All(records) => why.put(records),
@@ -136,7 +140,7 @@ impl<'k, 'p> Results<'k, 'p> {
         }
     }
 
-    /// The next key, at `index`, has this record.
+    /// Takes the record of the next key, which is at `index`.
     fn found(&mut self, index: usize, record: &[u8]) -> Result<(), EvaluateError> {
         match self.take(index, record) {
             Ok(true) => Ok(()),
@@ -148,7 +152,7 @@ impl<'k, 'p> Results<'k, 'p> {
         }
     }
 
-    /// `false` if the results do not fit any more.
+    /// Takes a record. Returns `false` if the results exceed the room.
     fn take(&mut self, index: usize, record: &[u8]) -> Result<bool, Stopped> {
         self.result.clear();
         match &mut self.kept {
@@ -179,7 +183,8 @@ impl<'k, 'p> Results<'k, 'p> {
     }
 }
 
-/// A record that does not decode has its checksum all the same: it is damaged, and no answer.
+/// Translates a failure into the error of the key. A record that does not decode has passed its checksum, but counts as
+/// damaged.
 fn error_of(stopped: &Stopped) -> RecordError {
     match stopped {
         Stopped::Fault(fault) => RecordError::Dimensions(*fault),

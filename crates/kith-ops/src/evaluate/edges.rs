@@ -1,10 +1,10 @@
-//! Edges with columns: a page of the list of each key.
+//! Evaluates edges with columns: a page of the list of each key.
 
 use super::{Evaluator, go_on};
 use crate::{EdgesEntry, EdgesPlan, EvaluateError};
 
 impl Evaluator<'_> {
-    /// The edges of each key of the request, in its order.
+    /// Returns the edges of each key of the request, in the order of the keys.
     pub(super) fn edges(&mut self, plan: &EdgesPlan) -> Result<Vec<EdgesEntry>, EvaluateError> {
         let (watch, held, keys) = (&mut self.watch, self.held, self.share.keys);
         let (mut entries, mut bytes, mut failed) = (Vec::with_capacity(keys.len()), 0, None);
@@ -20,7 +20,7 @@ impl Evaluator<'_> {
 }
 
 impl EdgesEntry {
-    /// What it takes in memory.
+    /// The memory that the entry takes, in bytes.
     fn bytes(&self) -> usize {
         let numbers = match self {
             EdgesEntry::Page(page) => page.ids.len() * (1 + page.columns.len()),

@@ -3,7 +3,7 @@
 use super::Evaluator;
 use crate::EvaluateError;
 
-/// How much an evaluation may hold, and how much of that is left.
+/// How many bytes an evaluation may hold, and how many of them are left.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     max: usize,
@@ -15,24 +15,24 @@ impl Held {
         Self { max, left: max }
     }
 
-    /// How much more may be held.
+    /// The bytes that may still be held.
     pub(super) fn left(&self) -> usize {
         self.left
     }
 
-    /// Refuses what does not fit beside what is held.
+    /// Refuses bytes that do not fit beside those that are held.
     pub(super) fn fits(&self, bytes: usize) -> Result<(), EvaluateError> {
         if bytes <= self.left { Ok(()) } else { Err(self.too_large()) }
     }
 
-    /// That something does not fit.
+    /// The error for something that does not fit.
     pub(super) fn too_large(&self) -> EvaluateError {
         EvaluateError::TooLarge { max: self.max }
     }
 }
 
 impl Evaluator<'_> {
-    /// Works while `ids` are held.
+    /// Runs `work` while `ids` are held.
     pub(super) fn beside<T>(
         &mut self,
         ids: &[u64],

@@ -1,4 +1,4 @@
-//! Expansion: reading neighbour lists, and folding them as they come.
+//! Expansion: reads neighbour lists, and folds them as they arrive.
 
 use super::{Evaluator, Held, go_on, mistyped};
 use crate::sets;
@@ -6,18 +6,18 @@ use crate::{EdgeSelector, EvaluateError, ListEntry, Operator};
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-/// Whether another list is of use.
+/// Whether further lists are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     More,
     Enough,
 }
 
-/// What is done with a list.
+/// The consumer of lists.
 type Each<'e> = dyn FnMut(Option<&[u64]>, &Held) -> Result<Next, EvaluateError> + 'e;
 
 impl<'a> Evaluator<'a> {
-    /// A plan that gives lists.
+    /// Evaluates a plan that yields lists.
     pub(super) fn lists(&mut self, plan: &Operator) -> Result<Vec<ListEntry>, EvaluateError> {
         match plan {
             Operator::Expand { longest, .. } => self.expand(plan, *longest),
@@ -52,7 +52,7 @@ impl<'a> Evaluator<'a> {
         failed.map_or(Ok(entries), Err)
     }
 
-    /// What `entry` makes of each list, and how many bytes that takes beside the entry itself.
+    /// Converts each list with `entry`, which returns the entry and the bytes that it takes in addition to itself.
     fn entries(
         &mut self,
         plan: &Operator,
@@ -68,7 +68,7 @@ impl<'a> Evaluator<'a> {
         Ok(entries)
     }
 
-    /// A plan that gives tallies.
+    /// Evaluates a plan that yields tallies.
     pub(super) fn tallies(&mut self, plan: &Operator) -> Result<(Vec<u64>, Vec<u32>), EvaluateError> {
         match plan {
             Operator::Tally(input) => {
@@ -96,7 +96,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// A plan that gives a neighbourhood: the set, and the union of its lists.
+    /// Evaluates a plan that yields a neighbourhood: the set, and the union of its lists.
     pub(super) fn neighbourhood(&mut self, plan: &Operator) -> Result<(Vec<u64>, Vec<u64>), EvaluateError> {
         let Operator::Neighbourhood { input, edge } = plan else { return Err(mistyped(plan)) };
         let ids = self.set(input)?;
@@ -107,7 +107,7 @@ impl<'a> Evaluator<'a> {
         Ok((ids, union))
     }
 
-    /// Streams the ids of an expansion into the union builder. Empty at the start, full at the end.
+    /// Streams the ids of an expansion into the union builder, which must be empty.
     pub(super) fn unite(&mut self, plan: &Operator) -> Result<(), EvaluateError> {
         let Operator::Expand { input, edge, .. } = plan else { return Err(mistyped(plan)) };
         match self.keys_of(input)? {
@@ -116,7 +116,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// What [`Evaluator::unite`] has united.
+    /// Returns the ids that [`Evaluator::unite`] has united, and empties the builder.
     pub(super) fn united(&mut self) -> Result<Vec<u64>, EvaluateError> {
         let union = &mut self.scratch.union;
         self.held.fits(union.settled_len() * size_of::<u64>())?;
@@ -147,7 +147,7 @@ impl<'a> Evaluator<'a> {
         self.some_lists(plan, |list, held| each(list, held).map(|()| Next::More))
     }
 
-    /// As [`Evaluator::each_list`], until it has enough.
+    /// Calls `each` like [`Evaluator::each_list`], until it has enough.
     pub(super) fn some_lists(
         &mut self,
         plan: &Operator,
@@ -177,7 +177,7 @@ impl<'a> Evaluator<'a> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// The request's own keys stay in its order; other sets are ascending.
+    /// The ids of an input. The request's own keys keep their order; other sets are ascending.
     fn keys_of(&mut self, input: &Operator) -> Result<Cow<'a, [u64]>, EvaluateError> {
         match input {
             Operator::Keys => Ok(Cow::Borrowed(self.share.keys)),

@@ -1,4 +1,4 @@
-//! A batch read on one node: the values of its share of the keys, copied once.
+//! A batch read on one node: copies the values of its share of the keys once.
 
 use super::watch::Watch;
 use crate::records::RecordsBuilder;
@@ -6,12 +6,12 @@ use crate::{EvaluateError, RecordError, Records, SourceError, SourceValue, Value
 use kith_types::{ByteKeys, KeyRef, ValueProof};
 use std::ops::ControlFlow;
 
-/// The keys of a batch read, as a request carries them.
+/// The keys of a batch read, as the request carries them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookupKeys<'a> {
-    /// Of a store whose keys are ids.
+    /// Keys of a store whose keys are ids.
     Ids(&'a [u64]),
-    /// Of a store whose keys are strings or bytes.
+    /// Keys of a store whose keys are strings or bytes.
     Bytes(&'a ByteKeys),
 }
 
@@ -19,7 +19,7 @@ impl<'a> LookupKeys<'a> {
     /// The key at an index.
     ///
     /// # Panics
-    /// Beyond the last.
+    /// If the index is beyond the last key.
     pub fn key(&self, index: usize) -> KeyRef<'a> {
         match self {
             LookupKeys::Ids(ids) => KeyRef::Id(ids[index]),
@@ -27,7 +27,7 @@ impl<'a> LookupKeys<'a> {
         }
     }
 
-    /// How many keys.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         match self {
             LookupKeys::Ids(ids) => ids.len(),
@@ -35,23 +35,23 @@ impl<'a> LookupKeys<'a> {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// How much an answer may weigh, in bytes of values.
+/// The limits of an answer, in bytes of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// More are an error.
+    /// The greatest size. A larger answer is an error.
     pub bytes_max: usize,
-    /// So many are enough: no key after them is read, and the answer is to the first keys alone.
+    /// The size at which reading stops. Later keys are not read, and the answer covers only the first keys.
     pub enough: usize,
 }
 
 impl Room {
-    /// For all keys, or an error.
+    /// The room for an answer to all keys of at most this size.
     pub fn for_all(bytes_max: usize) -> Self {
         Self { bytes_max, enough: usize::MAX }
     }
@@ -64,20 +64,20 @@ impl Room {
 /// One node's part of a batch read.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchRead<'a> {
-    /// What is read.
+    /// The keys to read.
     pub keys: LookupKeys<'a>,
-    /// How much may come of it.
+    /// The limits of the answer.
     pub room: Room,
-    /// Whether each value that is looked up comes with its proof.
+    /// Whether each value comes with its proof.
     pub proofs: bool,
 }
 
-/// Reads the values of the keys of `asked`. A damaged record is an error of its key alone, so that another replica is asked for it
-/// and for nothing else. With proofs, the caller checks each value: those that the source can pass on are not proven here. Absence
-/// always is. `cancelled` is asked every few thousand keys.
+/// Reads the values of the keys of `asked`. A damaged record is an error of its key alone, so that another replica is asked
+/// for that key only. With proofs, values whose proof the source can pass on are checked by the caller and not here.
+/// Absence is always proven here. `cancelled` is called every few thousand keys.
 ///
 /// # Errors
-/// [`EvaluateError::Cancelled`]; [`EvaluateError::TooLarge`] if there is no room for the values; what the source fails with.
+/// [`EvaluateError::Cancelled`]; [`EvaluateError::TooLarge`] if there is no room for the values; the errors of the source.
 pub fn lookup(
     asked: &BatchRead<'_>,
     source: &dyn ValueSource,
@@ -107,7 +107,7 @@ pub fn lookup(
     Ok(records.finish())
 }
 
-/// What a source has of a key.
+/// The outcome of reading one key from a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Read<'a> {
     Found(SourceValue<'a>),
@@ -115,10 +115,11 @@ pub(super) enum Read<'a> {
     Damaged,
 }
 
-/// What is done with a value.
+/// The consumer of values.
 pub(super) type Each<'a> = dyn FnMut(usize, Read<'_>) -> Result<ControlFlow<()>, EvaluateError> + 'a;
 
-/// Calls `each(index, value)` once per key, in order, until it breaks, it or the source fails or nobody waits any more.
+/// Calls `each(index, value)` once per key, in order, until it breaks or fails, the source fails, or the evaluation is
+/// cancelled.
 pub(super) fn read(
     keys: LookupKeys<'_>,
     source: &dyn ValueSource,
@@ -152,7 +153,7 @@ pub(super) fn read(
     stopped.map_or(Ok(()), Err)
 }
 
-/// Copying so many bytes costs about what an id of a list costs: how often cancellation is looked at.
+/// Copying this many bytes costs about as much as one id of a list. Determines how often cancellation is checked.
 const VALUE_BYTES_PER_ID: usize = 64;
 
 #[cfg(test)]
@@ -161,7 +162,7 @@ mod tests {
     use crate::Record;
     use std::collections::BTreeMap;
 
-    /// Holds `key → value`; key 13 is damaged.
+    /// Holds values by key. The value of key 13 is damaged.
     struct Source(BTreeMap<u64, Vec<u8>>);
 
     impl ValueSource for Source {

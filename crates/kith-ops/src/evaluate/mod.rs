@@ -1,9 +1,8 @@
-//! What a node does with a plan: one pass over its share of the keys or partitions.
+//! Evaluates plans on a node: one pass over its share of the keys or partitions.
 //!
-//! Lists stream from the source into the kernel that consumes them; a list is
-//! copied only where lists are the answer. Sets over postings are evaluated
-//! partition by partition, so that an existence stops at the first partition
-//! that proves it (Moolle, Algorithm 3).
+//! Lists stream from the source into the kernel that consumes them. A list is copied only if lists are the answer. Sets
+//! over postings are evaluated partition by partition, so that an existence query stops at the first partition that proves
+//! it (Moolle, Algorithm 3).
 
 mod aggregate;
 mod compute;
@@ -30,15 +29,15 @@ use held::Held;
 use std::ops::ControlFlow;
 use watch::Watch;
 
-/// What the sets, lists and tallies of one evaluation over a graph may take that are held at the same time, in bytes: 8 million ids. The
-/// kernels that make them take up to four times as much besides.
+/// The most bytes of sets, lists and tallies that one evaluation over a graph holds at the same time: 8 million ids. The
+/// kernels that compute them take up to four times as much in addition.
 pub const GRAPH_BYTES_MAX: usize = 64 << 20;
 
-/// Evaluates `plan` over a node's share. `cancelled` is asked every few ten thousand ids.
+/// Evaluates `plan` over a node's share. `cancelled` is called every few ten thousand ids.
 ///
 /// # Errors
-/// What [`Operator::check`] and [`Share::check`] refuse, before anything is read; [`EvaluateError::TooLarge`] above
-/// [`GRAPH_BYTES_MAX`]; [`EvaluateError::LoadedGraph`]; [`EvaluateError::Cancelled`]; what the source fails with.
+/// Those of [`Operator::check`] and [`Share::check`], before anything is read; [`EvaluateError::TooLarge`] above
+/// [`GRAPH_BYTES_MAX`]; [`EvaluateError::LoadedGraph`]; [`EvaluateError::Cancelled`]; the errors of the source.
 pub fn evaluate(
     plan: &Operator,
     share: &Share<'_>,
@@ -59,7 +58,7 @@ impl Evaluator<'_> {
         self.share.check(self.source.partition_count())?;
         self.watch.look()?;
         let value = self.value(plan, kind);
-        // Also of what failed half-way.
+        // This also cleans up after a failure.
         self.scratch.settle();
         value
     }
@@ -88,7 +87,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// One evaluation under way. The plan was checked; what does not fit is still refused, not assumed.
+/// One evaluation under way. The plan was checked before, but a mistyped operator is still refused and not assumed away.
 struct Evaluator<'a> {
     share: Share<'a>,
     source: &'a dyn NeighbourSource,
@@ -97,7 +96,7 @@ struct Evaluator<'a> {
     held: Held,
 }
 
-/// Goes on reading, unless something `failed`: that is noted, and ends the reading.
+/// Continues reading unless `result` is an error. An error is stored in `failed` and ends the reading.
 fn go_on(result: Result<(), EvaluateError>, failed: &mut Option<EvaluateError>) -> ControlFlow<()> {
     match result {
         Ok(()) => ControlFlow::Continue(()),
@@ -108,7 +107,7 @@ fn go_on(result: Result<(), EvaluateError>, failed: &mut Option<EvaluateError>) 
     }
 }
 
-/// The refusal of a plan that the check should have refused.
+/// The error for a plan that the check should have refused.
 fn mistyped(operator: &Operator) -> EvaluateError {
     EvaluateError::Mistyped { operator: operator.name(), got: "another type" }
 }

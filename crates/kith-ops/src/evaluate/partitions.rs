@@ -1,6 +1,6 @@
-//! Plans over postings and member tables, partition by partition. A member belongs to one partition,
-//! so what holds in each holds in all: intersections stay small, and an existence
-//! ends at the first partition that has one.
+//! Evaluates plans over postings and member tables, partition by partition. A member belongs to one partition, so the
+//! result is the union of the partitions' results. Intersections stay small, and an existence query ends at the first
+//! partition that has a member.
 
 use super::{Evaluator, mistyped};
 use crate::sets::{self, sort_distinct};
@@ -8,7 +8,7 @@ use crate::{EvaluateError, Operator};
 use kith_types::PartitionId;
 
 impl Operator {
-    /// Whether the plan reads postings or member tables, and nothing that is not within one partition.
+    /// Whether the plan reads only postings or member tables, so that it can be evaluated within each partition.
     pub(super) fn is_local(&self) -> bool {
         match self {
             Operator::Postings { .. } | Operator::Members => true,
@@ -29,7 +29,7 @@ impl Evaluator<'_> {
             self.local(plan, partition, &mut ids)?;
             self.held.fits(size_of_val(&*ids))?;
         }
-        // Each partition's ids ascend, those of two partitions interleave.
+        // The ids of each partition ascend, but those of different partitions interleave.
         sort_distinct(&mut ids, &mut Vec::new());
         Ok(ids)
     }
@@ -60,7 +60,7 @@ impl Evaluator<'_> {
         Ok(found)
     }
 
-    /// Appends what `plan` gives within one partition, ascending.
+    /// Appends the result of `plan` within one partition, ascending.
     fn local(
         &mut self,
         plan: &Operator,

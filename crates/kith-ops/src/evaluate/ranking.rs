@@ -1,4 +1,4 @@
-//! The best records of a computation so far, with their results.
+//! Keeps the best records of a computation so far, with their results.
 
 use crate::records::RecordsBuilder;
 use crate::{EvaluateError, RecordError, Records};
@@ -7,52 +7,52 @@ use kith_types::KeyRef;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A record that has a score; the greatest is the best.
+/// A record with a score. The greatest is the best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ranked<'k> {
     pub(super) score: Score,
     pub(super) key: Reverse<KeyRef<'k>>,
     pub(super) place: Reverse<u32>,
-    /// Where its result is put by.
+    /// The index of the slot with its result.
     pub(super) slot: usize,
 }
 
-/// What became of a key that has no result.
+/// The outcome of a key without a result.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Without {
     Absent,
     Error(RecordError),
     Unanswered,
-    /// Found, and not among the best.
+    /// The key was found, but is not among the best.
     Unsent,
 }
 
 /// The best records so far.
 pub(super) struct Best<'k> {
     k: usize,
-    /// One per key so far; those of the best are passed over at the end.
+    /// The outcome of each key so far. At the end, those of the best keys are ignored.
     states: Vec<Without>,
-    /// The worst of the best on top.
+    /// A heap with the worst of the best on top.
     heap: BinaryHeap<Reverse<Ranked<'k>>>,
-    /// Their results: who is better takes over the buffer of whom it replaces.
+    /// The results of the best. A better record takes over the buffer of the record that it replaces.
     slots: Vec<Vec<u8>>,
-    /// What these take.
+    /// The size of these results in bytes.
     bytes: usize,
 }
 
 impl<'k> Best<'k> {
-    /// None yet of the `k` best of so many keys.
+    /// Prepares for the `k` best of this many keys.
     pub(super) fn new(k: usize, keys: usize) -> Self {
         let states = Vec::with_capacity(keys);
         Self { k, states, heap: BinaryHeap::new(), slots: Vec::new(), bytes: 0 }
     }
 
-    /// Notes what the next key is, should it not be among the best.
+    /// Notes the outcome of the next key if it is not among the best.
     pub(super) fn pass(&mut self, state: Without) {
         self.states.push(state);
     }
 
-    /// What the results that are kept take, in bytes.
+    /// The size of the kept results in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -62,7 +62,7 @@ impl<'k> Best<'k> {
         self.slots.len() < self.k || self.heap.peek().is_some_and(|worst| worst.0 < *ranked)
     }
 
-    /// Keeps a result that it takes; `result` is then a buffer to use again.
+    /// Keeps a result for which [`Self::takes`] is true. `result` becomes a buffer for reuse.
     pub(super) fn keep(&mut self, mut ranked: Ranked<'k>, result: &mut Vec<u8>) {
         ranked.slot = match self.slots.len() < self.k {
             true => {

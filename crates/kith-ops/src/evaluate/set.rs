@@ -1,11 +1,11 @@
-//! Plans that give a set, and the counts and existences that need no set written down.
+//! Evaluates plans that yield a set, and counts and existences that do not need the set in memory.
 
 use super::{Evaluator, lists::Next, mistyped};
 use crate::sets::{self, sort_distinct};
 use crate::{EvaluateError, Operator};
 
 impl Evaluator<'_> {
-    /// A plan that gives a set: sorted, distinct.
+    /// Evaluates a plan that yields a set: sorted, distinct.
     pub(super) fn set(&mut self, plan: &Operator) -> Result<Vec<u64>, EvaluateError> {
         let ids = self.any_set(plan)?;
         self.watch.list(ids.len())?;
@@ -60,7 +60,7 @@ impl Evaluator<'_> {
         Ok(common)
     }
 
-    /// A union of lists thinned out to `ids` list by list: nothing else is ever copied.
+    /// Evaluates a union of lists restricted to `ids`. Each list is intersected with `ids`, and nothing else is copied.
     fn masked(&mut self, expansion: &Operator, ids: &[u64]) -> Result<Vec<u64>, EvaluateError> {
         let mut builder = std::mem::take(&mut self.scratch.union);
         let mut common = self.scratch.take();
@@ -77,7 +77,7 @@ impl Evaluator<'_> {
         read.map(|()| out)
     }
 
-    /// A plan that gives a count.
+    /// Evaluates a plan that yields a count.
     pub(super) fn count(&mut self, plan: &Operator) -> Result<u64, EvaluateError> {
         let Operator::Count(input) = plan else { return Err(mistyped(plan)) };
         match &**input {
@@ -90,7 +90,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A plan that gives an existence.
+    /// Evaluates a plan that yields an existence.
     pub(super) fn exists(&mut self, plan: &Operator) -> Result<bool, EvaluateError> {
         let Operator::Exists(input) = plan else { return Err(mistyped(plan)) };
         match &**input {
@@ -104,7 +104,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Whether any list of the expansion will do; stops at the first.
+    /// Whether `will_do` accepts any list of the expansion. Stops at the first such list.
     fn any_list(
         &mut self,
         expansion: &Operator,

@@ -1,9 +1,9 @@
-//! What of a fan-out one node works on, and what it may be.
+//! The share of a fan-out that one node works on, and its limits.
 
 use crate::EvaluateError;
 use kith_types::{PartitionCount, PartitionId};
 
-/// What of a fan-out one node works on.
+/// The share of a fan-out that one node works on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Share<'a> {
     /// The keys that the request carries, distinct, in its order: [`crate::Operator::Keys`].
@@ -13,11 +13,11 @@ pub struct Share<'a> {
 }
 
 impl Share<'_> {
-    /// The most keys of a share: far above the connections of any member, and 32 MiB.
+    /// The most keys of a share: far more than any member has connections; 32 MiB.
     pub const KEYS_MAX: usize = 1 << 22;
 
-    /// Refuses what no caller has a reason to ask, before anything is read: an answer costs no more than what it is over.
-    /// `O(keys log keys + partitions)`, `O(keys)` if they ascend.
+    /// Refuses shares that no client sends, before anything is read, so that the cost of an answer is bounded by its
+    /// request. `O(keys log keys + partitions)`; `O(keys)` if the keys ascend.
     ///
     /// # Errors
     /// [`EvaluateError::TooMany`], [`EvaluateError::Repeated`], [`EvaluateError::UnknownPartition`].

@@ -1,4 +1,4 @@
-//! What an evaluation holds has a bound, whatever the plan makes of how little a request says.
+//! The memory of an evaluation is bounded, even if a small request has a large result.
 
 use super::{Evaluator, held::Held, watch::Watch};
 use crate::testing::MemoryGraph;
@@ -42,7 +42,7 @@ fn run(bytes_max: usize, plan: &Operator) -> Result<Value, EvaluateError> {
     within(bytes_max, plan, share, &mut Scratch::new())
 }
 
-/// The least that is enough for each plan, in members' ids.
+/// Checks the least bound that suffices for each plan, in members' ids.
 #[test]
 fn what_is_held_at_once_has_a_bound_whatever_the_plan() {
     let union = || Operator::Union(expand(Operator::Keys));
@@ -56,7 +56,7 @@ fn what_is_held_at_once_has_a_bound_whatever_the_plan() {
         (union(), all),
         (*expand(Operator::Keys), all * (all - 1 + list)),
         (Operator::Count(expand(Operator::Keys)), all * list),
-        // The keys that are expanded are held, but for those of the request.
+        // The expanded keys are held, except those of the request.
         (*expand(members()), all + all * (all - 1 + list)),
         (Operator::Union(expand(members())), 2 * all),
         (neighbourhood, 2 * all),

@@ -1,16 +1,16 @@
-//! What a node does with a plan over a store of values.
+//! Evaluates plans over a store of values on a node.
 
 use super::{BatchRead, aggregate, compute, lookup};
 use crate::{EvaluateError, Operator, Value, ValueSource};
 use kith_schema::Schema;
 use kith_schema::compute::{Aggregation, Computation};
 
-/// Evaluates `plan` over the keys of `asked`, a node's share; `schema` is what the values are records of, if they are. Aggregates have
-/// no use for the room. Only values that are looked up have proofs, as of [`lookup()`]; results of plans have none.
+/// Evaluates `plan` over the keys of `asked`, a node's share. `schema` is the schema of the values if they are records.
+/// Aggregations ignore the room. Only looked-up values have proofs, as with [`lookup()`]; results of plans have none.
 ///
 /// # Errors
-/// As [`lookup()`]; [`EvaluateError::NotRecords`], [`EvaluateError::Plan`] and [`EvaluateError::Schema`] before anything is read;
-/// [`EvaluateError::Mistyped`] of a plan over a graph.
+/// Those of [`lookup()`]; [`EvaluateError::NotRecords`], [`EvaluateError::Plan`] and [`EvaluateError::Schema`] before
+/// anything is read; [`EvaluateError::Mistyped`] for a plan over a graph.
 pub fn evaluate_values(
     plan: &Operator,
     asked: &BatchRead<'_>,

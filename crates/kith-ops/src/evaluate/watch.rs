@@ -1,14 +1,14 @@
-//! Noticing in time that nobody waits any more, without asking at every list.
+//! Notices a cancellation in time, without checking for it at every list.
 
 use crate::EvaluateError;
 
-/// Ids worked on between two looks: about 50 µs of work, against about 50 ns for a look at the clock.
+/// The number of ids between two checks: about 50 µs of work, compared with about 50 ns to read the clock.
 const IDS_PER_LOOK: usize = 1 << 15;
 
-/// What a list costs beside its ids: finding it.
+/// The cost of finding a list, in ids.
 const IDS_PER_LIST: usize = 64;
 
-/// Counts work and asks whether to go on.
+/// Counts work, and checks for cancellation from time to time.
 pub(super) struct Watch<'a> {
     cancelled: &'a dyn Fn() -> bool,
     left: usize,
@@ -19,7 +19,7 @@ impl<'a> Watch<'a> {
         Self { cancelled, left: IDS_PER_LOOK }
     }
 
-    /// Counts one list of so many ids, and looks when enough was done.
+    /// Counts one list of this many ids, and checks for cancellation if enough work was done.
     pub(super) fn list(&mut self, ids: usize) -> Result<(), EvaluateError> {
         match self.left.checked_sub(ids + IDS_PER_LIST) {
             Some(left) => {
@@ -30,7 +30,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Asks now.
+    /// Checks for cancellation now.
     pub(super) fn look(&mut self) -> Result<(), EvaluateError> {
         self.left = IDS_PER_LOOK;
         if (self.cancelled)() { Err(EvaluateError::Cancelled) } else { Ok(()) }

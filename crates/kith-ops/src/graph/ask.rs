@@ -1,26 +1,26 @@
-//! The few fan-outs that operations are made of, and how their answers are read.
+//! The few kinds of fan-outs that operations use, and how their answers are read.
 
 use crate::{EdgeSelector, FanOut, Input, ListEntry, OperationError, Operator, Outline, Scope, Step, Value};
 use kith_types::{FanOutKind, Workflow};
 
-/// The purpose of a single list.
+/// The purpose of a fan-out for a single list.
 pub(super) const FIRST_DEGREE: &str = "first degree";
 
-/// The step that asks for a network.
+/// The outline of a step that asks for a network.
 pub(super) const NETWORK: Outline =
     Outline { purpose: "network", kind: None, reach: "the member's owner", when: "" };
 
-/// The lists of the keys; one with more than `longest` ids by its length.
+/// The plan for the lists of the keys. A list with more than `longest` ids is answered with its length.
 pub(super) fn expand(edge: &EdgeSelector, longest: u64) -> Operator {
     Operator::Expand { input: Box::new(Operator::Keys), edge: edge.clone(), longest }
 }
 
-/// The union of all lists of the keys.
+/// The plan for the union of all lists of the keys.
 pub(super) fn union(edge: &EdgeSelector) -> Operator {
     Operator::Union(Box::new(expand(edge, u64::MAX)))
 }
 
-/// Asks the nodes of `keys`, which are distinct and at least one. A single key is a kind of its own.
+/// Asks the nodes of `keys`, which are distinct and not empty. With one key the kind is [`FanOutKind::SingleKey`].
 pub(super) fn ask(purpose: &'static str, many: FanOutKind, keys: Vec<u64>, plan: Operator) -> Step {
     debug_assert!(!keys.is_empty(), "a fan-out to no key has no answer to wait for");
     let kind = if keys.len() == 1 { FanOutKind::SingleKey } else { many };
@@ -32,7 +32,7 @@ pub(super) fn ask_list(purpose: &'static str, id: u64, edge: &EdgeSelector) -> S
     ask(purpose, FanOutKind::SingleKey, vec![id], expand(edge, u64::MAX))
 }
 
-/// The kind of a union: somebody waits for it, or nobody (Moolle §IV-A).
+/// The kind of a union, depending on whether somebody waits for it (Moolle §IV-A).
 pub(super) fn union_kind(workflow: Workflow) -> FanOutKind {
     match workflow {
         Workflow::Interactive => FanOutKind::SyncUnion,
@@ -40,7 +40,7 @@ pub(super) fn union_kind(workflow: Workflow) -> FanOutKind {
     }
 }
 
-/// One list per id, in their order.
+/// Reads one list per id, in the order of the ids.
 pub(super) fn lists_of(ids: &[u64], input: Input) -> Result<Vec<List>, OperationError> {
     let Input::Value(Value::Lists(entries)) = input else { return Err(OperationError::WrongValue) };
     if entries.len() != ids.len() {
@@ -49,7 +49,7 @@ pub(super) fn lists_of(ids: &[u64], input: Input) -> Result<Vec<List>, Operation
     ids.iter().zip(entries).map(|(&id, entry)| List::of(id, entry)).collect()
 }
 
-/// The whole list of one id.
+/// Reads the whole list of one id.
 pub(super) fn list_of(id: u64, input: Input) -> Result<Vec<u64>, OperationError> {
     match lists_of(&[id], input)?.pop() {
         Some(List::Ids(ids)) => Ok(ids),
@@ -57,7 +57,7 @@ pub(super) fn list_of(id: u64, input: Input) -> Result<Vec<u64>, OperationError>
     }
 }
 
-/// A set.
+/// Reads a set.
 pub(super) fn set_of(input: Input) -> Result<Vec<u64>, OperationError> {
     match input {
         Input::Value(Value::Set(ids)) => Ok(ids),
@@ -65,7 +65,7 @@ pub(super) fn set_of(input: Input) -> Result<Vec<u64>, OperationError> {
     }
 }
 
-/// The list of something that is in the graph.
+/// The list of a key that is in the graph.
 pub(super) enum List {
     Ids(Vec<u64>),
     Longer,
@@ -81,7 +81,7 @@ impl List {
         }
     }
 
-    /// The ids; none of a list that was not asked for as a whole.
+    /// The ids; empty for a list that was not requested as a whole.
     pub(super) fn ids(self) -> Vec<u64> {
         match self {
             List::Ids(ids) => ids,

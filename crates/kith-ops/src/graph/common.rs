@@ -1,11 +1,9 @@
-//! What two members have in common, by both plans of Moolle §II-C: fetch the lists
-//! and intersect at the caller, or push the question to every partition's
-//! inverted index (Algorithm 3, early-terminable).
+//! The common connections or entities of two members, by both plans of Moolle §II-C: fetch the lists and intersect them at
+//! the caller, or evaluate the intersection in the inverted index of every partition (Algorithm 3, early-terminable).
 //!
-//! `Auto` fetches both lists up to [`COMMON_FETCH_MAX`] ids, so that short lists end in one
-//! round trip. If one is longer, the short list goes to the long one's node; if both are, the
-//! question goes to every partition. `m` is common to `a` and `b` under direction `d` exactly
-//! when both are in `m`'s list under `reverse(d)`: those are the postings to read.
+//! `Auto` fetches both lists up to [`COMMON_FETCH_MAX`] ids, so that short lists need one round trip. If one list is
+//! longer, the short list is sent to the node of the long one. If both are longer, every partition is asked. `m` is common
+//! to `a` and `b` under direction `d` exactly if both are in `m`'s list under `reverse(d)`, so those postings are read.
 
 use super::ask::{List, ask, expand, lists_of, union};
 use super::limits::COMMON_FETCH_MAX;
@@ -21,21 +19,21 @@ const AT_LONGER: &str = "intersection at the longer list";
 const PUSH: &str = "intersection in every partition";
 const EXISTENCE: &str = "existence of the members";
 
-/// What the lists hold.
+/// The kind of vertices that the lists hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shared {
-    /// Members: the two themselves do not count.
+    /// Members. The two members themselves do not count.
     Connections,
-    /// Entities: ids of another space.
+    /// Entities, whose ids belong to another space.
     Entities,
 }
 
-/// A common-entity query under way.
+/// A query for common connections or entities under way.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
-    /// The two members, or one if they are the same.
+    /// The two members, or one if they are equal.
     members: Vec<u64>,
-    /// Ids that do not count: sorted, distinct.
+    /// The ids that do not count: sorted, distinct.
     drop: Vec<u64>,
     edge: EdgeSelector,
     want: Want,
@@ -47,9 +45,9 @@ pub(crate) struct Common {
 enum State {
     Start,
     Lists,
-    /// Waits for what is common; the members are known to exist.
+    /// Waits for the common ids. The members are known to exist.
     Pushed,
-    /// Waits for what is common; if that is nothing, the members may not exist.
+    /// Waits for the common ids. If there are none, the members may not exist.
     PushedUnchecked,
     Existence,
     Over,
@@ -116,7 +114,7 @@ impl Common {
         }
     }
 
-    /// Sends the short list to the long one.
+    /// Sends the short list to the node of the long one.
     fn at_longer(&mut self, longer: u64, short: Vec<u64>) -> Step {
         let short = difference(&short, &self.drop);
         if short.is_empty() {
@@ -140,7 +138,7 @@ impl Common {
         if self.want == Want::Exists { FanOutKind::EarlyTerminable } else { FanOutKind::Broadcast }
     }
 
-    /// As much of the set as is wanted.
+    /// The plan for the requested form of the set.
     fn wanted(&self, common: Operator) -> Operator {
         match self.want {
             Want::Ids => common,

@@ -1,4 +1,4 @@
-//! Where a list of edges goes on: a text that a caller hands back unread.
+//! The cursor of a list of edges: an opaque text that a caller hands back.
 
 use crate::EdgePosition;
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
@@ -7,22 +7,22 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// The place in an ordered list of edges at which the next page begins. It belongs to one version of an edge type and to one
-/// question. As text it is URL-safe base64 of 29 bytes: the format (1), then version, checksum of the question, value and id,
+/// The place in an ordered list of edges at which the next page begins. It belongs to one version of an edge type and to
+/// one query. As text it is URL-safe base64 of 29 bytes: the format (1), then version, checksum of the query, value and id,
 /// little-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EdgeCursor {
     /// The version of the edge type.
     pub version: StoreVersion,
-    /// A checksum of whose edges were asked for, and in which order.
+    /// A checksum over everything that determines the edges and their order.
     pub question: u32,
-    /// The last edge of the page before.
+    /// The last edge of the previous page.
     pub position: EdgePosition,
 }
 
 const FORMAT: u8 = 1;
 
-/// A text is no cursor.
+/// The text is not a cursor.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the cursor is not one that an answer had as \"after\"")]
 pub struct NotACursor;

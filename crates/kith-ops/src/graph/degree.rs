@@ -1,4 +1,4 @@
-//! How many connections members have. Without a filter nodes answer it from the counts that their lists begin with.
+//! The number of connections of members. Without a filter, nodes answer from the counts at the beginning of their lists.
 
 use super::{
     ask::{ask, expand},
@@ -13,7 +13,7 @@ const DEGREES: &str = "degrees";
 #[derive(Clone, Debug)]
 pub(crate) struct Degree {
     ids: Vec<u64>,
-    /// Those asked for: ascending, each once.
+    /// The requested ids, ascending and distinct.
     distinct: Vec<u64>,
     edge: EdgeSelector,
 }

@@ -1,10 +1,9 @@
-//! Distance badges (Moolle, Algorithm 1): up to 2 from the source's network, 3 if a
-//! target's own list meets the second degree.
+//! Distance badges (Moolle, Algorithm 1): distances up to 2 come from the source's network; the distance is 3 if a target's
+//! own list intersects the second degree.
 //!
-//! On a directed graph the target's list is the one *into* it: `d(s, t) = 3` along arcs
-//! exactly when some in-neighbour of `t` is at distance 2 from `s`. For targets farther than 2
-//! the raw union serves as the second degree: had a neighbour of `t` been `s` or in the first
-//! degree, `t` would be nearer.
+//! On a directed graph the target's list is the one *into* it: `d(s, t) = 3` along directed edges exactly if some
+//! in-neighbour of `t` is at distance 2 from `s`. For targets farther than 2 the raw union can serve as the second degree:
+//! if a neighbour of `t` were `s` or in the first degree, `t` would be nearer.
 
 use super::ask::{List, NETWORK, ask, expand, lists_of};
 use super::limits::{DISTANCE_TARGETS_MAX, within};
@@ -14,7 +13,7 @@ use std::sync::Arc;
 
 const TARGETS: &str = "targets' first degrees";
 
-/// A badge query under way.
+/// A distance query under way.
 #[derive(Clone, Debug)]
 pub(crate) struct Distance {
     key: NetworkKey,
@@ -66,7 +65,7 @@ impl Distance {
         if far.is_empty() {
             return self.done(&network, &[], &[]);
         }
-        // Without a second degree nothing is at distance 3, but the targets must still exist.
+        // Without a second degree no target is at distance 3, but the targets must still exist.
         let longest = if network.union().is_empty() { 0 } else { u64::MAX };
         let step = ask(TARGETS, FanOutKind::NonUnion, far.clone(), expand(&self.edge_back, longest));
         self.state = State::Targets { network, far };

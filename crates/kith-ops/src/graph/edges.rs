@@ -1,4 +1,5 @@
-//! The edges of one member with their columns, in an order, page by page. The node that holds the member sorts and cuts.
+//! The edges of one member with their columns, in a given order, page by page. The node that holds the member sorts and
+//! cuts them.
 
 use super::{
     ask::ask,
@@ -15,7 +16,7 @@ use kith_types::{Direction, FanOutKind, StoreVersion, fmix64};
 
 const EDGES: &str = "edges";
 
-/// Whose edges are wanted, and which of them.
+/// The member whose edges are wanted, and which of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EdgesQuery {
     /// The member.
@@ -24,13 +25,13 @@ pub struct EdgesQuery {
     pub columns: Option<Vec<String>>,
     /// The column to sort by, ties by ascending id; `None` sorts by id.
     pub order_by: Option<String>,
-    /// Greatest first.
+    /// Whether the greatest edge comes first.
     pub descending: bool,
-    /// Only edges whose value in a column lies in a range.
+    /// Restricts the edges to those whose value in a column lies in a range.
     pub filter: Option<ColumnFilter>,
     /// The most edges of one answer, 1 to [`EDGES_MAX`], which is the default.
     pub limit: Option<u64>,
-    /// Goes on behind the answer that had this cursor.
+    /// The cursor of the previous page.
     pub after: Option<EdgeCursor>,
 }
 
@@ -131,7 +132,7 @@ fn chosen(kind: &KindSchema, names: &[String]) -> Result<Vec<Column>, OperationE
     names.iter().map(|name| kind.column(name).cloned()).collect()
 }
 
-/// Of everything that decides which edges there are and how they follow each other. Columns and limits may change from page to page.
+/// A checksum over everything that determines the edges and their order. Columns and limits may change from page to page.
 fn checksum(query: &EdgesQuery, edge: &EdgeSelector) -> u32 {
     let direction = match edge.direction {
         Direction::Out => 1,

@@ -4,13 +4,13 @@ use super::ask::{FIRST_DEGREE, ask_list, list_of};
 use crate::{EdgeSelector, GraphAnswer, Input, OperationError, Outline, Step};
 use kith_types::FanOutKind;
 
-/// One list of one key.
+/// A query for one list of one key.
 #[derive(Clone, Debug)]
 pub(crate) struct FirstDegree {
     id: u64,
     edge: EdgeSelector,
     purpose: &'static str,
-    /// Whether the key is an entity, which nobody but its members knows.
+    /// Whether the key is an entity, which only its members' lists name.
     of_entity: bool,
 }
 

@@ -1,34 +1,37 @@
-//! How large a question may be. Beyond, it is refused with `OutOfRange`, never cut.
+//! The limits of queries. A query beyond a limit is refused with `OutOfRange`, and never cut.
 
 use crate::OperationError;
 
-/// Targets of one distance query. A page shows tens; a batch of this many still fits one
-/// message to each node, with room for lists of hundreds of ids each in the answers.
+/// The most targets of one distance query. A page shows tens of targets. A batch of this many still fits into one message
+/// to each node, with room for lists of hundreds of ids each in the answers.
 pub const DISTANCE_TARGETS_MAX: usize = 10_000;
 
-/// Members of one degree query: a length of a few bytes comes back for each.
+/// The most members of one degree query. The answer has a length of a few bytes for each.
 pub const DEGREE_IDS_MAX: usize = 100_000;
 
-/// Objects of one query: as many as members of a degree query. Answers of many bytes are refused by nodes.
+/// The most objects of one query: as many as members of a degree query. Nodes refuse answers of too many bytes.
 pub const OBJECT_IDS_MAX: usize = 100_000;
 
-/// Ids of one query of associations: no list can return more ([`kith_live::CAP_MAX`]).
+/// The most ids of one query for associations, because no list can return more ([`kith_live::CAP_MAX`]).
 pub const ASSOCIATION_IDS_MAX: usize = kith_live::CAP_MAX as usize;
 
-/// Edges of one answer: with the most columns that is a message of a few megabytes. Whoever wants more takes pages.
+/// The most edges of one answer. With the most columns that is a message of a few megabytes. Further edges come in further
+/// pages.
 pub const EDGES_MAX: u64 = 100_000;
 
-/// Longest path looked for. Three levels from either end; further ones reach most of any social graph.
+/// The longest path that is searched for: three levels from either end. Longer paths reach most members of any social
+/// graph.
 pub const PATH_LENGTH_MAX: u32 = 6;
 
-/// Suggestions of one query: far beyond any page, far below a message's limit.
+/// The most suggestions of one query: far more than any page shows, and far fewer than a message can carry.
 pub const SUGGESTIONS_MAX: u32 = 10_000;
 
-/// A list of at most this many ids is fetched to intersect it at the caller; a longer one is
-/// intersected where it is (Moolle §II-C). At about 2 bytes an id it travels in one frame of 8 KiB.
+/// A list of at most this many ids is fetched and intersected at the caller. A longer list is intersected on its node
+/// (Moolle §II-C). With about 2 bytes per id, a list of this length fits into one frame of 8 KiB.
 pub const COMMON_FETCH_MAX: u64 = 4_096;
 
-/// Ids of one end that are sent to every node, so that the last level of a path search need not come back whole.
+/// The most ids of one end that are sent to every node, so that the last level of a path search need not be returned as a
+/// whole.
 pub(super) const FRONTIER_PUSH_MAX: usize = 4_096;
 
 /// Refuses a number outside of its range.

@@ -14,11 +14,11 @@ use kith_types::FanOutKind;
 const OBJECTS: &str = "objects";
 const ASSOCIATIONS: &str = "associations";
 
-/// A query of objects under way.
+/// A query for objects under way.
 #[derive(Clone, Debug)]
 pub(crate) struct Objects {
     ids: Vec<u64>,
-    /// Those asked for: ascending, each once.
+    /// The requested ids, ascending and distinct.
     distinct: Vec<u64>,
     is_single: bool,
 }
@@ -43,7 +43,7 @@ impl Objects {
                     ObjectEntry::Absent | ObjectEntry::Unanswered => None,
                 };
                 let objects = self.ids.iter().map(object);
-                // Each repeat of an id is another copy of its object.
+                // Each repetition of an id is another copy of its object.
                 let sizes = objects.clone().flatten().map(|object| object.data.len());
                 if GRAPH_BYTES_MAX < sizes.fold(0, usize::saturating_add) {
                     return Err(OperationError::TooLarge { max: GRAPH_BYTES_MAX });
@@ -64,7 +64,7 @@ impl Objects {
     }
 }
 
-/// A query of associations under way.
+/// A query for associations under way.
 #[derive(Clone, Debug)]
 pub(crate) struct Associations {
     id1: u64,
@@ -116,7 +116,7 @@ impl Associations {
         }
     }
 
-    /// The answer if nobody told anything about the list.
+    /// The answer if no node answered for the list.
     fn unanswered(&self) -> GraphAnswer {
         match &self.read.select {
             Select::Count => GraphAnswer::AssociationCount(None),
@@ -133,7 +133,7 @@ impl Associations {
     }
 }
 
-/// Whether the answer may lack associations that were asked for, because of a limit.
+/// Whether a limit may cut off requested associations.
 fn is_cut(select: &Select) -> bool {
     match select {
         Select::Range { .. } | Select::Times { .. } => true,

@@ -1,6 +1,6 @@
-//! The operations, one file each, as state machines without any effect.
+//! The operations, one file each, as state machines without side effects.
 //!
-//! To add one: a file with its machine, a variant of `Machine`, and a twin in `naive`.
+//! To add an operation, write a file with its machine, a variant of `Machine`, and a twin in `naive`.
 
 mod ask;
 mod common;
@@ -41,7 +41,7 @@ use path::Path;
 use resolve::Resolver;
 use suggest::Suggest;
 
-/// What every operation is.
+/// The state machine of an operation.
 #[derive(Clone, Debug)]
 pub(crate) enum Machine {
     FirstDegree(FirstDegree),
@@ -134,7 +134,7 @@ impl Machine {
     }
 }
 
-/// How lists are intersected: those of an edge type with one direction only are always fetched.
+/// The plan to intersect lists. One-sided edge types always fetch the lists.
 fn common_plan(
     plan: CommonPlan,
     edge: &EdgeSelector,

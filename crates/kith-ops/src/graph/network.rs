@@ -1,5 +1,5 @@
-//! A member's second-degree network: asked for (by a query, of the cache) and
-//! fetched (Moolle, Algorithm 2: first degree, then the union of its lists).
+//! A member's second-degree network: a query for it, which the cache may answer, and its fetch from the nodes (Moolle,
+//! Algorithm 2: first degree, then the union of its lists).
 
 use super::ask::{FIRST_DEGREE, ask, ask_list, list_of, set_of, union, union_kind};
 use crate::{
@@ -12,7 +12,7 @@ use std::sync::Arc;
 const UNION: &str = "second-degree union";
 const AT_ONCE: &str = "both degrees";
 
-/// The query: whoever drives it has the cache.
+/// The query. Its driver may answer it from the cache.
 #[derive(Clone, Debug)]
 pub(crate) struct NetworkQuery {
     key: NetworkKey,
@@ -39,7 +39,7 @@ fn answer(network: Arc<Network>, want: Want) -> GraphAnswer {
     GraphAnswer::Network(NetworkAnswer { id, sizes, network })
 }
 
-/// The fetching.
+/// The fetch of a network from the nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct NetworkFetch {
     id: u64,
@@ -80,7 +80,7 @@ impl NetworkFetch {
             },
             State::Both => {
                 let (first, union) = neighbourhood_of(input)?;
-                // Postings do not tell a member without connections from one that is not there.
+                // Postings do not distinguish a member without connections from an id that is not in the graph.
                 if first.is_empty() { Ok(self.ask_first()) } else { Ok(self.done(first, &union)) }
             }
             State::First => {
@@ -102,7 +102,8 @@ impl NetworkFetch {
         ask_list(FIRST_DEGREE, self.id, &self.edge)
     }
 
-    /// Each node knows the members of its partitions that the member is connected with: those whose reversed lists hold it.
+    /// Asks every partition. Each node finds the connections of the member in its partitions: the members whose reversed
+    /// lists contain it.
     fn ask_both(&self) -> Step {
         let reversed = EdgeSelector { direction: self.edge.direction.reverse(), ..self.edge.clone() };
         let first = Box::new(Operator::Postings { id: self.id, edge: reversed });
@@ -131,7 +132,7 @@ impl NetworkFetch {
     }
 }
 
-/// A set, and the union of its lists.
+/// Reads a set and the union of its lists.
 fn neighbourhood_of(input: Input) -> Result<(Vec<u64>, Vec<u64>), OperationError> {
     match input {
         Input::Value(Value::Neighbourhood { ids, union }) => Ok((ids, union)),

@@ -1,8 +1,8 @@
 //! A shortest path of up to 6 hops, by bidirectional breadth-first search (Moolle §IV-A).
 //!
-//! From the start the first two levels are its network, which the cache mostly has. From the
-//! end, and beyond, whole levels are united at the nodes, always from the smaller frontier.
-//! Levels are sets without parents: once the two sides meet, [`Trace`] walks back.
+//! The first two levels from the start are its network, which is mostly in the cache. From the end, and beyond the network,
+//! nodes unite whole levels, always from the smaller frontier. Levels are sets without parents: once the two sides meet,
+//! [`Trace`] walks back.
 
 use super::ask::{NETWORK, ask, ask_list, expand, list_of, lists_of, set_of, union, union_kind};
 use super::limits::{FRONTIER_PUSH_MAX, PATH_LENGTH_MAX, within};
@@ -23,7 +23,7 @@ pub(crate) struct Path {
     to: u64,
     max: usize,
     workflow: Workflow,
-    /// Along the path.
+    /// The edges along the path.
     edge: EdgeSelector,
     state: State,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Path {
 #[derive(Clone, Debug)]
 enum State {
     Start,
-    /// Waits for the lists of the ends: they must exist, and may be neighbours.
+    /// Waits for the lists of the ends, which must exist and may be neighbours.
     Ends {
         ids: Vec<u64>,
     },
@@ -41,7 +41,7 @@ enum State {
     End {
         network: std::sync::Arc<Network>,
     },
-    /// Waits for a level; `last`: only for where it meets the other side.
+    /// Waits for a level. With `last`, only the ids where it meets the other side are needed.
     Level {
         search: Search,
         forward: bool,
@@ -109,7 +109,7 @@ impl Path {
         ask(ENDS, FanOutKind::NonUnion, ids, expand(&self.edge, longest))
     }
 
-    /// Two levels from the start and one from the end: paths of 2 and 3 show.
+    /// Two levels from the start and one from the end are known, so paths of length 2 and 3 can be found.
     fn after_networks(&mut self, network: &Network, near: Vec<u64>) -> Step {
         let first = network.first().to_vec();
         if let Some(&middle) = intersect(&first, &near).first() {
@@ -121,7 +121,7 @@ impl Path {
         let forward = Side { levels: vec![vec![self.key.id], first], edge: self.edge.clone() };
         let backward = Side { levels: vec![vec![self.to], near], edge: self.edge_back() };
         let mut search = Search { forward, backward };
-        // What the raw union holds beside the second degree is nearer to the start, so it is not near the end.
+        // Ids of the raw union that are not in the second degree are nearer to the start, so they are not near the end.
         let meeting = network.union().first_common(search.backward.frontier());
         search.forward.levels.push(if meeting.is_none() { network.second().collect() } else { Vec::new() });
         match meeting {

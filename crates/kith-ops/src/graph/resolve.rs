@@ -1,4 +1,4 @@
-//! From the names of a query to the edges it follows.
+//! Resolves the names of a query to the edges that it follows.
 
 use super::common::Shared;
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
 use kith_schema::ColumnNumber;
 use kith_types::Direction;
 
-/// A query beside the schema that its names refer to.
+/// A query, with the schema that its names refer to.
 pub(super) struct Resolver<'a> {
     pub(super) query: &'a GraphQuery,
     pub(super) schema: &'a GraphSchema,
@@ -34,7 +34,7 @@ impl Resolver<'_> {
         self.schema.kind(&edge.kind).ok_or(OperationError::NoEdgeType)
     }
 
-    /// The edges that a filter leaves.
+    /// Restricts edges by a filter.
     pub(super) fn filtered(
         &self,
         edge: EdgeSelector,
@@ -54,13 +54,13 @@ impl Resolver<'_> {
         Ok(EdgeSelector { filter: Some(ColumnRange { column: column.name.clone(), low, high }), ..edge })
     }
 
-    /// Refuses an edge type that has lists of one direction only, for `what` follows edges backwards.
+    /// Refuses a one-sided edge type, because `what` follows edges backwards.
     pub(super) fn two_sided(&self, edge: &EdgeSelector, what: &'static str) -> Result<(), OperationError> {
         let kind = self.kind(edge)?;
         if kind.one_sided { Err(one_sided(kind, what)) } else { Ok(()) }
     }
 
-    /// The member's network over those edges.
+    /// The key of the member's network over the query's edges.
     pub(super) fn key(&self, id: u64) -> Result<NetworkKey, OperationError> {
         let EdgeSelector { kind, direction, .. } = self.edge()?;
         Ok(NetworkKey { id, edge_type: kind, direction })
@@ -76,7 +76,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// What two members share: `None` and names of edge types mean connections, other kinds entities.
+    /// The edges to what two members share. `None` and names of edge types mean connections, other kinds mean entities.
     pub(super) fn shared(&self, name: Option<&str>) -> Result<(EdgeSelector, Shared), OperationError> {
         let Some(name) = name else { return Ok((self.edge()?, Shared::Connections)) };
         let asked = |kind: &KindSchema| kind.is_edge_type() || is_entity_kind(kind);

@@ -1,4 +1,4 @@
-//! What a bidirectional search has reached: levels of members from either end, as sets without parents.
+//! The levels that a bidirectional search has reached from either end, as sets of members without parents.
 
 use crate::EdgeSelector;
 use crate::sets::difference;
@@ -13,7 +13,7 @@ pub(super) struct Search {
 /// One side of the search.
 #[derive(Clone, Debug)]
 pub(super) struct Side {
-    /// `levels[d]` is what is exactly `d` hops away. Sorted, distinct, disjoint.
+    /// `levels[d]` holds the members exactly `d` hops away: sorted, distinct, disjoint from other levels.
     pub(super) levels: Vec<Vec<u64>>,
     /// The edges that lead to the next level.
     pub(super) edge: EdgeSelector,
@@ -25,12 +25,12 @@ impl Side {
         self.levels.last().map_or(&[], Vec::as_slice)
     }
 
-    /// How many hops away the outermost level is.
+    /// The number of hops to the outermost level.
     pub(super) fn depth(&self) -> usize {
         self.levels.len() - 1
     }
 
-    /// Adds a level: what of `reached` was not reached before.
+    /// Adds a level: those of `reached` that were not reached before.
     pub(super) fn push(&mut self, reached: Vec<u64>) {
         let fresh = self.levels.iter().fold(reached, |ids, level| difference(&ids, level));
         self.levels.push(fresh);

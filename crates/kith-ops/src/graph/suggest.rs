@@ -1,5 +1,5 @@
-//! People you may know: the second degree, by the number of first-degree members
-//! whose lists hold each.
+//! People you may know: the members of the second degree, ranked by the number of first-degree members whose lists contain
+//! them.
 
 use super::ask::{FIRST_DEGREE, ask, ask_list, expand, list_of, union_kind};
 use super::limits::{SUGGESTIONS_MAX, within};

@@ -1,5 +1,5 @@
-//! From where the two sides of a path search met back to both ends: at each hop
-//! one list, and the least member of the level before that it holds.
+//! Walks from the member where the two sides of a path search met back to both ends. Each hop reads one list, and takes the
+//! least member of the previous level in it.
 
 use super::ask::ask_list;
 use super::search::Search;
@@ -15,9 +15,9 @@ pub(super) struct Trace {
     search: Search,
     /// The known part of the path, from the forward side to the backward side.
     path: VecDeque<u64>,
-    /// Hops from the path's front to the start.
+    /// The number of hops from the path's front to the start.
     forward: usize,
-    /// Hops from the path's back to the end.
+    /// The number of hops from the path's back to the end.
     backward: usize,
 }
 
@@ -29,7 +29,7 @@ impl Trace {
         Trace { search, path: VecDeque::from([meeting]), forward, backward }
     }
 
-    /// Asks for the next list, or ends. The level next to an end is that end's own list, so the last hop needs no asking.
+    /// Asks for the next list, or ends. The level next to an end is that end's own list, so the last hop needs no request.
     pub(super) fn ask(&mut self) -> Step {
         let Search { forward, backward } = &self.search;
         // To go back on one side, follow the other side's edges.
@@ -48,20 +48,20 @@ impl Trace {
         found(std::mem::take(&mut self.path).into())
     }
 
-    /// Whose list was asked for.
+    /// The member whose list is requested.
     pub(super) fn asked(&self) -> u64 {
         let end = if 1 < self.forward { self.path.front() } else { self.path.back() };
         *end.expect("a path under way is never empty")
     }
 
-    /// Takes the hop that the list asked for allows, and asks on.
+    /// Takes the hop that the list allows, and asks for the next list.
     pub(super) fn step(&mut self, list: &[u64]) -> Step {
         let forward = 1 < self.forward;
         let level = match forward {
             true => &self.search.forward.levels[self.forward - 1],
             false => &self.search.backward.levels[self.backward - 1],
         };
-        // Only a partial answer lacks the hop: then no path can be shown.
+        // Only a partial answer lacks the hop. Then no path can be returned.
         let Some(&hop) = intersect(list, level).first() else { return found(Vec::new()) };
         if forward {
             self.path.push_front(hop);
@@ -74,7 +74,7 @@ impl Trace {
     }
 }
 
-/// The answer: a path, or none.
+/// The answer: a path, or none if `members` is empty.
 pub(super) fn found(members: Vec<u64>) -> Step {
     Step::Done(GraphAnswer::Path(PathAnswer { members }))
 }

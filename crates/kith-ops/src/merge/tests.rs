@@ -1,4 +1,4 @@
-//! One merge for each type of value, and what is refused.
+//! Merges one value of each type, and refuses invalid parts.
 
 use super::*;
 use crate::EdgeSelector;

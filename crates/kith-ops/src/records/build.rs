@@ -1,38 +1,38 @@
-//! Records made one after the other, in the order of their keys.
+//! Builds records one by one, in the order of their keys.
 
 use super::{Entry, RecordError, Records};
 use bytes::{Bytes, BytesMut};
 use kith_types::ValueProof;
 
-/// The most room that is made for values before they are there.
+/// The most bytes that are reserved ahead for values.
 const ROOM_BYTES_MAX: usize = 8 << 20;
 
-/// Records whose values are copied once, into one buffer.
+/// Builds records whose values are copied once, into one buffer.
 pub type RecordsBuilder = Building<Copied>;
 
-/// Records over bytes that hold all values, one behind the other, as they came over the wire.
+/// Builds records over bytes that hold all values end to end, as they were received.
 pub type RecordsOver = Building<Sent>;
 
-/// Records under way, whose values lie in `V`.
+/// Builds records whose values lie in `V`.
 #[derive(Debug)]
 pub struct Building<V> {
     entries: Vec<Entry>,
     values: V,
 }
 
-/// Values that are copied.
+/// Values that are copied into a buffer.
 #[derive(Debug)]
 pub struct Copied {
     bytes: BytesMut,
-    /// Values are not expected to have more bytes than this and the last of them.
+    /// The expected size of all values: at most this many bytes plus the last value.
     enough: usize,
 }
 
-/// Values that lie where they arrived.
+/// Values that stay where they were received.
 #[derive(Debug)]
 pub struct Sent {
     bytes: Bytes,
-    /// Where the next value begins.
+    /// The offset of the next value.
     next: usize,
 }
 
@@ -47,35 +47,35 @@ impl<V> Building<V> {
         self.entries.push(Entry::Error(error));
     }
 
-    /// Adds a key that nobody answered for.
+    /// Adds a key without an answer.
     pub fn unanswered(&mut self) {
         self.entries.push(Entry::Unanswered);
     }
 
-    /// Adds a key whose value is not wanted.
+    /// Adds a key whose value was not requested.
     pub fn unsent(&mut self) {
         self.entries.push(Entry::Unsent);
     }
 }
 
 impl Building<Copied> {
-    /// Room for `count` keys.
+    /// Creates a builder with room for `count` keys.
     pub fn with_capacity(count: usize) -> Self {
         Self::with_room(count, usize::MAX)
     }
 
-    /// Room for `count` keys, where values end with the one that makes them `enough` bytes.
+    /// Creates a builder with room for `count` keys, whose values end with the one that reaches `enough` bytes.
     pub fn with_room(count: usize, enough: usize) -> Self {
         Self { entries: Vec::with_capacity(count), values: Copied { bytes: BytesMut::new(), enough } }
     }
 
-    /// Adds a value. `false` if it does not fit any more ([`Records::SEGMENT_BYTES_MAX`] in all): nothing was added.
+    /// Adds a value. Returns `false` and adds nothing if it does not fit ([`Records::SEGMENT_BYTES_MAX`] in all).
     #[must_use]
     pub fn found(&mut self, value: &[u8]) -> bool {
         self.found_with(value, None)
     }
 
-    /// As [`RecordsBuilder::found`], with what proves the value.
+    /// Adds a value with its proof, like [`RecordsBuilder::found`].
     #[must_use]
     pub fn found_with(&mut self, value: &[u8], proof: Option<ValueProof>) -> bool {
         let Copied { bytes, enough } = &mut self.values;
@@ -84,7 +84,8 @@ impl Building<Copied> {
             return false;
         }
         if start == 0 {
-            // Values of a store are about as long as each other: room for all of them, rather than a larger one again and again.
+            // Values of a store have similar lengths, so room for all of them is reserved at once, instead of growing the
+            // buffer repeatedly.
             let keys_left = self.entries.capacity() - self.entries.len();
             let room = enough.saturating_add(value.len()).min(ROOM_BYTES_MAX);
             bytes.reserve(keys_left.saturating_mul(value.len()).min(room));
@@ -95,30 +96,30 @@ impl Building<Copied> {
         true
     }
 
-    /// Bytes of the values so far.
+    /// The size of the values so far in bytes.
     pub fn value_bytes(&self) -> usize {
         self.values.bytes.len()
     }
 
-    /// The records.
+    /// Returns the records.
     pub fn finish(self) -> Records {
         Records { entries: self.entries, segments: vec![self.values.bytes.freeze()] }
     }
 }
 
 impl Building<Sent> {
-    /// No record yet, of values that lie in `bytes`.
+    /// Begins records whose values lie in `bytes`.
     pub fn new(count: usize, bytes: Bytes) -> Self {
         Self { entries: Vec::with_capacity(count), values: Sent { bytes, next: 0 } }
     }
 
-    /// Adds the value of the next `length` bytes. `false` if there are not so many left: nothing was added.
+    /// Adds the value of the next `length` bytes. Returns `false` and adds nothing if fewer are left.
     #[must_use]
     pub fn found(&mut self, length: usize) -> bool {
         self.found_with(length, None)
     }
 
-    /// As [`RecordsOver::found`], with what proves the value.
+    /// Adds a value with its proof, like [`RecordsOver::found`].
     #[must_use]
     pub fn found_with(&mut self, length: usize, proof: Option<ValueProof>) -> bool {
         let Sent { bytes, next } = &mut self.values;
@@ -133,7 +134,7 @@ impl Building<Sent> {
         }
     }
 
-    /// The records; `None` if bytes are left over.
+    /// Returns the records; `None` if bytes are left over.
     pub fn finish(self) -> Option<Records> {
         let Sent { bytes, next } = self.values;
         (next == bytes.len()).then(|| Records { entries: self.entries, segments: vec![bytes] })

@@ -1,4 +1,4 @@
-//! The values of a batch read: one entry per key, and bytes that are never copied once a node has sent them.
+//! The values of a batch read: one entry per key, and bytes that are never copied after a node has sent them.
 
 mod build;
 mod record;
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use kith_types::{KeyRef, ValueProof};
 use std::fmt;
 
-/// One entry per key. Values lie in one buffer per node that answered.
+/// One entry per key. The values lie in one buffer per answering node.
 #[derive(Clone, Default)]
 pub struct Records {
     entries: Vec<Entry>,
@@ -41,20 +41,20 @@ impl Entry {
 }
 
 impl Records {
-    /// The most bytes of one segment: places in it are 32 bits wide.
+    /// The most bytes of one segment, because offsets in it have 32 bits.
     pub const SEGMENT_BYTES_MAX: usize = u32::MAX as usize;
 
-    /// `count` keys that nobody has answered for.
+    /// Creates `count` keys without answers.
     pub fn unanswered(count: usize) -> Self {
         Self { entries: vec![Entry::Unanswered; count], segments: Vec::new() }
     }
 
-    /// How many keys.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -64,7 +64,7 @@ impl Records {
         Some(self.record(*self.entries.get(index)?))
     }
 
-    /// The value at `index` without copying it: it keeps its node's whole answer in memory.
+    /// The value at `index`, without copying it. It keeps the whole answer of its node in memory.
     pub fn value(&self, index: usize) -> Option<Bytes> {
         match *self.entries.get(index)? {
             Entry::Found { segment, start, length, .. } => {
@@ -74,7 +74,7 @@ impl Records {
         }
     }
 
-    /// What proves the value at `index`, if it came with a proof.
+    /// The proof of the value at `index`, if it came with one.
     pub fn proof(&self, index: usize) -> Option<ValueProof> {
         match *self.entries.get(index)? {
             Entry::Found { proof, .. } => proof,
@@ -82,8 +82,8 @@ impl Records {
         }
     }
 
-    /// Proves all values: one that its proof does not hold for, or that came without, is damaged from here on. `key` gives the key at an
-    /// index. Returns the indexes of those, ascending. `O(bytes of values)`.
+    /// Checks all values. A value that does not match its proof, or has none, is marked as damaged. `key` returns the key
+    /// at an index. Returns the indexes of the damaged values, ascending. `O(bytes of values)`.
     pub fn prove<'k>(&mut self, key: impl Fn(usize) -> KeyRef<'k>) -> Vec<u32> {
         let mut damaged = Vec::new();
         for (index, entry) in self.entries.iter_mut().enumerate() {
@@ -99,7 +99,7 @@ impl Records {
         damaged
     }
 
-    /// Takes the proofs off, for a caller who did not ask for them.
+    /// Removes the proofs, for a caller that did not ask for them.
     pub fn drop_proofs(&mut self) {
         for entry in &mut self.entries {
             if let Entry::Found { proof, .. } = entry {
@@ -113,7 +113,7 @@ impl Records {
         self.entries.iter().map(|&entry| self.record(entry))
     }
 
-    /// How many keys ended how.
+    /// The number of keys with each outcome.
     pub fn counts(&self) -> RecordCounts {
         let mut counts = RecordCounts::default();
         for entry in &self.entries {
@@ -127,7 +127,7 @@ impl Records {
         counts
     }
 
-    /// Bytes of all values.
+    /// The size of all values in bytes.
     pub fn value_bytes(&self) -> u64 {
         let length = |entry: &Entry| match entry {
             Entry::Found { length, .. } => u64::from(*length),
@@ -136,12 +136,12 @@ impl Records {
         self.entries.iter().map(length).sum()
     }
 
-    /// Marks the key at `index` as failed; what it held before is forgotten.
+    /// Marks the key at `index` as failed. Its value is dropped.
     pub fn fail(&mut self, index: usize, error: RecordError) {
         self.entries[index] = Entry::Error(error);
     }
 
-    /// Forgets the values of all keys but those at `kept`, which stay as they are; the others go on being found.
+    /// Drops the values of all keys except those at `kept`. The dropped keys still count as found.
     pub fn keep(&mut self, kept: &[u32]) {
         let mut keeps = vec![false; self.entries.len()];
         kept.iter().for_each(|&index| keeps[index as usize] = true);
@@ -152,8 +152,8 @@ impl Records {
         }
     }
 
-    /// The bytes of all values, where they lie end to end in the order of the keys and nothing else does, as a [`RecordsBuilder`] leaves
-    /// them. `O(keys)`; copies nothing.
+    /// The bytes of all values, if they lie end to end in the order of the keys with nothing else between, as a
+    /// [`RecordsBuilder`] leaves them. `O(keys)`; copies nothing.
     pub fn end_to_end(&self) -> Option<Bytes> {
         let [segment] = &self.segments[..] else { return None };
         let mut end = 0;
@@ -168,23 +168,23 @@ impl Records {
         (end == segment.len()).then(|| segment.clone())
     }
 
-    /// How many keys have damaged records.
+    /// The number of keys with damaged records.
     pub fn damaged(&self) -> u64 {
         let is_one = |entry: &&Entry| **entry == Entry::Error(RecordError::Damaged);
         self.entries.iter().filter(is_one).count() as u64
     }
 
-    /// How many keys replicas disagree about.
+    /// The number of keys on which replicas disagree.
     pub fn disagreements(&self) -> u64 {
         let is_one = |entry: &&Entry| **entry == Entry::Error(RecordError::Disagreeing);
         self.entries.iter().filter(is_one).count() as u64
     }
 
-    /// What several answers to the same keys agree on. A key that one of them lacks is unanswered; else one that failed in one
-    /// fails; else, if two differ, that is its error. Values are not copied.
+    /// Combines several answers to the same keys. A key that lacks an answer in one of them is unanswered; else it fails if
+    /// it failed in one of them; else, if two answers differ, it has the error for that. Values are not copied.
     ///
     /// # Panics
-    /// If there is no answer, or they are of different numbers of keys; the caller has checked both.
+    /// If there are no answers, or their numbers of keys differ. The caller has checked both.
     pub fn agreed(answers: Vec<Records>) -> Self {
         let mut answers = answers.into_iter();
         let mut agreed = answers.next().expect("an answer at least");
@@ -207,7 +207,7 @@ impl Records {
     /// Moves a part's records to the places of their keys: `positions[i]` is the place of the part's record `i`.
     ///
     /// # Panics
-    /// If there is a position per record, but one of them is beyond the last key; the caller has checked both.
+    /// If a position is beyond the last key, although there is one position per record. The caller has checked both.
     pub fn place(&mut self, positions: &[u32], part: Records) {
         let base = self.segments.len() as u32;
         self.segments.extend(part.segments);
@@ -223,10 +223,11 @@ impl Records {
         self.entries.extend(next.entries.into_iter().map(|entry| entry.behind(base)));
     }
 
-    /// Takes out the damaged records of a part, with their positions, so that another replica can be asked for them.
+    /// Removes the damaged records of a part and their positions, and returns these positions, so that another replica can
+    /// be asked.
     ///
     /// # Panics
-    /// If there is not one position per record; the caller has checked.
+    /// If there is not one position per record. The caller has checked this.
     pub fn split_damaged(&mut self, positions: &mut Vec<u32>) -> Vec<u32> {
         assert_eq!(positions.len(), self.entries.len(), "one position per record");
         let is_damaged = |entry: &Entry| *entry == Entry::Error(RecordError::Damaged);
@@ -242,7 +243,7 @@ impl Records {
         damaged
     }
 
-    /// Leaves the records at the places that `keep` names.
+    /// Keeps only the records at the places that `keep` accepts.
     pub fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
         let mut place = 0..;
         self.entries.retain(|_| place.next().is_some_and(&mut keep));
@@ -262,7 +263,7 @@ impl Records {
     }
 }
 
-/// Equal are those that say the same of each key, wherever the values lie.
+/// Records are equal if every key has the same outcome, wherever the values lie.
 impl PartialEq for Records {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())

@@ -1,4 +1,4 @@
-//! What became of one key of a batch read.
+//! The outcome of one key of a batch read.
 
 use kith_schema::compute::ComputeFault;
 use kith_types::ErrorCode;
@@ -8,26 +8,26 @@ use kith_types::ErrorCode;
 pub enum Record<'a> {
     /// The value; it may be empty.
     Found(&'a [u8]),
-    /// The store has no such key; proven.
+    /// The store has no such key. This is proven.
     Absent,
     /// Every replica that was asked failed for this key.
     Error(RecordError),
     /// No replica answered for the key.
     Unanswered,
-    /// The store has the key; its value was worked on, and is not wanted: it is not among the best, or was counted.
+    /// The store has the key, but its value is not sent: it was counted, or is not among the best.
     Unsent,
 }
 
-/// Why a key's value cannot be had.
+/// Why there is no value for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RecordError {
-    /// Its bytes fail their checksum.
+    /// The bytes do not match their checksum.
     Damaged,
-    /// It cannot be worked on as asked: of another type, of other dimensions.
+    /// The value does not suit the computation: it has another type or other dimensions.
     Unsuitable,
-    /// Replicas gave different answers, where several must agree.
+    /// Several replicas must agree, but gave different answers.
     Disagreeing,
-    /// A list that is not as long as the query of an operator.
+    /// The list has another length than the query vector of an operator.
     Dimensions(ComputeFault),
 }
 
@@ -43,15 +43,15 @@ impl RecordError {
     }
 }
 
-/// How many keys ended how; the four sum to the number of keys.
+/// The number of keys with each outcome. The four counts sum to the number of keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordCounts {
-    /// Keys with a value, sent or not.
+    /// The number of keys with a value, sent or not.
     pub found: u64,
-    /// Keys that the store does not have.
+    /// The number of keys that the store does not have.
     pub absent: u64,
-    /// Keys that failed.
+    /// The number of keys that failed.
     pub error: u64,
-    /// Keys that nobody answered for.
+    /// The number of keys without an answer.
     pub unanswered: u64,
 }

@@ -1,4 +1,4 @@
-//! Records: their places, their proofs, and what several answers agree on.
+//! Tests of records: their places, their proofs, and the agreement of several answers.
 
 use super::*;
 

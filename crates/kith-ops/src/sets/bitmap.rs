@@ -1,13 +1,12 @@
-//! A reusable bitmap over a window of ids, the fastest union while the window
-//! stays in the cache of a core. Only the words between the least and the
-//! greatest touched one are read and cleared.
+//! A reusable bitmap over a window of ids. It is the fastest union as long as the window fits into a core's cache. Only the
+//! words between the least and the greatest touched one are read and cleared.
 
-/// Ids a window spans: 4 Mi bits are 512 KiB, the size of a core's L2 cache.
+/// The number of ids that a window spans: 4 Mi bits are 512 KiB, the size of a core's L2 cache.
 pub(super) const SPAN: u64 = 1 << 22;
 
 const WORDS: usize = (SPAN / 64) as usize;
 
-/// Ids of `base..base + SPAN`.
+/// A set of ids in `base..base + SPAN`.
 #[derive(Debug, Default)]
 pub(super) struct Bitmap {
     /// Empty until first used, then [`WORDS`] long. Invariant: zero outside `low..high`.
@@ -39,7 +38,7 @@ impl Bitmap {
             self.words.as_mut_slice().try_into().expect("the vector was made this long");
         for &id in ids {
             let offset = id - base;
-            // The mask changes nothing for ids of the window; it spares the bounds check.
+            // The mask changes nothing for ids of the window, but avoids the bounds check.
             words[(offset / 64) as usize % WORDS] |= 1 << (offset % 64);
         }
     }
@@ -58,7 +57,7 @@ impl Bitmap {
         (self.low, self.high) = (0, 0);
     }
 
-    /// How many ids it holds.
+    /// The number of ids in the bitmap.
     pub(super) fn count(&self) -> u64 {
         self.words[self.low..self.high].iter().map(|word| u64::from(word.count_ones())).sum()
     }

@@ -1,10 +1,10 @@
-//! Intersection and difference of two sorted lists: a merge while their sizes are
-//! alike, a binary search for each id of the shorter one otherwise.
+//! Intersection and difference of two sorted lists: a merge if their sizes are similar, otherwise a binary search for each
+//! id of the shorter list.
 //!
-//! Searches over the whole longer list do not wait for each other, as galloping from
-//! the last hit or searching what is left of the list would: they won by three to one.
+//! Each search covers the whole longer list. Searches are then independent of each other, unlike galloping from the last
+//! hit or searching the rest of the list. Independent searches were three times as fast.
 
-/// How many times longer a list must be for searching to win; see `benches/sets.rs`.
+/// How many times longer a list must be for searching to be faster; see `benches/sets.rs`.
 const SEARCH_RATIO: usize = 2;
 
 /// The ids in both of the sorted, distinct lists. `O(a + b)`, or `O(a log b)` if `b` is longer.
@@ -22,7 +22,7 @@ pub fn intersect_into(a: &[u64], b: &[u64], out: &mut Vec<u64>) {
     });
 }
 
-/// Whether the sorted, distinct lists share an id; stops at the first.
+/// Whether the sorted, distinct lists share an id. Stops at the first.
 pub fn intersects(a: &[u64], b: &[u64]) -> bool {
     let mut found = false;
     each_common(a, b, |_| {
@@ -32,7 +32,7 @@ pub fn intersects(a: &[u64], b: &[u64]) -> bool {
     found
 }
 
-/// The ids of `a` that are not in `b`; both sorted and distinct.
+/// The ids of `a` that are not in `b`. Both must be sorted and distinct.
 pub fn difference(a: &[u64], b: &[u64]) -> Vec<u64> {
     if a.len() * SEARCH_RATIO < b.len() {
         return a.iter().copied().filter(|id| b.binary_search(id).is_err()).collect();
@@ -50,7 +50,7 @@ pub fn difference(a: &[u64], b: &[u64]) -> Vec<u64> {
     out
 }
 
-/// The first index from `from` on whose id is at least `id`, looked for in doubling steps. `O(log distance)`.
+/// The first index, at or after `from`, whose id is at least `id`. Searches in doubling steps. `O(log distance)`.
 pub(super) fn seek(ids: &[u64], from: usize, id: u64) -> usize {
     let mut width = 1;
     while ids.get(from + width - 1).is_some_and(|&other| other < id) {
@@ -61,7 +61,7 @@ pub(super) fn seek(ids: &[u64], from: usize, id: u64) -> usize {
     low + ids[low.min(high)..high].partition_point(|&other| other < id)
 }
 
-/// Calls `each` with the common ids, ascending, while it returns true.
+/// Calls `each` with the common ids, ascending, until it returns `false`.
 fn each_common(a: &[u64], b: &[u64], each: impl FnMut(u64) -> bool) {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     if short.len() * SEARCH_RATIO < long.len() {
@@ -86,7 +86,7 @@ fn walk(a: &[u64], b: &[u64], mut each: impl FnMut(u64) -> bool) {
         if x == y && !each(x) {
             return;
         }
-        // Without a branch that depends on the ids: they are unpredictable.
+        // There is no branch that depends on the ids, because they are unpredictable.
         i += usize::from(x <= y);
         j += usize::from(y <= x);
     }

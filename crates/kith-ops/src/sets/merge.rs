@@ -1,12 +1,11 @@
-//! Merging sorted partial unions at the caller (Moolle §IV-C.2: the client unions
-//! what the nodes united). Dense ids go through the bitmap, window after window,
-//! as all lists are at hand; sparse ones are merged pairwise.
+//! Merges sorted partial unions at the caller (Moolle §IV-C.2: the client unites the unions of the nodes). All lists are
+//! available at the start. Dense ids go through the bitmap, one window after the other; sparse ids are merged pairwise.
 
 use super::Scratch;
 use super::bitmap::{Bitmap, SPAN};
 use super::intersect::seek;
 
-/// Windows pay while there is an id for each so many ids of span.
+/// Windows are worthwhile with at least one id per this span of ids.
 const SPAN_PER_ID: u64 = 1_024;
 
 /// Appends to `out` every id of any of the sorted, distinct `lists`, ascending and distinct.
@@ -43,7 +42,7 @@ fn by_windows(lists: &[&[u64]], bitmap: &mut Bitmap, out: &mut Vec<u64>) {
     }
 }
 
-/// Halves, merges each, then merges the two: every id is moved once per level.
+/// Splits the lists into halves, merges each half, and merges the two results. Every id is moved once per level.
 fn pairwise(lists: &[&[u64]], out: &mut Vec<u64>) {
     match lists {
         [] => {}

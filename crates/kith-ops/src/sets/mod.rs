@@ -1,8 +1,7 @@
-//! Kernels over sorted, distinct `u64` ids: union, tally, intersection, difference,
-//! and a packed form for keeping.
+//! Kernels over sorted, distinct `u64` ids: union, tally, intersection, difference, and a packed form for storage.
 //!
-//! Which kernel wins was measured, see `benches/sets.rs`: a bitmap where the ids
-//! span at most 4 M, else a radix sort; galloping where sizes differ.
+//! The choice of kernel was measured, see `benches/sets.rs`: a bitmap if the ids span at most 4 M, otherwise a radix sort;
+//! binary searches if sizes differ.
 
 mod bitmap;
 mod intersect;
@@ -22,35 +21,36 @@ pub use union::union;
 pub(crate) use tally::{TallyBuilder, tally_bytes};
 pub(crate) use union::UnionBuilder;
 
-/// Memory that kernels reuse from call to call: at most about 0.5 MiB of bitmap, 4 MiB of counts and
-/// 4 MiB per buffer. One per thread; keeps no result.
+/// Memory that kernels reuse between calls: at most about 0.5 MiB of bitmap, 4 MiB of counts and 4 MiB per buffer. Each
+/// thread has its own. It keeps no results.
 #[derive(Debug, Default)]
 pub struct Scratch {
     pub(crate) union: UnionBuilder,
     pub(crate) tally: TallyBuilder,
-    /// For results that are only looked at: postings, intermediate sets.
+    /// Buffers for intermediate results, such as postings and sets.
     pub(crate) spare: Vec<Vec<u64>>,
 }
 
 impl Scratch {
-    /// Empty: memory comes with the first call.
+    /// Creates empty scratch space. Memory is allocated by the first call.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty buffer, with the memory of an earlier one if there is any.
+    /// Takes an empty buffer, reusing the memory of an earlier one if there is any.
     pub(crate) fn take(&mut self) -> Vec<u64> {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Empties everything, and gives back what a large evaluation took: most are small, and threads are many.
+    /// Empties everything, and frees the memory that a large evaluation took. Most evaluations are small, and there are
+    /// many threads.
     pub(crate) fn settle(&mut self) {
         self.union.shrink(KEPT_IDS);
         self.tally.shrink(KEPT_IDS);
         self.spare.iter_mut().for_each(|buffer| buffer.shrink_to(KEPT_IDS));
     }
 
-    /// Gives a buffer back.
+    /// Returns a buffer for reuse.
     pub(crate) fn put(&mut self, mut buffer: Vec<u64>) {
         if self.spare.len() < SPARE_MAX {
             buffer.clear();
@@ -59,8 +59,8 @@ impl Scratch {
     }
 }
 
-/// Ids that each buffer has room for from one evaluation to the next: 4 MiB.
+/// The number of ids for which each buffer keeps memory between evaluations: 4 MiB.
 const KEPT_IDS: usize = 1 << 19;
 
-/// Spare buffers kept: as many as the deepest plan of this crate uses at once.
+/// The number of spare buffers that are kept: as many as the deepest plan of this crate uses at once.
 const SPARE_MAX: usize = 4;

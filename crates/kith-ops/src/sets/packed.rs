@@ -1,21 +1,21 @@
-//! Sorted ids in about one byte each, for keeping: the cached second degree of a member.
+//! Sorted ids in about one byte each, for storage: the cached second degree of a member.
 //!
-//! Blocks of [`BLOCK`] ids in the one coding of sorted ids, each on its own, and a
-//! directory of their first ids: a look-up decodes at most one block.
+//! Each block of [`BLOCK`] ids is delta-encoded separately, and a directory holds the first id of each block. A look-up
+//! decodes at most one block.
 
 use super::intersect::seek;
 use kith_types::delta;
 
-/// Ids per block. Longer blocks make smaller directories and slower look-ups.
+/// The number of ids per block. Longer blocks make the directory smaller and look-ups slower.
 const BLOCK: usize = 64;
 
-/// Sorted, distinct ids, packed. Never changes once built.
+/// Packed sorted, distinct ids. Immutable.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PackedIds {
     len: usize,
-    /// First id of each block.
+    /// The first id of each block.
     firsts: Box<[u64]>,
-    /// Where each block's bytes begin.
+    /// The offset of each block's bytes.
     starts: Box<[u32]>,
     bytes: Box<[u8]>,
 }
@@ -37,32 +37,32 @@ impl PackedIds {
         Self { len: ids.len(), firsts: firsts.into(), starts: starts.into(), bytes: bytes.into() }
     }
 
-    /// How many ids.
+    /// The number of ids.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no ids.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes on the heap.
+    /// The size on the heap in bytes.
     pub fn heap_bytes(&self) -> usize {
         self.bytes.len() + self.firsts.len() * (size_of::<u64>() + size_of::<u32>())
     }
 
-    /// Whether `id` is one of them. `O(log len)`, no allocation.
+    /// Whether it contains `id`. `O(log len)`, no allocation.
     pub fn contains(&self, id: u64) -> bool {
         self.cursor().seek(id) == Some(id)
     }
 
-    /// Whether any of the sorted, distinct `ids` is one of them; stops at the first.
+    /// Whether it contains any of the sorted, distinct `ids`. Stops at the first.
     pub fn intersects(&self, ids: &[u64]) -> bool {
         self.first_common(ids).is_some()
     }
 
-    /// The least of the sorted, distinct `ids` that is one of them.
+    /// The least of the sorted, distinct `ids` that it contains.
     pub fn first_common(&self, ids: &[u64]) -> Option<u64> {
         let mut cursor = self.cursor();
         let mut at = 0;
@@ -107,23 +107,23 @@ impl PackedIds {
 
 const SOUND: &str = "the bytes are what from_sorted encoded";
 
-/// A place in packed ids that only moves forward.
+/// A place in packed ids that moves only forward.
 #[derive(Clone, Debug)]
 struct Cursor<'a> {
     ids: &'a PackedIds,
     block: usize,
-    /// Ids of the block after the current one.
+    /// The number of ids of the block after the current one.
     left: usize,
     rest: &'a [u8],
-    /// The id at this place; `None` past the end.
+    /// The current id; `None` past the end.
     current: Option<u64>,
 }
 
 impl Cursor<'_> {
-    /// Moves to the first id that is at least `id`, unless already past it, and returns where that is.
+    /// Moves to the first id that is at least `id`, unless already past it. Returns the current id.
     fn seek(&mut self, id: u64) -> Option<u64> {
         if self.current.is_some_and(|current| current < id) {
-            // The last block from here on whose first id is not above `id`.
+            // The last block, from here on, whose first id is not above `id`.
             let block = seek(&self.ids.firsts, self.block + 1, id.saturating_add(1)) - 1;
             if block != self.block {
                 self.enter(block);

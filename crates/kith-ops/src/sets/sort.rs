@@ -1,22 +1,22 @@
-//! Sorting ids that span too much for a bitmap: least-significant-digit radix,
-//! as few passes as the span of the ids allows.
+//! Sorts ids whose span is too large for a bitmap, with a least-significant-digit radix sort that takes as few passes as
+//! the span allows.
 
-/// Bits a pass sorts by, at most: 4,096 counters of 4 bytes stay in L1, their write heads in L2.
+/// The most bits per pass: 4,096 counters of 4 bytes fit into L1, and their write positions into L2.
 const DIGIT_BITS_MAX: u32 = 12;
 
-/// Beyond this many passes the standard library's sort is faster; see `benches/sets.rs`.
+/// With more passes than this the standard library's sort is faster; see `benches/sets.rs`.
 const PASSES_MAX: u32 = 3;
 
-/// Below this many ids, counting digits costs more than comparing ids.
+/// With fewer ids than this, counting digits costs more than comparing ids.
 const RADIX_MIN: usize = 2_048;
 
-/// Sorts `ids` and drops repeats. `spare` is scratch.
+/// Sorts `ids` and removes duplicates. `spare` is scratch space.
 pub fn sort_distinct(ids: &mut Vec<u64>, spare: &mut Vec<u64>) {
     sort(ids, spare);
     ids.dedup();
 }
 
-/// Sorts `ids`, keeping repeats.
+/// Sorts `ids`, keeping duplicates.
 pub(super) fn sort(ids: &mut Vec<u64>, spare: &mut Vec<u64>) {
     if ids.len() < RADIX_MIN {
         ids.sort_unstable();

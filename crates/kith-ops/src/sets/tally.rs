@@ -1,20 +1,20 @@
-//! Union with counts: how many lists hold each id. The counts of a member's
-//! second degree are its numbers of common connections.
+//! Union with counts: the number of lists that contain each id. For a member's second degree these are the numbers of
+//! common connections.
 
 use super::Scratch;
 use super::bitmap::Bitmap;
 use super::sort::sort;
 
-/// Span of ids up to which counts are kept in an array: 1 Mi counts are 4 MiB.
+/// The span of ids up to which counts are kept in an array: 1 Mi counts are 4 MiB.
 const DENSE_SPAN: u64 = 1 << 20;
 
-/// Array slots that may be read per id added.
+/// The most array slots that are read per added id.
 const SLOTS_PER_ID: u64 = 16;
 
-/// Ids that are collected before they are counted, or as many as were counted already.
+/// The number of ids that are collected before they are counted, unless more ids are counted already.
 const COUNT_AT: usize = 1 << 20;
 
-/// Every id of any of the sorted, distinct `lists`, ascending, and how many of the lists hold it.
+/// Every id of any of the sorted, distinct `lists`, ascending, with the number of lists that contain it.
 pub fn tally<'a>(lists: impl IntoIterator<Item = &'a [u64]>, scratch: &mut Scratch) -> (Vec<u64>, Vec<u32>) {
     for list in lists {
         scratch.tally.add(list);
@@ -22,13 +22,13 @@ pub fn tally<'a>(lists: impl IntoIterator<Item = &'a [u64]>, scratch: &mut Scrat
     scratch.tally.drain()
 }
 
-/// Adds up tallies of disjoint sets of lists: `(ids, counts)` each, ids sorted and distinct.
+/// Adds tallies of disjoint sets of lists. Each is `(ids, counts)` with sorted and distinct ids.
 pub fn merge_tallies(parts: &[(&[u64], &[u32])]) -> (Vec<u64>, Vec<u32>) {
     let pairs = |&(ids, counts): &(&[u64], &[u32])| -> Vec<(u64, u32)> {
         ids.iter().copied().zip(counts.iter().copied()).collect()
     };
     let mut all: Vec<(u64, u32)> = parts.iter().flat_map(pairs).collect();
-    // A stable sort finds the sorted runs of the parts and merges them.
+    // A stable sort detects the sorted runs of the parts and merges them.
     all.sort_by_key(|&(id, _)| id);
     let (mut ids, mut counts) = (Vec::with_capacity(all.len()), Vec::<u32>::with_capacity(all.len()));
     for (id, count) in all {
@@ -43,7 +43,7 @@ pub fn merge_tallies(parts: &[(&[u64], &[u32])]) -> (Vec<u64>, Vec<u32>) {
     (ids, counts)
 }
 
-/// The sum of two tallies.
+/// Adds two tallies.
 fn added(a: &(Vec<u64>, Vec<u32>), b: &(Vec<u64>, Vec<u32>)) -> (Vec<u64>, Vec<u32>) {
     let room = a.0.len().max(b.0.len());
     let (mut ids, mut counts) = (Vec::with_capacity(room), Vec::with_capacity(room));
@@ -63,7 +63,7 @@ fn added(a: &(Vec<u64>, Vec<u32>), b: &(Vec<u64>, Vec<u32>)) -> (Vec<u64>, Vec<u
     }
 }
 
-/// What a tally of so many ids takes.
+/// The size of a tally of this many ids in bytes.
 pub(crate) fn tally_bytes(ids: usize) -> usize {
     ids * (size_of::<u64>() + size_of::<u32>())
 }
@@ -71,14 +71,14 @@ pub(crate) fn tally_bytes(ids: usize) -> usize {
 /// A tally under way. Draining empties it and keeps its memory.
 #[derive(Debug, Default)]
 pub(crate) struct TallyBuilder {
-    /// What was counted already: memory is bound by the result, not by the number of lists.
+    /// The ids and counts so far. They bound the memory by the result and not by the number of lists.
     counted: (Vec<u64>, Vec<u32>),
-    /// Ids that are not counted yet, repeats included.
+    /// Ids that are not counted yet, including duplicates.
     ids: Vec<u64>,
     spare: Vec<u64>,
     /// Counts of a dense range of ids. Invariant: all zero between calls.
     slots: Vec<u32>,
-    /// Which slots count something.
+    /// The slots with a count.
     bitmap: Bitmap,
 }
 
@@ -91,12 +91,12 @@ impl TallyBuilder {
         }
     }
 
-    /// What is counted takes so many bytes; what is not is bounded by that, or else by a few MiB.
+    /// The size of the counted ids in bytes. The size of those not yet counted is at most as large, or else a few MiB.
     pub(crate) fn bytes(&self) -> usize {
         tally_bytes(self.counted.0.len())
     }
 
-    /// Empties it, and gives back memory beyond so many ids.
+    /// Empties it, and frees memory beyond this many ids.
     pub(crate) fn shrink(&mut self, ids: usize) {
         self.counted = Default::default();
         self.ids.clear();
@@ -105,7 +105,7 @@ impl TallyBuilder {
         self.spare.shrink_to(ids);
     }
 
-    /// The ids, ascending and distinct, and their counts.
+    /// Returns the ids, ascending and distinct, with their counts.
     pub(crate) fn drain(&mut self) -> (Vec<u64>, Vec<u32>) {
         let counted = std::mem::take(&mut self.counted);
         let rest = self.drain_uncounted();

@@ -1,22 +1,21 @@
-//! Union of many lists that arrive one by one (the neighbour union of Moolle §IV-A).
+//! Union of many lists that arrive one by one (the union of neighbours in Moolle §IV-A).
 //!
-//! Few ids are collected and sorted. From a few thousand on they go into a bitmap
-//! window; ids outside of it are collected, and sorted at the end. As they lie
-//! outside, they come before or after all of the window's ids.
+//! A few ids are collected and sorted. From a few thousand on, they go into a bitmap window. Ids outside of the window are
+//! collected, and sorted at the end. They come before or after all ids of the window.
 
 use super::Scratch;
 use super::bitmap::{Bitmap, SPAN};
 use super::sort::sort_distinct;
 
-/// Ids collected before a window is opened: up to here sorting costs less than
-/// clearing and reading a wide window.
+/// The number of ids that are collected before a window is opened. Up to here, sorting costs less than clearing and reading
+/// a wide window.
 const COLLECT_MAX: usize = 4_096;
 
-/// Collected ids are made distinct when they reach this many, or twice what was left the last
-/// time: memory is bound by the result, not by the number of lists.
+/// Duplicates are removed from the collected ids when there are this many, or twice as many as after the last time. So
+/// memory is bounded by the result, and not by the number of lists.
 const COMPACT_AT: usize = 1 << 20;
 
-/// Words of window that may be read per id added. One word costs about a tenth of an id's share in a sort.
+/// The most words of a window that are read per added id. A word costs about a tenth of an id's share in a sort.
 const WORDS_PER_ID: u64 = 4;
 
 /// Appends to `out` every id of any of the sorted, distinct `lists`, ascending and distinct.
@@ -31,13 +30,13 @@ pub fn union<'a>(lists: impl IntoIterator<Item = &'a [u64]>, scratch: &mut Scrat
 #[derive(Debug, Default)]
 pub(crate) struct UnionBuilder {
     bitmap: Bitmap,
-    /// First id of the window, once it is open.
+    /// The first id of the window, once it is open.
     window: Option<u64>,
-    /// Ids that are not in the bitmap, in any order, repeats included.
+    /// Ids that are not in the bitmap, in any order, including duplicates.
     loose: Vec<u64>,
-    /// Least and greatest id of `loose`, as long as there is no window.
+    /// The least and greatest id of `loose`, as long as there is no window.
     range: Option<(u64, u64)>,
-    /// Length of `loose` after it was last made distinct.
+    /// The length of `loose` after its duplicates were last removed.
     compacted: usize,
     spare: Vec<u64>,
 }
@@ -70,7 +69,7 @@ impl UnionBuilder {
         self.clear();
     }
 
-    /// How many ids the union has, without writing it down.
+    /// Returns the number of ids in the union without listing them, and empties it.
     pub(crate) fn drain_count(&mut self) -> u64 {
         self.settle();
         let count = self.bitmap.count() + self.loose.len() as u64;
@@ -78,8 +77,8 @@ impl UnionBuilder {
         count
     }
 
-    /// Makes what was added distinct when its loose ids take more than `bytes_max`, and says whether they fit then. They may take a
-    /// quarter more until then, so that it is not done for each list.
+    /// Removes duplicates if the loose ids take more than `bytes_max`, and returns whether they fit afterwards. They may
+    /// take a quarter more before that, so that this is not done for each list.
     pub(crate) fn compact_to(&mut self, bytes_max: usize) -> bool {
         let ids_max = bytes_max / size_of::<u64>();
         if self.loose.len() <= ids_max + ids_max / 4 {
@@ -90,13 +89,13 @@ impl UnionBuilder {
         self.compacted <= ids_max
     }
 
-    /// How many ids the union has.
+    /// The number of ids in the union.
     pub(crate) fn settled_len(&mut self) -> usize {
         self.settle();
         self.bitmap.count() as usize + self.loose.len()
     }
 
-    /// Empties it, and gives back memory beyond so many ids.
+    /// Empties it, and frees memory beyond this many ids.
     pub(crate) fn shrink(&mut self, ids: usize) {
         self.clear();
         self.loose.shrink_to(ids);
@@ -104,25 +103,25 @@ impl UnionBuilder {
         self.spare.shrink_to(ids);
     }
 
-    /// The bitmap, for kernels that need no more of a builder. Must be left empty.
+    /// The bitmap, for kernels that need only that. They must leave it empty.
     pub(super) fn bitmap(&mut self) -> &mut Bitmap {
         &mut self.bitmap
     }
 
-    /// Forgets everything: after an error half-way.
+    /// Drops everything, after an error.
     pub(crate) fn clear(&mut self) {
         self.bitmap.clear();
         self.loose.clear();
         (self.window, self.range, self.compacted) = (None, None, 0);
     }
 
-    /// Opens a window if what was seen so far fits into one.
+    /// Opens a window if the ids so far fit into one.
     fn open_window(&mut self) {
         let Some((least, greatest)) = self.range else { return };
         if SPAN <= greatest - least {
             return;
         }
-        // Ids from 0 on are the usual case; otherwise leave as much room below as above.
+        // The window begins at 0 in the usual case. Otherwise there is as much room below the ids as above.
         let centre = least + (greatest - least) / 2;
         let base = if greatest < SPAN { 0 } else { centre.saturating_sub(SPAN / 2 - 1) };
         // Near the top of the id space the window would wrap around.
@@ -154,7 +153,7 @@ impl UnionBuilder {
         }
     }
 
-    /// Makes the loose ids sorted and distinct, by the bitmap if they lie close enough.
+    /// Sorts the loose ids and removes duplicates, with the bitmap if their span is small enough.
     fn settle(&mut self) {
         if let (None, Some((least, greatest))) = (self.window, self.range) {
             let words = (greatest - least) / 64;

@@ -1,5 +1,5 @@
-//! A cluster in one call stack: nodes that hold some partitions each, and a caller
-//! that drives operations over them, splitting keys and merging parts.
+//! A cluster within one thread: nodes that hold some partitions each, and a caller that drives operations over them,
+//! divides keys and merges parts.
 
 use super::MemoryGraph;
 use crate::{
@@ -11,13 +11,13 @@ use kith_types::{FanOutKind, PartitionCount, PartitionId, Workflow, partition_of
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// A graph and who holds which of its partitions.
+/// A graph, and the node of each of its partitions.
 #[derive(Clone, Debug)]
 pub struct LocalCluster {
     graph: MemoryGraph,
-    /// Node of each partition.
+    /// The node of each partition.
     owners: Vec<u32>,
-    /// A node whose answers get lost.
+    /// A node whose answers are lost.
     lost: Option<u32>,
     networks: NetworkPlan,
 }
@@ -32,40 +32,40 @@ impl LocalCluster {
         Self { graph, owners, lost: None, networks: NetworkPlan::default() }
     }
 
-    /// Everything on one node.
+    /// Places all partitions on one node.
     pub fn single(graph: MemoryGraph) -> Self {
         let owners = vec![0; graph.partition_count().get() as usize];
         Self::new(graph, owners)
     }
 
-    /// The graph that it serves.
+    /// The graph of the cluster.
     pub fn graph(&self) -> &MemoryGraph {
         &self.graph
     }
 
-    /// Has networks fetched like this.
+    /// Sets the plan for fetching networks.
     #[must_use]
     pub fn with_networks(self, networks: NetworkPlan) -> Self {
         Self { networks, ..self }
     }
 
-    /// Loses a node: answers become partial.
+    /// Loses a node, so that answers become partial.
     pub fn lose(&mut self, node: u32) {
         self.lost = Some(node);
     }
 
-    /// Runs a query to its end; networks are fetched anew each time.
+    /// Runs a query to its end. Networks are fetched each time.
     ///
     /// # Errors
-    /// What the operation fails with.
+    /// Those of the operation.
     pub fn query(&self, query: &GraphQuery) -> Result<GraphAnswer, OperationError> {
         self.trace(query).map(|(answer, _)| answer)
     }
 
-    /// Runs a query and tells which fan-outs it made, those of its networks included.
+    /// Runs a query, and returns its fan-outs too, including those of its networks.
     ///
     /// # Errors
-    /// What the operation fails with.
+    /// Those of the operation.
     pub fn trace(&self, query: &GraphQuery) -> Result<(GraphAnswer, Vec<FanOut>), OperationError> {
         let mut fan_outs = Vec::new();
         let operation = Operation::new(query, self.graph.schema())?;
@@ -127,7 +127,7 @@ impl LocalCluster {
             .expect("the parts of all nodes make up a value")
     }
 
-    /// One node's part; `None` if none of the places is its.
+    /// One node's part; `None` if the node owns none of the partitions.
     fn ask(&self, node: u32, fan_out: &FanOut, partitions: &[PartitionId]) -> Option<Part> {
         let is_its = |&position: &u32| self.owners[partitions[position as usize].index()] == node;
         let positions: Vec<u32> = (0..partitions.len() as u32).filter(is_its).collect();
@@ -150,7 +150,7 @@ impl LocalCluster {
     }
 }
 
-/// A node refuses what it does not hold.
+/// A node that refuses keys and partitions that it does not hold.
 struct LocalNode<'a> {
     cluster: &'a LocalCluster,
     node: u32,

@@ -1,4 +1,4 @@
-//! A graph in memory as a [`NeighbourSource`] that holds every partition.
+//! A graph in memory: a [`NeighbourSource`] that holds every partition.
 
 use crate::{EdgeList, EdgeSelector, GraphSchema, KindRole, KindSchema, NeighbourSource, SourceError};
 use kith_schema::Column;
@@ -6,7 +6,7 @@ use kith_types::{Direction, PartitionCount, PartitionId, StoreVersion, partition
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-/// Edges of named kinds, by either end.
+/// Edges of named kinds, indexed by either end.
 #[derive(Clone, Debug)]
 pub struct MemoryGraph {
     partition_count: PartitionCount,
@@ -18,7 +18,7 @@ pub struct MemoryGraph {
 #[derive(Clone, Debug, Default)]
 struct Lists {
     entity: bool,
-    /// Names of the columns, and their stored values for each edge.
+    /// The names of the columns, and their stored values for each edge.
     columns: Vec<String>,
     values: BTreeMap<(u64, u64), Vec<u64>>,
     out: BTreeMap<u64, Vec<u64>>,
@@ -42,7 +42,7 @@ impl Lists {
         self.columns.iter().position(|column| column == name).ok_or_else(unknown)
     }
 
-    /// What the edge between a key and an id of its list has in a column.
+    /// The value of a column for the edge between a key and an id of its list.
     fn value(&self, direction: Direction, key: u64, id: u64, column: usize) -> u64 {
         let ends = match direction {
             Direction::Out => [(key, id), (key, id)],
@@ -54,18 +54,18 @@ impl Lists {
 }
 
 impl MemoryGraph {
-    /// A graph without kinds.
+    /// Creates a graph without edge types and entity kinds.
     pub fn new(partition_count: PartitionCount) -> Self {
         let schema = GraphSchema::default();
         Self { partition_count, schema, kinds: BTreeMap::new(), members: BTreeSet::new() }
     }
 
-    /// Adds members that may have no edge.
+    /// Adds members, which may have no edge.
     pub fn add_members(&mut self, ids: impl IntoIterator<Item = u64>) {
         self.members.extend(ids);
     }
 
-    /// Adds an edge type or entity kind with its edges, in any order; self loops and repeats are dropped.
+    /// Adds an edge type or entity kind with its edges, in any order. Self loops and duplicates are dropped.
     ///
     /// # Panics
     /// If the graph has a kind of this name.
@@ -93,7 +93,8 @@ impl MemoryGraph {
         assert!(self.kinds.insert(name.to_owned(), lists).is_none(), "a second kind {name}");
     }
 
-    /// Gives the kind added last a column. `stored` says what each edge, from and to as it was added, has in it.
+    /// Adds a column to the kind that was added last. `stored` returns the value of each edge, given from and to as they
+    /// were added.
     ///
     /// # Panics
     /// If the graph has no kind.
@@ -109,12 +110,12 @@ impl MemoryGraph {
         kind.columns.push(column);
     }
 
-    /// The kinds added.
+    /// The schema of the added kinds.
     pub fn schema(&self) -> &GraphSchema {
         &self.schema
     }
 
-    /// How many partitions its ids fall into.
+    /// The number of partitions of the graph.
     pub fn partition_count(&self) -> PartitionCount {
         self.partition_count
     }
@@ -128,7 +129,7 @@ impl MemoryGraph {
         Ok(lists)
     }
 
-    /// The list of a key, less what the filter drops; `None` if the key is not in the graph.
+    /// The list of a key without the ids that the filter drops; `None` if the key is not in the graph.
     fn list(&self, lists: &Lists, edge: &EdgeSelector, key: u64) -> Result<Option<Vec<u64>>, SourceError> {
         let of_entities = lists.entity && edge.direction == Direction::In;
         let Some(list) = lists.get(edge.direction, key) else {
@@ -188,7 +189,7 @@ impl NeighbourSource for MemoryGraph {
         Ok(())
     }
 
-    /// The list of `id` the other way round holds exactly the members looked for.
+    /// The list of `id` in the opposite direction holds exactly the wanted members.
     fn postings(
         &self,
         edge: &EdgeSelector,

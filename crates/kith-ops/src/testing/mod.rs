@@ -1,7 +1,7 @@
-//! For tests, of this crate and of others: a graph in memory, a cluster in one
-//! call stack, and slow, obvious twins of all operations.
+//! Test support for this crate and others: a graph in memory, a cluster within one thread, and slow, obvious twins of all
+//! operations.
 //!
-//! Nothing here is fast, and it panics where production code would return an error.
+//! This code is not optimised, and it panics where production code would return an error.
 
 mod cluster;
 mod graph;

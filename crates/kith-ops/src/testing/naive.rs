@@ -1,5 +1,4 @@
-//! The operations as one would write them on a blackboard, over sets of pairs.
-//! `None` stands for a member that is not in the graph.
+//! The operations by their definitions, over sets of pairs. `None` stands for a member that is not in the graph.
 
 use kith_types::Direction;
 use std::cmp::Reverse;
@@ -8,19 +7,19 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A set of ids.
 pub type Ids = BTreeSet<u64>;
 
-/// One kind of edges among members, or between members and entities.
+/// The edges of one kind, among members or between members and entities.
 #[derive(Clone, Debug)]
 pub struct Twin {
-    /// Members, those without an edge included.
+    /// The members, including those without an edge.
     pub members: Ids,
-    /// From, to.
+    /// Pairs of (from, to).
     pub edges: BTreeSet<(u64, u64)>,
-    /// Which way queries follow the edges.
+    /// The direction in which queries follow the edges.
     pub direction: Direction,
 }
 
 impl Twin {
-    /// The ids next to `id`.
+    /// The neighbours of `id`.
     pub fn near(&self, id: u64) -> Ids {
         let mut near = Ids::new();
         for &(from, to) in &self.edges {
@@ -43,12 +42,12 @@ impl Twin {
         self.known(&[id]).map(|()| self.near(id))
     }
 
-    /// The number of connections of each.
+    /// The number of connections of each member.
     pub fn degrees(&self, ids: &[u64]) -> Vec<Option<u64>> {
         ids.iter().map(|&id| self.connections(id).map(|ids| ids.len() as u64)).collect()
     }
 
-    /// The edges of a member with what `value` says of them, by that or by id, ties by ascending id.
+    /// The edges of a member with their `value`, ordered by value or by id, ties by ascending id.
     pub fn edges(
         &self,
         id: u64,
@@ -72,7 +71,7 @@ impl Twin {
         Some(edges)
     }
 
-    /// First degree, exactly-second degree, raw union of the first degree's lists.
+    /// The first degree, the members at distance exactly 2, and the raw union of the first degree's lists.
     pub fn network(&self, id: u64) -> Option<(Ids, Ids, Ids)> {
         let first = self.connections(id)?;
         let union: Ids = first.iter().flat_map(|&other| self.near(other)).collect();
@@ -80,7 +79,7 @@ impl Twin {
         Some((first, second, union))
     }
 
-    /// Hops from `from` to everything it reaches.
+    /// The number of hops from `from` to every member that it reaches.
     pub fn distances(&self, from: u64) -> BTreeMap<u64, usize> {
         let mut distances = BTreeMap::from([(from, 0)]);
         let mut frontier = vec![from];
@@ -104,7 +103,7 @@ impl Twin {
         Some(to.iter().map(badge).collect())
     }
 
-    /// Length of the shortest paths, if at most `max`.
+    /// The length of the shortest path, if it is at most `max`.
     pub fn path_length(&self, from: u64, to: u64, max: usize) -> Option<Option<usize>> {
         self.known(&[from, to])?;
         Some(self.distances(from).get(&to).copied().filter(|&length| length <= max))
@@ -115,7 +114,7 @@ impl Twin {
         members.windows(2).all(|hop| self.near(hop[0]).contains(&hop[1]))
     }
 
-    /// Common connections: the two do not count.
+    /// The common connections, without the two members themselves.
     pub fn common(&self, a: u64, b: u64) -> Option<Ids> {
         self.known(&[a, b])?;
         let both = self.near(a).intersection(&self.near(b)).copied().collect::<Ids>();
