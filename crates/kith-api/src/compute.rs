@@ -1,5 +1,4 @@
-//! Read compute and aggregation over a store's records: what is asked, and what comes back
-//! (`docs/design/0009-read-compute.md`).
+//! Read compute and aggregation over a store's records: queries and answers (`docs/design/0009-read-compute.md`).
 
 use crate::{BatchAnswer, QueryError};
 use kith_ops::{Groups, Records};
@@ -12,7 +11,7 @@ use kith_types::ByteKeys;
 /// Where records are processed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ComputeAt {
-    /// On the nodes that hold them; in the client if the cluster's release cannot.
+    /// On the nodes that hold them. In the client if the nodes' release cannot.
     #[default]
     Nodes,
     /// In the client, which reads whole records. The answer is the same, bit for bit.
@@ -22,7 +21,7 @@ pub enum ComputeAt {
 /// A computation to run over keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ComputeQuery {
-    /// What is wanted of each record.
+    /// The results wanted of each record.
     pub plan: ComputePlan,
     /// Where the records are processed.
     pub at: ComputeAt,
@@ -31,44 +30,45 @@ pub struct ComputeQuery {
 /// An aggregation to run over keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AggregateQuery {
-    /// What is counted.
+    /// The values or buckets to count.
     pub plan: AggregatePlan,
     /// Where the records are processed.
     pub at: ComputeAt,
 }
 
-/// What a computation made of the records of keys.
+/// The answer of a computation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComputeAnswer {
-    /// One per key, in the order of the keys; values are records of `result`. Of a plan with `top_k` only the best have values, the
-    /// other keys that are found are [`kith_ops::Record::Unsent`].
+    /// One record per key, in the order of the keys; values are records of the schema `result`. With `top_k` only the best
+    /// have values, and the other keys that are found are [`kith_ops::Record::Unsent`].
     pub answer: BatchAnswer,
-    /// Of a plan with `top_k`: the places of the best among the keys, best first.
+    /// With `top_k`: the places of the best among the keys, best first.
     pub best: Option<Vec<u32>>,
-    /// The schema of what came out.
+    /// The schema of the results.
     pub result: Schema,
 }
 
-/// What an aggregation counted.
+/// The answer of an aggregation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AggregateAnswer {
-    /// What became of each key; no values.
+    /// The outcome of each key, without values.
     pub answer: BatchAnswer,
-    /// The distinct values, coded, ascending by bytes; none where buckets were counted.
+    /// The distinct values, encoded, ascending by bytes; empty if buckets were counted.
     pub values: ByteKeys,
-    /// Of each value, or else of each bucket of the plan.
+    /// The count of each value, or else of each bucket of the plan.
     pub counts: Vec<u64>,
-    /// Whether there were more distinct values than are kept: counts are exact, but values are missing.
+    /// Whether there were more distinct values than are kept. Counts are exact, but values are missing.
     pub truncated: bool,
     /// The schema of the records that were counted.
     pub schema: Schema,
 }
 
 impl AggregateAnswer {
-    /// Calls `each` with the values of the highest counts, as many as the plan wants, and their counts; of equal counts the least values first.
+    /// Calls `each` with the values of the highest counts and their counts, as many as the plan wants. Of equal counts, the
+    /// least values come first.
     ///
     /// # Errors
-    /// [`QueryError`] if the plan is another one than was answered.
+    /// [`QueryError`] if the plan is not the one that was answered.
     pub fn top(&self, plan: &AggregatePlan, mut each: impl FnMut(Scalar<'_>, u64)) -> Result<(), QueryError> {
         let aggregation = Aggregation::new(plan, &self.schema)?;
         let groups = Groups {
@@ -86,15 +86,15 @@ impl AggregateAnswer {
 }
 
 impl ComputeQuery {
-    /// Refuses what has no stream: which records are the best is known when all are.
+    /// Refuses a plan that cannot be streamed: with `top_k`, the best records are known only after all were read.
     ///
     /// # Errors
-    /// [`QueryError::BadRequest`] of a plan with `top_k`.
+    /// [`QueryError::BadRequest`] for a plan with `top_k`.
     pub fn check_stream(&self) -> Result<(), QueryError> {
         match self.plan.top_k {
             None => Ok(()),
             Some(_) => {
-                let detail = "a computation with top_k has no stream: which records are the best is known when all are there; ask for it as a whole";
+                let detail = "a computation with top_k cannot be streamed, because the best records are known only after all were read: ask for it as a whole";
                 Err(QueryError::BadRequest { detail: detail.to_owned() })
             }
         }

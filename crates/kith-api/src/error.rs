@@ -1,4 +1,4 @@
-//! Why a query has no answer: a stable code, what happened and why, what to do.
+//! Errors of queries: a stable code, what happened and why, and what to do.
 
 mod help;
 
@@ -11,42 +11,42 @@ use kith_wire::v1::ErrorDetail;
 use thiserror::Error;
 use tonic::{Code, Status};
 
-/// When to ask an overloaded router or node again: a queue that turns work away is emptied in less.
+/// When to ask an overloaded router or node again. A queue that refuses work is empty sooner than that.
 const OVERLOADED_RETRY_MS: u64 = 100;
 
-/// Why a query has no answer. Codes are a contract: `docs/errors.md`.
+/// Why a query has no answer. The codes are a contract: `docs/errors.md`.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum QueryError {
-    /// The question does not fit the graph.
+    /// The query does not fit the graph.
     #[error(transparent)]
     Operation(#[from] OperationError),
     /// There is no such graph.
     #[error("there is no graph {name:?}")]
     UnknownGraph {
         name: String,
-        /// The graphs there are.
+        /// The names of all graphs.
         known: Vec<String>,
     },
-    /// A loaded graph was asked for what only live graphs have.
+    /// A loaded graph was asked for something that only live graphs have.
     #[error("graph {name:?} was loaded; {what}")]
     LoadedGraph {
         name: String,
-        /// What only a live graph has, as a sentence.
+        /// The reason as a sentence.
         what: &'static str,
     },
-    /// A ticket of another graph.
+    /// The ticket belongs to another graph.
     #[error("the ticket belongs to another graph than {graph:?}")]
     WrongTicket { graph: String },
-    /// Tickets of more than one graph.
+    /// The tickets belong to more than one graph.
     #[error("the tickets belong to different graphs")]
     MixedTickets,
     /// There is no such replica group.
     #[error("there is no replica group {group}")]
     UnknownGroup {
         group: u32,
-        /// The groups there are.
+        /// All groups.
         known: Vec<u32>,
     },
     /// No replica could answer for the state of a live graph that the query had begun to read.
@@ -62,50 +62,50 @@ pub enum QueryError {
     #[error("there is no store {name:?}")]
     UnknownStore {
         name: String,
-        /// The stores of values there are.
+        /// The names of all stores of values.
         known: Vec<String>,
     },
-    /// The store has no values: it is a graph.
+    /// The store holds a graph and no values.
     #[error("store {name:?} holds a graph, which has no values by key")]
     NotValues { name: String },
-    /// The store serves nothing yet.
+    /// The store has no version yet.
     #[error("store {store:?} serves no version yet")]
     NoVersion { store: String },
-    /// The keys are of another type than the store's.
+    /// The keys have another type than the store's.
     #[error("the keys of store {store:?} are of type {expected}, not {got}")]
     WrongKeys {
         store: String,
-        /// What its keys are.
+        /// The type of the store's keys.
         expected: KeyType,
-        /// What was given.
+        /// The type of the given keys.
         got: &'static str,
     },
-    /// A batch is larger than any may be.
+    /// A batch is larger than a batch may be.
     #[error("{what} is {got}, but must be at most {max}")]
     BatchTooLarge {
-        /// What of it.
+        /// The dimension that is too large.
         what: &'static str,
         got: u64,
         max: u64,
     },
-    /// The answer, or a node's share of what it is made from, is more than it may be.
+    /// The answer, or a node's share of an intermediate result, is too large.
     #[error("the answer, or what it is made from, is more than {max} bytes")]
     TooLarge { max: u64 },
     /// Records are damaged on every replica that could be asked.
     #[error("records of store {store:?} are damaged on every replica that could be asked: {detail}")]
     Damaged {
         store: String,
-        /// What a node said.
+        /// The message of a node.
         detail: String,
     },
-    /// Replicas gave different answers about keys of a store whose answers must agree.
+    /// Replicas gave different answers about keys of a store whose replicas must agree.
     #[error("replicas of store {store:?} disagree about {keys} of the keys asked for")]
     Disagreement {
         store: String,
-        /// How many keys.
+        /// The number of such keys.
         keys: u64,
     },
-    /// Records cannot be decoded: nobody who answers has their schema.
+    /// Records cannot be decoded, because no process that answers has their schema.
     #[error("the schema of the records of store {store:?} at version {version} cannot be had: {reason}")]
     SchemaUnavailable {
         store: String,
@@ -117,17 +117,17 @@ pub enum QueryError {
     /// A plan does not fit the store's records.
     #[error(transparent)]
     Compute(#[from] ComputeError),
-    /// The store's values are no records: they have no fields to work on.
+    /// The values of the store are not records, so they have no fields.
     #[error("the values of store {store:?} are {value}, not records: they have no fields")]
     NotRecords {
         store: String,
-        /// What they are.
+        /// The type of the values.
         value: ValueType,
     },
-    /// Nodes or routers are of a release without the operation.
+    /// Nodes or routers have a release without the operation.
     #[error("the cluster does not support the operation: {detail}")]
     Unsupported {
-        /// What one said.
+        /// The message of a node or router.
         detail: String,
     },
     /// There is no such replica policy.
@@ -139,7 +139,7 @@ pub enum QueryError {
         /// What is wrong with it.
         detail: String,
     },
-    /// Time ran out.
+    /// The deadline passed before the answer was complete.
     #[error("the deadline of {deadline_ms} ms passed")]
     DeadlineExceeded { deadline_ms: u64 },
     /// No replica of these partitions answered.
@@ -149,7 +149,8 @@ pub enum QueryError {
         /// The last reason given.
         reason: String,
     },
-    /// The nodes no longer or not yet hold the version that the query pinned, and a fresh look did not help.
+    /// The nodes do not hold the version that the query pinned any more or yet, and a retry with a newer topology did not
+    /// help.
     #[error("version {version} of {what} {name:?} is not served by enough nodes")]
     VersionUnavailable {
         /// `graph` or `store`.
@@ -157,51 +158,51 @@ pub enum QueryError {
         name: String,
         version: u64,
     },
-    /// The router or its nodes turn work away.
+    /// The router or its nodes refuse work.
     #[error("overloaded: {detail}")]
     Overloaded { detail: String },
-    /// More of a store is read than its quota allows.
+    /// A store is read faster than its quota allows.
     #[error("the read quota of store {store:?} is used up: {per_second} {} a second at {at}", kind.name())]
     QuotaExceeded {
         store: String,
-        /// Of what there is no more.
+        /// The exhausted quantity.
         kind: QuotaKind,
-        /// How much of it there is a second, where it is refused.
+        /// The quota per second, at the process that refused.
         per_second: u64,
-        /// Who refuses: `this router`, `node 3`.
+        /// The process that refused: `this router` or `node 3`.
         at: String,
-        /// When the same query may be asked again, in milliseconds.
+        /// When the same query may be sent again, in milliseconds.
         retry_after_ms: u64,
     },
     /// The router cannot be reached.
     #[error("router {addr} cannot be reached: {reason}")]
     Unreachable { addr: String, reason: String },
-    /// There is no TLS with a peer: it, or this process, is not who the other believes.
+    /// A TLS connection failed, because one side does not accept the identity of the other.
     #[error("no TLS with {addr}: {reason}")]
     Tls {
         addr: String,
         reason: String,
-        /// What to do.
+        /// What to do about it.
         help: &'static str,
     },
-    /// A node that was asked by itself cannot be reached.
+    /// A node cannot be reached that was asked individually.
     #[error("node at {addr} cannot be reached: {reason}")]
     NodeUnreachable { addr: String, reason: String },
     /// An error that a router or node reported.
     #[error("{message}")]
     Remote {
-        /// Its code; [`ErrorCode::Unrecognized`] if it is one of a later release, whose name then begins the message.
+        /// The error code; [`ErrorCode::Unrecognized`] for a code of a later release, whose name then begins the message.
         code: ErrorCode,
         message: String,
         help: String,
     },
-    /// A write makes no sense, whatever is stored.
+    /// A write is invalid, whatever is stored.
     #[error(transparent)]
     Write(#[from] WriteFault),
-    /// A write was refused because of what is stored.
+    /// A write was refused because of the stored state.
     #[error("nothing was written: {0}")]
     Refused(#[from] Refusal),
-    /// A write was sent under the name of another one.
+    /// A write was sent under the name of another write.
     #[error("the write_id {write_id:?} names another write, which was sent within the last ten minutes")]
     WriteIdTaken { write_id: String },
     /// The node that was asked does not lead the partition. Nothing was written.
@@ -210,10 +211,10 @@ pub enum QueryError {
     /// A write was sent, and its outcome was lost.
     #[error("nobody knows whether the write was carried out: {detail}")]
     OutcomeUnknown { detail: String },
-    /// A defect of Kith.
+    /// A bug of Kith.
     #[error("internal error: {detail}")]
     Internal {
-        /// What does not hold.
+        /// What is wrong.
         detail: String,
     },
 }
@@ -224,7 +225,7 @@ impl QueryError {
         self.code().is_denial()
     }
 
-    /// A node's share of an answer of more than [`crate::ANSWER_BYTES_MAX`].
+    /// A node's share of an answer is larger than [`crate::ANSWER_BYTES_MAX`].
     pub fn too_large() -> Self {
         QueryError::TooLarge { max: crate::ANSWER_BYTES_MAX as u64 }
     }
@@ -271,7 +272,7 @@ impl QueryError {
         }
     }
 
-    /// After how many milliseconds asking again makes sense; 0: nobody knows.
+    /// When the same query may be sent again, in milliseconds; 0 if that is not known.
     pub fn retry_after_ms(&self) -> u64 {
         match self {
             QueryError::Overloaded { .. } => OVERLOADED_RETRY_MS,
@@ -280,7 +281,7 @@ impl QueryError {
         }
     }
 
-    /// As a gRPC status with details.
+    /// Converts the error to a gRPC status with details.
     pub fn to_status(&self) -> Status {
         let partitions = match self {
             QueryError::PartitionsUnavailable { partitions, .. } => partitions.clone(),
@@ -295,13 +296,13 @@ impl QueryError {
         kith_wire::with_detail(self.code(), self.to_string(), detail)
     }
 
-    /// From the status that a router answered.
+    /// Converts the status that a router returned to an error.
     pub fn from_status(status: &Status) -> Self {
         let detail = kith_wire::detail_of(status);
         if status.code() == Code::Unimplemented && detail.help.is_empty() {
             return QueryError::Remote {
                 code: ErrorCode::UnsupportedOperation,
-                message: "the process at this address does not serve this".to_owned(),
+                message: "the process at this address does not serve this request".to_owned(),
                 help: "name a router: nodes only evaluate parts of queries".to_owned(),
             };
         }

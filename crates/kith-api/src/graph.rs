@@ -4,22 +4,22 @@ use kith_live::Ticket;
 use kith_ops::GraphAnswer;
 use kith_wire::v1;
 
-/// An answer and how it came about.
+/// An answer, with what is known about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answered {
     /// The answer.
     pub answer: GraphAnswer,
-    /// False only if partial answers were allowed and partitions are missing.
+    /// Whether all partitions answered. Can be false only if partial answers were allowed.
     pub complete: bool,
-    /// The partitions that nobody answered for, ascending.
+    /// The partitions that did not answer, ascending.
     pub missing_partitions: Vec<u32>,
-    /// What answered: the graph, in the state that the query pinned.
+    /// The graph that answered, in the state that the query pinned.
     pub served: Vec<Served>,
-    /// The plan and its timings, if asked for.
+    /// The plan and its timings, if requested.
     pub profile: Option<v1::Profile>,
 }
 
-/// Which graph answered, and in which state.
+/// A graph and its state that an answer shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Served {
     /// The name of the graph.
@@ -33,7 +33,6 @@ pub struct Served {
 pub enum ServedState {
     /// A version.
     Version(u64),
-    /// Of a live graph, the place in the log at which each partition was read. A read with it as its ticket
-    /// returns nothing older.
+    /// The places in the log at which each partition of a live graph was read. A read with this ticket shows nothing older.
     Live(Ticket),
 }

@@ -1,7 +1,8 @@
-//! What every door and client of Kith speaks: requests, options, answers and errors, and how they travel ([`convert`]).
+//! The interface of every door and client of Kith: requests, options, answers and errors, and their wire form
+//! ([`convert`]).
 //!
-//! A [`Service`] answers a [`Request`] by a [`Reply`]; a session, a client of a router and a test's fake are services.
-//! [`topology`] is the cluster that they ask. Nothing here connects to anything.
+//! A [`Service`] answers a [`Request`] with a [`Reply`]; a session, a client of a router and a test's fake are services.
+//! [`topology`] describes the cluster that they ask. Nothing here opens connections.
 
 mod compute;
 pub mod convert;

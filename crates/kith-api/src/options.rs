@@ -1,4 +1,4 @@
-//! What a caller may say about one query besides the question.
+//! The options of one query.
 
 use crate::QueryError;
 use kith_live::Ticket;
@@ -9,43 +9,44 @@ use std::time::Duration;
 /// How one query is run. `Default` leaves every choice to the session's configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueryOptions {
-    /// How many groups may take part, for all rounds or by their kind.
+    /// How many groups may take part, for all rounds or by kind of fan-out.
     pub fan_out: FanOutLimits,
-    /// Name of a replica policy; `None` is the session's.
+    /// The name of a replica policy; `None` uses the session's.
     pub policy: Option<String>,
     /// Whether to use the router's network cache.
     pub cache: CacheMode,
-    /// Time from arrival; `None` is the session's default. Bounded by the session's longest.
+    /// The deadline, counted from arrival; `None` uses the session's default. The session has an upper limit.
     pub deadline: Option<Duration>,
-    /// Whether late requests are sent to another node as well; `None` is the session's.
+    /// Whether late requests are also sent to another node; `None` uses the session's setting.
     pub hedging: Option<Hedging>,
-    /// Whether to return the plan and its timings.
+    /// Whether the plan and its timings are returned.
     pub profile: bool,
-    /// Whether an answer that lacks partitions is better than none.
+    /// Whether an answer that lacks partitions is accepted.
     pub partial: bool,
-    /// Who waits for the answer.
+    /// Whether somebody waits for the answer.
     pub workflow: Workflow,
-    /// Which part of an answer that is a set of ids is wanted.
+    /// The requested page of an answer that is a set of ids.
     pub page: Page,
-    /// Printed in logs beside the query.
+    /// An id that logs print with the query.
     pub trace_id: String,
-    /// For a batch read: who checks the checksums of its values. Clients keep the default; a router does what its client asks.
+    /// Who checks the checksums of the values of a batch read. Clients keep the default; a router does what its client asks
+    /// for.
     pub proofs: Proofs,
-    /// Whether another router passed it on, which has recorded it.
+    /// Whether another router forwarded the query. That router has recorded it.
     pub forwarded: bool,
-    /// The name of the front door that it came through, if that is one without partial answers, such as `resp`: an incomplete
-    /// answer is a failure then. Never travels.
+    /// The name of the door that it came through, if that door cannot return partial answers, such as `resp`. An incomplete
+    /// answer is an error then. Not sent over the wire.
     pub door: Option<&'static str>,
-    /// Of a live graph: the writes that the answer must show.
+    /// The writes to a live graph that the answer must show.
     pub ticket: Option<Ticket>,
-    /// Of a live graph: whether the answer must show every write that was answered before.
+    /// Whether the answer of a live graph must show every write that was acknowledged before.
     pub critical: bool,
-    /// The only replica group whose nodes are asked; `None`: any. Caches of routers are not used then.
+    /// The only replica group whose nodes are asked; `None` means any. With a group, caches of routers are not used.
     pub group: Option<u32>,
 }
 
 impl QueryOptions {
-    /// What is left of the deadline after `elapsed`, if there is a deadline; `None` if nothing is left.
+    /// The rest of the deadline after `elapsed`; `None` if it has passed, and `Some(None)` if there is no deadline.
     pub fn left(&self, elapsed: Duration) -> Option<Option<Duration>> {
         match self.deadline {
             Some(deadline) => Some(Some(deadline.checked_sub(elapsed).filter(|left| !left.is_zero())?)),
@@ -53,16 +54,18 @@ impl QueryOptions {
         }
     }
 
-    /// How to use the router's caches, which do not know the group that an answer came from.
+    /// How to use the router's caches. They do not record the group that an answer came from, so they are bypassed for a
+    /// single group.
     pub fn cache_mode(&self) -> CacheMode {
         if self.group.is_some() { CacheMode::Bypass } else { self.cache }
     }
 }
 
-/// The ticket that asks for all that these texts ask for; `None` if there are none.
+/// The ticket that combines all of these texts; `None` if there are none.
 ///
 /// # Errors
-/// [`QueryError::BadRequest`] if a text is no ticket; [`QueryError::WrongTicket`] if they are tickets of different graphs.
+/// [`QueryError::BadRequest`] if a text is not a ticket; [`QueryError::WrongTicket`] if the tickets belong to different
+/// graphs.
 pub fn merged_tickets<T: AsRef<str>>(texts: &[T]) -> Result<Option<Ticket>, QueryError> {
     let tickets = texts.iter().map(|text| text.as_ref().parse::<Ticket>());
     let tickets: Result<Vec<Ticket>, _> = tickets.collect();
@@ -90,17 +93,17 @@ pub enum Proofs {
     Everywhere,
 }
 
-/// A page of a sorted set of ids. `Default` is the whole set.
+/// A page of a sorted set of ids. The default is the whole set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// Only ids greater than this one: the last of the page before.
+    /// Returns only ids greater than this one, the last of the previous page.
     pub after: Option<u64>,
-    /// At most so many.
+    /// The most ids of the page.
     pub limit: Option<u64>,
 }
 
 impl Page {
-    /// Leaves the page of `ids`, which are sorted.
+    /// Reduces `ids`, which are sorted, to the page.
     pub fn cut(self, ids: &mut Vec<u64>) {
         if let Some(after) = self.after {
             ids.drain(..ids.partition_point(|&id| id <= after));
@@ -111,23 +114,23 @@ impl Page {
     }
 }
 
-/// Whether to hedge, from `on`, `table` or `off`.
+/// Parses a hedging mode: `on`, `table` or `off`.
 ///
 /// # Errors
-/// The text, if it is none of these.
+/// The text, if it is none of them.
 pub fn parse_hedging(text: &str) -> Result<Hedging, String> {
     Hedging::by_name(text).ok_or_else(|| text.to_owned())
 }
 
-/// Whether to use the router's network cache.
+/// How to use the router's network cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CacheMode {
-    /// Look there first, fill it on a miss.
+    /// Reads the cache, and fills it after a miss.
     #[default]
     Use,
-    /// Neither read nor fill it.
+    /// Neither reads nor fills the cache.
     Bypass,
-    /// Fetch anew and fill it.
+    /// Fetches again, and fills the cache.
     Refresh,
 }
 

@@ -1,4 +1,4 @@
-//! Requests to a cluster, and their replies. Every door decodes what it reads into a [`Request`], and writes a [`Reply`] or a
+//! Requests to a cluster, and their replies. Every door decodes its input to a [`Request`], and encodes a [`Reply`] or a
 //! stream.
 
 use crate::{
@@ -12,32 +12,32 @@ use kith_types::OperationName;
 use kith_wire::v1;
 use strum::IntoStaticStr;
 
-/// One request: a question, and how it is to be answered.
+/// One request: a question and its options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
-    /// What is asked.
+    /// The question.
     pub question: Question,
-    /// Deadline, fan-out, partial answers and the like.
+    /// The deadline, the fan-out, partial answers and other options.
     pub options: QueryOptions,
 }
 
-/// What is asked. `IntoStaticStr` gives the name of a variant as messages write it.
+/// A question. `IntoStaticStr` returns the name of a variant as messages show it.
 #[derive(Clone, Debug, PartialEq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Question {
     /// A query of a graph. Answered by [`Reply::Graph`].
     Graph { graph: String, query: GraphQuery },
-    /// The plan of a query. The first fan-out is run if the second depends on its answer; all other fan-outs are only planned.
-    /// Answered by [`Reply::Plan`].
+    /// The plan of a query. The first fan-out is run if the second depends on its answer; all other fan-outs are only
+    /// planned. Answered by [`Reply::Plan`].
     Explain { graph: String, query: GraphQuery },
-    /// A write to a live graph. Answered by [`Reply::Written`]. Every error but [`QueryError::OutcomeUnknown`] means that nothing was
-    /// written.
+    /// A write to a live graph. Answered by [`Reply::Written`]. Every error but [`QueryError::OutcomeUnknown`] means that
+    /// nothing was written.
     Write { graph: String, write: Write },
     /// The values of keys, all of one version. Answered by [`Reply::Values`], or by a stream.
     Values { store: String, keys: BatchKeys },
-    /// The results of a plan on the records of keys, all of one version. A plan that does not fit the records is refused before
-    /// any node is asked. Answered by [`Reply::Computed`], or without `top_k` by a stream.
+    /// The results of a plan on the records of keys, all of one version. A plan that does not fit the records is refused
+    /// before any node is asked. Answered by [`Reply::Computed`], or without `top_k` by a stream.
     Compute { store: String, keys: BatchKeys, query: ComputeQuery },
     /// Counts of a field's values over the records of keys, all of one version. Answered by [`Reply::Aggregated`].
     Aggregate { store: String, keys: BatchKeys, query: AggregateQuery },
@@ -67,9 +67,9 @@ pub enum Reply {
 pub struct Written {
     /// What was written.
     pub done: Done,
-    /// A read with this ticket shows the write.
+    /// A ticket whose reads show the write.
     pub ticket: Ticket,
-    /// The timings, if asked for.
+    /// The timings, if requested.
     pub profile: Option<v1::Profile>,
 }
 
@@ -99,7 +99,8 @@ impl Question {
         }
     }
 
-    /// The operation, for metrics, records and controllers. `None` for what is not a query: plans, writes, shapes and schemas.
+    /// The operation, for metrics, records and controllers. `None` for plans, writes, shapes and schemas, which are not
+    /// queries.
     pub fn operation(&self) -> Option<OperationName> {
         match self {
             Question::Graph { query, .. } => Some(query.operand.operation()),
@@ -113,7 +114,7 @@ impl Question {
         }
     }
 
-    /// The name of the operation, or of the write. Any other question has the name of its variant.
+    /// The name of the operation or of the write. Any other question has the name of its variant.
     pub fn name(&self) -> &'static str {
         if let Question::Write { write, .. } = self {
             return write.mutation.name();
@@ -147,15 +148,16 @@ impl Question {
             | Question::Aggregate { .. }
             | Question::Shape { .. }
             | Question::Schema { .. } => true,
-            // Also of a write with a name: a router or client that repeated it would hide from its caller that the outcome was lost.
+            // This applies to a write with a name too: a router or client that repeated it would hide from its caller that
+            // the outcome was lost.
             Question::Write { .. } => false,
         }
     }
 
-    /// Refuses a question that has no stream.
+    /// Refuses a question that cannot be streamed.
     ///
     /// # Errors
-    /// [`QueryError::BadRequest`].
+    /// [`QueryError::BadRequest`] if the question cannot be streamed.
     pub fn check_stream(&self) -> Result<(), QueryError> {
         match self {
             Question::Values { .. } => Ok(()),
@@ -167,14 +169,16 @@ impl Question {
             | Question::Shape { .. }
             | Question::Schema { .. } => {
                 let name: &str = self.into();
-                Err(QueryError::BadRequest { detail: format!("a request of kind {name:?} has no stream") })
+                Err(QueryError::BadRequest {
+                    detail: format!("a request of kind {name:?} cannot be streamed"),
+                })
             }
         }
     }
 }
 
 impl Reply {
-    /// The profile, where the answer has one.
+    /// The profile, if the answer has one.
     pub fn profile_mut(&mut self) -> Option<&mut Option<v1::Profile>> {
         match self {
             Reply::Graph(answered) => Some(&mut answered.profile),

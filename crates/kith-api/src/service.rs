@@ -1,5 +1,5 @@
-//! The interface of everything that answers requests: a router, a session that asks the nodes itself, a router's client, or a
-//! test's fake.
+//! The interface of everything that answers requests: a router, a session that asks the nodes itself, a router's client, or
+//! a test's fake.
 
 use crate::{
     AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer,
@@ -12,7 +12,7 @@ use kith_schema::{Schema, SchemaId};
 use kith_wire::v1;
 use std::sync::Arc;
 
-/// Takes the answer out of a reply of kind `$kind`. For a reply of another kind, returns the name of that kind as the error.
+/// Takes the answer out of a reply of kind `$kind`. For a reply of another kind, the error is the name of that kind.
 macro_rules! only {
     ($kind:path) => {
         |reply| match reply {
@@ -22,18 +22,18 @@ macro_rules! only {
     };
 }
 
-/// Answers requests. [`Service::call`] and [`Service::stream`] are all that an implementation provides; the other methods copy
+/// Answers requests. An implementation provides only [`Service::call`] and [`Service::stream`]. The other methods copy
 /// their arguments into a [`Request`], and take the answer out of its [`Reply`].
 pub trait Service: Send + Sync + 'static {
     /// Answers a request as a whole.
     ///
     /// # Errors
-    /// Without [`QueryOptions::partial`] a key or partition that has no proven answer fails the request; with it, the answer
-    /// says what is missing. A request that makes no sense is refused before anything is asked.
+    /// Without [`QueryOptions::partial`], a key or partition without a proven answer fails the request. With it, the answer
+    /// says what is missing. An invalid request is refused before any node is asked.
     fn call(&self, request: Arc<Request>) -> BoxFuture<'_, Result<Reply, QueryError>>;
 
-    /// Answers [`Question::Values`] and [`Question::Compute`] without `top_k` piece by piece, as answers arrive; the last item
-    /// is a footer that accounts for every key.
+    /// Answers [`Question::Values`], and [`Question::Compute`] without `top_k`, piece by piece as answers arrive. The last
+    /// item is a footer that accounts for every key.
     ///
     /// # Errors
     /// Those of [`Service::call`], as the last item; with [`QueryOptions::partial`] only if nothing was answered.
@@ -43,7 +43,7 @@ pub trait Service: Send + Sync + 'static {
     /// Answers a query of a graph.
     ///
     /// # Errors
-    /// As [`Service::call`].
+    /// Those of [`Service::call`].
     fn query<'a>(
         &'a self,
         graph: &str,
@@ -54,10 +54,10 @@ pub trait Service: Send + Sync + 'static {
         ask(self, question, options, only!(Reply::Graph))
     }
 
-    /// The plan of a query of a graph.
+    /// Returns the plan of a query of a graph.
     ///
     /// # Errors
-    /// As [`Service::call`].
+    /// Those of [`Service::call`].
     fn explain<'a>(
         &'a self,
         graph: &str,
@@ -68,10 +68,11 @@ pub trait Service: Send + Sync + 'static {
         ask(self, question, options, only!(Reply::Plan))
     }
 
-    /// Writes to a live graph, once at most.
+    /// Writes to a live graph, at most once.
     ///
     /// # Errors
-    /// [`QueryError::OutcomeUnknown`] if nobody knows what came of it. After any other error, nothing was written.
+    /// [`QueryError::OutcomeUnknown`] if it is unknown whether the write was carried out. After any other error, nothing
+    /// was written.
     fn write<'a>(
         &'a self,
         graph: &str,
@@ -82,10 +83,11 @@ pub trait Service: Send + Sync + 'static {
         ask(self, question, options, only!(Reply::Written))
     }
 
-    /// Reads the values of `keys`, all of one version: one record per key in the order of the keys, repeats included.
+    /// Reads the values of `keys`, all from one version. Returns one record per key in the order of the keys, repeated keys
+    /// included.
     ///
     /// # Errors
-    /// As [`Service::call`].
+    /// Those of [`Service::call`].
     fn multi_get<'a>(
         &'a self,
         store: &str,
@@ -96,7 +98,7 @@ pub trait Service: Send + Sync + 'static {
         ask(self, question, options, only!(Reply::Values))
     }
 
-    /// As [`Service::multi_get`], as a stream.
+    /// Reads values like [`Service::multi_get`], as a stream.
     fn multi_get_stream<'a>(
         &'a self,
         store: &str,
@@ -110,7 +112,8 @@ pub trait Service: Send + Sync + 'static {
     /// Runs a plan on the records of `keys`.
     ///
     /// # Errors
-    /// As [`Service::call`]; [`QueryError::Compute`], [`QueryError::NotRecords`].
+    /// Those of [`Service::call`]; [`QueryError::Compute`] and [`QueryError::NotRecords`] if the plan does not fit the
+    /// store.
     fn read_compute<'a>(
         &'a self,
         store: &str,
@@ -123,7 +126,7 @@ pub trait Service: Send + Sync + 'static {
         ask(self, question, options, only!(Reply::Computed))
     }
 
-    /// As [`Service::read_compute`] for a plan without `top_k`, as a stream. Pieces name the schema of the results.
+    /// Runs a plan without `top_k` like [`Service::read_compute`], as a stream. Pieces name the schema of the results.
     fn read_compute_stream<'a>(
         &'a self,
         store: &str,
@@ -139,7 +142,7 @@ pub trait Service: Send + Sync + 'static {
     /// Counts the values of a field over the records of `keys`.
     ///
     /// # Errors
-    /// As [`Service::read_compute`].
+    /// Those of [`Service::read_compute`].
     fn read_aggregate<'a>(
         &'a self,
         store: &str,
@@ -152,7 +155,7 @@ pub trait Service: Send + Sync + 'static {
         ask(self, question, options, only!(Reply::Aggregated))
     }
 
-    /// The types of the store's keys and values.
+    /// Returns the types of the store's keys and values.
     ///
     /// # Errors
     /// If there is no such store, or no process answers.
@@ -161,8 +164,8 @@ pub trait Service: Send + Sync + 'static {
         ask(self, question, &QueryOptions::default(), only!(Reply::Shape))
     }
 
-    /// The schema of the records of a version; `id` is the one that an answer of that version names. A schema that is already
-    /// known costs no request.
+    /// Returns the schema of the records of a version; `id` is the id that an answer of that version names. A schema that
+    /// is already known costs no request.
     ///
     /// # Errors
     /// [`QueryError::SchemaUnavailable`] if no process that answers has the schema.
@@ -177,7 +180,7 @@ pub trait Service: Send + Sync + 'static {
     }
 }
 
-/// Asks, and takes the answer out of the reply. A reply of another kind is a defect of the service.
+/// Asks, and takes the answer out of the reply. A reply of another kind is a bug of the service.
 fn ask<'a, T: 'static>(
     service: &'a (impl Service + ?Sized),
     question: Question,

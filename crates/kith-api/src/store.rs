@@ -6,25 +6,25 @@ use kith_schema::{KEY_BYTES_MAX, KeyType, SchemaId, ValueType};
 use kith_types::ByteKeys;
 use kith_wire::{BATCH_KEYS_MAX, v1};
 
-/// The most bytes of the values of one node's share of an answer, and of all of it unless a session's settings say otherwise
-/// (`answer-bytes-max`); of all keys of a batch together as well.
+/// The most bytes of the values of one node's share of an answer, and of the whole answer unless a session's settings allow
+/// another size (`answer-bytes-max`). Also the most bytes of all keys of a batch.
 pub const ANSWER_BYTES_MAX: usize = 64 << 20;
 
-/// What the keys and values of a store are: fixed when it is created.
+/// The types of a store's keys and values, which are fixed when the store is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreShape {
-    /// Its keys.
+    /// The type of its keys.
     pub key: KeyType,
-    /// Its values.
+    /// The type of its values.
     pub value: ValueType,
 }
 
-/// The keys of a batch; repeats are answered each.
+/// The keys of a batch. Repeated keys are each answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BatchKeys {
-    /// Of a store whose keys are ids.
+    /// Keys of a store whose keys are ids.
     Ids(Vec<u64>),
-    /// Of a store whose keys are strings or bytes.
+    /// Keys of a store whose keys are strings or bytes.
     Bytes(ByteKeys),
 }
 
@@ -41,7 +41,7 @@ impl From<ByteKeys> for BatchKeys {
 }
 
 impl BatchKeys {
-    /// How many.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         match self {
             BatchKeys::Ids(ids) => ids.len(),
@@ -49,15 +49,15 @@ impl BatchKeys {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Those at these places.
+    /// The keys at these places.
     ///
     /// # Panics
-    /// Beyond the last.
+    /// If a place is beyond the last key.
     pub fn select(&self, places: impl IntoIterator<Item = usize>) -> BatchKeys {
         let places = places.into_iter();
         match self {
@@ -66,18 +66,18 @@ impl BatchKeys {
         }
     }
 
-    /// Refuses more than `max` of them.
+    /// Refuses more than `max` keys.
     ///
     /// # Errors
-    /// [`QueryError::BatchTooLarge`].
+    /// [`QueryError::BatchTooLarge`] if there are more.
     pub fn check_count(&self, max: usize) -> Result<(), QueryError> {
         bounded(KEY_COUNT, self.len(), max)
     }
 
-    /// Refuses what no store answers.
+    /// Refuses a batch that exceeds the limits of every store.
     ///
     /// # Errors
-    /// [`QueryError::BatchTooLarge`].
+    /// [`QueryError::BatchTooLarge`] if there are too many keys, or they are too long.
     pub fn check(&self) -> Result<(), QueryError> {
         self.check_count(BATCH_KEYS_MAX)?;
         let BatchKeys::Bytes(keys) = self else { return Ok(()) };
@@ -89,7 +89,7 @@ impl BatchKeys {
     /// Refuses keys of another type than the store's.
     ///
     /// # Errors
-    /// [`QueryError::WrongKeys`].
+    /// [`QueryError::WrongKeys`] if the types differ.
     pub fn check_type(&self, store: &str, expected: KeyType) -> Result<(), QueryError> {
         let got = match (self, expected) {
             _ if self.is_empty() => return Ok(()),
@@ -101,7 +101,7 @@ impl BatchKeys {
         Err(QueryError::WrongKeys { store: store.to_owned(), expected, got })
     }
 
-    /// As a fan-out has them.
+    /// Converts the keys for a fan-out.
     pub fn scope(&self) -> Scope {
         match self {
             BatchKeys::Ids(ids) => Scope::Keys(ids.clone()),
@@ -109,7 +109,7 @@ impl BatchKeys {
         }
     }
 
-    /// As an evaluation looks them up.
+    /// Borrows the keys for an evaluation.
     pub fn lookup(&self) -> LookupKeys<'_> {
         match self {
             BatchKeys::Ids(ids) => LookupKeys::Ids(ids),
@@ -118,7 +118,7 @@ impl BatchKeys {
     }
 }
 
-/// What a batch has too many of.
+/// The name in messages for the number of keys.
 pub(crate) const KEY_COUNT: &str = "the number of keys";
 
 fn bounded(what: &'static str, got: usize, max: usize) -> Result<(), QueryError> {
@@ -128,23 +128,23 @@ fn bounded(what: &'static str, got: usize, max: usize) -> Result<(), QueryError>
     }
 }
 
-/// What became of each key of a batch.
+/// The outcome of each key of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchAnswer {
-    /// One per key, in the order of the keys.
+    /// One record per key, in the order of the keys.
     pub records: Records,
-    /// Partitions that did not answer for all of their keys, ascending; only of partial answers.
+    /// The partitions that did not answer for all of their keys, ascending; only in partial answers.
     pub missing_partitions: Vec<u32>,
-    /// Name and version of what answered.
+    /// The name and version of the store that answered.
     pub served: Vec<(String, u64)>,
-    /// The plan and its timings, if asked for.
+    /// The plan and its timings, if requested.
     pub profile: Option<v1::Profile>,
-    /// Of records: the schema of the version that answered, for [`crate::Service::schema`].
+    /// For records: the schema of the version that answered, for [`crate::Service::schema`].
     pub schema: Option<SchemaId>,
 }
 
 impl BatchAnswer {
-    /// How many keys ended how; the four sum to the number of keys.
+    /// The number of keys with each outcome. The four counts sum to the number of keys.
     pub fn counts(&self) -> RecordCounts {
         self.records.counts()
     }

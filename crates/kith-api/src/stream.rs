@@ -1,4 +1,4 @@
-//! Batch reads and computations whose records are handed on as they arrive, and the footer that accounts for every key
+//! Batch reads and computations whose records are handed on as they arrive, with a footer that accounts for every key
 //! (`docs/design/0010-streaming.md`).
 
 use crate::QueryError;
@@ -17,11 +17,12 @@ use std::{
 use strum::IntoStaticStr;
 use tokio::sync::mpsc;
 
-/// Pieces as they come, in any order, each key in one of them; then the footer. An error ends it: the keys that have not come
-/// by then have no answer. Nothing is done between polls, and little lies here: a reader that stops costs no more than that.
+/// The pieces in any order, with each key in one of them, followed by the footer. An error ends the stream: keys that have
+/// not arrived by then have no answer. No work is done between polls and little is buffered, so a reader that stops costs
+/// little.
 pub type BatchStream<'a> = BoxStream<'a, Result<StreamItem, QueryError>>;
 
-/// What a stream is made of.
+/// An item of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StreamItem {
     /// Some of the records.
@@ -30,71 +31,71 @@ pub enum StreamItem {
     Footer(Box<StreamFooter>),
 }
 
-/// Some of a stream's records.
+/// A piece of a stream: some of its records.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchPiece {
-    /// The places of their keys among those asked for, ascending.
+    /// The places of the records' keys among the requested keys, ascending.
     pub positions: Vec<u32>,
-    /// One per position.
+    /// One record per position.
     pub records: Records,
-    /// The version that answers: one for the whole stream.
+    /// The version that answers; the same in the whole stream.
     pub version: u64,
-    /// Of records: its schema, for [`crate::Service::schema`]; of a computation that of its results.
+    /// The schema of the records, for [`crate::Service::schema`]; for a computation, that of its results.
     pub schema: Option<SchemaId>,
-    /// Of a computation: the schema of its results.
+    /// For a computation: the schema of its results.
     pub result: Option<Arc<Schema>>,
 }
 
-/// What became of every key of a stream.
+/// Accounts for every key of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamFooter {
-    /// In a word.
+    /// The outcome in one word.
     pub status: StreamStatus,
-    /// How many keys ended how; the four sum to the number of keys.
+    /// The number of keys with each outcome. The four counts sum to the number of keys.
     pub counts: RecordCounts,
-    /// What went wrong, one entry for keys that failed alike; only of partial answers.
+    /// The failures, one entry for all keys that failed in the same way; only in partial answers.
     pub failures: Vec<StreamFailure>,
     /// The version that answered; 0 if none did.
     pub version: u64,
-    /// Of records: its schema.
+    /// The schema of the records.
     pub schema: Option<SchemaId>,
-    /// CRC-32C of the pieces as they travelled, which held. `None` if they did not travel as a stream: of a fast client.
+    /// The CRC-32C of the pieces as they were sent, which matched. `None` for a fast client, where no stream was sent.
     pub crc32c: Option<u32>,
     /// Time from the request's arrival to the footer, as measured by the process that made the footer.
     pub total: Duration,
-    /// The longest that a node worked on a request whose answer counts.
+    /// The longest time that a node worked on a request whose answer counts.
     pub service: Duration,
-    /// The plan and its timings, if asked for.
+    /// The plan and its timings, if requested.
     pub profile: Option<v1::Profile>,
 }
 
-/// How a stream ended.
+/// The outcome of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "UPPERCASE")]
 pub enum StreamStatus {
     /// Every key is found or absent.
     Ok,
-    /// Some are not.
+    /// Some keys are neither found nor absent.
     Partial,
-    /// None is.
+    /// No key is found or absent.
     Failed,
 }
 
-/// Keys that failed alike.
+/// Keys that failed in the same way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamFailure {
-    /// Their partitions, ascending.
+    /// The partitions of the keys, ascending.
     pub partitions: Vec<u32>,
-    /// How many.
+    /// The number of keys.
     pub keys: u64,
-    /// Why, as the error of a whole read would say; [`ErrorCode::Unreachable`] if the stream itself was cut.
+    /// The code that a whole read would fail with; [`ErrorCode::Unreachable`] if the stream itself was cut.
     pub code: ErrorCode,
-    /// The nodes that were asked, in order. Several: it was tried again.
+    /// The nodes that were asked, in order. More than one means that the request was retried.
     pub nodes: Vec<u32>,
 }
 
 impl StreamStatus {
-    /// The status of counts.
+    /// The status for these counts.
     pub fn of(counts: &RecordCounts) -> Self {
         match (counts.found + counts.absent, counts.error + counts.unanswered) {
             (_, 0) => StreamStatus::Ok,
@@ -103,7 +104,7 @@ impl StreamStatus {
         }
     }
 
-    /// The word for it.
+    /// The name of the status.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -120,21 +121,21 @@ impl From<Failure> for StreamFailure {
     }
 }
 
-/// Where work puts what a stream is made of.
+/// The place where `work` puts the items of its stream.
 #[derive(Clone, Debug)]
 pub struct Outlet(mpsc::Sender<StreamItem>);
 
 impl Outlet {
-    /// Hands an item on; comes back when there is room for the next.
+    /// Hands an item on. Returns when there is room for the next.
     pub async fn put(&self, item: StreamItem) {
         // Sending fails only if the stream was dropped, and with it this work.
         let _ = self.0.send(item).await;
     }
 
-    /// Hands on all of a stream.
+    /// Hands on all items of a stream.
     ///
     /// # Errors
-    /// The stream's.
+    /// The error of the stream.
     pub async fn put_all(&self, mut items: BatchStream<'_>) -> Result<(), QueryError> {
         while let Some(item) = items.next().await {
             self.put(item?).await;
@@ -143,8 +144,8 @@ impl Outlet {
     }
 }
 
-/// A stream of what `work` puts into its outlet, ended by its error. The work goes on only while the stream is polled, and
-/// one item ahead at the most.
+/// Returns a stream of the items that `work` puts into its outlet, ended by the error of `work` if there is one. The work
+/// makes progress only while the stream is polled, and is at most one item ahead.
 pub fn driven<'a, Work>(work: impl FnOnce(Outlet) -> Work) -> BatchStream<'a>
 where
     Work: Future<Output = Result<(), QueryError>> + Send + 'a,

@@ -13,13 +13,13 @@ use kith_wire::{
     v1,
 };
 
-/// A batch read as the wire has it.
+/// Encodes a batch read.
 pub fn batch_to_wire(store: &str, keys: &BatchKeys, options: &QueryOptions) -> v1::MultiGetRequest {
     let (ids, byte_keys) = keys_to_wire(keys);
     v1::MultiGetRequest { store: store.to_owned(), options: Some(options_to_wire(options)), ids, byte_keys }
 }
 
-/// Keys as requests have them: ids, or else packed bytes.
+/// Encodes keys for a request: ids, or else packed bytes.
 pub(super) fn keys_to_wire(keys: &BatchKeys) -> (Vec<u64>, Bytes) {
     match keys {
         BatchKeys::Ids(ids) => (ids.clone(), Bytes::new()),
@@ -27,10 +27,10 @@ pub(super) fn keys_to_wire(keys: &BatchKeys) -> (Vec<u64>, Bytes) {
     }
 }
 
-/// Keys from a request. [`crate::Session::check_batch`] knows their bounds.
+/// Decodes the keys of a request. [`crate::Session::check_batch`] checks their limits.
 ///
 /// # Errors
-/// [`QueryError::BadRequest`].
+/// [`QueryError::BadRequest`] if there are ids and byte keys, or a body is malformed.
 pub(super) fn keys_from_wire(ids: Vec<u64>, byte_keys: &[u8]) -> Result<BatchKeys, QueryError> {
     let bad = |detail: &str| QueryError::BadRequest { detail: detail.to_owned() };
     Ok(match (ids.is_empty(), byte_keys.is_empty()) {
@@ -43,17 +43,17 @@ pub(super) fn keys_from_wire(ids: Vec<u64>, byte_keys: &[u8]) -> Result<BatchKey
     })
 }
 
-/// A batch read from the wire.
+/// Decodes a batch read.
 ///
 /// # Errors
-/// [`QueryError::BadRequest`] if a field makes no sense.
+/// [`QueryError::BadRequest`] if a field is invalid.
 pub fn batch_from_wire(wire: v1::MultiGetRequest) -> Result<Request, QueryError> {
     let keys = keys_from_wire(wire.ids, &wire.byte_keys)?;
     let options = options_from_wire(wire.options.unwrap_or_default())?;
     Ok(Request { question: Question::Values { store: wire.store, keys }, options })
 }
 
-/// An answer as the wire has it; values are copied once.
+/// Encodes an answer; values are copied once.
 pub fn batch_answer_to_wire(answer: BatchAnswer) -> v1::MultiGetReply {
     v1::MultiGetReply {
         records: records_to_wire(&answer.records),
@@ -69,7 +69,7 @@ pub fn batch_answer_to_wire(answer: BatchAnswer) -> v1::MultiGetReply {
     }
 }
 
-/// An answer from the wire, to `keys` keys; values are not copied.
+/// Decodes an answer to `keys` keys; values are not copied.
 ///
 /// # Errors
 /// [`QueryError::Internal`] if it is malformed or has another number of records.
@@ -89,10 +89,10 @@ pub fn batch_answer_from_wire(reply: v1::MultiGetReply, keys: usize) -> Result<B
     })
 }
 
-/// A request for a schema from the wire.
+/// Decodes a request for a schema.
 ///
 /// # Errors
-/// [`QueryError::BadRequest`] if the schema is named by nonsense.
+/// [`QueryError::BadRequest`] if the id of the schema is invalid.
 pub fn schema_from_wire(wire: v1::SchemaRequest) -> Result<Request, QueryError> {
     let id = wire.schema.parse().map_err(|error: SchemaIdError| QueryError::BadRequest {
         detail: format!("field schema: {error}"),

@@ -21,7 +21,7 @@ use kith_schema::{
 };
 use kith_wire::v1::{self, aggregate_plan::By, operand, predicate};
 
-/// A plan as the wire has it.
+/// Encodes a plan.
 pub(super) fn compute_plan_to_wire(plan: &ComputePlan) -> v1::ComputePlan {
     let operators = plan.operators.iter().map(|operator| v1::ComputeOperator {
         name: operator.name.clone(),
@@ -43,10 +43,10 @@ pub(super) fn compute_plan_to_wire(plan: &ComputePlan) -> v1::ComputePlan {
     }
 }
 
-/// A plan from the wire; it is checked where the schema is known.
+/// Decodes a plan. It is checked later, once the schema is known.
 ///
 /// # Errors
-/// If a function is unknown or the reader's schema is none.
+/// If a function is unknown, or the reader's schema is invalid.
 pub(super) fn compute_plan_from_wire(wire: &v1::ComputePlan) -> Result<ComputePlan, ConvertError> {
     let operators = wire.operators.iter().map(|operator| {
         let query = || operator.query.clone();
@@ -72,7 +72,7 @@ pub(super) fn compute_plan_from_wire(wire: &v1::ComputePlan) -> Result<ComputePl
     })
 }
 
-/// A plan as the wire has it.
+/// Encodes a plan.
 pub(super) fn aggregate_plan_to_wire(plan: &AggregatePlan) -> v1::AggregatePlan {
     let by = match &plan.by {
         GroupBy::Value { top } => By::Top(*top),
@@ -88,10 +88,10 @@ pub(super) fn aggregate_plan_to_wire(plan: &AggregatePlan) -> v1::AggregatePlan 
     v1::AggregatePlan { field: plan.field.clone(), by: Some(by), reader_schema }
 }
 
-/// A plan from the wire; it is checked where the schema is known.
+/// Decodes a plan. It is checked later, once the schema is known.
 ///
 /// # Errors
-/// If a part is missing, a predicate is deeper than any may be, or the reader's schema is none.
+/// If a part is missing, a predicate is nested too deeply, or the reader's schema is invalid.
 pub(super) fn aggregate_plan_from_wire(wire: &v1::AggregatePlan) -> Result<AggregatePlan, ConvertError> {
     let by = match wire.by.as_ref().ok_or(ConvertError::Missing("plan.by"))? {
         By::Top(top) => GroupBy::Value { top: *top },
@@ -164,7 +164,7 @@ fn operand_to_wire(operand: &Operand) -> v1::Operand {
         Operand::Whole(value) => match (i64::try_from(*value), u64::try_from(*value)) {
             (Ok(value), _) => Wire::Whole(value),
             (_, Ok(value)) => Wire::Large(value),
-            // Beyond every number of a record, which a double says as well.
+            // Larger than every number of a record. A double compares in the same way.
             _ => Wire::Float(*value as f64),
         },
         Operand::Float(value) => Wire::Float(*value),
@@ -184,7 +184,7 @@ fn operand_from_wire(wire: &v1::Operand) -> Result<Operand, ConvertError> {
     })
 }
 
-/// A computation over keys as the wire has it.
+/// Encodes a computation over keys.
 pub fn compute_to_wire(
     store: &str,
     keys: &BatchKeys,
@@ -196,21 +196,21 @@ pub fn compute_to_wire(
     v1::ComputeRequest { store, ids, byte_keys, options: Some(options), plan: Some(plan) }
 }
 
-/// A computation over keys from the wire; its keys are within their bounds.
+/// Decodes a computation over keys, which are within their limits.
 ///
 /// # Errors
-/// [`QueryError::BadRequest`].
+/// [`QueryError::BadRequest`] if a field is missing or invalid.
 pub fn compute_from_wire(wire: v1::ComputeRequest) -> Result<Request, QueryError> {
     let plan = wire.plan.as_ref().ok_or(ConvertError::Missing("plan")).and_then(compute_plan_from_wire);
     let keys = keys_from_wire(wire.ids, &wire.byte_keys)?;
-    // Results are worked out of values that were checked before.
+    // Results are computed from values that were checked before.
     let options = options_from_wire(wire.options.unwrap_or_default())?;
     let options = QueryOptions { proofs: Proofs::Here, ..options };
     let query = ComputeQuery { plan: plan.map_err(bad)?, at: ComputeAt::Nodes };
     Ok(Request { question: Question::Compute { store: wire.store, keys, query }, options })
 }
 
-/// An answer as the wire has it.
+/// Encodes an answer.
 pub fn compute_answer_to_wire(answer: ComputeAnswer) -> v1::ComputeReply {
     let ComputeAnswer { answer, best, result } = answer;
     v1::ComputeReply {
@@ -224,10 +224,10 @@ pub fn compute_answer_to_wire(answer: ComputeAnswer) -> v1::ComputeReply {
     }
 }
 
-/// An answer from the wire, to `keys` keys and this plan.
+/// Decodes an answer to `keys` keys and this plan.
 ///
 /// # Errors
-/// [`QueryError::Internal`] if it is malformed or another plan's.
+/// [`QueryError::Internal`] if it is malformed or belongs to another plan.
 pub fn compute_answer_from_wire(
     reply: v1::ComputeReply,
     keys: usize,
@@ -249,7 +249,7 @@ pub fn compute_answer_from_wire(
     Ok(ComputeAnswer { answer, best: plan.top_k.as_ref().map(|_| reply.best), result })
 }
 
-/// An aggregation over keys as the wire has it.
+/// Encodes an aggregation over keys.
 pub fn aggregate_to_wire(
     store: &str,
     keys: &BatchKeys,
@@ -261,21 +261,21 @@ pub fn aggregate_to_wire(
     v1::AggregateRequest { store, ids, byte_keys, options: Some(options), plan: Some(plan) }
 }
 
-/// An aggregation over keys from the wire; its keys are within their bounds.
+/// Decodes an aggregation over keys, which are within their limits.
 ///
 /// # Errors
-/// [`QueryError::BadRequest`].
+/// [`QueryError::BadRequest`] if a field is missing or invalid.
 pub fn aggregate_from_wire(wire: v1::AggregateRequest) -> Result<Request, QueryError> {
     let plan = wire.plan.as_ref().ok_or(ConvertError::Missing("plan")).and_then(aggregate_plan_from_wire);
     let keys = keys_from_wire(wire.ids, &wire.byte_keys)?;
-    // Results are worked out of values that were checked before.
+    // Results are computed from values that were checked before.
     let options = options_from_wire(wire.options.unwrap_or_default())?;
     let options = QueryOptions { proofs: Proofs::Here, ..options };
     let query = AggregateQuery { plan: plan.map_err(bad)?, at: ComputeAt::Nodes };
     Ok(Request { question: Question::Aggregate { store: wire.store, keys, query }, options })
 }
 
-/// An answer as the wire has it.
+/// Encodes an answer.
 pub fn aggregate_answer_to_wire(answer: AggregateAnswer) -> v1::AggregateReply {
     let AggregateAnswer { answer, values, counts, truncated, schema } = answer;
     let complete = answer.is_complete();
@@ -290,10 +290,10 @@ pub fn aggregate_answer_to_wire(answer: AggregateAnswer) -> v1::AggregateReply {
     }
 }
 
-/// An answer from the wire, to `keys` keys and this plan.
+/// Decodes an answer to `keys` keys and this plan.
 ///
 /// # Errors
-/// [`QueryError::Internal`] if it is malformed or another plan's.
+/// [`QueryError::Internal`] if it is malformed or belongs to another plan.
 pub fn aggregate_answer_from_wire(
     reply: v1::AggregateReply,
     keys: usize,

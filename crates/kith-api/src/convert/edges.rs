@@ -1,4 +1,4 @@
-//! Edges with their columns on the wire: the question, what nodes are asked, what they send, and the answer.
+//! Edges with their columns on the wire: queries, plans for nodes, parts of nodes, and answers.
 
 use super::ConvertError;
 use kith_ops::{

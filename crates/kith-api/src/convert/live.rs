@@ -1,4 +1,4 @@
-//! Objects and associations of a live graph on the wire: the question, what nodes are asked, what they send, and the answer.
+//! Objects and associations of a live graph on the wire: queries, plans for nodes, parts of nodes, and answers.
 
 use super::ConvertError;
 use kith_live::{
@@ -122,7 +122,7 @@ pub(super) fn associations_from_wire(
     Ok(AssociationsAnswer { out: list_from_wire(wire.list.unwrap_or_default())?, more: wire.more })
 }
 
-/// All associations of a list have their fields, or none has.
+/// Either all associations of a list have their fields, or none has.
 fn list_to_wire(out: &[ListedAssociation]) -> v1::AssociationList {
     v1::AssociationList {
         id2: out.iter().map(|association| association.id2).collect(),

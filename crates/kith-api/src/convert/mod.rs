@@ -1,4 +1,4 @@
-//! Between inner types and wire messages: the only place that knows both.
+//! Conversions between inner types and wire messages. Only this module knows both.
 
 mod batch;
 mod compute;
@@ -34,15 +34,15 @@ use kith_types::{Direction, Workflow};
 use kith_wire::{body::BodyError, v1};
 use thiserror::Error;
 
-/// A message that does not hold what it should.
+/// Why a message cannot be decoded.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ConvertError {
-    /// A field that must be set is not.
+    /// A required field is not set.
     #[error("field {0} is missing")]
     Missing(&'static str),
-    /// An enum value of a newer release, or nonsense.
+    /// An enum value is invalid, or of a newer release.
     #[error("field {field} has unknown value {got}")]
     Unknown { field: &'static str, got: i32 },
     /// A packed body is malformed.
@@ -52,25 +52,25 @@ pub enum ConvertError {
         #[source]
         source: BodyError,
     },
-    /// A schema that is none.
+    /// A schema is invalid.
     #[error("field {field} is no schema: {why}")]
     Schema {
         field: &'static str,
-        /// What is wrong with it.
+        /// What is wrong with the schema.
         why: String,
     },
-    /// A cursor that is none.
+    /// A cursor is invalid.
     #[error(transparent)]
     Cursor(NotACursor),
-    /// An operator tree or predicate deeper than any that this release makes.
+    /// An operator tree or predicate is nested deeper than this release nests them.
     #[error("the plan, or a condition in it, is nested deeper than {0}")]
     TooDeep(usize),
-    /// An operator tree that is larger than any that this release makes.
+    /// An operator tree is larger than this release builds them.
     #[error(transparent)]
     TooWide(EvaluateError),
 }
 
-/// A direction as the wire has it.
+/// Encodes a direction.
 pub fn direction_to_wire(direction: Option<Direction>) -> i32 {
     let wire = match direction {
         None => v1::Direction::Default,
@@ -81,7 +81,7 @@ pub fn direction_to_wire(direction: Option<Direction>) -> i32 {
     wire.into()
 }
 
-/// A direction from the wire.
+/// Decodes a direction.
 ///
 /// # Errors
 /// If the number is unknown.
@@ -95,7 +95,7 @@ pub fn direction_from_wire(got: i32) -> Result<Option<Direction>, ConvertError> 
     }
 }
 
-/// A workflow as the wire has it.
+/// Encodes a workflow.
 pub fn workflow_to_wire(workflow: Workflow) -> i32 {
     match workflow {
         Workflow::Interactive => v1::Workflow::Interactive.into(),
@@ -103,7 +103,7 @@ pub fn workflow_to_wire(workflow: Workflow) -> i32 {
     }
 }
 
-/// A workflow from the wire.
+/// Decodes a workflow.
 ///
 /// # Errors
 /// If the number is unknown.

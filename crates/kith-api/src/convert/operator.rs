@@ -15,7 +15,7 @@ use kith_wire::{
 };
 use std::sync::Arc;
 
-/// An operator tree as the wire has it.
+/// Encodes an operator tree.
 pub fn operator_to_wire(operator: &Operator) -> v1::Operator {
     let boxed = |inner: &Operator| Box::new(operator_to_wire(inner));
     let op = match operator {
@@ -57,7 +57,7 @@ pub fn operator_to_wire(operator: &Operator) -> v1::Operator {
     v1::Operator { op: Some(op) }
 }
 
-/// An operator tree from the wire.
+/// Decodes an operator tree.
 ///
 /// # Errors
 /// If a part is missing or malformed, or the tree is deeper than [`Operator::DEPTH_MAX`].

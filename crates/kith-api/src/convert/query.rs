@@ -16,7 +16,7 @@ use kith_routing::FanOutLimits;
 use kith_wire::v1::{self, common_reply, query_reply::Answer, query_request::Operand as Wire};
 use std::{sync::Arc, time::Duration};
 
-/// A query as the wire has it.
+/// Encodes a query.
 pub fn query_to_wire(graph: &str, query: &GraphQuery, options: &QueryOptions) -> v1::QueryRequest {
     let options = v1::QueryOptions {
         edge_type: query.edge_type.clone().unwrap_or_default(),
@@ -31,7 +31,7 @@ pub fn query_to_wire(graph: &str, query: &GraphQuery, options: &QueryOptions) ->
     }
 }
 
-/// Options as the wire has them, but for those that are part of a graph's question.
+/// Encodes options, except those that belong to a query of a graph.
 pub(super) fn options_to_wire(options: &QueryOptions) -> v1::QueryOptions {
     v1::QueryOptions {
         workflow: workflow_to_wire(options.workflow),
@@ -41,7 +41,7 @@ pub(super) fn options_to_wire(options: &QueryOptions) -> v1::QueryOptions {
         hedge: options.hedging.map_or_else(String::new, |hedging| hedging.name().to_owned()),
         deadline_ms: options
             .deadline
-            // None at all is 0.
+            // 0 stands for no deadline.
             .map_or(0, |deadline| u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX).max(1)),
         profile: options.profile,
         partial: options.partial,
@@ -99,11 +99,11 @@ fn operand_to_wire(operand: &Operand) -> Wire {
     }
 }
 
-/// A query from the wire.
+/// Decodes a query.
 ///
 /// # Errors
-/// [`QueryError::Unsupported`] if it has no operand that this release knows, [`QueryError::BadRequest`] if a field makes
-/// no sense.
+/// [`QueryError::Unsupported`] if it has no operand that this release knows; [`QueryError::BadRequest`] if a field is
+/// invalid.
 pub fn query_from_wire(wire: v1::QueryRequest) -> Result<Request, QueryError> {
     let convert = |error: ConvertError| QueryError::BadRequest { detail: error.to_string() };
     let options = wire.options.unwrap_or_default();
@@ -121,10 +121,10 @@ pub fn query_from_wire(wire: v1::QueryRequest) -> Result<Request, QueryError> {
     })
 }
 
-/// The options of any question from the wire.
+/// Decodes the options of any question.
 ///
 /// # Errors
-/// [`QueryError::BadRequest`] if a field makes no sense.
+/// [`QueryError::BadRequest`] if a field is invalid.
 pub(super) fn options_from_wire(options: v1::QueryOptions) -> Result<QueryOptions, QueryError> {
     let bad = |detail: String| QueryError::BadRequest { detail };
     let convert = |error: ConvertError| QueryError::BadRequest { detail: error.to_string() };
@@ -149,7 +149,9 @@ pub(super) fn options_from_wire(options: v1::QueryOptions) -> Result<QueryOption
             Ok(v1::Proofs::None) => Proofs::Here,
             Ok(v1::Proofs::Unchecked) => Proofs::There,
             Ok(v1::Proofs::Checked) => Proofs::Everywhere,
-            Err(_) => return Err(bad(format!("proofs {} is no way to check values", options.proofs))),
+            Err(_) => {
+                return Err(bad(format!("proofs {} is not a known way to check values", options.proofs)));
+            }
         },
         forwarded: options.forwarded,
         door: None,
@@ -235,7 +237,7 @@ fn cache_from_wire(got: i32) -> Result<CacheMode, ConvertError> {
     }
 }
 
-/// An answer and all that belongs to it, whole.
+/// Encodes a whole answer with its accompanying data.
 pub fn answered_to_wire(answered: Answered) -> v1::QueryReply {
     v1::QueryReply {
         answer: Some(answer_to_wire(&answered.answer)),
@@ -246,7 +248,7 @@ pub fn answered_to_wire(answered: Answered) -> v1::QueryReply {
     }
 }
 
-/// An answer and all that belongs to it, from the wire; the pieces of a stream must have been joined.
+/// Decodes an answer with its accompanying data. The pieces of a stream must have been joined.
 ///
 /// # Errors
 /// [`QueryError::Internal`] if it is missing or malformed.
@@ -281,7 +283,7 @@ fn state_from_wire(served: v1::Served) -> Result<Served, QueryError> {
     Ok(Served { name: served.name, state })
 }
 
-/// An answer as the wire has it, whole.
+/// Encodes a whole answer.
 pub fn answer_to_wire(answer: &GraphAnswer) -> Answer {
     match answer {
         GraphAnswer::Ids(ids) => Answer::Ids(v1::IdSet { ids: ids.clone() }),
@@ -331,7 +333,7 @@ fn network_to_wire(answer: &NetworkAnswer) -> v1::NetworkReply {
     reply
 }
 
-/// An answer from the wire; the pieces of a stream must have been joined.
+/// Decodes an answer. The pieces of a stream must have been joined.
 ///
 /// # Errors
 /// If it is missing or malformed.

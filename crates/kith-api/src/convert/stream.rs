@@ -11,22 +11,22 @@ use kith_wire::{
 };
 use std::{sync::Arc, time::Duration};
 
-/// Makes messages of what a stream is made of.
+/// Encodes the items of a stream as messages.
 #[derive(Debug)]
 pub struct StreamWriter {
     store: String,
-    /// Whether a message has named the version.
+    /// Whether a message has already named the version.
     is_named: bool,
     crc32c: u32,
 }
 
 impl StreamWriter {
-    /// Of a stream of this store.
+    /// Begins the stream of a read of this store.
     pub fn new(store: String) -> Self {
         Self { store, is_named: false, crc32c: 0 }
     }
 
-    /// The next message; values are copied once.
+    /// Encodes the next message; values are copied once.
     pub fn message(&mut self, item: StreamItem) -> v1::MultiGetPiece {
         match item {
             StreamItem::Piece(piece) => {
@@ -62,7 +62,7 @@ impl StreamWriter {
     }
 }
 
-/// What the first message of a stream names.
+/// The version and schemas that the first message of a stream names.
 #[derive(Clone, Debug, Default)]
 struct Named {
     version: u64,
@@ -84,13 +84,13 @@ impl Named {
     }
 }
 
-/// Takes messages apart, and keeps the books: each key once, counts that sum, a checksum that holds.
+/// Decodes messages and keeps account of them: each key occurs once, the counts add up, and the checksum matches.
 #[derive(Debug)]
 pub struct StreamReader<'k> {
-    /// Whose values come with what proves them.
+    /// The keys, if values come with proofs that are checked here.
     keys: Option<&'k BatchKeys>,
     books: Deliveries,
-    /// Once a message has named it.
+    /// The version and schemas, once a message has named them.
     named: Option<Named>,
     crc32c: u32,
     is_over: bool,
@@ -98,7 +98,7 @@ pub struct StreamReader<'k> {
 }
 
 impl<'k> StreamReader<'k> {
-    /// Of a stream that answers so many keys.
+    /// Reads a stream that answers this many keys.
     pub fn new(keys: usize) -> Self {
         Self {
             keys: None,
@@ -110,15 +110,15 @@ impl<'k> StreamReader<'k> {
         }
     }
 
-    /// Of a stream of the values of `keys`, each of which is proven before it is handed on.
+    /// Reads a stream of the values of `keys`. Each value is checked against its proof before it is handed on.
     pub fn proving(keys: &'k BatchKeys) -> Self {
         Self { keys: Some(keys), ..Self::new(keys.len()) }
     }
 
-    /// What a message holds, in order; values are not copied.
+    /// Decodes the items of a message, in order; values are not copied.
     ///
     /// # Errors
-    /// [`QueryError::Internal`] if it is malformed, has a key again, or a footer that does not account for what came.
+    /// [`QueryError::Internal`] if it is malformed, repeats a key, or has a footer that does not match the pieces.
     pub fn items(&mut self, message: v1::MultiGetPiece) -> Result<Vec<StreamItem>, QueryError> {
         if self.is_over {
             return Err(malformed("something follows its footer"));
@@ -142,7 +142,7 @@ impl<'k> StreamReader<'k> {
                 let damaged = records.prove(|index| lookup.key(positions[index] as usize));
                 if !damaged.is_empty() {
                     self.mismatches += damaged.len() as u64;
-                    let why = format!("the checksums of {} values do not hold", damaged.len());
+                    let why = format!("the checksums of {} values do not match", damaged.len());
                     return Err(malformed(why));
                 }
             }
@@ -162,26 +162,26 @@ impl<'k> StreamReader<'k> {
         Ok(items)
     }
 
-    /// How many values came with a proof that does not hold.
+    /// The number of values that did not match their proof.
     pub fn mismatches(&self) -> u64 {
         self.mismatches
     }
 
-    /// Whether the footer has come.
+    /// Whether the footer has arrived.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Whether no key has come yet.
+    /// Whether no key has arrived yet.
     pub fn is_empty(&self) -> bool {
         self.books.is_empty()
     }
 
-    /// What is to be said of a stream that was cut: that the keys which did not come have no answer, for the reason `code`. Which partitions
-    /// they are in and who was asked is not known here.
+    /// The items that end a stream that was cut: the keys that did not arrive have no answer, for the reason `code`. Their
+    /// partitions and the nodes that were asked are not known here.
     ///
     /// # Errors
-    /// [`QueryError::Internal`]: a defect.
+    /// [`QueryError::Internal`] only after a bug.
     pub fn cut(mut self, code: ErrorCode, total: Duration) -> Result<Vec<StreamItem>, QueryError> {
         let Named { version, schema, result } = self.named.unwrap_or_default();
         let positions = self.books.rest();
@@ -193,7 +193,7 @@ impl<'k> StreamReader<'k> {
         let footer = StreamFooter {
             status: StreamStatus::of(&counts),
             counts,
-            // Only the footer did not come in time, if they all did.
+            // If all keys arrived, only the footer is missing.
             failures: if keys == 0 { vec![] } else { vec![failure] },
             version,
             schema,
@@ -283,7 +283,7 @@ fn footer_from_wire(
 }
 
 fn malformed(why: impl std::fmt::Display) -> QueryError {
-    QueryError::Internal { detail: format!("a stream that makes no sense: {why}") }
+    QueryError::Internal { detail: format!("a stream is invalid: {why}") }
 }
 
 #[cfg(test)]
@@ -311,7 +311,7 @@ mod tests {
         })
     }
 
-    /// A footer of five keys, as their pieces have it.
+    /// A footer for five keys that matches their pieces.
     fn footer() -> StreamItem {
         StreamItem::Footer(Box::new(StreamFooter {
             status: StreamStatus::Partial,

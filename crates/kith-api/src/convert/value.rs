@@ -12,10 +12,10 @@ use kith_wire::{
     v1::{self, value::Value as Wire},
 };
 
-/// A value as the wire has it.
+/// Encodes a value.
 ///
 /// # Panics
-/// If the value is a merged one with unanswered lists: nodes answer all their keys.
+/// If the value was merged and has unanswered lists: nodes answer all their keys.
 pub fn value_to_wire(value: &Value) -> v1::Value {
     let value = match value {
         Value::Lists(entries) => {
@@ -48,7 +48,7 @@ pub fn value_to_wire(value: &Value) -> v1::Value {
     v1::Value { value: Some(value) }
 }
 
-/// A value from the wire, for a question about `keys` keys.
+/// Decodes a value for a question about `keys` keys.
 ///
 /// # Errors
 /// If it is missing or malformed, or has more records than keys.
@@ -82,10 +82,10 @@ pub fn value_from_wire(wire: v1::Value, keys: usize) -> Result<Value, ConvertErr
     })
 }
 
-/// What a node answers to a question about `keys` keys.
+/// Decodes a node's reply to a question about `keys` keys.
 ///
 /// # Errors
-/// As [`value_from_wire`].
+/// Those of [`value_from_wire`].
 pub fn value_of_reply(reply: &mut v1::EvaluateReply, keys: usize) -> Result<Value, ConvertError> {
     match (reply.value.take(), &reply.slices[..]) {
         (Some(value), []) => value_from_wire(value, keys),
@@ -106,7 +106,7 @@ fn body_error(field: &'static str) -> impl FnOnce(BodyError) -> ConvertError {
     move |source| ConvertError::Body { field, source }
 }
 
-/// Records as a packed body; values are copied once.
+/// Encodes records as a packed body; values are copied once.
 pub fn records_to_wire(records: &Records) -> Bytes {
     let values = records.iter().filter_map(|record| match record {
         Record::Found(value) => Some(value),
@@ -115,7 +115,7 @@ pub fn records_to_wire(records: &Records) -> Bytes {
     encode_records(&bodies(records), values, records.value_bytes() as usize)
 }
 
-/// The same as what stands before the values, and the values where they lie; `None` if they do not lie end to end.
+/// Encodes the part before the values, and returns the values where they lie; `None` if they do not lie end to end.
 pub fn records_in_place(records: &Records) -> Option<(Vec<u8>, Bytes)> {
     let values = records.end_to_end()?;
     Some((encode_records_head(&bodies(records), 0), values))
@@ -140,7 +140,7 @@ fn bodies(records: &Records) -> Vec<RecordBody> {
     records.iter().enumerate().map(body).collect()
 }
 
-/// Records over a packed body; values are not copied.
+/// Decodes records over a packed body; values are not copied.
 ///
 /// # Errors
 /// If the body is malformed, or has more than `records_max` records.
@@ -168,7 +168,7 @@ pub fn records_from_wire(body: &Bytes, records_max: usize) -> Result<Records, Bo
     records.finish().ok_or(BodyError::Trailing(1))
 }
 
-/// Groups as the wire has them.
+/// Encodes groups.
 pub fn groups_to_wire(groups: &Groups) -> v1::Groups {
     v1::Groups {
         records: records_to_wire(&groups.records),
@@ -178,7 +178,7 @@ pub fn groups_to_wire(groups: &Groups) -> v1::Groups {
     }
 }
 
-/// Groups from the wire. Whether they are a plan's is seen when they are merged.
+/// Decodes groups. Whether they belong to a plan is checked when they are merged.
 ///
 /// # Errors
 /// If a body is malformed.

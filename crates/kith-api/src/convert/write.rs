@@ -5,7 +5,7 @@ use crate::{QueryError, QueryOptions, Question, Request, Written};
 use kith_live::{Conditions, Done, Mutation, NotATicket, NotAWriteId, Write};
 use kith_wire::v1::{self, graph_write_request::Mutation as Wire};
 
-/// A write as the wire has it.
+/// Encodes a write.
 pub fn write_to_wire(graph: &str, write: &Write, options: &QueryOptions) -> v1::GraphWriteRequest {
     v1::GraphWriteRequest {
         graph: graph.to_owned(),
@@ -41,11 +41,11 @@ fn mutation_to_wire(mutation: &Mutation) -> Wire {
     }
 }
 
-/// A write from the wire.
+/// Decodes a write.
 ///
 /// # Errors
-/// [`QueryError::Unsupported`] if it has no mutation that this release knows, [`QueryError::BadRequest`] if a field makes no
-/// sense.
+/// [`QueryError::Unsupported`] if it has no mutation that this release knows; [`QueryError::BadRequest`] if a field is
+/// invalid.
 pub fn write_from_wire(wire: v1::GraphWriteRequest) -> Result<Request, QueryError> {
     let unknown = || "the write has no mutation that this release knows".to_owned();
     let mutation = wire.mutation.ok_or_else(|| QueryError::Unsupported { detail: unknown() })?;
@@ -85,16 +85,17 @@ fn mutation_from_wire(wire: Wire) -> Mutation {
     }
 }
 
-/// The outcome of a write as the wire has it.
+/// Encodes the outcome of a write.
 pub fn written_to_wire(written: Written) -> v1::GraphWriteReply {
     let Done { id, version, existed } = written.done;
     v1::GraphWriteReply { id, version, existed, ticket: written.ticket.to_string(), profile: written.profile }
 }
 
-/// The outcome of a write from the wire.
+/// Decodes the outcome of a write.
 ///
 /// # Errors
-/// [`QueryError::OutcomeUnknown`] if the ticket is malformed: the write was carried out, but cannot be named.
+/// [`QueryError::OutcomeUnknown`] if the ticket is malformed. The write was carried out, but it is unknown where in the
+/// log.
 pub fn written_from_wire(reply: v1::GraphWriteReply) -> Result<Written, QueryError> {
     let ticket = reply
         .ticket

@@ -1,4 +1,4 @@
-//! What to do about each error.
+//! Says for each error what to do.
 
 use super::QueryError;
 use kith_live::{Refusal, WriteFault};
@@ -20,7 +20,7 @@ const ALLOW_PARTIAL: &str =
     "look at `kith cluster status`; partial answers are allowed with \"partial\":true";
 
 impl QueryError {
-    /// What to do about it.
+    /// What to do about the error.
     pub fn help(&self) -> String {
         match self {
             QueryError::Operation(error) => operation_help(error),

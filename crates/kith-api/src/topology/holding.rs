@@ -1,5 +1,6 @@
-//! What is to be held, and by which groups, by the cluster's documents: by all of them, or by as many as the store's definition asks for.
-//! Which ones is decided by [`kith_routing::groups_of_store`], for routers, nodes and clients alike.
+//! Derives from the cluster's documents which versions must be held, and by which groups: by all of them, or by as many as
+//! the store's definition asks for. [`kith_routing::groups_of_store`] decides which groups, for routers, nodes and clients
+//! alike.
 
 use kith_routing::{GroupRole, Strategy, groups_of_store};
 use kith_types::GroupId;
@@ -10,7 +11,7 @@ pub fn strategy_of(cluster: &ClusterDocument) -> Strategy {
     if cluster.strategy == "ring" { Strategy::Ring } else { Strategy::ReplicaGroups }
 }
 
-/// A group as far as placement asks: one that joins holds nothing yet, one that is taken out holds on.
+/// The role of a group for placement: a joining group holds nothing yet, and a group in maintenance still holds its stores.
 pub fn placed(group: &GroupDocument) -> (GroupId, GroupRole) {
     let role = match (group.is_filled(), group.takes_reads()) {
         (false, _) => GroupRole::Joining,
@@ -20,8 +21,8 @@ pub fn placed(group: &GroupDocument) -> (GroupId, GroupRole) {
     (GroupId(group.group), role)
 }
 
-/// The groups that hold a store of `copies` copies (`None`: one per group), in the document's order; of a ring its first
-/// `copies` ranks.
+/// The groups that hold a store with this number of copies (`None` means one per group), in the document's order. In a
+/// ring, its first `copies` ranks.
 pub fn groups_of<'a>(
     cluster: &'a ClusterDocument,
     store: &str,
@@ -32,7 +33,7 @@ pub fn groups_of<'a>(
     groups.filter(move |(place, _)| held >> place & 1 == 1).map(|(_, group)| group)
 }
 
-/// The versions that nodes hold: what is served comes before what is kept for a rollback.
+/// The versions that nodes hold: first those that are served, then those that are kept for a rollback.
 pub fn wanted(topology: &TopologyDocument) -> Vec<ServedDocument> {
     let served = topology.stores.iter().filter(|store| store.version != 0).cloned();
     let kept = topology.kept.iter().filter(|kept| kept.is_whole).map(|kept| kept.at.clone());

@@ -8,23 +8,23 @@ use kith_types::{NodeId, StoreVersion, Term};
 use kith_wire::documents::{DOCUMENT_FORMAT, LeadersDocument, LiveGraphDocument};
 use std::{collections::BTreeMap, sync::Arc};
 
-/// What only a live graph has.
+/// The properties that only a live graph has.
 #[derive(Debug)]
 pub struct LiveGraph {
-    /// Its types.
+    /// The types of its objects and associations.
     pub types: Arc<GraphTypes>,
-    /// Who leads its partitions.
+    /// The leaders of its partitions.
     pub leaders: Leaders,
 }
 
-/// The leaders that a document describes.
+/// Decodes leaders from a document.
 pub fn leaders_of(document: &LeadersDocument) -> Leaders {
     let leaders = document.nodes.iter().zip(&document.terms);
     let leader = |(&node, &term)| (term != 0).then_some(Leader { node: NodeId(node), term: Term(term) });
     Leaders { term_last: Term(document.term_last), by_partition: leaders.map(leader).collect() }
 }
 
-/// The document that describes leaders.
+/// Encodes leaders as a document.
 pub fn leaders_document(graph: &str, leaders: &Leaders) -> LeadersDocument {
     let each = || leaders.by_partition.iter();
     LeadersDocument {
@@ -36,7 +36,7 @@ pub fn leaders_document(graph: &str, leaders: &Leaders) -> LeadersDocument {
     }
 }
 
-/// The live graph that documents describe.
+/// Decodes a live graph from its documents.
 pub(super) fn graph(
     document: &LiveGraphDocument,
     leaders: &[LeadersDocument],
@@ -66,7 +66,7 @@ fn types_of(text: &str) -> Result<GraphTypes, Box<dyn std::error::Error + Send +
     Ok(serde_json::from_str::<TypesDocument>(text)?.try_into()?)
 }
 
-/// The edge types that queries see: association types with adjacency, in the order of their numbers.
+/// The schema that queries see: association types with adjacency, in the order of their numbers.
 fn schema_of(types: &GraphTypes) -> GraphSchema {
     let kind = |kind: &AssociationType| KindSchema {
         name: kind.name.clone(),

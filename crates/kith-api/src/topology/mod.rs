@@ -1,5 +1,5 @@
-//! The cluster at one revision, as clients and processes know it: routing table, addresses, graphs and stores of values; and
-//! the conversions between it and the documents of the metadata.
+//! The cluster at one revision, as clients and processes know it: routing table, addresses, graphs and stores of values.
+//! Also converts between it and the documents of the metadata.
 
 mod holding;
 mod live;
@@ -23,19 +23,19 @@ use thiserror::Error;
 pub struct Topology {
     /// The revision.
     pub revision: u64,
-    /// Who owns what.
+    /// The routing table.
     pub table: Arc<RoutingTable>,
     /// Graphs by name.
     pub graphs: BTreeMap<String, Arc<Graph>>,
-    /// Stores of values by name, those without a version yet among them.
+    /// Stores of values by name, including those without a version yet.
     pub stores: BTreeMap<String, Arc<ValueStore>>,
     /// Routers' gRPC addresses, in the order of their ids.
     pub routers: Vec<String>,
-    /// The document it was made from.
+    /// The document that it was made from.
     pub document: Arc<TopologyDocument>,
 }
 
-/// What a query reads of a graph or store, from start to end.
+/// The graph or store that a query reads, in one state from start to end.
 #[derive(Debug)]
 pub struct Pinned {
     /// The name of the graph or store.
@@ -46,14 +46,14 @@ pub struct Pinned {
     pub components: Arc<BTreeMap<String, StoreVersion>>,
     /// `graph` or `store`, for messages.
     pub what: &'static str,
-    /// Who holds this version: others are not asked for it.
+    /// The replicas that hold this version. Others are not asked for it.
     pub reach: StoreReach,
 }
 
-/// Which state of a graph or store a query reads.
+/// The state of a graph or store that a query reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pin {
-    /// One version, which never changes; 0: none is served yet.
+    /// One version, which never changes; 0 means that none is served yet.
     Version(u64),
     /// The state of a live graph: each partition at the position at which the query first reads it.
     Live {
@@ -63,7 +63,7 @@ pub enum Pin {
 }
 
 impl Pin {
-    /// The version; `None` of a live graph.
+    /// The version; `None` for a live graph.
     pub fn version(self) -> Option<u64> {
         match self {
             Pin::Version(version) => Some(version),
@@ -73,12 +73,12 @@ impl Pin {
 }
 
 impl Pinned {
-    /// The version as requests to nodes, schemas and messages name it; 0 of a live graph, and of a store without versions.
+    /// The version for requests to nodes, schemas and messages; 0 for a live graph, and for a store without versions.
     pub fn version(&self) -> u64 {
         self.pin.version().unwrap_or_default()
     }
 
-    /// The same, read from other replicas.
+    /// The same state, read from other replicas.
     #[must_use]
     pub fn with_reach(&self, reach: StoreReach) -> Self {
         let &Self { ref name, pin, ref components, what, .. } = self;
@@ -91,9 +91,9 @@ impl Pinned {
 pub struct Graph {
     /// Its name and state.
     pub pinned: Arc<Pinned>,
-    /// Its kinds.
+    /// Its edge types and entity kinds.
     pub schema: GraphSchema,
-    /// Of a live graph, its types and leaders.
+    /// For a live graph: its types and leaders.
     pub live: Option<LiveGraph>,
 }
 
@@ -102,50 +102,50 @@ pub struct Graph {
 pub struct ValueStore {
     /// Its name and version.
     pub pinned: Arc<Pinned>,
-    /// What its keys are.
+    /// The type of its keys.
     pub key: KeyType,
-    /// What its values are.
+    /// The type of its values.
     pub value: ValueType,
-    /// Of records: the schema of this version.
+    /// For records: the schema of this version.
     pub schema: Option<SchemaId>,
-    /// How many answers to a key must agree; 1 at least.
+    /// How many answers to a key must agree; at least 1.
     pub required_reads: u32,
-    /// How much of it may be read a second, over all routers.
+    /// How much of it may be read per second, through all routers together.
     pub read_quota: QuotaRates,
 }
 
-/// A topology document makes no sense.
+/// Why a topology document is invalid.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum BadTopology {
-    /// Not a partition count.
+    /// The number of partitions is invalid.
     #[error("{0} partitions")]
     Partitions(u32),
-    /// The table's strategy or a group's role is of a newer release, or nonsense.
+    /// The table's strategy or a group's role is invalid, or of a newer release.
     #[error("unknown {what} {name:?}")]
     Word {
-        /// What it should say.
+        /// The kind of word that is expected.
         what: &'static str,
-        /// What it says.
+        /// The word in the document.
         name: String,
     },
-    /// A component's role is of a newer release, or nonsense.
+    /// A component's role is invalid, or of a newer release.
     #[error("component {component:?} of graph {graph:?} has unknown role {role:?}")]
     Role { graph: String, component: String, role: String },
-    /// A store's keys or values are of a newer release, or nonsense.
+    /// The type of a store's keys or values is invalid, or of a newer release.
     #[error("store {store:?}")]
     Kind {
         store: String,
-        /// Which word.
+        /// The word that is wrong.
         #[source]
         source: UnknownKind,
     },
-    /// The schema of a store's records is named by nonsense.
+    /// The schema id of a store's records is invalid.
     #[error("store {store:?}")]
     Schema {
         store: String,
-        /// What is given.
+        /// Why the id is invalid.
         #[source]
         source: SchemaIdError,
     },
@@ -157,16 +157,16 @@ pub enum BadTopology {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The owners do not make a table.
+    /// The owners do not form a valid table.
     #[error("routing table")]
     Table(#[from] TableError),
 }
 
 impl Topology {
-    /// What a document describes. A node that has not registered yet has an empty address and cannot be asked.
+    /// Decodes a document. A node that has not registered yet has an empty address and cannot be asked.
     ///
     /// # Errors
-    /// If it makes no sense.
+    /// If the document is invalid.
     pub fn from_document(document: Arc<TopologyDocument>) -> Result<Self, BadTopology> {
         let table = table_of_document(&document)?;
         let graphs = document.graphs().map(|graph| {
@@ -189,10 +189,10 @@ impl Topology {
         })
     }
 
-    /// The graph of this name.
+    /// Looks up the graph of this name.
     ///
     /// # Errors
-    /// [`QueryError::UnknownGraph`].
+    /// [`QueryError::UnknownGraph`] if there is none.
     pub fn graph(&self, name: &str) -> Result<&Arc<Graph>, QueryError> {
         self.graphs.get(name).ok_or_else(|| QueryError::UnknownGraph {
             name: name.to_owned(),
@@ -200,11 +200,11 @@ impl Topology {
         })
     }
 
-    /// The graph of this name at a version in which an edge type (`None`: the first) has this version of its own: the one that is
-    /// served, or else one that is kept, which nodes hold too. The one that is served if there is none.
+    /// Looks up the graph of this name at a version in which an edge type (`None`: the first) has this version of its own:
+    /// the served version, or else a kept one, which nodes hold too. Returns the served version if neither has it.
     ///
     /// # Errors
-    /// [`QueryError::UnknownGraph`].
+    /// [`QueryError::UnknownGraph`] if there is no such graph.
     pub fn graph_with(
         &self,
         name: &str,
@@ -230,10 +230,11 @@ impl Topology {
         Ok(kept.find(has).map_or_else(|| Arc::clone(served), Arc::new))
     }
 
-    /// The store of values of this name, once it serves a version.
+    /// Looks up the store of values of this name, which must serve a version.
     ///
     /// # Errors
-    /// [`QueryError::UnknownStore`], [`QueryError::NotValues`] of a graph, [`QueryError::NoVersion`].
+    /// [`QueryError::UnknownStore`]; [`QueryError::NotValues`] for a graph; [`QueryError::NoVersion`] if no version is
+    /// served yet.
     pub fn store(&self, name: &str) -> Result<&Arc<ValueStore>, QueryError> {
         match self.stores.get(name) {
             Some(store) if store.pinned.version() == 0 => {
@@ -251,7 +252,7 @@ impl Topology {
     }
 }
 
-/// The store of values that a document describes; `None` of a graph.
+/// Decodes a store of values; `None` for a graph.
 fn value_store(store: &ServedDocument, table: &RoutingTable) -> Result<Option<ValueStore>, BadTopology> {
     let HoldsDocument::Values { key, value, .. } = &store.definition.holds else { return Ok(None) };
     let kind = |source| BadTopology::Kind { store: store.name.clone(), source };
@@ -284,7 +285,7 @@ fn pinned(store: &ServedDocument, what: &'static str, table: &RoutingTable) -> A
     })
 }
 
-/// The columns of a component in documents.
+/// Encodes the columns of a component for documents.
 pub fn column_documents(columns: &[Column]) -> Vec<ColumnDocument> {
     let document =
         |column: &Column| ColumnDocument { name: column.name.clone(), kind: column.kind.name().to_owned() };
@@ -301,7 +302,7 @@ pub fn role_name(role: KindRole) -> &'static str {
     }
 }
 
-/// The role of that name.
+/// The role of this name.
 pub fn role_by_name(name: &str) -> Option<KindRole> {
     [KindRole::Undirected, KindRole::Directed, KindRole::Entity, KindRole::MembersOnly]
         .into_iter()
@@ -330,10 +331,10 @@ fn schema_of(graph: &ServedDocument) -> Result<GraphSchema, BadTopology> {
     Ok(GraphSchema { kinds: kinds.collect::<Result<_, BadTopology>>()? })
 }
 
-/// The table, with addresses; of a node that the table lists without labels, those that it registered with.
+/// The table with addresses. If the table lists a node without labels, it gets the labels that it registered with.
 ///
 /// # Errors
-/// If the document makes no sense.
+/// If the document is invalid.
 pub fn table_of_document(document: &TopologyDocument) -> Result<RoutingTable, BadTopology> {
     let mut parts = table_parts(&document.cluster)?;
     for entry in &mut parts.nodes {

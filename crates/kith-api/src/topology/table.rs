@@ -1,14 +1,14 @@
-//! The routing table in documents, and back: what one writes the other reads as it was.
+//! Converts the routing table to documents and back, without loss.
 
 use super::BadTopology;
 use kith_routing::{GroupEntry, GroupRole, NodeEntry, Strategy, TableParts};
 use kith_types::{Epoch, GroupId, NodeId, PartitionCount};
 use kith_wire::documents::{ClusterDocument, GroupDocument, ListedNodeDocument};
 
-/// The table that a cluster's document describes, without addresses: those change when nodes start again.
+/// The table that a cluster's document describes, without addresses, because those change when nodes restart.
 ///
 /// # Errors
-/// If the document says what this release does not know.
+/// If the document has values that this release does not know.
 pub fn table_parts(cluster: &ClusterDocument) -> Result<TableParts, BadTopology> {
     let partition_count =
         PartitionCount::new(cluster.partitions).ok_or(BadTopology::Partitions(cluster.partitions))?;
@@ -41,7 +41,7 @@ pub fn table_parts(cluster: &ClusterDocument) -> Result<TableParts, BadTopology>
     })
 }
 
-/// The document of a table; what a table does not say stays as `before` says it.
+/// The document of a table. Properties that a table does not have are copied from `before`.
 pub fn cluster_document(parts: &TableParts, before: &ClusterDocument) -> ClusterDocument {
     let groups = parts.groups.iter().zip(&parts.owners).map(|(group, owners)| GroupDocument {
         group: group.id.0,
@@ -73,7 +73,7 @@ pub fn cluster_document(parts: &TableParts, before: &ClusterDocument) -> Cluster
     }
 }
 
-/// A node of a table in a document.
+/// Encodes a node of a table for a document.
 pub fn listed_document(entry: &NodeEntry) -> ListedNodeDocument {
     ListedNodeDocument {
         node: entry.id.0,
@@ -85,7 +85,7 @@ pub fn listed_document(entry: &NodeEntry) -> ListedNodeDocument {
     }
 }
 
-/// And back, without an address.
+/// Decodes a node of a document, without an address.
 pub fn listed_entry(listed: &ListedNodeDocument) -> NodeEntry {
     NodeEntry {
         id: NodeId(listed.node),
@@ -98,7 +98,7 @@ pub fn listed_entry(listed: &ListedNodeDocument) -> NodeEntry {
     }
 }
 
-/// A group's role in documents: nothing while it serves.
+/// The name of a group's role in documents; empty while it serves.
 pub fn role_text(role: GroupRole) -> &'static str {
     match role {
         GroupRole::Serving => "",
@@ -107,10 +107,10 @@ pub fn role_text(role: GroupRole) -> &'static str {
     }
 }
 
-/// The role of that name.
+/// The role of this name.
 ///
 /// # Errors
-/// [`BadTopology::Word`].
+/// [`BadTopology::Word`] if there is no such role.
 pub fn role_of_group(name: &str) -> Result<GroupRole, BadTopology> {
     let roles = [GroupRole::Serving, GroupRole::Maintenance, GroupRole::Joining];
     let role = roles.into_iter().find(|role| role_text(*role) == name);

@@ -21,7 +21,7 @@ const EDGES: &str = "edges";
 pub struct EdgesQuery {
     /// The member.
     pub id: u64,
-    /// Names of columns to return; `None` returns all that the edge type has.
+    /// The names of the columns to return; `None` returns all columns of the edge type.
     pub columns: Option<Vec<String>>,
     /// The column to sort by, ties by ascending id; `None` sorts by id.
     pub order_by: Option<String>,
