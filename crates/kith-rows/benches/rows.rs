@@ -1,4 +1,4 @@
-//! Rows a second of each format, one thread, a million rows of a key and four fields in memory.
+//! Measures the rows per second of each format, with one thread, for a million rows of a key and four fields in memory.
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use divan::counter::ItemsCount;

@@ -1,4 +1,4 @@
-//! How files are compressed, and what their bytes unpack to.
+//! Detects how files are compressed, and decompresses them.
 
 use flate2::bufread::MultiGzDecoder;
 use std::fmt;
@@ -7,16 +7,16 @@ use std::io::{self, BufRead, Read};
 /// How a file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
-    /// Not at all.
+    /// The file is not compressed.
     Plain,
-    /// gzip, one member or several.
+    /// gzip, with one or more members.
     Gzip,
-    /// Zstandard, one frame or several.
+    /// Zstandard, with one or more frames.
     Zstd,
 }
 
 impl Codec {
-    /// As the first bytes of a file say.
+    /// Detects the compression from the first bytes of a file.
     pub(crate) fn of(head: &[u8]) -> Self {
         match head {
             [0x1f, 0x8b, ..] => Codec::Gzip,
@@ -25,7 +25,7 @@ impl Codec {
         }
     }
 
-    /// What `packed` unpacks to.
+    /// Returns the decompressed bytes of `packed`.
     pub(crate) fn unpack(self, packed: impl BufRead + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
         Ok(match self {
             Codec::Plain => Box::new(packed),

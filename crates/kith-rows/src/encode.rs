@@ -1,4 +1,4 @@
-//! Rows that a program has in memory: to the bytes, and by the rules, of rows in files.
+//! Encodes rows that a program has in memory, with the same rules and bytes as for rows of files.
 
 use crate::error::{RowsError, ends_reading};
 use crate::fault::{RowError, RowErrors, RowFault, RowLocation};
@@ -12,33 +12,34 @@ use std::sync::Arc;
 /// The key of a row in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowKey<'a> {
-    /// Of a store whose keys are ids.
+    /// A key of a store whose keys are ids.
     Id(u64),
-    /// Of a store whose keys are text; also bytes that are UTF-8.
+    /// A key of a store whose keys are text, or of one whose keys are bytes, if they are UTF-8.
     Text(&'a str),
-    /// Of a store whose keys are bytes.
+    /// A key of a store whose keys are bytes.
     Bytes(&'a [u8]),
-    /// What can be no key, by what messages call it: such a row is wrong.
+    /// Something that cannot be a key, described for messages. Such a row is wrong.
     Other(&'static str),
 }
 
 /// The value of a row in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowValue<'a> {
-    /// Of a store of text.
+    /// A value of a store of text.
     Text(&'a str),
-    /// Of a store of bytes.
+    /// A value of a store of bytes.
     Bytes(&'a [u8]),
-    /// Of a store of JSON, any JSON text; of a store of records, a JSON object with a member for each field, as in JSON lines.
+    /// A value of a store of JSON, which may be any JSON text, or of a store of records: a JSON object with a member for
+    /// each field, as in JSON lines.
     Json(&'a str),
-    /// What can be no value, by what messages call it: such a row is wrong.
+    /// Something that cannot be a value, described for messages. Such a row is wrong.
     Other(&'static str),
 }
 
 /// The bytes of a row: key and value.
 pub type EncodedRow<'e> = (&'e [u8], &'e [u8]);
 
-/// Checks rows and writes their key and value bytes, into buffers that are used again.
+/// Checks rows and encodes their keys and values into buffers that are reused.
 ///
 /// ```
 /// use kith_rows::{KeyType, RowEncoder, RowKey, RowOptions, RowValue, ValueShape};
@@ -61,8 +62,8 @@ pub struct RowEncoder {
 }
 
 impl RowEncoder {
-    /// Of `options`, the types of key and value and how many rows may be wrong count; the rest is about files. `name` is what messages
-    /// call the rows.
+    /// Uses the types of key and value and the number of allowed wrong rows from `options`; the other options concern
+    /// files. `name` is the name of the rows in messages.
     pub fn new(name: &str, options: RowOptions) -> Self {
         let writer = match &options.value {
             ValueShape::Record(schema) => Some(RecordWriter::new(schema)),
@@ -72,15 +73,15 @@ impl RowEncoder {
         RowEncoder { name: name.into(), options, writer, key, value, number: 0, good: 0, errors }
     }
 
-    /// As they were given.
+    /// The options that were given.
     pub fn options(&self) -> &RowOptions {
         &self.options
     }
 
-    /// The bytes of the next row's key and value; `None` if it is wrong, which is counted, or if too many rows before it were.
+    /// Encodes the next row. Returns `None` if the row is wrong, which is counted, or if too many earlier rows were.
     ///
     /// # Errors
-    /// [`RowsError::BadRows`] at the tenth wrong row beyond those allowed, as files are then read no further.
+    /// [`RowsError::BadRows`] at the tenth wrong row beyond the allowed number, as when files are read.
     pub fn row(&mut self, key: RowKey<'_>, value: RowValue<'_>) -> Result<Option<EncodedRow<'_>>, RowsError> {
         self.number += 1;
         match self.fill(key, value) {
@@ -93,10 +94,10 @@ impl RowEncoder {
         }
     }
 
-    /// What was encoded.
+    /// Ends the rows, and returns the counts.
     ///
     /// # Errors
-    /// [`RowsError::BadRows`] if more rows are wrong than allowed, [`RowsError::NoGoodRows`] if all are.
+    /// [`RowsError::BadRows`] if more rows are wrong than allowed; [`RowsError::NoGoodRows`] if all are wrong.
     pub fn finish(self) -> Result<RowReport, RowsError> {
         if self.errors.too_many(self.options.errors_max) {
             return Err(RowsError::BadRows { max: self.options.errors_max, errors: self.errors });

@@ -1,4 +1,4 @@
-//! Why files cannot be read.
+//! Errors of reading files.
 
 use crate::codec::Codec;
 use crate::fault::{RowErrors, RowLocation};
@@ -9,13 +9,13 @@ use std::io;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Why the reading ended early. `E` is the error of the function that was given the rows, `F` that of the files.
+/// Why the reading ended early. `E` is the error of the function that received the rows, and `F` the error of the files.
 #[derive(Debug, Error)]
 pub enum ReadError<E, F = RowsError> {
-    /// The files.
+    /// The files could not be read or were refused.
     #[error(transparent)]
     Input(F),
-    /// The function that was given the rows.
+    /// The function that received the rows failed.
     #[error(transparent)]
     Caller(E),
 }
@@ -35,85 +35,85 @@ pub enum RowsError {
     #[error("{file} cannot be opened")]
     Open {
         file: Arc<str>,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The disk or the network under it failed.
+    /// The disk or the network failed during reading.
     #[error("{file} cannot be read further")]
     Read {
         file: Arc<str>,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A compressed file ends in the middle.
+    /// A compressed file ends too early.
     #[error("{file} is cut off: its {codec} data end early; fetch or write it again")]
     Truncated {
         file: Arc<str>,
-        /// How it is compressed.
+        /// Its compression.
         codec: Codec,
     },
-    /// A file does not unpack or decode.
+    /// A file cannot be decompressed or decoded.
     #[error("{file} is damaged or cut off: {detail}; fetch or write it again")]
     Damaged {
         file: Arc<str>,
-        /// What the decoder says.
+        /// The error of the decoder.
         detail: String,
     },
-    /// A file needs more memory than it may take, whatever it is packed to.
+    /// A file needs more memory than it may take, however small it is compressed.
     #[error(
         "{file} needs {} MiB of memory to be decoded, {} MiB are allowed: allow more (--memory), or write it with smaller pages, \
          row groups or batches", needed.div_ceil(1 << 20), memory_bytes >> 20
     )]
     TooLarge {
         file: Arc<str>,
-        /// Bytes that it needs at a time, as far as can be told before it is decoded.
+        /// The bytes that it needs at a time, as far as they can be computed before it is decoded.
         needed: u64,
-        /// Bytes that it may take.
+        /// The bytes that it may take.
         memory_bytes: u64,
     },
-    /// A file is written in a way that is not built in.
+    /// A file uses a feature that is not built in.
     #[error("{file} cannot be decoded: {detail}; write it uncompressed or with snappy, zstd, gzip or lz4")]
     Unsupported {
         file: Arc<str>,
-        /// What the decoder says.
+        /// The error of the decoder.
         detail: String,
     },
-    /// A file is of another format than told.
+    /// A file has another format than the given one.
     #[error("{file} is not {told}, it looks like {found}")]
     OtherFormat {
         file: Arc<str>,
-        /// What was told.
+        /// The given format.
         told: Format,
-        /// What it seems to be.
+        /// The format that the file seems to have.
         found: Format,
     },
-    /// A file is of no format that can be read.
+    /// The format of a file is not supported.
     #[error("{file} is no CSV, JSON, Parquet or Arrow file: {found}")]
     UnknownFormat {
         file: Arc<str>,
-        /// What it seems to be.
+        /// What the file seems to be.
         found: &'static str,
     },
-    /// A row of a text file is longer than any that could be kept.
+    /// A row of a text file is longer than any row that could be stored.
     #[error("{place} is longer than {limit} bytes: is a quote not closed, or the file not text?")]
     RowTooLong {
         place: RowLocation,
-        /// The most bytes a row may have.
+        /// The most bytes of a row.
         limit: u64,
     },
-    /// A column that is needed is not there.
+    /// A required column is missing.
     #[error("{file} has no column {column:?} (its columns: {}); --key-field and --value-field name them", columns.join(", "))]
     NoColumn {
         file: Arc<str>,
-        /// The column looked for.
+        /// The required column.
         column: String,
-        /// Those that are there.
+        /// All columns of the file.
         columns: Vec<String>,
     },
-    /// Two columns of one name.
+    /// Two columns have the same name.
     #[error("{file} has more than one column {column:?}")]
     RepeatedColumn { file: Arc<str>, column: String },
-    /// A column that has no place in the value.
+    /// The value has no field for a column.
     #[error("{file} has a column {column:?} that is not in the schema{}", near.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default())]
     UnknownColumn {
         file: Arc<str>,
@@ -121,76 +121,77 @@ pub enum RowsError {
         /// The field that was probably meant.
         near: Option<String>,
     },
-    /// Columns besides key and value.
+    /// There are columns other than key and value.
     #[error("{file} has columns besides key and value ({}): name the value with --value-field to leave them out", columns.join(", "))]
     ExtraColumns {
         file: Arc<str>,
-        /// All its columns.
+        /// All columns of the file.
         columns: Vec<String>,
     },
-    /// A column of a type that no field can have.
+    /// A column has a type that no field can have.
     #[error("column {column:?} of {file} is of type {got}, which cannot be stored")]
     ColumnType {
         file: Arc<str>,
         column: String,
-        /// Its type, as Arrow names it.
+        /// The type, as Arrow names it.
         got: String,
     },
-    /// Whether the first line is a header cannot be told.
+    /// It is unclear whether the first line is a header.
     #[error(
         "{file} has no column \"key\" in its first line, which may be a header or a row: say --header yes or no, or --key-field"
     )]
     HeaderUnclear { file: Arc<str> },
-    /// Names are needed and the file has none.
+    /// Columns need names, but the file has no header.
     #[error("{file} has no header: columns need names, or the store a schema")]
     NoHeader { file: Arc<str> },
-    /// Raw vectors and the other settings do not go together.
+    /// Raw vectors do not fit the other settings.
     #[error("raw f32 rows {why}")]
     Vectors {
         /// What is missing or wrong.
         why: String,
     },
-    /// Raw vectors that end inside a row.
+    /// A file of raw vectors ends inside a row.
     #[error(
         "{file} is {bytes} bytes long, not a multiple of the {row_bytes} of a row of {dimensions} dimensions"
     )]
     NotWhole {
         file: Arc<str>,
-        /// Its length, unpacked.
+        /// The decompressed length of the file.
         bytes: u64,
-        /// Bytes of a row.
+        /// The size of a row in bytes.
         row_bytes: u64,
-        /// `f32` of a row.
+        /// The number of `f32` values of a row.
         dimensions: u32,
     },
-    /// More wrong rows than allowed.
+    /// More rows are wrong than allowed.
     #[error("{}{} row(s) are wrong, {max} allowed; the first: {}", at_least(errors.total(), *max), errors.total(), errors.first[0])]
     BadRows {
-        /// How many were allowed.
+        /// The allowed number.
         max: u64,
-        /// The first ten, and those found by reason; never empty. Reading ends at the tenth beyond those allowed.
+        /// The first ten, and the counts by reason of those found; never empty. Reading ends at the tenth beyond the allowed
+        /// number.
         errors: RowErrors,
     },
-    /// Every row is wrong. They are allowed, but what is left of them is nothing.
+    /// Every row is wrong. That many are allowed, but there is no row to store.
     #[error("all {} row(s) are wrong; the first: {}", errors.total(), errors.first[0])]
     NoGoodRows {
-        /// The first ten, and all of them by reason; never empty.
+        /// The first ten, and the counts of all by reason; never empty.
         errors: RowErrors,
     },
     /// A schema cannot be inferred.
     #[error(transparent)]
     Infer(Box<InferError<RowLocation>>),
-    /// A schema cannot be made.
+    /// A schema is invalid.
     #[error(transparent)]
     Schema(#[from] SchemaError),
 }
 
-/// Nobody has read on where so many are wrong.
+/// The prefix of a count if reading ended before all wrong rows were counted.
 fn at_least(wrong: u64, max: u64) -> &'static str {
     if ends_reading(wrong, max) { "at least " } else { "" }
 }
 
-/// Whether so many wrong rows are enough: those allowed, and as many as are shown.
+/// Whether this many wrong rows end the reading: the allowed number, and as many as are shown.
 pub(crate) fn ends_reading(wrong: u64, max: u64) -> bool {
     max.saturating_add(ROW_ERRORS_SHOWN as u64) <= wrong
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with one row, and where it is.
+//! The faults of a row, and the place of a row.
 
 use crate::limits::JSON_DEPTH_MAX;
 use crate::wrong::WrongRows;
@@ -7,14 +7,14 @@ use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Where a row is.
+/// The place of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowLocation {
     /// The name of its source.
     pub file: Arc<str>,
-    /// Its line (of text formats: the line it begins in) or its number, from 1.
+    /// Its number, from 1. In text formats, the number of the line in which it begins.
     pub row: u64,
-    /// `line` or `row`: which of the two.
+    /// `line` or `row`, depending on what `row` counts.
     pub unit: &'static str,
 }
 
@@ -29,93 +29,93 @@ impl fmt::Display for RowLocation {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum RowFault {
-    /// Another number of columns than the first row.
+    /// The row has another number of columns than the first row.
     #[error("expected {expected} columns, got {got}")]
     ColumnCount {
-        /// Columns of the first row.
+        /// The number of columns of the first row.
         expected: usize,
-        /// Columns of this one.
+        /// The number of columns of this row.
         got: usize,
     },
-    /// No key.
+    /// The row has no key.
     #[error("it has no key: {name:?} is missing, null or empty")]
     NoKey {
-        /// The key column.
+        /// The name of the key column.
         name: String,
     },
-    /// An id that is not a whole number from 0 to 2^64 - 1.
+    /// The key should be an id, but is not a whole number from 0 to 2^64 - 1.
     #[error("key {key} is no id: {why}")]
     NotAnId {
-        /// What is there, shortened.
+        /// The key as written, shortened.
         key: String,
         /// What is wrong with it.
         why: &'static str,
     },
-    /// A key of another type.
+    /// The key has another type.
     #[error("key is {got}, keys of this store are {expected}")]
     KeyType {
         /// The type of the store's keys.
         expected: &'static str,
-        /// What is there.
+        /// The type of the given key.
         got: &'static str,
     },
-    /// A key that is too long.
+    /// The key is too long.
     #[error("key has {bytes} bytes, at most {KEY_BYTES_MAX} are allowed")]
     KeyTooLong { bytes: usize },
-    /// No value.
+    /// The row has no value.
     #[error("it has no value: {name:?} is missing or null")]
     NoValue {
-        /// The value column.
+        /// The name of the value column.
         name: String,
     },
-    /// A value of another type.
+    /// The value has another type.
     #[error("value is {got}, values of this store are {expected}")]
     ValueType {
         /// The type of the store's values.
         expected: &'static str,
-        /// What is there.
+        /// The type of the given value.
         got: &'static str,
     },
-    /// A value that is too large.
+    /// The value is too large.
     #[error("value has {bytes} bytes, at most {VALUE_BYTES_MAX} are allowed")]
     ValueTooLarge { bytes: usize },
-    /// Bytes that are not text.
+    /// Bytes are not text.
     #[error("{what} is not UTF-8 text")]
     NotText {
-        /// Which column, or the line.
+        /// The column, or the line.
         what: String,
     },
-    /// Text that is not base64.
+    /// Text is not base64.
     #[error("{what} is not base64 text (standard alphabet, padded)")]
     NotBase64 {
-        /// The key or the value.
+        /// Whether it is the key or the value.
         what: &'static str,
     },
-    /// Text that is not JSON, or no object where one must be.
+    /// Text is not JSON, or not an object where an object is required.
     #[error("{detail} (byte {column})")]
     Json {
-        /// What is wrong there.
+        /// What is wrong.
         detail: String,
-        /// Where, from 1.
+        /// The byte position, from 1.
         column: usize,
     },
-    /// JSON that is nested too deeply.
+    /// JSON is nested too deeply.
     #[error("lists and objects are nested deeper than {JSON_DEPTH_MAX}")]
     TooDeep,
-    /// A member that comes twice.
+    /// A member is repeated.
     #[error("member {name:?} is there twice")]
     Repeated { name: String },
-    /// A member that means nothing here.
+    /// A member has no meaning here.
     #[error("member {name:?} is neither key nor value{}; with --key-field the whole object is the value", near.as_ref().map(|near| format!(" (did you mean {near:?}?)")).unwrap_or_default())]
     UnknownMember {
         name: String,
-        /// What was probably meant.
+        /// The member that was probably meant.
         near: Option<String>,
     },
     /// A quoted field has no closing quote before the end of the file.
     #[error("a quoted field is not closed")]
     UnclosedQuote,
-    /// The record is refused.
+    /// The value does not fit the schema.
     #[error(transparent)]
     Record(#[from] EncodeError),
 }
@@ -147,7 +147,7 @@ impl RowFault {
 /// One wrong row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowError {
-    /// Where it is.
+    /// The place of the row.
     pub place: RowLocation,
     /// What is wrong with it.
     pub fault: RowFault,
@@ -162,7 +162,7 @@ impl fmt::Display for RowError {
 /// The wrong rows of all files, counted by [`RowFault::reason`].
 pub type RowErrors = WrongRows<RowError>;
 
-/// The beginning of what a user wrote, fit for one line of a message.
+/// The beginning of a text from a file, fit for one line of a message.
 pub(crate) fn excerpt(text: &str) -> String {
     const CHARS_MAX: usize = 40;
     let mut out = format!("{:?}", text.chars().take(CHARS_MAX).collect::<String>());

@@ -1,4 +1,4 @@
-//! The fields of rows, for callers that make something else of rows than keys and values.
+//! The fields of rows, for callers that turn rows into something other than keys and values.
 
 use crate::fault::RowFault;
 use std::borrow::Cow;
@@ -7,19 +7,19 @@ use std::fmt;
 /// A field of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Field<'a> {
-    /// Null, or not there.
+    /// Null, or missing.
     Null,
-    /// A whole number from 0, or a time from 1970 on in milliseconds.
+    /// A whole number that is not negative, or a time since 1970 in milliseconds.
     Unsigned(u64),
-    /// Everything else as text: text as it is, other numbers in decimal, lists and objects as JSON or what they are.
+    /// Everything else as text: text unchanged, other numbers in decimal, lists and objects as JSON or as a description.
     Text(Cow<'a, str>),
 }
 
-/// What rows are handed to: the number of each, from 1, and its fields, or why it has none. It answers whether to go on.
+/// Receives rows: the number of each, from 1, and its fields or its fault. Returns whether to continue.
 pub type EachRow<'f> = dyn FnMut(u64, Result<&[Field<'_>], RowFault>) -> bool + 'f;
 
 impl Field<'_> {
-    /// As text; null is empty.
+    /// The field as text; null is empty.
     pub(crate) fn text(&self) -> Cow<'_, str> {
         match self {
             Field::Null => Cow::Borrowed(""),

@@ -1,4 +1,4 @@
-//! Files as tables of fields: the formats in which every row has its fields by name.
+//! Reads files as tables of fields. Supports the formats in which every row names its fields.
 
 use crate::columnar::FieldBatches;
 use crate::error::RowsError;
@@ -8,7 +8,7 @@ use crate::source::RowSource;
 use crate::text::json::FieldLines;
 use crate::unpack::Unpacked;
 
-/// A file of JSON lines, Parquet or Arrow, about to be read.
+/// A file of JSON lines, Parquet or Arrow, open for reading.
 pub struct FieldTable {
     columns: Vec<String>,
     rows: Rows,
@@ -20,11 +20,11 @@ enum Rows {
 }
 
 impl FieldTable {
-    /// Opens a source; `None` if it is none of these: delimited text, empty, of no format that is known, or not to be opened at
-    /// all. `memory_bytes` is what may be decoded at a time of a Parquet or Arrow file.
+    /// Opens a source. Returns `None` if it has none of these formats: if it is delimited text, empty or of an unknown
+    /// format, or cannot be opened. `memory_bytes` limits the decoded bytes of a Parquet or Arrow file at a time.
     ///
     /// # Errors
-    /// If the source is of one of these formats, but damaged or too large to be decoded.
+    /// If the source has one of these formats, but is damaged or too large to be decoded.
     pub fn open(source: &dyn RowSource, memory_bytes: usize) -> Result<Option<Self>, RowsError> {
         let Ok(unpacked) = Unpacked::open(source) else { return Ok(None) };
         let rows = match unpacked.format() {
@@ -41,19 +41,19 @@ impl FieldTable {
         Ok(Some(FieldTable { columns, rows }))
     }
 
-    /// The names of the columns; of JSON lines, the members of the first lines in the order in which they come.
+    /// The names of the columns. For JSON lines, they are the members of the first lines, in order of appearance.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
-    /// Takes lines of JSON for what may have a member of this name, even if none of the first lines has it.
+    /// Adds a member of JSON lines that may be missing from the first lines.
     pub fn expect(&mut self, name: &str) {
         if matches!(self.rows, Rows::Lines(_)) && !self.columns.iter().any(|known| known == name) {
             self.columns.push(name.to_owned());
         }
     }
 
-    /// `line` or `row`: what the numbers of rows count.
+    /// `line` or `row`, depending on what the numbers of rows count.
     pub fn unit(&self) -> &'static str {
         match &self.rows {
             Rows::Lines(_) => "line",
@@ -61,11 +61,11 @@ impl FieldTable {
         }
     }
 
-    /// Calls `each` with the fields of every row in `columns`, which are places in [`FieldTable::columns`], until it answers
-    /// `false`. Memory: one row or batch.
+    /// Calls `each` with the fields of every row in `columns`, which are indexes into [`FieldTable::columns`], until it
+    /// returns `false`. Memory: one row or batch.
     ///
     /// # Errors
-    /// If the file cannot be read to its end, or a column is of a type without fields.
+    /// If the file cannot be read to its end, or a column has a type that cannot be a field.
     pub fn rows(self, columns: &[usize], each: &mut EachRow<'_>) -> Result<(), RowsError> {
         match self.rows {
             Rows::Lines(lines) => {

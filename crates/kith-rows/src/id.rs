@@ -1,19 +1,19 @@
-//! Decimal ids out of bytes: the innermost loop of a load.
+//! Parses decimal ids from bytes. This is the innermost loop of a load.
 
-/// Why a text is no id.
+/// Why a text is not an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotAnId {
-    /// It is empty.
+    /// The text is empty.
     Empty,
-    /// It has a character that is not a decimal digit.
+    /// The text has a character that is not a decimal digit.
     NotANumber,
-    /// It is a whole number below zero.
+    /// The text is a negative whole number.
     Negative,
-    /// It needs more than 64 bits.
+    /// The number needs more than 64 bits.
     TooLarge,
 }
 
-/// The id in `text`: decimal digits only.
+/// Parses an id, which consists of decimal digits only.
 #[inline]
 pub(crate) fn parse_id(text: &[u8]) -> Result<u64, NotAnId> {
     let mut value = 0u64;
@@ -37,11 +37,11 @@ fn why_not_an_id(text: &[u8]) -> NotAnId {
     }
 }
 
-/// Digits that cannot overflow 64 bits whatever they are.
+/// The number of digits that cannot overflow 64 bits.
 const SAFE_DIGITS: usize = 19;
 
-/// Takes `digits end` off the front: the id and how many bytes both took. `None` for anything unusual
-/// (the slow path then says what it is), also if `bytes` ends first.
+/// Takes `digits end` off the front. Returns the id and the number of bytes of both. `None` for anything unusual, which the
+/// slow path then examines, and if `bytes` ends before `end`.
 #[inline]
 pub(crate) fn take_plain_id(bytes: &[u8], end: u8) -> Option<(u64, usize)> {
     let mut value = 0u64;

@@ -1,4 +1,4 @@
-//! The schema of files that bring none: a pass of its own over the same sources.
+//! Infers the schema of files without one, in a separate pass over the same sources.
 
 use crate::columnar;
 use crate::error::RowsError;
@@ -11,12 +11,12 @@ use crate::unpack::Unpacked;
 use crate::vectors;
 use kith_schema::{Field, Schema};
 
-/// The schema of the rows of `sources`: of all of them, or of the first `limit`. Rows that later do not fit it are
-/// errors of [`read_rows`](crate::read_rows). Of `options`, the value shape does not matter. Parquet and Arrow files
-/// declare their types: of them only the schema is read. The same sources give the same schema.
+/// Infers the schema of the rows of `sources`: of all rows, or of the first `limit`. Later rows that do not fit it are
+/// errors of [`read_rows`](crate::read_rows). The value shape of `options` is ignored. Parquet and Arrow files declare
+/// their types, so only their schemas are read. The same sources give the same schema.
 ///
 /// # Errors
-/// [`RowsError`]: files that cannot be read, rows that are no objects, types that do not go together.
+/// [`RowsError`] if a file cannot be read, a row is not an object, or types are not compatible.
 pub fn infer_schema(
     sources: &[impl AsRef<dyn RowSource>],
     options: &RowOptions,

@@ -1,4 +1,4 @@
-//! Keys: what a row says, to bytes.
+//! Encodes the keys of rows.
 
 use crate::fault::{RowFault, excerpt};
 use crate::id::{NotAnId, parse_id};
@@ -6,23 +6,23 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use kith_schema::{KEY_BYTES_MAX, KeyType};
 
-/// A key as a row has it.
+/// A key as a row contains it.
 #[derive(Clone, Copy)]
 pub(crate) enum RawKey<'a> {
-    /// Of a text format or a text column.
+    /// A text from a text format or a text column.
     Text(&'a str),
-    /// A number as JSON spells it.
+    /// A number as written in JSON.
     Number(&'a str),
     Unsigned(u64),
     Signed(i64),
     Float(f64),
     Bytes(&'a [u8]),
-    /// Anything else.
+    /// Anything else, described for messages.
     Other(&'static str),
 }
 
-/// Writes the key's bytes to `out`, which is emptied. `from_text`: the row is of a text format, in which bytes are
-/// base64.
+/// Encodes the key into `out`, which is cleared first. `from_text` means that the row comes from a text format, in which
+/// bytes are base64.
 pub(crate) fn put_key(
     key_type: KeyType,
     key: RawKey<'_>,

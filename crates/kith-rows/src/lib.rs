@@ -1,13 +1,13 @@
-//! Rows in: files of many formats to the key and value bytes of a store ([`read_rows`]), or to the edges, entities and members of
-//! a graph ([`graph`]).
+//! Reads files of many formats: as the key and value bytes of a store ([`read_rows`]), or as the edges, entities and
+//! members of a graph ([`graph`]).
 //!
-//! CSV and TSV, JSON lines, Parquet, Arrow IPC (file and stream) and raw little-endian `f32` rows; plain, gzip or
-//! Zstandard. What a file is, is told by its first bytes, never by its name. Rows come in the order of the files and,
-//! within each, of the file; nothing is skipped in silence: a row that does not fit is counted, and ends the reading
-//! unless as many were allowed.
+//! Formats are CSV and TSV, JSON lines, Parquet, Arrow IPC (file and stream) and raw little-endian `f32` rows; plain, gzip
+//! or Zstandard. The first bytes of a file determine its format, never its name. Rows are read in the order of the files
+//! and of the rows within each file. Nothing is skipped silently: a row that does not fit is counted, and ends the reading
+//! unless that many wrong rows are allowed.
 //!
-//! Bytes come from a [`RowSource`], so that object stores are read like files. What this crate does not do: sort,
-//! find duplicate keys, hash, build.
+//! Bytes come from a [`RowSource`], so object stores are read in the same way as files. This crate does not sort, find
+//! duplicate keys, hash or build.
 //!
 //! ```
 //! use kith_rows::{KeyType, MemorySource, RowOptions, RowSource, ValueShape, infer_schema, read_rows};

@@ -1,4 +1,4 @@
-//! What the caller says about its files.
+//! Options for reading files.
 
 use kith_schema::{KeyType, Schema, ValueType, nearest};
 use std::fmt;
@@ -6,46 +6,46 @@ use std::str::FromStr;
 use strum::IntoStaticStr;
 use thiserror::Error;
 
-/// What a file is.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Format {
     /// Comma- or tab-separated text, quoted as in RFC 4180.
     Csv,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
     /// Apache Parquet.
     Parquet,
-    /// Arrow IPC, with a footer (a file) or without (a stream).
+    /// Arrow IPC, either a file with a footer or a stream without one.
     Arrow,
     /// Vectors of `f32`, little-endian, end to end.
     F32le,
 }
 
-/// What the files are.
+/// How the format of the files is determined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FormatChoice {
-    /// Each as its first bytes say. Raw vectors have none, they must be told.
+    /// The first bytes of each file determine its format. Raw vectors cannot be detected, so their format must be given.
     #[default]
     Detect,
-    /// All of one format; a file of another is an error.
+    /// All files have this format. A file with another format is an error.
     Told(Format),
 }
 
 /// Whether the first line of a file of delimited text names its columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeaderMode {
-    /// It does if it looks like it; [`RowOptions::header`] and [`FileOptions::header`](crate::graph::FileOptions::header) say how
-    /// that is told.
+    /// The first line is examined. [`RowOptions::header`] and [`FileOptions::header`](crate::graph::FileOptions::header)
+    /// describe how.
     #[default]
     Detect,
-    /// It does.
+    /// The first line is a header.
     Present,
-    /// It is data.
+    /// The first line is data.
     Absent,
 }
 
-/// What values become.
+/// The type of the values to produce.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ValueShape {
     /// UTF-8 text.
@@ -58,48 +58,50 @@ pub enum ValueShape {
     Record(Schema),
 }
 
-/// How rows are read.
+/// Options for reading rows.
 #[derive(Clone, Debug)]
 pub struct RowOptions {
-    /// What keys are.
+    /// The type of keys.
     pub key: KeyType,
-    /// What values become.
+    /// The type of the values to produce.
     pub value: ValueShape,
-    /// What the files are.
+    /// The format of the files.
     pub format: FormatChoice,
-    /// The column or member that is the key; `key` if not told. In JSON lines, telling it makes the whole object the
-    /// value (of a record, without the key unless the schema has it).
+    /// The column or member that is the key; `key` by default. If it is given for JSON lines, the whole object is the
+    /// value. For a record the key is left out of the value, unless the schema has it.
     pub key_field: Option<String>,
-    /// The column or member that is a text, bytes or JSON value; `value` if not told. Telling it lets a row have
-    /// more columns, which are not read.
+    /// The column or member that is a text, bytes or JSON value; `value` by default. If it is given, a row may have further
+    /// columns, which are ignored.
     pub value_field: Option<String>,
-    /// Whether CSV files name their columns. [`HeaderMode::Detect`]: a file does if its first line has the key column's name.
-    /// Without, a file of ids is data; a file of other keys is refused, because its header would look like a row. Without names,
-    /// the columns are the key, then the value, or the fields in the order of the schema.
+    /// Whether CSV files name their columns. With [`HeaderMode::Detect`], a file does if its first line contains the key
+    /// column's name. Otherwise a file of ids is read as data, and a file of other keys is refused, because its header
+    /// would look like a row. Without names, the columns are the key, then the value, or the fields in the order of the
+    /// schema.
     pub header: HeaderMode,
-    /// What separates CSV columns; if not told, a tab if the first line has as many tabs as commas, else a comma.
+    /// The delimiter of CSV columns. By default it is a tab if the first line has at least as many tabs as commas, else a
+    /// comma.
     pub delimiter: Option<u8>,
-    /// Of raw vectors: how many `f32` a row has.
+    /// For raw vectors: the number of `f32` values of a row.
     pub dimensions: Option<u32>,
-    /// How many rows may be wrong (and are left out).
+    /// How many rows may be wrong; they are left out.
     pub errors_max: u64,
-    /// Bytes that what is decoded of a Parquet or Arrow file may take at a time; a file that needs more is refused.
+    /// The most decoded bytes of a Parquet or Arrow file at a time. A file that needs more is refused.
     pub memory_bytes: usize,
 }
 
 /// Enough for files of all common writers.
 pub(crate) const MEMORY_BYTES_DEFAULT: usize = 256 << 20;
-/// The name of the key column if none is told.
+/// The name of the key column by default.
 pub(crate) const KEY_FIELD: &str = "key";
-/// The name of the value column if none is told.
+/// The name of the value column by default.
 pub(crate) const VALUE_FIELD: &str = "value";
-/// What `kith mget` calls a value in base64; taken for `value` in JSON lines, so that output is input.
+/// The name that `kith mget` gives a value in base64. JSON lines accept it for `value`, so that output can be input.
 pub(crate) const VALUE_BASE64_FIELD: &str = "value_base64";
 /// The field of a record that raw vectors fill.
 pub(crate) const VECTOR_FIELD: &str = "vector";
 
 impl RowOptions {
-    /// Everything detected, no wrong row allowed.
+    /// Everything is detected, and no row may be wrong.
     pub fn new(key: KeyType, value: ValueShape) -> Self {
         RowOptions {
             key,
@@ -125,7 +127,7 @@ impl RowOptions {
 }
 
 impl ValueShape {
-    /// The word for it in a store's definition.
+    /// The value type in a store's definition.
     pub fn value_type(&self) -> ValueType {
         match self {
             ValueShape::Text => ValueType::Text,
@@ -137,10 +139,10 @@ impl ValueShape {
 }
 
 impl Format {
-    /// All, in the order in which help lists them.
+    /// All formats, in the order in which help lists them.
     pub const ALL: [Format; 5] = [Format::Csv, Format::Json, Format::Parquet, Format::Arrow, Format::F32le];
 
-    /// The word users type.
+    /// The name that users type.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -152,13 +154,13 @@ impl fmt::Display for Format {
     }
 }
 
-/// A word that names no format.
+/// The format name is unknown.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("format {text:?} is unknown (csv, json, parquet, arrow or f32le){}", near.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default())]
 pub struct UnknownFormat {
-    /// What was given.
+    /// The name as written.
     pub text: String,
-    /// The known word that is nearest, if one is near.
+    /// The nearest known name, if one is near.
     pub near: Option<String>,
 }
 

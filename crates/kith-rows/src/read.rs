@@ -1,4 +1,4 @@
-//! All sources, one after the other, to one function.
+//! Reads all sources, one after the other.
 
 use crate::columnar;
 use crate::error::{ReadError, RowsError};
@@ -9,12 +9,12 @@ use crate::text::{csv, json};
 use crate::unpack::Unpacked;
 use crate::vectors;
 
-/// Calls `each(key bytes, value bytes)` for every good row of `sources`, in order. An error of `each` ends the
-/// reading. Memory: one row (Parquet and Arrow: one batch), whatever the size of the files.
+/// Calls `each(key bytes, value bytes)` for every good row of `sources`, in order. An error of `each` ends the reading.
+/// Memory: one row (with Parquet and Arrow: one batch), whatever the size of the files.
 ///
 /// # Errors
-/// [`ReadError::Input`]: a file that cannot be read to its end, more wrong rows than allowed, or wrong rows only; `each` may have been
-/// called before that is known. [`ReadError::Caller`]: what `each` returned.
+/// [`ReadError::Input`] if a file cannot be read to its end, more rows are wrong than allowed, or all rows are wrong;
+/// `each` may have been called before that. [`ReadError::Caller`] with the error of `each`.
 pub fn read_rows<E>(
     sources: &[impl AsRef<dyn RowSource>],
     options: &RowOptions,
@@ -49,7 +49,7 @@ fn read_source(source: &dyn RowSource, options: &RowOptions, sink: &mut RowSink<
     }
 }
 
-/// The format of an opened source; what was told must not contradict its first bytes.
+/// The format of an opened source. A given format must not contradict the first bytes.
 pub(crate) fn format_of(unpacked: &Unpacked, options: &RowOptions) -> Result<Format, RowsError> {
     let told = match options.format {
         FormatChoice::Detect => return unpacked.format(),
@@ -58,7 +58,7 @@ pub(crate) fn format_of(unpacked: &Unpacked, options: &RowOptions) -> Result<For
     };
     let found = unpacked.format()?;
     let is_text = |format| matches!(format, Format::Csv | Format::Json);
-    // The first bytes cannot tell text of one kind from text of the other for certain; empty files are any text.
+    // The first bytes cannot distinguish text formats with certainty, and an empty file can have any text format.
     if told == found || (is_text(told) && is_text(found)) || unpacked.head.is_empty() {
         return Ok(if unpacked.head.is_empty() { found } else { told });
     }

@@ -3,10 +3,10 @@
 use crate::fault::RowLocation;
 use kith_schema::Inference;
 
-/// The rows seen so far, and how many are enough.
+/// The rows seen so far, and their limit.
 pub(crate) struct Seen {
     pub(crate) inference: Inference<RowLocation>,
-    /// `None`: all rows are looked at.
+    /// The number of rows to examine; `None` examines all.
     limit: Option<u64>,
 }
 
@@ -15,7 +15,7 @@ impl Seen {
         Seen { inference: Inference::new(), limit }
     }
 
-    /// Whether as many rows were seen as are looked at.
+    /// Whether the limit is reached.
     pub(crate) fn is_enough(&self) -> bool {
         self.limit.is_some_and(|limit| limit <= self.inference.rows())
     }

@@ -1,4 +1,4 @@
-//! Where the rows of files go, good and wrong ones.
+//! Receives the rows of files, good and wrong ones.
 
 use crate::error::{RowsError, ends_reading};
 use crate::fault::{RowError, RowErrors, RowFault, RowLocation};
@@ -6,19 +6,19 @@ use crate::options::{RowOptions, ValueShape};
 use crate::value::check_size;
 use kith_schema::RecordWriter;
 
-/// What was read.
+/// The report on all files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowReport {
-    /// Good rows, which the function was given.
+    /// The number of good rows, which were handed on.
     pub rows: u64,
-    /// Wrong rows, no more than allowed.
+    /// The wrong rows, of which there are no more than allowed.
     pub errors: RowErrors,
 }
 
 /// Why the reading of a source ended early.
 pub(crate) enum Halt {
     Rows(Box<RowsError>),
-    /// The function that is given the rows has an error of its own.
+    /// The function that receives the rows failed.
     Caller,
 }
 
@@ -28,22 +28,22 @@ impl From<RowsError> for Halt {
     }
 }
 
-/// Where rows go, good and wrong ones.
+/// Receives rows, good and wrong ones.
 pub(crate) struct RowSink<'a> {
     options: &'a RowOptions,
     deliver: &'a mut dyn FnMut(&[u8], &[u8]) -> bool,
     row: Row,
     rows: u64,
     errors: RowErrors,
-    /// Rows of raw vectors so far, over all files: the next one's key.
+    /// The number of raw vectors so far, over all files. It is the key of the next one.
     pub(crate) vectors: u64,
 }
 
-/// The row being put together; its buffers are used again.
+/// The current row; its buffers are reused.
 pub(crate) struct Row {
     pub(crate) key: Vec<u8>,
     pub(crate) value: Vec<u8>,
-    /// Of stores of records.
+    /// The writer of records, for stores of records.
     pub(crate) writer: Option<RecordWriter>,
 }
 
@@ -57,7 +57,7 @@ impl<'a> RowSink<'a> {
         RowSink { options, deliver, row, rows: 0, errors: RowErrors::default(), vectors: 0 }
     }
 
-    /// Takes the next row, which `fill` puts together.
+    /// Takes the next row, which `fill` assembles.
     #[inline]
     pub(crate) fn row(
         &mut self,
@@ -69,7 +69,7 @@ impl<'a> RowSink<'a> {
         if let Err(fault) = fill(&mut self.row).and_then(|()| check_size(&self.row.value)) {
             return self.refuse(place(), fault);
         }
-        // Once the rows are refused as a whole, the rest is read only to show more of what is wrong.
+        // Once the rows are refused as a whole, the rest is read only to show more faults.
         if self.errors.too_many(self.options.errors_max) {
             return Ok(());
         }
@@ -86,7 +86,7 @@ impl<'a> RowSink<'a> {
         RowsError::BadRows { max: self.options.errors_max, errors: std::mem::take(&mut self.errors) }.into()
     }
 
-    /// What was read, now that every source has come to its end.
+    /// Returns the report after every source was read to its end.
     pub(crate) fn finish(&mut self) -> Result<RowReport, Halt> {
         if self.errors.too_many(self.options.errors_max) {
             return Err(self.bad_rows());

@@ -1,4 +1,4 @@
-//! Where bytes come from: files, memory, or whatever else implements [`RowSource`].
+//! The sources of bytes: files, memory, or other implementations of [`RowSource`].
 
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read};
@@ -6,33 +6,33 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use thiserror::Error;
 
-/// One input: a file, an object of an object store. It may be opened several times (a schema is inferred in a pass of
-/// its own) and gives the same bytes each time. The reader reads it once from start to end, from one thread; who
-/// wants to know how far counts the bytes it hands out.
+/// One input, such as a file or an object of an object store. It may be opened several times (a schema is inferred in a
+/// separate pass) and returns the same bytes each time. It is read once from start to end, by one thread. To show progress,
+/// an implementation can count the bytes that it returns.
 pub trait RowSource: Send + Sync {
-    /// What messages call it.
+    /// Its name in messages.
     fn name(&self) -> &str;
 
-    /// Its length as stored, if known.
+    /// Its stored size in bytes, if known.
     fn size(&self) -> Option<u64>;
 
     /// Its bytes from the start.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the operating system.
     fn open(&self) -> io::Result<Box<dyn Read + Send>>;
 
-    /// The file behind it, if it is one of this machine: formats with a footer are then read in place, else copied
-    /// to a temporary file first.
+    /// The file behind it, if it is a file on this machine. Formats with a footer are then read in place; otherwise they
+    /// are first copied to a temporary file.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the operating system.
     fn open_file(&self) -> io::Result<Option<File>> {
         Ok(None)
     }
 }
 
-/// A file of this machine.
+/// A file on this machine.
 #[derive(Clone, Debug)]
 pub struct FileSource {
     path: PathBuf,
@@ -41,17 +41,17 @@ pub struct FileSource {
 }
 
 impl FileSource {
-    /// A file that is there.
+    /// A source for an existing file.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the operating system.
     pub fn new(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
         let size = fs::metadata(&path)?.len();
         Ok(FileSource { name: path.display().to_string(), path, size })
     }
 
-    /// Where it is.
+    /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -83,7 +83,7 @@ pub struct MemorySource {
 }
 
 impl MemorySource {
-    /// `name` is what messages call it.
+    /// Creates a source; `name` is its name in messages.
     pub fn new(name: impl Into<String>, bytes: impl AsRef<[u8]>) -> Self {
         MemorySource { name: name.into(), bytes: bytes.as_ref().into() }
     }
@@ -108,35 +108,35 @@ impl RowSource for MemorySource {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum InputError {
-    /// A pattern that is none.
+    /// The pattern is invalid.
     #[error("{input:?} is no valid pattern: {why}")]
     Pattern {
-        /// What was given.
+        /// The input as written.
         input: String,
         /// What is wrong with it.
         why: &'static str,
     },
-    /// Nothing there.
+    /// There is no such file.
     #[error("{input:?} names no file")]
     Nothing {
-        /// What was given.
+        /// The input as written.
         input: String,
     },
-    /// A path that cannot be looked at.
+    /// A path cannot be read.
     #[error("{} cannot be read", path.display())]
     Path {
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// The files of `inputs`, each a file, a folder (all files below it, sorted by path) or a pattern (`*`, `?`, `[…]`,
-/// `**`; matches sorted). In folders and patterns, names that begin with `.` or `_` are passed over: they are the marks that
-/// Spark and others leave beside data. A file named exactly is always taken.
+/// Finds the files of `inputs`. Each input is a file, a folder (all files below it, sorted by path) or a pattern (`*`, `?`,
+/// `[…]`, `**`; matches are sorted). Folders and patterns skip names that begin with `.` or `_`, which Spark and other
+/// programs use for marker files beside data. A file that is named exactly is always taken.
 ///
 /// # Errors
-/// [`InputError`]; an input without any file is one.
+/// [`InputError`], also for an input without any file.
 pub fn find_files<S: AsRef<str>>(inputs: &[S]) -> Result<Vec<FileSource>, InputError> {
     let mut found = Vec::new();
     for input in inputs.iter().map(AsRef::as_ref) {
@@ -174,7 +174,7 @@ fn is_mark(path: &Path) -> bool {
     path.file_name().is_some_and(|name| matches!(name.as_encoded_bytes().first(), Some(b'.' | b'_')))
 }
 
-/// The files below a folder, those of each folder sorted together with its folders.
+/// The files below a folder. The files and subfolders of each folder are sorted together.
 fn below(folder: &Path, found: &mut Vec<FileSource>) -> Result<(), InputError> {
     let failed = |source| InputError::Path { path: folder.to_owned(), source };
     let entries = fs::read_dir(folder).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! A source's bytes, unpacked, and what they seem to be.
+//! The decompressed bytes of a source, and their format.
 
 use crate::codec::Codec;
 use crate::error::RowsError;
@@ -8,17 +8,17 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 use std::sync::Arc;
 
-/// Read at once from a source: large enough that a call costs nothing per row.
+/// The size of one read from a source. It is large enough that a call costs nothing per row.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// How much of the beginning is looked at.
+/// The size of the beginning that is examined.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// The bytes of a source, unpacked.
+/// The decompressed bytes of a source.
 pub(crate) struct Unpacked {
     pub(crate) file: Arc<str>,
     codec: Codec,
-    /// The first bytes, at most [`HEAD_BYTES`]; they come again from `bytes`.
+    /// The first bytes, at most [`HEAD_BYTES`]. `bytes` returns them again.
     pub(crate) head: Vec<u8>,
     bytes: Box<dyn Read + Send>,
 }
@@ -38,7 +38,7 @@ impl Unpacked {
         Ok(unpacked)
     }
 
-    /// What the first bytes say; text is JSON if it begins with a brace.
+    /// Detects the format from the first bytes. Text is JSON if it begins with a brace.
     pub(crate) fn format(&self) -> Result<Format, RowsError> {
         let unknown = |found| RowsError::UnknownFormat { file: Arc::clone(&self.file), found };
         let head = self.head.strip_prefix(BOM).unwrap_or(&self.head);
@@ -68,18 +68,18 @@ impl Unpacked {
         let skip = if self.head.starts_with(BOM) { BOM.len() } else { 0 };
         let mut bytes = self.bytes;
         let mut skipped = [0; BOM.len()];
-        // These bytes were read before, they are in memory.
+        // These bytes were read before and are in memory.
         let _ = bytes.read_exact(&mut skipped[..skip]);
         (errors, BufReader::with_capacity(BUFFER_BYTES, bytes))
     }
 
-    /// The bytes as they are.
+    /// The bytes, unchanged.
     pub(crate) fn into_raw(self) -> (FileErrors, impl BufRead) {
         let errors = FileErrors { file: self.file, codec: self.codec };
         (errors, BufReader::with_capacity(BUFFER_BYTES, self.bytes))
     }
 
-    /// The bytes as a file that can be read anywhere: the source's own, or a copy without a name.
+    /// The bytes as a file with random access: the source's own file, or an unnamed copy.
     pub(crate) fn into_file(mut self, source: &dyn RowSource) -> Result<File, RowsError> {
         if self.codec == Codec::Plain {
             let opened = source.open_file();
@@ -99,16 +99,16 @@ impl Unpacked {
     }
 }
 
-/// Whether the first line is UTF-8, as far as it is there; a byte that is not, further on, is told with its row.
+/// Whether the first line is UTF-8, as far as it was read. A later byte that is not UTF-8 is reported with its row.
 fn begins_as_text(head: &[u8]) -> bool {
     let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     std::str::from_utf8(line).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
-/// UTF-8's byte order mark.
+/// The byte order mark of UTF-8.
 pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Tells what an error while reading a file means.
+/// Interprets errors of reading a file.
 pub(crate) struct FileErrors {
     pub(crate) file: Arc<str>,
     codec: Codec,
@@ -130,7 +130,7 @@ impl FileErrors {
     }
 }
 
-/// The first `limit` bytes, and all bytes.
+/// Returns the first `limit` bytes, and a reader of all bytes.
 fn peek<R: Read + Send>(mut bytes: R, limit: usize) -> io::Result<(Vec<u8>, impl Read + Send)> {
     let mut head = Vec::new();
     bytes.by_ref().take(limit as u64).read_to_end(&mut head)?;

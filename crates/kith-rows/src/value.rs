@@ -1,4 +1,4 @@
-//! Values that are one text or a run of bytes.
+//! Encodes values that are a text or a byte string.
 
 use crate::fault::RowFault;
 use crate::limits::JSON_DEPTH_MAX;
@@ -7,8 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use kith_schema::VALUE_BYTES_MAX;
 use serde_json::value::RawValue;
 
-/// Writes `json` without the blanks between its parts; all else, numbers and their digits above all, stays as it is
-/// spelled. `json` must be valid.
+/// Writes `json` without the white space between its parts. Everything else, such as the digits of numbers, stays as it is
+/// written. `json` must be valid.
 pub(crate) fn put_compact(json: &str, out: &mut Vec<u8>) {
     out.clear();
     let bytes = json.as_bytes();
@@ -27,7 +27,7 @@ pub(crate) fn put_compact(json: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(&bytes[start..]);
 }
 
-/// Where the string that begins at `at` has ended.
+/// The offset after the string that begins at `at`.
 fn after_string(bytes: &[u8], mut at: usize) -> usize {
     at += 1;
     while at < bytes.len() {
@@ -40,10 +40,10 @@ fn after_string(bytes: &[u8], mut at: usize) -> usize {
     bytes.len()
 }
 
-/// Refuses JSON in which lists and objects are nested deeper than [`JSON_DEPTH_MAX`]. What is no JSON passes.
+/// Refuses JSON in which lists and objects are nested deeper than [`JSON_DEPTH_MAX`]. Text that is not JSON passes.
 pub(crate) fn check_depth(text: &str) -> Result<(), RowFault> {
     let (bytes, mut at, mut depth) = (text.as_bytes(), 0, 0_usize);
-    // So deep, and closed again, is longer.
+    // A text with deeper nesting, closed again, would be longer.
     if bytes.len() <= 2 * JSON_DEPTH_MAX {
         return Ok(());
     }
@@ -65,7 +65,7 @@ pub(crate) fn check_depth(text: &str) -> Result<(), RowFault> {
     Ok(())
 }
 
-/// Writes text that must be JSON, compactly.
+/// Writes text, which must be JSON, in compact form.
 pub(crate) fn put_json(text: &str, out: &mut Vec<u8>) -> Result<(), RowFault> {
     check_depth(text)?;
     serde_json::from_str::<&RawValue>(text).map_err(|error| json_fault(&error))?;
@@ -73,7 +73,7 @@ pub(crate) fn put_json(text: &str, out: &mut Vec<u8>) -> Result<(), RowFault> {
     Ok(())
 }
 
-/// Writes the bytes of base64 text.
+/// Decodes base64 text.
 pub(crate) fn put_base64(text: &str, out: &mut Vec<u8>) -> Result<(), RowFault> {
     out.clear();
     STANDARD.decode_vec(text, out).map_err(|_| RowFault::NotBase64 { what: "value" })

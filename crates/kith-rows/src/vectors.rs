@@ -1,5 +1,5 @@
-//! Raw vectors: `f32`, little-endian, `dimensions` of them a row, end to end. The key is the number of the row, from 0
-//! and on through all files; the value a record whose field `vector` they are.
+//! Raw vectors: rows of `dimensions` little-endian `f32` values, end to end. The key is the number of the row, from 0 and
+//! continued through all files. The value is a record whose field `vector` holds the values.
 
 use crate::error::RowsError;
 use crate::fault::{RowFault, RowLocation};
@@ -51,7 +51,7 @@ pub(crate) fn read(unpacked: Unpacked, options: &RowOptions, sink: &mut RowSink<
     Ok(())
 }
 
-/// Fills `row` as far as the bytes go.
+/// Fills `row` as far as there are bytes. Returns the number of bytes.
 fn fill_row(bytes: &mut impl Read, row: &mut [u8]) -> std::io::Result<usize> {
     let mut filled = 0;
     while filled < row.len() {
@@ -65,7 +65,7 @@ fn fill_row(bytes: &mut impl Read, row: &mut [u8]) -> std::io::Result<usize> {
     Ok(filled)
 }
 
-/// The dimensions, and which field they fill.
+/// The dimensions, and the index of the field that they fill.
 fn check(options: &RowOptions) -> Result<(u32, usize), RowsError> {
     let wrong = |why: String| RowsError::Vectors { why };
     let expected = field_type(options)?;

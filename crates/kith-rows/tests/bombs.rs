@@ -1,4 +1,4 @@
-//! Files that are small and unpack to much more: they are read within the memory that is allowed, or refused.
+//! Small files that decompress to much more: they are read within the allowed memory, or refused.
 
 use arrow_array::builder::{Int32Builder, ListBuilder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
@@ -12,7 +12,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 const MIB: usize = 1 << 20;
-/// Set where a test runs itself in a process that may take so much memory, in KiB.
+/// Set when a test runs itself in a process with a memory limit.
 const CAPPED: &str = "KITH_ROWS_TEST_CAPPED";
 const CAP_KIB: usize = 800 << 10;
 
@@ -21,7 +21,7 @@ fn batch(rows: usize, name: &str, column: ArrayRef) -> RecordBatch {
     RecordBatch::try_from_iter([("key", keys), (name, column)]).expect("columns of one length")
 }
 
-/// A row's text of so many bytes, the same in each row.
+/// Rows that have the same text of this many bytes.
 fn repeated(rows: usize, bytes: usize) -> RecordBatch {
     let text = "x".repeat(bytes);
     batch(rows, "value", Arc::new(StringArray::from_iter_values(std::iter::repeat_n(&text, rows))))
@@ -67,7 +67,7 @@ fn assert_refused(file: Vec<u8>, options: &RowOptions) {
     assert!(length < 100_000, "{length} bytes");
 }
 
-/// Runs a test of this file in a process of its own with little memory; whether this is that process.
+/// Runs a test of this file in a separate process with little memory. Returns whether this is that process.
 fn is_capped(test: &str) -> bool {
     if std::env::var_os(CAPPED).is_some() {
         return true;
@@ -86,7 +86,7 @@ fn a_value_that_many_rows_repeat_is_read_a_few_rows_at_a_time() {
     if !is_capped("a_value_that_many_rows_repeat_is_read_a_few_rows_at_a_time") {
         return;
     }
-    // Written in parts: whoever makes the file has no more memory than who reads it.
+    // The file is written in parts, because its writer has no more memory than its reader.
     let file = parquet(&vec![repeated(16, MIB); 64], properties().build());
     assert!(file.len() < 100_000, "{} bytes", file.len());
     let rows = read(file.clone(), &text(64 * MIB)).expect("it fits");
@@ -115,7 +115,7 @@ fn a_row_with_many_items_is_refused() {
         options.memory_bytes = 16 * MIB;
         assert_refused(parquet(&[file], properties().set_writer_version(version).build()), &options);
 
-        // As many items, of as many rows as usual.
+        // The same number of items in as many rows as usual.
         let mut lists = ListBuilder::new(Int32Builder::new());
         (0..20_000).for_each(|_| lists.append_value(std::iter::repeat_n(Some(7), 100)));
         let file = batch(20_000, "x", Arc::new(lists.finish()));

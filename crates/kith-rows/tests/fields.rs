@@ -1,4 +1,4 @@
-//! Files as tables of fields.
+//! Reads files as tables of fields.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,7 +9,7 @@ use parquet::basic::Compression;
 use support::containers::{arrow_file, arrow_stream, batch, parquet};
 use support::source;
 
-/// The rows of a file as fields, each row's joined by commas.
+/// The rows of a file as fields, with the fields of each row joined by commas.
 fn fields(file: impl AsRef<[u8]>, columns: &[&str]) -> Vec<String> {
     let sources = source("in", file);
     let table = FieldTable::open(sources[0].as_ref(), 64 << 20).unwrap().expect("a file of rows");

@@ -1,4 +1,4 @@
-//! What is written as Parquet is read back as the same rows.
+//! Rows that are written as Parquet are read back unchanged.
 
 use kith_rows::{KeyType, MemorySource, ParquetRows, RowOptions, RowSource, ValueShape, read_rows};
 use kith_schema::{RecordWriter, Schema};
@@ -31,7 +31,7 @@ fn keys_and_values_of_every_type_come_back() {
     for (key, value, rows) in cases {
         assert_eq!(there_and_back(&RowOptions::new(key, value), &rows), rows);
     }
-    // More than a batch, and none.
+    // More rows than a batch, and no rows.
     let many: Rows = (0..10_000).map(|key| (id(key), key.to_string().into_bytes())).collect();
     let options = RowOptions::new(KeyType::Id, ValueShape::Text);
     assert_eq!(there_and_back(&options, &many), many);
@@ -67,7 +67,7 @@ fn records_come_back_with_every_type_of_field_and_with_nulls() {
         .collect();
     let mut options = RowOptions::new(KeyType::Id, ValueShape::Record(schema));
     assert_eq!(there_and_back(&options, &rows), rows);
-    // The key among the fields.
+    // The key is one of the fields.
     options.key_field = Some("u".to_owned());
     let keys = [u64::MAX, 0, 1];
     let rows: Rows =

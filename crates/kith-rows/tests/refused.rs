@@ -1,4 +1,4 @@
-//! CSV and JSON lines: every way in which files are bad, and how that is told.
+//! CSV and JSON lines: every kind of bad file, with its message.
 
 #![allow(clippy::unwrap_used)]
 
@@ -117,7 +117,7 @@ fn json_may_be_nested_so_deeply_and_no_deeper() {
     for (depth, reason) in
         [(98, None), (100, None), (101, Some("nested too deeply")), (1_000_000, Some("nested too deeply"))]
     {
-        // Of JSON lines, the object around the value counts too.
+        // In JSON lines, the object around the value counts as a level too.
         let line = format!("{{\"key\":7,\"value\":{}}}\n{{\"key\":8,\"value\":1}}\n", nested(depth - 1));
         let quoted = format!("key,value\n7,\"{}\"\n8,1\n", nested(depth).replace('"', "\"\""));
         for text in [line, quoted] {

@@ -18,7 +18,7 @@ fn the_same_rows_come_out_of_every_spelling() {
         assert_eq!(rows(format!("\u{feff}{text}"), &ids()), want, "{text}");
         assert_eq!(rows(gzip(text.as_bytes()), &ids()), want);
         assert_eq!(rows(zstd::encode_all(text.as_bytes(), 1).unwrap(), &ids()), want);
-        // Several members, or frames, are one file.
+        // Several members or frames form one file.
         let (head, tail) = text.split_at(12);
         assert_eq!(rows([gzip(head.as_bytes()), gzip(tail.as_bytes())].concat(), &ids()), want);
     }

@@ -46,7 +46,7 @@ fn the_same_rows_come_out_of_every_container() {
             schema.contains(r#""name":"v","type":"vector<f32,2>""#),
             "lists of a fixed length are vectors: {schema}"
         );
-        // Declared as one of other elements, the same column is that.
+        // The same column can be declared as a vector of other elements.
         let declared = schema.replace("vector<f32,2>", "vector<f16,2>").parse().unwrap();
         let rows = read(&sources, &by_id(ValueShape::Record(declared))).unwrap().0;
         assert_eq!(shown(&rows), WANT);

@@ -1,4 +1,4 @@
-//! Opening a Parquet or Arrow file, and its batches of rows.
+//! Opens a Parquet or Arrow file, and reads its batches of rows.
 
 use super::budget::batch_rows;
 use super::{messages, pages};
@@ -15,17 +15,18 @@ use std::io::BufReader;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Rows of a Parquet batch: few enough that large values do not add up, enough that a batch costs nothing per row.
+/// The rows of a Parquet batch. They are few enough that large values do not add up, and enough that the cost per batch
+/// does not matter.
 const BATCH_ROWS: usize = 1_024;
 
-/// What a decoder can be made of, or how many bytes the file would need.
+/// The opened file, or the number of bytes that it would need.
 type Bounded = Result<Opened, u64>;
 
 /// A file of batches.
 pub(super) struct Batches {
     pub(super) file: Arc<str>,
     pub(super) schema: SchemaRef,
-    /// As the writer declared it: Parquet itself knows no lists of a fixed length.
+    /// The schema as the writer declared it. Parquet itself has no lists of a fixed length.
     pub(super) declared: SchemaRef,
     next: Next,
 }
@@ -73,7 +74,7 @@ struct Opened {
 }
 
 impl Opened {
-    /// A file whose columns have the types that they are declared to have.
+    /// Opens a file whose columns have their declared types.
     fn plain(schema: SchemaRef, next: Next) -> Self {
         Opened { declared: Arc::clone(&schema), schema, next }
     }
@@ -81,7 +82,7 @@ impl Opened {
 
 fn parquet(file: File, memory_bytes: u64) -> Result<Bounded, ArrowError> {
     pages::check_footer(&file)?;
-    // Without the writer's Arrow schema every column has its plain type: no dictionaries, no views.
+    // Without the writer's Arrow schema every column has its plain type: there are no dictionaries and no views.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(file.try_clone()?, options)?;
     let mut rows = BATCH_ROWS;
@@ -99,7 +100,7 @@ fn parquet(file: File, memory_bytes: u64) -> Result<Bounded, ArrowError> {
     Ok(Ok(Opened { schema, declared, next: Box::new(reader) }))
 }
 
-/// How many rows of a group can be decoded at a time, or how many bytes one may need.
+/// How many rows of a group can be decoded at a time, or how many bytes one row may need.
 fn group_rows(
     file: &File,
     group: &RowGroupMetaData,
@@ -107,7 +108,7 @@ fn group_rows(
 ) -> Result<Result<usize, u64>, ArrowError> {
     let mut columns = pages::columns(file, group)?;
     let known = batch_rows(&columns, memory_bytes);
-    // Pages that are larger than that are not looked into.
+    // Pages that are larger than that are not inspected.
     let largest = columns.iter().flat_map(|column| &column.pages).map(|page| page.bytes).max();
     if known == Ok(BATCH_ROWS) || memory_bytes / 4 < largest.unwrap_or(0) {
         return Ok(known);
@@ -139,10 +140,10 @@ fn arrow_stream(file: File, memory_bytes: u64) -> Result<Bounded, ArrowError> {
     Ok(Ok(Opened::plain(reader.schema(), Box::new(reader))))
 }
 
-/// Runs a decoder; a panic of its is damage of the file.
+/// Runs a decoder. A panic of the decoder is reported as damage of the file.
 fn guarded<T>(file: &Arc<str>, decode: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, RowsError> {
     let damaged = |detail: String| RowsError::Damaged { file: Arc::clone(file), detail };
-    // What the decoder leaves behind is dropped with the error, so nobody sees it half done.
+    // The state that the decoder leaves behind is dropped with the error, so nothing reads it.
     match catch_unwind(AssertUnwindSafe(decode)) {
         Ok(decoded) => decoded.map_err(|error| match error.to_string() {
             detail if is_unsupported(&error, &detail) => {
@@ -154,7 +155,7 @@ fn guarded<T>(file: &Arc<str>, decode: impl FnOnce() -> Result<T, ArrowError>) -
     }
 }
 
-/// Whether a file is whole, but of a kind that is not built in (brotli). Of Parquet errors only the text is left.
+/// Whether a file is intact, but uses a feature that is not built in (such as brotli). Parquet errors retain only a text.
 fn is_unsupported(error: &ArrowError, detail: &str) -> bool {
     matches!(error, ArrowError::NotYetImplemented(_))
         || detail.contains("Disabled feature")

@@ -1,32 +1,33 @@
-//! How many rows of a Parquet file can be decoded at a time within a number of bytes: from what its pages say of themselves, which
-//! may be much more than the file is long.
+//! Computes how many rows of a Parquet file can be decoded at a time within a number of bytes. The computation uses the
+//! headers of the pages, whose decoded size may be much larger than the file.
 
-/// Numbers of rows that are tried, from the one that costs nothing per row on.
+/// The numbers of rows that are tried, beginning with one whose cost per batch does not matter.
 const BATCHES: [usize; 6] = [1_024, 256, 64, 16, 4, 1];
-/// What a value takes besides itself: its levels, whether it is null, where it ends.
+/// The bytes that a value takes in addition to itself, for its levels, its null flag and its end offset.
 const VALUE_BYTES: u64 = 16;
 
 /// A page, as its header describes it.
 #[derive(Clone, Debug)]
 pub(super) struct Page {
-    /// It holds values that the pages after it name by number.
+    /// Whether it holds values that later pages refer to by number.
     pub(super) is_dictionary: bool,
-    /// Its values repeat others: they may be longer than the page.
+    /// Whether its values refer to others, so that they may be longer than the page.
     pub(super) repeats: bool,
     pub(super) encoding: i64,
-    /// Unpacked.
+    /// The decompressed size.
     pub(super) bytes: u64,
-    /// Nulls included.
+    /// The number of values, including nulls.
     pub(super) values: u64,
-    /// How many rows begin in it; `None`: it does not say. Of a column without lists, as many as values.
+    /// The number of rows that begin in it; `None` if the header does not say. In a column without lists, it equals the
+    /// number of values.
     pub(super) rows: Option<u64>,
 }
 
-/// How long the values of a column are.
+/// The length of the values of a column.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Width {
     Fixed(u64),
-    /// Those that repeat others are so long at most; the others lie in their pages.
+    /// The greatest length of values that refer to others. All other values lie in their pages.
     Text {
         longest: u64,
     },
@@ -36,9 +37,9 @@ pub(super) enum Width {
 #[derive(Clone, Debug)]
 pub(super) struct Column {
     pub(super) width: Width,
-    /// A row has several values, or none.
+    /// Whether a row can have any number of values.
     pub(super) is_nested: bool,
-    /// The most that any row has, where that is known.
+    /// The most values of any row, if that is known.
     pub(super) row_values: Option<u64>,
     pub(super) pages: Vec<Page>,
 }
@@ -46,7 +47,7 @@ pub(super) struct Column {
 /// The most rows that can be decoded at a time.
 ///
 /// # Errors
-/// How many bytes even one row may need.
+/// The number of bytes that even one row may need.
 pub(super) fn batch_rows(columns: &[Column], bytes_max: u64) -> Result<usize, u64> {
     let needed =
         |rows: usize| columns.iter().fold(0u64, |sum, column| sum.saturating_add(column.bytes(rows)));
@@ -55,13 +56,14 @@ pub(super) fn batch_rows(columns: &[Column], bytes_max: u64) -> Result<usize, u6
 }
 
 impl Column {
-    /// Whether a look into its pages tells more than their headers.
+    /// Whether inspecting its pages gives more information than their headers.
     pub(super) fn needs_look(&self) -> bool {
         let has_dictionary = self.pages.iter().any(|page| page.is_dictionary);
         matches!(self.width, Width::Text { .. }) && has_dictionary || self.is_nested
     }
 
-    /// Bytes that it takes at most while so many rows are decoded: the dictionary, a page as it is stored and unpacked, and the values.
+    /// The most bytes that the column takes while this many rows are decoded: the dictionary, a page in compressed and
+    /// decompressed form, and the values.
     fn bytes(&self, rows: usize) -> u64 {
         let largest = |is_dictionary: bool| {
             let pages = self.pages.iter().filter(|page| page.is_dictionary == is_dictionary);
@@ -72,12 +74,12 @@ impl Column {
         pages.saturating_add(self.values_bytes(rows as u64).saturating_mul(2))
     }
 
-    /// Bytes of the values of so many rows, wherever they begin.
+    /// The size of the values of this many rows, wherever they begin.
     fn values_bytes(&self, rows: u64) -> u64 {
         let pages: Vec<&Page> = self.pages.iter().filter(|page| !page.is_dictionary).collect();
         let (mut most, mut sum, mut whole, mut end) = (0u64, 0u64, 0u64, 0);
         for start in 0..pages.len() {
-            // As many further pages as the rows can reach into: all that lies between has fewer rows than they are.
+            // Adds as many further pages as the rows can extend into: the pages between have fewer rows in total than that.
             while end < pages.len() && (end <= start + 1 || whole < rows) {
                 sum = sum.saturating_add(self.page_bytes(pages[end], rows));
                 if start < end {
@@ -97,12 +99,12 @@ impl Column {
     fn rows(&self, page: &Page) -> u64 {
         match page.rows {
             _ if !self.is_nested => page.values,
-            // It may all be of one row that began before it.
+            // The whole page may belong to one row that began before it.
             rows => rows.or(self.row_values.map(|most| page.values / most.max(1))).unwrap_or(0),
         }
     }
 
-    /// Bytes of the values that one page can give to so many rows.
+    /// The size of the values that one page can contribute to this many rows.
     fn page_bytes(&self, page: &Page, rows: u64) -> u64 {
         let of_row = if self.is_nested { self.row_values.unwrap_or(page.values) } else { 1 };
         let values = page.values.min(rows.saturating_mul(of_row));
@@ -144,7 +146,7 @@ mod tests {
 
     #[test]
     fn long_values_are_decoded_a_few_rows_at_a_time() {
-        // A page each.
+        // Each value has its own page.
         let text = Column {
             width: Width::Text { longest: 0 },
             is_nested: false,
@@ -152,7 +154,7 @@ mod tests {
             pages: vec![page(4 * MIB, 1); 2_000],
         };
         assert_eq!(batch_rows(&[text], 256 * MIB), Ok(16));
-        // One that all rows name.
+        // All rows refer to one value.
         let dictionary = Page { is_dictionary: true, ..page(4 * MIB, 1) };
         let named = Page { repeats: true, ..page(100, 1_000_000) };
         let text = Column {
@@ -173,7 +175,7 @@ mod tests {
             pages: vec![page(2_048 * MIB, 10)],
         };
         assert!(batch_rows(&[huge], 256 * MIB).is_err());
-        // One row of a thousand pages, for all that is known.
+        // A single row may extend over all thousand pages.
         let list = Column {
             width: Width::Fixed(4),
             is_nested: true,

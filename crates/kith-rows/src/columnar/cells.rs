@@ -1,4 +1,4 @@
-//! The values of one column of a batch, whatever Arrow type it has.
+//! The values of one column of a batch, of any Arrow type.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -12,7 +12,7 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, TimeUnit};
 
-/// A column, of its type.
+/// A column, by type.
 pub(super) enum Cells<'a> {
     Null,
     Bool(&'a BooleanArray),
@@ -40,7 +40,7 @@ pub(super) enum Cells<'a> {
     LargeBytes(&'a LargeBinaryArray),
     BytesView(&'a BinaryViewArray),
     FixedBytes(&'a FixedSizeBinaryArray),
-    /// Values by number.
+    /// Values that are referred to by number.
     Dictionary {
         array: &'a dyn Array,
         keys: Vec<usize>,
@@ -61,7 +61,7 @@ pub(super) enum Cells<'a> {
     },
 }
 
-/// Where each row's items begin and end.
+/// The beginning and end of each row's items.
 pub(super) enum Runs<'a> {
     Offsets(&'a [i32]),
     LargeOffsets(&'a [i64]),
@@ -76,7 +76,7 @@ pub(super) enum Cell<'a> {
     Unsigned(u64),
     Single(f32),
     Double(f64),
-    /// Milliseconds.
+    /// A time in milliseconds.
     Timestamp(i64),
     Text(&'a str),
     Bytes(&'a [u8]),
@@ -95,7 +95,7 @@ impl Runs<'_> {
 }
 
 impl<'a> Cells<'a> {
-    /// Takes a column; tells the name of its type if its values cannot be stored.
+    /// Wraps a column. The error is the name of its type if its values cannot be stored.
     pub(super) fn of(array: &'a ArrayRef) -> Result<Self, String> {
         Ok(match array.data_type() {
             DataType::Null => Cells::Null,
@@ -128,7 +128,7 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// As [`Cells::of`], of a column whose values lie in other columns.
+    /// Wraps a column like [`Cells::of`], if its values lie in other columns.
     fn nested(array: &'a ArrayRef) -> Result<Self, String> {
         let unknown = || Err(array.data_type().to_string());
         Ok(match array.data_type() {
@@ -169,7 +169,7 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// A column of plain values inside another.
+    /// Wraps a column of plain values inside another.
     fn plain(array: &'a ArrayRef) -> Result<Self, String> {
         match Cells::of(array)? {
             Cells::List { .. } | Cells::Map { .. } => Err(format!("a list or map of {}", array.data_type())),
@@ -177,7 +177,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// The value in `row`; `None` if null.
+    /// The value in `row`; `None` if it is null.
     #[inline]
     pub(super) fn at(&self, row: usize) -> Option<Cell<'_>> {
         macro_rules! at {

@@ -1,4 +1,4 @@
-//! Typed columns as rows of fields.
+//! Reads typed columns as rows of fields.
 
 use super::batches::Batches;
 use super::cells::{Cell, Cells};
@@ -8,7 +8,7 @@ use crate::source::RowSource;
 use crate::unpack::Unpacked;
 use std::sync::Arc;
 
-/// A file of batches as rows of fields.
+/// A file of batches, read as rows of fields.
 pub(crate) struct FieldBatches(Batches);
 
 impl FieldBatches {
@@ -24,7 +24,7 @@ impl FieldBatches {
         self.0.names()
     }
 
-    /// See [`crate::FieldTable::rows`].
+    /// Implements [`crate::FieldTable::rows`].
     pub(crate) fn rows(mut self, columns: &[usize], each: &mut EachRow<'_>) -> Result<(), RowsError> {
         let file = Arc::clone(&self.0.file);
         let mut number = 0;

@@ -1,20 +1,21 @@
-//! What the messages of an Arrow file or stream need to be decoded: they are read whole, and compressed ones say how long they become.
+//! Computes how many bytes the messages of an Arrow file or stream need. Messages are read as a whole, and compressed ones
+//! state their decompressed size.
 
 use arrow_ipc::{Message, MessageHeader, RecordBatch};
 use arrow_schema::ArrowError;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// What a file ends with: the length of its footer, and its mark.
+/// The size of the end of a file: the length of its footer, and its magic.
 const TAIL_BYTES: u64 = 10;
-/// Before a message's length, since release 0.15.
+/// The marker before a message's length, since release 0.15.
 const CONTINUES: u32 = u32::MAX;
 
 fn damaged(what: impl ToString) -> ArrowError {
     ArrowError::IpcError(what.to_string())
 }
 
-/// What is held at once: all dictionaries, and a batch.
+/// The bytes that are held at the same time: all dictionaries, and one batch.
 #[derive(Default)]
 struct Needed {
     dictionaries: u64,
@@ -44,7 +45,7 @@ impl Needed {
     }
 }
 
-/// Bytes of a batch, as it is stored and unpacked. Each compressed buffer begins with its length.
+/// The size of a batch in stored and decompressed form. Each compressed buffer begins with its length.
 fn unpacked(file: &File, batch: &RecordBatch<'_>, (start, length): (u64, u64)) -> Result<u64, ArrowError> {
     let mut bytes = length;
     if batch.compression().is_none() {
@@ -54,13 +55,13 @@ fn unpacked(file: &File, batch: &RecordBatch<'_>, (start, length): (u64, u64)) -
         let offset = u64::try_from(buffer.offset()).ok().and_then(|offset| start.checked_add(offset));
         let mut claimed = [0; 8];
         file.read_exact_at(&mut claimed, offset.ok_or_else(|| damaged("a buffer is nowhere"))?)?;
-        // Less than nothing: it is not compressed.
+        // A negative length means that the buffer is not compressed.
         bytes = bytes.saturating_add(u64::try_from(i64::from_le_bytes(claimed)).unwrap_or(0));
     }
     Ok(bytes)
 }
 
-/// Bytes that a file with a footer needs.
+/// The bytes that a file with a footer needs.
 pub(super) fn of_file(file: &File) -> Result<u64, ArrowError> {
     let length = file.metadata()?.len();
     let end = length.checked_sub(TAIL_BYTES).ok_or_else(|| damaged("it is too short"))?;
@@ -81,7 +82,7 @@ pub(super) fn of_file(file: &File) -> Result<u64, ArrowError> {
             return Err(damaged("a block is cut off"));
         }
         let head = read(file, at, head)?;
-        // The length, behind its mark in newer files.
+        // The length, which follows the marker in newer files.
         let skip = if head.starts_with(&CONTINUES.to_le_bytes()) { 8 } else { 4 };
         let message = head.get(skip..).ok_or_else(|| damaged("a block is too short"))?;
         needed.add(file, &arrow_ipc::root_as_message(message).map_err(damaged)?, body)?;
@@ -89,7 +90,7 @@ pub(super) fn of_file(file: &File) -> Result<u64, ArrowError> {
     Ok(needed.bytes())
 }
 
-/// Bytes that a stream of messages needs.
+/// The bytes that a stream of messages needs.
 pub(super) fn of_stream(file: &File) -> Result<u64, ArrowError> {
     let length = file.metadata()?.len();
     let (mut needed, mut at) = (Needed::default(), 0u64);
@@ -121,7 +122,7 @@ pub(super) fn of_stream(file: &File) -> Result<u64, ArrowError> {
     Ok(needed.bytes())
 }
 
-/// Bytes that are there.
+/// Reads bytes if the file has them.
 fn read(file: &File, at: u64, length: u64) -> Result<Vec<u8>, ArrowError> {
     let end = at.checked_add(length).filter(|end| file.metadata().is_ok_and(|file| *end <= file.len()));
     end.ok_or_else(|| damaged("it is cut off"))?;

@@ -1,10 +1,11 @@
-//! Tables of typed columns: Parquet and Arrow IPC.
+//! Reads tables of typed columns: Parquet and Arrow IPC.
 //!
-//! The decoders are those of the Arrow project. They are made for files that are as they should be; a damaged one may
-//! make them panic, which is caught here and told as damage.
+//! The decoders are those of the Arrow project, and expect well-formed files. A damaged file may make them panic, which is
+//! caught here and reported as damage.
 //!
-//! They also believe what a file claims: a few kilobytes can unpack to any number of gigabytes, and one value can stand for a
-//! million. So what a file needs is worked out first, from the headers of its pages or messages, and held against a bound.
+//! They also trust the sizes that a file states: a few kilobytes can decompress to any number of gigabytes, and one value
+//! can stand for a million. So the memory that a file needs is computed first, from the headers of its pages or messages,
+//! and compared with a limit.
 
 mod batches;
 mod budget;
@@ -75,7 +76,7 @@ pub(crate) fn read(
 /// The value columns of a batch.
 enum BatchValue<'a> {
     One(Cells<'a>),
-    /// With the field each of them is.
+    /// Each column with the index of its field.
     Fields(Vec<(usize, Cells<'a>)>),
 }
 
@@ -102,7 +103,7 @@ fn fill(
     }
 }
 
-/// Writes the value of a row, which is one column.
+/// Encodes the value of a row, which is one column.
 fn put_value(row: usize, cells: &Cells<'_>, options: &RowOptions, out: &mut Vec<u8>) -> Result<(), RowFault> {
     let wrong = |expected, got| RowFault::ValueType { expected, got };
     let cell = cells.at(row).ok_or_else(|| RowFault::NoValue { name: options.value_name().to_owned() })?;
@@ -117,7 +118,7 @@ fn put_value(row: usize, cells: &Cells<'_>, options: &RowOptions, out: &mut Vec<
     Ok(())
 }
 
-/// Takes in the columns of one file; of its rows only how many there are at all.
+/// Adds the columns of one file to the inference. Of its rows, only the number matters.
 pub(crate) fn infer(
     unpacked: Unpacked,
     source: &dyn RowSource,
@@ -145,7 +146,7 @@ pub(crate) fn infer(
 }
 
 impl Cells<'_> {
-    /// The key in this column; `None` if null.
+    /// The key in this column; `None` if it is null.
     fn key(&self, row: usize) -> Option<RawKey<'_>> {
         Some(match self.at(row)? {
             Cell::Text(text) => RawKey::Text(text),

@@ -1,5 +1,5 @@
-//! What the pages of a Parquet file need to be decoded: known from their headers, and where these do not tell, by a look at one page
-//! at a time.
+//! Finds out what the pages of a Parquet file need to be decoded: from their headers, and if these do not suffice by
+//! inspecting one page at a time.
 
 use super::budget::{Column, Page, Width};
 use super::thrift::Compact;
@@ -14,24 +14,24 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-/// Read at first of a page, and at most: a header may have statistics in it.
+/// The first and the largest number of bytes that are read for a page header, which may contain statistics.
 const HEADER_BYTES: usize = 4 << 10;
 const HEADER_BYTES_MAX: usize = 16 << 20;
-/// What a Parquet file ends with: the length of its metadata, and its mark.
+/// The size of the end of a Parquet file: the length of its metadata, and its magic.
 const TAIL_BYTES: u64 = 8;
 
-// As the format numbers them.
+// The numbers of the Parquet format.
 const DICTIONARY_PAGE: i64 = 2;
 const KINDS: [i64; 3] = [0, DICTIONARY_PAGE, 3];
 const DELTA_BYTE_ARRAY: i64 = 7;
-/// Of a dictionary, in two ways, and the former.
+/// The encodings whose values refer to others: two for dictionaries, and one for common prefixes.
 const REPEATING: [i64; 3] = [2, 8, DELTA_BYTE_ARRAY];
 
 fn damaged(what: &str) -> ArrowError {
     ArrowError::ParquetError(what.to_owned())
 }
 
-/// Refuses metadata that claim to hold more than they do: decoders make room for what is claimed.
+/// Refuses metadata that state more elements than they contain, because decoders allocate memory for the stated number.
 pub(super) fn check_footer(file: &File) -> Result<(), ArrowError> {
     let length = file.metadata()?.len();
     let mut tail = [0; TAIL_BYTES as usize];
@@ -60,7 +60,7 @@ fn column_of(file: &File, column: &ColumnChunkMetaData) -> Result<Column, ArrowE
             Width::Fixed(u64::try_from(described.type_length()).unwrap_or(u64::MAX))
         }
         Type::BYTE_ARRAY => {
-            // A value of such a page may repeat what came before it in the page.
+            // A value of such a page may repeat parts of earlier values of the page.
             let repeats = |page: &Page| page.is_dictionary || page.encoding == DELTA_BYTE_ARRAY;
             let longest = pages.iter().filter(|page| repeats(page)).map(|page| page.bytes).max();
             Width::Text { longest: longest.unwrap_or(0) }
@@ -77,7 +77,7 @@ fn pages(file: &File, column: &ColumnChunkMetaData) -> Result<Vec<Page>, ArrowEr
     let (mut pages, mut at, mut values) = (Vec::new(), start, 0u64);
     while at < end {
         let Some((page, bytes)) = header(file, at, end)? else {
-            // What follows the last page is nobody's.
+            // Bytes after the last page do not matter.
             if u64::try_from(column.num_values()).is_ok_and(|all| all <= values) {
                 break;
             }
@@ -91,7 +91,8 @@ fn pages(file: &File, column: &ColumnChunkMetaData) -> Result<Vec<Page>, ArrowEr
     Ok(pages)
 }
 
-/// The page at a place, unless it is of a kind that is passed over, and how many bytes it takes there with its header.
+/// Reads the header of the page at an offset. Returns the page, unless it is of a kind that is skipped, and its size with
+/// the header.
 fn header(file: &File, at: u64, end: u64) -> io::Result<Option<(Option<Page>, u64)>> {
     let mut length = HEADER_BYTES;
     loop {
@@ -115,7 +116,7 @@ fn parse(bytes: &[u8]) -> Option<(Option<Page>, u64)> {
             1 => kind = field.number()?,
             2 => unpacked = field.number()?,
             3 => packed = field.number()?,
-            // Of data, of a dictionary, and of data of the second kind.
+            // The headers of data pages, dictionary pages and data pages of version 2.
             5 | 7 | 8 => field.fields(|inner, field| {
                 match (id, inner) {
                     (_, 1) => values = field.number()?,
@@ -141,8 +142,8 @@ fn parse(bytes: &[u8]) -> Option<(Option<Page>, u64)> {
     Some((KINDS.contains(&kind).then_some(page), packed + all.at() as u64))
 }
 
-/// Looks into the pages of a column for what their headers do not tell: the longest value of a dictionary, and how
-/// many values a row has. One page is in memory at a time, none of which is larger than allowed.
+/// Inspects the pages of a column for facts that their headers do not state: the longest value of a dictionary, and the
+/// number of values per row. One page at a time is in memory, and none is larger than allowed.
 pub(super) fn look(
     file: &File,
     column: &ColumnChunkMetaData,
@@ -191,7 +192,7 @@ fn look_at(
     Ok(())
 }
 
-/// The longest of values that stand one after the other, each behind its length.
+/// The length of the longest value. Each value follows its length.
 fn longest(mut values: &[u8]) -> u64 {
     let mut longest = 0;
     while let Some((length, rest)) = values.split_first_chunk() {
@@ -202,11 +203,11 @@ fn longest(mut values: &[u8]) -> u64 {
     longest
 }
 
-/// How many values rows have, from the repetition levels of all pages: 0 begins a row.
+/// Counts the values of rows from the repetition levels of all pages: level 0 begins a row.
 struct Levels {
     bits: u32,
     longest: u64,
-    /// Values of the row under way.
+    /// The number of values of the current row so far.
     row: u64,
 }
 
@@ -220,7 +221,7 @@ impl Levels {
         self.longest = self.longest.max(self.row);
     }
 
-    /// Reads the levels of a page: runs of one level, and packed ones.
+    /// Reads the levels of a page: runs of one level, and packed levels.
     fn read(&mut self, levels: &[u8], values: u64) -> Option<()> {
         let (mut reader, mut seen) = (Compact::new(levels), 0u64);
         while seen < values {

@@ -1,11 +1,11 @@
-//! Fields of records out of the cells of a column.
+//! Sets fields of records from the cells of a column.
 
 use super::cells::{Cell, Cells};
 use arrow_array::Array;
 use kith_schema::{EncodeError, FieldType, RecordWriter, Scalar, ValueFault};
 
 impl Cells<'_> {
-    /// Sets a field of the record begun from the value in `row`.
+    /// Sets a field of the current record to the value in `row`.
     pub(super) fn set(&self, row: usize, writer: &mut RecordWriter, index: usize) -> Result<(), EncodeError> {
         let Some(cell) = self.at(row) else { return writer.set_null(index) };
         let null_item = |writer: &RecordWriter, item: usize| EncodeError::Value {
@@ -48,7 +48,7 @@ impl Cells<'_> {
 }
 
 impl<'a> Cell<'a> {
-    /// The value, of one that is not many.
+    /// The value as a scalar; `None` for a list or map.
     fn scalar(self) -> Option<Scalar<'a>> {
         Some(match self {
             Cell::Bool(value) => Scalar::Bool(value),

@@ -1,6 +1,6 @@
-//! As much of Thrift's compact protocol as it takes to look at what a Parquet file declares, before anybody believes it.
+//! The part of Thrift's compact protocol that is needed to check what a Parquet file states before a decoder trusts it.
 
-/// Structs inside structs; Parquet has five or so.
+/// The greatest nesting of structs. Parquet needs about five levels.
 const DEPTH_MAX: usize = 32;
 
 const TRUE: u8 = 1;
@@ -15,7 +15,7 @@ const SET: u8 = 10;
 const MAP: u8 = 11;
 const STRUCT: u8 = 12;
 
-/// Bytes that are read from the start on. `None` of any of its functions: they end early or make no sense.
+/// Reads bytes from the start on. Its functions return `None` if the bytes end early or are invalid.
 #[derive(Clone, Copy)]
 pub(super) struct Compact<'a> {
     bytes: &'a [u8],
@@ -27,7 +27,7 @@ impl<'a> Compact<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// How much was read.
+    /// The number of bytes that were read.
     pub(super) fn at(&self) -> usize {
         self.at
     }
@@ -50,7 +50,7 @@ impl<'a> Compact<'a> {
         None
     }
 
-    /// A number that may be negative.
+    /// Reads a signed number.
     pub(super) fn number(&mut self) -> Option<i64> {
         let value = self.varint()?;
         Some((value >> 1) as i64 ^ -((value & 1) as i64))
@@ -61,7 +61,7 @@ impl<'a> Compact<'a> {
         Some(())
     }
 
-    /// Reads a struct: `take` is given each field's number, and reads the field if it wants it.
+    /// Reads a struct. `take` gets each field's number, and reads the field or leaves it.
     pub(super) fn fields(&mut self, mut take: impl FnMut(i64, &mut Self) -> Option<bool>) -> Option<()> {
         self.fields_within(DEPTH_MAX, &mut take)
     }
@@ -88,7 +88,7 @@ impl<'a> Compact<'a> {
         }
     }
 
-    /// Reads past a struct and all that is in it. No list in it has more elements than there are bytes.
+    /// Skips a struct with all its fields. Fails if a list in it states more elements than there are bytes left.
     pub(super) fn pass_struct(&mut self) -> Option<()> {
         self.skip(STRUCT, DEPTH_MAX)
     }
@@ -126,7 +126,7 @@ impl<'a> Compact<'a> {
 
     fn elements(&mut self, count: u64, kinds: &[u8], depth: usize) -> Option<()> {
         let left = (self.bytes.len() - self.at) as u64;
-        // Each takes a byte at least, truth values in lists included.
+        // Each element takes at least one byte, including booleans in lists.
         if left < count {
             return None;
         }
@@ -148,11 +148,11 @@ mod tests {
 
     #[test]
     fn lists_that_claim_more_than_there_is_are_refused() {
-        // Field 1: a list of two numbers; the end.
+        // Field 1 is a list of two numbers; then the struct ends.
         let good = [0x19, 0x25, 2, 4, 0];
         let mut bytes = Compact::new(&good);
         assert_eq!((bytes.pass_struct(), bytes.at()), (Some(()), good.len()));
-        // The same, of two thousand million structs.
+        // The same with a list of two thousand million structs.
         let lying = [0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 7, 2, 4, 0];
         assert_eq!(Compact::new(&lying).pass_struct(), None);
         let deep = [0x1c; 100];

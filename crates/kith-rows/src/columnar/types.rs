@@ -1,17 +1,18 @@
-//! What field a column becomes when nobody declares one.
+//! The types of fields that are inferred from columns.
 
 use arrow_schema::DataType;
 use kith_schema::{DIMENSIONS_MAX, ElementType, FieldType, ScalarType};
 
-/// The type of a column; `None` if it is all nulls.
+/// The field type of a column; `None` if all its values are null.
 ///
 /// # Errors
-/// The type's name, if no field can hold it.
+/// The name of the type if no field can hold it.
 pub(super) fn field_type(column: &DataType) -> Result<Option<FieldType>, String> {
     let unknown = || Err(column.to_string());
     let field_type = match column {
         DataType::Null => return Ok(None),
-        // A list that happens to have one length in this file may have another in the next: only `vector_type` makes vectors.
+        // A list that happens to have one length in this file may have another length in the next one. Only `vector_type`
+        // infers vectors.
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
             match scalar_type(item.data_type()) {
                 Some(scalar) => FieldType::List(scalar),
@@ -35,8 +36,8 @@ pub(super) fn field_type(column: &DataType) -> Result<Option<FieldType>, String>
     Ok(Some(field_type))
 }
 
-/// The vector that a column of lists of one declared length is; `None` of every other column. Lists of `f64` stay lists, for
-/// vectors have no such elements, and so do longer ones than any vector.
+/// The vector type of a column of lists with a declared length; `None` for every other column. Lists of `f64` stay lists,
+/// because vectors cannot have such elements, and so do lists that are longer than a vector can be.
 pub(super) fn vector_type(column: &DataType) -> Option<FieldType> {
     let DataType::FixedSizeList(item, length) = column else { return None };
     let element = match item.data_type() {

@@ -1,4 +1,4 @@
-//! Which columns of a text file are read, and how their texts become stored values.
+//! The columns of a text file that are read, and the conversion of their texts to stored values.
 
 use chrono::DateTime;
 use kith_schema::{Column, ColumnKind, ColumnNumber};
@@ -6,8 +6,8 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// The stored form of `text`, or `None` if it is no value of the kind. Times are milliseconds since 1970-01-01 UTC or, from then on,
-/// RFC 3339; other numbers are decimal.
+/// The stored form of `text`; `None` if it is not a value of the kind. Times are milliseconds since 1970-01-01 UTC, or RFC
+/// 3339 from 1970 on; other numbers are decimal.
 pub fn store_text(kind: ColumnKind, text: &str) -> Option<u64> {
     kind.store(match kind {
         ColumnKind::Time if text.contains('-') => {
@@ -19,7 +19,7 @@ pub fn store_text(kind: ColumnKind, text: &str) -> Option<u64> {
     })
 }
 
-/// `str::parse` would take a plus sign; ids and columns are decimal digits only.
+/// `str::parse` would accept a plus sign, but ids and columns consist of decimal digits only.
 fn digits_only(text: &str) -> Option<&str> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then_some(text)
 }
@@ -27,11 +27,11 @@ fn digits_only(text: &str) -> Option<&str> {
 /// A column to keep beside the ids: `name[=position][:kind]`, as in `created_ms:time` or `weight=3:f64`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSpec {
-    /// Its name in the header line, in queries and in the manifest.
+    /// The name in the header line, in queries and in the manifest.
     pub name: String,
-    /// What its values are.
+    /// The kind of its values.
     pub kind: ColumnKind,
-    /// Where it is in a line, from 0; `None` finds it by name in the header.
+    /// Its place in a line, from 0; `None` looks it up by name in the header.
     pub position: Option<usize>,
 }
 
@@ -39,28 +39,28 @@ pub struct ColumnSpec {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColumnSpecError {
-    /// No name, or a character other than letters, digits, `_`, `-` and `.`.
+    /// The name is missing, or contains a character other than letters, digits, `_`, `-` and `.`.
     #[error("column {text:?} has no valid name (letters, digits, '_', '-' and '.')")]
     Name {
-        /// What was given.
+        /// The specification as written.
         text: String,
     },
-    /// The part after the colon is unknown.
+    /// The kind after the colon is unknown.
     #[error("column {text:?} has an unknown kind (time, u64, i64 or f64)")]
     Kind {
-        /// What was given.
+        /// The specification as written.
         text: String,
     },
-    /// The part after `=` is not a number from 1.
+    /// The position after `=` is not a number from 1.
     #[error("column {text:?} has no valid position (columns count from 1)")]
     Position {
-        /// What was given.
+        /// The specification as written.
         text: String,
     },
 }
 
 impl ColumnSpec {
-    /// The column as a version keeps it.
+    /// The column as a version stores it.
     pub fn column(&self) -> Column {
         Column { name: self.name.clone(), kind: self.kind }
     }
@@ -89,7 +89,7 @@ impl FromStr for ColumnSpec {
     }
 }
 
-/// Where an id column is: by its header name, or by its place.
+/// Refers to a column by its header name or by its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ColumnRef {
     /// By its name in the header line.
@@ -101,7 +101,7 @@ pub enum ColumnRef {
 impl FromStr for ColumnRef {
     type Err = std::convert::Infallible;
 
-    /// A number from 1 is a place (as in `cut -f`), everything else a name.
+    /// Parses a reference: a number from 1 is a place (as in `cut -f`), everything else is a name.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Ok(match text.parse::<usize>().ok().and_then(|place| place.checked_sub(1)) {
             Some(position) => ColumnRef::Position(position),

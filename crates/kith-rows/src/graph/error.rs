@@ -1,4 +1,4 @@
-//! Why a whole input file cannot be read.
+//! Errors of a whole input file.
 
 use super::{ColumnRef, LineErrors};
 use crate::codec::Codec;
@@ -7,8 +7,8 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why a file of a graph cannot be read or is refused. Lines count from 1 in the unpacked text, bytes in the
-/// file as it is on disk.
+/// Why a file of a graph is refused or cannot be read. Lines count from 1 in the decompressed text; bytes count in the file
+/// as it is on disk.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -17,88 +17,88 @@ pub enum FileError {
     #[error("{} cannot be opened", path.display())]
     Open {
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The disk or the network under the file failed.
+    /// The disk or the network failed during reading.
     #[error("{} cannot be read beyond byte {bytes} (line {line})", path.display())]
     Read {
         path: PathBuf,
-        /// Bytes read so far.
+        /// The number of bytes read so far.
         bytes: u64,
-        /// The line being read.
+        /// The current line.
         line: u64,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A compressed file ends in the middle.
+    /// A compressed file ends too early.
     #[error("{} is cut off: its {codec} data end early at byte {bytes} (line {line})", path.display())]
     Truncated {
         path: PathBuf,
-        /// How it is compressed.
+        /// Its compression.
         codec: Codec,
-        /// Bytes of the file.
+        /// The size of the file in bytes.
         bytes: u64,
-        /// The line being read.
+        /// The current line.
         line: u64,
     },
-    /// A compressed file does not unpack.
+    /// A compressed file cannot be decompressed.
     #[error("{} is damaged: its {codec} data are invalid before byte {bytes} (line {line})", path.display())]
     Damaged {
         path: PathBuf,
-        /// How it is compressed.
+        /// Its compression.
         codec: Codec,
-        /// Bytes read so far.
+        /// The number of bytes read so far.
         bytes: u64,
-        /// The line being read.
+        /// The current line.
         line: u64,
-        /// What the decoder says.
+        /// The error of the decoder.
         source: io::Error,
     },
-    /// The name says compressed, the first bytes do not.
+    /// The file name indicates a compression, but the first bytes do not.
     #[error("{} is named as {codec} but does not begin like it", path.display())]
     NotCompressed {
         path: PathBuf,
-        /// What its name promises.
+        /// The compression that the name indicates.
         codec: Codec,
     },
-    /// The file is of a known kind that is not delimited text.
+    /// The file has a known format that is not delimited text.
     #[error("{} is {found}, not CSV or TSV text (plain, .gz or .zst)", path.display())]
     NotText {
         path: PathBuf,
-        /// What it seems to be.
+        /// What the file seems to be.
         found: &'static str,
     },
     /// A file of rows cannot be read to its end.
     #[error(transparent)]
     Rows(#[from] RowsError),
-    /// A line is longer than any sensible one: the file is not delimited text.
+    /// A line is so long that the file cannot be delimited text.
     #[error("{} has a line of more than {limit} bytes at line {line}", path.display())]
     LineTooLong {
         path: PathBuf,
         line: u64,
-        /// The most bytes a line may have.
+        /// The most bytes of a line.
         limit: usize,
     },
-    /// A column that is needed is not there.
+    /// A required column is missing.
     #[error("{} has no column {column} for {role} (its columns: {})", path.display(), header.join(", "))]
     NoColumn {
         path: PathBuf,
-        /// The column looked for.
+        /// The required column.
         column: ColumnRef,
-        /// What it is needed for.
+        /// The purpose of the column.
         role: String,
-        /// The header line, or the places if there is none.
+        /// The header line, or the places of the columns if there is none.
         header: Vec<String>,
     },
-    /// More wrong lines than allowed.
+    /// More lines are wrong than allowed.
     #[error("{} has {}, {max_errors} allowed; {}", path.display(), count(errors, *complete),
             errors.first[0])]
     BadLines {
         path: PathBuf,
-        /// How many were allowed.
+        /// The allowed number.
         max_errors: u64,
-        /// The first ten, and all those found by reason; never empty.
+        /// The first ten, and the counts by reason of those found; never empty.
         errors: LineErrors,
         /// Whether the file was read to its end.
         complete: bool,
@@ -112,7 +112,7 @@ fn count(errors: &LineErrors, complete: bool) -> String {
 }
 
 impl FileError {
-    /// What the user can do about it.
+    /// What to do about the error.
     pub fn help(&self) -> &'static str {
         match self {
             FileError::Open { .. } => "check the path and its permissions",

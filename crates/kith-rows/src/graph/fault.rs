@@ -1,4 +1,4 @@
-//! What can be wrong with one line, and the tally of wrong lines of one file.
+//! The faults of a line, and the wrong lines of one file.
 
 use crate::id::NotAnId;
 use crate::wrong::WrongRows;
@@ -14,9 +14,9 @@ const EXCERPT_CHARS_MAX: usize = 60;
 pub enum LineFault {
     /// The line has another number of columns than the first line of its file.
     ColumnCount {
-        /// Columns of the first line.
+        /// The number of columns of the first line.
         expected: usize,
-        /// Columns of this line.
+        /// The number of columns of this line.
         got: usize,
     },
     /// An id is missing.
@@ -27,7 +27,7 @@ pub enum LineFault {
     NegativeId,
     /// An id needs more than 64 bits.
     IdTooLarge,
-    /// A kept column's value is not of its kind.
+    /// The value of a kept column is not of the column's kind.
     ColumnValue(ColumnKind),
     /// A column that must be text is not UTF-8.
     NotText,
@@ -35,13 +35,13 @@ pub enum LineFault {
     Fields(String),
     /// The cluster refused to write the object or association, for this reason.
     Refused(String),
-    /// The name of an entity kind cannot name a component.
+    /// The name of an entity kind is not a valid component name.
     KindName,
     /// A quoted field has no closing quote.
     UnclosedQuote,
     /// A closing quote is followed by more text.
     TextAfterQuote,
-    /// A line of a JSON file is no object of distinct members.
+    /// A line of a JSON file is not an object of distinct members.
     NotAnObject,
 }
 
@@ -80,15 +80,15 @@ impl From<NotAnId> for LineFault {
 /// One wrong line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineError {
-    /// Its number in the (unpacked) file, from 1.
+    /// Its number in the decompressed file, from 1.
     pub line: u64,
-    /// `line` of text and JSON, `row` of tables.
+    /// `line` for text and JSON, `row` for tables.
     pub unit: &'static str,
-    /// The column at fault, where one is.
+    /// The faulty column, if one is.
     pub column: Option<String>,
     /// What is wrong.
     pub fault: LineFault,
-    /// The line's beginning, control characters escaped.
+    /// The beginning of the line, with control characters escaped.
     pub excerpt: String,
 }
 
@@ -128,9 +128,9 @@ impl fmt::Display for LineError {
 /// The wrong lines of one file, counted by [`LineFault::reason`].
 pub type LineErrors = WrongRows<LineError>;
 
-/// The beginning of a line, fit to be printed on one line.
+/// The beginning of a line, fit for one line of a message.
 pub(super) fn excerpt(line: &[u8]) -> String {
-    // A character takes at most four bytes: the rest of a huge line need not be looked at.
+    // A character has at most four bytes, so the rest of a huge line need not be read.
     let head = &line[..line.len().min(EXCERPT_CHARS_MAX * 4 + 4)];
     let text = String::from_utf8_lossy(head);
     let mut out = String::new();

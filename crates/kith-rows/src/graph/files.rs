@@ -1,4 +1,4 @@
-//! The three kinds of input file.
+//! Reads the three kinds of input files for loaded graphs.
 
 use super::fault::LineFault;
 use super::header::Wanted;
@@ -10,21 +10,22 @@ use kith_types::check_component_name;
 use std::borrow::Cow;
 use std::path::Path;
 
-/// Which columns of an edge file are read.
+/// The columns of an edge file that are read.
 #[derive(Clone, Debug, Default)]
 pub struct EdgeColumns {
-    /// `None`: the column named `src` if the header has `src` and `dst`, else the first.
+    /// The column of sources. With `None`, it is the column named `src` if the header has `src` and `dst`, else the first.
     pub src: Option<ColumnRef>,
-    /// `None`: the column named `dst` if the header has `src` and `dst`, else the second.
+    /// The column of destinations. With `None`, it is the column named `dst` if the header has `src` and `dst`, else the
+    /// second.
     pub dst: Option<ColumnRef>,
-    /// Columns to keep, in this order.
+    /// The columns to keep, in this order.
     pub columns: Vec<ColumnSpec>,
 }
 
 /// Calls `each(src, dst, columns)` for every good line of an edge file.
 ///
 /// # Errors
-/// See [`FileError`]; errors of `each` end the reading.
+/// Those of [`FileError`]; errors of `each` end the reading.
 pub fn read_edges<E>(
     path: &Path,
     options: &FileOptions,
@@ -52,7 +53,7 @@ pub fn read_edges<E>(
 /// Calls `each(member, kind, entity, columns)` for every good line of a file of member-to-entity edges.
 ///
 /// # Errors
-/// See [`FileError`]; errors of `each` end the reading.
+/// Those of [`FileError`]; errors of `each` end the reading.
 pub fn read_entities<E>(
     path: &Path,
     options: &FileOptions,
@@ -73,11 +74,11 @@ pub fn read_entities<E>(
     })
 }
 
-/// Calls `each(id)` for every good line of a list of members. The id is in the column `id`, by default the
-/// one of that name, else the first; all other columns may hold any text.
+/// Calls `each(id)` for every good line of a list of members. The id is in the column `id`: by default the column of that
+/// name, else the first. All other columns may hold any text.
 ///
 /// # Errors
-/// See [`FileError`]; errors of `each` end the reading.
+/// Those of [`FileError`]; errors of `each` end the reading.
 pub fn read_members<E>(
     path: &Path,
     options: &FileOptions,
@@ -96,7 +97,7 @@ fn kind_name<'a>(row: &'a Row<'_>) -> Result<Cow<'a, str>, ColumnFault> {
     row.text(1).filter(|name| check_component_name(name).is_ok()).ok_or(ColumnFault(1, LineFault::KindName))
 }
 
-/// Puts the kept columns, which follow the first `from` wanted ones, into `values`.
+/// Reads the kept columns, which follow the first `from` wanted ones, into `values`.
 fn take_values(
     row: &Row<'_>,
     from: usize,

@@ -1,19 +1,20 @@
-//! What the first line of a file says: its delimiter, whether it is a header, and where the columns are.
+//! Interprets the first line of a file: its delimiter, whether it is a header, and the places of the columns.
 
 use super::{ColumnRef, ColumnSpec};
 use crate::options::HeaderMode;
 
 /// A column that the caller needs.
 pub(super) struct Wanted {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub(super) label: String,
-    /// Where the user says it is.
+    /// The place that the user gives.
     pub(super) at: Option<ColumnRef>,
-    /// Where it is otherwise: under this name if the header has *all* default names, else at this place.
+    /// The place otherwise: the column of this name if the header has *all* default names, else this place.
     pub(super) default: Option<(&'static str, usize)>,
-    /// Whether it holds ids, which tells a header line from data.
+    /// Whether it holds ids, which help to tell a header line from data.
     pub(super) is_id: bool,
-    /// Whether a file may lack it. Only the last column that is wanted, which then is not among those that are found.
+    /// Whether a file may lack it. Only the last wanted column can be optional. If it is missing, it is not among the
+    /// columns that are found.
     pub(super) is_optional: bool,
 }
 
@@ -28,7 +29,7 @@ impl Wanted {
         }
     }
 
-    /// A column of text that a file may lack.
+    /// A text column that a file may lack.
     pub(super) fn optional(label: &'static str, position: usize) -> Self {
         Wanted { is_id: false, is_optional: true, ..Wanted::id(label, None, position) }
     }
@@ -40,12 +41,12 @@ impl Wanted {
     }
 }
 
-/// A wanted column that is not there.
+/// A wanted column is missing.
 pub(super) struct NoColumn {
     pub(super) column: ColumnRef,
-    /// What it is wanted for.
+    /// The purpose of the column.
     pub(super) role: String,
-    /// The header line, or the places if there is none.
+    /// The header line, or the places of the columns if there is none.
     pub(super) header: Vec<String>,
 }
 
@@ -68,13 +69,13 @@ fn looks_like_header(fields: &[Vec<u8>], wanted: &[Wanted]) -> bool {
     texts.all(|text| !looks_numeric(text))
 }
 
-/// Whether a field of the first line looks like a value rather than a column's name.
+/// Whether a field of the first line looks like a value and not like a column's name.
 fn looks_numeric(text: &[u8]) -> bool {
     text.trim_ascii().first().is_none_or(|first| first.is_ascii_digit() || matches!(first, b'-' | b'+'))
 }
 
-/// Where each wanted column is, in a file with these column names (none: without a header) and `width` columns
-/// (0: the first line is no record, and each line says for itself what it lacks).
+/// The place of each wanted column in a file with these column names (none without a header) and `width` columns. A `width`
+/// of 0 means that the first line is not a record; then each line is checked for its columns.
 pub(super) fn find_columns(
     wanted: &[Wanted],
     names: &[String],
@@ -105,8 +106,8 @@ pub(super) fn find_columns(
     wanted.iter().filter_map(|column| place(column).transpose()).collect()
 }
 
-/// The first of tab, comma, `;`, `|` and space that the first line has outside quotes; comma if none
-/// (one column).
+/// The first of tab, comma, `;`, `|` and space that the first line contains outside quotes; comma if there is none, for a
+/// single column.
 pub(super) fn detect_delimiter(bytes: &[u8]) -> u8 {
     let text = bytes.trim_ascii_start();
     let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default().trim_ascii();

@@ -1,4 +1,4 @@
-//! Files of objects and of associations of a live graph.
+//! Reads files of objects and associations of a live graph.
 
 use super::fault::LineFault;
 use super::header::Wanted;
@@ -16,7 +16,7 @@ pub struct ObjectRow {
     pub number: u64,
     /// Its id.
     pub id: u64,
-    /// Its fields, as the file has them; `None` if it has none.
+    /// Its fields, as written in the file; `None` if it has none.
     pub data: Option<String>,
 }
 
@@ -31,16 +31,16 @@ pub struct AssociationRow {
     pub id2: u64,
     /// Its time.
     pub time: u64,
-    /// Its fields, as the file has them; `None` if it has none.
+    /// Its fields, as written in the file; `None` if it has none.
     pub data: Option<String>,
 }
 
-/// Calls `each` for every object of a file. `columns` names the columns of id and fields; of less than two, the file is taken to
-/// have no fields. Without `columns`, they are those named `id` and `data`, or else the first two. `each` answers what is wrong with
-/// the object, if anything is.
+/// Calls `each` for every object of a file. `columns` names the columns of id and fields; with fewer than two, the file has
+/// no fields. Without `columns`, the columns are those named `id` and `data`, or else the first two. `each` returns a fault
+/// if the object is wrong.
 ///
 /// # Errors
-/// See [`FileError`]; errors of `each` end the reading.
+/// Those of [`FileError`]; errors of `each` end the reading.
 pub fn read_objects<E>(
     path: &Path,
     options: &FileOptions,
@@ -55,12 +55,12 @@ pub fn read_objects<E>(
     })
 }
 
-/// Calls `each` for every association of a file. `columns` names the columns of the two ids, the time and the fields; of less than
-/// four, the file is taken to have no fields. Without `columns`, they are those named `id1`, `id2`, `time` and `data`, or else the
-/// first four. `each` answers what is wrong with the association, if anything is.
+/// Calls `each` for every association of a file. `columns` names the columns of the two ids, the time and the fields; with
+/// fewer than four, the file has no fields. Without `columns`, the columns are those named `id1`, `id2`, `time` and `data`,
+/// or else the first four. `each` returns a fault if the association is wrong.
 ///
 /// # Errors
-/// As [`read_objects`].
+/// Those of [`read_objects`].
 pub fn read_associations<E>(
     path: &Path,
     options: &FileOptions,
@@ -78,7 +78,7 @@ pub fn read_associations<E>(
     })
 }
 
-/// The columns `labels`, and after them the fields.
+/// The wanted columns: `labels`, followed by the fields.
 fn wanted(labels: &[&'static str], columns: &[ColumnRef]) -> Vec<Wanted> {
     let place = |(position, label): (usize, &&'static str)| {
         let is_id = label.starts_with("id");
@@ -93,7 +93,7 @@ fn wanted(labels: &[&'static str], columns: &[ColumnRef]) -> Vec<Wanted> {
     wanted
 }
 
-/// The text of a column, if the file has it and it is not empty.
+/// The text of a column, if the file has the column and the text is not empty.
 fn data(row: &Row<'_>, column: usize) -> Result<Option<String>, ColumnFault> {
     if row.columns() <= column {
         return Ok(None);
@@ -102,7 +102,7 @@ fn data(row: &Row<'_>, column: usize) -> Result<Option<String>, ColumnFault> {
     Ok((!text.is_empty()).then(|| text.into_owned()))
 }
 
-/// Hands on what a line has; what the caller finds wrong is about the fields, which are in column `data`.
+/// Hands on a parsed line. A fault that the caller finds concerns the fields, which are in column `data`.
 fn handed<T, E>(
     row: Result<T, ColumnFault>,
     data: usize,

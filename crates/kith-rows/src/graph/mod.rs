@@ -1,13 +1,13 @@
-//! Files of graphs: edges ([`read_edges`]), member-to-entity edges ([`read_entities`]) and lists of members
-//! ([`read_members`]); of live graphs, objects ([`read_objects`]) and associations ([`read_associations`]).
+//! Files of loaded graphs: edges ([`read_edges`]), member-to-entity edges ([`read_entities`]) and lists of members
+//! ([`read_members`]). Files of live graphs: objects ([`read_objects`]) and associations ([`read_associations`]).
 //!
-//! They are CSV or TSV text, JSON lines, Parquet or Arrow, plain, gzip or Zstandard, with or without a header. Each function
-//! calls another one per good line, counts the wrong lines by reason, keeps the first ten word for word, and refuses
-//! the file when there are more than the caller allows. Nothing here knows what becomes of the lines.
+//! The files are CSV or TSV text, JSON lines, Parquet or Arrow, plain, gzip or Zstandard, with or without a header. Each
+//! function calls another one per good line, counts the wrong lines by reason, keeps the first ten in full, and refuses the
+//! file when there are more than the caller allows. It does not matter here how the lines are used.
 //!
-//! Delimited text is not read by the `csv` crate, as rows of stores are: two numbers a line are most of what a graph has, so
-//! that the reader of lines is written for them (`RecordReader::next_plain_pair`), and a stray quote must cost one line of an
-//! edge list, not the rest of the file.
+//! Delimited text is not read with the `csv` crate, as rows of stores are. Most lines of a graph are two numbers, so the
+//! line reader is optimised for them (`RecordReader::next_plain_pair`). Also, a stray quote must cost one line of an edge
+//! list, and not the rest of the file.
 
 mod columns;
 mod error;

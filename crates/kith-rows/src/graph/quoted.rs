@@ -1,9 +1,9 @@
-//! Records with quotes, as RFC 4180 has them.
+//! Splits records with quotes, by the rules of RFC 4180.
 
 use memchr::memchr;
 use std::ops::Range;
 
-/// A line without its end.
+/// Removes the line end of a line.
 pub(super) fn trim_end(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
@@ -18,7 +18,7 @@ pub(super) enum Split {
     TextAfterQuote,
 }
 
-/// Splits the record at the front of `bytes`; returns its length with the line end. Fields go to `text`.
+/// Splits the record at the front of `bytes`. Returns its length with the line end. The text of the fields goes to `text`.
 pub(super) fn split_quoted(
     bytes: &[u8],
     delimiter: u8,
@@ -51,7 +51,7 @@ pub(super) fn split_quoted(
     }
 }
 
-/// Unescapes the quoted field whose text begins at `at`; returns the place after its closing quote.
+/// Unescapes the quoted field whose text begins at `at`. Returns the offset after its closing quote.
 fn take_quoted(bytes: &[u8], mut at: usize, text: &mut Vec<u8>) -> Result<usize, Split> {
     loop {
         let quote = memchr(b'"', &bytes[at..]).ok_or(Split::More)?;

@@ -1,8 +1,8 @@
-//! Lines and fields out of unpacked bytes: RFC 4180 with any single-byte delimiter.
+//! Splits decompressed bytes into lines and fields, by RFC 4180 with any single-byte delimiter.
 //!
-//! A line without quotes is split where it stands; quoted fields are unescaped into a side buffer. A quote is
-//! special only at the beginning of a field. `\r\n` ends a line as `\n` does. After a fault inside quotes the
-//! next line is read as a line of its own, so that one stray quote cannot swallow a file.
+//! A line without quotes is split in place; quoted fields are unescaped into another buffer. A quote is special only at the
+//! beginning of a field. Both `\r\n` and `\n` end a line. After a fault inside quotes, reading goes on with the next line,
+//! so that one stray quote cannot swallow a file.
 
 use super::FileError;
 use super::fault::LineFault;
@@ -12,14 +12,14 @@ use crate::id::take_plain_id;
 use memchr::{memchr, memchr_iter};
 use std::ops::Range;
 
-/// What [`RecordReader::next`] found.
+/// The result of [`RecordReader::next`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// A record; its fields are in [`RecordReader::field`].
     Record,
     /// A line that is not a record.
     Fault(LineFault),
-    /// The buffered bytes hold no whole record: call [`RecordReader::fill`].
+    /// The buffered bytes contain no whole record: call [`RecordReader::fill`].
     More,
 }
 
@@ -29,17 +29,17 @@ pub(super) struct RecordReader {
     pub(super) delimiter: u8,
     /// The longest line or quoted record that is accepted.
     line_bytes_max: usize,
-    /// Unpacked bytes; those before `at` are done with.
+    /// Decompressed bytes; those before `at` are done.
     buffer: Vec<u8>,
     at: usize,
-    /// The source is at its end: the buffer's last line may lack its `\n`.
+    /// Whether the source is at its end. The buffer's last line may then lack its `\n`.
     at_end: bool,
-    /// Number of the line at `at`, from 1.
+    /// The number of the line at `at`, from 1.
     line: u64,
-    /// Where the current record began, and its line.
+    /// The bytes of the current record, and its line.
     record: Range<usize>,
     record_line: u64,
-    /// The current record's fields: ranges of `unquoted` if `is_quoted`, else of `buffer`.
+    /// The fields of the current record: ranges of `unquoted` if `is_quoted`, else of `buffer`.
     fields: Vec<Range<usize>>,
     unquoted: Vec<u8>,
     is_quoted: bool,
@@ -63,7 +63,7 @@ impl RecordReader {
         }
     }
 
-    /// Drops the bytes done with and reads more; `false` at the end, once every record was taken.
+    /// Drops the bytes that are done and reads more. Returns `false` at the end, after every record was taken.
     pub(super) fn fill(&mut self) -> Result<bool, FileError> {
         if self.buffer.len() - self.at > self.line_bytes_max {
             let path = self.source.path.clone();
@@ -95,7 +95,7 @@ impl RecordReader {
         }
     }
 
-    /// Bytes of the line at the front of `rest`, with its `\n`.
+    /// The length of the line at the front of `rest`, with its `\n`.
     fn line_length(&self, rest: &[u8]) -> Option<usize> {
         match memchr(b'\n', rest) {
             Some(end) => Some(end + 1),
@@ -123,7 +123,7 @@ impl RecordReader {
         self.fields.push(start..from + width);
     }
 
-    /// A record whose first line, of `length` bytes, holds a quote.
+    /// Takes a record whose first line, of `length` bytes, contains a quote.
     fn next_quoted(&mut self, length: usize) -> Next {
         let (mut fields, mut text) = (std::mem::take(&mut self.fields), std::mem::take(&mut self.unquoted));
         fields.clear();
@@ -147,8 +147,8 @@ impl RecordReader {
         outcome
     }
 
-    /// Takes a line `id delimiter id` without anything unusual, the common case of an edge list;
-    /// `None` leaves everything to [`RecordReader::next`].
+    /// Takes a line `id delimiter id` without special characters, which is the common case of an edge list. `None` leaves
+    /// the line to [`RecordReader::next`].
     #[inline]
     pub(super) fn next_plain_pair(&mut self) -> Option<(u64, u64)> {
         let rest = &self.buffer[self.at..];
@@ -159,7 +159,7 @@ impl RecordReader {
         Some((src, dst))
     }
 
-    /// How many fields the current record has.
+    /// The number of fields of the current record.
     #[inline]
     pub(super) fn width(&self) -> usize {
         self.fields.len()
@@ -187,7 +187,7 @@ impl RecordReader {
         self.line
     }
 
-    /// Makes the current record the next one again. Only before [`RecordReader::fill`].
+    /// Makes the current record the next one again. Call it only before [`RecordReader::fill`].
     pub(super) fn put_back(&mut self) {
         self.at = self.record.start;
         self.line = self.record_line;
@@ -198,12 +198,12 @@ impl RecordReader {
         &self.buffer[self.at..]
     }
 
-    /// Skips `bytes` of [`RecordReader::peek`] that belong to no line.
+    /// Skips `bytes` of [`RecordReader::peek`] that do not belong to a line.
     pub(super) fn skip(&mut self, bytes: usize) {
         self.at += bytes;
     }
 
-    /// Skips the line at the front of [`RecordReader::peek`], whatever it holds.
+    /// Skips the line at the front of [`RecordReader::peek`], whatever it contains.
     pub(super) fn skip_line(&mut self) {
         let length = self.line_length(self.peek()).unwrap_or(0);
         self.at += length;

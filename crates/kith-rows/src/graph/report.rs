@@ -1,31 +1,31 @@
-//! What the reading of a file tells, while it goes on and at its end.
+//! The progress of reading a file, and the final report.
 
 use super::LineErrors;
 use std::path::PathBuf;
 
-/// How far the reading of a file is.
+/// The progress of reading a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadProgress {
     /// The file.
     pub path: PathBuf,
-    /// Bytes read, as they are on disk.
+    /// The number of bytes read, as they are on disk.
     pub bytes_read: u64,
-    /// Bytes of the file; 0 if unknown (a pipe).
+    /// The size of the file in bytes; 0 if it is unknown (a pipe).
     pub bytes_total: u64,
-    /// Lines read.
+    /// The number of lines read.
     pub lines: u64,
 }
 
-/// What one file held.
+/// The report on one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileReport {
     /// The file.
     pub path: PathBuf,
-    /// Lines of data, wrong ones included; without header, comments and blank lines.
+    /// The number of data lines, including wrong ones, without the header, comments and blank lines.
     pub rows: u64,
-    /// Lines in all.
+    /// The number of all lines.
     pub lines: u64,
-    /// Bytes of the file on disk.
+    /// The size of the file on disk, in bytes.
     pub bytes: u64,
     /// The lines that were dropped because they are wrong.
     pub errors: LineErrors,

@@ -1,4 +1,4 @@
-//! One line of data: the columns that are wanted of it, as ids, names and stored values.
+//! One line of data: its wanted columns as ids, names and stored values.
 
 use super::columns::store_text;
 use super::fault::LineFault;
@@ -10,17 +10,17 @@ use std::borrow::Cow;
 
 /// One line of data: the wanted columns.
 pub(super) enum Row<'a> {
-    /// Of delimited text.
+    /// A line of delimited text.
     Text { reader: &'a RecordReader, places: &'a [usize] },
-    /// Of a file of rows.
+    /// A row of a file of rows.
     Fields { number: u64, fields: &'a [Field<'a>] },
 }
 
-/// A fault in the wanted column of this index.
+/// A fault in the wanted column with this index.
 pub(super) struct ColumnFault(pub(super) usize, pub(super) LineFault);
 
 impl Row<'_> {
-    /// Its number in the file: of text the line on which it begins, from 1.
+    /// Its number in the file, from 1. In text, the number of the line on which it begins.
     pub(super) fn number(&self) -> u64 {
         match self {
             Row::Text { reader, .. } => reader.record_line(),
@@ -36,7 +36,7 @@ impl Row<'_> {
         }
     }
 
-    /// The wanted column of this index, as text; `None` if it is not UTF-8.
+    /// The wanted column with this index as text; `None` if it is not UTF-8.
     pub(super) fn text(&self, column: usize) -> Option<Cow<'_, str>> {
         match self {
             Row::Text { reader, places } => {
@@ -47,7 +47,7 @@ impl Row<'_> {
         }
     }
 
-    /// The wanted column of this index, as an id.
+    /// The wanted column with this index as an id.
     #[inline]
     pub(super) fn id(&self, column: usize) -> Result<u64, ColumnFault> {
         let id = match self {
@@ -60,7 +60,7 @@ impl Row<'_> {
         id.map_err(|fault| ColumnFault(column, fault.into()))
     }
 
-    /// The wanted column of this index, as the stored form of a value of `kind`.
+    /// The wanted column with this index as the stored form of a value of `kind`.
     #[inline]
     pub(super) fn value(&self, column: usize, kind: ColumnKind) -> Result<u64, ColumnFault> {
         let value = match self {
@@ -71,7 +71,7 @@ impl Row<'_> {
     }
 }
 
-/// Hands on the first two wanted columns, which are ids.
+/// Hands on the first two wanted columns as ids.
 #[inline]
 pub(super) fn pair<E>(
     row: &Row<'_>,
@@ -84,7 +84,7 @@ pub(super) fn pair<E>(
     }
 }
 
-/// The stored form of a field as a value of `kind`, or `None` if it is none.
+/// The stored form of a field as a value of `kind`; `None` if it is not such a value.
 fn stored(field: &Field<'_>, kind: ColumnKind) -> Option<u64> {
     match (field, kind) {
         (Field::Unsigned(number), ColumnKind::Time | ColumnKind::U64) => Some(*number),

@@ -1,4 +1,5 @@
-//! Files whose rows are not delimited text: JSON lines, Parquet, Arrow. Columns, faults and reports are the same as for text.
+//! Reads files whose rows are not delimited text: JSON lines, Parquet, Arrow. Columns, faults and reports are the same as
+//! for text.
 
 use super::fault::{LineFault, excerpt};
 use super::row::{ColumnFault, Row};
@@ -10,15 +11,15 @@ use crate::field_table::FieldTable;
 use crate::source::FileSource;
 use std::path::Path;
 
-/// A file of rows, about to be read.
+/// A file of rows, open for reading.
 pub(super) struct RowFile {
     table: FieldTable,
-    /// Its bytes on disk.
+    /// Its size on disk in bytes.
     bytes: u64,
 }
 
-/// Opens a file of rows; `None` of everything else, about which the reader of text says what is wrong. What is no regular
-/// file is text, for it can be read only once.
+/// Opens a file of rows; `None` for everything else, which is then read as text and may be refused there. A file that is
+/// not regular counts as text, because it can be read only once.
 pub(super) fn open(path: &Path, memory_bytes: usize) -> Result<Option<RowFile>, RowsError> {
     let Some(metadata) = path.metadata().ok().filter(|metadata| metadata.is_file()) else { return Ok(None) };
     let Ok(source) = FileSource::new(path) else { return Ok(None) };
@@ -26,19 +27,19 @@ pub(super) fn open(path: &Path, memory_bytes: usize) -> Result<Option<RowFile>, 
     Ok(table.map(|table| RowFile { table, bytes: metadata.len() }))
 }
 
-/// How often progress is told, in rows.
+/// The number of rows between two reports of progress.
 const ROWS_PER_REPORT: u64 = 1 << 16;
 
-/// An open file of rows whose columns are found.
+/// An open file of rows with its wanted columns.
 pub(super) struct RowTable {
     file: RowFile,
-    /// Where each wanted column is.
+    /// The index of each wanted column.
     places: Vec<usize>,
     tally: Tally,
 }
 
 impl RowTable {
-    /// Finds the columns that are wanted.
+    /// Finds the wanted columns.
     pub(super) fn new(mut file: RowFile, tally: Tally) -> Result<Self, FileError> {
         for (name, _) in tally.wanted.iter().filter(|it| it.is_optional).filter_map(|it| it.default) {
             file.table.expect(name);
@@ -48,7 +49,7 @@ impl RowTable {
         Ok(RowTable { file, places, tally })
     }
 
-    /// As [`Table::rows`](super::table::Table::rows).
+    /// Reads the rows, as [`Table::rows`](super::table::Table::rows) describes.
     pub(super) fn rows<E>(
         self,
         progress: &mut dyn FnMut(&ReadProgress),
@@ -61,7 +62,7 @@ impl RowTable {
             last = number;
             if number % ROWS_PER_REPORT == 1 {
                 let path = tally.report.path.clone();
-                // How many bytes were read does not say how far it is: columns lie one behind the other.
+                // The number of bytes read would not show the progress, because columns are stored one after the other.
                 progress(&ReadProgress { path, bytes_read: 0, bytes_total: 0, lines: number - 1 });
             }
             let place = (unit, number);
@@ -74,7 +75,7 @@ impl RowTable {
                     tally.fault(place, Some(column), fault, || excerpt_of(fields)).map_err(ReadError::Input)
                 }
                 Ok((_, Err(error))) => Err(ReadError::Caller(error)),
-                // Only lines of JSON can be without fields.
+                // Only lines of JSON can lack fields.
                 Err(_) => {
                     tally.fault(place, None, LineFault::NotAnObject, String::new).map_err(ReadError::Input)
                 }

@@ -1,8 +1,8 @@
-//! The bytes of one file of text, unpacked by a thread of their own.
+//! The bytes of one text file, decompressed by a separate thread.
 //!
-//! What a file is, is decided by its first bytes, not by its name; a name that promises compression which the
-//! bytes do not keep is an error, because a damaged head must not be read as text. At most
-//! [`BLOCKS_IN_FLIGHT`] blocks of [`BLOCK_BYTES`] wait between the threads.
+//! The first bytes of a file determine its format, and not its name. It is an error if the name indicates a compression
+//! that the first bytes do not show, because a damaged beginning must not be read as text. At most [`BLOCKS_IN_FLIGHT`]
+//! blocks of [`BLOCK_BYTES`] wait between the threads.
 
 use super::FileError;
 use crate::codec::Codec;
@@ -14,27 +14,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
-/// Unpacked bytes handed over at once: large enough that a hand-over costs nothing per line.
+/// The size of a block of decompressed bytes. It is large enough that handing a block over costs nothing per line.
 pub(super) const BLOCK_BYTES: usize = 256 << 10;
 
-/// Blocks that may wait for the parser: covers its short stalls, bounds memory to a few MiB.
+/// The number of blocks that may wait for the parser. It covers short stalls and bounds memory to a few MiB.
 const BLOCKS_IN_FLIGHT: usize = 4;
 
 /// An input file being read.
 pub(super) struct Source {
     pub(super) path: PathBuf,
     pub(super) codec: Codec,
-    /// Bytes of the file; 0 if it has no length (a pipe).
+    /// The size of the file in bytes; 0 if it has no size (a pipe).
     pub(super) bytes_total: u64,
-    /// Bytes of the file read so far; written by the reading thread alone.
+    /// The number of bytes of the file read so far. Only the reading thread writes it.
     bytes_read: Arc<AtomicU64>,
     blocks: Receiver<io::Result<Vec<u8>>>,
-    /// Emptied blocks on their way back to be filled again.
+    /// Returns emptied blocks to the reading thread, to be filled again.
     emptied: Sender<Vec<u8>>,
 }
 
 impl Source {
-    /// Opens `path`, finds out how it is compressed and starts to unpack it.
+    /// Opens `path`, detects its compression, and starts to decompress it.
     pub(super) fn open(path: &Path) -> Result<Self, FileError> {
         let open_error = |source| FileError::Open { path: path.to_owned(), source };
         let file = File::open(path).map_err(open_error)?;
@@ -61,15 +61,15 @@ impl Source {
         Ok(Source { path: path.to_owned(), codec, bytes_total: metadata.len(), bytes_read, blocks, emptied })
     }
 
-    /// Appends the next unpacked bytes to `buffer`; `false` at the end of the file. `line` is the line
-    /// being read, for errors.
+    /// Appends the next decompressed bytes to `buffer`; `false` at the end of the file. `line` is the current line, for
+    /// errors.
     pub(super) fn append_to(&mut self, buffer: &mut Vec<u8>, line: u64) -> Result<bool, FileError> {
-        // A closed channel is the end: the thread sends every error before it ends.
+        // A closed channel is the end, because the thread sends every error before it ends.
         let Ok(block) = self.blocks.recv() else { return Ok(false) };
         let mut block = block.map_err(|source| self.fault(source, line))?;
         buffer.extend_from_slice(&block);
         block.clear();
-        // The thread may have ended: then nobody needs the block any more.
+        // The thread may have ended, and then does not need the block any more.
         let _ = self.emptied.send(block);
         Ok(true)
     }
@@ -103,7 +103,7 @@ impl Read for CountedFile {
     }
 }
 
-/// Formats that are often handed over by mistake, by their first bytes.
+/// Formats that are often given by mistake, with their first bytes.
 const REFUSED: [(&[u8], &str); 6] = [
     (b"PAR1", "a Parquet file"),
     (b"PK\x03\x04", "a zip archive"),
@@ -129,7 +129,7 @@ fn detect(path: &Path, head: &[u8]) -> Result<Codec, FileError> {
     Ok(found)
 }
 
-/// Runs on the reading thread: fills blocks until the end, an error, or a parser that went away.
+/// Runs on the reading thread. Fills blocks until the end, an error, or the end of the parser.
 fn unpack(
     codec: Codec,
     reader: BufReader<CountedFile>,
@@ -143,7 +143,7 @@ fn unpack(
     loop {
         let mut block = empty.try_recv().unwrap_or_else(|_| Vec::with_capacity(BLOCK_BYTES));
         let got = reader.by_ref().take(BLOCK_BYTES as u64).read_to_end(&mut block);
-        // Text before the fault still goes out, so that the error names the right line.
+        // Text before the fault is still sent, so that the error names the right line.
         let at_end = block.is_empty();
         if !at_end && filled.send(Ok(block)).is_err() {
             return;

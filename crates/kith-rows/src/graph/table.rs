@@ -1,4 +1,4 @@
-//! One file as a table: the columns asked for, and its rows.
+//! Reads one file as a table: the wanted columns and its rows.
 
 use super::header::Wanted;
 use super::row::{ColumnFault, Row, pair};
@@ -9,7 +9,7 @@ use super::{FileError, FileOptions, FileReport, ReadProgress};
 use crate::error::ReadError;
 use std::path::Path;
 
-/// An open file whose columns are found.
+/// An open file with its wanted columns.
 pub(super) enum Table {
     /// Lines of delimited text.
     Text(TextTable),
@@ -18,7 +18,7 @@ pub(super) enum Table {
 }
 
 impl Table {
-    /// Opens `path` and finds the columns `wanted`.
+    /// Opens `path` and finds the `wanted` columns.
     pub(super) fn open(path: &Path, options: &FileOptions, wanted: Vec<Wanted>) -> Result<Self, FileError> {
         let tally = Tally::new(path, options.max_errors, wanted);
         Ok(match rows::open(path, options.memory_bytes)? {
@@ -27,8 +27,8 @@ impl Table {
         })
     }
 
-    /// Calls `each` for every line of data. `each` answers whether the line is right; its own errors end
-    /// the reading. `progress` is called once per block read.
+    /// Calls `each` for every line of data. `each` returns a fault if the line is wrong; its own errors end the reading.
+    /// `progress` is called once per block.
     pub(super) fn rows<E>(
         self,
         progress: &mut dyn FnMut(&ReadProgress),
@@ -40,7 +40,7 @@ impl Table {
         }
     }
 
-    /// As [`Table::rows`] for two id columns.
+    /// Reads rows like [`Table::rows`], for two id columns.
     pub(super) fn pairs<E>(
         self,
         progress: &mut dyn FnMut(&ReadProgress),

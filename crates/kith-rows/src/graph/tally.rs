@@ -1,4 +1,4 @@
-//! What a file has held so far, and when its wrong lines are too many.
+//! Counts the lines of a file, and refuses it if too many are wrong.
 
 use super::fault::{LineError, LineFault};
 use super::header::{self, NoColumn, Wanted};
@@ -6,7 +6,7 @@ use super::{FileError, FileReport};
 use crate::wrong::ROW_ERRORS_SHOWN;
 use std::path::Path;
 
-/// The columns that are wanted of a file, and what the file has held so far.
+/// The wanted columns of a file, and its counts so far.
 pub(super) struct Tally {
     pub(super) wanted: Vec<Wanted>,
     max_errors: u64,
@@ -19,7 +19,7 @@ impl Tally {
         Tally { wanted, max_errors, report }
     }
 
-    /// Where each wanted column is, in a file with these column names and `width` columns.
+    /// The index of each wanted column, in a file with these column names and `width` columns.
     pub(super) fn find_columns(&self, names: &[String], width: usize) -> Result<Vec<usize>, FileError> {
         let found = header::find_columns(&self.wanted, names, width);
         found.map_err(|NoColumn { column, role, header }| {
@@ -28,7 +28,7 @@ impl Tally {
         })
     }
 
-    /// Counts a wrong line, of this number. Gives the file up once too many are wrong *and* the first ten are known.
+    /// Counts a wrong line with this number. Fails once too many are wrong *and* the first ten are known.
     pub(super) fn fault(
         &mut self,
         (unit, line): (&'static str, u64),
@@ -60,7 +60,7 @@ impl Tally {
         Err(FileError::BadLines { path, max_errors, errors, complete })
     }
 
-    /// What the whole file held.
+    /// Returns the report on the whole file.
     pub(super) fn finish(mut self, lines: u64, bytes: u64) -> Result<FileReport, FileError> {
         self.check_errors(true)?;
         (self.report.lines, self.report.bytes) = (lines, bytes);

@@ -1,4 +1,4 @@
-//! One file of delimited text as a table: its delimiter, its header, its lines.
+//! Reads one file of delimited text as a table: its delimiter, its header, its lines.
 
 use super::fault::{LineFault, excerpt};
 use super::header::{self, detect_delimiter};
@@ -12,18 +12,18 @@ use crate::options::HeaderMode;
 use crate::unpack::BOM;
 use std::path::Path;
 
-/// An open file of text whose columns are found.
+/// An open text file with its wanted columns.
 pub(super) struct TextTable {
     reader: RecordReader,
-    /// Where each wanted column is in a record.
+    /// The place of each wanted column in a record.
     places: Vec<usize>,
-    /// Columns of every record; `None` in a file without lines.
+    /// The number of columns of every record; `None` in a file without lines.
     width: Option<usize>,
     tally: Tally,
 }
 
 impl TextTable {
-    /// Opens the file and finds the columns that are wanted.
+    /// Opens the file and finds the wanted columns.
     pub(super) fn open(path: &Path, options: &FileOptions, tally: Tally) -> Result<Self, FileError> {
         let source = Source::open(path)?;
         let mut table = TextTable {
@@ -40,7 +40,7 @@ impl TextTable {
         Ok(table)
     }
 
-    /// Skips a byte order mark and the `#` lines at the top, and leaves a whole line to peek at.
+    /// Skips a byte order mark and the `#` lines at the top, until a whole line is buffered.
     fn skip_preamble(&mut self) -> Result<(), FileError> {
         let mut is_start = true;
         loop {
@@ -70,7 +70,7 @@ impl TextTable {
         };
         let fields: Vec<Vec<u8>> = match first {
             Next::Record => (0..self.reader.width()).map(|i| self.reader.field(i).to_vec()).collect(),
-            // A first line that is no record is no header: it is counted with the wrong lines.
+            // A first line that is not a record is not a header. It is counted with the wrong lines.
             _ => Vec::new(),
         };
         let is_header = !fields.is_empty() && header::is_header(mode, &fields, &self.tally.wanted);
@@ -90,7 +90,7 @@ impl TextTable {
         self.width == Some(2) && self.places == [0, 1]
     }
 
-    /// As [`Table::rows`](super::table::Table::rows).
+    /// Reads the rows, as [`Table::rows`](super::table::Table::rows) describes.
     pub(super) fn rows<E>(
         mut self,
         progress: &mut dyn FnMut(&ReadProgress),
@@ -108,8 +108,8 @@ impl TextTable {
         Ok(self.finish()?)
     }
 
-    /// As [`TextTable::rows`] for two id columns; lines of two plain ids, nearly all of a large file, take a
-    /// path of their own.
+    /// Reads rows like [`TextTable::rows`], for two id columns. Lines of two plain ids, which are nearly all lines of a
+    /// large file, take a fast path.
     pub(super) fn pairs<E>(
         mut self,
         progress: &mut dyn FnMut(&ReadProgress),
@@ -134,7 +134,7 @@ impl TextTable {
         Ok(self.finish()?)
     }
 
-    /// Makes more bytes available. The first call finds those that the header left.
+    /// Reads more bytes. The first call returns those that are left after the header.
     fn next_block(&mut self, progress: &mut dyn FnMut(&ReadProgress)) -> Result<bool, FileError> {
         let is_more = self.reader.fill()?;
         progress(&ReadProgress {

@@ -1,4 +1,4 @@
-//! The columns that fields become: their types, and values appended to them.
+//! The columns of fields: their types, and the values that are appended to them.
 
 use arrow_array::builder::{
     ArrayBuilder, BinaryBuilder, BooleanBuilder, FixedSizeListBuilder, Float32Builder, Float64Builder,
@@ -9,14 +9,14 @@ use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use kith_schema::{ElementType, FieldType, FieldView, Scalar, ScalarType};
 use std::sync::Arc;
 
-/// The type of the column that a field becomes.
+/// The type of a field's column.
 pub(super) fn column_type(field: FieldType) -> DataType {
     let item = |scalar| Arc::new(Field::new("item", scalar, true));
     match field {
         FieldType::Scalar(scalar) => scalar_type(scalar),
         FieldType::List(scalar) => DataType::List(item(scalar_type(scalar))),
         FieldType::Vector { element, dimensions } => {
-            // Arrow knows half precision, few of its readers do.
+            // Arrow has half precision, but few of its readers support it.
             let element = if element == ElementType::I8 { DataType::Int8 } else { DataType::Float32 };
             DataType::FixedSizeList(item(element), dimensions as i32)
         }
@@ -43,7 +43,7 @@ fn scalar_type(scalar: ScalarType) -> DataType {
     }
 }
 
-/// A builder of the column's type.
+/// The builder for the column's type.
 fn of<B: ArrayBuilder>(column: &mut dyn ArrayBuilder) -> &mut B {
     column.as_any_mut().downcast_mut().expect("columns were made for their fields")
 }
@@ -115,7 +115,7 @@ pub(super) fn put_field(
     Ok(())
 }
 
-/// A vector that is null has its place in the column all the same.
+/// Appends a vector. A null vector takes its place in the column too.
 fn put_vector(
     items: &mut dyn ArrayBuilder,
     element: ElementType,

@@ -1,5 +1,5 @@
-//! Rows out, as Parquet: a column for the key, then the value, or a column for each field of a record. What is written is
-//! read back by [`read_rows`](crate::read_rows) as the same rows, of records under the same schema.
+//! Writes rows as Parquet: a column for the key, then one for the value, or a column for each field of a record.
+//! [`read_rows`](crate::read_rows) reads the file back as the same rows, records under the same schema.
 
 mod columns;
 
@@ -19,17 +19,17 @@ use std::io::Write;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Rows are gathered so many at a time: columns compress well, and little memory is held.
+/// The number of rows that are gathered before they are written. Columns then compress well, and little memory is needed.
 const BATCH_ROWS: usize = 4_096;
-/// Or so many bytes of values, whichever comes first.
+/// The number of bytes of values that are gathered at most.
 const BATCH_BYTES: usize = 8 << 20;
 
-/// A row cannot be written.
+/// Why a row cannot be written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum WriteRowsError {
-    /// A key or value is not what the store says.
+    /// A key or value does not have the store's type.
     #[error("a {what} is not what the store says")]
     NotOfItsType {
         /// `key` or `value`.
@@ -42,13 +42,13 @@ pub enum WriteRowsError {
     #[error("field {field:?} of a record is damaged: {why}")]
     Field {
         field: String,
-        /// What does not hold.
+        /// What is wrong with the field.
         why: &'static str,
     },
     /// The file cannot be written.
     #[error("write Parquet")]
     Parquet(#[from] ParquetError),
-    /// Columns do not fit together: a defect.
+    /// The columns do not fit together, which is a bug.
     #[error("put a batch together")]
     Arrow(#[from] ArrowError),
 }
@@ -65,8 +65,8 @@ pub struct ParquetRows<W: Write + Send> {
 }
 
 impl<W: Write + Send> ParquetRows<W> {
-    /// Into `out`; `options` say what keys and values are, and what the key's column is called. A record that has a field of
-    /// that name has no other column for its key.
+    /// Begins a file in `out`; `options` gives the types of keys and values, and the name of the key's column. If records
+    /// have a field of that name, there is no separate column for the key.
     ///
     /// # Errors
     /// If the file cannot be begun.
@@ -113,7 +113,8 @@ impl<W: Write + Send> ParquetRows<W> {
     /// Adds a row.
     ///
     /// # Errors
-    /// If it is not of the store's types, or the file cannot be written: what was written is then no whole file.
+    /// If the row does not have the store's types, or the file cannot be written. The written part is then not a valid
+    /// file.
     pub fn push(&mut self, key: &[u8], value: &[u8]) -> Result<(), WriteRowsError> {
         let fields = if let ValueShape::Record(schema) = &self.value { schema.fields().len() } else { 1 };
         let first = self.columns.len() - fields;
@@ -137,13 +138,13 @@ impl<W: Write + Send> ParquetRows<W> {
         if BATCH_ROWS <= self.rows || BATCH_BYTES <= self.bytes { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is left and the file's end.
+    /// Writes the remaining rows and the end of the file.
     ///
     /// # Errors
     /// If the file cannot be written.
     pub fn finish(mut self) -> Result<(), WriteRowsError> {
         self.flush()?;
-        // Not `close`, which would leave what lies in a buffer of `out` to its drop, errors and all.
+        // `close` is not used: it would leave buffered bytes of `out` to its drop, where errors are lost.
         let mut out = self.writer.into_inner()?;
         out.flush().map_err(ParquetError::from)?;
         Ok(())

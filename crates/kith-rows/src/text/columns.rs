@@ -1,22 +1,22 @@
-//! Which column is what, in tables of any kind.
+//! Determines the roles of columns, in tables of any kind.
 
 use crate::error::RowsError;
 use crate::options::{RowOptions, ValueShape};
 use kith_schema::Schema;
 use std::sync::Arc;
 
-/// Where key and value are among the columns.
+/// The places of key and value among the columns.
 pub(crate) struct Columns {
     pub(crate) key: usize,
     pub(crate) value: ValueColumns,
-    /// How many columns a row has.
+    /// The number of columns of a row.
     pub(crate) count: usize,
 }
 
 pub(crate) enum ValueColumns {
     /// The value is one column.
     One(usize),
-    /// The value is a record: each column's field, if it is one.
+    /// The value is a record: the field of each column, if the column is one.
     Fields(Vec<Option<usize>>),
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn by_place(options: &RowOptions) -> Columns {
     }
 }
 
-/// No name may come twice: one of them would win in silence.
+/// Refuses repeated names, because one of them would be ignored silently.
 pub(crate) fn check_names(file: &Arc<str>, names: &[String]) -> Result<(), RowsError> {
     let mut sorted: Vec<&String> = names.iter().collect();
     sorted.sort();

@@ -32,7 +32,7 @@ pub(crate) fn read(unpacked: Unpacked, options: &RowOptions, sink: &mut RowSink<
     Ok(())
 }
 
-/// Takes in the rows of one file.
+/// Adds the rows of one file to the inference.
 pub(crate) fn infer(unpacked: Unpacked, options: &RowOptions, seen: &mut Seen) -> Result<(), RowsError> {
     let mut table = Table::open(unpacked, options.delimiter);
     let file = Arc::clone(table.file());
@@ -46,7 +46,7 @@ pub(crate) fn infer(unpacked: Unpacked, options: &RowOptions, seen: &mut Seen) -
     while !seen.is_enough()
         && let Some((row, record)) = table.next()?
     {
-        // Rows that are wrong in themselves are told when they are read.
+        // Rows that are wrong in themselves are reported when they are read.
         let Ok(record) = record else { continue };
         let cells = record.iter().map(std::str::from_utf8).collect::<Result<Vec<_>, _>>();
         let Some(cells) = cells.ok().filter(|cells| cells.len() == names.len()) else { continue };
@@ -129,7 +129,7 @@ fn fill(record: &ByteRecord, columns: &Columns, options: &RowOptions, out: &mut 
     }
 }
 
-/// Sets a field from a cell. An empty one is null, or the default, or an empty text, whichever the field has.
+/// Sets a field from a cell. An empty cell means null, or the default, or empty text, depending on the field.
 fn set_cell(writer: &mut RecordWriter, index: usize, cell: &str) -> Result<(), EncodeError> {
     let field = &writer.schema().fields()[index];
     let field_type = field.field_type();
@@ -160,7 +160,7 @@ fn set_cell(writer: &mut RecordWriter, index: usize, cell: &str) -> Result<(), E
     writer.set(index, value.unwrap_or(Scalar::Text(cell)))
 }
 
-/// A number as the narrowest kind that holds it exactly; the writer says whether it fits.
+/// A number as the narrowest type that holds it exactly. The writer checks whether it fits.
 fn whole(cell: &str) -> Option<Scalar<'static>> {
     let signed = cell.parse().ok().map(Scalar::I64);
     let unsigned = || cell.parse().ok().map(Scalar::U64);

@@ -1,4 +1,4 @@
-//! Formats of lines.
+//! The text formats.
 
 pub(crate) mod columns;
 pub(crate) mod csv;

@@ -1,8 +1,8 @@
-//! Records of delimited text, with a bound on their size and an eye on the last quote.
+//! Reads records of delimited text, limits their size, and detects a quote that is not closed.
 //!
-//! The `csv` crate takes the end of the file for a closing quote, and a record may grow without bound. So the reader
-//! under it counts the bytes of a record, and adds a line after the end of the file: a record that takes this line
-//! in was inside quotes when the file ended.
+//! The `csv` crate treats the end of the file as a closing quote, and a record may grow without bound. So the reader below
+//! it counts the bytes of a record, and adds a line after the end of the file. A record that includes this line was inside
+//! quotes when the file ended.
 
 use crate::error::RowsError;
 use crate::fault::{RowFault, RowLocation};
@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::io::{self, BufRead, Read};
 use std::rc::Rc;
 
-/// The line after the end.
+/// The line that is added after the end.
 const MARK: &[u8] = b"\n\x01\n";
 
 /// A file of delimited text.
@@ -22,19 +22,19 @@ pub(crate) struct Table {
     errors: FileErrors,
     state: Rc<State>,
     record: ByteRecord,
-    /// Lines end in two bytes, as the first one does.
+    /// Whether lines end in two bytes, as the first one does.
     windows: bool,
-    /// The first record was read but is to be read again.
+    /// Whether the first record must be returned again.
     again: bool,
 }
 
-/// The line a record begins in, and the record.
+/// The line in which a record begins, and the record.
 pub(crate) type Numbered<'a> = (u64, Result<&'a ByteRecord, RowFault>);
 
 struct State {
-    /// Bytes that the current record may still take.
+    /// The bytes that the current record may still take.
     left: Cell<u64>,
-    /// The file's length, once its end is reached.
+    /// The length of the file, once its end is reached.
     end: Cell<Option<u64>>,
 }
 
@@ -98,20 +98,20 @@ impl Table {
             Some(end) if after.byte() <= end + 1 => Ok(Some((line, Ok(&self.record)))),
             None => Ok(Some((line, Ok(&self.record)))),
             Some(_) if self.record.len() == 1 && &self.record[0] == MARK.trim_ascii() => Ok(None),
-            // No line break ended this one: the mark's two are in it.
+            // No line break has ended this record: it contains both line breaks of the mark.
             Some(_) => Ok(Some((line + 1, Err(RowFault::UnclosedQuote)))),
         }
     }
 
-    /// The line in which the record that ends at `after` begins. The reader's own count stands where the record
-    /// before ended: ahead of blank lines, and between the two bytes of a Windows line break.
+    /// The line in which the record that ends at `after` begins. The reader's own count is that of the end of the previous
+    /// record: before blank lines, and between the two bytes of a Windows line break.
     fn line(&self, after: &csv::Position) -> u64 {
         let breaks = memchr::memchr_iter(b'\n', self.record.as_slice()).count() as u64;
         let past_break = !self.windows || self.state.end.get().is_some_and(|end| end < after.byte());
         after.line().saturating_sub(breaks + u64::from(past_break)).max(1)
     }
 
-    /// Gives the last record once more.
+    /// Returns the last record once more.
     pub(crate) fn put_back(&mut self) {
         self.again = true;
     }

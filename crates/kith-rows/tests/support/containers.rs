@@ -1,4 +1,4 @@
-//! One batch of rows in every container that holds typed columns.
+//! One batch of rows in every file format with typed columns.
 
 use arrow_array::builder::{FixedSizeListBuilder, Float32Builder, ListBuilder, MapBuilder, StringBuilder};
 use arrow_array::types::Int8Type;

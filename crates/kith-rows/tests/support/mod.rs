@@ -1,4 +1,4 @@
-//! Rows of sources in memory, with records shown as JSON.
+//! Reads rows of sources in memory, and shows records as JSON.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -22,7 +22,7 @@ pub fn options(key: KeyType, value: ValueShape) -> RowOptions {
     RowOptions::new(key, value)
 }
 
-/// Ids and text values as text, records as JSON.
+/// Reads rows. Ids and text values are shown as text, records as JSON.
 pub fn read(sources: &[Box<dyn RowSource>], options: &RowOptions) -> Result<(Rows, RowReport), RowsError> {
     let mut rows = Rows::new();
     let report = read_rows(sources, options, |key, value| {
@@ -48,7 +48,7 @@ pub fn read(sources: &[Box<dyn RowSource>], options: &RowOptions) -> Result<(Row
     }
 }
 
-/// The rows of records whose schema is inferred.
+/// Reads the rows of records whose schema is inferred.
 pub fn read_inferred(sources: &[Box<dyn RowSource>], options: &RowOptions) -> Result<Rows, RowsError> {
     let schema = infer_schema(sources, options, None)?;
     let options = RowOptions { value: ValueShape::Record(schema), ..options.clone() };

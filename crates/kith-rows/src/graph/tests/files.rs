@@ -1,4 +1,4 @@
-//! Compressed, damaged and foreign files.
+//! Compressed files, damaged files and files of other formats.
 
 use super::super::source::Source;
 use super::*;
@@ -80,7 +80,7 @@ fn other_formats_are_refused_by_name() {
     let parquet = folder.file("e", b"PAR1xxxx");
     let error = edges(&parquet).unwrap_err();
     assert!(message(&folder, &error).starts_with("e is damaged or cut off: "), "{error}");
-    // Out of a pipe only text can be read.
+    // Only text can be read from a pipe.
     let Err(error) = Source::open(&parquet) else { panic!("it is no text") };
     assert_eq!(message(&folder, &error), "e is a Parquet file, not CSV or TSV text (plain, .gz or .zst)");
     let error = edges(&folder.file("e.csv.gz", "1,2\n")).unwrap_err();

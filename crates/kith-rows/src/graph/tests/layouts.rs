@@ -1,4 +1,4 @@
-//! How files are laid out, and where their columns are.
+//! The layouts of files, and the places of their columns.
 
 use super::*;
 use kith_schema::ColumnKind;

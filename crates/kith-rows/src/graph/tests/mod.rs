@@ -1,4 +1,4 @@
-//! What is read, what is refused, and the words in which it is said.
+//! Accepted and refused files, with the error messages.
 
 mod files;
 mod layouts;
@@ -60,12 +60,12 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// The message of an error with its folder cut off.
+/// The message of an error, without its folder.
 fn message(folder: &Folder, error: &FileError) -> String {
     error.to_string().replace(&format!("{}/", folder.0.path().display()), "")
 }
 
-/// Text larger than several blocks, so that lines cross their borders.
+/// Text of several blocks, so that lines cross their borders.
 fn many_lines() -> (String, Vec<(u64, u64)>) {
     let edges: Vec<(u64, u64)> = (0..120_000u64).map(|i| (i, i * 7_919 % 1_000_003)).collect();
     let lines: Vec<String> = edges.iter().map(|(src, dst)| format!("{src},{dst}")).collect();

@@ -1,4 +1,4 @@
-//! Wrong lines, and the words in which they are told.
+//! Wrong lines, with their messages.
 
 use super::*;
 

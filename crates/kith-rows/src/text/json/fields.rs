@@ -1,4 +1,4 @@
-//! The lines of a file as rows of fields.
+//! Reads the lines of a file as rows of fields.
 
 use super::lines::Lines;
 use super::raw::{Name, string};
@@ -14,18 +14,18 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io::BufRead;
 
-/// The lines of a file as rows of fields.
+/// The lines of a file, read as rows of fields.
 pub(crate) struct FieldLines {
     names: Vec<String>,
     lines: Lines<Box<dyn BufRead + Send>>,
 }
 
 impl FieldLines {
-    /// The names are those of the members of the lines that lie in the first bytes of the file.
+    /// Opens the lines. The names are the members of the lines in the first bytes of the file.
     pub(crate) fn new(unpacked: Unpacked) -> Self {
         let mut names: Vec<String> = Vec::new();
         let head = unpacked.head.strip_prefix(BOM).unwrap_or(&unpacked.head);
-        // The last line of a long file is cut off there: what it lacks, others have.
+        // The last line of the head may be cut off; other lines have the members that it lacks.
         for line in head.split(|byte| *byte == b'\n') {
             let Some(object) = std::str::from_utf8(line).ok().and_then(object) else { continue };
             for (name, _) in object.0 {
@@ -42,7 +42,7 @@ impl FieldLines {
         self.names.clone()
     }
 
-    /// See [`crate::FieldTable::rows`].
+    /// Implements [`crate::FieldTable::rows`].
     pub(crate) fn rows(mut self, names: &[&str], each: &mut EachRow<'_>) -> Result<(), RowsError> {
         while self.lines.advance()? {
             let number = self.lines.number;
@@ -55,7 +55,7 @@ impl FieldLines {
     }
 }
 
-/// The members of these names, in their order.
+/// The members with these names, in the order of the names.
 fn fields<'a>(line: &'a str, names: &[&str]) -> Result<Vec<Field<'a>>, RowFault> {
     let object: Object<'a> = serde_json::from_str(line).map_err(|error| json_fault(&error))?;
     let field = |name: &&str| {

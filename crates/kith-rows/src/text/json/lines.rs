@@ -1,4 +1,4 @@
-//! The lines of a file, with a bound on their size.
+//! Reads the lines of a file, with a limit on their size.
 
 use crate::error::RowsError;
 use crate::fault::{RowFault, RowLocation};
@@ -13,7 +13,7 @@ pub(super) struct Lines<B> {
     bytes: B,
     errors: FileErrors,
     line: Vec<u8>,
-    /// Of the line at hand, from 1.
+    /// The number of the current line, from 1.
     pub(super) number: u64,
 }
 
@@ -22,7 +22,7 @@ impl<B: BufRead> Lines<B> {
         Lines { bytes, errors, line: Vec::new(), number: 0 }
     }
 
-    /// Goes to the next line that is not blank.
+    /// Goes on to the next line that is not blank.
     pub(super) fn advance(&mut self) -> Result<bool, RowsError> {
         loop {
             self.line.clear();
@@ -41,12 +41,12 @@ impl<B: BufRead> Lines<B> {
         }
     }
 
-    /// Where the line at hand is.
+    /// The place of the current line.
     pub(super) fn place(&self) -> RowLocation {
         RowLocation { file: Arc::clone(&self.errors.file), row: self.number, unit: "line" }
     }
 
-    /// The line at hand, if it is text and not nested too deeply.
+    /// The current line, if it is text and not nested too deeply.
     pub(super) fn text(&self) -> Result<&str, RowFault> {
         let text = std::str::from_utf8(&self.line);
         let text = text.map_err(|_| RowFault::NotText { what: "the line".to_owned() })?;

@@ -1,4 +1,4 @@
-//! Which members of an object are the key and the value.
+//! Finds the members of an object that are the key and the value.
 
 use super::raw::Name;
 use crate::fault::RowFault;
@@ -9,20 +9,20 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Vis
 use serde_json::value::RawValue;
 use std::fmt;
 
-/// Whether the value is the object itself, not one of its members.
+/// Whether the value is the whole object and not one of its members.
 pub(super) fn is_whole(options: &RowOptions) -> bool {
     let can_be = matches!(options.value, ValueShape::Json | ValueShape::Record(_));
     options.key_field.is_some() && options.value_field.is_none() && can_be
 }
 
-/// The members that matter, as they are spelled.
+/// The key and value members, as they are written.
 #[derive(Default)]
 pub(super) struct Members<'a> {
     pub(super) key: Option<&'a RawValue>,
     pub(super) value: Option<&'a RawValue>,
 }
 
-/// The members of a line that are its key and its value.
+/// Finds the members of a line that are its key and its value.
 pub(super) fn members<'a>(line: &'a str, options: &RowOptions) -> Result<Members<'a>, RowFault> {
     let mut fault = None;
     let mut json = serde_json::Deserializer::from_str(line);

@@ -1,4 +1,4 @@
-//! JSON lines: one object a line.
+//! JSON lines: one object per line.
 
 mod fields;
 mod lines;
@@ -31,7 +31,7 @@ pub(crate) fn read(unpacked: Unpacked, options: &RowOptions, sink: &mut RowSink<
     Ok(())
 }
 
-/// Takes in the rows of one file.
+/// Adds the rows of one file to the inference.
 pub(crate) fn infer(unpacked: Unpacked, options: &RowOptions, seen: &mut Seen) -> Result<(), RowsError> {
     let (errors, bytes) = unpacked.into_text();
     let mut lines = Lines::new(bytes, errors);
@@ -82,7 +82,7 @@ fn fill(line: &str, options: &RowOptions, out: &mut Row) -> Result<(), RowFault>
     put_value(members.value.ok_or_else(no_value)?.get(), options, out)
 }
 
-/// Writes the value of a row, which is one member of its object.
+/// Encodes the value of a row, which is one member of its object.
 fn put_value(value: &str, options: &RowOptions, out: &mut Row) -> Result<(), RowFault> {
     let text_of = |expected| match value.as_bytes().first() {
         Some(b'"') => string(value),

@@ -1,4 +1,4 @@
-//! JSON values as they are spelled.
+//! JSON values as they are written.
 
 use crate::fault::RowFault;
 use crate::value::json_fault;
@@ -12,7 +12,7 @@ pub(super) fn string(raw: &str) -> Result<Cow<'_, str>, RowFault> {
     serde_json::from_str::<Text<'_>>(raw).map(|text| text.0).map_err(|error| json_fault(&error))
 }
 
-/// What messages call a JSON value.
+/// The kind of a JSON value, for messages.
 pub(super) fn kind(raw: &str) -> &'static str {
     match raw.as_bytes().first() {
         Some(b'"') => "text",
