@@ -1,11 +1,11 @@
-//! Bulk load: edges, members and rows in, the files of a version out (`docs/design/0001-seams.md`). Where they come from is not
-//! known here: `kith-rows` reads files, and `kith-build` brings both together.
+//! Bulk load: writes the files of a version from edges, members and rows (`docs/design/0001-seams.md`). The sources of
+//! these are not known here: `kith-rows` reads files, and `kith-build` combines both.
 //!
-//! - [`ExternalSorter`] sorts more than fits in memory;
-//! - [`ComponentBuilder`] makes the files of one component (architecture D6: streamed out from sorted input within bounded memory, in a
-//!   local process here as in Voldemort's reducers, Voldemort §5.2);
-//! - [`ValuesBuilder`] makes a version of a store, [`PartitionBuilder`] one partition of it elsewhere, [`assemble`] a version of
-//!   such partitions, [`DeltaBuilder`] a version from another and what changed.
+//! - [`ExternalSorter`] sorts more records than fit into memory;
+//! - [`ComponentBuilder`] writes the files of one component (architecture D6: streamed from sorted input within bounded
+//!   memory, in a local process here and in reducers in Voldemort §5.2);
+//! - [`ValuesBuilder`] builds a version of a store, [`PartitionBuilder`] a single partition of it, [`assemble`] a version from
+//!   such partitions, and [`DeltaBuilder`] a version from another version and a set of changes.
 //!
 //! ```
 //! use kith_load::{ValuesBuilder, ValuesOptions};

@@ -6,8 +6,8 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-/// Ends a build before it has read all of its rows, from any thread. Copies stop the same build. One that has all of its rows, and
-/// sorts and writes them, goes on to its end.
+/// Ends a build before it has read all of its rows, from any thread. Clones stop the same build. A build that has all of
+/// its rows, and sorts and writes them, is not stopped.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
@@ -17,16 +17,16 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the build is to end.
+    /// Whether the build was stopped.
     #[inline]
     pub fn is_stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Whether to go on.
+    /// Returns an error if the build was stopped.
     ///
     /// # Errors
-    /// [`BuildError::Stopped`].
+    /// [`BuildError::Stopped`] if it was stopped.
     #[inline]
     pub fn check(&self) -> Result<(), BuildError> {
         if self.is_stopped() { Err(BuildError::Stopped) } else { Ok(()) }

@@ -1,7 +1,7 @@
-//! The first half of a build: edges become records of the lists they belong to.
+//! The first half of a build: turns edges into records of the lists that they belong to.
 //!
-//! The number of columns is part of the record's type, so that an edge without columns takes 24 bytes; it is
-//! rounded up to one of a few widths, the rest being zeros.
+//! The number of columns is part of the record's type, so that an edge without columns takes 24 bytes. It is rounded up to
+//! one of a few widths; the additional columns are zeros.
 
 use super::lists::{self, Written};
 use super::record::{EdgeRecord, prefix_of};
@@ -11,7 +11,7 @@ use kith_ops::KindRole;
 use kith_types::PartitionCount;
 use std::path::Path;
 
-/// Takes edges, then writes the files.
+/// Takes edges, and then writes the files.
 pub(super) trait EdgeSink: Send {
     /// Adds an edge to its lists.
     fn push(&mut self, src: u64, dst: u64, columns: &[u64]) -> Result<(), SortError>;

@@ -1,4 +1,4 @@
-//! Why a component cannot be built.
+//! Errors of building a component.
 
 use crate::SortError;
 use kith_engine::WriteError;
@@ -7,7 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why a component cannot be built. Nothing of it is left under its final name.
+/// Why a component cannot be built. Nothing of it remains under its final name.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -17,57 +17,57 @@ pub enum BuildError {
     /// The edges cannot be sorted.
     #[error(transparent)]
     Sort(#[from] SortError),
-    /// A folder or file cannot be made, synced, renamed or removed.
+    /// A folder or file cannot be created, synced, renamed or removed.
     #[error("cannot {action} {}", path.display())]
     Folder {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
-        /// On what.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Another build of the same component runs.
+    /// Another build of the same component is running.
     #[error("another build writes to {}", path.display())]
     Busy {
         /// The component's folder.
         path: PathBuf,
     },
-    /// This version was built before.
+    /// This version has already been built.
     #[error("{} exists already", path.display())]
     Exists {
         /// The version's folder.
         path: PathBuf,
     },
-    /// Whoever asked for the build ended it.
+    /// The caller stopped the build.
     #[error("the build was stopped")]
     Stopped,
-    /// The component's name cannot name a folder.
+    /// The component's name is not a valid folder name.
     #[error("{name:?} cannot name an edge type or entity kind (1 to 64 letters, digits, '_' or '-')")]
     Name {
-        /// As given.
+        /// The name as given.
         name: String,
     },
-    /// More columns than are kept, or one name twice.
+    /// There are more columns than a component can have, or two have the same name.
     #[error("columns {columns:?} are more than {max}, or not distinct")]
     Columns {
-        /// As given.
+        /// The columns as given.
         columns: Vec<String>,
-        /// The most that are kept.
+        /// The most columns.
         max: usize,
     },
-    /// A column has the name under which answers have the id of an edge.
+    /// A column has the name that answers use for the id of an edge.
     #[error(
         "a column cannot be called {ID_COLUMN:?}: answers have the other end of each edge under that name"
     )]
     ReservedColumn,
 }
 
-/// The name of the other end of an edge in answers that list edges with their columns.
+/// The name of the other end of an edge, in answers that list edges with their columns.
 pub(super) const ID_COLUMN: &str = "id";
 
 impl BuildError {
-    /// What the user can do about it.
+    /// What to do about the error.
     pub fn help(&self) -> &'static str {
         if is_full_disk(self) {
             return "the disk is full: free some space, or choose other folders for data and scratch files";
@@ -75,7 +75,7 @@ impl BuildError {
         match self {
             BuildError::Write(_) | BuildError::Folder { .. } => "check the data folder and its permissions",
             BuildError::Sort(_) => "check the scratch folder, or choose another",
-            BuildError::Busy { .. } => "wait until it ends; a killed build does not stay in the way",
+            BuildError::Busy { .. } => "wait until it ends; a build that was killed does not block others",
             BuildError::Stopped => "start it again: nothing was built",
             BuildError::Exists { .. } => "build under the next version number",
             BuildError::Name { .. } => "choose another name",

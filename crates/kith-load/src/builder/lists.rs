@@ -1,4 +1,4 @@
-//! The second half of a build: sorted records become the files of one partition after another.
+//! The second half of a build: writes sorted records to the files of one partition after another.
 
 use super::postings::{ListTail, PartitionTail};
 use super::record::{EdgeRecord, ListTag, list_tag};
@@ -12,15 +12,15 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-/// What all partitions together became.
+/// The files of all partitions together.
 #[derive(Default)]
 pub(super) struct Written {
     pub(super) files: Vec<FileEntry>,
-    /// Everything but bytes and self loops.
+    /// All counts except bytes and self loops.
     pub(super) counts: BuildSummary,
 }
 
-/// Takes the tails of partitions in order; `Break` if it has failed and its error is elsewhere.
+/// Takes the tails of partitions in order. `Break` means that it has failed and reports its error elsewhere.
 type TailSink<'a> = dyn FnMut(PartitionTail) -> Result<ControlFlow<()>, BuildError> + 'a;
 
 /// Writes every partition into `dir`.
@@ -57,13 +57,13 @@ struct Lists<'a, const N: usize> {
     members: Peekable<[u64; 2]>,
     options: &'a BuildOptions,
     dir: &'a Path,
-    /// The list in hand.
+    /// The current list.
     list: List,
     written: Written,
 }
 
 impl<const N: usize> Lists<'_, N> {
-    /// Writes every partition whole before the next; gives the files of their tails.
+    /// Writes every partition completely before the next one. Returns the files of their tails.
     fn write_in_turn(
         &mut self,
         progress: &mut dyn FnMut(BuildProgress),
@@ -76,14 +76,15 @@ impl<const N: usize> Lists<'_, N> {
         Ok(files)
     }
 
-    /// As [`Lists::write_in_turn`], with a thread that writes the tail of a partition while the next one is read.
+    /// Writes partitions like [`Lists::write_in_turn`], but a thread writes the tail of a partition while the next one is
+    /// read.
     fn write_in_parallel(
         &mut self,
         progress: &mut dyn FnMut(BuildProgress),
     ) -> Result<Vec<FileEntry>, BuildError> {
         let dir = self.dir;
         thread::scope(|scope| {
-            // A rendezvous: one partition is read while one is written, and no third one waits.
+            // A rendezvous channel: one partition is read while one is written, and no third one waits.
             let (send, receive) = sync_channel::<PartitionTail>(0);
             let worker = scope.spawn(move || {
                 let mut files = Vec::new();
@@ -119,7 +120,7 @@ impl<const N: usize> Lists<'_, N> {
         Ok(())
     }
 
-    /// Writes the adjacency lists of a partition and gathers what its other files need.
+    /// Writes the adjacency lists of a partition, and gathers the data of its other files.
     fn write_partition(&mut self, partition: PartitionId) -> Result<PartitionTail, BuildError> {
         let mut tail = PartitionTail { partition, members: Vec::new(), lists: Vec::new() };
         while let Some([_, id]) = self.members.next_if(|&[at, _]| at == u64::from(partition.0))? {
@@ -143,7 +144,7 @@ impl<const N: usize> Lists<'_, N> {
         Ok(tail)
     }
 
-    /// Writes all lists of one kind; returns their keys and the pairs for their postings.
+    /// Writes all lists of one direction. Returns their keys, and the pairs for their postings.
     fn write_lists(
         &mut self,
         partition: PartitionId,
@@ -151,7 +152,7 @@ impl<const N: usize> Lists<'_, N> {
         list: Direction,
     ) -> Result<(Vec<u64>, ExternalSorter<[u64; 2]>), BuildError> {
         let mut sort = sort_options(self.options, PAIR_SHARE, 1);
-        // Two partitions are in work at a time, each with all its lists.
+        // Two partitions are processed at a time, each with all its lists.
         sort.memory_bytes /= 2 * lists_of(self.options.role).len();
         let (mut keys, mut pairs) = (Vec::new(), ExternalSorter::new(sort));
         let mut chunks = ChunkSetWriter::create(self.dir, partition, Some(list), KeyType::Id)?;
@@ -198,7 +199,7 @@ impl<const N: usize> Lists<'_, N> {
     }
 }
 
-/// What a record adds to its list.
+/// The effect of a record on its list.
 enum Entry {
     New,
     Duplicate,
@@ -209,7 +210,7 @@ enum Entry {
 struct List {
     ids: Vec<u64>,
     columns: Vec<Vec<u64>>,
-    /// Whether the last id's edge came in its own and in reversed order.
+    /// Whether the last id's edge occurred in its own and in reversed order.
     orders: [bool; 2],
 }
 
@@ -223,7 +224,8 @@ impl List {
         self.columns.iter_mut().for_each(Vec::clear);
     }
 
-    /// Adds an entry that is not before the last one; of equal edges the last, with the greatest columns, stays.
+    /// Adds an entry, which must not be before the last one. Of equal edges the last one, which has the greatest columns,
+    /// is kept.
     fn add(&mut self, neighbour: u64, columns: &[u64], reversed: bool) -> Entry {
         let is_new = self.ids.last() != Some(&neighbour);
         if is_new {
@@ -243,7 +245,7 @@ impl List {
     }
 }
 
-/// Sorted records with a look at the next one.
+/// Sorted records, with access to the next one.
 struct Peekable<R> {
     sorted: Sorted<R>,
     head: Option<R>,

@@ -1,16 +1,16 @@
-//! Builds one component: edges in any order, within a memory budget, out come the files of every partition
-//! (Voldemort §5.2 has reducers do this; architecture D6).
+//! Builds one component: takes edges in any order, within a memory budget, and writes the files of every partition
+//! (Voldemort §5.2 does this in reducers; architecture D6).
 //!
-//! Each edge becomes one record per list it belongs to; an external sort brings the records into the order
-//! of the files; then each partition is written in one pass: adjacency as the records come, member table and
-//! postings behind it. The files depend only on the *set* of edges: line order, memory budget and
-//! threads do not show in a single byte.
+//! Each edge becomes one record for each list that it belongs to. An external sort brings the records into the order of the
+//! files. Then each partition is written in one pass: adjacency lists as the records arrive, followed by the member table
+//! and the postings. The files depend only on the *set* of edges: the order of lines, the memory budget and the number of
+//! threads do not change a single byte.
 //!
-//! What counts as one edge: in an undirected component the order of the ends does not matter. Of equal edges the one
-//! with the greatest columns (compared as a tuple, in stored form) is kept. An edge from a member to itself is
-//! dropped and does not make its member exist; an entity may have its member's number, that is no such edge.
+//! In an undirected component the order of an edge's ends does not matter. Of equal edges, the one with the greatest
+//! columns (compared as a tuple, in stored form) is kept. An edge from a member to itself is dropped, and does not add the
+//! member. An entity may have the same number as its member; such an edge is kept.
 //!
-//! Memory beyond the budget: sixteen bytes per key of one partition, and the longest single list.
+//! Memory beyond the budget: sixteen bytes per key of one partition, and the longest list.
 
 mod edges;
 mod error;
@@ -36,87 +36,87 @@ pub use error::BuildError;
 use error::ID_COLUMN;
 pub use staging::version_dir;
 
-/// Memory of a build unless told otherwise: a graph of a million edges sorts without touching the disk,
-/// and larger ones spill runs long enough to be merged in one pass up to hundreds of millions.
+/// The default memory of a build. A graph of a million edges is sorted without touching the disk, and larger graphs spill
+/// runs that are long enough to be merged in one pass, up to hundreds of millions of edges.
 pub const MEMORY_BYTES_DEFAULT: usize = 256 << 20;
 
-/// The most columns that one edge type or entity kind keeps: each costs eight bytes an edge while it is sorted.
+/// The most columns of one edge type or entity kind. Each takes eight bytes per edge while edges are sorted.
 pub const COLUMNS_MAX: usize = 8;
 
-/// What to build and how.
+/// The options of a build.
 #[derive(Clone, Debug)]
 pub struct BuildOptions {
-    /// The graph that it is a part of.
+    /// The graph that the component belongs to.
     pub graph: String,
-    /// Name of the edge type or entity kind: 1 to 64 letters, digits, `_` or `-`.
+    /// The name of the edge type or entity kind: 1 to 64 letters, digits, `_` or `-`.
     pub name: String,
-    /// Which build of it.
+    /// The version number.
     pub version: StoreVersion,
-    /// What it joins.
+    /// The vertices that it joins, and how.
     pub role: KindRole,
-    /// How many partitions the cluster has.
+    /// The number of the cluster's partitions.
     pub partitions: PartitionCount,
-    /// The columns given with each edge; at most [`COLUMNS_MAX`].
+    /// The columns of each edge; at most [`COLUMNS_MAX`].
     pub columns: Vec<Column>,
-    /// The most bytes that buffers may take.
+    /// The most bytes of buffers.
     pub memory_bytes: usize,
-    /// Where sorted runs go that do not fit in memory.
+    /// The folder for sorted runs that do not fit into memory.
     pub scratch_dir: PathBuf,
-    /// The component's folder; the build ends up in [`version_dir`] of it.
+    /// The component's folder. The version is built in its [`version_dir`].
     pub out_dir: PathBuf,
-    /// 1, or 2 and more to sort and write postings beside the caller's thread.
+    /// The number of threads. With 2 or more, sorting and writing of postings run in parallel to the caller's thread.
     pub threads: usize,
 }
 
-/// What a build did.
+/// The result of a build.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BuildSummary {
-    /// Members, with or without edges.
+    /// The number of members, with or without edges.
     pub members: u64,
-    /// Edges kept.
+    /// The number of edges that were kept.
     pub edges: u64,
-    /// Distinct entities; 0 unless the component is an entity kind.
+    /// The number of distinct entities; 0 unless the component is an entity kind.
     pub entities: u64,
-    /// Edges dropped because both ends are one member.
+    /// The number of edges that were dropped because both ends are the same member.
     pub self_loops: u64,
-    /// Edges dropped because the same one, in the same order of its ends, came before.
+    /// The number of edges that were dropped because the same edge, in the same order of its ends, occurred before.
     pub duplicates: u64,
-    /// Undirected edges that came in both orders: each such pair is one edge.
+    /// The number of undirected edges that occurred in both orders. Each such pair is one edge.
     pub both_orders: u64,
-    /// Bytes of all files but the manifest.
+    /// The size of all files except the manifest, in bytes.
     pub bytes: u64,
-    /// Bytes of the chunk sets with the adjacency lists.
+    /// The size of the chunk sets with the adjacency lists, in bytes.
     pub adjacency_bytes: u64,
-    /// Bytes of the postings.
+    /// The size of the postings, in bytes.
     pub postings_bytes: u64,
-    /// Runs that were written to scratch because they did not fit in memory.
+    /// The number of runs that were written to the scratch folder because they did not fit into memory.
     pub spilled_runs: usize,
 }
 
-/// How far the second half of a build, the writing of files, is.
+/// The progress of the second half of a build, which writes files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuildProgress {
-    /// Partitions written.
+    /// The number of partitions that were written.
     pub partitions_done: u32,
-    /// Partitions in all.
+    /// The number of all partitions.
     pub partitions_total: u32,
 }
 
-/// A component being built.
+/// Builds a component.
 pub struct ComponentBuilder {
     options: BuildOptions,
     staging: Staging,
     edges: Box<dyn EdgeSink>,
-    /// (partition, id) of members given without an edge.
+    /// (partition, id) of members that were given without an edge.
     members: ExternalSorter<[u64; 2]>,
     self_loops: u64,
 }
 
 impl ComponentBuilder {
-    /// Starts a build: makes its staging folder, after clearing away that of a killed build.
+    /// Starts a build. Removes the staging folder of a killed build, and creates a new one.
     ///
     /// # Errors
-    /// If a name is not valid, the version exists, another build of the component runs, or folders cannot be made.
+    /// If a name is not valid, the version exists, another build of the component is running, or folders cannot be created.
     pub fn new(options: BuildOptions) -> Result<Self, BuildError> {
         check(&options)?;
         let staging = Staging::create(&options.out_dir, options.version)?;
@@ -134,10 +134,10 @@ impl ComponentBuilder {
     /// Adds an edge with one value per column.
     ///
     /// # Errors
-    /// If sorted runs cannot be written. The build is of no use then.
+    /// If sorted runs cannot be written. The build cannot be continued then.
     ///
     /// # Panics
-    /// If the number of columns is not that of the options, or the component is a list of members.
+    /// If the number of columns is not that of the options, or if the component is a list of members.
     #[inline]
     pub fn edge(&mut self, src: u64, dst: u64, columns: &[u64]) -> Result<(), BuildError> {
         if src == dst && self.options.role != KindRole::Entity {
@@ -150,17 +150,16 @@ impl ComponentBuilder {
     /// Adds a member, with or without edges.
     ///
     /// # Errors
-    /// As [`ComponentBuilder::edge`].
+    /// Those of [`ComponentBuilder::edge`].
     pub fn member(&mut self, id: u64) -> Result<(), BuildError> {
         let partition = partition_of_id(id, self.options.partitions);
         Ok(self.members.push([u64::from(partition.0), id])?)
     }
 
-    /// Sorts, writes and syncs all files and gives the folder its final name. `progress` is called once per
-    /// partition.
+    /// Sorts, writes and syncs all files, and gives the folder its final name. `progress` is called once per partition.
     ///
     /// # Errors
-    /// See [`BuildError`]; nothing is left then.
+    /// [`BuildError`] if a step fails. Nothing remains then.
     pub fn finish(
         self,
         progress: &mut dyn FnMut(BuildProgress),
@@ -196,14 +195,15 @@ fn check(options: &BuildOptions) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// A part of a build's memory, in sixteenths.
+/// A share of a build's memory, in sixteenths.
 type MemoryShare = usize;
 
-/// The edges, first gathered, then merged.
+/// The edges, which are first gathered and then merged.
 const EDGE_SHARE: MemoryShare = 8;
-/// Pairs of the postings: of the partition being read and of the one being written, all lists.
+/// The pairs of the postings, of all lists: those of the partition that is read, and those of the partition that is
+/// written.
 const PAIR_SHARE: MemoryShare = 6;
-/// Members given without an edge.
+/// Members that were given without an edge.
 const MEMBER_SHARE: MemoryShare = 1;
 
 fn sort_options(options: &BuildOptions, share: MemoryShare, threads: usize) -> SortOptions {

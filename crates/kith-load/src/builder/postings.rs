@@ -1,8 +1,8 @@
-//! The second half of a partition: its member table and the postings over its lists.
+//! The second half of a partition: its member table, and the postings of its lists.
 //!
-//! Both need every key of the partition, sorted, so they are written after its adjacency, by a thread of
-//! their own while the next partition's lists are read. Memory: the pairs' sort budget, and twelve to sixteen bytes
-//! per key of one partition (the table that ordinals point into, and a hash table over it).
+//! Both need all sorted keys of the partition, so they are written after its adjacency lists, by a separate thread while
+//! the lists of the next partition are read. Memory: the sort budget of the pairs, and twelve to sixteen bytes per key of
+//! one partition (the table that ordinals refer to, and a hash table of it).
 
 use super::BuildError;
 use crate::sort::ExternalSorter;
@@ -10,7 +10,7 @@ use kith_engine::{FileEntry, MemberTableWriter, PostingsKeys, PostingsWriter};
 use kith_types::{Direction, PartitionId, fmix64};
 use std::path::Path;
 
-/// Everything that is left to write of a partition.
+/// All data of a partition that are still to be written.
 pub(super) struct PartitionTail {
     pub(super) partition: PartitionId,
     /// Sorted and distinct.
@@ -18,10 +18,10 @@ pub(super) struct PartitionTail {
     pub(super) lists: Vec<ListTail>,
 }
 
-/// What one list still needs.
+/// The data of one list that are still to be written.
 pub(super) struct ListTail {
     pub(super) list: Direction,
-    /// Sorted, distinct keys of the lists if they are not members.
+    /// The sorted, distinct keys of the lists if they are not members.
     pub(super) own_keys: Option<Vec<u64>>,
     /// (neighbour, key) of every list entry.
     pub(super) pairs: ExternalSorter<[u64; 2]>,
@@ -54,7 +54,7 @@ impl ListTail {
         let ordinals = own.as_ref().unwrap_or(members);
         let keys = match &self.own_keys {
             Some(keys) => PostingsKeys::Own(keys.clone()),
-            // A member table never holds more: its writer has refused.
+            // A member table never has more ids, because its writer would have refused them.
             None => PostingsKeys::Members(members.ids.len() as u32),
         };
         let mut postings = PostingsWriter::create(dir, partition, self.list, keys)?;
@@ -69,7 +69,7 @@ impl ListTail {
 /// Finds the ordinal of an id in a sorted table, in constant time.
 struct Ordinals<'a> {
     ids: &'a [u64],
-    /// Ordinal + 1 at the hash of its id or, taken, after it; 0 is empty. At most half full.
+    /// The ordinal + 1 of an id, at the slot of its hash or the next free one; 0 is empty. At most half full.
     slots: Vec<u32>,
 }
 
@@ -84,14 +84,14 @@ impl<'a> Ordinals<'a> {
         table
     }
 
-    /// The slots to look at for `id`. The lower bits of the hash: the upper ones choose the partition.
+    /// The slots to examine for `id`. The lower bits of the hash are used, because the upper ones select the partition.
     fn slots(&self, id: u64) -> impl Iterator<Item = usize> + use<> {
         let mask = self.slots.len() - 1;
         let home = fmix64(id) as usize;
         (0..=mask).map(move |step| (home + step) & mask)
     }
 
-    /// The place of `id`, which is in the table.
+    /// The ordinal of `id`, which is in the table.
     #[inline]
     fn of(&self, id: u64) -> u32 {
         self.slots(id)

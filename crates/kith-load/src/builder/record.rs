@@ -1,4 +1,4 @@
-//! One end of an edge on its way to a list.
+//! A record of one end of an edge.
 
 use crate::sort::{SortRecord, take_word};
 use kith_types::{PartitionCount, partition_of_id, position_of_key};
@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 
 /// A list entry with `N` column values: `neighbour` belongs to the list of `key`.
 ///
-/// The order is that of the files: partition, list, position of the key, key, neighbour; then columns, so
-/// that of equal edges the one with the greatest columns comes last; then the order of input.
+/// The order is that of the files: partition, list, position of the key, key, neighbour; then columns, so that of equal
+/// edges the one with the greatest columns comes last; then the order of input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EdgeRecord<const N: usize> {
     /// Partition, 16 bits | list, 1 | upper bits of the position, 46 | reversed, 1.
@@ -19,7 +19,7 @@ pub(super) struct EdgeRecord<const N: usize> {
 
 const POSITION_BITS: u32 = 46;
 
-/// Which list of a partition: its index in `lists_of(role)`, below the partition's bits.
+/// The list of a partition: its index in `lists_of(role)`, below the bits of the partition.
 pub(super) type ListTag = u64;
 
 /// The tag of a partition's list.
@@ -27,7 +27,7 @@ pub(super) fn list_tag(partition: u32, list_index: usize) -> ListTag {
     u64::from(partition) << 1 | list_index as u64
 }
 
-/// Where records of a key sort: computed once per end of an edge.
+/// The sort prefix of a key's records. It is computed once per end of an edge.
 pub(super) fn prefix_of(key: u64, list_index: usize, partitions: PartitionCount) -> u64 {
     let tag = list_tag(partition_of_id(key, partitions).0, list_index);
     let position = position_of(key) >> (u64::BITS - POSITION_BITS);
@@ -39,7 +39,7 @@ fn position_of(key: u64) -> u64 {
 }
 
 impl<const N: usize> EdgeRecord<N> {
-    /// `prefix` is [`prefix_of`] the key; `reversed` says that the input had the ends the other way round.
+    /// `prefix` is the [`prefix_of`] the key; `reversed` means that the input had the ends in the opposite order.
     pub(super) fn new(prefix: u64, key: u64, neighbour: u64, columns: [u64; N], reversed: bool) -> Self {
         EdgeRecord { prefix: prefix | u64::from(reversed), key, neighbour, columns }
     }
@@ -52,7 +52,7 @@ impl<const N: usize> EdgeRecord<N> {
         self.prefix & 1 == 1
     }
 
-    /// Keys whose positions agree in the upper bits; next to never more than one.
+    /// Compares keys whose positions agree in the upper bits. Such keys are nearly always equal.
     #[cold]
     fn cmp_keys(&self, other: &Self) -> Ordering {
         (position_of(self.key), self.key).cmp(&(position_of(other.key), other.key))
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The order in words, as slow as it is plain.
+    /// The order by its definition, computed slowly and plainly.
     fn slow_key<const N: usize>(
         record: &EdgeRecord<N>,
         partitions: PartitionCount,

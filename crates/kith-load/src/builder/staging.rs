@@ -1,8 +1,8 @@
-//! A folder that gets its final name only when everything in it is on disk.
+//! A folder that gets its final name only when all of its content is on disk.
 //!
-//! `<component>/.staging/` is written, synced and renamed to `<component>/<version>/`. A killed build leaves
-//! the staging folder, which the next build removes; a lock on `<component>/.lock`, which dies with its
-//! process, keeps two builds apart.
+//! `<component>/.staging/` is written, synced and renamed to `<component>/<version>/`. A killed build leaves the staging
+//! folder behind, and the next build removes it. A lock on `<component>/.lock`, which ends with its process, excludes
+//! concurrent builds.
 
 use super::BuildError;
 use kith_types::StoreVersion;
@@ -18,14 +18,14 @@ pub fn version_dir(component_dir: &Path, version: StoreVersion) -> PathBuf {
 pub(crate) struct Staging {
     component_dir: PathBuf,
     target: PathBuf,
-    /// The lowest folder that was there before: the names of all below it must reach the disk too.
+    /// The lowest folder that existed before. The names of all folders below it must be synced too.
     rooted_at: PathBuf,
     /// Held until the end of the build.
     _lock: File,
 }
 
 impl Staging {
-    /// Makes an empty staging folder.
+    /// Creates an empty staging folder.
     pub(crate) fn create(component_dir: &Path, version: StoreVersion) -> Result<Self, BuildError> {
         let rooted_at =
             component_dir.ancestors().find(|dir| dir.is_dir()).unwrap_or(component_dir).to_owned();
@@ -54,7 +54,7 @@ impl Staging {
         Ok(staging)
     }
 
-    /// Where to write.
+    /// The folder to write to.
     pub(crate) fn dir(&self) -> PathBuf {
         self.component_dir.join(".staging")
     }
@@ -75,7 +75,7 @@ impl Staging {
 }
 
 impl Drop for Staging {
-    /// A build that failed leaves nothing; the folder is gone already after a commit.
+    /// A failed build leaves nothing behind. After a commit the folder is already gone.
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(self.dir());
     }

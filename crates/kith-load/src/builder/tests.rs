@@ -1,4 +1,4 @@
-//! Components against a naive twin made of maps.
+//! Compares components with a naive twin that consists of maps.
 
 use super::*;
 use kith_engine::{ColumnFilter, ComponentReader, decode_list, list_count, lists_of};
@@ -18,10 +18,10 @@ enum Line {
     Member(u64),
 }
 
-/// (list, key) → neighbour → columns.
+/// From (list, key) to neighbour to columns.
 type NaiveLists = BTreeMap<(&'static str, u64), BTreeMap<u64, Vec<u64>>>;
 
-/// What a component holds, kept in maps.
+/// The content of a component, in maps.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Naive {
     lists: NaiveLists,
@@ -108,7 +108,7 @@ fn open(dir: &Path) -> ComponentReader {
     ComponentReader::open(&dir, &partitions).unwrap()
 }
 
-/// Reads everything back, checking that it is where it belongs and that postings mirror the lists.
+/// Reads everything back, and checks that it is in the right place and that postings mirror the lists.
 fn read_back(reader: &ComponentReader, wanted: &Naive) -> (NaiveLists, BTreeSet<u64>) {
     let (mut lists, mut members) = (NaiveLists::new(), BTreeSet::new());
     let manifest = reader.manifest();
@@ -150,7 +150,7 @@ fn read_back(reader: &ComponentReader, wanted: &Naive) -> (NaiveLists, BTreeSet<
     (lists, members)
 }
 
-/// Decodes a list; a column value is what the filter for exactly that value lets through.
+/// Decodes a list. A column value is found with a filter for exactly that value.
 fn read_list(value: &[u8], wanted: &BTreeMap<u64, Vec<u64>>) -> BTreeMap<u64, Vec<u64>> {
     let width = wanted.values().next().map_or(0, Vec::len);
     let mut ids = Vec::new();
@@ -193,7 +193,7 @@ fn role() -> impl Strategy<Value = KindRole> {
 }
 
 fn lines(columns: usize) -> impl Strategy<Value = Vec<Line>> {
-    // Few ids, so that edges meet again in both orders; a few wide ones.
+    // Few different ids, so that edges are repeated in both orders, and a few large ones.
     let id = || prop_oneof![6 => 0u64..14, 1 => prop::sample::select(vec![1 << 40, u64::MAX])];
     let edge = (id(), id(), prop::collection::vec(prop_oneof![0u64..4, Just(u64::MAX)], columns))
         .prop_map(|(src, dst, columns)| Line::Edge(src, dst, columns));

@@ -1,20 +1,20 @@
-//! Rows end to end in memory.
+//! Rows, stored end to end in memory.
 
 use super::super::sort::{Run, RunWriter, Scratch, SortError, SortOptions, Spill};
 use super::raw::{RawRow, RowFields};
 use super::run::BLOCK_BYTES;
 
-/// What is sorted instead of rows.
+/// A reference to a row, which is sorted instead of the row.
 #[derive(Clone, Copy, Debug)]
 struct RowRef {
     position: u64,
-    /// Partition, 16 bits | where the row begins, 48.
+    /// The partition, 16 bits | the offset of the row, 48 bits.
     place: u64,
 }
 
 const AT_BITS: u32 = 48;
 
-/// Rows in the order in which they came, until they are sorted.
+/// Rows in the order in which they were added, until they are sorted.
 #[derive(Debug, Default)]
 pub(crate) struct Arena {
     bytes: Vec<u8>,
@@ -30,8 +30,8 @@ impl Arena {
         self.rows.is_empty() || used + row.coded_bytes() <= bytes_max
     }
 
-    /// One allocation of the full size: pages that are never touched cost nothing, and growing would need the old and
-    /// the new one at once.
+    /// One allocation of the full size: pages that are never touched cost nothing, and growing would need the old and the
+    /// new buffer at the same time.
     #[inline]
     pub(super) fn reserve(&mut self, bytes_max: usize) {
         if self.bytes.capacity() == 0 {
@@ -51,7 +51,7 @@ impl Arena {
         rows.sort_unstable_by(|a, b| {
             let order = (a.place >> AT_BITS, a.position).cmp(&(b.place >> AT_BITS, b.position));
             order
-                // One position is nearly always one key.
+                // Equal positions nearly always mean equal keys.
                 .then_with(|| {
                     row(a.place).map(|row| row.fields.key).cmp(&row(b.place).map(|row| row.fields.key))
                 })

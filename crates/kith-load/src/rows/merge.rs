@@ -1,16 +1,16 @@
-//! Merges runs of rows, all at once or in passes. Of equal rows those of the earlier run come first.
+//! Merges runs of rows, all at once or in passes. Of rows with equal keys, those of the earlier run come first.
 
 use super::super::sort::{FAN_IN_MAX, Run, RunWriter, Scratch, SortError, SortOptions};
 use super::raw::RawRow;
 use super::run::{BLOCK_BYTES, BLOCK_BYTES_MAX, RowRunReader};
 use std::sync::Arc;
 
-/// The least row of any run, again and again.
+/// Repeatedly returns the least row of all runs.
 pub(super) struct RowMerge {
     readers: Vec<RowRunReader>,
-    /// A heap of readers that have a row, the least on top.
+    /// A heap of the readers that have a row, with the least on top.
     heap: Vec<usize>,
-    /// Whether the row on top was given already.
+    /// Whether the row on top was already returned.
     is_given: bool,
 }
 
@@ -64,7 +64,7 @@ impl RowMerge {
     }
 }
 
-/// Merges groups of neighbouring runs into longer ones until one merge can read them all.
+/// Merges groups of adjacent runs into longer ones until a single merge can read them all.
 pub(super) fn merge_down(
     scratch: Scratch,
     mut runs: Vec<Run>,

@@ -1,9 +1,9 @@
 //! External sort of rows: keys and values of any length, within a memory budget.
 //!
-//! As `sort`, which is for records of fixed size: rows gather in an arena; a full arena is sorted and written as a
-//! run; runs are merged as they are read. The order is that of a store's files: partition, position of the key, key;
-//! rows with one key come out in the order in which they came in. Long values are put aside as they come, so that
-//! a merge of many runs holds only short ones, and are read back one by one.
+//! It works like `sort`, which is for records of fixed size: rows gather in an arena, a full arena is sorted and written as
+//! a run, and runs are merged as they are read. The order is that of a store's files: partition, position of the key, key.
+//! Rows with one key keep their input order. Long values are set aside when they are added, so that a merge of many runs
+//! holds only short ones, and are read back one by one.
 
 mod arena;
 mod merge;
@@ -19,13 +19,13 @@ use merge::{RowMerge, merge_down};
 use raw::RowFields;
 use run::{LargeReader, LargeValues};
 
-/// Values beyond this size are put aside: a merge holds a block of each run, and a block holds at least a row.
+/// Values above this size are set aside. A merge holds a block of each run, and a block holds at least one row.
 const INLINE_BYTES_MAX: usize = 32 << 10;
 
-/// A sort works with no less memory: an arena must hold some of the longest rows.
+/// The least memory of a sort, because an arena must hold some of the longest rows.
 const MEMORY_BYTES_MIN: usize = 1 << 20;
 
-/// A row as it comes out.
+/// A row of the sorted output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row<'a> {
     pub(crate) partition: PartitionId,
@@ -87,12 +87,12 @@ impl RowSorter {
         Ok(())
     }
 
-    /// Rows added so far.
+    /// The number of rows so far.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Sorts what was added.
+    /// Sorts the rows.
     pub(crate) fn finish(mut self) -> Result<SortedRows, SortError> {
         let large = self.large.take().map(LargeValues::finish);
         let Some(mut spiller) = self.spiller.take() else {
@@ -108,7 +108,7 @@ impl RowSorter {
     }
 }
 
-/// Sorted rows, those with one key side by side.
+/// Sorted rows. Rows with one key are adjacent.
 pub(crate) struct SortedRows {
     from: Input,
     large: Option<LargeReader>,
@@ -121,7 +121,7 @@ enum Input {
 }
 
 impl SortedRows {
-    /// The next row, or `None` at the end. It is lent until the next call.
+    /// The next row; `None` at the end. It is borrowed until the next call.
     pub(crate) fn next(&mut self) -> Result<Option<Row<'_>>, SortError> {
         let raw = match &mut self.from {
             Input::Memory { arena, next } => {
@@ -139,7 +139,7 @@ impl SortedRows {
         Ok(Some(Row { partition: row.partition, key: row.key, value }))
     }
 
-    /// How many runs were written to scratch; 0 if everything fitted in memory.
+    /// The number of runs that were written to the scratch folder; 0 if everything fitted into memory.
     pub(crate) fn spilled_runs(&self) -> usize {
         self.runs
     }

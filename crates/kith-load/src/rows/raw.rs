@@ -1,4 +1,4 @@
-//! How a row is coded in memory and in runs.
+//! The encoding of a row in memory and in runs.
 //!
 //! ```text
 //! partition, 2 bytes | position, 8 | key bytes, 4 | value bytes, 4, top bit: put aside | key | value
@@ -11,19 +11,19 @@ pub(super) const HEAD_BYTES: usize = 18;
 
 const ASIDE: u32 = 1 << 31;
 
-/// What a row says.
+/// The fields of a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowFields<'a> {
     pub(super) partition: PartitionId,
     pub(super) position: u64,
     pub(super) key: &'a [u8],
-    /// The value, or a reference to where it was put aside.
+    /// The value, or a reference to it if it was set aside.
     pub(super) value: &'a [u8],
     pub(super) is_aside: bool,
 }
 
 impl RowFields<'_> {
-    /// How many bytes [`RowFields::put`] appends.
+    /// The number of bytes that [`RowFields::put`] appends.
     #[inline]
     pub(super) fn coded_bytes(&self) -> usize {
         HEAD_BYTES + self.key.len() + self.value.len()
@@ -42,16 +42,16 @@ impl RowFields<'_> {
     }
 }
 
-/// A row as it lies in memory.
+/// An encoded row in memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawRow<'a> {
     pub(super) fields: RowFields<'a>,
-    /// All of it.
+    /// All bytes of the row.
     pub(super) bytes: &'a [u8],
 }
 
 impl<'a> RawRow<'a> {
-    /// The row at the start of some bytes; `None` if there cannot be one.
+    /// Decodes the row at the start of some bytes; `None` if there cannot be one.
     #[inline]
     pub(super) fn at(bytes: &'a [u8]) -> Option<Self> {
         let (head, rest) = bytes.split_first_chunk::<HEAD_BYTES>()?;

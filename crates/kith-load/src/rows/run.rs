@@ -1,4 +1,4 @@
-//! Runs of rows, and long values put aside, in nameless files.
+//! Runs of rows, and long values that were set aside, in unnamed files.
 
 use super::super::sort::{BLOCK_HEAD_BYTES, Run, Scratch, SortError, SortOptions};
 use super::INLINE_BYTES_MAX;
@@ -6,21 +6,21 @@ use super::raw::{HEAD_BYTES, RawRow};
 use kith_engine::KEY_BYTES_MAX;
 use std::sync::Arc;
 
-/// Payload from which on a block is written.
+/// The size of the payload at which a block is written.
 pub(super) const BLOCK_BYTES: usize = 64 << 10;
 
-/// The longest block: one row short of full, and one of the longest.
+/// The longest block: nearly full, plus one of the longest rows.
 pub(super) const BLOCK_BYTES_MAX: usize = BLOCK_BYTES + HEAD_BYTES + KEY_BYTES_MAX + INLINE_BYTES_MAX;
 
 /// Reads one run, a block at a time.
 pub(super) struct RowRunReader {
     scratch: Arc<Scratch>,
-    /// The next block.
+    /// The offset of the next block.
     offset: u64,
-    /// Rows not yet given.
+    /// The number of rows that were not returned yet.
     records: u64,
     block: Vec<u8>,
-    /// The row at hand and its end.
+    /// The bounds of the current row in the block.
     at: usize,
     end: usize,
 }
@@ -31,7 +31,7 @@ impl RowRunReader {
         Self { scratch, offset: run.offset, records: run.records, block, at: 0, end: 0 }
     }
 
-    /// Goes to the next row; `false` at the end.
+    /// Goes on to the next row; `false` at the end.
     pub(super) fn advance(&mut self) -> Result<bool, SortError> {
         if self.records == 0 {
             return Ok(false);
@@ -49,20 +49,20 @@ impl RowRunReader {
         Ok(true)
     }
 
-    /// The row at hand.
+    /// The current row.
     #[inline]
     pub(super) fn row(&self) -> RawRow<'_> {
         RawRow::at(&self.block[self.at..]).expect("it was there when the reader came to it")
     }
 }
 
-/// Long values, one behind the other, each a block of its own.
+/// Long values, one after the other, each in a block of its own.
 pub(super) struct LargeValues {
     scratch: Scratch,
     block: Vec<u8>,
 }
 
-/// Reads them back.
+/// Reads long values back.
 pub(super) struct LargeReader {
     scratch: Scratch,
     value: Vec<u8>,
@@ -73,7 +73,7 @@ impl LargeValues {
         Ok(Self { scratch: Scratch::create(options, usize::MAX)?, block: Vec::new() })
     }
 
-    /// Puts a value aside; gives what refers to it.
+    /// Sets a value aside. Returns a reference to it.
     pub(super) fn push(&mut self, value: &[u8]) -> Result<[u8; 16], SortError> {
         let mut reference = [0; 16];
         reference[..8].copy_from_slice(&self.scratch.end().to_le_bytes());

@@ -1,4 +1,4 @@
-//! The sort of rows against a stable sort of a vector.
+//! Compares the sort of rows with a stable sort of a vector.
 
 use super::*;
 use kith_types::fmix64;
@@ -10,7 +10,7 @@ fn sorted(rows: &Rows, memory_bytes: usize, threads: usize) -> (Rows, usize) {
     let dir = tempfile::tempdir().unwrap();
     let options = SortOptions { memory_bytes, scratch_dir: dir.path().to_owned(), threads };
     let mut sorter = RowSorter::new(options);
-    // Tests want runs from few rows.
+    // Tests need runs of few rows.
     sorter.arena_bytes_max = memory_bytes;
     for (partition, key, value) in rows {
         sorter.push(PartitionId(*partition), key, value).unwrap();

@@ -7,10 +7,10 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::sync::Arc;
 
-/// Runs merged at once: beyond it, seeks between blocks cost more than another pass.
+/// The most runs that are merged at once. With more, seeks between blocks cost more than another pass.
 pub(crate) const FAN_IN_MAX: usize = 256;
 
-/// The least record of any run, again and again.
+/// Repeatedly returns the least record of all runs.
 pub(super) struct Merge<R> {
     readers: Vec<RunReader<R>>,
     /// The next record of each run that has one.
@@ -39,7 +39,7 @@ impl<R: SortRecord> Merge<R> {
     }
 }
 
-/// Merges groups of runs into longer ones until one merge can read them all.
+/// Merges groups of runs into longer ones until a single merge can read them all.
 pub(super) fn merge_down<R: SortRecord>(
     scratch: Scratch,
     mut runs: Vec<Run>,

@@ -1,9 +1,9 @@
-//! External sort: any number of fixed-size records within a memory budget.
+//! External sort of any number of fixed-size records within a memory budget.
 //!
-//! Records gather in a buffer; a full buffer is sorted and written as a run to one scratch file, by a thread
-//! of its own where two are allowed; runs are merged as they are read, in several passes when there are more
-//! than the fan-in. Equal records all come out: whoever reads them decides what a duplicate is. The scratch
-//! file has no name, so that it is gone with its process however that ends.
+//! Records gather in a buffer. A full buffer is sorted and written as a run to one scratch file, by a separate thread if
+//! two are allowed. Runs are merged as they are read, in several passes if there are more than the fan-in. Equal records
+//! are all returned: the reader decides what to do about duplicates. The scratch file has no name, so it disappears with
+//! its process, however that ends.
 
 mod merge;
 mod scratch;
@@ -22,10 +22,10 @@ use thiserror::Error;
 
 pub use spool::{Spool, SpoolReader};
 
-/// A fixed-size record with a total order in which records that compare equal are equal in every byte:
-/// then the sorted sequence does not depend on the order of input.
+/// A fixed-size record with a total order. Records that compare equal must be equal in every byte, so that the sorted
+/// sequence does not depend on the order of input.
 pub trait SortRecord: Copy + Ord + Send + 'static {
-    /// Bytes of a record in a scratch file.
+    /// The size of a record in a scratch file, in bytes.
     const BYTES: usize;
 
     /// Appends the record's [`SortRecord::BYTES`] bytes.
@@ -55,30 +55,30 @@ pub(super) fn take_word(bytes: &[u8], index: usize) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// How to sort.
+/// The options of a sort.
 #[derive(Clone, Debug)]
 pub struct SortOptions {
-    /// The most bytes that buffers may take.
+    /// The most bytes of buffers.
     pub memory_bytes: usize,
     /// An existing folder for the scratch file.
     pub scratch_dir: PathBuf,
-    /// With 2 or more, full buffers are sorted and written by a thread of their own.
+    /// With 2 or more, full buffers are sorted and written by a separate thread.
     pub threads: usize,
 }
 
-/// Why a sort cannot go on.
+/// Why a sort cannot be continued.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum SortError {
-    /// The scratch file cannot be made, written or read.
+    /// The scratch file cannot be created, written or read.
     #[error("cannot use a scratch file in {}", dir.display())]
     Io {
         dir: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A scratch file does not give back what was written.
+    /// A scratch file does not return the bytes that were written.
     #[error("a scratch file in {} is damaged at byte {offset}", dir.display())]
     Damaged { dir: PathBuf, offset: u64 },
 }
@@ -86,9 +86,9 @@ pub enum SortError {
 /// Takes records in any order.
 pub struct ExternalSorter<R> {
     options: SortOptions,
-    /// Records of the run in hand; never grows beyond its first allocation.
+    /// The records of the current run. It never grows beyond its first allocation.
     buffer: Vec<R>,
-    /// Most records in the buffer.
+    /// The most records in the buffer.
     run_records: usize,
     records: u64,
     spiller: Option<Spiller<Vec<R>>>,
@@ -105,7 +105,7 @@ impl<R: SortRecord> ExternalSorter<R> {
     /// Adds a record.
     ///
     /// # Errors
-    /// If a full buffer cannot be written. The sorter is of no use then.
+    /// If a full buffer cannot be written. The sorter cannot be used any more then.
     ///
     /// # Panics
     /// If it is used after an error.
@@ -119,12 +119,12 @@ impl<R: SortRecord> ExternalSorter<R> {
         Ok(())
     }
 
-    /// Records added so far.
+    /// The number of records so far.
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// Sorts what was added.
+    /// Sorts the records.
     ///
     /// # Errors
     /// If scratch files cannot be written or read back.
@@ -142,7 +142,7 @@ impl<R: SortRecord> ExternalSorter<R> {
         Ok(Sorted { records, runs: count, from: Input::Runs(merge) })
     }
 
-    /// Called with a buffer that is full, or not yet allocated.
+    /// Called with a buffer that is full or not yet allocated.
     #[cold]
     fn make_room(&mut self) -> Result<(), SortError> {
         if self.buffer.capacity() > 0 {
@@ -153,8 +153,8 @@ impl<R: SortRecord> ExternalSorter<R> {
             let spiller = self.spiller.insert(spiller);
             self.buffer = spiller.spill(std::mem::take(&mut self.buffer))?;
         }
-        // One allocation of the full size: pages that are never touched cost nothing, and growing
-        // would need the old and the new buffer at once.
+        // One allocation of the full size: pages that are never touched cost nothing, and growing would need the old and
+        // the new buffer at the same time.
         self.buffer.reserve_exact(self.run_records);
         Ok(())
     }
@@ -175,7 +175,7 @@ impl<R: SortRecord> Spill for Vec<R> {
     }
 }
 
-/// Sorted records, equal ones side by side.
+/// Sorted records. Equal ones are adjacent.
 pub struct Sorted<R> {
     records: u64,
     runs: usize,
@@ -188,10 +188,10 @@ enum Input<R> {
 }
 
 impl<R: SortRecord> Sorted<R> {
-    /// The next record, or `None` at the end.
+    /// The next record; `None` at the end.
     ///
     /// # Errors
-    /// If the scratch file cannot be read back as it was written.
+    /// If the scratch file does not return the bytes that were written.
     #[inline]
     #[expect(
         clippy::should_implement_trait,
@@ -204,12 +204,12 @@ impl<R: SortRecord> Sorted<R> {
         }
     }
 
-    /// How many records were sorted.
+    /// The number of sorted records.
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// How many runs were written to scratch; 0 if everything fitted in memory.
+    /// The number of runs that were written to the scratch folder; 0 if everything fitted into memory.
     pub fn spilled_runs(&self) -> usize {
         self.runs
     }

@@ -1,8 +1,8 @@
-//! Runs of sorted records in one nameless file.
+//! Runs of sorted records in one unnamed file.
 //!
-//! A run is a sequence of blocks: payload bytes, u32 | crc32c of the payload, u32 | payload. Scratch bytes
-//! are read on the machine that wrote them, minutes later; they are checked all the same, because a wrong
-//! record would become a wrong answer that all later checksums call right.
+//! A run is a sequence of blocks: payload bytes, u32 | crc32c of the payload, u32 | payload. Scratch bytes are read on the
+//! machine that wrote them, minutes later. They are checked nevertheless, because a wrong record would become a wrong
+//! answer with correct checksums.
 
 use super::{SortError, SortOptions, SortRecord};
 use std::fs::File;
@@ -12,13 +12,13 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Payload of a block: sequential enough for any disk, small enough for hundreds of runs.
+/// The payload of a block. It is long enough for sequential access on any disk, and small enough for hundreds of runs.
 const BLOCK_BYTES_MAX: usize = 64 << 10;
 
 /// Bytes before the payload of a block.
 pub(crate) const HEAD_BYTES: usize = 8;
 
-/// Payload bytes of a block within a memory budget: whole records, at least one.
+/// The payload of a block within a memory budget, in bytes: whole records, at least one.
 pub(super) fn block_bytes<R: SortRecord>(options: &SortOptions) -> usize {
     let bytes = (options.memory_bytes / 8).min(BLOCK_BYTES_MAX);
     (bytes / R::BYTES).max(1) * R::BYTES
@@ -32,7 +32,7 @@ pub(crate) struct Scratch {
     block_bytes: usize,
 }
 
-/// Where a run is.
+/// The place of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     pub(crate) offset: u64,
@@ -47,7 +47,7 @@ impl Scratch {
         Ok(Scratch { dir, file, bytes: 0, block_bytes })
     }
 
-    /// Appends a run of all that `next` gives.
+    /// Appends a run of all records that `next` returns.
     pub(super) fn write_run<R: SortRecord>(
         &mut self,
         mut next: impl FnMut() -> Result<Option<R>, SortError>,
@@ -59,7 +59,7 @@ impl Scratch {
         writer.finish(self)
     }
 
-    /// Appends a block: [`HEAD_BYTES`] to be filled, then the payload. Leaves the head.
+    /// Appends a block: [`HEAD_BYTES`] that are filled in here, then the payload. Leaves only the head in the buffer.
     pub(crate) fn write_block(&mut self, block: &mut Vec<u8>) -> Result<(), SortError> {
         let payload = (block.len() - HEAD_BYTES) as u32;
         let crc = kith_types::crc32c(&block[HEAD_BYTES..]);
@@ -72,12 +72,12 @@ impl Scratch {
         Ok(())
     }
 
-    /// Where the next block goes.
+    /// The offset of the next block.
     pub(crate) fn end(&self) -> u64 {
         self.bytes
     }
 
-    /// Reads the payload of the block at an offset, which is at most `payload_bytes_max` long.
+    /// Reads the payload of the block at an offset. The payload has at most `payload_bytes_max` bytes.
     pub(crate) fn read_block(
         &self,
         offset: u64,
@@ -115,7 +115,7 @@ impl Scratch {
     }
 }
 
-/// Writes one run, a block of whole records at a time. Runs of one file are written one after another.
+/// Writes one run, one block of whole records at a time. The runs of one file are written one after another.
 pub(crate) struct RunWriter {
     run: Run,
     block: Vec<u8>,
@@ -134,7 +134,7 @@ impl RunWriter {
         self.count(scratch)
     }
 
-    /// As [`RunWriter::push`], of a record that is coded already.
+    /// Adds an encoded record, like [`RunWriter::push`].
     pub(crate) fn push_coded(&mut self, scratch: &mut Scratch, record: &[u8]) -> Result<(), SortError> {
         self.block.extend_from_slice(record);
         self.count(scratch)
@@ -162,7 +162,7 @@ impl RunWriter {
 pub(super) struct RunReader<R> {
     scratch: Arc<Scratch>,
     offset: u64,
-    /// Records not yet read from the file.
+    /// The number of records that were not read from the file yet.
     records: u64,
     block: Vec<u8>,
     at: usize,

@@ -1,4 +1,4 @@
-//! Sorts full buffers and writes them as runs: in place, or on a thread of its own.
+//! Sorts full buffers and writes them as runs, on the caller's thread or on a separate one.
 
 use super::scratch::{Run, Scratch};
 use super::{SortError, SortOptions};
@@ -7,18 +7,18 @@ use std::thread::{self, JoinHandle};
 
 /// A buffer of records that can be written as a run.
 pub(crate) trait Spill: Default + Send + 'static {
-    /// Payload bytes of a block of its runs.
+    /// The payload of a block of its runs, in bytes.
     fn block_bytes(options: &SortOptions) -> usize;
 
     /// Sorts the buffer, writes it as a run and empties it; `None` if it is empty.
     fn spill(&mut self, scratch: &mut Scratch) -> Result<Option<Run>, SortError>;
 }
 
-/// What becomes of full buffers.
+/// The treatment of full buffers.
 pub(crate) enum Spiller<B> {
-    /// Sorted and written by the caller.
+    /// The caller sorts and writes them.
     Here { scratch: Scratch, runs: Vec<Run> },
-    /// Handed to a thread, which hands the emptied buffer back.
+    /// A thread sorts and writes them, and returns the emptied buffers.
     Thread(Worker<B>),
 }
 
@@ -27,9 +27,9 @@ type Written = Result<(Scratch, Vec<Run>), SortError>;
 pub(crate) struct Worker<B> {
     full: SyncSender<B>,
     emptied: Receiver<B>,
-    /// `None` once it has failed.
+    /// `None` after it has failed.
     thread: Option<JoinHandle<Written>>,
-    /// Buffers that the thread owes; the caller has the other one of two.
+    /// The number of buffers that the thread has. The caller has the other one of two.
     owed: usize,
 }
 
@@ -48,7 +48,7 @@ impl<B: Spill> Spiller<B> {
         Ok(Spiller::Thread(Worker { full, emptied, thread: Some(thread), owed: 0 }))
     }
 
-    /// Takes a full buffer and gives an empty one, possibly without any capacity.
+    /// Takes a full buffer and returns an empty one, possibly without any capacity.
     pub(crate) fn spill(&mut self, mut buffer: B) -> Result<B, SortError> {
         match self {
             Spiller::Here { scratch, runs } => {
@@ -59,7 +59,7 @@ impl<B: Spill> Spiller<B> {
         }
     }
 
-    /// Waits for the runs that are being written.
+    /// Waits until all runs are written.
     pub(crate) fn finish(self) -> Written {
         match self {
             Spiller::Here { scratch, runs } => Ok((scratch, runs)),
@@ -81,7 +81,7 @@ impl<B: Spill> Worker<B> {
         self.owed -= 1;
         match self.emptied.recv() {
             Ok(buffer) if sent => Ok(buffer),
-            // The thread is gone, and only an error makes it go before the channel closes.
+            // The thread has ended, and it ends before the channel closes only after an error.
             _ => Err(join(self.thread.take()).err().expect("the sorting thread ends early only in error")),
         }
     }
@@ -96,7 +96,7 @@ fn sort_and_write<B: Spill>(mut scratch: Scratch, work: &Receiver<B>, back: &Sen
     let mut runs = Vec::new();
     for mut buffer in work {
         runs.extend(buffer.spill(&mut scratch)?);
-        // Nobody waits for the last buffers.
+        // The last buffers are not needed any more.
         let _ = back.send(buffer);
     }
     Ok((scratch, runs))

@@ -1,30 +1,30 @@
-//! Words put aside on disk and read back once, in the same order.
+//! Words that are written to disk and read back once, in the same order.
 
 use super::scratch::{Run, RunReader, RunWriter, Scratch};
 use super::{SortError, SortOptions};
 use std::sync::Arc;
 
-/// A sequence of words on its way to a scratch file, which has no name and so is gone with its process.
+/// Writes a sequence of words to a scratch file, which has no name and disappears with its process.
 pub struct Spool {
     scratch: Scratch,
     writer: RunWriter,
 }
 
-/// The words of a [`Spool`], in the order in which they were put aside.
+/// Reads the words of a [`Spool`] in the order in which they were written.
 pub struct SpoolReader(RunReader<[u64; 1]>);
 
 impl Spool {
-    /// Makes the scratch file.
+    /// Creates the scratch file.
     ///
     /// # Errors
-    /// If the disk refuses it.
+    /// If the file cannot be created.
     pub fn create(options: &SortOptions) -> Result<Self, SortError> {
         let scratch = Scratch::create(options, super::scratch::block_bytes::<[u64; 1]>(options))?;
         let writer = RunWriter::new(&scratch);
         Ok(Spool { scratch, writer })
     }
 
-    /// Puts a word aside.
+    /// Adds a word.
     ///
     /// # Errors
     /// If the scratch file cannot be written.
@@ -32,7 +32,7 @@ impl Spool {
         self.writer.push(&mut self.scratch, [word])
     }
 
-    /// Writes what is still in memory, and goes back to the first word.
+    /// Writes the words that are still in memory, and returns to the first word.
     ///
     /// # Errors
     /// If the scratch file cannot be written.

@@ -1,4 +1,4 @@
-//! The external sort against `Vec::sort`.
+//! Compares the external sort with `Vec::sort`.
 
 use super::scratch::Scratch;
 use super::*;
@@ -23,7 +23,7 @@ fn sort<const N: usize>(records: &[[u64; N]], options: SortOptions) -> (Vec<[u64
     (out, sorted.spilled_runs())
 }
 
-/// Numbers that look random and repeat now and then.
+/// Pseudo-random numbers with some repetitions.
 fn scrambled(count: u64) -> Vec<[u64; 3]> {
     (0..count).map(|i| [kith_types::fmix64(i) % (count / 2 + 1), i % 3, i % 2]).collect()
 }

@@ -1,4 +1,4 @@
-//! Partitions that were built one by one become a version.
+//! Assembles a version from partitions that were built one by one.
 
 use super::options::ValuesOptions;
 use super::summary::{PartitionSummary, identity};
@@ -11,12 +11,12 @@ use kith_engine::{FileEntry, Manifest, ObjectError, Source};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Makes a version of the folders of all its partitions, in [`version_dir`](crate::version_dir) of
-/// `options.out_dir`: proves and joins their files into packs. The manifest equals that of one builder of all rows. The
-/// folders stay; of two folders with the same outcome of one partition, either is taken.
+/// Assembles a version from the folders of all its partitions, in [`version_dir`](crate::version_dir) of `options.out_dir`:
+/// verifies their files and joins them into packs. The manifest equals that of a single builder of all rows. The folders
+/// stay. If two folders hold the same result for one partition, either is used.
 ///
 /// # Errors
-/// If a partition is missing, damaged, built with other options, or there twice with different rows.
+/// If a partition is missing, damaged, built with other options, or given twice with different rows.
 pub fn assemble(options: &ValuesOptions, folders: &[PathBuf]) -> Result<Manifest, ValuesBuildError> {
     options.check()?;
     let read = folders.iter().map(|folder| Ok((folder.clone(), PartitionSummary::read(folder)?)));
@@ -35,20 +35,20 @@ pub fn assemble(options: &ValuesOptions, folders: &[PathBuf]) -> Result<Manifest
     Ok(manifest)
 }
 
-/// The version that partitions built one by one make up, for callers that write it to something other than a folder.
+/// The version that separately built partitions form, for callers that write it to something other than a folder.
 #[derive(Clone, Debug)]
 pub struct Assembly {
     manifest: Manifest,
-    /// Name of each file → which of the partitions has it.
+    /// The index of the partition that holds each file, by file name.
     places: BTreeMap<String, usize>,
 }
 
 impl Assembly {
-    /// Of the summaries of all partitions, with what messages call their folders; of two with the same outcome, either is taken.
-    /// Nothing but the summaries is looked at.
+    /// Assembles a version from the summaries of all partitions, with the names of their folders for messages. Of two with
+    /// the same result, either is used. Only the summaries are read.
     ///
     /// # Errors
-    /// As [`assemble`], but for damaged files; [`ValuesBuildError::NoDictionary`] if values are compressed.
+    /// Those of [`assemble`], except for damaged files; [`ValuesBuildError::NoDictionary`] if values are compressed.
     pub fn new(
         options: &ValuesOptions,
         partitions: &[(PathBuf, PartitionSummary)],
@@ -78,19 +78,19 @@ impl Assembly {
         Self { manifest: manifest(options, counts, files), places }
     }
 
-    /// The manifest of the version: that of one builder of all rows.
+    /// The manifest of the version, which equals that of a single builder of all rows.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// The packs of the version, read from the partitions: the files of partition `i` of those given lie in `parts` below
-    /// `folders[i]`. Nothing is proven.
+    /// The packs of the version, read from the partitions. The files of the given partition `i` lie in `parts` below
+    /// `folders[i]`. Nothing is verified.
     pub fn source<'a>(&'a self, parts: &'a dyn Source, folders: &'a [String]) -> AssembledSource<'a> {
         AssembledSource { assembly: self, parts, folders }
     }
 }
 
-/// Packs that nobody has written yet: what lies in them is read from the partitions' own files. See [`Assembly::source`].
+/// Packs that were not written yet. Their content is read from the partitions' own files. See [`Assembly::source`].
 pub struct AssembledSource<'a> {
     assembly: &'a Assembly,
     parts: &'a dyn Source,
@@ -107,7 +107,7 @@ impl Source for AssembledSource<'_> {
         let end = files.last().map(end_of).ok_or_else(missing)?;
         let count = (into.len() as u64).min(end.saturating_sub(offset)) as usize;
         let (into, stop) = (&mut into[..count], offset + count as u64);
-        // Between files lie zeros.
+        // The gaps between files are filled with zeros.
         into.fill(0);
         let first = files.partition_point(|file| end_of(file) <= offset);
         for entry in files[first..].iter().take_while(|file| file.offset < stop) {
@@ -137,7 +137,7 @@ impl AssembledSource<'_> {
     }
 }
 
-/// One outcome of each partition, by its index among those given.
+/// Chooses one result for each partition, by its index in `partitions`.
 fn choose(
     options: &ValuesOptions,
     partitions: &[(PathBuf, PartitionSummary)],

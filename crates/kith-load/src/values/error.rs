@@ -1,4 +1,4 @@
-//! Why a version of a store cannot be built.
+//! Errors of building a version of a store.
 
 use crate::{BuildError, SortError};
 use kith_engine::ValueError;
@@ -8,57 +8,57 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why a version of a store cannot be built. Nothing of it is left under its final name.
+/// Why a version of a store cannot be built. Nothing of it remains under its final name.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ValuesBuildError {
-    /// Files or folders cannot be made.
+    /// Files or folders cannot be created.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// Two rows have one key.
+    /// Two rows have the same key.
     #[error("key {key} comes twice")]
     Duplicate {
         /// The key, as text or hexadecimal.
         key: String,
     },
-    /// A key or value that is longer than it may be.
+    /// A key or value is too long.
     #[error("{what} of key {key} has {got} bytes, at most {max} are allowed")]
     TooLarge {
         /// The key, as text or hexadecimal.
         key: String,
-        /// A key or a value.
+        /// Whether it is a key or a value.
         what: &'static str,
         got: usize,
-        /// The longest allowed.
+        /// The longest length.
         max: usize,
     },
-    /// A key that is not an id.
+    /// A key is not an id.
     #[error("a key of {got} bytes cannot be an id, which has 8")]
     KeyLength { got: usize },
-    /// A key of another partition.
+    /// A key belongs to another partition.
     #[error("key {key} belongs to partition {got}, not {expected}")]
     OtherPartition {
         /// The key, as text or hexadecimal.
         key: String,
         /// The partition that is being built.
         expected: u32,
-        /// The key's.
+        /// The partition of the key.
         got: u32,
     },
-    /// Rows that were said to be sorted are not.
+    /// The rows should be sorted, but are not.
     #[error("key {key} comes after a key that belongs behind it")]
     NotSorted {
         /// The key, as text or hexadecimal.
         key: String,
     },
-    /// No such level of compression.
+    /// The level of compression does not exist.
     #[error("compression level {got} is not within 1 and 19")]
     Level {
-        /// As given.
+        /// The level as given.
         got: i32,
     },
-    /// A single partition cannot train a dictionary that the others would share.
+    /// A single partition cannot train a dictionary, because the other partitions must share it.
     #[error(
         "compression needs a dictionary: make one from a sample of all rows, and give it to every partition"
     )]
@@ -66,18 +66,18 @@ pub enum ValuesBuildError {
     /// The compressor failed.
     #[error("cannot compress values")]
     Compression(#[from] io::Error),
-    /// Partitions that do not make a version.
+    /// The partitions do not form a version.
     #[error("{path}: {fault}", path = path.display())]
     Partition {
-        /// The folder of the partition, or where the version would be.
+        /// The folder of the partition, or of the version.
         path: PathBuf,
-        /// What does not hold.
+        /// What is wrong.
         fault: String,
     },
-    /// The version to start from cannot be opened.
+    /// The base version cannot be opened.
     #[error(transparent)]
     Base(#[from] OpenError),
-    /// A value of the version to start from cannot be read.
+    /// A value of the base version cannot be read.
     #[error(transparent)]
     Value(#[from] ValueError),
 }
@@ -107,7 +107,7 @@ impl From<kith_engine::ReadError> for ValuesBuildError {
 }
 
 impl ValuesBuildError {
-    /// What the user can do about it.
+    /// What to do about the error.
     pub fn help(&self) -> &'static str {
         match self {
             Self::Build(error) => error.help(),

@@ -1,13 +1,13 @@
-//! Builds a version of a store: rows in any order, within a memory budget, out come the files of every partition
+//! Builds a version of a store: takes rows in any order, within a memory budget, and writes the files of every partition
 //! (Voldemort §5.2; one copy of each partition for all its replicas).
 //!
-//! The files depend only on the rows, the options and the version number: row order (but for which duplicate counts as
-//! first or last), memory budget, threads, and whether one process or many built them do not show in a byte.
+//! The files depend only on the rows, the options and the version number. The order of rows (except for the choice of the
+//! first or last duplicate), the memory budget, the number of threads and the number of processes do not change a byte.
 //!
-//! Compression needs a dictionary before the first value is written. It is trained on the rows whose keys have the
-//! least positions, of the whole store: a sample that any two builders agree on, as positions are a hash. A builder that
-//! sees all rows takes that sample as they pass; builders of single partitions are given the dictionary, which a pass over
-//! the rows with [`DictionarySample`] makes.
+//! Compression needs a dictionary before the first value is written. It is trained on the rows of the whole store whose
+//! keys have the least positions. Positions are a hash, so all builders choose the same sample. A builder of all rows
+//! collects the sample as the rows pass. Builders of single partitions are given the dictionary, which a pass over the rows
+//! with [`DictionarySample`] produces.
 
 mod assemble;
 mod delta;
@@ -36,20 +36,20 @@ use std::path::Path;
 pub use summary::{PartitionSummary, SUMMARY_NAME};
 use writer::{Coding, ValuesWriter, write_dictionary};
 
-/// A version of a store being built.
+/// Builds a version of a store.
 pub struct ValuesBuilder {
     options: ValuesOptions,
     staging: Staging,
     rows: RowSorter,
-    /// While a dictionary has to be trained.
+    /// The sample, while a dictionary has to be trained.
     sample: Option<DictionarySample>,
 }
 
 impl ValuesBuilder {
-    /// Starts a build: makes its staging folder, after clearing away that of a killed build.
+    /// Starts a build. Removes the staging folder of a killed build, and creates a new one.
     ///
     /// # Errors
-    /// If the name is not valid, the version exists, another build of the store runs, or folders cannot be made.
+    /// If the name is not valid, the version exists, another build of the store is running, or folders cannot be created.
     pub fn new(options: ValuesOptions) -> Result<Self, ValuesBuildError> {
         options.check()?;
         let staging = Staging::create(&options.out_dir, options.version)?;
@@ -62,7 +62,7 @@ impl ValuesBuilder {
     /// Adds a row.
     ///
     /// # Errors
-    /// If the key or value cannot be one of the store, or sorted runs cannot be written.
+    /// If the key or value cannot be stored, or sorted runs cannot be written.
     pub fn row(&mut self, key: &[u8], value: &[u8]) -> Result<(), ValuesBuildError> {
         let partition = self.options.check_row(key, value)?;
         if let Some(sample) = &mut self.sample {
@@ -71,16 +71,16 @@ impl ValuesBuilder {
         Ok(self.rows.push(partition, key, value)?)
     }
 
-    /// Rows added so far.
+    /// The number of rows so far.
     pub fn rows(&self) -> u64 {
         self.rows.rows()
     }
 
-    /// Sorts, writes and syncs all files and gives the folder its final name. `progress` is called once per
-    /// partition, and within large ones.
+    /// Sorts, writes and syncs all files, and gives the folder its final name. `progress` is called once per partition, and
+    /// more often within large ones.
     ///
     /// # Errors
-    /// See [`ValuesBuildError`]; nothing is left then.
+    /// [`ValuesBuildError`] if a step fails. Nothing remains then.
     pub fn finish(
         self,
         progress: &mut dyn FnMut(ValuesProgress),
@@ -123,7 +123,8 @@ fn manifest(options: &ValuesOptions, counts: ValueCounts, files: Vec<kith_engine
     Manifest::new(options.name.clone(), options.version, options.partitions, content, files)
 }
 
-/// The sort's part of a build's memory: all of it. Writing needs a few buffers more, whatever the number of rows.
+/// The options of the sort, which gets all of a build's memory. Writing needs only a few more buffers, whatever the number
+/// of rows.
 fn sort_options(options: &ValuesOptions) -> Result<SortOptions, ValuesBuildError> {
     let scratch_dir = options.scratch_dir.clone();
     make_folder(&scratch_dir)?;
@@ -135,7 +136,7 @@ fn make_folder(path: &Path) -> Result<(), ValuesBuildError> {
     Ok(made.map_err(crate::BuildError::folder("create", path))?)
 }
 
-/// What values become on their way to a file.
+/// The encoding of values in files.
 fn coding(options: &ValuesOptions) -> Result<Coding, ValuesBuildError> {
     let Some(zstd) = &options.compression else { return Ok(Coding::Plain) };
     let dictionary = zstd.dictionary.as_deref().ok_or(ValuesBuildError::NoDictionary)?;

@@ -1,4 +1,4 @@
-//! What to build and how.
+//! The options and the summary of a build of a store.
 
 use super::ValuesBuildError;
 use crate::MEMORY_BYTES_DEFAULT;
@@ -9,24 +9,24 @@ use kith_schema::VALUE_BYTES_MAX;
 use kith_types::{PartitionCount, PartitionId, StoreVersion, check_component_name};
 use std::path::PathBuf;
 
-/// What to do about rows with one key.
+/// The treatment of rows with the same key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Duplicates {
-    /// End the build; the error names the key.
+    /// Ends the build with an error that names the key.
     #[default]
     Refuse,
-    /// Keep the first in the order of input.
+    /// Keeps the first in the order of input.
     First,
-    /// Keep the last in the order of input.
+    /// Keeps the last in the order of input.
     Last,
 }
 
-/// Compression of values, each by itself.
+/// Compression of values, each on its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ZstdOptions {
-    /// 1 to 19: how hard to try.
+    /// The compression level, from 1 to 19.
     pub level: i32,
-    /// What values have in common; empty for none. `None` has the builder train one.
+    /// The dictionary that values share; empty for none. With `None` the builder trains one.
     pub dictionary: Option<Vec<u8>>,
 }
 
@@ -36,37 +36,37 @@ impl ZstdOptions {
     }
 }
 
-/// What to build and how.
+/// The options of a build.
 #[derive(Clone, Debug)]
 pub struct ValuesOptions {
-    /// Name of the store: 1 to 64 letters, digits, `.`, `_` or `-`, no dot in front.
+    /// The name of the store: 1 to 64 letters, digits, `.`, `_` or `-`, with no dot at the beginning.
     pub name: String,
-    /// Which build of it.
+    /// The version number.
     pub version: StoreVersion,
-    /// How many partitions the cluster has.
+    /// The number of the cluster's partitions.
     pub partitions: PartitionCount,
-    /// What keys are.
+    /// The type of keys.
     pub key: KeyType,
-    /// What values are.
+    /// The type of values.
     pub value: ValueType,
     /// The schema of records, as canonical JSON text.
     pub schema: Option<String>,
-    /// How values are compressed, if they are.
+    /// How values are compressed; `None` if they are not.
     pub compression: Option<ZstdOptions>,
-    /// What to do about rows with one key.
+    /// The treatment of rows with the same key.
     pub duplicates: Duplicates,
-    /// The most bytes that buffers may take; 1 MiB at least.
+    /// The most bytes of buffers; at least 1 MiB.
     pub memory_bytes: usize,
-    /// Where sorted runs go that do not fit in memory.
+    /// The folder for sorted runs that do not fit into memory.
     pub scratch_dir: PathBuf,
-    /// The store's folder; the build ends up in [`version_dir`](crate::version_dir) of it.
+    /// The store's folder. The version is built in its [`version_dir`](crate::version_dir).
     pub out_dir: PathBuf,
-    /// 1, or 2 and more to sort beside the caller's thread.
+    /// The number of threads. With 2 or more, sorting runs in parallel to the caller's thread.
     pub threads: usize,
 }
 
 impl ValuesOptions {
-    /// Byte keys and values, not compressed, duplicates refused, scratch files in the store's folder.
+    /// Keys and values are bytes without compression, duplicates are refused, and scratch files lie in the store's folder.
     pub fn new(name: &str, version: StoreVersion, partitions: PartitionCount, out_dir: PathBuf) -> Self {
         Self {
             name: name.to_owned(),
@@ -85,7 +85,7 @@ impl ValuesOptions {
     }
 
     pub(super) fn check(&self) -> Result<(), ValuesBuildError> {
-        // Dots are for stores and graphs, and not in front: such folders belong to the builder.
+        // Names of stores and graphs may contain dots, but not begin with one: such folders belong to the builder.
         if self.name.starts_with('.') || check_component_name(&self.name.replace('.', "-")).is_err() {
             return Err(BuildError::Name { name: self.name.clone() }.into());
         }
@@ -95,7 +95,7 @@ impl ValuesOptions {
         }
     }
 
-    /// The partition of a row that may be stored.
+    /// The partition of a row, after checking that it can be stored.
     #[inline]
     pub(super) fn check_row(&self, key: &[u8], value: &[u8]) -> Result<PartitionId, ValuesBuildError> {
         for (what, got, max) in [("key", key.len(), KEY_BYTES_MAX), ("value", value.len(), VALUE_BYTES_MAX)] {
@@ -107,29 +107,29 @@ impl ValuesOptions {
     }
 }
 
-/// How far the second half of a build, the writing of files, is.
+/// The progress of the second half of a build, which writes files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValuesProgress {
-    /// Rows written or dropped as duplicates.
+    /// The number of rows that were written, or dropped as duplicates.
     pub rows_done: u64,
-    /// Rows in all.
+    /// The number of all rows.
     pub rows_total: u64,
 }
 
-/// What a build did.
+/// The result of a build.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ValuesSummary {
-    /// Keys, and bytes of keys and values.
+    /// The number of keys, and the size of keys and values.
     pub counts: ValueCounts,
-    /// Rows dropped because another with their key was kept.
+    /// The number of rows that were dropped because another row with the same key was kept.
     pub duplicates: u64,
-    /// Bytes of all logical files.
+    /// The size of all logical files in bytes.
     pub bytes: u64,
-    /// Runs that were written to scratch because they did not fit in memory.
+    /// The number of runs that were written to the scratch folder because they did not fit into memory.
     pub spilled_runs: usize,
 }
 
-/// A key as messages show it: an id as its number, others as text if they are, else hexadecimal, cut at 64 bytes.
+/// A key in messages: an id as a number, other keys as text if they are text, else as hexadecimal; cut at 64 bytes.
 pub(super) fn shown(kind: KeyType, key: &[u8]) -> String {
     if let (KeyType::Id, Ok(id)) = (kind, key.try_into()) {
         return u64::from_le_bytes(id).to_string();

@@ -1,4 +1,4 @@
-//! One partition of a store, built by itself: what a Spark task does (Voldemort §5.2's reducer).
+//! Builds one partition of a store separately, as a Spark task does (the reducer of Voldemort §5.2).
 
 use super::options::{ValuesOptions, ValuesProgress, shown};
 use super::summary::{PartitionSummary, SUMMARY_FORMAT, SUMMARY_NAME, identity};
@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A partition being built. Its folder appears whole or not at all.
+/// Builds one partition. Its folder appears complete or not at all.
 pub struct PartitionBuilder {
     options: ValuesOptions,
     partition: PartitionId,
@@ -21,18 +21,18 @@ pub struct PartitionBuilder {
 }
 
 impl PartitionBuilder {
-    /// Starts a partition that ends up in `folder`. Of the options, `out_dir` is not used; with compression,
-    /// the dictionary must be given. Rows may come in any order.
+    /// Starts a partition in `folder`. `out_dir` of the options is not used; with compression, the dictionary must be
+    /// given. Rows may come in any order.
     ///
     /// # Errors
-    /// If the options cannot be, or folders cannot be made.
+    /// If the options are invalid, or folders cannot be created.
     pub fn new(
         options: ValuesOptions,
         partition: PartitionId,
         folder: &Path,
     ) -> Result<Self, ValuesBuildError> {
         options.check()?;
-        // Fails now rather than after a long sort.
+        // Fails now and not after a long sort.
         super::coding(&options)?;
         let parent =
             folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -46,7 +46,7 @@ impl PartitionBuilder {
     /// Adds a row of the partition.
     ///
     /// # Errors
-    /// If the row cannot be one of this partition, or sorted runs cannot be written.
+    /// If the row does not belong to this partition or cannot be stored, or sorted runs cannot be written.
     pub fn row(&mut self, key: &[u8], value: &[u8]) -> Result<(), ValuesBuildError> {
         let partition = self.options.check_row(key, value)?;
         if partition != self.partition {
@@ -60,11 +60,11 @@ impl PartitionBuilder {
         Ok(self.rows.push(partition, key, value)?)
     }
 
-    /// Writes and syncs the files and the summary, and gives the folder its name. If another run of the same task was
-    /// first, its outcome stays.
+    /// Writes and syncs the files and the summary, and gives the folder its name. If another run of the same task finished
+    /// first, its result stays.
     ///
     /// # Errors
-    /// See [`ValuesBuildError`]; nothing is left then.
+    /// [`ValuesBuildError`] if a step fails. Nothing remains then.
     pub fn finish(
         self,
         progress: &mut dyn FnMut(ValuesProgress),
@@ -95,7 +95,7 @@ impl PartitionBuilder {
     }
 }
 
-/// Gives the folder its name, unless the same is there already.
+/// Gives the folder its name, unless the same result is already there.
 fn commit(dir: &Path, target: &Path, summary: &PartitionSummary) -> Result<(), ValuesBuildError> {
     match fs::rename(dir, target) {
         Ok(()) => {}

@@ -1,20 +1,20 @@
-//! A sample of rows that does not depend on their order, and the dictionary made from it.
+//! A sample of rows that does not depend on their order, and the dictionary that is trained on it.
 
 use super::options::Duplicates;
 use kith_types::position_of_key;
 use std::collections::BTreeMap;
 
-/// Rows of the sample.
+/// The number of rows in the sample.
 const ROWS_MAX: usize = 4_096;
 
-/// Bytes of each value that are looked at.
+/// The number of bytes of each value that are used.
 const VALUE_BYTES_MAX: usize = 4_096;
 
-/// The longest dictionary: zstd's own default.
+/// The longest dictionary, which is zstd's default.
 const DICTIONARY_BYTES_MAX: usize = 112 << 10;
 
-/// The rows whose keys have the least positions: positions are a hash, so this is a fair sample, and the same one
-/// whoever takes it. Memory: 16 MiB and keys.
+/// The rows whose keys have the least positions. Positions are a hash, so this is a fair sample, and all builders choose
+/// the same. Memory: 16 MiB and the keys.
 #[derive(Clone, Debug)]
 pub struct DictionarySample {
     duplicates: Duplicates,
@@ -22,12 +22,12 @@ pub struct DictionarySample {
 }
 
 impl DictionarySample {
-    /// `duplicates` is what the build does about rows with one key.
+    /// `duplicates` must be the build's treatment of rows with the same key.
     pub fn new(duplicates: Duplicates) -> Self {
         Self { duplicates, rows: BTreeMap::new() }
     }
 
-    /// Looks at a row.
+    /// Considers a row for the sample.
     #[inline]
     pub fn add(&mut self, key: &[u8], value: &[u8]) {
         let position = position_of_key(key);
@@ -50,18 +50,18 @@ impl DictionarySample {
         }
     }
 
-    /// Adds another part's sample: of rows that came after this one's.
+    /// Adds the sample of another part, whose rows come after those of this one.
     pub fn merge(&mut self, other: DictionarySample) {
         for ((_, key), value) in other.rows {
             self.add(&key, &value);
         }
     }
 
-    /// Trains a dictionary; an empty one, which is none, if there is too little to learn from.
+    /// Trains a dictionary. It is empty, which means none, if the sample is too small.
     pub fn train(&self) -> Vec<u8> {
         let samples: Vec<&[u8]> =
             self.rows.values().map(Vec::as_slice).filter(|value| !value.is_empty()).collect();
-        // A dictionary that is most of the sample is learnt by heart.
+        // A dictionary that is a large part of the sample would only repeat it.
         let bytes: usize = samples.iter().map(|sample| sample.len()).sum();
         let size = DICTIONARY_BYTES_MAX.min(bytes / 8);
         zstd::dict::from_samples(&samples, size).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What a partition that was built by itself says of itself, in a file of its folder.
+//! The summary of a partition that was built separately, in a file of its folder.
 
 use super::ValuesBuildError;
 use super::options::ValuesOptions;
@@ -14,32 +14,32 @@ pub const SUMMARY_NAME: &str = "partition.json";
 /// The format version of summaries.
 pub(super) const SUMMARY_FORMAT: u32 = 1;
 
-/// What any format version of the summary begins with.
+/// The beginning of a summary of any format version.
 #[derive(Deserialize)]
 struct Preamble {
     kith_partition: u32,
 }
 
-/// What a built partition consists of. Two runs of one task write the same.
+/// The content of a built partition. Two runs of one task write the same summary.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartitionSummary {
     /// The format version.
     pub kith_partition: u32,
-    /// Which partition.
+    /// The number of the partition.
     pub partition: u32,
-    /// Identity of everything that all partitions of the version must share.
+    /// A hash of everything that all partitions of the version must share.
     pub options: String,
-    /// Keys, and bytes of keys and values.
+    /// The number of keys, and the size of keys and values.
     pub counts: ValueCounts,
-    /// Logical files, in the partition's folder.
+    /// The logical files in the partition's folder.
     pub files: Vec<FileEntry>,
     /// BLAKE3 of the summary with this field empty.
     pub seal: String,
 }
 
 impl PartitionSummary {
-    /// Reads the summary of a partition's folder and proves it whole.
+    /// Reads the summary of a partition's folder and checks its seal.
     ///
     /// # Errors
     /// If it is missing or damaged.
@@ -51,7 +51,8 @@ impl PartitionSummary {
         Self::decode(&bytes, folder)
     }
 
-    /// As [`PartitionSummary::read`], from the bytes of its file; `folder` is what messages call its folder.
+    /// Decodes a summary from the bytes of its file, like [`PartitionSummary::read`]; `folder` is the name of its folder in
+    /// messages.
     ///
     /// # Errors
     /// If it is damaged.
@@ -82,20 +83,20 @@ impl PartitionSummary {
         Ok(summary)
     }
 
-    /// With the seal of what it says.
+    /// Sets the seal.
     pub(super) fn sealed(mut self) -> Self {
         self.seal.clear();
         self.seal = seal_of(&self);
         self
     }
 
-    /// The bytes of its file.
+    /// Encodes the summary for its file.
     pub(super) fn encode(&self) -> Vec<u8> {
         json_text(self)
     }
 }
 
-/// Identity of what all partitions of a version must share.
+/// A hash of everything that all partitions of a version must share.
 pub(super) fn identity(options: &ValuesOptions) -> String {
     #[derive(Serialize)]
     struct Shared<'a> {

@@ -1,4 +1,4 @@
-//! Sorted rows become the chunk sets of one partition after another.
+//! Writes sorted rows to the chunk sets of one partition after another.
 
 use super::options::{Duplicates, ValuesOptions, ValuesProgress, shown};
 use super::{ValuesBuildError, coding};
@@ -12,10 +12,10 @@ use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
-/// Rows between two reports of progress.
+/// The number of rows between two reports of progress.
 const ROWS_PER_REPORT: u64 = 100_000;
 
-/// What values become in a file.
+/// The encoding of values in a file.
 pub(super) enum Coding {
     Plain,
     Zstd(Box<Compressor>),
@@ -34,19 +34,19 @@ impl Coding {
     }
 }
 
-/// What was written.
+/// The files and counts that were written.
 #[derive(Default)]
 pub(super) struct WrittenValues {
     pub(super) files: Vec<FileEntry>,
     pub(super) counts: ValueCounts,
 }
 
-/// Writes rows that come in the order of files into loose logical files.
+/// Writes rows, in the order of files, into loose logical files.
 pub(super) struct ValuesWriter<'a, P> {
     dir: &'a Path,
     key: KeyType,
     coding: Coding,
-    /// Partitions not begun yet, ascending. Each gets a chunk set, with rows or without.
+    /// The partitions that are not begun yet, ascending. Each gets a chunk set, with or without rows.
     partitions: P,
     current: Option<(PartitionId, ChunkSetWriter)>,
     written: WrittenValues,
@@ -77,7 +77,7 @@ impl<'a, P: Iterator<Item = PartitionId>> ValuesWriter<'a, P> {
         rows_total: u64,
         progress: &mut dyn FnMut(ValuesProgress),
     ) -> Result<(), ValuesBuildError> {
-        // The row that may be followed by another with its key; of the others only the key is kept.
+        // The current row, which may be followed by another with the same key. Only the key of the others is kept.
         let (mut partition, mut key, mut value) = (None, Vec::new(), Vec::new());
         let mut rows_done = 0;
         while let Some(row) = rows.next()? {
@@ -111,7 +111,7 @@ impl<'a, P: Iterator<Item = PartitionId>> ValuesWriter<'a, P> {
         Ok(())
     }
 
-    /// Writes a row, compressed if that is the coding.
+    /// Writes a row, compressed if the encoding says so.
     pub(super) fn row(
         &mut self,
         partition: PartitionId,
@@ -122,12 +122,13 @@ impl<'a, P: Iterator<Item = PartitionId>> ValuesWriter<'a, P> {
         self.stored_row(partition, key, &stored, value.len())
     }
 
-    /// What a value becomes in a file.
+    /// Encodes a value for a file.
     pub(super) fn stored<'v>(&mut self, value: &'v [u8]) -> Result<Cow<'v, [u8]>, ValuesBuildError> {
         self.coding.stored(value)
     }
 
-    /// Writes a row as it lies in another version with the same coding; its value has `value_bytes`.
+    /// Writes a row that is already encoded, from another version with the same encoding. Its value has `value_bytes` when
+    /// decoded.
     pub(super) fn stored_row(
         &mut self,
         partition: PartitionId,
@@ -146,7 +147,7 @@ impl<'a, P: Iterator<Item = PartitionId>> ValuesWriter<'a, P> {
         self.written.counts.add(&row);
     }
 
-    /// The chunk sets of a partition, which is the one at hand or comes after it.
+    /// The chunk sets of a partition, which is the current one or comes after it.
     fn go_to(&mut self, partition: PartitionId) -> Result<&mut ChunkSetWriter, ValuesBuildError> {
         while self.current.as_ref().is_none_or(|(current, _)| *current < partition) {
             self.finish_current()?;
@@ -164,7 +165,7 @@ impl<'a, P: Iterator<Item = PartitionId>> ValuesWriter<'a, P> {
         Ok(())
     }
 
-    /// Ends the partition at hand and makes those without rows.
+    /// Ends the current partition, and creates the remaining ones without rows.
     pub(super) fn finish(mut self) -> Result<WrittenValues, ValuesBuildError> {
         self.finish_current()?;
         for partition in self.partitions {
@@ -175,7 +176,7 @@ impl<'a, P: Iterator<Item = PartitionId>> ValuesWriter<'a, P> {
     }
 }
 
-/// A row out of order is the caller's.
+/// Translates the error for a row that is out of order, which the caller has given.
 fn order(error: WriteError, kind: KeyType, key: &[u8]) -> ValuesBuildError {
     match error {
         WriteError::OutOfOrder { .. } => ValuesBuildError::NotSorted { key: shown(kind, key) },

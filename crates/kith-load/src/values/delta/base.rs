@@ -1,4 +1,4 @@
-//! What the new version takes over from its base, and what it does not have from there.
+//! Determines which files the new version takes over from its base, and which it does not.
 
 use super::super::ValuesBuildError;
 use crate::BuildError;
@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Totals of the new version: the base's, without what was read from partitions that changed, with what was written.
+/// The totals of the new version: those of the base, without the rows that were read from changed partitions, plus those
+/// that were written.
 pub(super) fn counts(base: &VersionFolder, written: &ValueCounts, removed: &ValueCounts) -> ValueCounts {
     let before = base.manifest().values().map(|values| values.counts).unwrap_or_default();
     let change = |before: u64, removed: u64, written: u64| before.saturating_sub(removed) + written;
@@ -20,7 +21,7 @@ pub(super) fn counts(base: &VersionFolder, written: &ValueCounts, removed: &Valu
     }
 }
 
-/// The files of the base that stay as they are: those of partitions without a change, and the dictionary.
+/// The files of the base that stay unchanged: those of partitions without a change, and the dictionary.
 pub(super) fn kept_files(base: &VersionFolder, touched: &BTreeSet<PartitionId>) -> Vec<FileEntry> {
     let is_kept = |entry: &&FileEntry| {
         entry.id().is_some_and(|id| id.kind == FileKind::Dictionary || !touched.contains(&id.partition))
@@ -28,7 +29,7 @@ pub(super) fn kept_files(base: &VersionFolder, touched: &BTreeSet<PartitionId>) 
     base.manifest().files.iter().filter(is_kept).cloned().collect()
 }
 
-/// Bytes of the files of some partitions that the base does not have.
+/// The size of the files of some partitions that are not in the base, in bytes.
 pub(super) fn changed_bytes(base: &Manifest, new: &Manifest, of: &dyn Fn(PartitionId) -> bool) -> u64 {
     let held: BTreeSet<(&str, u64)> =
         base.files.iter().map(|entry| (entry.blake3.as_str(), entry.bytes)).collect();
@@ -38,14 +39,15 @@ pub(super) fn changed_bytes(base: &Manifest, new: &Manifest, of: &dyn Fn(Partiti
     changed.map(|entry| entry.bytes).sum()
 }
 
-/// Links packs of the base that hold just the files of a new pack at the same places; gives the numbers of these.
+/// Links packs of the base that hold exactly the files of a new pack, at the same places. Returns the numbers of the new
+/// packs.
 fn link_packs(base: &VersionFolder, new: &Manifest, dir: &Path) -> Result<BTreeSet<u32>, ValuesBuildError> {
     let common = new.packs_in_common(base.manifest());
     let mut linked = BTreeSet::new();
     for files in new.files.chunk_by(|a, b| a.pack == b.pack) {
         let Some(pack) = common.get(&files[0].pack) else { continue };
         let (from, to) = (base.dir().join(pack_name(*pack)), dir.join(pack_name(files[0].pack)));
-        // Another file system, or a folder that was fetched: then the files are copied one by one.
+        // If linking fails, because of another file system or a fetched folder, the files are copied one by one.
         if fs::hard_link(&from, &to).is_ok() {
             let fault = files.iter().find_map(|file| prove_at(&to, file.offset, file).err());
             if let Some(fault) = fault {
@@ -57,8 +59,8 @@ fn link_packs(base: &VersionFolder, new: &Manifest, dir: &Path) -> Result<BTreeS
     Ok(linked)
 }
 
-/// Lays the files of the new version out in packs: those in `dir`, and those of the base that stay. Packs that are the same as the
-/// base's are linked.
+/// Lays the files of the new version out in packs: those in `dir`, and the unchanged ones of the base. Packs that are equal
+/// to the base's are linked.
 pub(super) fn lay_out(base: &VersionFolder, manifest: &Manifest, dir: &Path) -> Result<(), ValuesBuildError> {
     let linked = link_packs(base, manifest, dir)?;
     write_packs(dir, manifest, &|pack| linked.contains(&pack), &mut |entry| {
@@ -68,7 +70,7 @@ pub(super) fn lay_out(base: &VersionFolder, manifest: &Manifest, dir: &Path) -> 
             _ => Piece::Loose(loose),
         }
     })?;
-    // Partitions whose changes changed nothing: the base's pack is the same.
+    // These partitions have changes without effect, so the base's pack is the same.
     for entry in manifest.files.iter().filter(|entry| linked.contains(&entry.pack)) {
         let loose = dir.join(&entry.name);
         if loose.exists() {

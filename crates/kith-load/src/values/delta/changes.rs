@@ -6,9 +6,9 @@ use crate::rows::SortedRows;
 use kith_engine::KeyType;
 use kith_types::{PartitionId, position_of_key};
 
-/// What the value of a change begins with.
+/// The first byte of a change that deletes its key.
 pub(super) const DELETE: u8 = 0;
-/// Behind it, the value follows.
+/// The first byte of a change that sets a value, which follows.
 pub(super) const PUT: u8 = 1;
 
 /// Sorted changes, one per key.
@@ -16,11 +16,11 @@ pub(super) struct Changes {
     rows: SortedRows,
     kind: KeyType,
     duplicates: Duplicates,
-    /// The next one.
+    /// The next change.
     pub(super) head: Option<Change>,
-    /// Rows read.
+    /// The number of rows read.
     pub(super) done: u64,
-    /// What comes behind the head.
+    /// The change after the next one.
     ahead: Option<Change>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Change {
     pub(super) partition: PartitionId,
     pub(super) position: u64,
     pub(super) key: Vec<u8>,
-    /// [`DELETE`], or [`PUT`] and the value.
+    /// [`DELETE`], or [`PUT`] followed by the value.
     pub(super) change: Vec<u8>,
 }
 
@@ -56,7 +56,7 @@ impl Changes {
         }))
     }
 
-    /// Goes to the next key.
+    /// Goes on to the next key.
     pub(super) fn advance(&mut self) -> Result<(), ValuesBuildError> {
         self.head = self.ahead.take();
         self.ahead = self.read()?;

@@ -1,4 +1,4 @@
-//! One partition of the base and its changes: into files, and into the patch.
+//! Merges one partition of the base with its changes, into files and into the patch.
 
 use super::super::ValuesBuildError;
 use super::super::writer::ValuesWriter;
@@ -8,20 +8,20 @@ use kith_engine::ValueCounts;
 use kith_engine::writing::{Found, Merging, PatchWriter, frame_value_bytes};
 use kith_types::PartitionId;
 
-/// One partition of the base and its changes: into files, and into the patch.
+/// Merges one partition of the base with its changes, into files and into the patch.
 pub(super) struct Merge<'m, 'd, P> {
     pub(super) writer: &'m mut ValuesWriter<'d, P>,
     pub(super) patch: &'m mut PatchWriter,
     pub(super) changes: &'m mut Changes,
     pub(super) summary: &'m mut DeltaSummary,
     pub(super) partition: PartitionId,
-    /// Whether the base's values are.
+    /// Whether the values of the base are compressed.
     pub(super) compressed: bool,
     pub(super) removed: &'m mut ValueCounts,
 }
 
 impl<P> Merge<'_, '_, P> {
-    /// Counts a record of the base; gives the bytes of its value.
+    /// Counts a record of the base. Returns the size of its value in bytes.
     fn count(&mut self, key: &[u8], found: &Found<'_>) -> Result<usize, ValuesBuildError> {
         let stored = found.value();
         let bytes = match self.compressed {

@@ -1,8 +1,9 @@
-//! A version from another and what changed: the future work of Voldemort §7, done on whole partitions.
+//! Builds a version from another version and a set of changes: the future work of Voldemort §7, on whole partitions.
 //!
-//! Only partitions with a change are written; files of the others are those of the base, byte for byte, and packs of
-//! such files alone are linked. The outcome is the version that a build of all rows, with the base's dictionary, would give: the
-//! same manifest. The patch beside it says what changed, record by record: nodes that hold the base fetch that and nothing else.
+//! Only partitions with a change are written. Files of the others are those of the base, byte for byte, and packs with only
+//! such files are linked. The result is the version that a build of all rows with the base's dictionary would produce: the
+//! manifest is the same. The patch beside it lists the changes record by record, and nodes that hold the base fetch only
+//! the patch.
 
 mod base;
 mod changes;
@@ -25,7 +26,7 @@ use std::path::Path;
 
 pub use options::{DeltaOptions, DeltaSummary};
 
-/// Changes to a version being gathered.
+/// Collects the changes to a version.
 pub struct DeltaBuilder {
     base: VersionFolder,
     options: ValuesOptions,
@@ -35,10 +36,10 @@ pub struct DeltaBuilder {
 }
 
 impl DeltaBuilder {
-    /// Starts from a version with all its partitions: its folder in the object store.
+    /// Starts from the folder of a version in the object store, with all its partitions.
     ///
     /// # Errors
-    /// If the base cannot be opened or holds a graph, or folders cannot be made.
+    /// If the base cannot be opened or holds a graph, or folders cannot be created.
     pub fn new(base: &Path, options: DeltaOptions) -> Result<Self, ValuesBuildError> {
         let base = VersionFolder::open(base)?;
         let manifest = base.manifest();
@@ -75,16 +76,16 @@ impl DeltaBuilder {
     /// Adds a key or gives it a new value.
     ///
     /// # Errors
-    /// If the row cannot be one of the store, or sorted runs cannot be written.
+    /// If the row cannot be a row of the store, or sorted runs cannot be written.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), ValuesBuildError> {
         self.options.check_row(key, value)?;
         self.change(key, &[&[PUT], value].concat())
     }
 
-    /// Removes a key, which need not be there.
+    /// Removes a key, which need not exist.
     ///
     /// # Errors
-    /// As [`DeltaBuilder::put`].
+    /// Those of [`DeltaBuilder::put`].
     pub fn delete(&mut self, key: &[u8]) -> Result<(), ValuesBuildError> {
         self.change(key, &[DELETE])
     }
@@ -98,7 +99,7 @@ impl DeltaBuilder {
     /// Writes the new version. `progress` is called once per partition that changed.
     ///
     /// # Errors
-    /// See [`ValuesBuildError`]; nothing of the new version is left then, and the base is as before.
+    /// [`ValuesBuildError`] if a step fails. Nothing of the new version remains then, and the base is unchanged.
     pub fn finish(
         self,
         progress: &mut dyn FnMut(ValuesProgress),

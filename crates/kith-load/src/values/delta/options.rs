@@ -1,29 +1,29 @@
-//! How changes are applied, and what came of them.
+//! The options and the summary of a delta.
 
 use super::super::options::Duplicates;
 use crate::MEMORY_BYTES_DEFAULT;
 use kith_types::StoreVersion;
 use std::path::PathBuf;
 
-/// How to apply changes.
+/// The options of a delta.
 #[derive(Clone, Debug)]
 pub struct DeltaOptions {
     /// The number of the new version.
     pub version: StoreVersion,
-    /// What to do about two changes of one key.
+    /// The treatment of two changes of one key.
     pub duplicates: Duplicates,
-    /// The most bytes that buffers may take.
+    /// The most bytes of buffers.
     pub memory_bytes: usize,
-    /// Where sorted runs go that do not fit in memory.
+    /// The folder for sorted runs that do not fit into memory.
     pub scratch_dir: PathBuf,
     /// The store's folder.
     pub out_dir: PathBuf,
-    /// 1, or 2 and more to sort beside the caller's thread.
+    /// The number of threads. With 2 or more, sorting runs in parallel to the caller's thread.
     pub threads: usize,
 }
 
 impl DeltaOptions {
-    /// Two changes of one key refused, scratch files in the store's folder.
+    /// Two changes of one key are refused, and scratch files lie in the store's folder.
     pub fn new(version: StoreVersion, out_dir: PathBuf) -> Self {
         Self {
             version,
@@ -36,21 +36,21 @@ impl DeltaOptions {
     }
 }
 
-/// What a delta did.
+/// The result of a delta.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeltaSummary {
-    /// Keys that were not there before.
+    /// The number of keys that did not exist before.
     pub added: u64,
-    /// Keys with a new value.
+    /// The number of keys with a new value.
     pub replaced: u64,
-    /// Keys that are gone.
+    /// The number of keys that were deleted.
     pub deleted: u64,
-    /// Keys to delete that were not there.
+    /// The number of keys to delete that did not exist.
     pub absent: u64,
-    /// Partitions written anew.
+    /// The number of partitions that were written.
     pub partitions: u32,
-    /// Bytes of logical files that the base does not have.
+    /// The size of logical files that are not in the base, in bytes.
     pub bytes_changed: u64,
-    /// What a replica with all of the base must move: the patch, and files that the patch does not make.
+    /// The bytes that a replica with the whole base must move: the patch, and files that the patch does not produce.
     pub bytes_moved: u64,
 }

@@ -1,10 +1,10 @@
-//! Versions made of others.
+//! Versions that are built from other versions.
 
 use super::*;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
-    /// A delta gives what a build of everything gives, byte for byte.
+    /// A delta produces the same bytes as a build of all rows.
     #[test]
     fn a_delta_equals_a_build_of_all_rows(
         base in prop::collection::btree_map(prop::collection::vec(0u8..6, 1..4), prop::collection::vec(any::<u8>(), 0..40), 0..80),
@@ -49,7 +49,7 @@ proptest! {
         let all: Rows = merged.into_iter().collect();
         let (full, _) = build(with(other.path(), 4), &all).unwrap();
         prop_assert_eq!(&manifest, &full);
-        // A node with the base makes the same of it and the patch, and moves nothing else.
+        // A node with the base produces the same files from it and the patch, and moves nothing else.
         let all: Vec<PartitionId> = full.partition_count.iter().collect();
         let (before, after) = (dir.path().join("node/3"), dir.path().join("node/4"));
         kith_engine::fetch_component(&store.join("3"), &before, &all, &mut |_| ControlFlow::Continue(())).unwrap();

@@ -1,4 +1,4 @@
-//! Builders against a map, and against each other.
+//! Compares builders with a map, and with each other.
 
 mod delta;
 mod partitions;
@@ -36,7 +36,7 @@ fn open(dir: &Path, version: u64) -> ValuesReader {
     ValuesReader::open(&dir, &all).unwrap()
 }
 
-/// Reads all back in every way there is.
+/// Reads all rows back in every possible way.
 fn check(reader: &ValuesReader, expected: &Map, absent: &[Vec<u8>]) {
     let keys: Vec<&Vec<u8>> = expected.keys().chain(absent).collect();
     let mut next = 0;
@@ -68,7 +68,7 @@ fn zstd(dictionary: Option<Vec<u8>>) -> Option<ZstdOptions> {
     Some(ZstdOptions { level: 3, dictionary })
 }
 
-/// Rows that look like a store's.
+/// Rows that resemble those of a store.
 fn people(count: u64) -> Rows {
     let value =
         |id: u64| format!("{{\"id\":{id},\"city\":\"{}\",\"score\":{}}}", id % 40, fmix64(id) % 1_000);

@@ -1,4 +1,4 @@
-//! Partitions built by themselves.
+//! Partitions that are built separately.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn partitions_built_one_by_one_make_the_same_version() {
     let parts = with("people", Some(dictionary));
     let mut folders = Vec::new();
     for partition in parts.partitions.iter() {
-        // A task may run twice, and its outcome be listed twice.
+        // A task may run twice, and its result may be listed twice.
         for attempt in 0..2 {
             let folder = dir.path().join(format!("parts/{}", partition.0));
             let mut builder = PartitionBuilder::new(parts.clone(), partition, &folder).unwrap();
@@ -49,7 +49,7 @@ fn partitions_built_one_by_one_make_the_same_version() {
     let next = ValuesOptions { out_dir: dir.path().join("next"), ..parts.clone() };
     let missing = assemble(&next, &folders[2..]).unwrap_err().to_string();
     assert!(missing.ends_with("partition 0 is missing"), "{missing}");
-    // A torn file of a task.
+    // The file of a task is truncated.
     let torn = folders[0].join("p00000.data");
     let bytes = std::fs::read(&torn).unwrap();
     std::fs::write(&torn, &bytes[..bytes.len() - 9]).unwrap();
