@@ -4,8 +4,8 @@
 //! - [`ExternalSorter`] sorts more records than fit into memory;
 //! - [`ComponentBuilder`] writes the files of one component (architecture D6: streamed from sorted input within bounded
 //!   memory, in a local process here and in reducers in Voldemort §5.2);
-//! - [`ValuesBuilder`] builds a version of a store, [`PartitionBuilder`] a single partition of it, [`assemble`] a version from
-//!   such partitions, and [`DeltaBuilder`] a version from another version and a set of changes.
+//! - [`ValuesBuilder`] builds a version of a store, [`PartitionBuilder`] a single partition of it, [`assemble`] a version
+//!   from such partitions, and [`DeltaBuilder`] a version from another version and a set of changes.
 //!
 //! ```
 //! use kith_load::{ValuesBuilder, ValuesOptions};

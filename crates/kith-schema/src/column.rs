@@ -1,7 +1,7 @@
-//! The columns of a graph: values kept beside the ids of its neighbour lists.
+//! The columns of a graph: values that are kept beside the ids of its neighbour lists.
 //!
-//! Every value is stored as a `u64` whose order is the order of the values, so that a range over a column is a range over stored
-//! numbers, and lists are sorted by a column without knowing its kind.
+//! Every value is stored as a `u64` that has the order of the values. So a range over a column is a range over stored
+//! numbers, and lists can be sorted by a column whatever its kind is.
 
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
@@ -14,11 +14,11 @@ use thiserror::Error;
 pub struct Column {
     /// Its name in queries.
     pub name: String,
-    /// What its values are.
+    /// The kind of its values.
     pub kind: ColumnKind,
 }
 
-/// What the values of a column are.
+/// The kind of the values of a column.
 #[derive(
     Clone,
     Copy,
@@ -37,14 +37,15 @@ pub struct Column {
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum ColumnKind {
-    /// Milliseconds since 1970-01-01 UTC; stored as they are.
+    /// Milliseconds since 1970-01-01 UTC; stored unchanged.
     Time,
-    /// A whole number from 0; stored as it is.
+    /// A whole number that is not negative; stored unchanged.
     #[default]
     U64,
     /// A signed whole number; stored with its sign bit flipped.
     I64,
-    /// A finite number; stored as its IEEE 754 bits, all flipped if negative, else the sign bit flipped.
+    /// A finite number; stored as its IEEE 754 bits, with all bits flipped if it is negative, else with the sign bit
+    /// flipped.
     F64,
 }
 
@@ -52,7 +53,7 @@ pub enum ColumnKind {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ColumnNumber {
-    /// A whole number from 0, or a time in milliseconds.
+    /// A whole number that is not negative, or a time in milliseconds.
     U64(u64),
     /// A signed whole number.
     I64(i64),
@@ -60,7 +61,7 @@ pub enum ColumnNumber {
     F64(f64),
 }
 
-/// As bits, so that a value equals itself, whatever it is.
+/// Compares bits, so that every value equals itself.
 impl PartialEq for ColumnNumber {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -77,13 +78,13 @@ impl Eq for ColumnNumber {}
 const SIGN: u64 = 1 << 63;
 
 impl ColumnKind {
-    /// The name that users type and that manifests hold.
+    /// The name that users type and that manifests contain.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// The stored form of a number, or `None` if this kind does not have that number: a negative one for `u64`, one with a fraction
-    /// for whole numbers, NaN or an infinity for `f64`. `-0` is stored as `0`.
+    /// The stored form of a number; `None` if this kind does not have the number: a negative one for `u64`, one with a
+    /// fraction for whole numbers, NaN or an infinity for `f64`. `-0` is stored as `0`.
     pub fn store(self, value: ColumnNumber) -> Option<u64> {
         match (self, value) {
             (ColumnKind::Time | ColumnKind::U64, ColumnNumber::U64(value)) => Some(value),
@@ -99,7 +100,7 @@ impl ColumnKind {
         }
     }
 
-    /// The value that is stored so: undoes [`ColumnKind::store`].
+    /// The value with this stored form: the inverse of [`ColumnKind::store`].
     pub fn value(self, stored: u64) -> ColumnNumber {
         match self {
             ColumnKind::Time | ColumnKind::U64 => ColumnNumber::U64(stored),

@@ -1,40 +1,40 @@
-//! Whether one schema may follow another in a store, and what then changes for its readers.
+//! Decides whether one schema may follow another in a store, and what changes for its readers.
 //!
-//! Readers of the new schema can read records of the old one, which a rollback serves again. The opposite need not hold: a reader
-//! of the old schema cannot read a field that was widened.
+//! Readers of the new schema can read records of the old one, which a rollback serves again. The reverse need not be true:
+//! a reader of the old schema cannot read a field that was widened.
 
 use crate::{Field, FieldType, Schema};
 use std::fmt;
 use thiserror::Error;
 
-/// One difference that is allowed.
+/// One allowed difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Change {
     /// A new field, which may be null or has a default.
     Added { field: String, field_type: FieldType },
-    /// A field is gone: who still asks for it gets an error.
+    /// A field was removed. Queries that still name it get an error.
     Dropped { field: String },
     /// `i32` became `i64`, or `f32` became `f64`.
     Widened {
         field: String,
-        /// What it was.
+        /// The old type.
         old: FieldType,
-        /// What it is.
+        /// The new type.
         new: FieldType,
     },
     /// A field may now be null.
     Nullable { field: String },
-    /// The default is another, or there was none, or there is none any more.
+    /// A default was changed, added or removed.
     Default { field: String },
-    /// The same fields in another order; only JSON output shows it.
+    /// The same fields in another order. Only JSON output shows the difference.
     Reordered,
 }
 
-/// All differences, in the order of the new schema, dropped fields last. Empty if nothing changed.
+/// All differences, in the order of the new schema, followed by removed fields. Empty if nothing changed.
 pub type Changes = Vec<Change>;
 
-/// Why a schema may not follow another, or records of one cannot be read as the other's.
+/// Why a schema may not follow another, or records of one cannot be read with the other.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("field {field:?} {why}")]
 pub struct Incompatible {
@@ -48,18 +48,18 @@ pub struct Incompatible {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mismatch {
-    /// A type that the old one does not widen to.
+    /// The old type does not widen to the new one.
     Type {
-        /// What it was.
+        /// The old type.
         old: FieldType,
-        /// What it should be.
+        /// The new type.
         new: FieldType,
     },
-    /// A new field without null or default.
+    /// A new field is neither nullable nor has a default.
     NotOptional,
-    /// A field that could be null no longer can, and has no default.
+    /// A field is no longer nullable and has no default.
     NoLongerNullable,
-    /// The records do not have it, and it has no default.
+    /// The records lack the field, and it has no default.
     NotWritten,
 }
 
@@ -93,13 +93,13 @@ impl fmt::Display for Change {
     }
 }
 
-/// Whether `new` may follow `old`, and what changes.
+/// Checks whether `new` may follow `old`, and returns the changes.
 ///
-/// Allowed: new fields that may be null or have a default, dropped fields, `i32` to `i64` and `f32` to `f64`, fields
-/// that become nullable, other defaults, another order.
+/// Allowed are new fields that are nullable or have a default, removed fields, `i32` to `i64` and `f32` to `f64`, fields
+/// that become nullable, other defaults, and another order.
 ///
 /// # Errors
-/// [`Incompatible`]: the first field, in the order of the new schema, that breaks the rule.
+/// [`Incompatible`] with the first field, in the order of the new schema, that breaks the rules.
 pub fn compatible(old: &Schema, new: &Schema) -> Result<Changes, Incompatible> {
     let mut changes = Changes::new();
     let mut kept = Vec::new();

@@ -1,4 +1,4 @@
-//! A field of a schema: its name, its type, and what stands for it where a record has none.
+//! A field of a schema: its name, its type, and its value in records that lack it.
 
 use crate::FieldType;
 
@@ -15,29 +15,29 @@ pub struct Field {
 }
 
 impl Field {
-    /// A field that must have a value in every record.
+    /// Creates a field that must have a value in every record.
     pub fn new(name: impl Into<String>, field_type: FieldType) -> Self {
         Field { name: name.into(), field_type, nullable: false, default: None }
     }
 
-    /// The same field, which may be null.
+    /// Makes the field nullable.
     pub fn nullable(mut self) -> Self {
         self.nullable = true;
         self
     }
 
-    /// The same field, with a value for records that do not have it. Checked by [`crate::Schema::new`].
+    /// Sets the value for records that lack the field. [`crate::Schema::new`] checks it.
     pub fn with_default(mut self, default: serde_json::Value) -> Self {
         self.default = Some(default);
         self
     }
 
-    /// Its name: 1 to [`NAME_BYTES_MAX`] bytes, no control characters.
+    /// The name: 1 to [`NAME_BYTES_MAX`] bytes, no control characters.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it holds.
+    /// The type of its values.
     pub fn field_type(&self) -> FieldType {
         self.field_type
     }
@@ -47,7 +47,7 @@ impl Field {
         self.nullable
     }
 
-    /// Whether a record without it has a value for it all the same.
+    /// Whether it has a default for records that lack it.
     pub fn has_default(&self) -> bool {
         self.default.is_some()
     }

@@ -1,11 +1,11 @@
-//! IEEE 754 binary16 to and from `f32`.
+//! Conversion between IEEE 754 binary16 and `f32`.
 //!
-//! The crate `half` was measured and not taken (`docs/design/0015-crates.md`); the tests compare with it bit by bit.
+//! The crate `half` was measured and not used (`docs/design/0015-crates.md`); the tests compare with it bit by bit.
 
 const SIGN: u16 = 0x8000;
 const INFINITY: u16 = 0x7c00;
 
-/// The binary16 nearest to `value`, ties to even; beyond 65,504 infinity; a NaN stays a NaN.
+/// The binary16 nearest to `value`, with ties to even. Values beyond 65,504 become infinity; a NaN stays a NaN.
 pub fn f16_from_f32(value: f32) -> u16 {
     let bits = value.to_bits();
     let sign = (bits >> 16) as u16 & SIGN;
@@ -19,7 +19,7 @@ pub fn f16_from_f32(value: f32) -> u16 {
     }
     if -14 <= exponent {
         let kept = ((exponent + 15) as u32) << 10 | mantissa >> 13;
-        // A carry out of the mantissa raises the exponent, at the top to infinity: as it must.
+        // A carry out of the mantissa increments the exponent, finally to infinity, as it should.
         return sign | rounded(kept, mantissa, 13) as u16;
     }
     if exponent < -25 {
@@ -30,17 +30,17 @@ pub fn f16_from_f32(value: f32) -> u16 {
     sign | rounded(mantissa >> shift, mantissa, shift) as u16
 }
 
-/// `kept` is `whole >> shift`; rounds it to nearest, ties to even, by the bits shifted out.
+/// Rounds `kept`, which is `whole >> shift`, to nearest with ties to even, by the bits that were shifted out.
 fn rounded(kept: u32, whole: u32, shift: u32) -> u32 {
     let rest = whole & ((1 << shift) - 1);
     let half = 1 << (shift - 1);
     kept + u32::from(half < rest || (half == rest && kept & 1 == 1))
 }
 
-/// The value of a binary16; exact. Without branches, so that loops over it become vector instructions.
+/// The exact value of a binary16. Without branches, so that loops over it become vector instructions.
 #[inline]
 pub fn f32_from_f16(bits: u16) -> f32 {
-    /// 2^112: what a binary16's exponent lacks, read as an `f32`'s.
+    /// 2^112: the difference between the exponent bias of an `f32` and that of a binary16.
     const BIAS: f32 = f32::from_bits(239 << 23);
     let sign = u32::from(bits & SIGN) << 16;
     let magnitude = u32::from(bits & !SIGN) << 13;
@@ -84,14 +84,14 @@ mod tests {
         assert_eq!(f16_from_f32(f32::NEG_INFINITY), SIGN | INFINITY);
     }
 
-    /// NaNs aside: ours have no payload, those of `half` keep it.
+    /// NaNs are excluded: those of this module have no payload, and those of `half` keep it.
     #[test]
     fn the_crate_half_gives_the_same_bits() {
         for bits in (0..=u16::MAX).filter(|bits| !f32_from_f16(*bits).is_nan()) {
             let theirs = half::f16::from_bits(bits).to_f32_const();
             assert_eq!(f32_from_f16(bits).to_bits(), theirs.to_bits(), "{bits:#x}");
         }
-        // A prime, so that all exponents and roundings come.
+        // The step is a prime, so that all exponents and roundings occur.
         for value in (0..=u32::MAX).step_by(4_099).map(f32::from_bits).filter(|value| !value.is_nan()) {
             assert_eq!(f16_from_f32(value), half::f16::from_f32_const(value).to_bits(), "{value:e}");
         }

@@ -1,12 +1,12 @@
-//! The word somebody probably meant.
+//! Finds the word that was probably meant.
 
 use strsim::damerau_levenshtein;
 
-/// Words longer than this get no hint: the search is quadratic in their length.
+/// Longer words get no hint, because the search is quadratic in their length.
 const WORD_BYTES_MAX: usize = 64;
 
-/// The candidate nearest to `word`, if one is near enough to be a slip: at most one edit in three characters, case
-/// aside; the first of several. `O(candidates × word²)`: for messages, not for loops.
+/// The candidate nearest to `word`, if it is near enough to be a typing error: at most one edit in three characters,
+/// ignoring case. The first one if several are equally near. `O(candidates × word²)`: for messages, not for loops.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     if WORD_BYTES_MAX < word.len() {
         return None;

@@ -1,4 +1,4 @@
-//! What the keys and values of a store are: the two words of its definition.
+//! The types of a store's keys and values, as in its definition.
 
 use crate::nearest;
 use kith_types::{PartitionCount, PartitionId, partition_of_id, partition_of_key};
@@ -8,64 +8,64 @@ use std::str::FromStr;
 use strum::IntoStaticStr;
 use thiserror::Error;
 
-/// The longest key, in bytes; the chunk set format has the same bound.
+/// The longest key in bytes. The chunk set format has the same limit.
 pub const KEY_BYTES_MAX: usize = 64 * 1024;
 
-/// The longest value, in bytes: a record, a text, a JSON document.
+/// The longest value in bytes: a record, a text or a JSON document.
 pub const VALUE_BYTES_MAX: usize = 64 << 20;
 
-/// What the keys of a store are. Fixed when the store is created.
+/// The type of a store's keys. Fixed when the store is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "lowercase")]
 pub enum KeyType {
-    /// Any `u64`; its key bytes are eight, little-endian.
+    /// Any `u64`. Its key bytes are the eight bytes in little-endian order.
     Id,
-    /// UTF-8 text; its key bytes are its own.
+    /// UTF-8 text. Its key bytes are the text itself.
     String,
-    /// Any bytes. Written as base64 where only text can stand (CSV, JSON).
+    /// Any bytes. Written as base64 in text formats (CSV, JSON).
     Bytes,
 }
 
-/// What the values of a store are. Fixed when the store is created.
+/// The type of a store's values. Fixed when the store is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "lowercase")]
 pub enum ValueType {
     /// UTF-8 text.
     Text,
-    /// Any bytes. Written as base64 where only text can stand (CSV, JSON).
+    /// Any bytes. Written as base64 in text formats (CSV, JSON).
     Bytes,
-    /// One JSON document, kept as compact text with its numbers spelled as they came.
+    /// One JSON document, stored as compact text that keeps the spelling of numbers.
     Json,
     /// A record under the store version's [`Schema`](crate::Schema).
     Record,
 }
 
-/// A word that names no key or value type.
+/// The name is not that of a key or value type.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{what} type {text:?} is unknown (one of {}){}", names.join(", "), near.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default())]
 pub struct UnknownKind {
     /// `key` or `value`.
     pub what: &'static str,
-    /// What was given.
+    /// The name as written.
     pub text: String,
-    /// What is known.
+    /// All known names.
     pub names: Vec<&'static str>,
-    /// The known word that is nearest, if one is near.
+    /// The nearest known name, if one is near.
     pub near: Option<String>,
 }
 
 impl KeyType {
-    /// All, in the order in which help lists them.
+    /// All types, in the order in which help lists them.
     pub const ALL: [KeyType; 3] = [KeyType::Id, KeyType::String, KeyType::Bytes];
 
-    /// The word users type.
+    /// The name that users type.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// The partition of a key (`docs/formats/partition-function.md`); `None` if an id has not eight bytes.
+    /// The partition of a key (`docs/formats/partition-function.md`); `None` if an id does not have eight bytes.
     #[inline]
     pub fn partition(self, key: &[u8], count: PartitionCount) -> Option<PartitionId> {
         match self {
@@ -76,10 +76,10 @@ impl KeyType {
 }
 
 impl ValueType {
-    /// All, in the order in which help lists them.
+    /// All types, in the order in which help lists them.
     pub const ALL: [ValueType; 4] = [ValueType::Text, ValueType::Bytes, ValueType::Json, ValueType::Record];
 
-    /// The word users type.
+    /// The name that users type.
     pub fn name(self) -> &'static str {
         self.into()
     }

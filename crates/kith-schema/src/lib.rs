@@ -1,11 +1,11 @@
-//! Schemas of records: what fields a record has, how they lie in bytes, and how one schema may follow another.
+//! Schemas of records: the fields of a record, their layout in bytes, and the rules for one schema to follow another.
 //!
-//! A record's bytes mean nothing without the schema they were written under; that schema travels with the store
-//! version (`docs/design/0005-stores.md`) and is named by the hash of its canonical form. A field is read without
-//! decoding the others: `docs/formats/record.md` draws the bytes, `docs/formats/schema.md` the language.
+//! A record's bytes have a meaning only under the schema that they were written with. That schema travels with the store
+//! version (`docs/design/0005-stores.md`), and is identified by the hash of its canonical form. A field can be read without
+//! decoding the others: `docs/formats/record.md` draws the bytes, and `docs/formats/schema.md` describes the language.
 //!
-//! Nothing here does I/O, reads a clock or logs. What it does not do: nested records, unions, and schemas found
-//! by number; a value that needs those is a `json` value.
+//! This crate does no I/O, reads no clock and does not log. It has no nested records, no unions, and no schemas that are
+//! identified by number. A value that needs those must be a `json` value.
 //!
 //! ```
 //! use kith_schema::{RecordView, RecordWriter, Scalar, Schema};

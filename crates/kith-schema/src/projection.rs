@@ -1,11 +1,11 @@
-//! Records of one schema read as records of another: fewer fields, other order, added and widened fields.
+//! Reads records of one schema as records of another: with fewer fields, another order, added fields and widened fields.
 
 use crate::evolution::{Incompatible, Mismatch};
 use crate::record::{FieldView, Piece, RecordError, RecordView, Scalar, assemble};
 use crate::{FieldType, ScalarType, Schema};
 
-/// How each field of a reader's schema is had from records of a writer's. Fields go by name. Resolved once, used for
-/// many records.
+/// The origin of each field of a reader's schema in records of a writer's schema. Fields are matched by name. It is
+/// resolved once and used for many records.
 #[derive(Clone, Debug)]
 pub struct Projection {
     writer: Schema,
@@ -15,13 +15,13 @@ pub struct Projection {
 
 #[derive(Clone, Copy, Debug)]
 enum Source {
-    /// The field at this index of the writer; widened if the types differ.
+    /// The field at this index of the writer, widened if the types differ.
     Field(usize),
-    /// Not in the writer: the reader's default, else null.
+    /// The writer lacks the field: it has the reader's default, or null without one.
     Absent,
 }
 
-/// A record seen through a [`Projection`].
+/// A record, read through a [`Projection`].
 #[derive(Clone, Copy, Debug)]
 pub struct ProjectedView<'a> {
     projection: &'a Projection,
@@ -29,11 +29,11 @@ pub struct ProjectedView<'a> {
 }
 
 impl Projection {
-    /// Finds every field of `reader` in `writer`, or its default, or null.
+    /// Finds every field of `reader` in `writer`. A missing field has its default, or null without one.
     ///
     /// # Errors
-    /// [`Incompatible`]: a field that is in neither way there, may be null where the reader says never, or is of a
-    /// type that does not widen.
+    /// [`Incompatible`] if a missing field has neither default nor null, a field may be null in the writer but not in the
+    /// reader, or its type does not widen.
     pub fn resolve(writer: &Schema, reader: &Schema) -> Result<Self, Incompatible> {
         let sources = reader.fields().iter().map(|field| {
             let why = |why| Incompatible { field: field.name().to_owned(), why };
@@ -55,24 +55,24 @@ impl Projection {
         Ok(Projection { writer: writer.clone(), reader: reader.clone(), sources })
     }
 
-    /// The schema of what comes out.
+    /// The schema of the projected records.
     pub fn reader(&self) -> &Schema {
         &self.reader
     }
 
-    /// Sees a record through it, without decoding.
+    /// Reads a record through the projection, without decoding it.
     ///
     /// # Errors
-    /// [`RecordError::Damaged`].
+    /// [`RecordError::Damaged`] if the bytes are not a record of the writer's schema.
     pub fn view<'a>(&'a self, record: &'a [u8]) -> Result<ProjectedView<'a>, RecordError> {
         Ok(ProjectedView { projection: self, record: RecordView::new(&self.writer, record)? })
     }
 
-    /// Appends the bytes of the projected record, under [`Projection::reader`]; copies only the fields kept.
+    /// Appends the bytes of the projected record under [`Projection::reader`]. Copies only the kept fields.
     ///
     /// # Errors
-    /// [`RecordError`]; `out` is then as it was. Values are copied, not decoded: one that is damaged is found by
-    /// who reads it.
+    /// [`RecordError`] if the record is damaged; `out` is unchanged then. Values are copied and not decoded, so a damaged
+    /// value is detected only by its reader.
     pub fn write(&self, record: &[u8], out: &mut Vec<u8>) -> Result<(), RecordError> {
         let view = self.view(record)?;
         let start = out.len();
@@ -85,18 +85,18 @@ impl Projection {
 }
 
 impl<'a> ProjectedView<'a> {
-    /// The field of that name of the reader's schema; `None` if null.
+    /// The field with this name in the reader's schema; `None` if it is null.
     ///
     /// # Errors
-    /// [`RecordError::UnknownField`], [`RecordError::DamagedField`].
+    /// [`RecordError::UnknownField`] if there is no such field; [`RecordError::DamagedField`] if its bytes are damaged.
     pub fn field(&self, name: &str) -> Result<Option<FieldView<'a>>, RecordError> {
         self.at(self.projection.reader.read_index(name)?)
     }
 
-    /// The field at `index` of the reader's schema; `None` if null.
+    /// The field at `index` of the reader's schema; `None` if it is null.
     ///
     /// # Errors
-    /// [`RecordError::DamagedField`].
+    /// [`RecordError::DamagedField`] if its bytes are damaged.
     ///
     /// # Panics
     /// If `index` is not below the number of fields.
@@ -117,7 +117,7 @@ impl<'a> ProjectedView<'a> {
         Ok(view.expect("a default was coded by the schema"))
     }
 
-    /// The coded bytes of the field at `index` of the reader's schema; `None` if null.
+    /// The encoded value of the field at `index` of the reader's schema; `None` if it is null.
     pub(crate) fn piece(&self, index: usize) -> Result<Option<Piece<'a>>, RecordError> {
         let (writer, reader) = (&self.projection.writer, &self.projection.reader);
         let field = &reader.fields()[index];

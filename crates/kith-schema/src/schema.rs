@@ -1,4 +1,4 @@
-//! A schema: fields in order, where each lies in a record, and the hash that names it all.
+//! A schema: its fields in order, the layout of a record, and the hash that identifies it.
 
 use crate::field::{Field, NAME_BYTES_MAX};
 use crate::language::canonical;
@@ -9,67 +9,67 @@ use std::str::FromStr;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// The most fields of a schema: a bound on what a hostile schema makes a reader allocate.
+/// The most fields of a schema. It bounds the memory that a hostile schema makes a reader allocate.
 pub const FIELDS_MAX: usize = 4_096;
 
-/// What names a schema everywhere: blake3 of its canonical form.
+/// Identifies a schema: the blake3 of its canonical form.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SchemaId(pub [u8; 32]);
 
-/// An ordered list of fields. Immutable; a clone shares it. Two schemas are equal if their ids are.
+/// An ordered list of fields. Immutable; clones share it. Two schemas are equal if their ids are.
 #[derive(Clone)]
 pub struct Schema(Arc<Inner>);
 
 struct Inner {
     fields: Vec<Field>,
-    /// Indexes of the fields, in the order of their names.
+    /// The indexes of the fields, in the order of their names.
     by_name: Vec<u32>,
     layout: Layout,
-    /// The coded value that stands where a record has none, by field.
+    /// The encoded default of each field, if it has one.
     defaults: Vec<Option<Vec<u8>>>,
     canonical: String,
     id: SchemaId,
 }
 
-/// Why fields make no schema.
+/// Why fields do not form a schema.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum SchemaError {
-    /// No fields, or too many.
+    /// There are no fields, or too many.
     #[error("a schema has at least one and at most 4096 fields, not {got}")]
     FieldCount { got: usize },
-    /// A name that is empty, too long or not printable.
+    /// A name is empty, too long or not printable.
     #[error("field name {name:?} is not of 1 to 255 bytes without control characters")]
     Name { name: String },
-    /// Two fields of one name.
+    /// Two fields have the same name.
     #[error("field {name:?} is there twice")]
     Duplicate { name: String },
     /// The fixed part alone is larger than a value may be.
     #[error("the fixed part of a record has {bytes} bytes, a value at most 67108864")]
     TooLarge { bytes: usize },
-    /// A default that is no value of its field.
+    /// A default is not a value of its field.
     #[error("the default of field {field:?} does not fit it")]
     Default {
         field: String,
-        /// Why not.
+        /// Why the default does not fit.
         source: EncodeError,
     },
 }
 
-/// A text that is no schema id.
+/// The text is not a schema id.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("schema id {text:?} is not of 64 hexadecimal digits")]
 pub struct SchemaIdError {
-    /// What was given.
+    /// The id as written.
     pub text: String,
 }
 
 impl Schema {
-    /// Makes a schema of fields, in this order.
+    /// Creates a schema with these fields in this order.
     ///
     /// # Errors
-    /// See [`SchemaError`].
+    /// [`SchemaError`] if the fields do not form a schema.
     pub fn new(mut fields: Vec<Field>) -> Result<Self, SchemaError> {
         if !(1..=FIELDS_MAX).contains(&fields.len()) {
             return Err(SchemaError::FieldCount { got: fields.len() });
@@ -91,7 +91,7 @@ impl Schema {
         }
         let (defaults, spelled) = coded_defaults(&fields)?;
         for (field, spelled) in fields.iter_mut().zip(&spelled) {
-            // As the canonical text has it, so that two spellings of one default are equal.
+            // The canonical spelling is stored, so that different spellings of one default are equal.
             field.default = spelled.as_ref().map(|text| text.parse().expect("a default was printed as JSON"));
         }
         let canonical = canonical(&fields, &spelled);
@@ -104,23 +104,23 @@ impl Schema {
         &self.0.fields
     }
 
-    /// Where the field of that name is. `O(log fields)`.
+    /// The index of the field with this name. `O(log fields)`.
     pub fn index_of(&self, name: &str) -> Option<usize> {
         let fields = &self.0.fields;
         let found = self.0.by_name.binary_search_by(|&index| fields[index as usize].name.as_str().cmp(name));
         found.ok().map(|place| self.0.by_name[place] as usize)
     }
 
-    /// Where the field of that name is, for somebody who reads it from a record. `O(log fields)`.
+    /// The index of a field that is read from a record. `O(log fields)`.
     ///
     /// # Errors
-    /// [`RecordError::UnknownField`].
+    /// [`RecordError::UnknownField`] if there is no such field.
     pub(crate) fn read_index(&self, name: &str) -> Result<usize, RecordError> {
         let unknown = || RecordError::UnknownField { field: name.to_owned(), near: self.nearest(name) };
         self.index_of(name).ok_or_else(unknown)
     }
 
-    /// The name of a field that is near to `name`, for messages.
+    /// The name of a field that is similar to `name`, for messages.
     pub fn nearest(&self, name: &str) -> Option<String> {
         nearest(name, self.0.fields.iter().map(Field::name))
     }
@@ -130,15 +130,15 @@ impl Schema {
         self.0.id
     }
 
-    /// The one text of this schema: compact JSON, parsed again by [`str::parse`].
+    /// The canonical text of this schema: compact JSON, which [`str::parse`] reads again.
     pub fn canonical(&self) -> &str {
         &self.0.canonical
     }
 
-    /// The schema of some of the fields, in the order given.
+    /// The schema of some of the fields, in the given order.
     ///
     /// # Errors
-    /// [`SchemaError`] if `indexes` is empty or has one twice.
+    /// [`SchemaError`] if `indexes` is empty or contains one twice.
     ///
     /// # Panics
     /// If an index is not below the number of fields.
@@ -157,7 +157,8 @@ impl Schema {
 
 type Coded = (Vec<Option<Vec<u8>>>, Vec<Option<String>>);
 
-/// Each default as bytes and in its canonical spelling, found by writing and reading a record of that field alone.
+/// Each default as bytes and in its canonical spelling. Both are obtained by writing and reading a record of that field
+/// alone.
 fn coded_defaults(fields: &[Field]) -> Result<Coded, SchemaError> {
     let (mut coded, mut spelled) = (Vec::new(), Vec::new());
     for field in fields {
@@ -175,7 +176,7 @@ fn coded_defaults(fields: &[Field]) -> Result<Coded, SchemaError> {
         let value = alone.layout().value(0, &record).expect("a written record can be read");
         let bytes = value.expect("a field that is never null has a value").to_vec();
         let mut text = Vec::new();
-        // Both hold: the writer has just written these bytes.
+        // Both succeed, because the writer has just written these bytes.
         let view = FieldView::of(field.field_type, &bytes).expect("a written value can be read");
         write_field_json(&view, &mut text).expect("a written value can be printed");
         spelled.push(Some(String::from_utf8(text).expect("JSON is text")));
@@ -219,7 +220,7 @@ impl fmt::Debug for SchemaId {
 impl FromStr for SchemaId {
     type Err = SchemaIdError;
 
-    /// 64 hexadecimal digits, as [`fmt::Display`] writes them.
+    /// Parses 64 hexadecimal digits, as [`fmt::Display`] writes them.
     fn from_str(text: &str) -> Result<Self, SchemaIdError> {
         let hash = blake3::Hash::from_hex(text).map_err(|_| SchemaIdError { text: text.to_owned() })?;
         Ok(SchemaId(*hash.as_bytes()))

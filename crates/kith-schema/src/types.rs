@@ -1,4 +1,4 @@
-//! The types a field can have, and how they are spelled.
+//! The types of fields, and their spelling.
 
 use crate::language::TypeError;
 use crate::nearest;
@@ -6,24 +6,24 @@ use std::fmt;
 use std::str::FromStr;
 use strum::IntoStaticStr;
 
-/// The most dimensions of a vector: 256 KiB of `f32`, far above any embedding in use.
+/// The most dimensions of a vector: 256 KiB of `f32`, far more than any embedding in use.
 pub const DIMENSIONS_MAX: u32 = 65_536;
 
-/// A type of one value.
+/// The type of a single value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum ScalarType {
     /// `false` or `true`.
     Bool,
-    /// A whole number of 32 bits.
+    /// A signed whole number of 32 bits.
     I32,
-    /// A whole number of 64 bits.
+    /// A signed whole number of 64 bits.
     I64,
-    /// A whole number from 0, of 64 bits: ids.
+    /// A whole number of 64 bits that is not negative, such as an id.
     U64,
-    /// A finite number of single precision.
+    /// A finite number in single precision.
     F32,
-    /// A finite number of double precision.
+    /// A finite number in double precision.
     F64,
     /// UTF-8 text.
     Text,
@@ -33,7 +33,7 @@ pub enum ScalarType {
     Timestamp,
 }
 
-/// What the elements of a vector are.
+/// The type of a vector's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum ElementType {
@@ -45,26 +45,26 @@ pub enum ElementType {
     I8,
 }
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FieldType {
     /// One value.
     Scalar(ScalarType),
-    /// A fixed number of numbers.
+    /// A fixed number of elements.
     Vector {
-        /// What they are.
+        /// The type of the elements.
         element: ElementType,
-        /// How many: 1 to [`DIMENSIONS_MAX`].
+        /// The number of elements: 1 to [`DIMENSIONS_MAX`].
         dimensions: u32,
     },
-    /// Any number of values of one type, none of them null, in order.
+    /// Any number of values of one type in order, none of them null.
     List(ScalarType),
     /// Distinct texts, each with a value of one type, none of them null.
     Map(ScalarType),
 }
 
 impl ScalarType {
-    /// All, in the order of the documentation.
+    /// All types, in the order of the documentation.
     pub const ALL: [ScalarType; 9] = [
         ScalarType::Bool,
         ScalarType::I32,
@@ -77,12 +77,12 @@ impl ScalarType {
         ScalarType::Timestamp,
     ];
 
-    /// The word in schemas.
+    /// The name in schemas.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Bytes of a value; `None` if they differ from value to value.
+    /// The size of a value in bytes; `None` if it varies.
     pub fn width(self) -> Option<usize> {
         match self {
             ScalarType::Bool => Some(1),
@@ -92,7 +92,8 @@ impl ScalarType {
         }
     }
 
-    /// Whether every value of this type is, exactly, one of `other`: itself, `i32` in `i64`, `f32` in `f64`.
+    /// Whether every value of this type is exactly a value of `other`: for the same type, `i32` in `i64`, and `f32` in
+    /// `f64`.
     pub fn widens_to(self, other: ScalarType) -> bool {
         self == other
             || matches!(
@@ -103,15 +104,15 @@ impl ScalarType {
 }
 
 impl ElementType {
-    /// All, in the order of the documentation.
+    /// All types, in the order of the documentation.
     pub const ALL: [ElementType; 3] = [ElementType::F32, ElementType::F16, ElementType::I8];
 
-    /// The word in schemas.
+    /// The name in schemas.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub fn width(self) -> usize {
         match self {
             ElementType::F32 => 4,
@@ -122,7 +123,7 @@ impl ElementType {
 }
 
 impl FieldType {
-    /// Whether every value of this type is one of `other`.
+    /// Whether every value of this type is a value of `other`.
     pub(crate) fn widens_to(self, other: FieldType) -> bool {
         match (self, other) {
             (FieldType::Scalar(old), FieldType::Scalar(new)) => old.widens_to(new),
@@ -130,7 +131,7 @@ impl FieldType {
         }
     }
 
-    /// Bytes in the fixed part of a record; `None` for what lies in its variable part.
+    /// The size in the fixed part of a record in bytes; `None` for types that lie in the variable part.
     pub fn fixed_width(self) -> Option<usize> {
         match self {
             FieldType::Scalar(scalar) => scalar.width(),
@@ -166,7 +167,7 @@ impl fmt::Display for FieldType {
 impl FromStr for FieldType {
     type Err = TypeError;
 
-    /// Blanks around the parts are allowed; `Display` writes none.
+    /// Parses a type. White space around its parts is allowed; `Display` writes none.
     fn from_str(text: &str) -> Result<Self, TypeError> {
         let text = text.trim();
         let Some((outer, rest)) = text.split_once('<') else { return scalar(text).map(FieldType::Scalar) };
@@ -199,7 +200,7 @@ fn unknown(word: &str, text: &str) -> TypeError {
     TypeError::Unknown { text: text.to_owned(), near: other_name(word).or_else(|| nearest(word, known)) }
 }
 
-/// What other systems call our types.
+/// The type that another system's name stands for.
 fn other_name(word: &str) -> Option<String> {
     let ours = match word.to_ascii_lowercase().as_str() {
         "string" | "str" | "utf8" | "varchar" => "text",

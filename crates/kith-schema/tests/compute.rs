@@ -1,4 +1,4 @@
-//! Read compute against a slow, obvious twin, and its rules one by one.
+//! Compares read compute with a slow, obvious twin, and tests its rules one by one.
 
 use kith_schema::compute::{
     Computation, ComputeError, ComputeFault, ComputeFunction, ComputeOperator, ComputePlan, LANES,
@@ -24,7 +24,7 @@ fn computed(plan: &ComputePlan, schema: &Schema, json: &str) -> Result<String, S
     computed_over(plan, schema, schema, json)
 }
 
-/// What comes out of a record written under `writer`, asked by `reader`.
+/// The results for records that were written under `writer` and are read under `reader`.
 fn computed_over(
     plan: &ComputePlan,
     reader: &Schema,
@@ -54,7 +54,7 @@ fn one(function: ComputeFunction) -> ComputePlan {
     ComputePlan::new().operator(function, "v", Some("x".to_owned()))
 }
 
-/// All four over field `v`.
+/// A plan with all four functions of field `v`.
 fn every(query: &[f32]) -> ComputePlan {
     ComputePlan::new()
         .operator(ComputeFunction::Dot(query.to_vec()), "v", None)
@@ -63,7 +63,7 @@ fn every(query: &[f32]) -> ComputePlan {
         .operator(ComputeFunction::Count, "v", None)
 }
 
-/// One after the other, as the words of the definition have it: lane by lane, then the tree.
+/// Sums in the defined order: lane by lane, then the tree.
 fn twin_sum(x: &[f64], y: &[f64]) -> f64 {
     let mut lanes = [0.0; LANES];
     for (index, (x, y)) in x.iter().zip(y).enumerate() {
@@ -73,7 +73,7 @@ fn twin_sum(x: &[f64], y: &[f64]) -> f64 {
     (fours[0] + fours[2]) + (fours[1] + fours[3])
 }
 
-/// The plain definition, summed in the plain order.
+/// The plain definition, summed from first to last.
 fn plain(x: &[f64], y: &[f64]) -> (f64, f64, f64, f64) {
     let sum = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let magnitudes = x.iter().zip(y).map(|(a, b)| (a * b).abs()).sum();

@@ -1,4 +1,4 @@
-//! What one schema may become, and how records of one are read under another.
+//! The allowed changes of a schema, and reading records of one schema under another.
 
 #![allow(clippy::unwrap_used)]
 

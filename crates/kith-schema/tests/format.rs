@@ -1,7 +1,7 @@
-//! Golden bytes of a schema and of records by it; `testdata/formats/README.md` lists them. More examples are drawn in
+//! Golden bytes of a schema and of records under it; `testdata/formats/README.md` lists them. More examples are drawn in
 //! `docs/formats/record.md` and `docs/formats/schema.md`, which tests read too.
 
-// The lint spares functions marked as tests, not the helpers that they call.
+// The lint exempts functions that are marked as tests, but not the helpers that they call.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "../../../testdata/formats/golden.rs"]
@@ -9,7 +9,7 @@ mod golden;
 
 use kith_schema::{RecordView, RecordWriter, Schema};
 
-/// A field of every kind of type.
+/// A field of each kind of type.
 const SCHEMA: &str = r#"{"fields":[
     {"name":"yes","type":"bool"},
     {"name":"small","type":"i32","nullable":true},

@@ -1,4 +1,4 @@
-//! What schema a table gives.
+//! The schemas that are inferred from tables.
 
 #![allow(clippy::unwrap_used)]
 
@@ -109,7 +109,7 @@ fn declared_columns_join() {
 }
 
 proptest::proptest! {
-    /// Whatever schema is inferred, every row it was inferred from fits it, and the same rows give the same schema.
+    /// Every row fits the schema that was inferred from it, and the same rows give the same schema.
     #[test]
     fn rows_fit_the_schema_they_gave(rows in proptest::collection::vec(row(), 1..12)) {
         let rows: Vec<&str> = rows.iter().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! Records against a plain twin (`serde_json` values), and against hostile bytes.
+//! Compares records with a plain twin (`serde_json` values), and reads hostile bytes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -33,7 +33,7 @@ fn schema() -> impl Strategy<Value = Schema> {
     })
 }
 
-/// A value as the record prints it.
+/// A value in the form in which the record prints it.
 fn scalar_value(scalar: ScalarType) -> BoxedStrategy<Value> {
     match scalar {
         ScalarType::Bool => any::<bool>().prop_map(|v| json!(v)).boxed(),
@@ -52,7 +52,7 @@ fn scalar_value(scalar: ScalarType) -> BoxedStrategy<Value> {
 }
 
 fn single() -> impl Strategy<Value = Value> {
-    // Through its shortest text, as the record prints it: `json!` would widen it to an f64 first.
+    // The value is converted through its shortest text, as the record prints it. `json!` would widen it to an f64 first.
     let finite = any::<f32>().prop_filter("finite", |v| v.is_finite());
     finite.prop_map(|v| serde_json::from_str(&serde_json::to_string(&v).unwrap()).unwrap())
 }
@@ -99,7 +99,7 @@ fn value(field_type: FieldType) -> BoxedStrategy<Value> {
     }
 }
 
-/// A schema and a record under it, with every field there.
+/// A schema and a record under it that has every field.
 fn schema_and_record() -> impl Strategy<Value = (Schema, Vec<Value>)> {
     schema().prop_flat_map(|schema| {
         let values: Vec<BoxedStrategy<Value>> = schema
@@ -114,7 +114,7 @@ fn schema_and_record() -> impl Strategy<Value = (Schema, Vec<Value>)> {
     })
 }
 
-/// The record as compact JSON, fields in the order of the schema.
+/// The record as compact JSON, with fields in the order of the schema.
 fn text(schema: &Schema, values: &[Value]) -> String {
     let members: Vec<String> = schema
         .fields()
@@ -125,7 +125,7 @@ fn text(schema: &Schema, values: &[Value]) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// `serde_json` prints an f64: the text of an f32 is shorter.
+/// `serde_json` prints an f64, but the text of an f32 is shorter.
 fn printed(field_type: FieldType, value: &Value) -> String {
     let is_single = match field_type {
         FieldType::Scalar(scalar) | FieldType::List(scalar) | FieldType::Map(scalar) => {
@@ -158,7 +158,7 @@ fn written(schema: &Schema, text: &str) -> Vec<u8> {
     out
 }
 
-/// Reads all there is to read.
+/// Reads everything in a record.
 fn read_everything(schema: &Schema, bytes: &[u8]) {
     let Ok(view) = RecordView::new(schema, bytes) else { return };
     let _ = view.verify();
@@ -183,7 +183,7 @@ fn read_everything(schema: &Schema, bytes: &[u8]) {
     let projection = Projection::resolve(schema, &kept).unwrap();
     let mut out = Vec::new();
     if projection.write(bytes, &mut out).is_ok() {
-        // What was copied undecoded may be damaged, but it is a record in form.
+        // Values that were copied without decoding may be damaged, but the layout of the record is valid.
         RecordView::new(&kept, &out).unwrap();
     }
 }

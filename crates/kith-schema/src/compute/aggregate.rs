@@ -1,4 +1,4 @@
-//! Counts over records: how many hold each value of a field, or a value in each of some buckets.
+//! Counts over records: how many contain each value of a field, or a value in each of several buckets.
 
 use super::computation::in_range;
 use super::predicate::{Bucket, Predicate};
@@ -10,29 +10,29 @@ use std::cmp::Ordering;
 /// The most buckets of a plan.
 pub const BUCKETS_MAX: usize = 1_000;
 
-/// The most values that an answer tells of.
+/// The most values of an answer.
 pub const TOP_MAX: u32 = 100_000;
 
-/// What is counted, as the asker states it.
+/// An aggregation, as the caller states it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AggregatePlan {
-    /// The field: of one value, or a list of them, which counts by item. A null is no value.
+    /// The field. It holds one value, or a list, whose items are then counted. A null counts nothing.
     pub field: String,
-    /// By what.
+    /// The grouping of the counts.
     pub by: GroupBy,
-    /// As of [`super::ComputePlan::reader`].
+    /// The schema of the caller, as in [`super::ComputePlan::reader`].
     pub reader: Option<Schema>,
 }
 
-/// What records are counted by.
+/// The grouping of the counts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GroupBy {
-    /// Each value by itself.
+    /// One count per value.
     Value {
-        /// How many values to tell of, those of the highest counts.
+        /// How many values to return: those with the highest counts.
         top: u32,
     },
-    /// Buckets, whose values may overlap.
+    /// One count per bucket. Buckets may overlap.
     Bucket(Vec<Bucket>),
 }
 
@@ -40,7 +40,7 @@ pub enum GroupBy {
 #[derive(Clone, Debug)]
 pub struct Aggregation {
     plan: AggregatePlan,
-    /// The field alone.
+    /// The schema with only this field.
     input: Schema,
     scalar: ScalarType,
 }
@@ -53,10 +53,10 @@ pub struct Aggregate<'a> {
 }
 
 impl Aggregation {
-    /// Checks `plan` against the schema of the records that it is to be run over, or the one that it brings.
+    /// Checks `plan` against the schema of the records, or against its own if it has one.
     ///
     /// # Errors
-    /// [`ComputeError`].
+    /// [`ComputeError`] if the plan does not fit.
     pub fn new(plan: &AggregatePlan, schema: &Schema) -> Result<Self, ComputeError> {
         let schema = plan.reader.as_ref().unwrap_or(schema);
         let index = schema.index_of(&plan.field).ok_or_else(|| ComputeError::UnknownField {
@@ -87,7 +87,7 @@ impl Aggregation {
         &self.plan
     }
 
-    /// How many buckets; `None` if each value counts by itself.
+    /// The buckets; `None` if values are counted.
     pub fn buckets(&self) -> Option<&[Bucket]> {
         match &self.plan.by {
             GroupBy::Bucket(buckets) => Some(buckets),
@@ -98,22 +98,22 @@ impl Aggregation {
     /// Resolves it for records that were written under `writer`.
     ///
     /// # Errors
-    /// [`Incompatible`] if the field there is of a type that does not widen to the reader's.
+    /// [`Incompatible`] if the type of the field there does not widen to the reader's type.
     pub fn over(&self, writer: &Schema) -> Result<Aggregate<'_>, Incompatible> {
         Ok(Aggregate { aggregation: self, projection: Projection::resolve(writer, &self.input)? })
     }
 
-    /// The value that [`code`] made bytes of.
+    /// Decodes a value that [`code`] has encoded.
     ///
     /// # Errors
-    /// What does not hold, if it made none of this type.
+    /// A description of the fault, if the bytes are not a value of this type.
     pub fn value<'v>(&self, coded: &'v [u8]) -> Result<Scalar<'v>, &'static str> {
         Scalar::decode(self.scalar, coded)
     }
 }
 
 impl Aggregate<'_> {
-    /// What it carries out.
+    /// The aggregation that it runs.
     pub fn aggregation(&self) -> &Aggregation {
         self.aggregation
     }
@@ -121,17 +121,17 @@ impl Aggregate<'_> {
     /// Calls `each` with every value of the field in a record.
     ///
     /// # Errors
-    /// [`RecordError`] if the bytes are no record; `each` may have been called for some of its values.
+    /// [`RecordError`] if the bytes are not a record; `each` may have been called for some of its values.
     pub fn values(&self, record: &[u8], mut each: impl FnMut(Scalar<'_>)) -> Result<(), RecordError> {
         match self.projection.view(record)?.at(0)? {
             Some(FieldView::Scalar(value)) => each(value),
             Some(FieldView::List(list)) => {
-                // Proven before any counts, so that a record counts whole or not at all.
+                // All items are checked before any of them counts, so that a record counts completely or not at all.
                 let items = || list.iter().map(|item| item.map_err(|why| self.damaged(why)));
                 items().try_for_each(|item| item.map(|_| ()))?;
                 items().try_for_each(|item| item.map(&mut each))?;
             }
-            // The check of the plan lets nothing else through.
+            // The check of the plan excludes these.
             Some(FieldView::Vector(_) | FieldView::Map(_)) | None => {}
         }
         Ok(())
@@ -143,7 +143,7 @@ impl Aggregate<'_> {
 }
 
 impl GroupBy {
-    /// The word in requests and messages.
+    /// The name in requests and messages.
     pub fn name(&self) -> &'static str {
         match self {
             GroupBy::Value { .. } => "count_by_value",
@@ -152,7 +152,7 @@ impl GroupBy {
     }
 }
 
-/// Puts the bytes of a value into `out`: equal values have equal bytes.
+/// Encodes a value into `out`. Equal values have equal bytes.
 pub fn code(value: Scalar<'_>, out: &mut Vec<u8>) {
     out.clear();
     match value {
@@ -160,7 +160,7 @@ pub fn code(value: Scalar<'_>, out: &mut Vec<u8>) {
         Scalar::I32(value) => out.extend_from_slice(&value.to_le_bytes()),
         Scalar::I64(value) | Scalar::Timestamp(value) => out.extend_from_slice(&value.to_le_bytes()),
         Scalar::U64(value) => out.extend_from_slice(&value.to_le_bytes()),
-        // Adding 0.0 makes -0.0 its equal.
+        // Adding 0.0 turns -0.0 into 0.0.
         Scalar::F32(value) => out.extend_from_slice(&(value + 0.0).to_le_bytes()),
         Scalar::F64(value) => out.extend_from_slice(&(value + 0.0).to_le_bytes()),
         Scalar::Text(value) => out.extend_from_slice(value.as_bytes()),

@@ -1,4 +1,4 @@
-//! A plan that was checked against a schema: what it reads, what it gives.
+//! A plan that was checked against a schema: its inputs and its result.
 
 use super::{
     ComputeError, ComputeFunction, ComputeOperator, ComputePlan, OPERATORS_MAX, Query, Score, TOP_K_MAX, TopK,
@@ -6,28 +6,28 @@ use super::{
 use crate::compute::Compute;
 use crate::{ElementType, Field, FieldType, Incompatible, Projection, ScalarType, Schema};
 
-/// A checked plan. It says the same wherever it is made from the same plan and schema.
+/// A checked plan. The same plan and schema always give the same computation.
 #[derive(Clone, Debug)]
 pub struct Computation {
-    /// The fields that are read, each once, in the order in which the plan first names them.
+    /// The fields to read, each once, in the order in which the plan first names them.
     pub(super) inputs: Schema,
-    /// One per field of `result`.
+    /// One column per field of `result`.
     pub(super) columns: Vec<Column>,
     result: Schema,
     best: Option<Best>,
 }
 
-/// How a field of the result is had.
+/// The origin of a field of the result.
 #[derive(Clone, Debug)]
 pub(super) struct Column {
-    /// The field of the inputs.
+    /// The index of the input field.
     pub input: usize,
     pub source: Source,
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum Source {
-    /// As it is.
+    /// The input field, unchanged.
     Copy,
     Dot {
         operator: u32,
@@ -46,30 +46,30 @@ pub(super) enum Source {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Best {
-    /// The field of the result.
+    /// The index of the field of the result.
     column: usize,
     k: u32,
 }
 
 impl Computation {
-    /// Checks `plan` against the schema of the records that it is to be run over; a plan that brings a reader's schema is checked
-    /// against that, which needs not say the same.
+    /// Checks `plan` against the schema of the records, or against the plan's own schema if it has one, which may differ
+    /// from that of the records.
     ///
     /// # Errors
-    /// [`ComputeError`].
+    /// [`ComputeError`] if the plan does not fit.
     pub fn new(plan: &ComputePlan, schema: &Schema) -> Result<Self, ComputeError> {
         Building::new(plan.reader.as_ref().unwrap_or(schema)).build(plan)
     }
 
-    /// The schema of what comes out. Fields that may have no value are nullable, whatever they were.
+    /// The schema of the results. Fields that may have no value are nullable, whatever the inputs are.
     pub fn result(&self) -> &Schema {
         &self.result
     }
 
-    /// A plan of the same result for every record, not for the best alone.
+    /// The plan that computes the same result for every record and not only for the best.
     pub fn uncut(&self, plan: &ComputePlan) -> ComputePlan {
         let mut uncut = ComputePlan { top_k: None, ..plan.clone() };
-        // The field that ranks is the last one projected, where the plan does not name it.
+        // The ranking field is the last projected one if the plan does not name it.
         let copied = self.columns.iter().filter(|column| matches!(column.source, Source::Copy)).count();
         if plan.project.len() < copied {
             uncut.project.push(self.result.fields()[copied - 1].name().to_owned());
@@ -77,12 +77,12 @@ impl Computation {
         uncut
     }
 
-    /// How many records are wanted, the best ones; `None`: all.
+    /// The number of best records to return; `None` for all records.
     pub fn k(&self) -> Option<usize> {
         self.best.map(|best| best.k as usize)
     }
 
-    /// The field of the result that says which are best, if that is asked.
+    /// The index of the result field that ranks the records, if the best are wanted.
     pub(super) fn score_column(&self) -> Option<usize> {
         self.best.map(|best| best.column)
     }
@@ -90,15 +90,15 @@ impl Computation {
     /// Resolves it for records that were written under `writer`.
     ///
     /// # Errors
-    /// [`Incompatible`] if a field there is of a type that does not widen to the reader's.
+    /// [`Incompatible`] if the type of a field there does not widen to the reader's type.
     pub fn over(&self, writer: &Schema) -> Result<Compute<'_>, Incompatible> {
         Ok(Compute { computation: self, projection: Projection::resolve(writer, &self.inputs)? })
     }
 
-    /// The score of a record that came out; `None` if it is null, or nobody asked for the best.
+    /// The score of a result; `None` if it is null, or if the plan has no `top_k`.
     ///
     /// # Errors
-    /// [`crate::RecordError`] if the bytes are no such record.
+    /// [`crate::RecordError`] if the bytes are not a result of this computation.
     pub fn score(&self, result: &[u8]) -> Result<Option<Score>, crate::RecordError> {
         let Some(column) = self.score_column() else { return Ok(None) };
         let value = crate::RecordView::new(&self.result, result)?.at(column)?;
@@ -190,7 +190,7 @@ impl<'a> Building<'a> {
         Ok(())
     }
 
-    /// The field of the records that says which are best, where the plan ranks by one that it does not name otherwise.
+    /// The ranking field, if it is a field of the records that the plan does not name otherwise.
     fn ranking_field<'p>(&self, plan: &'p ComputePlan) -> Option<&'p str> {
         let by = plan.top_k.as_ref()?.by.as_str();
         let is_named = plan.project.iter().any(|name| name == by)
@@ -210,7 +210,8 @@ impl<'a> Building<'a> {
         }
     }
 
-    /// Where the field of that name is in the inputs. It may be null there unless it has a default: a version may not have it.
+    /// The index of the named field among the inputs. It may be null there unless it has a default, because a version may
+    /// lack it.
     fn input(&mut self, name: &str) -> Result<usize, ComputeError> {
         if let Some(known) = self.inputs.iter().position(|field| field.name() == name) {
             return Ok(known);

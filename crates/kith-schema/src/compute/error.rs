@@ -1,4 +1,4 @@
-//! Why a plan is refused, and why it cannot be carried out on one record. Codes are a contract: `docs/errors.md`.
+//! Why a plan is refused, or cannot be applied to one record. Codes are a contract: `docs/errors.md`.
 
 use crate::language::did_you_mean;
 use crate::{FieldType, SchemaError};
@@ -10,50 +10,50 @@ use thiserror::Error;
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ComputeError {
-    /// A field that the records do not have.
+    /// The records have no such field.
     #[error("the records have no field {field:?}{}", did_you_mean(near))]
     UnknownField {
         field: String,
         /// The field that was probably meant.
         near: Option<String>,
     },
-    /// An operator does not work on a field of this type.
+    /// An operator does not accept a field of this type.
     #[error("{operator} cannot work on field {field:?}, which is {got}: it needs {needs}")]
     WrongType {
         operator: &'static str,
         field: String,
         got: FieldType,
-        /// What it should be, in words.
+        /// The required type, in words.
         needs: &'static str,
     },
-    /// A condition compares with what no number is ordered against.
+    /// A condition compares with a value that numbers cannot be ordered against.
     #[error("a condition on field {field:?} compares with {got}, but must compare with a finite number")]
     NotFinite {
         field: String,
-        /// With what: NaN, or an infinity.
+        /// The value: NaN or an infinity.
         got: &'static str,
     },
-    /// A query vector is not as long as the vectors of its field.
+    /// A query vector has another length than the vectors of its field.
     #[error("{operator} over field {field:?} needs a query of {want} numbers, got {got}")]
     Dimensions {
         operator: &'static str,
         field: String,
-        /// What the schema says.
+        /// The length in the schema.
         want: u32,
-        /// What was given.
+        /// The length that was given.
         got: u64,
     },
-    /// The best are wanted by something that is neither worked out nor a field.
+    /// `top_k` names neither a computed value nor a field.
     #[error(
         "top_k is by {by:?}, which is neither worked out nor a field of the records{}",
         did_you_mean(near)
     )]
     UnknownScore {
         by: String,
-        /// What was probably meant.
+        /// The name that was probably meant.
         near: Option<String>,
     },
-    /// The best are wanted by something that has no order of numbers.
+    /// `top_k` names a value that is not a number.
     #[error("top_k is by {by:?}, which is {got}: it needs a number")]
     NoScore { by: String, got: FieldType },
     /// A number is out of its range.
@@ -61,22 +61,22 @@ pub enum ComputeError {
     OutOfRange {
         what: &'static str,
         got: u64,
-        /// The range, for people.
+        /// The range as text.
         range: &'static str,
     },
     /// A predicate is nested too deeply.
     #[error("a condition is nested deeper than {max}")]
     TooDeep {
-        /// The deepest that is taken.
+        /// The greatest depth.
         max: usize,
     },
-    /// Two buckets of one name.
+    /// Two buckets have the same name.
     #[error("bucket {name:?} is there twice")]
     RepeatedBucket { name: String },
-    /// Nothing is asked for.
+    /// The plan is empty.
     #[error("nothing is asked for: project a field, or work one out")]
     Nothing,
-    /// The result would be no record: a name twice, or one that no field can have.
+    /// The result would not be a valid record, because a name is repeated or invalid.
     #[error("the result has no valid fields: {0}")]
     Result(SchemaError),
 }
@@ -87,15 +87,15 @@ impl From<SchemaError> for ComputeError {
     }
 }
 
-/// Why an operator cannot be carried out on one record: what every replica would say.
+/// Why an operator cannot be applied to one record. Every replica gives the same answer.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[error("the list has {got} numbers, the query {want}")]
 pub struct ComputeFault {
-    /// The operator's place in the plan.
+    /// The index of the operator in the plan.
     pub operator: u32,
-    /// Numbers of the query.
+    /// The length of the query.
     pub want: u32,
-    /// Numbers of the record's list.
+    /// The length of the record's list.
     pub got: u32,
 }
 

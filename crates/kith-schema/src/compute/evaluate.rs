@@ -1,23 +1,23 @@
-//! A checked plan over records, one after the other.
+//! Applies a checked plan to records, one after the other.
 
 use super::computation::{Column, Computation, Source};
 use super::{ComputeFault, Elements, Query, Score};
 use crate::record::{FieldView, Piece, RecordError, ValueFault, assemble};
 use crate::{ElementType, ProjectedView, Projection, ScalarType};
 
-/// A plan over the records of one version. Made once for many records; holds nothing of them.
+/// A plan for the records of one version. It is created once for many records and keeps no data of them.
 #[derive(Clone, Debug)]
 pub struct Compute<'c> {
     pub(super) computation: &'c Computation,
     pub(super) projection: Projection,
 }
 
-/// Why nothing came out of a record.
+/// Why a record has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// An operator cannot be carried out on it: every replica says so.
+    /// An operator cannot be applied to the record. Every replica gives the same answer.
     Fault(ComputeFault),
-    /// Its bytes are no record.
+    /// The bytes are not a record.
     Damaged(RecordError),
 }
 
@@ -34,15 +34,16 @@ impl From<ValueFault> for Stopped {
 }
 
 impl Compute<'_> {
-    /// What it carries out.
+    /// The computation that it runs.
     pub fn computation(&self) -> &Computation {
         self.computation
     }
 
-    /// Appends what comes out of a record, a record of [`Computation::result`]. Reads only the fields that the plan names.
+    /// Appends the result for a record, which is a record of [`Computation::result`]. Reads only the fields that the plan
+    /// names.
     ///
     /// # Errors
-    /// [`Stopped`]; `out` is then as it was.
+    /// [`Stopped`] if there is no result; `out` is unchanged then.
     pub fn write(&self, record: &[u8], out: &mut Vec<u8>) -> Result<(), Stopped> {
         let view = self.projection.view(record)?;
         let start = out.len();
@@ -54,11 +55,11 @@ impl Compute<'_> {
         done
     }
 
-    /// What a record is ranked by, without working out the rest; `None` if it is null. It stops for whatever [`Compute::write`] finds
-    /// fault with, so that a key's state does not depend on which others it is ranked against.
+    /// Computes only the score of a record; `None` if it is null. It fails for the same faults as [`Compute::write`], so
+    /// that the outcome of a key does not depend on the records that it is ranked against.
     ///
     /// # Errors
-    /// [`Stopped`].
+    /// [`Stopped`] if there is no result.
     pub fn score(&self, record: &[u8]) -> Result<Option<Score>, Stopped> {
         let view = self.projection.view(record)?;
         for Column { input, source } in &self.computation.columns {
@@ -82,7 +83,7 @@ impl Compute<'_> {
     }
 }
 
-/// The coded value of a field of the result.
+/// The encoded value of a field of the result.
 fn column<'a>(view: &ProjectedView<'a>, column: &Column) -> Result<Option<Piece<'a>>, Stopped> {
     let number = |value: f64| Piece::Wide(value.to_le_bytes());
     let input = column.input;
@@ -111,7 +112,7 @@ fn column<'a>(view: &ProjectedView<'a>, column: &Column) -> Result<Option<Piece<
     })
 }
 
-/// The vector of a field, as long as the query; `None` if null or empty.
+/// The vector of a field, which must be as long as the query; `None` if it is null or empty.
 fn vector<'a>(
     view: &ProjectedView<'a>,
     input: usize,
@@ -126,7 +127,7 @@ fn vector<'a>(
         },
         Some(FieldView::List(list)) if list.item_type() == ScalarType::F64 => Elements::F64(list.body()),
         Some(FieldView::List(list)) => Elements::F32(list.body()),
-        // The check of the plan lets nothing else through.
+        // The check of the plan excludes these.
         Some(FieldView::Scalar(_) | FieldView::Map(_)) | None => return Ok(None),
     };
     match (elements.count(), query.dimensions()) {

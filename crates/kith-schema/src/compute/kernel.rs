@@ -1,30 +1,31 @@
-//! Sums of products over vectors where they lie: one order of summation on every machine, so that replicas, transports and
-//! clients agree bit for bit.
+//! Sums of products over vectors in place. The order of summation is the same on every machine, so that replicas,
+//! transports and clients agree bit for bit.
 //!
-//! Element `i` belongs to lane `i mod 8`. Products are rounded to `f64` and added to their lane in order; then lane `j` takes
-//! lane `j + 4`, then `j + 2`, then `j + 1`. Elements of `f32`, `f16` and `i8` widen exactly and their products with an `f32` are exact,
-//! so that no finite vector over- or underflows; the sum is within 1e-13 of the exact one, relative to Σ|x·y|.
-//! Loops run over arrays of eight, which compilers turn into vector instructions; they never fuse or reorder floating sums.
+//! Element `i` belongs to lane `i mod 8`. Products are rounded to `f64` and added to their lane in order. Then lane `j`
+//! adds lane `j + 4`, then `j + 2`, then `j + 1`. Elements of `f32`, `f16` and `i8` widen exactly, and their products with
+//! an `f32` are exact, so that no finite vector overflows or underflows. The sum is within 1e-13 of the exact one, relative
+//! to Σ|x·y|. Loops run over arrays of eight, which compilers turn into vector instructions; they never fuse or reorder
+//! floating-point sums.
 
 use crate::f32_from_f16;
 
-/// How many sums run side by side.
+/// The number of parallel sums.
 pub const LANES: usize = 8;
 
-/// A vector's numbers where they lie: little-endian, of any alignment, whole elements.
+/// The numbers of a vector in place: little-endian, with any alignment, whole elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Elements<'a> {
     /// Single precision.
     F32(&'a [u8]),
     /// Half precision.
     F16(&'a [u8]),
-    /// Whole numbers.
+    /// Whole numbers of 8 bits.
     I8(&'a [u8]),
-    /// Double precision, of lists.
+    /// Double precision, only of lists.
     F64(&'a [u8]),
 }
 
-/// A query vector, made ready once for many records.
+/// A query vector, prepared once for many records.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
     values: Vec<f64>,
@@ -32,19 +33,19 @@ pub struct Query {
 }
 
 impl Query {
-    /// Widens a query and works out its norm.
+    /// Widens a query and computes its norm.
     pub fn new(values: &[f32]) -> Self {
         let values: Vec<f64> = values.iter().map(|&value| value.into()).collect();
         let norm = sums(&values, |&value| value, &values).1.sqrt();
         Self { values, norm }
     }
 
-    /// How many numbers.
+    /// The number of elements.
     pub fn dimensions(&self) -> usize {
         self.values.len()
     }
 
-    /// The dot product with a vector of the same length. `O(dimensions)`, as all here.
+    /// The dot product with a vector of the same length. `O(dimensions)`, like all functions here.
     pub fn dot(&self, vector: Elements<'_>) -> f64 {
         debug_assert_eq!(self.dimensions(), vector.count(), "the caller has checked");
         let query = &self.values;
@@ -68,7 +69,7 @@ impl Query {
                 let elements = bytes.as_chunks().0;
                 match sums(elements, f64_element, query) {
                     (dot, squares) if squares.is_normal() => (dot, squares),
-                    // Squares of doubles over- and underflow, which says nothing about their norm.
+                    // Squares of doubles may overflow or underflow although their norm does not.
                     _ => scaled(elements, query)?,
                 }
             }
@@ -76,11 +77,11 @@ impl Query {
         if squares == 0.0 || self.norm == 0.0 {
             return None;
         }
-        // Rounding may take it beyond 1 by a hair. A NaN goes through.
+        // Rounding may exceed 1 slightly. A NaN stays a NaN.
         Some(one_nan((dot / (squares.sqrt() * self.norm)).clamp(-1.0, 1.0)))
     }
 
-    /// Appends the products, element by element, as `f32`; of doubles as `f64`.
+    /// Appends the products of the elements as `f32`, or as `f64` for doubles.
     pub fn products(&self, vector: Elements<'_>, out: &mut Vec<u8>) {
         debug_assert_eq!(self.dimensions(), vector.count(), "the caller has checked");
         match vector {
@@ -98,7 +99,7 @@ impl Query {
 }
 
 impl Elements<'_> {
-    /// How many there are.
+    /// The number of elements.
     pub fn count(&self) -> usize {
         match self {
             Elements::F32(bytes) => bytes.len() / 4,
@@ -146,7 +147,7 @@ fn sum<E>(elements: &[E], value: impl Fn(&E) -> f64, query: &[f64]) -> f64 {
     tree(lanes)
 }
 
-/// Σ x·y and Σ x·x, in one pass; the former is [`sum`]'s to the bit.
+/// Σ x·y and Σ x·x in one pass. The first equals [`sum`] bit for bit.
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "four arrays of eight, lane by lane")]
 fn sums<E>(elements: &[E], value: impl Fn(&E) -> f64, query: &[f64]) -> (f64, f64) {
@@ -167,7 +168,7 @@ fn sums<E>(elements: &[E], value: impl Fn(&E) -> f64, query: &[f64]) -> (f64, f6
     (tree(dots), tree(squares))
 }
 
-/// [`sums`] of doubles over their greatest magnitude, which leaves a cosine as it is; `None` if all are zero.
+/// [`sums`] of doubles divided by their greatest magnitude, which does not change a cosine; `None` if all are zero.
 fn scaled(elements: &[[u8; 8]], query: &[f64]) -> Option<(f64, f64)> {
     let greatest = elements.iter().map(f64_element).fold(0.0, |greatest: f64, x| {
         // `max` would drop a NaN.
@@ -177,7 +178,7 @@ fn scaled(elements: &[[u8; 8]], query: &[f64]) -> Option<(f64, f64)> {
 }
 
 fn put_products<E>(elements: &[E], value: impl Fn(&E) -> f64, query: &[f64], out: &mut Vec<u8>) {
-    // Both are exactly `f32`s, so that rounding their exact product is the product of `f32`s.
+    // Both factors are `f32` values, so rounding their exact product gives the `f32` product.
     let product = |(element, query): (&E, &f64)| match (value(element) * query) as f32 {
         product if product.is_nan() => f32::NAN,
         product => product,
@@ -195,7 +196,7 @@ fn tree(mut lanes: [f64; LANES]) -> f64 {
     lanes[0]
 }
 
-/// Machines differ in the sign and payload of the NaNs that they make.
+/// The sign and payload of computed NaNs differ between machines, so they are replaced by one NaN.
 fn one_nan(value: f64) -> f64 {
     if value.is_nan() { f64::NAN } else { value }
 }

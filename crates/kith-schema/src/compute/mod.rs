@@ -1,8 +1,9 @@
-//! Read compute: what is asked of records beyond their bytes, worked out where they lie (`docs/design/0009-read-compute.md`).
+//! Read compute: computes values from records where they are stored (`docs/design/0009-read-compute.md`).
 //!
-//! A [`ComputePlan`] names fields, operators over them and how many records are wanted; [`Computation::new`] checks it
-//! against a schema, before anybody is asked; [`Computation::over`] resolves it for the records of one version. Nodes, and clients
-//! whose nodes cannot, run this same code, so they agree bit for bit. An [`AggregatePlan`] counts records instead; [`Aggregation`] is its check.
+//! A [`ComputePlan`] names fields, operators over them, and how many records are wanted. [`Computation::new`] checks it
+//! against a schema before any node is asked, and [`Computation::over`] resolves it for the records of one version. Nodes,
+//! and clients whose nodes cannot compute, run the same code, so they agree bit for bit. An [`AggregatePlan`] counts
+//! records instead; [`Aggregation`] is its checked form.
 
 mod aggregate;
 mod computation;

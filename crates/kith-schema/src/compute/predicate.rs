@@ -6,32 +6,32 @@ use crate::{FieldType, Scalar, ScalarType};
 use std::cmp::Ordering;
 use strum::IntoStaticStr;
 
-/// The most conditions and values of all predicates of a plan.
+/// The most conditions and values of all predicates of a plan together.
 const PARTS_MAX: u64 = 10_000;
 
-/// Values that count together.
+/// Values that are counted together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bucket {
-    /// What the answer calls it.
+    /// Its name in the answer.
     pub name: String,
-    /// Which values.
+    /// The condition for its values.
     pub predicate: Predicate,
 }
 
 /// A condition on one value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Predicate {
-    /// It stands so to another value.
+    /// The value compares like this with another value.
     Compare(Comparison, Operand),
-    /// It equals one of these.
+    /// The value equals one of these.
     AnyOf(Vec<Operand>),
-    /// All of these hold; of none, true.
+    /// All of these hold. An empty list is true.
     And(Vec<Predicate>),
-    /// One of these holds; of none, false.
+    /// At least one of these holds. An empty list is false.
     Or(Vec<Predicate>),
 }
 
-/// How a value stands to another.
+/// A comparison of two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Comparison {
@@ -47,7 +47,7 @@ pub enum Comparison {
     Le,
 }
 
-/// A value that another is compared with. Numbers compare as numbers, exactly, whatever their types.
+/// A value to compare with. Numbers are compared exactly, whatever their types.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operand {
     /// `false` or `true`.
@@ -61,10 +61,10 @@ pub enum Operand {
 }
 
 impl Predicate {
-    /// The deepest predicate: it bounds the stack of whatever walks one.
+    /// The greatest depth of a predicate. It bounds the stack of code that walks one.
     pub const DEPTH_MAX: usize = 16;
 
-    /// Whether a value satisfies it. A value of another type than its operands' satisfies no comparison.
+    /// Whether a value satisfies the predicate. A value of another type than the operands' satisfies no comparison.
     pub fn holds(&self, value: Scalar<'_>) -> bool {
         match self {
             Predicate::Compare(comparison, operand) => {
@@ -78,7 +78,7 @@ impl Predicate {
         }
     }
 
-    /// Refuses operands that no value of the type compares with, and what is too deep or too large.
+    /// Refuses operands that values of the type cannot be compared with, and predicates that are too deep or too large.
     pub(super) fn check(
         &self,
         scalar: ScalarType,
@@ -114,7 +114,7 @@ impl Predicate {
 }
 
 impl Comparison {
-    /// All, with their words in requests.
+    /// All comparisons with their names in requests.
     pub const ALL: [(Comparison, &'static str); 5] = [
         (Comparison::Eq, "eq"),
         (Comparison::Gt, "gt"),
@@ -123,7 +123,7 @@ impl Comparison {
         (Comparison::Le, "le"),
     ];
 
-    /// Its word in requests.
+    /// The name in requests.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -159,7 +159,7 @@ impl Operand {
         }
     }
 
-    /// How `value` stands to this.
+    /// Compares `value` with this operand; `None` if the types cannot be compared.
     fn compare(&self, value: Scalar<'_>) -> Option<Ordering> {
         let whole = match value {
             Scalar::Bool(value) => {
@@ -191,12 +191,12 @@ impl Operand {
     }
 }
 
-/// Whole numbers are of at most 65 bits, which `f64` rounds.
+/// Whole numbers have at most 65 bits, which `f64` would round.
 fn compare_exactly(whole: i128, float: f64) -> Option<Ordering> {
     if float.is_nan() {
         return None;
     }
-    // Far beyond all whole numbers, and within what `i128` holds.
+    // The clamped value is far beyond all whole numbers, and fits into `i128`.
     let floor = float.floor().clamp(-1e30, 1e30);
     Some(match whole.cmp(&(floor as i128)) {
         Ordering::Equal if floor < float => Ordering::Less,

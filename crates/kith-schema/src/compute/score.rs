@@ -1,15 +1,16 @@
-//! What records are ranked by.
+//! The scores by which records are ranked.
 
 use crate::{FieldType, Scalar, ScalarType};
 
-/// A number, so coded that greater numbers have greater scores. Scores of one field compare, those of fields of different types do not.
+/// A number in an encoding where greater numbers have greater scores. Scores of one field can be compared; those of fields
+/// of different types cannot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Score(u64);
 
 const SIGN: u64 = 1 << 63;
 
 impl Score {
-    /// The score of a value; `None` of what has no order of numbers. NaN is below every number, and 0.0 is -0.0.
+    /// The score of a value; `None` for values that are not numbers. NaN is below every number, and 0.0 equals -0.0.
     pub fn of(value: Scalar<'_>) -> Option<Self> {
         match value {
             Scalar::I32(value) => Some(Self::whole(value.into())),
@@ -39,7 +40,7 @@ impl Score {
         if value.is_nan() {
             return Score(0);
         }
-        // Adding 0.0 makes -0.0 its equal. No number's code is 0: the least, -infinity, is 0x000f….
+        // Adding 0.0 turns -0.0 into 0.0. No number has the code 0: the least one, -infinity, is 0x000f….
         let bits = (value + 0.0).to_bits();
         Score(if bits & SIGN == 0 { bits | SIGN } else { !bits })
     }

@@ -1,46 +1,46 @@
-//! Why data give no schema.
+//! Errors of schema inference.
 
 use crate::SchemaError;
 use std::fmt::{Debug, Display};
 use thiserror::Error;
 
-/// Why no schema could be inferred. `P` says where a row is.
+/// Why no schema could be inferred. `P` is the place of a row.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum InferError<P: Debug + Display> {
-    /// Two rows hold types that do not go together.
+    /// Two rows have incompatible types.
     #[error("field {field:?} is {first} in {first_place} and {then} in {then_place}")]
     Conflict {
         field: String,
-        /// What it was until then.
+        /// The type until then.
         first: Box<str>,
-        /// The row that made it so.
+        /// The row that determined that type.
         first_place: P,
-        /// What it is here.
+        /// The type in this row.
         then: Box<str>,
         then_place: P,
     },
-    /// A row is no JSON object, or holds what no record can.
+    /// A row is not a JSON object, or has content that a record cannot have.
     #[error("{place}: {fault}")]
     Json {
         place: P,
-        /// What is wrong.
+        /// What is wrong with the row.
         fault: JsonFault,
     },
-    /// Nothing to infer from.
+    /// There are no rows.
     #[error("there are no rows to infer a schema from")]
     NoRows,
-    /// The rows have no fields but their key.
+    /// The rows have no fields except their key.
     #[error("none of the {rows} rows has a field besides its key")]
     NoFields {
-        /// How many rows there are.
+        /// The number of rows.
         rows: u64,
     },
-    /// Only nulls, or only empty lists.
+    /// A field has only nulls or empty lists.
     #[error("field {field:?} is null or empty in every row: declare its type in a schema file")]
     NoType { field: String },
-    /// The fields make no schema.
+    /// The fields do not form a valid schema.
     #[error(transparent)]
     Schema(#[from] SchemaError),
 }
@@ -51,6 +51,6 @@ pub enum InferError<P: Debug + Display> {
 pub struct JsonFault {
     /// What is wrong with the row.
     pub detail: String,
-    /// Where, in bytes from 1; 0 if it is not at one place.
+    /// The byte position, from 1; 0 if there is no single position.
     pub column: usize,
 }

@@ -1,39 +1,39 @@
-//! What a field's type may still be, and how two sights of it join.
+//! The types that a field may still have, and how two observations are combined.
 
 use crate::{FieldType, ScalarType};
 use std::fmt;
 
-/// What is known of a field's type.
+/// What is known about a field's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Guess {
-    /// Nothing: only nulls so far.
+    /// Nothing is known: there were only nulls so far.
     Unknown,
     One(Kind),
-    /// Its items; `None` while all lists were empty.
+    /// A list with items of this kind; `None` while all lists were empty.
     List(Option<Kind>),
     Map(Option<Kind>),
     /// A declared vector.
     Vector(FieldType),
 }
 
-/// What one value is.
+/// The kind of one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Numbers as JSON and text spell them.
+    /// Numbers as they are written in JSON and text.
     Number(Numbers),
-    /// Any other type, and declared ones.
+    /// Any other type, or a declared one.
     Of(ScalarType),
 }
 
-/// What the numbers of a field were like.
+/// Properties of the numbers of a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Numbers {
     negative: bool,
-    /// One above `i64::MAX`.
+    /// Whether one is above `i64::MAX`.
     huge: bool,
-    /// A whole one beyond 2^53, which not every `f64` can hold.
+    /// Whether a whole number is beyond 2^53, so that `f64` may not hold it exactly.
     long: bool,
-    /// One with a fraction or an exponent.
+    /// Whether one has a fraction or an exponent.
     floating: bool,
 }
 
@@ -51,7 +51,7 @@ impl Numbers {
         Numbers { floating: true, ..Numbers::default() }
     }
 
-    /// The type that holds all of them, if one does.
+    /// The type that holds all of the numbers, if there is one.
     fn scalar(self) -> Option<ScalarType> {
         match self {
             Numbers { floating: true, long: true, .. } | Numbers { negative: true, huge: true, .. } => None,
@@ -82,7 +82,7 @@ impl Guess {
         }
     }
 
-    /// The type, once one is known.
+    /// The type, once it is known.
     pub(super) fn field_type(&self) -> Option<FieldType> {
         match self {
             Guess::Unknown | Guess::List(None) | Guess::Map(None) => None,
@@ -109,7 +109,7 @@ impl Kind {
         if self == other {
             return Some(self);
         }
-        // Declared types, or one declared and one spelled: what both widen to.
+        // Declared types, or a declared and a written one: the type that both widen to.
         use ScalarType::{F32, F64, I32, I64};
         let wide = match (self.scalar()?, other.scalar()?) {
             (a, b) if a == b => a,
@@ -122,7 +122,7 @@ impl Kind {
     }
 }
 
-/// What is known after both sights; `None` if they do not go together.
+/// Combines two observations; `None` if they are incompatible.
 pub(super) fn join(first: Guess, then: Guess) -> Option<Guess> {
     let items = |a: Option<Kind>, b: Option<Kind>| match (a, b) {
         (Some(a), Some(b)) => a.join(b).map(Some),
@@ -138,8 +138,8 @@ pub(super) fn join(first: Guess, then: Guess) -> Option<Guess> {
     }
 }
 
-/// What a cell of a text table spells. A number only if its text can be had back from it: no leading zeros or signs
-/// that would be lost, no more digits than 64 bits have.
+/// The kind of a cell of a text table. It counts as a number only if its text can be restored from the number: without
+/// leading zeros or signs that would be lost, and with no more digits than 64 bits have.
 pub(super) fn spelled(cell: &str) -> Guess {
     let negative = cell.starts_with('-');
     let digits = cell.strip_prefix('-').unwrap_or(cell);

@@ -1,4 +1,4 @@
-//! What the members of a JSON object are, without keeping their values.
+//! Determines the kinds of a JSON object's members, without keeping their values.
 
 use super::JsonFault;
 use super::guess::{Guess, Kind, Numbers, join};
@@ -53,7 +53,7 @@ fn one(kind: Kind) -> Sight {
     Sight(Some(Guess::One(kind)))
 }
 
-/// Joins the type of one more item of a list or map into `items`.
+/// Adds the type of one more item of a list or map to `items`.
 fn join_item<E: Error>(items: &mut Option<Kind>, item: Sight) -> Result<(), E> {
     let Sight(Some(Guess::One(kind))) = item else {
         return Err(E::custom("a list or map inside a record holds one kind of plain values, no nulls"));

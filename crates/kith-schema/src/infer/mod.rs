@@ -1,9 +1,9 @@
-//! A schema from data, when nobody declares one. The same rows in the same order give the same schema.
+//! Infers a schema from data if none is declared. The same rows in the same order give the same schema.
 //!
-//! Fields come in the order in which they are first seen. Whole numbers are `i64`, or `u64` once one is above
-//! `i64::MAX`; with floating ones they become `f64`. A field that is null or absent in any row is nullable. Types
-//! that do not go together are an error naming both rows: a guess would decide for good what the store holds.
-//! Lists are lists, whatever their length: a vector must be declared.
+//! Fields have the order in which they first occur. Whole numbers are `i64`, or `u64` if one is above `i64::MAX`; together
+//! with floating-point numbers they become `f64`. A field that is null or missing in any row is nullable. Incompatible
+//! types are an error that names both rows, because a guess would permanently determine what the store holds. Lists are
+//! lists, whatever their length: a vector must be declared.
 
 mod error;
 mod guess;
@@ -16,7 +16,7 @@ use guess::{Guess, join};
 use std::collections::HashMap;
 use std::fmt::{Debug, Display};
 
-/// What was seen so far. `P` says where (file and row), for messages; it is cloned when a field's type changes.
+/// The observations so far. `P` is the place (file and row) for messages; it is cloned when a field's type changes.
 pub struct Inference<P> {
     fields: Vec<Seen<P>>,
     by_name: HashMap<String, usize>,
@@ -26,16 +26,16 @@ pub struct Inference<P> {
 struct Seen<P> {
     name: String,
     guess: Guess,
-    /// The row that made the guess what it is.
+    /// The row that determined the current guess.
     place: P,
-    /// In how many rows it was there, null or not.
+    /// The number of rows that had the field, null or not.
     rows: u64,
-    /// The row it was last in, to find it twice in one.
+    /// The last row that had the field, to detect a repetition within one row.
     last_row: u64,
     null_seen: bool,
-    /// An empty cell of a text file: null, unless the field turns out to be text.
+    /// Whether a cell of a text file was empty. That means null, unless the field turns out to be text.
     empty_seen: bool,
-    /// Only ever seen as text that may spell something else: types that differ make it text.
+    /// Whether the field occurred only in text tables. Different types then make it text.
     spelled: bool,
 }
 
@@ -46,20 +46,21 @@ impl<P: Clone> Default for Inference<P> {
 }
 
 impl<P: Clone + Debug + Display> Inference<P> {
-    /// Nothing seen yet.
+    /// Creates an inference without observations.
     pub fn new() -> Self {
         Inference::default()
     }
 
-    /// How many rows were seen.
+    /// The number of observed rows.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Takes in one row, a JSON object; `but` (the row's key) is passed over.
+    /// Observes one row, a JSON object; the member `but` (the row's key) is skipped.
     ///
     /// # Errors
-    /// [`InferError::Json`], [`InferError::Conflict`].
+    /// [`InferError::Json`] if the row is invalid; [`InferError::Conflict`] if its types are incompatible with earlier
+    /// ones.
     pub fn observe_json(&mut self, place: &P, object: &str, but: Option<&str>) -> Result<(), InferError<P>> {
         let members =
             json::members(object).map_err(|fault| InferError::Json { place: place.clone(), fault })?;
@@ -79,11 +80,11 @@ impl<P: Clone + Debug + Display> Inference<P> {
         Ok(())
     }
 
-    /// Takes in one row of a text table: names and cells, in the order of the columns. A cell that spells a number,
-    /// `true` or `false` counts as one until another cell of its column does not; then the column is text.
+    /// Observes one row of a text table: names and cells in the order of the columns. A cell that reads as a number, `true`
+    /// or `false` counts as one until another cell of its column does not. Then the column is text.
     ///
     /// # Errors
-    /// [`InferError::Conflict`] with a row that was not of a text table.
+    /// [`InferError::Conflict`] if a row of another kind of file is incompatible.
     pub fn observe_cells<'c>(
         &mut self,
         place: &P,
@@ -111,10 +112,10 @@ impl<P: Clone + Debug + Display> Inference<P> {
         Ok(())
     }
 
-    /// Takes in `rows` rows of a table whose columns declare their types and whether they may be null.
+    /// Observes `rows` rows of a table whose columns declare their types and whether they are nullable.
     ///
     /// # Errors
-    /// [`InferError::Conflict`] with another table.
+    /// [`InferError::Conflict`] if another table is incompatible.
     pub fn observe_columns<'c>(
         &mut self,
         place: &P,
@@ -131,10 +132,10 @@ impl<P: Clone + Debug + Display> Inference<P> {
         Ok(())
     }
 
-    /// The schema of all that was seen.
+    /// The schema of all observed rows.
     ///
     /// # Errors
-    /// [`InferError`]: no rows, no fields, a field whose type never showed, a name no schema can have.
+    /// [`InferError`] if there are no rows or no fields, the type of a field is unknown, or a name is invalid in a schema.
     pub fn finish(self) -> Result<Schema, InferError<P>> {
         if self.rows == 0 {
             return Err(InferError::NoRows);
@@ -172,7 +173,7 @@ impl<P: Clone + Debug + Display> Inference<P> {
         self.fields.len() - 1
     }
 
-    /// `guess` is `None` for a null. What is seen so is not spelled.
+    /// Adds an observation; `guess` is `None` for a null. The field does not come only from text tables then.
     fn saw(&mut self, index: usize, rows: u64, guess: Option<Guess>, place: &P) -> Result<(), InferError<P>> {
         let field = &mut self.fields[index];
         field.rows += rows;

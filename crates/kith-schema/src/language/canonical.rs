@@ -1,10 +1,10 @@
-//! Schema to text: the one spelling that is hashed.
+//! The canonical text of a schema, which is hashed.
 
 use crate::field::Field;
 use std::fmt::Write;
 
-/// The canonical text: compact, members in a fixed order, `nullable` only if true, defaults as records print them.
-/// `defaults` are the fields' defaults as JSON, where they have one.
+/// The canonical text: compact, with members in a fixed order, `nullable` only if true, and defaults as records print them.
+/// `defaults` are the fields' defaults as JSON, for fields that have one.
 pub(crate) fn canonical(fields: &[Field], defaults: &[Option<String>]) -> String {
     let mut out = String::from("{\"kith_schema\":1,\"fields\":[");
     for (index, (field, default)) in fields.iter().zip(defaults).enumerate() {

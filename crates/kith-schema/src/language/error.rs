@@ -1,45 +1,45 @@
-//! What is wrong with the text of a schema.
+//! Errors in the text of a schema.
 
 use crate::schema::SchemaError;
 use thiserror::Error;
 
-/// Why a text names no type.
+/// Why a text is not a type.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TypeError {
-    /// No type of that name.
+    /// There is no type of this name.
     #[error(
         "type {text:?} is unknown (bool, i32, i64, u64, f32, f64, text, bytes, timestamp, vector<…>, list<…> or map<text,…>){}",
         did_you_mean(near)
     )]
     Unknown {
-        /// What was given.
+        /// The type as written.
         text: String,
-        /// What was probably meant.
+        /// The name that was probably meant.
         near: Option<String>,
     },
-    /// `<` without `>`.
+    /// There is a `<` without `>`.
     #[error("type {text:?} is not closed by '>'")]
     Unclosed {
-        /// What was given.
+        /// The type as written.
         text: String,
     },
-    /// The wrong number of things between `<` and `>`.
+    /// There is a wrong number of parts between `<` and `>`.
     #[error("type {text:?} is not of the form vector<f32,64>, list<text> or map<text,f64>")]
     Parts {
-        /// What was given.
+        /// The type as written.
         text: String,
     },
-    /// A vector of something else.
+    /// The elements of a vector have an invalid type.
     #[error("elements of a vector are f32, f16 or i8, not {text:?}")]
     Element {
-        /// What was given.
+        /// The element type as written.
         text: String,
     },
-    /// A vector of no length, or too long.
+    /// The length of a vector is 0 or too large.
     #[error("a vector has 1 to 65536 dimensions, not {text:?}")]
     Dimensions {
-        /// What was given.
+        /// The length as written.
         text: String,
     },
 }
@@ -49,60 +49,60 @@ pub enum TypeError {
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum SchemaFault {
-    /// The text is not JSON, or a thing in it is of another kind than it must be.
+    /// The text is not JSON, or a value in it has the wrong type.
     #[error("schema is not as it should be: {detail} (line {line}, column {column})")]
     Syntax {
-        /// What is wrong there.
+        /// What is wrong.
         detail: String,
-        /// Counted from 1.
+        /// The line, from 1.
         line: usize,
-        /// Counted from 1.
+        /// The column, from 1.
         column: usize,
     },
-    /// A member that has no meaning, or comes twice.
+    /// A member has no meaning, or is repeated.
     #[error("{place} has {} member {name:?} (it may have {}){}", if *twice { "more than one" } else { "an unknown" }, known.join(", "), did_you_mean(near))]
     Member {
-        /// `schema`, or which field.
+        /// `schema`, or a description of the field.
         place: String,
         name: String,
-        /// Whether it is known, but there twice.
+        /// Whether the member is known but repeated.
         twice: bool,
-        /// What may be there.
+        /// The members that are allowed.
         known: &'static [&'static str],
-        /// What was probably meant.
+        /// The name that was probably meant.
         near: Option<String>,
     },
-    /// A member that must be there is not.
+    /// A required member is missing.
     #[error("{place} has no member {name:?}")]
     Missing {
-        /// `schema`, or which field.
+        /// `schema`, or a description of the field.
         place: String,
         name: &'static str,
     },
-    /// A member holds another kind of JSON value than it must.
+    /// A member has another kind of JSON value than it must.
     #[error("member {name:?} of {place} is not {expected}")]
     Kind {
-        /// `schema`, or which field.
+        /// `schema`, or a description of the field.
         place: String,
         name: &'static str,
-        /// What it should be.
+        /// The expected kind.
         expected: &'static str,
     },
     /// A type cannot be read.
     #[error("{place} has no valid type")]
     Type {
-        /// Which field.
+        /// A description of the field.
         place: String,
-        /// Why not.
+        /// Why the type is invalid.
         source: TypeError,
     },
-    /// The language is of another version.
+    /// The schema has another version of the language.
     #[error("schema is of language version {got}, but this release reads version 1")]
     Version {
-        /// What the schema says.
+        /// The version in the schema.
         got: String,
     },
-    /// The fields do not go together.
+    /// The fields do not form a valid schema.
     #[error(transparent)]
     Fields(#[from] SchemaError),
 }

@@ -1,4 +1,4 @@
-//! The language of schemas: JSON text in, one canonical form out. `docs/formats/schema.md`.
+//! The language of schemas: parses JSON text, and writes one canonical form. `docs/formats/schema.md`.
 
 mod canonical;
 mod error;

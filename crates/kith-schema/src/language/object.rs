@@ -1,13 +1,13 @@
-//! A JSON object that remembers the order of its members, and a member that comes twice.
+//! A JSON object that keeps the order of its members, and repeated members.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use std::fmt;
 
-/// Members in the order of the text, duplicates included.
+/// The members in the order of the text, including repeated ones.
 pub(super) struct Object(pub(super) Vec<(String, Member)>);
 
-/// What a schema has as members: objects only in lists, and there in order.
+/// The members of a schema. Objects occur only in lists, and keep their order there.
 pub(super) enum Member {
     Objects(Vec<Object>),
     Value(Value),

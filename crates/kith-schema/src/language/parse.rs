@@ -1,4 +1,4 @@
-//! Text to schema: strict, because a misspelled `nullable` must not become a field that is not.
+//! Parses the text of a schema. Parsing is strict, because a misspelled `nullable` must not be ignored.
 
 use super::object::{Member, Object};
 use super::{SchemaFault, TypeError};
@@ -12,7 +12,7 @@ const FIELD_MEMBERS: &[&str] = &["name", "type", "nullable", "default"];
 impl FromStr for Schema {
     type Err = SchemaFault;
 
-    /// Reads a schema's text (`docs/formats/schema.md`).
+    /// Parses a schema's text (`docs/formats/schema.md`).
     fn from_str(text: &str) -> Result<Self, SchemaFault> {
         schema(text)
     }
@@ -25,7 +25,7 @@ fn schema(text: &str) -> Result<Schema, SchemaFault> {
         SchemaFault::Syntax { detail, line: error.line(), column: error.column() }
     })?;
     let place = "schema";
-    // First the version: another one may have other members.
+    // The version is checked first, because another version may have other members.
     let version = object.0.iter().find(|(name, _)| name == "kith_schema");
     if let Some((_, Member::Value(version))) = version
         && *version != 1

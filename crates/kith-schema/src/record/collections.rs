@@ -1,4 +1,4 @@
-//! Lists and maps where they lie.
+//! Lists and maps, read in place.
 
 use super::Scalar;
 use crate::ScalarType;
@@ -10,19 +10,19 @@ pub struct ListView<'a> {
     items: Run<'a>,
 }
 
-/// A map inside a record; entries in the order of their keys' bytes.
+/// A map inside a record. Its entries are in the order of their keys' bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MapView<'a> {
     keys: Run<'a>,
     values: Run<'a>,
 }
 
-/// Values of one type, end to end; of variable size, after their ends.
+/// Values of one type, end to end. Values of variable size are preceded by their end offsets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Run<'a> {
     scalar: ScalarType,
     count: usize,
-    /// `count` u32, of values of variable size; else empty.
+    /// `count` u32 end offsets, for values of variable size; else empty.
     ends: &'a [u8],
     body: &'a [u8],
 }
@@ -30,7 +30,7 @@ struct Run<'a> {
 const ENDS: &str = "its ends are not in it or not in order";
 
 impl<'a> Run<'a> {
-    /// Whether the last value ends where the body does, and values of fixed size fill it.
+    /// Checks that the last value ends with the body, or that values of fixed size fill it.
     fn new(scalar: ScalarType, count: usize, ends: &'a [u8], body: &'a [u8]) -> Result<Self, &'static str> {
         let run = Run { scalar, count, ends, body };
         let bytes = match scalar.width() {
@@ -58,7 +58,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// A count and what follows it; empty bytes are a count of 0, which is written no other way.
+/// Splits off the count. Empty bytes are a count of 0, which has no other encoding.
 fn take_count(bytes: &[u8]) -> Result<(usize, &[u8]), &'static str> {
     if bytes.is_empty() {
         return Ok((0, bytes));
@@ -88,7 +88,7 @@ impl<'a> ListView<'a> {
         Ok(ListView { items })
     }
 
-    /// What its items are.
+    /// The type of its items.
     pub fn item_type(&self) -> ScalarType {
         self.items.scalar
     }
@@ -98,23 +98,23 @@ impl<'a> ListView<'a> {
         self.items.body
     }
 
-    /// How many items it has.
+    /// The number of items.
     pub fn len(&self) -> usize {
         self.items.count
     }
 
-    /// Whether it has none.
+    /// Whether it has no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The item at `index`, below [`ListView::len`]. `O(1)`.
+    /// The item at `index`, which must be below [`ListView::len`]. `O(1)`.
     ///
     /// # Errors
-    /// What does not hold, if its bytes are damaged.
+    /// A description of the fault, if its bytes are damaged.
     ///
     /// # Panics
-    /// Beyond the end.
+    /// If `index` is beyond the end.
     pub fn get(&self, index: usize) -> Result<Scalar<'a>, &'static str> {
         assert!(index < self.len(), "the index is below the length");
         self.items.get(index)
@@ -143,25 +143,25 @@ impl<'a> MapView<'a> {
         })
     }
 
-    /// What its values are.
+    /// The type of its values.
     pub fn value_type(&self) -> ScalarType {
         self.values.scalar
     }
 
-    /// How many entries it has.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.keys.count
     }
 
-    /// Whether it has none.
+    /// Whether it has no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value under `key`. `O(log len)`; trusts the order of the keys, which [`super::RecordView::verify`] proves.
+    /// The value of `key`. `O(log len)`. Relies on the order of the keys, which [`super::RecordView::verify`] checks.
     ///
     /// # Errors
-    /// What does not hold, if the bytes looked at are damaged.
+    /// A description of the fault, if the bytes that were read are damaged.
     pub fn get(&self, key: &str) -> Result<Option<Scalar<'a>>, &'static str> {
         let (mut low, mut high) = (0, self.len());
         while low < high {
@@ -175,7 +175,7 @@ impl<'a> MapView<'a> {
         Ok(None)
     }
 
-    /// All entries, in the order of their keys' bytes; a key out of order is an error.
+    /// All entries in the order of their keys' bytes. A key that is out of order is an error.
     pub fn iter(&self) -> impl Iterator<Item = Result<(&'a str, Scalar<'a>), &'static str>> + 'a {
         let map = *self;
         (0..map.len()).map(move |index| {

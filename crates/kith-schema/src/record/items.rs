@@ -1,4 +1,4 @@
-//! Lists, vectors and maps on their way in.
+//! Encodes lists, vectors and maps.
 
 use super::number::{put_element, put_scalar};
 use super::{Scalar, ValueFault};
@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::collections::BTreeMap;
 
-/// Appends text from JSON: base64 for bytes, itself for text, refused otherwise.
+/// Appends text from JSON: decodes base64 for bytes, copies text, and refuses it for other types.
 pub(super) fn put_text(scalar: ScalarType, text: &str, out: &mut Vec<u8>) -> Result<(), ValueFault> {
     if scalar == ScalarType::Bytes {
         return STANDARD.decode_vec(text, out).map_err(|_| ValueFault::NotBase64);
@@ -15,26 +15,26 @@ pub(super) fn put_text(scalar: ScalarType, text: &str, out: &mut Vec<u8>) -> Res
     put_scalar(scalar, Scalar::Text(text), out)
 }
 
-/// What the items of a list or vector are.
+/// The type of the items of a list or vector.
 #[derive(Clone, Copy)]
 enum Item {
     Scalar(ScalarType),
     Element(ElementType),
 }
 
-/// Writes the items of one list or vector to the end of a buffer.
+/// Appends the items of one list or vector to a buffer.
 pub(super) struct Items<'w> {
     item: Item,
-    /// How many there must be, of a vector.
+    /// The required number of items, for a vector.
     dimensions: Option<u32>,
     count: u64,
-    /// Where items of variable size end.
+    /// The end offsets of items of variable size.
     ends: Option<Vec<u32>>,
     out: &'w mut Vec<u8>,
 }
 
 impl<'w> Items<'w> {
-    /// Begins to fill `out`, which is emptied; `None` if the type has no items.
+    /// Begins to fill `out`, which is cleared first; `None` if the type has no items.
     pub(super) fn begin(field_type: FieldType, out: &'w mut Vec<u8>) -> Option<Self> {
         out.clear();
         let (item, dimensions) = match field_type {
@@ -46,7 +46,7 @@ impl<'w> Items<'w> {
         Some(Items { item, dimensions, count: 0, ends: variable.then(Vec::new), out })
     }
 
-    /// How many items there are; the one at fault is this.
+    /// The number of items so far. After a fault, it is the number of the faulty item.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
@@ -60,7 +60,7 @@ impl<'w> Items<'w> {
         self.ended()
     }
 
-    /// Like [`Items::push`], of text in JSON.
+    /// Adds text from JSON, like [`Items::push`].
     pub(super) fn push_json_text(&mut self, text: &str) -> Result<(), ValueFault> {
         match self.item {
             Item::Scalar(scalar) => {
@@ -114,7 +114,7 @@ pub(super) struct Entries {
 }
 
 impl Entries {
-    /// Begins a map; `None` if the type is another.
+    /// Begins a map; `None` if the type is not a map.
     pub(super) fn begin(field_type: FieldType) -> Option<Self> {
         match field_type {
             FieldType::Map(value) => Some(Entries { value, entries: BTreeMap::new() }),
@@ -122,7 +122,7 @@ impl Entries {
         }
     }
 
-    /// How many entries there are.
+    /// The number of entries so far.
     pub(super) fn count(&self) -> u64 {
         self.entries.len() as u64
     }
@@ -146,7 +146,7 @@ impl Entries {
         }
     }
 
-    /// Writes the map to `out`, which is emptied.
+    /// Encodes the map into `out`, which is cleared first.
     pub(super) fn finish(self, out: &mut Vec<u8>) -> Result<(), ValueFault> {
         out.clear();
         if self.entries.is_empty() {

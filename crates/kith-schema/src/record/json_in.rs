@@ -1,6 +1,6 @@
-//! JSON straight into a record, without a tree in between.
+//! Encodes JSON directly as a record, without an intermediate tree.
 //!
-//! serde's errors are text; the typed fault is put aside in [`Sink::fault`] and taken from there.
+//! Errors of serde are texts, so the typed fault is stored in [`Sink::fault`] and taken from there.
 
 use super::items::{Entries, Items, put_text};
 use super::json_value::{ItemTaker, Taker, To, Value};
@@ -11,19 +11,20 @@ use std::borrow::Cow;
 use std::fmt;
 
 impl RecordWriter {
-    /// Appends the record of a JSON object to `out`. Bytes are base64 text, timestamps milliseconds. Numbers keep
-    /// all digits of their field's type.
+    /// Appends the record of a JSON object to `out`. Bytes are base64 text, timestamps are milliseconds. Numbers keep all
+    /// digits of their field's type.
     ///
     /// # Errors
-    /// [`EncodeError`]; `out` is then as it was.
+    /// [`EncodeError`] if the object does not fit; `out` is unchanged then.
     pub fn write_json(&mut self, object: &str, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         self.write_json_but(object, None, out)
     }
 
-    /// Like [`RecordWriter::write_json`]; the member `but` (the row's key) is passed over unless the schema has it.
+    /// Appends a record like [`RecordWriter::write_json`]; the member `but` (the row's key) is skipped unless the schema
+    /// has it.
     ///
     /// # Errors
-    /// [`EncodeError`]; `out` is then as it was.
+    /// [`EncodeError`] if the object does not fit; `out` is unchanged then.
     pub fn write_json_but(
         &mut self,
         object: &str,
@@ -36,11 +37,11 @@ impl RecordWriter {
         self.finish(out)
     }
 
-    /// Like [`RecordWriter::write_json`]; fields that the object does not have are those of `base`, a record seen under the
-    /// writer's schema. They are copied, not decoded.
+    /// Appends a record like [`RecordWriter::write_json`]; fields that the object lacks are copied from `base`, a record
+    /// that is read under the writer's schema, without decoding them.
     ///
     /// # Errors
-    /// [`EncodeError`]; `out` is then as it was.
+    /// [`EncodeError`] if the object does not fit; `out` is unchanged then.
     pub fn write_json_over(
         &mut self,
         object: &str,
@@ -55,7 +56,7 @@ impl RecordWriter {
     /// Sets a field from the text of one JSON value.
     ///
     /// # Errors
-    /// [`EncodeError`], as for the typed setters.
+    /// [`EncodeError`], as of the typed setters.
     pub fn set_json(&mut self, index: usize, value: &str) -> Result<(), EncodeError> {
         self.run(value, |sink, json| Value(FieldTaker { sink, index }).deserialize(json))
     }
@@ -88,7 +89,7 @@ struct Sink<'w> {
 }
 
 impl Sink<'_> {
-    /// Ends the parsing; the caller of the parser finds `error` in the sink.
+    /// Ends the parsing. The caller of the parser finds `error` in the sink.
     fn fail<E: Error>(&mut self, error: EncodeError) -> E {
         self.fault = Some(error);
         E::custom("refused")
@@ -128,7 +129,7 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_, '_> {
     }
 }
 
-/// A member's name, borrowed where it has no escapes.
+/// A member's name, borrowed if it has no escapes.
 #[derive(serde::Deserialize)]
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -161,7 +162,7 @@ impl<'de> Taker<'de> for FieldTaker<'_, '_> {
     fn list<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         self.sink.writer.claim(self.index).map_err(|error| self.sink.fail(error))?;
         let field_type = self.sink.writer.field_type(self.index);
-        // The buffer is lent to the items while the parser holds the sink.
+        // The items borrow the buffer while the parser holds the sink.
         let mut buffer = std::mem::take(&mut self.sink.writer.values[self.index]);
         let Some(mut items) = Items::begin(field_type, &mut buffer) else {
             let error = self.sink.writer.wrong_type(self.index, "a list".to_owned());

@@ -1,5 +1,5 @@
-//! A record as JSON: fields in the order of the schema, nulls written, whole numbers with all digits, floating ones
-//! as the shortest text that reads back as the same, bytes as base64.
+//! Prints a record as JSON: fields in the order of the schema, including nulls; whole numbers with all digits,
+//! floating-point numbers as the shortest text that reads back as the same number, bytes as base64.
 
 use super::{FieldView, RecordError, RecordView, Scalar};
 use base64::engine::general_purpose::STANDARD;
@@ -7,12 +7,12 @@ use std::io::Write;
 
 const NOT_FINITE: &str = "it is not a finite number";
 
-/// What becomes of numbers that JSON has not.
+/// The treatment of numbers that JSON does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NonFinite {
-    /// Damage: no writer of records makes one.
+    /// They count as damage, because no writer of records produces them.
     Refused,
-    /// `"NaN"`, `"Infinity"`, `"-Infinity"`: read compute makes them of what it is given.
+    /// `"NaN"`, `"Infinity"` or `"-Infinity"`: read compute can produce these.
     Spelled,
 }
 
@@ -20,17 +20,19 @@ impl RecordView<'_> {
     /// The record as one line of JSON.
     ///
     /// # Errors
-    /// [`RecordError::DamagedField`], also for a number that is not finite: no writer makes one.
+    /// [`RecordError::DamagedField`] if a field is damaged or a number is not finite, because no writer produces such a
+    /// number.
     pub fn to_json(&self) -> Result<String, RecordError> {
         let mut out = Vec::with_capacity(2 * self.bytes().len() + 16);
         self.write_json(&mut out)?;
         Ok(String::from_utf8(out).expect("JSON of text is text"))
     }
 
-    /// The record as one line of JSON, if it is one that read compute made: numbers that are not finite are `"NaN"`, `"Infinity"` and `"-Infinity"`.
+    /// The record as one line of JSON, for results of read compute: numbers that are not finite become `"NaN"`,
+    /// `"Infinity"` and `"-Infinity"`.
     ///
     /// # Errors
-    /// [`RecordError::DamagedField`].
+    /// [`RecordError::DamagedField`] if a field is damaged.
     pub fn to_result_json(&self) -> Result<String, RecordError> {
         let mut out = Vec::with_capacity(2 * self.bytes().len() + 16);
         self.write_fields(NonFinite::Spelled, &mut out)?;
@@ -40,7 +42,7 @@ impl RecordView<'_> {
     /// Appends the record as JSON (UTF-8).
     ///
     /// # Errors
-    /// As [`RecordView::to_json`]; `out` then holds the part written so far.
+    /// Those of [`RecordView::to_json`]; `out` then contains the part written so far.
     pub fn write_json(&self, out: &mut Vec<u8>) -> Result<(), RecordError> {
         self.write_fields(NonFinite::Refused, out)
     }
@@ -63,7 +65,7 @@ impl RecordView<'_> {
     }
 }
 
-/// Appends one value as JSON; says what does not hold if it is damaged.
+/// Appends one value as JSON. The error describes the fault if the value is damaged.
 pub(crate) fn write_field_json(value: &FieldView<'_>, out: &mut Vec<u8>) -> Result<(), &'static str> {
     put_field(value, NonFinite::Refused, out)
 }
@@ -139,7 +141,8 @@ fn put_scalar(value: Scalar<'_>, out: &mut Vec<u8>) -> Result<(), &'static str> 
         Scalar::I32(value) => put(value, out),
         Scalar::I64(value) | Scalar::Timestamp(value) => put(value, out),
         Scalar::U64(value) => put(value, out),
-        // `Debug` of the standard library: its spelling is part of schema ids, and does not change with a dependency.
+        // `Debug` of the standard library is used, because its output is part of schema ids and does not change with a
+        // dependency.
         Scalar::F32(value) if value.is_finite() => drop(write!(out, "{value:?}")),
         Scalar::F64(value) if value.is_finite() => drop(write!(out, "{value:?}")),
         Scalar::F32(_) | Scalar::F64(_) => return Err(NOT_FINITE),

@@ -1,13 +1,13 @@
-//! One JSON value, handed as it is parsed to whatever takes it in: a field, or an item of a list or map.
+//! Passes one JSON value, while it is parsed, to its receiver: a field, or an item of a list or map.
 
 use super::items::{Entries, Items};
 use super::{Scalar, ValueFault};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
-/// Takes in one JSON value.
+/// Receives one JSON value.
 pub(super) trait Taker<'de>: Sized {
-    /// What it takes, for messages.
+    /// The expected values, for messages.
     const EXPECTED: &'static str;
 
     fn scalar<E: Error>(self, value: Scalar<'_>) -> Result<(), E>;
@@ -21,7 +21,7 @@ pub(super) trait Taker<'de>: Sized {
     fn object<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error>;
 }
 
-/// The next JSON value, for a [`Taker`].
+/// Parses the next JSON value for a [`Taker`].
 pub(super) struct Value<T>(pub(super) T);
 
 impl<'de, T: Taker<'de>> DeserializeSeed<'de> for Value<T> {
@@ -72,16 +72,16 @@ impl<'de, T: Taker<'de>> Visitor<'de> for Value<T> {
     }
 }
 
-/// Where an item goes.
+/// The destination of an item.
 pub(super) enum To<'s, 'w> {
     List(&'s mut Items<'w>),
     Map(&'s str, &'s mut Entries),
 }
 
-/// Takes in an item of a list or map.
+/// Receives an item of a list or map.
 pub(super) struct ItemTaker<'s, 'w> {
     pub(super) to: To<'s, 'w>,
-    /// Where a fault is put aside: serde's errors are text.
+    /// Receives the fault, because errors of serde are texts.
     pub(super) fault: &'s mut Option<ValueFault>,
 }
 

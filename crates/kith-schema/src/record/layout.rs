@@ -1,13 +1,13 @@
-//! Where each field lies: null bits, then fixed slots in the order of the fields, then the variable part.
+//! The layout of a record: null bits, then fixed slots in the order of the fields, then the variable part.
 //!
-//! The slot of a field of variable size holds where its value *ends* in the variable part; it begins where the
-//! variable field before it ends. So any field is found with at most two reads, whatever the others hold.
+//! The slot of a field of variable size holds the offset at which its value *ends* in the variable part. The value begins
+//! where the previous variable field ends. So any field is found with at most two reads, whatever the others contain.
 
 use super::error::ValueFault;
 use crate::field::Field;
 use crate::{FieldType, VALUE_BYTES_MAX};
 
-/// Bytes of the slot of a field of variable size: its end, u32 little-endian.
+/// The size of the slot of a field of variable size: its end offset, u32 little-endian.
 const END_BYTES: usize = 4;
 
 /// The places of a schema's fields.
@@ -15,31 +15,31 @@ pub(crate) struct Layout {
     slots: Vec<Slot>,
     null_bits: usize,
     fixed_bytes: usize,
-    /// Where the last end is, if there is a variable part.
+    /// The place of the last end offset, if there is a variable part.
     last_end: Option<usize>,
 }
 
 struct Slot {
     at: usize,
-    /// The field's bit in the null bits, if it may be null.
+    /// The index of the field's null bit, if it is nullable.
     null_bit: Option<usize>,
     place: FieldPlacement,
 }
 
 enum FieldPlacement {
-    /// In the slot itself: so many bytes.
+    /// In the slot itself, with this many bytes.
     Fixed(usize),
-    /// In the variable part, from the end at that place (or from 0) to the end in this slot.
+    /// In the variable part, from the end offset at that place (or from 0) to the end offset in this slot.
     Variable { previous_end: Option<usize> },
 }
 
-/// The coded value of a field, on its way into a record.
+/// The encoded value of a field that is copied into a record.
 pub(crate) enum Piece<'a> {
-    /// As it lies in another record or buffer.
+    /// A slice of another record or buffer.
     Slice(&'a [u8]),
-    /// Widened to eight bytes, or worked out.
+    /// A value of eight bytes that was widened or computed.
     Wide([u8; 8]),
-    /// Worked out.
+    /// A computed value.
     Owned(Vec<u8>),
 }
 
@@ -74,12 +74,12 @@ impl Layout {
         Layout { slots, null_bits, fixed_bytes: at, last_end }
     }
 
-    /// Bytes before the variable part.
+    /// The number of bytes before the variable part.
     pub(crate) fn fixed_bytes(&self) -> usize {
         self.fixed_bytes
     }
 
-    /// Whether `record` has the length its own last end gives, and no null bit of no field.
+    /// Checks that `record` has the length that its last end offset states, and no null bits that belong to no field.
     pub(crate) fn check(&self, record: &[u8]) -> Result<(), &'static str> {
         if record.len() < self.fixed_bytes {
             return Err("it is shorter than its fixed part");
@@ -93,7 +93,7 @@ impl Layout {
         if padding != 0 { Err("it has null bits of no field") } else { Ok(()) }
     }
 
-    /// The coded value of a field of a record that passed [`Layout::check`]; `None` if null.
+    /// The encoded value of a field of a record that passed [`Layout::check`]; `None` if it is null.
     #[inline]
     pub(crate) fn value<'a>(&self, index: usize, record: &'a [u8]) -> Result<Option<&'a [u8]>, &'static str> {
         const SHORT: &str = "the record ends before it";
@@ -117,14 +117,15 @@ impl Layout {
     }
 }
 
-/// The end stored at `at`, which lies in the fixed part.
+/// The end offset stored at `at`, which lies in the fixed part.
 #[inline]
 fn end_at(record: &[u8], at: usize) -> usize {
     let bytes: [u8; END_BYTES] = record[at..at + END_BYTES].try_into().expect("four bytes were taken");
     u32::from_le_bytes(bytes) as usize
 }
 
-/// Appends a record to `out`; `value` gives each field's coded value in turn, `None` for null (of a nullable field).
+/// Appends a record to `out`. `value` returns the encoded value of each field in turn; `None` for null (of a nullable
+/// field).
 pub(crate) fn assemble<'a, E: From<ValueFault>>(
     layout: &Layout,
     out: &mut Vec<u8>,

@@ -1,4 +1,4 @@
-//! The record coding: `docs/formats/record.md`, drawn byte by byte.
+//! The encoding of records: `docs/formats/record.md` draws it byte by byte.
 
 mod collections;
 mod error;

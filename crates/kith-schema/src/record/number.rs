@@ -1,17 +1,17 @@
-//! A value to the coded bytes of a type, if it loses nothing on the way.
+//! Encodes a value as a given type, if that does not lose information.
 //!
-//! Exact: between whole types, from whole to floating, from a floating number that is whole (tables written by
-//! pandas hold whole columns with gaps as floating ones). Rounded: only floating to narrower floating, where the
-//! schema asks for the narrower type.
+//! Conversions between whole types, from whole to floating-point types, and from floating-point numbers that are whole must
+//! be exact (tables written by pandas store whole columns with gaps as floating-point numbers). Only floating-point numbers
+//! are rounded, to a narrower floating-point type that the schema asks for.
 
 use super::{Scalar, ValueFault};
 use crate::{ElementType, ScalarType, f16_from_f32};
 
-/// Up to here every whole number is an `f64`.
+/// Every whole number up to this is exact as an `f64`.
 const WHOLE_F64_MAX: i128 = 1 << 53;
-/// Up to here every whole number is an `f32`.
+/// Every whole number up to this is exact as an `f32`.
 const WHOLE_F32_MAX: i128 = 1 << 24;
-/// Up to here every whole number is a binary16.
+/// Every whole number up to this is exact as a binary16.
 const WHOLE_F16_MAX: i128 = 1 << 11;
 
 /// Appends `value` as `scalar`.
@@ -81,7 +81,7 @@ fn wrong_type(expected: &str, value: Scalar<'_>) -> ValueFault {
     ValueFault::WrongType { expected: expected.to_owned(), got: value.describe() }
 }
 
-/// The whole number that `value` is.
+/// The value as a whole number.
 fn whole(expected: &str, value: Scalar<'_>) -> Result<i128, ValueFault> {
     let double = match value {
         Scalar::I32(value) => return Ok(value.into()),
@@ -130,7 +130,7 @@ fn value_of(value: f64) -> Scalar<'static> {
     Scalar::F64(value)
 }
 
-/// `whole` as a floating number, if it is surely one exactly.
+/// `whole` as a floating-point number, if it is certainly exact.
 fn exact(whole: i128, max: i128) -> Option<f64> {
     (whole.abs() <= max).then_some(whole as f64)
 }

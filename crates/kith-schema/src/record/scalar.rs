@@ -1,18 +1,18 @@
-//! One value, on its way in or out.
+//! One value, to be encoded or decoded.
 
 use crate::ScalarType;
 
-/// One value. Going in, it is converted to the field's type if that loses nothing; coming out, it is of the field's
-/// type exactly.
+/// One value. When it is written, it is converted to the field's type if that loses no information. When it is read, it has
+/// exactly the field's type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scalar<'a> {
     /// `false` or `true`.
     Bool(bool),
-    /// 32 bits.
+    /// A signed whole number of 32 bits.
     I32(i32),
-    /// 64 bits.
+    /// A signed whole number of 64 bits.
     I64(i64),
-    /// 64 bits, from 0.
+    /// A whole number of 64 bits that is not negative.
     U64(u64),
     /// Single precision.
     F32(f32),
@@ -20,14 +20,14 @@ pub enum Scalar<'a> {
     F64(f64),
     /// Text.
     Text(&'a str),
-    /// Bytes as they are (not base64).
+    /// Raw bytes (not base64).
     Bytes(&'a [u8]),
     /// Milliseconds since 1970-01-01 UTC.
     Timestamp(i64),
 }
 
 impl<'a> Scalar<'a> {
-    /// Reads the coded bytes of a value; says what does not hold if they are none.
+    /// Decodes a value. The error describes the fault if the bytes are not a value of the type.
     #[inline]
     pub(crate) fn decode(scalar: ScalarType, bytes: &'a [u8]) -> Result<Self, &'static str> {
         const LENGTH: &str = "it is not as long as its type";
@@ -50,7 +50,7 @@ impl<'a> Scalar<'a> {
         })
     }
 
-    /// What it is, for messages: `number 1.5`, `text`.
+    /// A description for messages: `number 1.5`, `text`.
     pub(crate) fn describe(&self) -> String {
         match self {
             Scalar::Bool(value) => value.to_string(),

@@ -1,8 +1,8 @@
-//! A vector where it lies.
+//! A vector, read in place.
 
 use crate::{ElementType, f32_from_f16};
 
-/// A vector inside a record: bytes of any alignment, and what they are.
+/// A vector inside a record: bytes with any alignment, and the type of the elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VectorView<'a> {
     element: ElementType,
@@ -10,33 +10,33 @@ pub struct VectorView<'a> {
 }
 
 impl<'a> VectorView<'a> {
-    /// `bytes` must be as long as a whole number of elements; the schema's dimensions see to that.
+    /// `bytes` must contain a whole number of elements, which the schema's dimensions ensure.
     #[inline]
     pub(crate) fn new(element: ElementType, bytes: &'a [u8]) -> Self {
         debug_assert!(bytes.len().is_multiple_of(element.width()), "a vector has whole elements");
         VectorView { element, bytes }
     }
 
-    /// What its elements are.
+    /// The type of its elements.
     #[inline]
     pub fn element(&self) -> ElementType {
         self.element
     }
 
-    /// The elements as they lie, little-endian, of any alignment: for kernels, which take
-    /// `chunks_exact(element().width())` of it.
+    /// The encoded elements, little-endian and with any alignment, for kernels, which use `chunks_exact(element().width())`
+    /// of them.
     #[inline]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// How many elements it has.
+    /// The number of elements.
     #[inline]
     pub fn dimensions(&self) -> usize {
         self.bytes.len() / self.element.width()
     }
 
-    /// The element at `index`, exactly, as an `f32`; `None` beyond the end.
+    /// The exact value of the element at `index` as an `f32`; `None` beyond the end.
     #[inline]
     pub fn get(&self, index: usize) -> Option<f32> {
         let width = self.element.width();
@@ -44,7 +44,7 @@ impl<'a> VectorView<'a> {
         self.bytes.get(start..start.checked_add(width)?).map(|bytes| value(self.element, bytes))
     }
 
-    /// All elements in order, each exactly, as `f32`.
+    /// The exact values of all elements in order, as `f32`.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = f32> + 'a {
         let element = self.element;
         self.bytes.chunks_exact(element.width()).map(move |bytes| value(element, bytes))
@@ -53,14 +53,14 @@ impl<'a> VectorView<'a> {
     /// Writes all elements into `out`.
     ///
     /// # Panics
-    /// If `out` is not as long as [`VectorView::dimensions`].
+    /// If the length of `out` is not [`VectorView::dimensions`].
     pub fn copy_to(&self, out: &mut [f32]) {
         assert!(out.len() == self.dimensions(), "the slice is as long as the vector");
         out.iter_mut().zip(self.iter()).for_each(|(to, from)| *to = from);
     }
 }
 
-/// `bytes` are one element.
+/// Decodes one element.
 #[inline]
 fn value(element: ElementType, bytes: &[u8]) -> f32 {
     match (element, bytes) {

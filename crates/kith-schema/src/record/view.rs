@@ -1,9 +1,9 @@
-//! A record read where it lies: no copy, no decoding of fields nobody asks for.
+//! A record, read in place: without copies, and without decoding fields that are not requested.
 
 use super::{ListView, MapView, RecordError, Scalar, VectorView};
 use crate::{FieldType, Schema};
 
-/// The bytes of a record under the schema they were written with.
+/// The bytes of a record with the schema that they were written under.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordView<'a> {
     schema: &'a Schema,
@@ -24,10 +24,10 @@ pub enum FieldView<'a> {
 }
 
 impl<'a> RecordView<'a> {
-    /// Takes `bytes` as a record. `O(1)`: checks its length, not its values, which are checked when read.
+    /// Reads `bytes` as a record. `O(1)`: checks its length, but not its values, which are checked when they are read.
     ///
     /// # Errors
-    /// [`RecordError::Damaged`].
+    /// [`RecordError::Damaged`] if the length is wrong.
     #[inline]
     pub fn new(schema: &'a Schema, bytes: &'a [u8]) -> Result<Self, RecordError> {
         let damaged = |why| RecordError::Damaged { bytes: bytes.len(), why };
@@ -35,28 +35,28 @@ impl<'a> RecordView<'a> {
         Ok(RecordView { schema, bytes })
     }
 
-    /// The schema it was written under.
+    /// The schema that the record was written under.
     pub fn schema(&self) -> &'a Schema {
         self.schema
     }
 
-    /// The record as it lies.
+    /// The bytes of the record.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The field of that name; `None` if null. `O(log fields)`.
+    /// The field with this name; `None` if it is null. `O(log fields)`.
     ///
     /// # Errors
-    /// [`RecordError::UnknownField`], [`RecordError::DamagedField`].
+    /// [`RecordError::UnknownField`] if there is no such field; [`RecordError::DamagedField`] if its bytes are damaged.
     pub fn field(&self, name: &str) -> Result<Option<FieldView<'a>>, RecordError> {
         self.at(self.schema.read_index(name)?)
     }
 
-    /// The field at `index`; `None` if null. `O(1)`, but for text, which is checked to be UTF-8.
+    /// The field at `index`; `None` if it is null. `O(1)`, except for text, which is checked to be UTF-8.
     ///
     /// # Errors
-    /// [`RecordError::DamagedField`].
+    /// [`RecordError::DamagedField`] if its bytes are damaged.
     ///
     /// # Panics
     /// If `index` is not below the number of fields.
@@ -69,7 +69,7 @@ impl<'a> RecordView<'a> {
         value.map_err(|why| self.damaged(index, why))
     }
 
-    /// The coded bytes of the field at `index`; `None` if null.
+    /// The encoded value of the field at `index`; `None` if it is null.
     pub(crate) fn value(&self, index: usize) -> Result<Option<&'a [u8]>, RecordError> {
         self.schema.layout().value(index, self.bytes).map_err(|why| self.damaged(index, why))
     }
@@ -96,7 +96,7 @@ impl<'a> RecordView<'a> {
 }
 
 impl<'a> FieldView<'a> {
-    /// Takes coded bytes as a value; says what does not hold if they are none.
+    /// Decodes a value. The error describes the fault if the bytes are not a value of the type.
     #[inline]
     pub(crate) fn of(field_type: FieldType, bytes: &'a [u8]) -> Result<Self, &'static str> {
         Ok(match field_type {
@@ -107,22 +107,22 @@ impl<'a> FieldView<'a> {
         })
     }
 
-    /// The value, of a field of one.
+    /// The value, if the field is scalar.
     pub fn as_scalar(&self) -> Option<Scalar<'a>> {
         if let FieldView::Scalar(scalar) = self { Some(*scalar) } else { None }
     }
 
-    /// The text, of a text field.
+    /// The text, if it is a text field.
     pub fn as_text(&self) -> Option<&'a str> {
         if let FieldView::Scalar(Scalar::Text(text)) = self { Some(text) } else { None }
     }
 
-    /// The bytes, of a bytes field.
+    /// The bytes, if it is a bytes field.
     pub fn as_bytes(&self) -> Option<&'a [u8]> {
         if let FieldView::Scalar(Scalar::Bytes(bytes)) = self { Some(bytes) } else { None }
     }
 
-    /// The number, of an `i32`, `i64` or timestamp field.
+    /// The number, if it is an `i32`, `i64` or timestamp field.
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             FieldView::Scalar(Scalar::I32(value)) => Some(i64::from(*value)),
@@ -131,12 +131,12 @@ impl<'a> FieldView<'a> {
         }
     }
 
-    /// The number, of a `u64` field.
+    /// The number, if it is a `u64` field.
     pub fn as_u64(&self) -> Option<u64> {
         if let FieldView::Scalar(Scalar::U64(value)) = self { Some(*value) } else { None }
     }
 
-    /// The number, of an `f32` or `f64` field.
+    /// The number, if it is an `f32` or `f64` field.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             FieldView::Scalar(Scalar::F32(value)) => Some(f64::from(*value)),
@@ -145,22 +145,22 @@ impl<'a> FieldView<'a> {
         }
     }
 
-    /// The value, of a bool field.
+    /// The value, if it is a bool field.
     pub fn as_bool(&self) -> Option<bool> {
         if let FieldView::Scalar(Scalar::Bool(value)) = self { Some(*value) } else { None }
     }
 
-    /// The vector, of a vector field.
+    /// The vector, if it is a vector field.
     pub fn as_vector(&self) -> Option<VectorView<'a>> {
         if let FieldView::Vector(vector) = self { Some(*vector) } else { None }
     }
 
-    /// The list, of a list field.
+    /// The list, if it is a list field.
     pub fn as_list(&self) -> Option<ListView<'a>> {
         if let FieldView::List(list) = self { Some(*list) } else { None }
     }
 
-    /// The map, of a map field.
+    /// The map, if it is a map field.
     pub fn as_map(&self) -> Option<MapView<'a>> {
         if let FieldView::Map(map) = self { Some(*map) } else { None }
     }

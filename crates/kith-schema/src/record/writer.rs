@@ -1,4 +1,4 @@
-//! Typed values or JSON in, the bytes of a record out.
+//! Encodes records from typed values or JSON.
 
 use super::items::{Entries, Items};
 use super::layout::{Piece, assemble};
@@ -6,13 +6,13 @@ use super::number::put_scalar;
 use super::{EncodeError, Scalar, ValueFault};
 use crate::{ElementType, FieldType, ProjectedView, Schema};
 
-/// Writes records of one schema, one after the other; its buffers are used again. Fields may be set in any order,
-/// each once; [`RecordWriter::finish`] fills in defaults and nulls.
+/// Writes records of one schema, one after the other; its buffers are reused. Fields may be set in any order, each once.
+/// [`RecordWriter::finish`] adds defaults and nulls.
 ///
-/// After an error the record begun is to be dropped with [`RecordWriter::clear`].
+/// After an error, drop the current record with [`RecordWriter::clear`].
 pub struct RecordWriter {
     schema: Schema,
-    /// The coded value of each field that is [`State::Set`].
+    /// The encoded value of each field whose state is [`State::Set`].
     pub(super) values: Vec<Vec<u8>>,
     states: Vec<State>,
 }
@@ -25,7 +25,7 @@ enum State {
 }
 
 impl RecordWriter {
-    /// A writer of records under `schema`.
+    /// Creates a writer of records under `schema`.
     pub fn new(schema: &Schema) -> Self {
         let fields = schema.fields().len();
         RecordWriter {
@@ -35,12 +35,12 @@ impl RecordWriter {
         }
     }
 
-    /// The schema its records are written under.
+    /// The schema of its records.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
 
-    /// Forgets what was set.
+    /// Drops the fields that were set.
     pub fn clear(&mut self) {
         self.states.fill(State::Absent);
     }
@@ -48,10 +48,10 @@ impl RecordWriter {
     /// Sets a field to one value.
     ///
     /// # Errors
-    /// [`EncodeError`]: another type, out of range, set before.
+    /// [`EncodeError`] if the type differs, the value is out of range, or the field is already set.
     ///
     /// # Panics
-    /// Like all that take an `index`: if it is not below the number of fields.
+    /// If `index` is not below the number of fields, like all functions that take an `index`.
     pub fn set(&mut self, index: usize, value: Scalar<'_>) -> Result<(), EncodeError> {
         self.claim(index)?;
         let FieldType::Scalar(scalar) = self.field_type(index) else {
@@ -65,7 +65,7 @@ impl RecordWriter {
     /// Sets a field to null.
     ///
     /// # Errors
-    /// [`EncodeError`]: a field that may not be null, set before.
+    /// [`EncodeError`] if the field is not nullable or already set.
     pub fn set_null(&mut self, index: usize) -> Result<(), EncodeError> {
         self.claim(index)?;
         let field = &self.schema.fields()[index];
@@ -79,7 +79,8 @@ impl RecordWriter {
     /// Sets a list or vector field.
     ///
     /// # Errors
-    /// [`EncodeError`]: another type, items out of range, a vector of another length, set before.
+    /// [`EncodeError`] if the type differs, an item is out of range, a vector has another length, or the field is already
+    /// set.
     pub fn set_list<'v>(
         &mut self,
         index: usize,
@@ -96,10 +97,10 @@ impl RecordWriter {
         finished.map_err(|(item, fault)| self.fault(index, item, fault))
     }
 
-    /// Sets a vector field from `f32`s; a copy, if it is one of `f32`.
+    /// Sets a vector field from `f32` values. This is a copy if its elements are `f32`.
     ///
     /// # Errors
-    /// As [`RecordWriter::set_list`].
+    /// Those of [`RecordWriter::set_list`].
     pub fn set_f32s(&mut self, index: usize, values: &[f32]) -> Result<(), EncodeError> {
         match self.field_type(index) {
             FieldType::Vector { element: ElementType::F32, dimensions }
@@ -117,10 +118,10 @@ impl RecordWriter {
         }
     }
 
-    /// Sets a map field; entries in any order.
+    /// Sets a map field. Entries may have any order.
     ///
     /// # Errors
-    /// [`EncodeError`]: another type, values out of range, a key twice, set before.
+    /// [`EncodeError`] if the type differs, a value is out of range, a key is repeated, or the field is already set.
     pub fn set_map<'v>(
         &mut self,
         index: usize,
@@ -137,16 +138,16 @@ impl RecordWriter {
         map.finish(&mut self.values[index]).map_err(|fault| self.fault(index, None, fault))
     }
 
-    /// Appends the record to `out` and begins the next. Fields not set take their default, else null.
+    /// Appends the record to `out` and begins the next. Fields that were not set get their default, or null without one.
     ///
     /// # Errors
-    /// [`EncodeError::Missing`], or a record beyond [`VALUE_BYTES_MAX`](crate::VALUE_BYTES_MAX); `out` is then as
-    /// it was, and the record begun is dropped.
+    /// [`EncodeError::Missing`] if a field has no value; an error for a record beyond
+    /// [`VALUE_BYTES_MAX`](crate::VALUE_BYTES_MAX). `out` is unchanged then, and the current record is dropped.
     pub fn finish(&mut self, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         self.finish_over(None, out)
     }
 
-    /// As [`RecordWriter::finish`], but fields not set are those of `base`, if there is one.
+    /// Ends the record like [`RecordWriter::finish`], but takes fields that were not set from `base` if it is given.
     pub(super) fn finish_over(
         &mut self,
         base: Option<&ProjectedView<'_>>,
@@ -175,7 +176,7 @@ impl RecordWriter {
         }
     }
 
-    /// Marks a field as set; the caller fills its value.
+    /// Marks a field as set. The caller writes its value.
     pub(super) fn claim(&mut self, index: usize) -> Result<(), EncodeError> {
         if self.states[index] != State::Absent {
             return Err(EncodeError::Repeated { field: self.name(index) });
@@ -189,7 +190,7 @@ impl RecordWriter {
     }
 
     pub(super) fn fault(&self, index: usize, item: Option<u64>, fault: ValueFault) -> EncodeError {
-        // The length of a vector is no fault of the item at which it shows.
+        // A wrong length of a vector is not the fault of the item at which it is detected.
         let item = item.filter(|_| !matches!(fault, ValueFault::Dimensions { .. } | ValueFault::TooLarge));
         EncodeError::Value { field: self.name(index), item, fault }
     }
