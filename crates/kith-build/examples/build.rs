@@ -1,7 +1,7 @@
-//! Builds a small graph and a small store from rows, and publishes both: into a folder, or into the place that is named.
+//! Builds a small graph and a small store from rows, and publishes both to a folder or to the given place.
 //!
-//! `cargo run -p kith-build --example build -- [PLACE]`, such as `built` or `s3://bucket/prefix` with the keys of the bucket in the
-//! environment (docs/operating/object-stores.md).
+//! `cargo run -p kith-build --example build -- [PLACE]`, such as `built`, or `s3://bucket/prefix` with the keys of the
+//! bucket in the environment (docs/operating/object-stores.md).
 
 use kith_build::{
     ColumnValue, Failure, GraphBuilder, GraphOptions, Objects, RowKey, RowSettings, RowValue, SchemaFrom,
@@ -13,7 +13,7 @@ use kith_schema::{KeyType, ValueType};
 use kith_types::PartitionCount;
 use std::process::ExitCode;
 
-/// As many as `kith dev` has.
+/// The number of partitions of `kith dev`.
 const PARTITIONS: u32 = 24;
 
 fn main() -> ExitCode {
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Friends since when, and schools that they went to, as `<out>/village/<component>/<version>`.
+/// Builds friendships with their times, and schools of members, as `<out>/village/<component>/<version>`.
 fn graph(out: &Objects, partitions: PartitionCount) -> Result<(), Failure> {
     let workshop = Workshop::of(out)?;
     let version = next_graph_version(out, "village")?;
@@ -63,7 +63,7 @@ fn graph(out: &Objects, partitions: PartitionCount) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Records by id, as `<out>/<version>`: what `kith store push pages` takes.
+/// Builds records by id as `<out>/<version>`, which `kith store push pages` accepts.
 fn store(out: &Objects, partitions: PartitionCount) -> Result<(), Failure> {
     let schema = r#"{"fields":[{"name":"title","type":"text"},{"name":"embed","type":"vector<f32,2>"}]}"#;
     let schema = SchemaFrom::Given(schema.parse().expect("a schema"));

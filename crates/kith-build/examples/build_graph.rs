@@ -1,5 +1,5 @@
-//! Builds the component of an edge file and says what it cost:
-//! `cargo run --release -p kith-build --example build_graph -- edges.csv.gz [partitions] [memory MiB] [threads]`.
+//! Builds the component of an edge file and prints the cost: `cargo run --release -p kith-build --example build_graph --
+//! edges.csv.gz [partitions] [memory MiB] [threads]`.
 
 use kith_build::{LoadOptions, LoadProgress, Progress, load_graph};
 use kith_types::{PartitionCount, StoreVersion};
@@ -56,11 +56,12 @@ fn peak_rss_kib() -> Result<u64, Box<dyn std::error::Error>> {
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
 
-/// User and system time of all threads, ended ones included, from fields 14 and 15 of the process's stat line.
+/// The user and system time of all threads, including those that have ended, from fields 14 and 15 of the process's stat
+/// line.
 fn cpu_seconds() -> Result<f64, Box<dyn std::error::Error>> {
     let stat = std::fs::read_to_string("/proc/self/stat")?;
     let after_name = stat.rsplit_once(')').ok_or("no process name")?.1;
     let ticks: Result<Vec<f64>, _> = after_name.split_whitespace().skip(11).take(2).map(str::parse).collect();
-    // Linux has counted 100 ticks a second here on every platform for decades.
+    // Linux has reported 100 ticks per second here on every platform for decades.
     Ok(ticks?.iter().sum::<f64>() / 100.0)
 }

@@ -1,5 +1,5 @@
-//! Builds the component of an edge file, opens it and says what reading costs:
-//! `cargo run --release -p kith-build --example read_graph -- edges.csv.gz [partitions]`.
+//! Builds the component of an edge file, opens it and prints the cost of reads: `cargo run --release -p kith-build
+//! --example read_graph -- edges.csv.gz [partitions]`.
 
 use kith_build::{LoadOptions, load_graph, version_dir};
 use kith_engine::{ComponentReader, GraphReader, verify_component};
@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Keys of one request, as in a second-degree query.
+/// The keys of one request, as in a second-degree query.
 const BATCH: usize = 500;
 const BATCHES: u64 = 400;
 const NEIGHBOURS: u64 = 200;

@@ -1,4 +1,4 @@
-//! Wrong rows and lines that were dropped, summed up.
+//! Summaries of wrong rows and lines that were dropped.
 
 use crate::graph::LoadedFile;
 use kith_rows::RowErrors;
@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 /// Rows or lines that were dropped for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// What is wrong with them, in a few words.
+    /// A short description of the fault.
     pub reason: String,
-    /// How many they are.
+    /// The number of rows or lines.
     pub count: u64,
-    /// Those among the first ten wrong ones (of each file of a graph), as in the files.
+    /// Those that are among the first ten wrong ones (of each file, for a graph), as written in the files.
     pub first_lines: Vec<String>,
 }
 
 impl Dropped {
-    /// The wrong rows of a store, by reason.
+    /// Summarises the wrong rows of a store by reason.
     pub fn of_rows(errors: &RowErrors) -> Vec<Self> {
         let mut by_reason: BTreeMap<&'static str, Self> = BTreeMap::new();
         for (reason, count) in &errors.by_reason {
@@ -28,7 +28,7 @@ impl Dropped {
         by_reason.into_values().collect()
     }
 
-    /// The wrong lines of a graph's files, by reason.
+    /// Summarises the wrong lines of a graph's files by reason.
     pub fn of_files(files: &[LoadedFile]) -> Vec<Self> {
         let mut by_reason: BTreeMap<&'static str, Self> = BTreeMap::new();
         for file in files {

@@ -1,4 +1,4 @@
-//! Why nothing was built or published: a stable code, what happened, what to do, and the first wrong rows.
+//! The error of a build or a publication: a stable code, what happened, what to do, and the first wrong rows.
 
 use kith_load::ValuesBuildError;
 use kith_rows::{ReadError, RowError, RowErrors, RowFault, RowOptions, RowsError};
@@ -7,7 +7,7 @@ use kith_types::{ErrorCode, check_store_name};
 use std::error::Error;
 use thiserror::Error;
 
-/// Why nothing was built or published. What was there before is as it was.
+/// Why nothing was built or published. Everything that existed before is unchanged.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{message}")]
 pub struct Failure {
@@ -15,9 +15,10 @@ pub struct Failure {
     pub code: ErrorCode,
     /// What happened, and why.
     pub message: String,
-    /// What to do; it names flags of the command line.
+    /// What to do. The text names flags of the command line.
     pub help: String,
-    /// The first wrong rows or lines of files that are refused, a line each as in the files, and then how many more there are.
+    /// The first wrong rows or lines of refused files, one line each as in the files, followed by the number of further
+    /// ones.
     pub wrong: Vec<String>,
 }
 
@@ -26,13 +27,13 @@ impl Failure {
         Self { code, message: message.into(), help: help.into(), wrong: Vec::new() }
     }
 
-    /// Settings that contradict each other or make no sense.
+    /// The failure for settings that are invalid or contradict each other.
     pub(crate) fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self::new(ErrorCode::Usage, message, help)
     }
 }
 
-/// Refuses a name that no cluster would take.
+/// Refuses a name that clusters do not accept.
 pub(crate) fn check_name(what: &str, name: &str) -> Result<(), Failure> {
     check_store_name(name).map_err(|error| {
         let message = format!("{:?} cannot name a {what}: its name is {}", error.name, error.rule);
@@ -40,7 +41,7 @@ pub(crate) fn check_name(what: &str, name: &str) -> Result<(), Failure> {
     })
 }
 
-/// An error with all its causes. Those that repeat their cause are told once.
+/// An error with all its causes. A message that an outer one already contains is left out.
 pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -54,7 +55,7 @@ pub(crate) fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// Files that are refused.
+/// The failure for refused files.
 pub(crate) fn rows(error: &RowsError) -> Failure {
     let message = chain(error);
     match error {
@@ -97,7 +98,7 @@ pub(crate) fn rows(error: &RowsError) -> Failure {
     }
 }
 
-/// A build that failed.
+/// The failure for a build.
 pub(crate) fn build(error: &ValuesBuildError) -> Failure {
     let message = chain(error);
     match error {
@@ -109,7 +110,7 @@ pub(crate) fn build(error: &ValuesBuildError) -> Failure {
     }
 }
 
-/// A reading that ended early, or rows that a build refused.
+/// The failure for a read that ended early, or for rows that a build refused.
 pub(crate) fn read(error: ReadError<ValuesBuildError>, options: &RowOptions) -> Failure {
     match error {
         ReadError::Input(error) => refused_rows(&error, options),
@@ -117,7 +118,7 @@ pub(crate) fn read(error: ReadError<ValuesBuildError>, options: &RowOptions) -> 
     }
 }
 
-/// As [`rows`], with the first wrong rows as they are in the files.
+/// The failure for refused files, like [`rows`], with the first wrong rows as written in the files.
 pub(crate) fn refused_rows(error: &RowsError, options: &RowOptions) -> Failure {
     let wrong = match error {
         RowsError::BadRows { errors, .. } | RowsError::NoGoodRows { errors } => first(errors, options),

@@ -1,8 +1,9 @@
-//! Building versions of graphs and stores, and what publishing them needs: the command line, Python and Spark write the
-//! same bytes by this code (`docs/design/0016-building.md`).
+//! Builds versions of graphs and stores, and publishes them. The command line, Python and Spark write the same bytes with
+//! this code (`docs/design/0016-building.md`).
 //!
-//! Rows come from files and objects ([`Rows`], [`load_graph`]) or from a program ([`StoreBuilder`], [`GraphBuilder`]); a
-//! version goes into a folder or a bucket ([`place`]). Serving it is a router's work: this crate asks no cluster.
+//! Rows come from files and objects ([`Rows`], [`load_graph`]) or from a program ([`StoreBuilder`], [`GraphBuilder`]). A
+//! version is written to a folder or a bucket ([`place`]). Serving it is the task of a router: this crate does not connect
+//! to a cluster.
 //!
 //! ```
 //! use kith_build::{RowKey, RowSettings, RowValue, Shape, StoreBuilder, Target};

@@ -1,4 +1,4 @@
-//! Folders and object stores: opened, asked, and their errors told.
+//! Opens folders and object stores, reads versions there, and explains their errors.
 
 use crate::{
     OnProgress, Progress,
@@ -13,11 +13,11 @@ use std::{
     time::SystemTime,
 };
 
-/// A place by its folder or URL (`s3://BUCKET/PREFIX`, `gs://…`, `az://…`, `file://…`), with the keys of this process's environment.
-/// Nobody is asked yet.
+/// Opens a place by its folder or URL (`s3://BUCKET/PREFIX`, `gs://…`, `az://…`, `file://…`), with the keys in the
+/// environment of this process. No request is sent yet.
 ///
 /// # Errors
-/// `bad_input` if the text names none; `object_store_unreachable` if its settings are wrong.
+/// `bad_input` if the text is not a location; `object_store_unreachable` if its settings are wrong.
 pub fn place(location: &str) -> Result<Objects, Failure> {
     let location = location.parse().map_err(|error: LocationError| {
         let help = "name a folder, or s3://BUCKET/PREFIX, gs://…, az://…";
@@ -26,7 +26,7 @@ pub fn place(location: &str) -> Result<Objects, Failure> {
     open(&location)
 }
 
-/// As [`place()`], of a location.
+/// Opens a location like [`place()`].
 ///
 /// # Errors
 /// `object_store_unreachable` if its settings are wrong.
@@ -34,10 +34,10 @@ pub(crate) fn open(location: &Location) -> Result<Objects, Failure> {
     Objects::open(location, &Access::from_environment()).map_err(|error| refused(&error))
 }
 
-/// Where a component of a version lies.
+/// The place of a component of a version.
 ///
 /// # Errors
-/// As [`place()`].
+/// Those of [`place()`].
 pub(crate) fn component_place(
     cluster: &ClusterDocument,
     store: &str,
@@ -51,10 +51,10 @@ pub(crate) fn component_place(
     })
 }
 
-/// The manifest of the version in a place.
+/// Reads the manifest of the version in a place.
 ///
 /// # Errors
-/// `version_damaged`, or what the place says.
+/// `version_damaged`, or the errors of the place.
 pub fn manifest_at(place: &Objects) -> Result<Manifest, Failure> {
     place.manifest().map_err(|error| match error {
         FetchError::Source(error) => {
@@ -68,10 +68,11 @@ pub fn manifest_at(place: &Objects) -> Result<Manifest, Failure> {
     })
 }
 
-/// The version in a place, in a folder of this machine: where it is, or downloaded to `folder` and proven byte by byte.
+/// Returns a folder on this machine with the version in a place: the place itself, or `folder` after the version was
+/// downloaded and verified byte by byte.
 ///
 /// # Errors
-/// `version_damaged`, or what the place says.
+/// `version_damaged`, or the errors of the place.
 pub fn version_here(
     place: &Objects,
     folder: &Path,
@@ -97,18 +98,18 @@ pub fn version_here(
     }
 }
 
-/// The numbers of the folders in a place that are named by numbers.
+/// The numbers of those folders in a place whose names are numbers.
 ///
 /// # Errors
-/// What the place says.
+/// The errors of the place.
 pub(crate) fn versions_at(place: &Objects) -> Result<Vec<u64>, Failure> {
     let children = place.children().map_err(|error| refused(&error))?;
-    // What has a greater number is no version.
+    // A greater number is not a version.
     let versions = children.iter().filter_map(|name| name.parse().ok());
     Ok(versions.filter(|version| *version <= StoreVersion::MAX.0).collect())
 }
 
-/// An object store that does not do what it is asked.
+/// The failure for an error of an object store.
 pub fn refused(error: &ObjectsError) -> Failure {
     let code = match error {
         ObjectsError::Taken { .. } | ObjectsError::Reserved { .. } => ErrorCode::VersionTaken,
@@ -119,8 +120,8 @@ pub fn refused(error: &ObjectsError) -> Failure {
     Failure::new(code, chain(error), error.help())
 }
 
-/// Where versions are built before they are published: in the folder itself, or, for a bucket, in a temporary folder that is removed
-/// with this.
+/// The folder in which versions are built before they are published: the place itself if it is a folder, or, for a bucket,
+/// a temporary folder that is removed when this is dropped.
 #[derive(Debug)]
 pub struct Workshop {
     folder: PathBuf,
@@ -128,10 +129,10 @@ pub struct Workshop {
 }
 
 impl Workshop {
-    /// Of the place where the versions go.
+    /// Creates the workshop for versions that will be published in `place`.
     ///
     /// # Errors
-    /// `object_store_unusable` if no temporary folder can be made.
+    /// `object_store_unusable` if a temporary folder cannot be created.
     pub fn of(place: &Objects) -> Result<Self, Failure> {
         if let Some(folder) = place.folder() {
             return Ok(Self { folder: folder.to_owned(), _scratch: None });
@@ -147,12 +148,12 @@ impl Workshop {
     }
 }
 
-/// Uploads the version in `folder` to `to`, the place of that version in a bucket; of a version that was made of the one in `base`, only
-/// what that one lacks. The manifest comes last: until then there is no version. It may be repeated. In a folder there is nothing to do,
-/// for builds write there themselves.
+/// Uploads the version in `folder` to `to`, its place in a bucket. For a version that was made from the one in `base`, only
+/// the files that differ are uploaded. The manifest is written last; without it there is no version. May be repeated. Does
+/// nothing if `to` is a folder, because builds write there themselves.
 ///
 /// # Errors
-/// `version_taken` if another version is there or is being made, `object_store_unreachable`.
+/// `version_taken` if another version is there or is being written; `object_store_unreachable`.
 pub fn publish_version(
     base: Option<&Objects>,
     folder: &Path,
@@ -176,13 +177,13 @@ pub fn publish_version(
 /// The number of the next version in a place: the time in milliseconds since 1970, but above all versions there.
 ///
 /// # Errors
-/// What the place says.
+/// The errors of the place.
 pub fn next_version(out: &Objects) -> Result<StoreVersion, Failure> {
     let newest = versions_at(out)?.into_iter().max().unwrap_or_default();
     Ok(StoreVersion(now().max(newest.saturating_add(1))))
 }
 
-/// Milliseconds since 1970.
+/// The current time in milliseconds since 1970.
 pub fn now() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)

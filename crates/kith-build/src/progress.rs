@@ -1,8 +1,8 @@
-//! How far a build is.
+//! The progress of a build.
 
 use crate::graph::LoadProgress;
 
-/// How far a build is, as it is told while it runs; often enough for a bar, never more than once in a thousand rows.
+/// The progress of a running build. It is reported often enough for a progress bar, but at most once per thousand rows.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Progress<'a> {
@@ -12,30 +12,31 @@ pub enum Progress<'a> {
     Rows {
         /// `reading` or `writing`.
         stage: &'static str,
-        /// Rows of this stage so far.
+        /// The number of rows of this stage so far.
         rows: u64,
-        /// How much is done, in the unit of `total`.
+        /// The amount done, in the unit of `total`.
         done: u64,
-        /// Bytes of the files or rows in all; 0 if that is not known.
+        /// The total number of bytes of the files, or of rows; 0 if it is not known.
         total: u64,
     },
     /// Bytes are copied, uploaded or downloaded.
     Bytes {
-        /// What happens to them, in words.
+        /// A description of the stage.
         stage: &'a str,
-        /// Bytes so far.
+        /// The number of bytes so far.
         done: u64,
-        /// Bytes in all.
+        /// The total number of bytes.
         total: u64,
     },
 }
 
 impl Progress<'_> {
-    /// Rows of a store that are being written.
+    /// The progress of writing the rows of a store.
     pub(crate) fn writing(done: u64, total: u64) -> Self {
         Progress::Rows { stage: "writing", rows: done, done, total }
     }
 }
 
-/// Called with how far a build is. The build waits for it. It is called by one thread at a time, which need not be the one that builds.
+/// Called with the progress of a build, which waits for it. It is called by one thread at a time, which need not be the one
+/// that builds.
 pub type OnProgress<'t> = dyn FnMut(Progress<'_>) + Send + 't;

@@ -1,5 +1,5 @@
-//! A version that was built elsewhere. From a folder it is taken into the object store: copied, then proven byte by byte.
-//! From a URL it is not: nodes pull it from there.
+//! Takes a version that was built elsewhere. A version in a folder is copied into the object store and verified byte by
+//! byte. A version at a URL is not copied: nodes pull it from there.
 
 use crate::{
     LockedStore, OnProgress, Progress,
@@ -18,13 +18,14 @@ use std::{
     path::Path,
 };
 
-/// Where a version is copied to before it gets its name: where builds are written too.
+/// The folder to which a version is copied before it gets its name. Builds write there too.
 const STAGING_FOLDER: &str = ".staging";
 
-/// The built version that `inputs` name: itself, or the newest in a place. `None`: they name rows.
+/// Finds the built version that `inputs` name: a version itself, or the newest in a place. `None` means that they name
+/// rows.
 ///
 /// # Errors
-/// If a place cannot be looked at.
+/// If a place cannot be read.
 pub fn find_version(inputs: &[String]) -> Result<Option<Objects>, Failure> {
     let [input] = inputs else { return Ok(None) };
     if input.contains(['*', '?', '[']) || (!Location::is_url(input) && !Path::new(input).is_dir()) {
@@ -52,10 +53,10 @@ pub fn find_version(inputs: &[String]) -> Result<Option<Objects>, Failure> {
     Ok(None)
 }
 
-/// Takes the version in `folder` into the object store as `<component>/<its version>`, whole or not at all.
+/// Copies the version in `folder` into the object store as `<component>/<its version>`, completely or not at all.
 ///
 /// # Errors
-/// `version_damaged` if what was copied is not what the manifest names; if files cannot be read or written.
+/// `version_damaged` if the copied files do not match the manifest; an error if files cannot be read or written.
 pub fn take_version(
     folder: &Path,
     manifest: &Manifest,
@@ -76,7 +77,7 @@ pub fn take_version(
         renamed.map_err(unusable(&target))
     });
     if copied.is_err() {
-        // The error that ended the copy is the one to tell.
+        // The error that ended the copy is the one to report.
         let _ = remove_folder(&staging);
     }
     copied
@@ -102,11 +103,11 @@ fn copy_to(
     prove(staging, folder, manifest)
 }
 
-/// Proves what lies in `staging` against the manifest of `folder`.
+/// Verifies the files in `staging` against the manifest of `folder`.
 fn prove(staging: &Path, folder: &Path, manifest: &Manifest) -> Result<(), Failure> {
     let report = verify_version(staging, None, VerifyDepth::Deep);
     let report = report.map_err(|error| damaged(folder, &chain(&error)))?;
-    // What is proven is the copy: also that nobody wrote to the folder meanwhile.
+    // The copy is verified, and thus also that the folder was not changed meanwhile.
     if Manifest::read(staging).ok().as_ref() != Some(manifest) {
         return Err(damaged(folder, "it changed while it was copied"));
     }

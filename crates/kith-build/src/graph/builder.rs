@@ -1,4 +1,4 @@
-//! A graph from rows that a program has.
+//! Builds a graph from rows of a program.
 
 use super::{ColumnValue, FileRole, GraphOptions, LoadError, LoadProgress, MEMBERS_COMPONENT};
 use crate::{Failure, OnProgress, Progress, failure::check_name};
@@ -10,10 +10,10 @@ use kith_schema::ColumnNumber;
 use kith_types::{ErrorCode, check_component_name};
 use std::fs;
 
-/// A graph built from rows in any order, one component after another. A builder that is dropped without [`GraphBuilder::finish`]
-/// leaves no component of its version.
+/// Builds a graph from rows in any order, one component after another. A builder that is dropped without
+/// [`GraphBuilder::finish`] leaves no component of its version behind.
 ///
-/// The files are those that `kith load graph` makes of the same rows in files.
+/// The files are the same as those that `kith load graph` writes for the same rows in files.
 ///
 /// ```
 /// use kith_build::{GraphBuilder, GraphOptions};
@@ -41,20 +41,21 @@ pub struct GraphBuilder {
 }
 
 impl GraphBuilder {
-    /// A graph without a component yet; nothing is written.
+    /// Begins a graph without components. Nothing is written yet.
     ///
     /// # Errors
-    /// `invalid_name`.
+    /// `invalid_name` if the name of the graph is invalid.
     pub fn new(options: GraphOptions) -> Result<Self, Failure> {
         check_name("graph", &options.graph)?;
         Ok(Self { options, built: Vec::new(), is_finished: false })
     }
 
     /// Begins a component: an edge type (`Undirected`, `Directed`), an entity kind (`Entity`), or the list of members
-    /// (`MembersOnly`, whose name is `members`). `columns` are kept beside each edge, at most eight; their positions are not used.
+    /// (`MembersOnly`, whose name is `members`). `columns` are kept beside each edge, at most eight; their positions are
+    /// ignored.
     ///
     /// # Errors
-    /// `invalid_name`, `name_taken`, `build_failed` if the version exists or folders cannot be made, `load_running`.
+    /// `invalid_name`; `name_taken`; `build_failed` if the version exists or folders cannot be created; `load_running`.
     pub fn component(
         &mut self,
         name: &str,
@@ -107,7 +108,7 @@ impl GraphBuilder {
         }
     }
 
-    /// The manifests of all components, and what was counted.
+    /// Returns the manifests of all components, and their counts.
     ///
     /// # Errors
     /// `nothing_to_load` if there is no component.
@@ -124,31 +125,31 @@ impl Drop for GraphBuilder {
     fn drop(&mut self) {
         let GraphOptions { out_dir, graph, version, .. } = &self.options;
         for (manifest, _) in self.built.iter().filter(|_| !self.is_finished) {
-            // What cannot be removed is a version that nobody names.
+            // A version that cannot be removed does no harm, because no metadata name it.
             let _ = fs::remove_dir_all(version_dir(&out_dir.join(graph).join(&manifest.component), *version));
         }
     }
 }
 
-/// The rows of one component. Dropped without [`ComponentRows::finish`], it leaves nothing.
+/// Takes the rows of one component. If it is dropped without [`ComponentRows::finish`], nothing remains.
 pub struct ComponentRows<'g> {
     graph: &'g mut GraphBuilder,
     builder: ComponentBuilder,
     role: KindRole,
     columns: Vec<ColumnSpec>,
-    /// The columns of the row at hand as they are stored.
+    /// The stored form of the current row's columns.
     stored: Vec<u64>,
     rows: u64,
     good: u64,
 }
 
 impl ComponentRows<'_> {
-    /// Adds an edge, of an entity kind from a member to an entity, with one value per column. Of equal edges the one with the greatest
-    /// columns stays; an edge from a member to itself is dropped and counted.
+    /// Adds an edge with one value per column; for an entity kind, from a member to an entity. Of equal edges, the one with
+    /// the greatest columns is kept. An edge from a member to itself is dropped and counted.
     ///
     /// # Errors
-    /// `bad_lines` for a wrong number of columns, or a value that is not of its column's kind; `build_failed` if the disk fails. The
-    /// component is of no use then.
+    /// `bad_lines` for a wrong number of columns, or for a value that is not of its column's kind; `build_failed` if the
+    /// disk fails. The component cannot be continued then.
     pub fn edge(&mut self, src: u64, dst: u64, columns: &[ColumnValue<'_>]) -> Result<(), Failure> {
         self.rows += 1;
         if self.role == KindRole::MembersOnly {
@@ -188,11 +189,11 @@ impl ComponentRows<'_> {
         self.builder.member(id).map_err(|error| failed(self.builder.name())(error))
     }
 
-    /// Sorts, writes and syncs all files, and gives the component's folder its name; what was counted.
+    /// Sorts, writes and syncs all files, and gives the component's folder its name. Returns the counts.
     ///
     /// # Errors
-    /// `no_edges` (`no_entities`, `no_members`) if there is no good row and that is not allowed, `build_failed`; nothing of the component
-    /// is left then.
+    /// `no_edges` (`no_entities`, `no_members`) if there is no good row and that is not allowed; `build_failed`. Nothing of
+    /// the component remains then.
     pub fn finish(self, told: &mut OnProgress<'_>) -> Result<BuildSummary, Failure> {
         let name = self.builder.name().to_owned();
         if self.good == 0 && !self.graph.options.allow_empty {
@@ -211,7 +212,7 @@ impl ComponentRows<'_> {
         Ok(summary)
     }
 
-    /// The failure for the next row, if its caller finds that it is none: as for rows that this finds wrong.
+    /// The failure for the next row if the caller finds it wrong, in the same form as for rows that are found wrong here.
     pub fn wrong(&self, why: &str) -> Failure {
         self.fault(self.rows + 1, why)
     }

@@ -1,4 +1,4 @@
-//! Graphs that were built elsewhere: finding their components in a place.
+//! Finds the components of graphs that were built elsewhere.
 
 use crate::{
     Failure,
@@ -8,7 +8,7 @@ use kith_engine::{MANIFEST_NAME, Manifest};
 use kith_objects::Objects;
 use kith_types::{ErrorCode, PartitionCount};
 
-/// A component of a graph, and where its files lie.
+/// A component of a graph, with the place of its files.
 #[derive(Debug)]
 pub struct FoundComponent {
     /// The folder of its version: `<place>/<graph>/<component>/<version>`.
@@ -17,13 +17,13 @@ pub struct FoundComponent {
     pub manifest: Manifest,
 }
 
-/// The components of a graph that were built last in `place`, which has the layout that builds write
-/// (`<graph>/<component>/<version>`). All components of one build have the same version; components that only older builds wrote
-/// are left out. Cost: one listing for each component, and the manifests.
+/// Finds the newest components of a graph in `place`, which has the layout that builds write
+/// (`<graph>/<component>/<version>`). All components of one build have the same version; components that only older builds
+/// wrote are left out. Cost: one listing for each component, and the manifests.
 ///
 /// # Errors
-/// `nothing_to_load` if the place has no version of the graph, `other_store` if what lies there was built as another graph or for
-/// another number of partitions, `version_damaged`, or what the place says.
+/// `nothing_to_load` if the place has no version of the graph; `other_store` if its files belong to another graph or
+/// another number of partitions; `version_damaged`; or the errors of the place.
 pub fn find_graph(
     place: &Objects,
     graph: &str,
@@ -41,7 +41,7 @@ pub fn find_graph(
     let newest = versions.iter().map(|(version, _)| *version).max();
     let mut found = Vec::new();
     for (_, place) in versions.into_iter().filter(|(version, _)| Some(*version) == newest) {
-        // A build or an upload writes the manifest last.
+        // Builds and uploads write the manifest last.
         if place.size(MANIFEST_NAME).map_err(|error| refused(&error))?.is_some() {
             let manifest = manifest_at(&place)?;
             check(&place, &manifest, graph, partitions)?;

@@ -1,4 +1,4 @@
-//! Graphs: edges, entities and members in, a folder of files for each component out.
+//! Builds graphs: reads edges, entities and members, and writes a folder of files for each component.
 
 mod builder;
 mod found;
@@ -22,21 +22,21 @@ use kith_types::StoreVersion;
 use std::path::Path;
 
 /// Builds the components of a graph from files: CSV or TSV text, JSON lines, Parquet or Arrow, plain, gzip or Zstandard.
-/// They end up in `<out_dir>/<graph>/<component>/<version>`. With `dry_run`, everything is read and checked and nothing is written.
-/// Cost: each file is read once, from start to end; edges are sorted within the memory of the options.
+/// They are written to `<out_dir>/<graph>/<component>/<version>`. With `dry_run`, everything is read and checked, but
+/// nothing is written. Cost: each file is read once from start to end; edges are sorted within the memory of the options.
 ///
 /// # Errors
-/// `bad_lines` with the first wrong lines, `bad_input`, `no_edges` (`no_entities`, `no_members`) if nothing good is left, `build_failed`,
-/// `load_running`. No component of this load is left then.
+/// `bad_lines` with the first wrong lines; `bad_input`; `no_edges` (`no_entities`, `no_members`) if there is no good line;
+/// `build_failed`; `load_running`. No component of this load remains then.
 pub fn load_graph(options: &LoadOptions, told: &mut OnProgress<'_>) -> Result<LoadReport, Failure> {
     Ok(load::load_graph(options, &mut |progress| told(Progress::Graph(progress)))?)
 }
 
 /// Uploads the components that were built in `built`, the folder of all graphs, to the same names below `to`, a bucket:
-/// `<graph>/<component>/<version>`. In a folder there is nothing to do, for builds write there themselves.
+/// `<graph>/<component>/<version>`. Does nothing if `to` is a folder, because builds write there themselves.
 ///
 /// # Errors
-/// As [`publish_version`]: components before the one that failed are there then, each whole.
+/// Those of [`publish_version`]. Components before the failed one are then complete in the bucket.
 pub fn publish_graph<'m>(
     graph: &str,
     components: impl IntoIterator<Item = &'m Manifest>,
@@ -52,10 +52,11 @@ pub fn publish_graph<'m>(
     })
 }
 
-/// The number of a graph's next version in a place: the time in milliseconds since 1970, but above all versions of its components there.
+/// The number of a graph's next version in a place: the time in milliseconds since 1970, but above all versions of its
+/// components there.
 ///
 /// # Errors
-/// What the place says.
+/// The errors of the place.
 pub fn next_graph_version(out: &Objects, graph: &str) -> Result<StoreVersion, Failure> {
     let place = out.join(graph);
     let components = place.children().map_err(|error| refused(&error))?;

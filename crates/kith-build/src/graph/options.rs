@@ -1,30 +1,30 @@
-//! How a graph is built, and the values of its columns.
+//! The options for building a graph, and the values of its columns.
 
 use kith_load::MEMORY_BYTES_DEFAULT;
 use kith_types::{PartitionCount, StoreVersion};
 use std::path::PathBuf;
 
-/// How a graph is built.
+/// The options for building a graph.
 #[derive(Clone, Debug)]
 pub struct GraphOptions {
     /// The name of the graph.
     pub graph: String,
-    /// The version of every component: above all before.
+    /// The version of every component. It must be above all earlier ones.
     pub version: StoreVersion,
-    /// How many partitions the cluster has that is to serve it.
+    /// The number of partitions of the cluster that will serve the graph.
     pub partitions: PartitionCount,
-    /// The folder of all graphs: components end up in `<out_dir>/<graph>/<component>/<version>`.
+    /// The folder of all graphs. Components are written to `<out_dir>/<graph>/<component>/<version>`.
     pub out_dir: PathBuf,
-    /// Whether a component may have no row, and so replace what there is by nothing.
+    /// Whether a component may have no row, and so replace the existing data by nothing.
     pub allow_empty: bool,
-    /// Bytes to sort in; 16 MiB at least. Each component has all of them while it is built.
+    /// The memory for sorting in bytes; at least 16 MiB. Each component uses all of it while it is built.
     pub memory_bytes: usize,
-    /// Threads to sort and write with.
+    /// The number of threads for sorting and writing.
     pub threads: usize,
 }
 
 impl GraphOptions {
-    /// Within 256 MiB, on all cores.
+    /// The default uses 256 MiB and all cores.
     pub fn new(graph: &str, version: StoreVersion, partitions: PartitionCount, out_dir: PathBuf) -> Self {
         Self {
             graph: graph.to_owned(),
@@ -41,12 +41,12 @@ impl GraphOptions {
 /// The value of one column of an edge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ColumnValue<'a> {
-    /// A whole number from 0; of a column of times, milliseconds since 1970.
+    /// A whole number that is not negative; for a column of times, milliseconds since 1970.
     Unsigned(u64),
     /// A whole number.
     Signed(i64),
     /// A finite number, of a column of kind `f64`.
     Float(f64),
-    /// As it would stand in a file: also a time in RFC 3339.
+    /// A value as it would be written in a file, such as a time in RFC 3339.
     Text(&'a str),
 }

@@ -1,4 +1,4 @@
-//! A store's folder in the object store, while one load or push has it.
+//! A store's folder in the object store, locked for one load or push.
 
 use super::{remove_folder, unusable};
 use crate::{
@@ -17,35 +17,36 @@ use std::{
 };
 
 const UNFINISHED_FILE: &str = ".unfinished";
-/// Where the engine builds a component before it gets its name.
+/// The folder in which the engine builds a component before it gets its name.
 const STAGING_FOLDER: &str = ".staging";
-/// Where a version is downloaded to that another one is made of.
+/// The folder to which the base of a delta is downloaded.
 const BASE_FOLDER: &str = ".base";
 
-/// A store's folder in it, for one load or push; unlocked when dropped.
+/// A store's folder in the object store, for one load or push; unlocked when dropped.
 #[derive(Debug)]
 pub struct LockedStore {
-    /// Where versions are built: the object store, or the temporary folder.
+    /// The folder in which versions are built: the object store, or the temporary folder.
     pub(super) objects: PathBuf,
     /// The store's folder in it.
     pub(super) folder: PathBuf,
-    /// Held for its lock; holds the id of the push that holds it. `None` in a bucket.
+    /// The locked file, which contains the id of the push that holds the lock. `None` in a bucket.
     pub(super) lock: Option<File>,
     /// The store's place in a bucket.
     pub(super) bucket: Option<Bucket>,
 }
 
-/// A store's place in a bucket, and the folder where its versions are built, removed at the end.
+/// A store's place in a bucket, with the folder in which its versions are built. The folder is removed at the end.
 #[derive(Debug)]
 pub(super) struct Bucket {
     pub(super) objects: Objects,
-    /// The id of the push: its folders are named by it.
+    /// The id of the push, after which its folders are named.
     pub(super) push: String,
     pub(super) _built: tempfile::TempDir,
 }
 
 impl Bucket {
-    /// Where a version of a component goes. No other push has a folder of this name: one that fails removes only its own.
+    /// The name of the folder for a version of a component. No other push uses this name, so a push that fails removes only
+    /// its own folder.
     fn folder(&self, version: u64) -> String {
         format!("{version}-{}", self.push)
     }
@@ -53,7 +54,7 @@ impl Bucket {
 
 impl Drop for LockedStore {
     fn drop(&mut self) {
-        // Only a process that finds the lock taken reads the id, so a stale one does no harm.
+        // The id is read only by a process that finds the lock taken, so a stale one does no harm.
         if let Some(lock) = &self.lock {
             let _ = lock.set_len(0);
         }
@@ -62,7 +63,7 @@ impl Drop for LockedStore {
 }
 
 impl LockedStore {
-    /// Where versions are built, in the object store's layout.
+    /// The folder in which versions are built, with the object store's layout.
     pub fn objects(&self) -> &Path {
         &self.objects
     }
@@ -72,10 +73,10 @@ impl LockedStore {
         self.folder.join(component)
     }
 
-    /// Removes what a killed load or push built, unless it was killed after its commit.
+    /// Removes the files of a load or push that was killed, unless it was killed after its commit.
     ///
     /// # Errors
-    /// If it cannot be removed.
+    /// If they cannot be removed.
     pub fn clear_unfinished(&self, store: Option<&StoreDocument>) -> Result<(), Failure> {
         let marker = self.folder.join(UNFINISHED_FILE);
         let Ok(text) = fs::read_to_string(&marker) else { return Ok(()) };
@@ -91,7 +92,7 @@ impl LockedStore {
         fs::remove_file(&marker).map_err(unusable(&marker))
     }
 
-    /// A version above all that the store or its folder has: the time, unless clocks went back.
+    /// A version above all versions of the store and its folder: the current time, unless a clock went back.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -103,11 +104,11 @@ impl LockedStore {
         Ok(next.map_err(unusable(&self.folder))?.0)
     }
 
-    /// Brings what was built of a component to its place in the object store; in a folder it is there. Of a version that was made of
-    /// the one in `base`, what both have in common stays in the object store.
+    /// Uploads a built component to its place in the object store. Does nothing if that is a folder. For a version that was
+    /// made from the one in `base`, the files that both have in common are copied within the object store.
     ///
     /// # Errors
-    /// `version_taken`, `object_store_unreachable`; it is no version there then.
+    /// `version_taken`; `object_store_unreachable`. The object store then has no such version.
     pub fn upload(
         &self,
         base: Option<&Objects>,
@@ -125,7 +126,7 @@ impl LockedStore {
         sent.map(|_| ()).map_err(|error| refused(&error))
     }
 
-    /// The folder that [`LockedStore::upload`] brings a version to; `None`: that of its number.
+    /// The folder to which [`LockedStore::upload`] uploads a version; `None` means the one that is named after its number.
     pub fn folder_of(&self, version: u64) -> Option<String> {
         self.bucket.as_ref().map(|bucket| bucket.folder(version))
     }
@@ -135,7 +136,7 @@ impl LockedStore {
         self.bucket.is_some()
     }
 
-    /// What a failed load or push uploaded: its own folder, unless the cluster names it after all.
+    /// Removes the upload of a failed load or push: its own folder, unless the cluster names it after all.
     fn remove_uploaded(
         &self,
         store: Option<&StoreDocument>,
@@ -155,11 +156,11 @@ impl LockedStore {
         place.remove_all().map_err(|error| refused(&error))
     }
 
-    /// A folder with a version of one of the store's components, as it was built; downloaded and proven if it is
-    /// not on this machine, and then where it lies.
+    /// A folder with a built version of one of the store's components. If it is not on this machine, it is downloaded and
+    /// verified, and its place is returned too.
     ///
     /// # Errors
-    /// `version_damaged`, or what the object store says.
+    /// `version_damaged`, or the errors of the object store.
     pub fn built(
         &self,
         component: &ComponentDocument,
@@ -186,18 +187,18 @@ impl LockedStore {
         self.folder.file_name().unwrap_or_default().to_string_lossy()
     }
 
-    /// Says that a version is being built, in case this process is killed.
+    /// Writes a marker that a version is being built, in case this process is killed.
     ///
     /// # Errors
-    /// If that cannot be written.
+    /// If the marker cannot be written.
     pub fn mark_unfinished(&self, version: u64) -> Result<(), Failure> {
         let marker = self.folder.join(UNFINISHED_FILE);
         fs::write(&marker, format!("{version}\n")).map_err(unusable(&marker))
     }
 
-    /// Says that nothing is left to clear.
+    /// Removes the marker.
     pub fn mark_finished(&self) {
-        // If the marker cannot be removed, the next build reads the record once more; nothing else follows.
+        // If the marker cannot be removed, the next build only reads the store's record once more.
         let _ = fs::remove_file(self.folder.join(UNFINISHED_FILE));
     }
 
@@ -207,7 +208,7 @@ impl LockedStore {
     }
 }
 
-/// The versions of the components of every version that the cluster knows: also those that can be rolled back to.
+/// The versions of the components of every version that the cluster knows, including those that a rollback can return to.
 fn component_versions(store: Option<&StoreDocument>) -> impl Iterator<Item = u64> {
     let versions = store.into_iter().flat_map(|store| &store.versions);
     versions.flat_map(|version| &version.components).map(|component| component.version)

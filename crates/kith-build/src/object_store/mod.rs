@@ -1,11 +1,12 @@
-//! A store's folder in the cluster's object store: one load or push at a time, and nothing left of those that were
-//! killed.
+//! A store's folder in the cluster's object store: it allows one load or push at a time, and removes the files of those
+//! that were killed.
 //!
-//! If the object store is a bucket, what is built gathers in a temporary folder of the same shape and goes up when it is whole. A
-//! bucket has no locks: there each push writes to folders of its own, named by its id, and the cluster admits one push.
+//! If the object store is a bucket, components are built in a temporary folder with the same layout and uploaded when they
+//! are complete. A bucket has no locks. Each push writes to folders of its own there, which are named after its id, and the
+//! cluster admits one push at a time.
 //!
-//! While a build is under way, `<store>/.unfinished` names its version. A later build that finds the file knows that the
-//! earlier one was killed, and removes what it built unless the cluster names it.
+//! During a build, `<store>/.unfinished` contains its version. A later build that finds the file knows that the earlier one
+//! was killed, and removes its files unless the cluster names that version.
 
 mod locked;
 #[cfg(test)]
@@ -35,21 +36,21 @@ pub struct ObjectStore {
     objects: Objects,
 }
 
-/// What a store's folder is locked for.
+/// The purpose of a lock on a store's folder.
 #[derive(Clone, Copy, Debug)]
 pub enum Work<'a> {
-    /// A load of a graph, by the id of its push.
+    /// A load of a graph, with the id of its push.
     Load(&'a str),
-    /// A push, by its id.
+    /// A push, with its id.
     Push(&'a str),
 }
 
 impl ObjectStore {
-    /// The object store that the cluster names, made if the folder around it is there. `prepare` is given the folder, if it is one,
-    /// before anything is written there; it may make the folder, and settle who may read what this process writes.
+    /// Opens the object store that the cluster names. Creates it if its parent folder exists. If it is a folder, `prepare`
+    /// gets its path before anything is written; it may create the folder, and set who may read the files of this process.
     ///
     /// # Errors
-    /// `object_store_unreachable` if it is not on this machine, `object_store_taken` if it is another cluster's.
+    /// `object_store_unreachable` if it is not on this machine; `object_store_taken` if it belongs to another cluster.
     pub fn open(
         cluster: &ClusterDocument,
         prepare: impl FnOnce(&Path) -> io::Result<()>,
@@ -66,7 +67,7 @@ impl ObjectStore {
         }
     }
 
-    /// Keeps other loads and pushes of the store out.
+    /// Locks the store against other loads and pushes.
     ///
     /// # Errors
     /// `load_running` or `push_running` if one is under way.
@@ -100,20 +101,20 @@ impl ObjectStore {
     }
 }
 
-/// What is told about a folder that this machine does not have, or may not write to.
+/// The error for a folder that does not exist on this machine, or is not writable.
 fn unreachable(folder: &Path, error: &dyn std::error::Error) -> Failure {
     let message = format!("the cluster's object store {} cannot be used: {}", folder.display(), chain(error));
     let help = "run this on a machine that has this folder, with the rights to write to it";
     Failure::new(ErrorCode::ObjectStoreUnreachable, message, help)
 }
 
-/// The error of a lock that is taken; it names the holder by what the holder wrote into the file.
+/// The error for a lock that is taken. It names the holder, which has written its id into the file.
 fn running(store: &str, work: Work<'_>, lock: &Path) -> Failure {
     if let Work::Load(_) = work {
         return Failure::new(
             ErrorCode::LoadRunning,
             format!("another load of graph {store:?} is under way"),
-            "wait until it ends; a killed load does not stay in the way",
+            "wait until it ends; a load that was killed does not block others",
         );
     }
     let id = fs::read_to_string(lock).unwrap_or_default();
@@ -121,14 +122,14 @@ fn running(store: &str, work: Work<'_>, lock: &Path) -> Failure {
     Failure::new(
         ErrorCode::PushRunning,
         format!("{id} of store {store:?} is under way"),
-        "wait until it ends; a killed one does not stay in the way",
+        "wait until it ends; one that was killed does not block others",
     )
 }
 
-/// Removes a folder that may be there.
+/// Removes a folder if it exists.
 ///
 /// # Errors
-/// `object_store_unusable`.
+/// `object_store_unusable` if it cannot be removed.
 pub fn remove_folder(folder: &Path) -> Result<(), Failure> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unusable(folder)(error)),
@@ -136,7 +137,7 @@ pub fn remove_folder(folder: &Path) -> Result<(), Failure> {
     }
 }
 
-/// What is told about a file of the object store that cannot be used.
+/// The error for a file of the object store that cannot be used.
 pub fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Failure {
     let path = path.to_owned();
     move |error| {
@@ -149,10 +150,10 @@ pub fn unusable(path: &Path) -> impl FnOnce(io::Error) -> Failure {
     }
 }
 
-/// How many partitions the cluster has.
+/// The number of the cluster's partitions.
 ///
 /// # Errors
-/// `internal` if it does not say.
+/// `internal` if the topology has no valid number.
 pub fn partition_count(topology: &TopologyDocument) -> Result<PartitionCount, Failure> {
     let partitions = topology.cluster.partitions;
     PartitionCount::new(partitions).ok_or_else(|| {

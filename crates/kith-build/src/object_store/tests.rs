@@ -1,4 +1,4 @@
-//! Locks, version numbers, and what killed loads leave.
+//! Tests of locks, version numbers, and the files of killed loads.
 
 use super::*;
 use kith_types::ErrorCode;
@@ -86,11 +86,11 @@ fn what_a_killed_load_built_is_removed_and_what_serves_is_kept() {
     locked.mark_unfinished(9).unwrap();
     locked.clear_unfinished(Some(&graph(5))).unwrap();
     assert!(built(5).exists() && !built(9).exists() && !staging.exists());
-    // Killed between its commit and its end: that version serves.
+    // The load was killed between its commit and its end, so its version is served.
     locked.mark_unfinished(5).unwrap();
     locked.clear_unfinished(Some(&graph(5))).unwrap();
     assert!(built(5).exists());
-    // Without a marker nothing is touched: the topology may lag behind a commit.
+    // Without a marker nothing is removed, because the topology may lag behind a commit.
     locked.clear_unfinished(None).unwrap();
     assert!(built(5).exists());
 }

@@ -1,4 +1,4 @@
-//! Partitions that tasks built one by one become a version.
+//! Assembles a version from partitions that were built by separate tasks.
 
 use super::{PARTITION_PREFIX, SchemaFrom, Shape, Target};
 use crate::{
@@ -17,12 +17,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Joins all partitions below `parts` into the version `target` in `out`. `target.out_dir` is not used: versions lie in `out`, and
-/// what is in a bucket and goes to a bucket comes to no disk of this machine (64 MiB of memory).
+/// Joins all partitions below `parts` into the version `target` in `out`. `target.out_dir` is ignored, because versions lie
+/// in `out`. If both places are buckets, the files are not stored on this machine's disk (64 MiB of memory).
 ///
 /// # Errors
-/// `build_failed` if a partition is missing, damaged or was built otherwise, or what a place says; nothing that could be taken for a
-/// version is left then.
+/// `build_failed` if a partition is missing, damaged or was built with other options; or the errors of a place. Nothing
+/// remains then that could be mistaken for a version.
 pub fn assemble_version(
     target: &Target<'_>,
     shape: &Shape,
@@ -35,7 +35,7 @@ pub fn assemble_version(
         Some(SchemaFrom::Given(schema)) => Some(schema.canonical().to_owned()),
         None => None,
     };
-    // Of a bucket: what messages call the place.
+    // For a bucket, its name in messages.
     let out_dir = out.folder().map_or_else(|| out.location().to_string().into(), Path::to_owned);
     let options = ValuesOptions {
         key: shape.key,
@@ -52,7 +52,7 @@ pub fn assemble_version(
     }
 }
 
-/// A version in a bucket: nothing of it comes to the disk of this machine.
+/// Assembles a version in a bucket. Its files are not stored on the disk of this machine.
 fn assemble_there(
     options: &ValuesOptions,
     parts: &Objects,
@@ -69,7 +69,7 @@ fn assemble_there(
     Ok(assembly.manifest().clone())
 }
 
-/// A version in a folder, of partitions in a bucket: downloaded first.
+/// Assembles a version in a folder. Partitions in a bucket are downloaded first.
 fn assemble_here(
     options: &ValuesOptions,
     parts: &Objects,
@@ -77,7 +77,7 @@ fn assemble_here(
 ) -> Result<Manifest, Failure> {
     let scratch = tempfile::tempdir().map_err(unusable(&std::env::temp_dir()))?;
     let (folders, partitions) = summaries(parts)?;
-    // Fails before the first byte comes.
+    // Checks the summaries before the first byte is downloaded.
     Assembly::new(options, &partitions).map_err(|error| build(&error))?;
     let total = partitions.iter().flat_map(|(_, summary)| &summary.files).map(|file| file.bytes).sum();
     let (mut done, mut here) = (0, Vec::new());
@@ -94,7 +94,7 @@ fn assemble_here(
     assemble(options, &here).map_err(|error| build(&error))
 }
 
-/// The partitions in a place: the names of their folders, and each with what messages call it.
+/// The partitions in a place: the names of their folders, and their summaries with the names of their folders for messages.
 type Summaries = (Vec<String>, Vec<(PathBuf, PartitionSummary)>);
 
 fn summaries(parts: &Objects) -> Result<Summaries, Failure> {
@@ -108,7 +108,7 @@ fn summaries(parts: &Objects) -> Result<Summaries, Failure> {
     Ok(summaries)
 }
 
-/// Folders of partitions; names that begin with a dot are those of tasks that run or were killed.
+/// The folders of partitions. Names that begin with a dot belong to tasks that are running or were killed.
 fn partition_folders(parts: &Path) -> Result<Vec<PathBuf>, Failure> {
     let unreadable = |error: std::io::Error| {
         let help = "name the folder that the tasks of `kith store build-partition` had as --out";

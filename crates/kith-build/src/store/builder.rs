@@ -1,4 +1,4 @@
-//! A version of a store from rows that a program has.
+//! Builds a version of a store from rows of a program.
 
 use super::{Built, RowSettings, SchemaFrom, Shape, Target, scratch::Scratch};
 use crate::{
@@ -9,10 +9,10 @@ use kith_load::ValuesBuilder;
 use kith_rows::{RowEncoder, RowKey, RowValue, ValueType};
 use kith_types::ErrorCode;
 
-/// A version of a store, built from rows in any order. Rows are sorted within the memory of the settings; what does not fit goes to
-/// scratch files in the folder of the version. A builder that is dropped leaves nothing.
+/// Builds a version of a store from rows in any order. Rows are sorted within the memory of the settings; rows that do not
+/// fit are written to scratch files in the version's folder. A builder that is dropped leaves nothing behind.
 ///
-/// The files are those that `kith store build` makes of the same rows in a file.
+/// The files are the same as those that `kith store build` writes for the same rows in a file.
 pub struct StoreBuilder {
     builder: ValuesBuilder,
     rows: RowEncoder,
@@ -20,11 +20,12 @@ pub struct StoreBuilder {
 }
 
 impl StoreBuilder {
-    /// Begins a version. Records need a schema, in `settings` or in `shape`: it cannot be inferred from rows that pass once.
+    /// Begins a version. Records need a schema, in `settings` or in `shape`: it cannot be inferred, because the rows pass
+    /// only once.
     ///
     /// # Errors
-    /// `invalid_name`, `bad_schema` if there is none, `usage` if there is one and values are no records; `build_failed` if the version exists, another
-    /// build of the store runs, or folders cannot be made.
+    /// `invalid_name`; `bad_schema` if records have no schema; `usage` if there is a schema but values are not records;
+    /// `build_failed` if the version exists, another build of the store is running, or folders cannot be created.
     pub fn new(target: &Target<'_>, shape: &Shape, settings: &RowSettings) -> Result<Self, Failure> {
         check_name("store", target.store)?;
         let mut settings = settings.clone();
@@ -43,11 +44,12 @@ impl StoreBuilder {
         Ok(Self { builder, rows: RowEncoder::new("rows", options), _scratch: scratch })
     }
 
-    /// Adds a row. One that is wrong (a key of another type, a record that does not fit the schema, too large a value) is dropped and
-    /// counted, if that many are allowed. Cost: a copy of key and value; of JSON and records, the parsing of their text.
+    /// Adds a row. A wrong row (a key of another type, a record that does not fit the schema, too large a value) is dropped
+    /// and counted if that many are allowed. Cost: a copy of key and value; for JSON and records, parsing their text.
     ///
     /// # Errors
-    /// `bad_rows` once more rows are wrong than allowed and ten more; `build_failed` if the disk fails. The build is of no use then.
+    /// `bad_rows` at the tenth wrong row beyond the allowed number; `build_failed` if the disk fails. The build cannot be
+    /// continued then.
     pub fn put(&mut self, key: RowKey<'_>, value: RowValue<'_>) -> Result<(), Failure> {
         match self.rows.row(key, value) {
             Ok(Some((key, value))) => self.builder.row(key, value).map_err(|error| build(&error)),
@@ -59,7 +61,7 @@ impl StoreBuilder {
     /// Sorts, writes and syncs all files, and gives the version's folder its name.
     ///
     /// # Errors
-    /// `bad_rows` or `no_rows` if rows are wrong, `duplicate_key`, `build_failed`; nothing is left then.
+    /// `bad_rows` or `no_rows` if rows are wrong; `duplicate_key`; `build_failed`. Nothing remains then.
     pub fn finish(self, told: &mut OnProgress<'_>) -> Result<Built, Failure> {
         let Self { builder, rows, _scratch } = self;
         let options = rows.options().clone();

@@ -1,4 +1,4 @@
-//! Keys that go from one version to the next.
+//! Deletes keys from one version to the next.
 
 use super::inputs::files;
 use crate::failure::{Failure, build};
@@ -8,15 +8,16 @@ use kith_rows::{KeyType, RowSource};
 use kith_types::ErrorCode;
 use std::io::{BufRead, BufReader};
 
-/// No key is longer, in base64 and with its line's end.
+/// The longest line: the longest key in base64, with its line end.
 const LINE_BYTES_MAX: u64 = 96 * 1024;
-/// Of a key in a message.
+/// The number of characters of a key that a message shows.
 const KEY_CHARACTERS_SHOWN: usize = 80;
 
-/// Deletes the keys of a file or object; how many lines it has. A folder, a pattern or a prefix of objects is all that it holds.
+/// Deletes the keys in a file or object. Returns the number of lines. For a folder, a pattern or a prefix of objects, all
+/// files in it are read.
 ///
 /// # Errors
-/// `bad_rows` with the line that is no key, `bad_input` if it cannot be read; what the builder refuses.
+/// `bad_rows` with the line that is not a key; `bad_input` if it cannot be read; the errors of the builder.
 pub(super) fn delete(named: &str, key: KeyType, builder: &mut DeltaBuilder) -> Result<u64, Failure> {
     let files = files(&[named.to_owned()])?;
     files.iter().try_fold(0, |sum, file| Ok(sum + delete_all(&**file, key, builder)?))

@@ -1,4 +1,4 @@
-//! What inputs name: files, folders, patterns, and the same in object stores.
+//! Finds the files that inputs name: files, folders, patterns, and the same in object stores.
 
 use crate::{
     failure::{Failure, chain},
@@ -9,11 +9,11 @@ use kith_rows::RowSource;
 use kith_types::ErrorCode;
 use std::io::{self, Read};
 
-/// The files and objects of `inputs`, in order. A URL names an object, or all objects below it (names that begin with `.` or `_`
-/// are passed over, as in folders), or is a pattern.
+/// Finds the files and objects of `inputs`, in order. A URL names an object, or all objects below it (names that begin with
+/// `.` or `_` are skipped, as in folders), or is a pattern.
 ///
 /// # Errors
-/// `bad_input`, `object_store_unreachable`.
+/// `bad_input` if an input names nothing; `object_store_unreachable`.
 pub(super) fn files(inputs: &[String]) -> Result<Vec<Box<dyn RowSource>>, Failure> {
     let mut found: Vec<Box<dyn RowSource>> = Vec::new();
     for input in inputs {
@@ -59,13 +59,14 @@ fn objects(input: &str, found: &mut Vec<Box<dyn RowSource>>) -> Result<(), Failu
     if before == found.len() { Err(nothing()) } else { Ok(()) }
 }
 
-/// What is named, if it is one object and nothing lies below it: the place around it, its name and its length.
+/// The named object, if it is a single object with nothing below it: the place around it, its name and its size in bytes.
 ///
 /// # Errors
-/// What the object store says.
+/// The errors of the object store.
 pub fn object(named: &Objects) -> Result<Option<(Objects, String, u64)>, Failure> {
     let Some((around, name)) = named.location().parent() else { return Ok(None) };
-    // Asked first: where objects are files of a disk, a folder asked for as an object is an error to some servers.
+    // This is asked first: if objects are files on a disk, some servers report an error for a folder that is requested as
+    // an object.
     if named.folder().is_none() && !named.children().map_err(|error| refused(&error))?.is_empty() {
         return Ok(None);
     }
@@ -94,12 +95,12 @@ fn take(
     Ok(())
 }
 
-/// An object with rows.
+/// An object that contains rows.
 struct ObjectRows {
-    /// As messages call it.
+    /// Its name in messages.
     url: String,
     objects: Objects,
-    /// Its name there.
+    /// Its name within `objects`.
     object: String,
     bytes: u64,
 }

@@ -1,4 +1,4 @@
-//! Versions of stores: rows in, a folder of files out.
+//! Builds versions of stores: reads rows, and writes a folder of files.
 
 mod assemble;
 mod builder;

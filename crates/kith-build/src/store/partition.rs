@@ -1,4 +1,4 @@
-//! One partition of a version, built by itself, on its way to the place of all.
+//! Uploads one partition of a version, built separately, to the place of all partitions.
 
 use crate::{Failure, OnProgress, Progress, place::refused};
 use kith_load::PartitionSummary;
@@ -6,13 +6,13 @@ use kith_objects::{Objects, ObjectsError};
 use kith_types::ErrorCode;
 use std::path::Path;
 
-/// How the folder of one partition is named, in the folder of all: this and five digits.
+/// The prefix of the name of a partition's folder; five digits follow.
 pub const PARTITION_PREFIX: &str = "p";
 
-/// Uploads the partition in `folder` to a bucket, and gives the place where it then is. It may be repeated.
+/// Uploads the partition in `folder` to a bucket, and returns its place there. May be repeated.
 ///
 /// # Errors
-/// `build_failed` if a build of other rows or options is there; what the object store says.
+/// `build_failed` if a build with other rows or options is there; the errors of the object store.
 pub fn publish_partition(
     place: &Objects,
     folder: &Path,

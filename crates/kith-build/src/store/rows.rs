@@ -1,4 +1,4 @@
-//! Rows into a version: the files read, checked, sorted and written.
+//! Builds a version from rows: reads, checks, sorts and writes them.
 
 use super::{
     Base, Built, Destination, RowSettings, Shape, Target, delete::delete, inputs::files, scratch::Scratch,
@@ -24,7 +24,7 @@ use std::{
     },
 };
 
-/// Rows, and bytes of rows, between two reports of progress.
+/// The number of rows, and of bytes of rows, between two reports of progress.
 const ROWS_A_LOOK: u64 = 1024;
 const BYTES_A_LOOK: usize = 1 << 20;
 
@@ -36,16 +36,17 @@ pub struct Rows {
     options: RowOptions,
     read: Arc<AtomicU64>,
     bytes: u64,
-    /// What changes with the schema, in words.
+    /// The effects of the schema compared with the current one, as text.
     pub notes: Vec<String>,
 }
 
 impl Rows {
-    /// Finds the files, folders, patterns and URLs of `inputs`, and settles what their rows become. With `force`, a schema need not go
-    /// with the current one. Records without a known schema cost a pass over the files.
+    /// Finds the files, folders, patterns and URLs of `inputs`, and determines the types of their rows. With `force`, the
+    /// schema need not be compatible with the current one. Records without a known schema cost a pass over the files.
     ///
     /// # Errors
-    /// `bad_input`, `object_store_unreachable`; `bad_schema` if there is no schema for their records, `incompatible_schema`.
+    /// `bad_input`; `object_store_unreachable`; `bad_schema` if there is no schema for their records;
+    /// `incompatible_schema`.
     pub fn open(
         inputs: &[String],
         settings: &RowSettings,
@@ -64,10 +65,10 @@ impl Rows {
         Ok(Self { read, bytes, ..rows })
     }
 
-    /// As [`Rows::open`], of sources that are there.
+    /// Prepares given sources like [`Rows::open`].
     ///
     /// # Errors
-    /// As [`Rows::open`].
+    /// Those of [`Rows::open`].
     pub fn of(
         sources: Vec<Box<dyn RowSource>>,
         settings: &RowSettings,
@@ -79,7 +80,7 @@ impl Rows {
         Ok(Self { sources, shape, settings, options, read: Arc::default(), bytes: 0, notes })
     }
 
-    /// Reads and checks everything, builds nothing.
+    /// Reads and checks everything without building a version.
     ///
     /// # Errors
     /// `bad_rows`, `no_rows` or `bad_input` if the rows are refused.
@@ -87,10 +88,10 @@ impl Rows {
         self.each(told, |_, _| Ok(())).map_err(|error| read(error, &self.options))
     }
 
-    /// Builds a version; after an error nothing of it is left.
+    /// Builds a version. After an error nothing of it remains.
     ///
     /// # Errors
-    /// As [`Rows::check`]; `duplicate_key`; `build_failed` if the version exists, or files cannot be written.
+    /// Those of [`Rows::check`]; `duplicate_key`; `build_failed` if the version exists, or files cannot be written.
     pub fn build(&self, target: &Target<'_>, told: &mut OnProgress<'_>) -> Result<Built, Failure> {
         check_name("store", target.store)?;
         let options = self.values_options(target);
@@ -98,10 +99,11 @@ impl Rows {
         self.try_build(options, told).map_err(|error| read(error, &self.options))
     }
 
-    /// As [`Rows::build`], of another version and the rows as its changes. Only partitions with a change are written.
+    /// Builds a version like [`Rows::build`], from another version with the rows as its changes. Only partitions with a
+    /// change are written.
     ///
     /// # Errors
-    /// As [`Rows::build`]; if the version before is damaged.
+    /// Those of [`Rows::build`]; an error if the base version is damaged.
     pub fn build_on(
         &self,
         base: Base<'_>,
@@ -118,10 +120,11 @@ impl Rows {
         self.try_build_on(base, options, told)
     }
 
-    /// Builds a version, of rows alone or as changes of another one, into its place: for a bucket, in a temporary folder first.
+    /// Builds a version in its place, from rows alone or as changes of another version. For a bucket, it is built in a
+    /// temporary folder first.
     ///
     /// # Errors
-    /// As [`Rows::build`], [`Rows::build_on`] and [`publish_version`].
+    /// Those of [`Rows::build`], [`Rows::build_on`] and [`publish_version`].
     pub fn build_into(
         &self,
         destination: &Destination<'_>,
@@ -144,10 +147,10 @@ impl Rows {
         Ok(built)
     }
 
-    /// Builds one partition into `folder`; after an error nothing of it is left. `target` says of which version.
+    /// Builds one partition of the version `target` in `folder`. After an error nothing of it remains.
     ///
     /// # Errors
-    /// As [`Rows::build`]; if a row is of another partition.
+    /// Those of [`Rows::build`]; an error if a row belongs to another partition.
     pub fn build_partition(
         &self,
         target: &Target<'_>,

@@ -1,8 +1,8 @@
-//! The folder for what a build puts aside.
+//! The folder for the scratch files of a build.
 
 use std::{fs, path::PathBuf};
 
-/// A folder for files without names, which is empty once the build has ended.
+/// A folder for unnamed files. It is empty once the build has ended.
 pub(super) struct Scratch(pub(super) PathBuf);
 
 impl Drop for Scratch {

@@ -1,48 +1,49 @@
-//! What a caller says about rows, beside what the store is.
+//! The settings for reading rows that the store's definition does not determine.
 
 use kith_load::{Duplicates, MEMORY_BYTES_DEFAULT, Stop};
 use kith_rows::{FormatChoice, HeaderMode, RowOptions};
 use kith_schema::Schema;
 use std::path::PathBuf;
 
-/// Where the schema of records comes from.
+/// The source of the schema of records.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SchemaFrom {
-    /// A file with a schema's JSON text.
+    /// A file with the JSON text of a schema.
     File(PathBuf),
-    /// The program.
+    /// A schema that the program gives.
     Given(Schema),
 }
 
-/// How rows are read and written. The default detects what files are, allows no wrong row and no key twice, compresses nothing, and
-/// sorts within 256 MiB on all cores.
+/// The settings for reading and writing rows. The default detects the format of files, allows neither wrong rows nor
+/// duplicate keys, does not compress, and sorts within 256 MiB on all cores.
 #[derive(Clone, Debug)]
 pub struct RowSettings {
-    /// What the files are.
+    /// The format of the files.
     pub format: FormatChoice,
     /// Whether CSV files have a header line.
     pub header: HeaderMode,
-    /// What separates CSV columns; `None`: detected.
+    /// The delimiter of CSV columns; `None` detects it.
     pub delimiter: Option<u8>,
-    /// Of raw vectors: numbers per row.
+    /// For raw vectors: the number of values per row.
     pub dimensions: Option<u32>,
-    /// The column or member that is the key; `None`: the store's, else `key`.
+    /// The column or member that is the key; `None` uses the store's, else `key`.
     pub key_field: Option<String>,
-    /// The column or member that is the value; `None`: `value`.
+    /// The column or member that is the value; `None` uses `value`.
     pub value_field: Option<String>,
-    /// The schema of records; `None`: that of the version that is served, else inferred from the files, which costs a pass over them.
+    /// The schema of records. `None` uses the schema of the version that is served, or else infers one from the files,
+    /// which costs a pass over them.
     pub schema: Option<SchemaFrom>,
-    /// What to do about rows with one key.
+    /// The treatment of rows with the same key.
     pub duplicates: Duplicates,
-    /// Compress values with zstd at this level, 1 to 19.
+    /// The zstd level for compressing values, 1 to 19; `None` does not compress.
     pub compress: Option<i32>,
-    /// How many wrong rows are dropped before the rows are refused.
+    /// The number of wrong rows that are dropped before the rows are refused.
     pub errors_max: u64,
-    /// Bytes to sort in, 16 MiB at least; decoding Parquet and Arrow files may take as much again.
+    /// The memory for sorting in bytes; at least 16 MiB. Decoding Parquet and Arrow files may take as much again.
     pub memory_bytes: usize,
-    /// Threads to sort with.
+    /// The number of threads for sorting.
     pub threads: usize,
-    /// Ends the reading of rows.
+    /// Stops the reading of rows.
     pub stop: Stop,
 }
 
@@ -67,7 +68,7 @@ impl Default for RowSettings {
 }
 
 impl RowSettings {
-    /// Into `options` of the store, whose key field these may replace.
+    /// Applies the settings to `options`, which have the store's defaults. They may replace the store's key field.
     pub(super) fn apply(&self, options: &mut RowOptions) {
         options.format = self.format;
         options.header = self.header;

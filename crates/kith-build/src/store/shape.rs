@@ -1,4 +1,4 @@
-//! What the rows of a store become: its definition, and the schema of its records.
+//! The types of a store's rows: its definition, and the schema of its records.
 
 use super::{RowSettings, SchemaFrom};
 use crate::{
@@ -14,31 +14,31 @@ use kith_types::{ErrorCode, PartitionCount};
 use kith_wire::documents::{ClusterDocument, HoldsDocument, StoreDocument, TopologyDocument};
 use std::{fs, path::Path};
 
-/// What a store holds.
+/// The keys and values of a store.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// What keys are: it decides their partition.
+    /// The type of keys, which determines their partition.
     pub key: KeyType,
-    /// What values are.
+    /// The type of values.
     pub value: ValueType,
     key_field: Option<String>,
-    /// How many partitions the cluster has that is to serve it.
+    /// The number of partitions of the cluster that will serve the store.
     pub partitions: PartitionCount,
-    /// Of a store of records: of the version that is served.
+    /// For a store of records: the schema of the version that is served.
     pub schema: Option<Schema>,
 }
 
 impl Shape {
-    /// As a program says, without a cluster: keys are text unless told otherwise, and so are values.
+    /// The shape that a program states, without a cluster. Keys and values are text by default.
     pub fn told(key: Option<KeyType>, value: Option<ValueType>, partitions: PartitionCount) -> Self {
         let (key, value) = (key.unwrap_or(KeyType::String), value.unwrap_or(ValueType::Text));
         Self { key, value, key_field: None, partitions, schema: None }
     }
 
-    /// As a version that was built says.
+    /// The shape of a built version.
     ///
     /// # Errors
-    /// `other_store`, `bad_schema`.
+    /// `other_store` or `bad_schema` if the version does not fit.
     pub fn of_version(store: &str, manifest: &Manifest) -> Result<Self, Failure> {
         let (mut key, mut value) = (KeyType::String, ValueType::Text);
         if let Some(values) = manifest.values() {
@@ -52,10 +52,10 @@ impl Shape {
         Ok(shape)
     }
 
-    /// As the cluster says.
+    /// The shape of a store in a cluster.
     ///
     /// # Errors
-    /// `not_values` if the store is a graph; if the schema of the current version cannot be read.
+    /// `not_values` if the store is a graph; an error if the schema of the current version cannot be read.
     pub fn of(store: &StoreDocument, topology: &TopologyDocument) -> Result<Self, Failure> {
         let HoldsDocument::Values { key, value, key_field } = &store.definition.holds else {
             let message = format!("store {:?} is a graph", store.name);
@@ -86,11 +86,11 @@ impl Shape {
         })
     }
 
-    /// How to read its rows, and what to say about the schema. Records without a known schema cost a pass over the
+    /// The options for reading its rows, and notes about the schema. Records without a known schema cost a pass over the
     /// files.
     ///
     /// # Errors
-    /// If the schema cannot be read, inferred, or does not go with the current one.
+    /// If the schema cannot be read or inferred, or is not compatible with the current one.
     pub(crate) fn row_options(
         &self,
         settings: &RowSettings,
@@ -129,10 +129,10 @@ impl Shape {
         Ok((options, notes))
     }
 
-    /// What changes with a version of this schema, in words.
+    /// The effects of a version with this schema, as text.
     ///
     /// # Errors
-    /// `incompatible_schema`, unless forced.
+    /// `incompatible_schema` if it is not compatible, unless forced.
     pub fn changes(&self, schema: &Schema, force: bool) -> Result<Vec<String>, Failure> {
         let Some(current) = &self.schema else { return Ok(Vec::new()) };
         match compatible(current, schema) {
@@ -146,10 +146,10 @@ impl Shape {
         }
     }
 
-    /// Refuses a built version that is not one of this store.
+    /// Refuses a built version that does not belong to this store.
     ///
     /// # Errors
-    /// `other_store` or `incompatible_schema`.
+    /// `other_store` or `incompatible_schema` if it does not fit.
     pub fn check(&self, store: &str, manifest: &Manifest, force: bool) -> Result<Vec<String>, Failure> {
         let other = |what: String| {
             let help = "build it again for this store: `kith store build`";
@@ -190,10 +190,10 @@ fn current_schema(store: &StoreDocument, cluster: &ClusterDocument) -> Result<Op
     text.map(|text| parsed(text, "the current version")).transpose()
 }
 
-/// The schema in a file.
+/// Reads the schema in a file.
 ///
 /// # Errors
-/// `bad_schema`.
+/// `bad_schema` if the file cannot be read or parsed.
 pub fn read_schema(path: &Path) -> Result<Schema, Failure> {
     let text = fs::read_to_string(path).map_err(|error| {
         let help = "check the path and its permissions";

@@ -1,4 +1,4 @@
-//! Files whose bytes are counted while they are read, so that progress can be told.
+//! Files that count the bytes that are read, to report progress.
 
 use kith_rows::RowSource;
 use std::{
@@ -10,10 +10,10 @@ use std::{
     },
 };
 
-/// A file whose bytes are counted while they are read.
+/// A file that counts the bytes that are read from it.
 pub(super) struct CountedFile {
     pub(super) file: Box<dyn RowSource>,
-    /// Bytes of the files before it.
+    /// The size of the previous files in bytes.
     pub(super) before: u64,
     pub(super) read: Arc<AtomicU64>,
 }
@@ -33,7 +33,7 @@ impl RowSource for CountedFile {
     }
 
     fn open_file(&self) -> io::Result<Option<File>> {
-        // Read in place, from its end: it counts when the next one is opened.
+        // A file that is read with random access is counted when the next one is opened.
         self.read.store(self.before, Ordering::Relaxed);
         self.file.open_file()
     }

@@ -1,4 +1,4 @@
-//! Which version is built, where, of what, and what came of it.
+//! The target of a build, its base, and its result.
 
 use super::{RowSettings, Shape};
 use kith_engine::Manifest;
@@ -8,19 +8,19 @@ use kith_rows::{RowReport, ValueShape};
 use kith_types::StoreVersion;
 use std::path::{Path, PathBuf};
 
-/// Which version a build makes, and where.
+/// The version to build, and its folder.
 #[derive(Clone, Debug)]
 pub struct Target<'a> {
     /// The name of the store.
     pub store: &'a str,
-    /// The number of the version; its folder is named by it.
+    /// The number of the version, after which its folder is named.
     pub version: StoreVersion,
-    /// The folder of the store's versions. It is made if it is not there.
+    /// The folder of the store's versions. It is created if it does not exist.
     pub out_dir: PathBuf,
 }
 
 impl Target<'_> {
-    /// How the engine builds this version, of values that become what `value` says.
+    /// The options of the engine for building this version, with values of the type `value`.
     pub(super) fn values_options(
         &self,
         shape: &Shape,
@@ -43,12 +43,12 @@ impl Target<'_> {
     }
 }
 
-/// As [`Target`], of a version in a folder or a bucket.
+/// The version to build in a folder or a bucket, like [`Target`].
 #[derive(Clone, Debug)]
 pub struct Destination<'a> {
     /// The name of the store.
     pub store: &'a str,
-    /// The number of the version; `None`: the time in milliseconds since 1970, but above all versions in the place.
+    /// The number of the version; `None` uses the time in milliseconds since 1970, but above all versions in the place.
     pub version: Option<StoreVersion>,
     /// The place of the store's versions, each under its number.
     pub place: &'a Objects,
@@ -59,32 +59,33 @@ pub struct Destination<'a> {
 pub struct Built {
     /// Its files and counts; `Manifest::hash` identifies it.
     pub manifest: Manifest,
-    /// Rows dropped because another with their key was kept.
+    /// The number of rows that were dropped because another row with the same key was kept.
     pub duplicates: u64,
-    /// Rows read, and the wrong ones that were dropped.
+    /// The number of rows that were read, and the wrong ones that were dropped.
     pub report: RowReport,
-    /// Of a version made of another.
+    /// The summary of changes, for a version that was made from another.
     pub changes: Option<DeltaSummary>,
 }
 
-/// What a version is made of beside rows.
+/// The base of a version that is built from changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Base<'a> {
-    /// The folder of the version before.
+    /// The folder of the base version.
     pub folder: &'a Path,
-    /// Where that version lies, if that is a bucket: what both versions have in common is copied there, and not uploaded.
+    /// The place of the base version, if it is in a bucket. Files that both versions have in common are copied there, and
+    /// not uploaded.
     pub place: Option<&'a Objects>,
-    /// A file or URL of keys to delete, one a line, bytes in base64.
+    /// A file or URL of keys to delete, one per line, with bytes in base64.
     pub delete: Option<&'a str>,
 }
 
 impl Built {
-    /// How many keys it has.
+    /// The number of its keys.
     pub fn records(&self) -> u64 {
         self.manifest.values().map_or(0, |values| values.counts.records)
     }
 
-    /// Bytes of one replica.
+    /// The size of one replica in bytes.
     pub fn bytes(&self) -> u64 {
         self.manifest.files.iter().map(|file| file.bytes).sum()
     }

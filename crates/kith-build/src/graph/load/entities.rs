@@ -1,7 +1,7 @@
-//! Files of member-to-entity edges: one component per kind.
+//! Loads files of member-to-entity edges into one component per kind.
 //!
-//! The kinds are known only once the files are read, so their edges are put aside, a scratch file each, and the
-//! components are then built one after another with the whole memory budget.
+//! The kinds are known only after the files were read. So the edges of each kind are written to a scratch file first, and
+//! the components are then built one after another with the whole memory budget.
 
 use super::{FileRole, Load, LoadError, LoadOptions, MEMBERS_COMPONENT};
 use kith_load::{BuildError, SortOptions, Spool};
@@ -12,7 +12,7 @@ use kith_schema::Column;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The most kinds in one load: each has a scratch file and a buffer open; a file with more has its columns
+/// The most kinds in one load. Each has an open scratch file and a buffer. A file with more kinds probably has its columns
 /// mixed up.
 const KINDS_MAX: usize = 256;
 

@@ -1,4 +1,4 @@
-//! Why a load fails.
+//! Errors of a load.
 
 use super::FileRole;
 use crate::failure::{Failure, chain};
@@ -8,7 +8,7 @@ use kith_types::ErrorCode;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// Why a load fails. None of its components is left then.
+/// Why a load fails. None of its components remains then.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -16,41 +16,41 @@ pub enum LoadError {
     /// No file is given.
     #[error("nothing to load: no file of edges, entities or members")]
     Nothing,
-    /// The files of one role hold nothing good: most likely not what was meant.
+    /// The files of one role have no good line, which is probably unintended.
     #[error("{} in {lines} lines{}", missing(*role, edge_type), dropped(*wrong))]
     NoRows {
-        /// What the files were read as.
+        /// The role of the files.
         role: FileRole,
         /// The edge type of files of edges.
         edge_type: String,
-        /// Lines read.
+        /// The number of lines read.
         lines: u64,
-        /// Lines of them that were dropped because they are wrong.
+        /// The number of lines that were dropped because they are wrong.
         wrong: u64,
     },
-    /// A name cannot name a folder.
+    /// A name is not a valid folder name.
     #[error("{name:?} cannot name {what} (1 to 64 letters, digits, '_' or '-')")]
     Name {
-        /// What it should name.
+        /// The thing that it should name.
         what: &'static str,
-        /// As given.
+        /// The name as given.
         name: String,
     },
-    /// Two components of one name.
+    /// Two components have the same name.
     #[error("{name:?} is the name of {by} already")]
     NameTaken {
         name: String,
-        /// What else has it.
+        /// The component that already has it.
         by: &'static str,
     },
     /// An entities file has too many kinds.
     #[error("{} has more than {max} entity kinds", path.display())]
     TooManyKinds {
         path: PathBuf,
-        /// The most that are loaded at once.
+        /// The most kinds of one load.
         max: usize,
     },
-    /// A file cannot be read or is refused.
+    /// A file is refused or cannot be read.
     #[error(transparent)]
     Input(#[from] FileError),
     /// A component cannot be built.
@@ -59,7 +59,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// A short, stable name of the fault, for scripts.
+    /// A short, stable name of the error, for scripts.
     pub fn code(&self) -> ErrorCode {
         match self {
             LoadError::Nothing => ErrorCode::NothingToLoad,
@@ -76,7 +76,7 @@ impl LoadError {
         }
     }
 
-    /// What the user can do about it.
+    /// What to do about the error.
     pub fn help(&self) -> &'static str {
         match self {
             LoadError::Nothing => "name at least one file",

@@ -1,8 +1,8 @@
-//! Everything of one load command: files in, the component folders of an edge type, of entity kinds and of
-//! the members out, under `<out>/<graph>/<component>/<version>/`.
+//! Carries out a load command: reads files, and writes the component folders of an edge type, of entity kinds and of the
+//! members under `<out>/<graph>/<component>/<version>/`.
 //!
-//! Nothing is committed to a cluster here. A load that fails leaves no component behind; one that is killed leaves
-//! finished folders that no graph version names, and staging folders that the next load clears away.
+//! Nothing is committed to a cluster here. A load that fails leaves no component behind. One that is killed leaves finished
+//! folders that no graph version names, and staging folders that the next load removes.
 
 mod entities;
 mod error;
@@ -27,7 +27,7 @@ pub use options::{FileRole, LoadOptions, LoadProgress, LoadReport, LoadedFile, M
 /// Loads all files of `options`, one component after another, each with the whole memory budget.
 ///
 /// # Errors
-/// See [`LoadError`]; no component of this load is left then.
+/// [`LoadError`] if a step fails. No component of this load remains then.
 pub(crate) fn load_graph(
     options: &LoadOptions,
     progress: &mut dyn FnMut(LoadProgress<'_>),
@@ -39,7 +39,7 @@ pub(crate) fn load_graph(
     if outcome.is_err() {
         for (manifest, _) in &load.report.components {
             let dir = version_dir(&options.component_dir(&manifest.component), options.version);
-            // The error that ended the load is the one to tell.
+            // The error that ended the load is the one to report.
             let _ = std::fs::remove_dir_all(dir);
         }
     }
@@ -48,7 +48,7 @@ pub(crate) fn load_graph(
 
 struct Load<'a> {
     options: &'a LoadOptions,
-    /// How all files are read.
+    /// The options for reading all files.
     files: &'a FileOptions,
     progress: &'a mut dyn FnMut(LoadProgress<'_>),
     report: LoadReport,
@@ -87,8 +87,8 @@ impl Load<'_> {
         self.finish(builder)
     }
 
-    /// Refuses files of one role that hold nothing good. A file that was cut short, whose line ends are not what they seem, or that
-    /// is wrong in every line must not empty what is there.
+    /// Refuses files of one role without any good line. A file that was truncated, has unexpected line ends, or is wrong in
+    /// every line must not replace the existing data by nothing.
     fn refuse_nothing(&self, role: FileRole) -> Result<(), LoadError> {
         let files = || self.report.files.iter().filter(|file| file.role == role);
         if self.options.allow_empty || files().any(|file| 0 < file.good_rows()) {

@@ -1,4 +1,4 @@
-//! What a load is asked to do, and what it answers.
+//! The options of a load, and its report.
 
 use super::{LoadError, component_dir};
 use kith_engine::Manifest;
@@ -8,54 +8,54 @@ use kith_types::{PartitionCount, StoreVersion, check_component_name};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// The component that a list of members becomes.
+/// The name of the component for the list of members.
 pub const MEMBERS_COMPONENT: &str = "members";
 
-/// What to load.
+/// The options of a load.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
-    /// Name of the graph: 1 to 64 letters, digits, `_`, `-` or `.`, no `.` in front.
+    /// The name of the graph: 1 to 64 letters, digits, `_`, `-` or `.`, with no `.` at the beginning.
     pub graph: String,
-    /// The version of every component of this load: above all before.
+    /// The version of every component of this load. It must be above all earlier ones.
     pub version: StoreVersion,
-    /// How many partitions the cluster has.
+    /// The number of the cluster's partitions.
     pub partitions: PartitionCount,
-    /// Edge files; all become one component.
+    /// Edge files, which together become one component.
     pub edges: Vec<PathBuf>,
-    /// Name of the edge type.
+    /// The name of the edge type.
     pub edge_type: String,
-    /// Whether an edge goes one way only.
+    /// Whether edges have a direction.
     pub directed: bool,
-    /// Which columns of edge files are read and kept.
+    /// The columns of edge files that are read and kept.
     pub edge_columns: EdgeColumns,
     /// Files of member-to-entity edges; each kind in them becomes a component.
     pub entities: Vec<PathBuf>,
-    /// Columns of entity files to keep.
+    /// The columns of entity files to keep.
     pub entity_columns: Vec<ColumnSpec>,
-    /// Files with the ids of members; all become one component.
+    /// Files with the ids of members, which together become one component.
     pub members: Vec<PathBuf>,
-    /// The id column of members files; `None` takes the one named `id`, else the first.
+    /// The id column of files of members; `None` uses the one named `id`, else the first.
     pub member_column: Option<ColumnRef>,
-    /// How all files are read; what is decoded of them has `memory_bytes` of this load.
+    /// The options for reading all files. The limit for decoded bytes is the `memory_bytes` of this load.
     pub files: FileOptions,
-    /// Whether files without an edge may replace what there is by nothing.
+    /// Whether files without any edge may replace the existing data by nothing.
     pub allow_empty: bool,
-    /// Read and check everything, write nothing.
+    /// Whether everything is only read and checked, and nothing is written.
     pub dry_run: bool,
-    /// The most bytes that buffers may take.
+    /// The most bytes of buffers.
     pub memory_bytes: usize,
-    /// 1, or 2 and more to share the work with other threads.
+    /// The number of threads. With 2 or more, other threads share the work.
     pub threads: usize,
-    /// Ends the load while it reads.
+    /// Stops the load while it reads.
     pub stop: Stop,
-    /// Where sorted runs go that do not fit in memory; `None` is the graph's folder.
+    /// The folder for sorted runs that do not fit into memory; `None` uses the graph's folder.
     pub scratch_dir: Option<PathBuf>,
     /// The folder of all graphs.
     pub out_dir: PathBuf,
 }
 
 impl LoadOptions {
-    /// A load of nothing yet, with everything else as users expect it.
+    /// The options of a load without files, with defaults for everything else.
     pub fn new(graph: &str, version: StoreVersion, partitions: PartitionCount, out_dir: PathBuf) -> Self {
         LoadOptions {
             graph: graph.to_owned(),
@@ -94,7 +94,8 @@ impl LoadOptions {
             return Err(LoadError::Nothing);
         }
         let is_name = |name: &str| check_component_name(name).is_ok();
-        // Dots are for graphs alone, and not in front: such folders are not components or graphs but belong to the loader.
+        // Names of graphs may contain dots, but not begin with one: such folders belong to the loader, and are neither
+        // components nor graphs.
         let is_graph_name = !self.graph.starts_with('.') && is_name(&self.graph.replace('.', "-"));
         let names = [
             ("a graph", &self.graph, is_graph_name),
@@ -110,8 +111,8 @@ impl LoadOptions {
     }
 }
 
-/// A version for the next load of a graph: above `committed`, the newest that the cluster knows, and above every folder
-/// of its components, since a load that is killed before its commit leaves finished folders behind.
+/// A version for the next load of a graph. It is above `committed`, the newest that the cluster knows, and above every
+/// folder of its components, because a load that is killed before its commit leaves finished folders behind.
 ///
 /// # Errors
 /// If the folders cannot be listed.
@@ -120,7 +121,7 @@ pub(crate) fn next_version(out_dir: &Path, graph: &str, committed: StoreVersion)
     for component in folders(&out_dir.join(graph))? {
         let versions = folders(&component)?;
         let names = versions.iter().filter_map(|path| path.file_name()?.to_str()?.parse().ok());
-        // What has a greater number is no version.
+        // A greater number is not a version.
         let names = names.filter(|version| *version <= StoreVersion::MAX.0);
         newest = names.fold(newest, u64::max);
     }
@@ -136,7 +137,7 @@ fn folders(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths.collect::<io::Result<Vec<_>>>()?.into_iter().filter(|path| path.is_dir()).collect())
 }
 
-/// How far a load is.
+/// The progress of a load.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -146,12 +147,12 @@ pub enum LoadProgress<'a> {
     /// A component's files are being written; once per partition.
     Building {
         component: &'a str,
-        /// How far it is.
+        /// The progress of the component.
         progress: BuildProgress,
     },
 }
 
-/// What a file was read as.
+/// The role of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileRole {
     /// Edges of the edge type.
@@ -165,26 +166,26 @@ pub enum FileRole {
 /// A file that was read to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedFile {
-    /// What it was read as.
+    /// The role of the file.
     pub role: FileRole,
-    /// Its lines, and those of them that are wrong.
+    /// The counts of its lines, and the wrong ones among them.
     pub report: FileReport,
     /// Good lines that were dropped because they join a member to itself.
     pub self_loops: u64,
 }
 
 impl LoadedFile {
-    /// Rows that went into a component.
+    /// The number of rows that became part of a component.
     pub fn good_rows(&self) -> u64 {
         self.report.rows - self.report.errors.total() - self.self_loops
     }
 }
 
-/// What a load did.
+/// The result of a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadReport {
-    /// The components built, in the order edge type, entity kinds by name, members. Empty in a dry run.
+    /// The components that were built, in the order edge type, entity kinds by name, members. Empty in a dry run.
     pub components: Vec<(Manifest, BuildSummary)>,
-    /// The files read, in the order of the options: edges, entities, members.
+    /// The files that were read, in the order of the options: edges, entities, members.
     pub files: Vec<LoadedFile>,
 }

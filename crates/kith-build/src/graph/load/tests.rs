@@ -1,4 +1,4 @@
-//! Whole loads: what they build, what they leave, and what they say.
+//! Tests of whole loads: their results, the files that remain, and their messages.
 
 use super::*;
 use kith_rows::graph::ColumnSpec;
@@ -22,7 +22,7 @@ fn load(options: &LoadOptions) -> Result<LoadReport, LoadError> {
     load_graph(options, &mut |_| {})
 }
 
-/// Folders and files under a folder, without those whose name begins with a dot.
+/// The folders and files under a folder, without those whose names begin with a dot.
 fn names(dir: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
     let mut names: Vec<String> =
@@ -32,7 +32,7 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// The social test data, or `None`, said aloud, where it is not installed.
+/// The social test data; `None`, with a message, if it is not installed.
 fn social(name: &str) -> Option<PathBuf> {
     let data = std::env::var_os("KITH_DATA")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
