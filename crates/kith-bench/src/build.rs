@@ -1,4 +1,4 @@
-//! `kith bench build`: builds an edge type as `kith load graph` does, into a folder that is then removed.
+//! `kith bench build`: builds an edge type as `kith load graph` does, in a folder that is removed afterwards.
 
 use super::process;
 use crate::{
@@ -35,7 +35,7 @@ pub struct BuildBenchFlags {
     folder: Option<PathBuf>,
 }
 
-/// One build. Field names are a contract: `docs/benchmarks.md`.
+/// The result of one build. Field names are a contract: `docs/benchmarks.md`.
 #[derive(Clone, Debug, Serialize)]
 struct Build {
     partitions: u32,
@@ -45,13 +45,13 @@ struct Build {
     edges_per_second: f64,
     cpu_seconds: Option<f64>,
     peak_memory_bytes: Option<u64>,
-    /// Per edge and direction.
+    /// The size of the adjacency lists per edge and direction.
     adjacency_bytes_per_edge: f64,
     postings_bytes_per_edge: f64,
     bytes: u64,
 }
 
-/// Builds and prints.
+/// Runs the builds and prints the results.
 ///
 /// # Errors
 /// If the files are refused or the folder cannot be written.

@@ -1,17 +1,17 @@
-//! CPU time by process, from the scheduler's own count: latencies wobble with the neighbours of a shared machine,
-//! this hardly does.
+//! CPU time by process, from the scheduler's counters. Unlike latencies, it hardly depends on other processes of a shared
+//! machine.
 
 use std::{fs, time::Duration};
 
-/// Processes by part, as `("nodes", [17, 18, 19])`.
+/// The processes of each part, such as `("nodes", [17, 18, 19])`.
 pub type Parts = Vec<(&'static str, Vec<u32>)>;
 
-/// CPU time of each part so far.
+/// The CPU time of each part so far.
 pub fn now(parts: &Parts) -> Vec<Duration> {
     parts.iter().map(|(_, pids)| pids.iter().map(|pid| of_process(*pid)).sum()).collect()
 }
 
-/// The nanoseconds that all threads of a process ran.
+/// The CPU time of all threads of a process.
 fn of_process(pid: u32) -> Duration {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Duration::ZERO };
     let ran = tasks.flatten().filter_map(|task| {

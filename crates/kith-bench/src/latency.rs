@@ -1,8 +1,8 @@
-//! Latencies of an open loop, and how late it was itself.
+//! The latencies of an open loop, and the lateness of the loop itself.
 
 use std::time::Duration;
 
-/// In steps of a thousandth.
+/// Counts in steps of a thousandth.
 type Histogram = kith_routing::Latencies<1024>;
 
 /// Latencies of answers, and the delays with which their requests were sent.
@@ -13,34 +13,34 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// An answer came so long after it was due; it was asked for so late.
+    /// Records an answer with its latency since it was due, and how late the request was sent.
     pub fn record(&mut self, latency: Duration, lag: Duration) {
         self.latency.record(latency);
         self.lag.record(lag);
     }
 
-    /// Takes in what another one counted.
+    /// Adds the counts of another one.
     pub fn add(&mut self, other: &Self) {
         self.latency.add(&other.latency);
         self.lag.add(&other.lag);
     }
 
-    /// How many answers.
+    /// The number of answers.
     pub fn count(&self) -> u64 {
         self.latency.count()
     }
 
-    /// Latency in microseconds that a share of the answers did not exceed; shares are told apart by thousandths.
+    /// The latency in microseconds that a share of the answers did not exceed. Shares are distinguished by thousandths.
     pub fn quantile_us(&self, share: f64) -> u64 {
         micros(&self.latency, (share * 1_000.0).round() as u64)
     }
 
-    /// The longest, in microseconds.
+    /// The greatest latency in microseconds.
     pub fn max_us(&self) -> u64 {
         micros(&self.latency, 1_000)
     }
 
-    /// How late half of them were sent, in microseconds: part of the latencies.
+    /// The median lateness of requests in microseconds. The latencies include it.
     pub fn lag_p50_us(&self) -> u64 {
         micros(&self.lag, 500)
     }

@@ -1,7 +1,7 @@
-//! `kith bench`: measures a cluster under load, what it sustains, and how a graph builds.
+//! `kith bench`: measures a cluster under load, the rates that it sustains, and builds of graphs.
 //!
-//! Settings that are compared take turns on equal queries (`docs/benchmarks.md`): on a machine that does other
-//! things too, only what was measured side by side can be compared.
+//! Compared settings take turns with equal queries (`docs/benchmarks.md`): on a shared machine, only results that were
+//! measured side by side can be compared.
 
 mod build;
 mod calibrate;
@@ -44,7 +44,7 @@ pub enum BenchCommand {
 /// Runs a benchmark.
 ///
 /// # Errors
-/// If it cannot be run. Queries that fail and wrong answers are counted, and make the exit code 3.
+/// If the benchmark cannot be run. Failed queries and wrong answers are counted, and make the exit code 3.
 pub async fn run(target: &TargetFlags, format: Format, command: BenchCommand) -> anyhow::Result<Exit> {
     match command {
         BenchCommand::Graph(flags) => graph::run(target, format, &flags).await,

@@ -1,5 +1,5 @@
-//! An open loop: queries are sent when they are due, whether or not earlier ones were answered, and latency
-//! counts from when they were due. A closed loop would wait out every stall and so hardly measure it.
+//! An open loop: queries are sent when they are due, whether or not earlier ones were answered, and latency counts from
+//! that time. A closed loop would wait during every stall, and thus hardly measure it.
 
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use std::{
@@ -12,17 +12,18 @@ use std::{
 };
 use tokio::{runtime::Handle, sync::mpsc};
 
-/// Queries in flight at once. A system that is this far behind is overloaded whatever comes next.
+/// The most queries in flight. A system that is this far behind is overloaded, whatever happens next.
 const IN_FLIGHT_MAX: usize = 4_096;
 
-/// When each query is due, from the start.
+/// The time at which each query is due, from the start.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     pub due: Vec<Duration>,
 }
 
 impl Schedule {
-    /// Poisson arrivals at `rate` per second for so long: what many independent users do. Equal seeds give equal ones.
+    /// Poisson arrivals at `rate` per second for the given time, as many independent users cause them. Equal seeds give
+    /// equal schedules.
     pub fn new(rate: f64, length: Duration, seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut due = Vec::new();
@@ -38,12 +39,12 @@ impl Schedule {
     }
 }
 
-/// What became of one query.
+/// The outcome of one query.
 #[derive(Debug)]
 pub struct Observation<T> {
-    /// Its place in the schedule.
+    /// Its index in the schedule.
     pub index: usize,
-    /// From when it was due.
+    /// The latency, from when the query was due.
     pub latency: Duration,
     /// How late it was sent.
     pub lag: Duration,
@@ -51,11 +52,11 @@ pub struct Observation<T> {
     pub outcome: Option<T>,
 }
 
-/// Everything that happened.
+/// The outcomes of all queries.
 #[derive(Debug)]
 pub struct Driven<T> {
     pub observations: Vec<Observation<T>>,
-    /// From the start to the last answer.
+    /// The time from the start to the last answer.
     pub wall: Duration,
 }
 
@@ -69,14 +70,14 @@ where
     let started = Instant::now();
     let count = schedule.due.len();
     let runtime = Handle::current();
-    // A thread of its own: the runtime's timers tick in milliseconds.
+    // A separate thread is used because the runtime's timers have a resolution of a millisecond.
     let pacer = thread::spawn(move || pace(&schedule, started, &runtime, &sender, ask));
     let mut observations = Vec::with_capacity(count);
     while let Some(observation) = receiver.recv().await {
         observations.push(observation);
     }
     let wall = started.elapsed();
-    // It ended before the channel did.
+    // The thread ended before the channel did.
     let _ = pacer.join();
     Driven { observations, wall }
 }

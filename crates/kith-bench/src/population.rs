@@ -1,5 +1,5 @@
-//! The members of a graph, read from the cluster's object store: whom to ask about, and what the answers
-//! must be. Asking the cluster itself for either would put the benchmark's own load on it.
+//! The members of a graph, read from the cluster's object store: the members to query, and the correct answers. Asking the
+//! cluster for either would add the benchmark's own load.
 
 use crate::failure::Failure;
 use anyhow::Context;
@@ -10,7 +10,7 @@ use kith_wire::documents::{ServedDocument, TopologyDocument};
 use rand::{Rng, RngExt};
 use std::{ops::ControlFlow, path::Path, sync::Arc};
 
-/// Keys whose lists are read together.
+/// The number of keys whose lists are read together.
 const BATCH: usize = 1_024;
 
 /// How members are drawn.
@@ -24,15 +24,15 @@ pub enum Draw {
     Degree,
 }
 
-/// A graph with every partition at hand.
+/// A graph with all its partitions.
 #[derive(Debug)]
 pub struct Population {
     reader: GraphReader,
-    /// Its first edge type, both ways if it is undirected.
+    /// Its first edge type; in both directions if it is undirected.
     edge: EdgeSelector,
-    /// Ascending.
+    /// The member ids, ascending.
     members: Vec<u64>,
-    /// At each member's index, the sum of the degrees up to and including it.
+    /// The sum of the degrees up to and including each member, by its index.
     degrees_up_to: Vec<u64>,
 }
 
@@ -95,7 +95,7 @@ impl Population {
         Ok(())
     }
 
-    /// Where lists are read from.
+    /// The reader of the graph's lists.
     pub fn source(&self) -> &GraphReader {
         &self.reader
     }
@@ -105,13 +105,13 @@ impl Population {
         &self.edge
     }
 
-    /// The entity kinds.
+    /// The names of the entity kinds.
     pub fn entity_kinds(&self) -> Vec<String> {
         let kinds = self.reader.schema().kinds.iter().filter(|kind| kind.role == KindRole::Entity);
         kinds.map(|kind| kind.name.clone()).collect()
     }
 
-    /// A member.
+    /// Draws a member.
     pub fn draw(&self, draw: Draw, rng: &mut impl Rng) -> u64 {
         let index = match draw {
             Draw::Uniform => rng.random_range(0..self.members.len()),
@@ -124,9 +124,9 @@ impl Population {
         self.members[index]
     }
 
-    /// A member with at least so many connections; `None` if there is none.
+    /// Draws a member with at least this many connections; `None` if there is none.
     pub fn draw_with_degree(&self, draw: Draw, least: u64, rng: &mut impl Rng) -> Option<u64> {
-        // Rare members are still found: by luck first, then by looking through all of them.
+        // Rare members are found too: first by random draws, then by a search through all members.
         let lucky = (0..200).map(|_| self.draw(draw, rng)).find(|id| least <= self.degree(*id));
         lucky.or_else(|| {
             let start = rng.random_range(0..self.members.len());

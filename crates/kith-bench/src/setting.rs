@@ -1,21 +1,21 @@
-//! What is compared: policies, fan-out limits and controllers.
+//! The settings that are compared: policies, fan-out limits and controllers.
 
 use crate::controllers::ControllerSet;
 use kith_client::{FanOutLimits, LimitError, QueryOptions, SessionSettings};
 use std::str::FromStr;
 
-/// One way to answer the same queries. What it leaves out stays as the query or the configuration has it.
+/// One way to answer the same queries. Omitted parts keep the value of the query or the configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Setting {
     pub name: String,
     pub policy: Option<String>,
     pub fan_out: Option<FanOutLimits>,
-    /// For a direct session only.
+    /// The controllers, only for a direct session.
     pub controllers: ControllerSet,
 }
 
 impl Setting {
-    /// `options` of a query under this setting.
+    /// The `options` of a query under this setting.
     pub fn apply(&self, options: &QueryOptions) -> QueryOptions {
         QueryOptions {
             policy: self.policy.clone().or_else(|| options.policy.clone()),
@@ -24,14 +24,14 @@ impl Setting {
         }
     }
 
-    /// The settings of a session that answers under this one.
+    /// The settings of a session that answers under this setting.
     pub fn session(&self, base: &SessionSettings) -> SessionSettings {
         let mut settings = base.clone();
         self.controllers.apply(&mut settings);
         settings
     }
 
-    /// Every policy with every limit with every set of controllers.
+    /// Combines every policy with every limit and every set of controllers.
     pub fn product(policies: &[String], limits: &[FanOutLimits], controllers: &[ControllerSet]) -> Vec<Self> {
         let mut all = vec![Self::default()];
         all = cross(all, policies, |setting, policy| {
@@ -68,7 +68,7 @@ fn cross<T>(settings: Vec<Setting>, values: &[T], set: impl Fn(&mut Setting, &T)
     settings.iter().flat_map(|setting| values.iter().map(move |value| each(setting, value))).collect()
 }
 
-/// `name=… policy=… fan-out=… controllers=…`, separated by blanks.
+/// Parses `name=… policy=… fan-out=… controllers=…`, separated by spaces.
 impl FromStr for Setting {
     type Err = String;
 
@@ -92,7 +92,7 @@ impl FromStr for Setting {
     }
 }
 
-/// Splits at commas outside parentheses: `default,pd(global-rps(client=1,node=2))` is two.
+/// Splits at commas outside parentheses: `default,pd(global-rps(client=1,node=2))` has two parts.
 pub fn split_outside_parentheses(text: &str) -> Vec<&str> {
     let mut depth = 0u32;
     text.split(|letter: char| {

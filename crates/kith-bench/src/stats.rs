@@ -1,4 +1,4 @@
-//! Medians of paired ratios and how sure they are.
+//! Medians of paired ratios, with confidence intervals.
 
 use serde::Serialize;
 
@@ -8,14 +8,14 @@ pub struct Interval {
     pub median: f64,
     pub low: f64,
     pub high: f64,
-    /// How sure it is that the interval holds the true median. With fewer than six pairs even their
-    /// whole range is less sure than 95 %.
+    /// The probability that the interval contains the true median. With fewer than six pairs, even their whole range has
+    /// less than 95 %.
     pub confidence: f64,
     pub pairs: usize,
 }
 
-/// The median of `values` and the narrowest interval between two of them that holds the true median with 95 % confidence
-/// (order statistics: no assumption about how they are distributed). `None` without values.
+/// The median of `values`, and the narrowest interval between two of them that contains the true median with 95 %
+/// confidence (from order statistics, without assumptions about the distribution). `None` without values.
 pub fn median_interval(values: &[f64]) -> Option<Interval> {
     let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     sorted.sort_by(f64::total_cmp);
@@ -30,12 +30,12 @@ pub fn median_interval(values: &[f64]) -> Option<Interval> {
     Some(Interval { median, low: sorted[skip], high: sorted[count - 1 - skip], confidence, pairs: count })
 }
 
-/// How many values may be left out at each end, and the confidence then: the median is outside if at most
-/// `skip` of `count` fair coins show heads, or at most `skip` tails.
+/// How many values may be left out at each end, with the resulting confidence. The median is outside if at most `skip` of
+/// `count` fair coins show heads, or at most `skip` show tails.
 fn narrowest(count: usize) -> (usize, f64) {
     let mut term = 0.5f64.powi(i32::try_from(count.min(1_000)).unwrap_or(1_000));
     if term == 0.0 || 1_000 < count {
-        // The normal approximation, where the exact terms would vanish.
+        // The normal approximation is used where the exact terms would vanish.
         let skip = count as f64 / 2.0 - 0.98 * (count as f64).sqrt() - 1.0;
         return (skip.max(0.0) as usize, 0.95);
     }
@@ -51,7 +51,7 @@ fn narrowest(count: usize) -> (usize, f64) {
     }
 }
 
-/// The value below which a share of `values` lies. `None` without values.
+/// The value that a share of `values` does not exceed. `None` without values.
 pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

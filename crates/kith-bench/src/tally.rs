@@ -1,24 +1,24 @@
-//! What queries of one kind did under one setting.
+//! Counts of the queries of one kind under one setting.
 
 use super::{latency::Latencies, workload::Kind};
 use kith_wire::v1;
 use serde::Serialize;
 use std::{collections::BTreeMap, time::Duration};
 
-/// Messages of failed queries that are kept.
+/// The number of different messages of failed queries that are kept.
 const ERRORS_KEPT: usize = 5;
 
-/// Counts of one kind under one setting.
+/// Counts of the queries of one kind under one setting.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     latencies: Latencies,
     requests: u64,
-    /// Of rounds that went to several keys or partitions.
+    /// The number of requests of rounds for several keys or partitions.
     fan_out_requests: u64,
     fan_outs: u64,
-    /// Summed over fan-outs.
+    /// The number of allowed groups, summed over fan-outs.
     groups_allowed: u64,
-    /// Distinct groups that took part, summed over queries.
+    /// The number of distinct groups that took part, summed over queries.
     groups: u64,
     ended_early: u64,
     terminable: u64,
@@ -26,7 +26,7 @@ pub struct Tally {
     pub wrong: u64,
 }
 
-/// As printed; field names are a contract (`docs/benchmarks.md`).
+/// A report in the printed form. Field names are a contract (`docs/benchmarks.md`).
 #[derive(Clone, Debug, Serialize)]
 pub struct KindReport {
     pub kind: &'static str,
@@ -35,25 +35,25 @@ pub struct KindReport {
     pub p90_us: u64,
     pub p99_us: u64,
     pub max_us: u64,
-    /// How late queries were sent: part of the latencies.
+    /// How late queries were sent. The latencies include this.
     pub lag_p50_us: u64,
     pub requests_per_query: f64,
-    /// Requests of each fan-out to several keys or partitions: without the first-degree look-up.
+    /// The number of requests per fan-out for several keys or partitions, without the first-degree look-up.
     pub requests_per_fan_out: f64,
-    /// Groups that took part in a query.
+    /// The number of groups that took part per query.
     pub groups: f64,
-    /// Groups that the controller allowed a fan-out.
+    /// The number of groups that the controller allowed per fan-out.
     pub groups_allowed: f64,
-    /// Requests per second.
+    /// The number of requests per second.
     pub rps: f64,
-    /// Of the fan-outs that may end early, the share that did.
+    /// The share of those fan-outs that may end early that did so.
     pub ended_early: Option<f64>,
     pub errors: u64,
     pub wrong: u64,
 }
 
 impl Tally {
-    /// An answer came.
+    /// Counts an answer.
     pub fn on_answer(&mut self, latency: Duration, lag: Duration, profile: Option<&v1::Profile>) {
         self.latencies.record(latency, lag);
         let Some(profile) = profile else { return };
@@ -71,12 +71,12 @@ impl Tally {
         }
     }
 
-    /// None came.
+    /// Counts a failure.
     pub fn on_error(&mut self, error: String) {
         keep(&mut self.errors, error);
     }
 
-    /// Takes in what another one counted.
+    /// Adds the counts of another one.
     pub fn add(&mut self, other: &Self) {
         self.latencies.add(&other.latencies);
         self.requests += other.requests;
@@ -92,17 +92,17 @@ impl Tally {
         }
     }
 
-    /// Latency below which a share of the answers came.
+    /// The latency that a share of the answers did not exceed, in microseconds.
     pub fn quantile_us(&self, share: f64) -> f64 {
         self.latencies.quantile_us(share) as f64
     }
 
-    /// Requests per query.
+    /// The number of requests per query.
     pub fn requests_per_query(&self) -> f64 {
         per(self.requests, self.latencies.count())
     }
 
-    /// Everything, over `wall`.
+    /// The report on all counts, over the time `wall`.
     pub fn report(&self, kind: Option<Kind>, wall: Duration) -> KindReport {
         KindReport {
             kind: kind.map_or("all", Kind::name),
@@ -128,7 +128,7 @@ fn per(sum: u64, count: u64) -> f64 {
     if count == 0 { 0.0 } else { sum as f64 / count as f64 }
 }
 
-/// Counts a message; beyond the first few different ones, as one of the others.
+/// Counts a message. Further different messages beyond the first few are counted together.
 pub fn keep(errors: &mut BTreeMap<String, u64>, error: String) {
     if errors.contains_key(&error) || errors.len() < ERRORS_KEPT {
         *errors.entry(error).or_default() += 1;

@@ -1,4 +1,4 @@
-//! What answers must be, computed from the lists in the plainest way: no fan-out, no kernels, no operators.
+//! Computes the correct answers from the lists in the plainest way: without fan-outs, kernels or operators.
 
 use super::population::Population;
 use kith_ops::{CommonAnswer, EdgeSelector, GraphAnswer, Operand, Want};
@@ -8,7 +8,8 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-/// What two right answers to one query have in common. Of a path only its length: any shortest one is right.
+/// A hash that is equal for all correct answers to one query. For a path it covers only the length, because any shortest
+/// path is correct.
 pub fn fingerprint(answer: &GraphAnswer) -> u64 {
     let mut hasher = DefaultHasher::new();
     match answer {
@@ -41,7 +42,7 @@ pub fn fingerprint(answer: &GraphAnswer) -> u64 {
     hasher.finish()
 }
 
-/// The fingerprint of the right answer, for the queries that a mix consists of; `None` for others.
+/// The fingerprint of the correct answer, for the queries of a mix; `None` for others.
 ///
 /// # Errors
 /// If a list cannot be read.

@@ -1,4 +1,4 @@
-//! What is asked: the mix of Moolle's evaluation (§V-A), or the lines of a query record.
+//! The queries of a run: the mix of Moolle's evaluation (§V-A), or the lines of a query record.
 
 use super::population::{Draw, Population};
 use crate::failure::Failure;
@@ -12,26 +12,27 @@ use serde::Serialize;
 use std::{fs, path::Path, str::FromStr};
 use strum::IntoStaticStr;
 
-/// Distinct queries of a mix. Enough that a slice seldom repeats one, few enough to know all answers.
+/// The number of distinct queries of a mix. It is large enough that a slice seldom repeats one, and small enough to know
+/// all answers.
 const POOL: usize = 4_000;
 
-/// What of a result is told apart.
+/// The kinds of queries that results distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// One key: connections.
+    /// One key: connections of a member.
     SingleKey,
-    /// Many keys, united: network size.
+    /// Many keys, whose lists are united: the size of a network.
     MultiKey,
-    /// Ended by the first positive answer: has-common.
+    /// A query that ends with the first positive answer: whether two members have a common entity.
     Common,
-    /// Another operation of a record.
+    /// Any other operation of a record.
     Other,
 }
 
 impl Kind {
-    /// As printed.
+    /// The name in output.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -62,7 +63,7 @@ pub struct Ask {
     pub options: QueryOptions,
 }
 
-/// Shares of single-key, multi-key and common-entity queries.
+/// The shares of single-key, multi-key and common-entity queries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mix([f64; 3]);
 
@@ -81,30 +82,30 @@ impl FromStr for Mix {
     }
 }
 
-/// How the queries of a mix are drawn.
+/// The options for drawing the queries of a mix.
 #[derive(Clone, Debug)]
 pub struct MixOptions {
     pub mix: Mix,
     pub draw: Draw,
-    /// Use members with at least this many connections for multi-key queries.
+    /// The least number of connections of members in multi-key queries.
     pub keys_min: u64,
-    /// How common entities are found.
+    /// The plan for finding common entities.
     pub plan: CommonPlan,
 }
 
-/// The queries that a run asks, again and again in seeded order.
+/// The queries of a run, which are repeated in a seeded order.
 #[derive(Debug)]
 pub struct Workload {
     pub pool: Vec<Ask>,
-    /// A record is replayed in its own order.
+    /// Whether the queries are sent in their own order, as for a record.
     in_order: bool,
 }
 
 impl Workload {
-    /// A pool of queries of a mix.
+    /// Draws a pool of queries of a mix.
     ///
     /// # Errors
-    /// If no member has as many connections as asked for.
+    /// If no member has the required number of connections.
     pub fn mixed(
         graph: &str,
         population: &Population,
@@ -123,10 +124,10 @@ impl Workload {
         Ok(Self { pool: pool.collect::<anyhow::Result<_>>()?, in_order: false })
     }
 
-    /// The lines of a query record, or any lines that `kith run` reads.
+    /// Reads the lines of a query record, or any lines that `kith run` accepts.
     ///
     /// # Errors
-    /// If the file cannot be read, is empty, or holds a line that is no request.
+    /// If the file cannot be read, is empty, or contains a line that is not a request.
     pub fn recorded(file: &Path) -> anyhow::Result<Self> {
         let text = fs::read_to_string(file).with_context(|| format!("read {}", file.display())).map_err(
             |error| {
@@ -141,7 +142,7 @@ impl Workload {
         let pool = lines.filter_map(|(number, line)| {
             let question = match kith_lines::parse(line) {
                 Ok(Line::Graph(question)) => question,
-                // A router records reads of stores beside its queries.
+                // A router also records reads of stores.
                 Ok(Line::Batch(_) | Line::Compute(_) | Line::Aggregate(_) | Line::Write(_)) => return None,
                 Err(failure) => {
                     let message = format!("{}:{}: {}", file.display(), number + 1, failure.message);
@@ -165,7 +166,7 @@ impl Workload {
         Ok(Self { pool, in_order: true })
     }
 
-    /// `count` places in the pool; equal seeds give equal ones.
+    /// Draws `count` indexes into the pool. Equal seeds give equal sequences.
     pub fn sequence(&self, count: usize, seed: u64) -> Vec<usize> {
         let mut rng = StdRng::seed_from_u64(seed);
         let pool = self.pool.len();
@@ -191,7 +192,7 @@ fn draw_operand(
         })?;
         return Ok(Operand::Network { id, want: Want::Size });
     }
-    // Two kinds of pairs in equal numbers: two steps apart, who have a connection in common, and any two.
+    // Two kinds of pairs in equal numbers: members two steps apart, which have a common connection, and any two members.
     let id = population.draw(options.draw, rng);
     let to = if rng.random() { two_steps(population, id, rng)? } else { population.draw(options.draw, rng) };
     let kind = (!kinds.is_empty()).then(|| kinds[rng.random_range(0..kinds.len())].clone());

@@ -1,4 +1,5 @@
-//! `kith bench calibrate`: what controllers steer by (Moolle §IV-C3, §IV-D), measured on this machine and cluster.
+//! `kith bench calibrate`: measures the numbers that controllers steer by (Moolle §IV-C3, §IV-D), on this machine and
+//! cluster.
 
 mod penalties;
 mod rates;
@@ -42,31 +43,31 @@ fn step_seconds(text: &str) -> Result<f64, String> {
     seconds.ok_or_else(|| format!("{text:?} is not a number of seconds from 0.1 to 60"))
 }
 
-/// What was measured. Field names are a contract: `docs/benchmarks.md`.
+/// The result of a calibration. Field names are a contract: `docs/benchmarks.md`.
 #[derive(Clone, Debug, Serialize)]
 struct Calibration {
-    /// Goes into settings as it is.
+    /// The settings, in the form in which they are written.
     steering: Steering,
     client_steps: Vec<RateResult>,
     node_steps: Vec<RateResult>,
     /// How often each limit was searched for.
     client_attempts: u32,
     node_attempts: u32,
-    /// Why it is not to be trusted even so: nothing is written then.
+    /// Why the client's limit is in doubt after all attempts. Nothing is written then.
     client_doubt: Option<Doubt>,
     node_doubt: Option<Doubt>,
-    /// The node's limit was found from one client, which came to its own limit first.
+    /// Whether the node's limit is in fact that of the client, which reached its own limit first.
     node_limited_by_client: bool,
-    /// Where it was written.
+    /// The file that was written.
     out: Option<PathBuf>,
 }
 
-/// Measures, prints, and writes if asked to.
+/// Measures and prints, and writes the settings if that is requested.
 ///
 /// # Errors
 /// If the cluster or the graph cannot be used, or the file cannot be written.
 pub async fn run(target: &TargetFlags, format: Format, flags: &CalibrateFlags) -> anyhow::Result<Exit> {
-    // Before minutes of measuring.
+    // The file is checked before minutes of measuring.
     let settings = flags.out.as_deref().map(settings).transpose()?;
     let mut calibration = measure(target, flags).await?;
     let is_trusted = calibration.client_doubt.is_none() && calibration.node_doubt.is_none();
@@ -79,7 +80,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &CalibrateFlags) -
     Ok(if is_trusted { Exit::Done } else { Exit::Failed })
 }
 
-/// Searches for both limits and fits the penalties; nothing is written.
+/// Searches for both limits and fits the penalties. Writes nothing.
 async fn measure(target: &TargetFlags, flags: &CalibrateFlags) -> anyhow::Result<Calibration> {
     let router = connect::router(target).await?;
     let topology = router.topology().await.context("read the topology")?;
@@ -87,7 +88,7 @@ async fn measure(target: &TargetFlags, flags: &CalibrateFlags) -> anyhow::Result
     let length = Duration::from_secs_f64(flags.step_seconds);
     let client = rates::client(target, &flags.graph, &population, length).await?;
     let client_requests_per_second = sustained::limit(&client.steps)?;
-    // Every node has answered its part of the client's requests.
+    // Every node has answered its share of the client's requests.
     let seen = match client.doubt() {
         None => client_requests_per_second / topology.nodes.len().max(1) as f64,
         Some(_) => 0.0,
@@ -115,7 +116,7 @@ async fn measure(target: &TargetFlags, flags: &CalibrateFlags) -> anyhow::Result
     })
 }
 
-/// Whether a node's limit is about that of the client which looked for it.
+/// Whether a node's limit is about equal to that of the client that searched for it.
 fn is_limited_by_client(steering: &Steering) -> bool {
     let client = steering.client_requests_per_second;
     (0.8 * client..1.2 * client).contains(&steering.node_requests_per_second)
@@ -158,7 +159,7 @@ fn render(calibration: &Calibration) -> String {
     text
 }
 
-/// A line for each rate that was tried.
+/// Renders a line for each rate that was tried.
 fn steps(calibration: &Calibration) -> String {
     let columns = [
         ("limit", Side::Left),

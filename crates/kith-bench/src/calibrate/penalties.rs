@@ -1,5 +1,5 @@
-//! The penalty functions of equation 5 (Moolle §IV-C3), fitted to the kernels that nodes and clients run,
-//! over lists of the graph. In this process: neither sockets nor other work blur them.
+//! Fits the penalty functions of equation 5 (Moolle §IV-C3) to the kernels that nodes and clients run, over lists of the
+//! graph. The kernels run in this process, so that neither sockets nor other work affect the times.
 
 use crate::population::{Draw, Population};
 use anyhow::Context;
@@ -7,16 +7,16 @@ use kith_ops::{Missing, Operator, Part, Share, Value, evaluate, sets::Scratch};
 use rand::{SeedableRng, rngs::StdRng};
 use std::{hint::black_box, time::Instant};
 
-/// Sizes of first degrees that are united, where the graph has members with so many.
+/// The sizes of first degrees that are united, if the graph has members with that many connections.
 const KEYS: [u64; 8] = [16, 32, 64, 128, 256, 512, 1_024, 2_048];
-/// Members of each size.
+/// The number of members of each size.
 const MEMBERS_EACH: usize = 4;
-/// Shares that a client merges.
+/// The numbers of shares that a client merges.
 const SHARES: [usize; 6] = [2, 4, 8, 16, 32, 64];
-/// The quickest of so many runs counts: others were interrupted.
+/// The number of runs, of which the fastest counts, because slower ones were interrupted.
 const RUNS: usize = 3;
 
-/// `(client, server, growth)`, the first two in microseconds.
+/// Measures `(client, server, growth)`, the first two in microseconds.
 ///
 /// # Errors
 /// If lists cannot be read, or the graph has too few members with many connections to fit anything.
@@ -91,7 +91,7 @@ fn union_work(x: f64) -> f64 {
     x * x.log2()
 }
 
-/// `c` of `us = c · x · log₂ x`, by least squares of the relative error.
+/// The `c` of `us = c · x · log₂ x`, by least squares of the relative error.
 fn fit_union(points: &[(f64, f64)]) -> Option<f64> {
     let ratios: Vec<f64> = points.iter().map(|(x, us)| us / union_work(*x)).collect();
     let (sum, squares) = ratios
@@ -100,8 +100,8 @@ fn fit_union(points: &[(f64, f64)]) -> Option<f64> {
     (0.0 < squares).then(|| sum / squares)
 }
 
-/// `(c, g)` of `us = c · (k / 1000)^g · k · log₂ k`: a straight line through the logarithms. A graph whose
-/// cost per key does not grow has `g` = 0.
+/// The `(c, g)` of `us = c · (k / 1000)^g · k · log₂ k`, by a straight line through the logarithms. A graph whose cost per
+/// key does not grow has `g` = 0.
 fn fit_growth(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let logs: Vec<(f64, f64)> =
         points.iter().map(|(k, us)| ((k / 1_000.0).ln(), (us / union_work(*k)).ln())).collect();

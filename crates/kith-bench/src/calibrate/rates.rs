@@ -1,4 +1,4 @@
-//! Request rates: of this process as a client of all nodes, and of one node.
+//! Measures request rates: those of this process as a client of all nodes, and those of one node.
 
 use super::sustained::{RateResult, Search};
 use crate::{
@@ -19,12 +19,12 @@ use kith_wire::{documents::TopologyDocument, v1};
 use rand::{SeedableRng, rngs::StdRng};
 use std::{sync::Arc, time::Duration};
 
-/// Members asked about.
+/// The number of members that are queried.
 const MEMBERS: usize = 20_000;
-/// A request that takes longer counts as failed.
+/// A request that takes longer than this counts as failed.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// D_RPS (equation 7): single-key queries, one request each, over all nodes.
+/// Measures D_RPS (equation 7) with single-key queries of one request each, over all nodes.
 ///
 /// # Errors
 /// If the cluster cannot be reached.
@@ -50,7 +50,7 @@ pub async fn client(
     .await
 }
 
-/// D_SRPS (equation 10): the same at one node, which has answered `seen` requests per second before.
+/// Measures D_SRPS (equation 10) in the same way at one node, which has answered `seen` requests per second before.
 ///
 /// # Errors
 /// If the topology names no node that is up.
@@ -82,7 +82,7 @@ pub async fn node(
     .await
 }
 
-/// A request for the lists of members, which it does not have yet.
+/// Builds a request for the lists of members, to which the members are added later.
 fn expansion(
     topology: &TopologyDocument,
     graph: &str,
@@ -108,7 +108,7 @@ fn expansion(
     })
 }
 
-/// Members to ask about, in an order without pattern.
+/// The members to query, in a random order.
 fn members(population: &Population, wanted: impl Fn(u64) -> bool) -> anyhow::Result<Vec<u64>> {
     let mut rng = StdRng::seed_from_u64(7);
     let drawn = (0..MEMBERS).map(|_| population.draw(Draw::Uniform, &mut rng));
@@ -129,7 +129,7 @@ where
     F: Future<Output = bool> + Send + 'static,
 {
     let mut search = Search::new(seen);
-    // Connections open and files come into memory.
+    // Opens connections and loads files into memory.
     drive(Schedule::new(200.0, Duration::from_millis(300), 0), ask.clone()).await;
     while let Some(rate) = search.next_rate() {
         let mut seen = measure(rate, length, ask.clone()).await;
@@ -154,7 +154,7 @@ fn step(rate: f64, due: usize, length: Duration, driven: &Driven<bool>) -> RateR
     let answered = driven.observations.iter().filter(|seen| seen.outcome == Some(true)).count();
     let latencies: Vec<f64> =
         driven.observations.iter().map(|seen| seen.latency.as_micros() as f64).collect();
-    // Answers that came after the end were late: the rate that was kept up is over the whole time.
+    // Answers after the end were late, so the sustained rate is computed over the whole time.
     let took = driven.wall.max(length).as_secs_f64();
     RateResult {
         due: rate,

@@ -1,38 +1,39 @@
-//! The highest rate that is sustained: rates rise until the 99th percentile leaves its plateau, answers lag behind
-//! or fail; then the gap is halved a few times. A limit is checked by two more rates, and searched for again while it is
-//! not to be trusted: a busy moment of the machine looks like one. Decides only; `rates` measures.
+//! Finds the highest rate that is sustained. The rate is raised until the 99th percentile leaves its plateau, or answers
+//! lag behind or fail. Then the gap is halved a few times. A limit is checked with two further rates, and searched for
+//! again while it is in doubt, because a busy moment of the machine looks like a limit. This module only decides; `rates`
+//! measures.
 
 use crate::failure::Failure;
 use kith_types::ErrorCode;
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// The first rate tried, per second: any machine sustains it.
+/// The first rate that is tried, per second. Any machine sustains it.
 const RATE_FIRST: f64 = 250.0;
-/// How much higher the next one is.
+/// The factor from one rate to the next.
 const RISE: f64 = 1.5;
-/// Rates above this are not tried.
+/// The highest rate that is tried.
 const RATE_MAX: f64 = 500_000.0;
-/// How often the gap between the last good rate and the first bad one is halved.
+/// How often the gap between the last sustained rate and the first one that was not is halved.
 const HALVINGS: usize = 3;
-/// Of the queries that are due, at least so many must be answered in time for a rate to be sustained.
+/// The share of due queries that must be answered in time for a rate to be sustained.
 const ANSWERED_MIN: f64 = 0.93;
-/// The knee: a 99th percentile that many times the least one so far …
+/// The knee is a 99th percentile of this multiple of the least one so far …
 const P99_RISE: f64 = 8.0;
-/// … and at least this: below it, a busy machine's hiccups are taken for a knee.
+/// … and at least this. Lower values could be hiccups of a busy machine.
 const P99_US_MIN: u64 = 20_000;
 
-/// A limit is checked at this fraction of it, which must be sustained.
+/// The share of a limit at which it is checked, which must be sustained.
 const HELD_SHARE: f64 = 0.8;
-/// A limit is checked at this multiple of it, which must not be sustained. Both checks are further from the limit than two
-/// searches are from each other.
+/// The multiple of a limit at which it is checked, which must not be sustained. Both checks are further from the limit than
+/// the results of two searches are from each other.
 const EXCEEDED_SHARE: f64 = 1.25;
-/// A limit below this fraction of what was sustained before is not trusted.
+/// A limit below this share of an earlier sustained rate is in doubt.
 const SEEN_SHARE: f64 = 0.8;
-/// How often a limit is searched for, until it is to be trusted.
+/// How often a limit is searched for while it is in doubt.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// What was seen at one rate.
+/// The result at one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RateResult {
     /// Requests per second that were due.
@@ -43,24 +44,24 @@ pub struct RateResult {
     pub errors: u64,
     /// Set by [`Search::note`].
     pub sustained: bool,
-    /// Whether it checks the limit that the steps before came to. Set by [`Search::note`].
+    /// Whether this step checks the limit that the earlier steps found. Set by [`Search::note`].
     pub check: bool,
 }
 
-/// Why a limit is not to be trusted.
+/// Why a limit is in doubt.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Doubt {
-    /// Not even the first rate was sustained.
+    /// Even the first rate was not sustained.
     NothingSustained,
-    /// It is less than was seen at other times.
+    /// The limit is lower than a rate that was seen at another time.
     BelowSeen { limit: f64, seen: f64 },
-    /// A moment later, less was not sustained.
+    /// A lower rate was not sustained a moment later.
     NotHeld { limit: f64, rate: f64 },
-    /// A moment later, more was sustained.
+    /// A higher rate was sustained a moment later.
     Exceeded { limit: f64, rate: f64 },
 }
 
-/// Why the limit that `steps` came to, in requests due per second, is not to be trusted; `None`: it is. `seen` are
+/// Why the limit that `steps` found, in due requests per second, is in doubt; `None` if it is not. `seen` is the number of
 /// requests per second that were answered at another time.
 pub fn doubt(steps: &[RateResult], seen: f64) -> Option<Doubt> {
     let limit = limit_due(steps);
@@ -77,7 +78,7 @@ pub fn doubt(steps: &[RateResult], seen: f64) -> Option<Doubt> {
     })
 }
 
-/// The highest rate that was sustained before it was checked; 0: none.
+/// The highest rate that was sustained before the checks; 0 if there is none.
 fn limit_due(steps: &[RateResult]) -> f64 {
     let sustained = steps.iter().filter(|step| step.sustained && !step.check);
     sustained.map(|step| step.due).fold(0.0, f64::max)
@@ -86,11 +87,11 @@ fn limit_due(steps: &[RateResult]) -> f64 {
 /// The search for one limit.
 #[derive(Clone, Debug)]
 pub struct Search {
-    /// Those of the last attempt.
+    /// The steps of the last attempt.
     pub steps: Vec<RateResult>,
-    /// How often it was begun.
+    /// The number of attempts.
     pub attempts: u32,
-    /// Requests per second that were answered at another time.
+    /// The number of requests per second that were answered at another time.
     seen: f64,
     halvings: usize,
     /// Whether the limit is being checked.
@@ -98,12 +99,12 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search for a limit of which `seen` requests per second are known to be below it.
+    /// Begins a search for a limit that is known to be above `seen` requests per second.
     pub fn new(seen: f64) -> Self {
         Self { steps: Vec::new(), attempts: 1, seen, halvings: 0, is_checking: false }
     }
 
-    /// The rate to try next; `None` when the limit is known, or was in doubt too often.
+    /// The next rate to try; `None` when the limit is known, or was in doubt too often.
     pub fn next_rate(&mut self) -> Option<f64> {
         if !self.is_checking {
             let rate = self.next_rising();
@@ -122,7 +123,7 @@ impl Search {
         self.next_rising()
     }
 
-    /// Why the limit is not to be trusted.
+    /// Why the limit is in doubt; `None` if it is not.
     pub fn doubt(&self) -> Option<Doubt> {
         doubt(&self.steps, self.seen)
     }
@@ -147,15 +148,15 @@ impl Search {
         [HELD_SHARE, EXCEEDED_SHARE].get(checks).map(|share| share * limit_due(&self.steps))
     }
 
-    /// Takes in what was seen. A rate that was not sustained is worth a second try before: on a shared machine a
-    /// neighbour's moment looks like a knee.
+    /// Adds the result at a rate. A rate that was not sustained should be tried a second time before, because a busy moment
+    /// of a shared machine looks like a knee.
     pub fn note(&mut self, mut step: RateResult) {
         step.sustained = self.is_sustained(&step);
         step.check = self.is_checking;
         self.steps.push(step);
     }
 
-    /// Whether that is a rate kept up.
+    /// Whether the rate was sustained.
     pub fn is_sustained(&self, step: &RateResult) -> bool {
         let base = self.steps.iter().map(|step| step.p99_us).fold(step.p99_us, u64::min);
         let knee = ((base as f64 * P99_RISE) as u64).max(P99_US_MIN);
@@ -163,10 +164,10 @@ impl Search {
     }
 }
 
-/// The highest rate that was sustained before it was checked, as it was answered.
+/// The highest rate that was sustained before the checks, in answered requests per second.
 ///
 /// # Errors
-/// If not even the lowest was.
+/// If even the lowest rate was not sustained.
 pub fn limit(steps: &[RateResult]) -> Result<f64, Failure> {
     let sustained = steps.iter().filter(|step| step.sustained && !step.check).map(|step| step.answered);
     sustained.reduce(f64::max).map(f64::round).ok_or_else(|| {
@@ -207,8 +208,8 @@ mod tests {
         RateResult { due, answered, p99_us, errors: 0, sustained, check }
     }
 
-    /// A system that answers up to `capacity` and queues above it; `is_busy` says at which tries the machine does something
-    /// else, so that nothing is sustained.
+    /// Simulates a system that answers up to `capacity` requests and queues those above it. `is_busy` tells for which tries
+    /// the machine is busy, so that nothing is sustained.
     fn run(capacity: f64, seen: f64, is_busy: impl Fn(usize) -> bool) -> Search {
         let mut search = Search::new(seen);
         let mut tries = 0;
@@ -232,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_limit_that_a_busy_moment_cut_is_searched_for_again() {
-        // The first rate and those that halve the gap; one in the middle of the rise; the check itself.
+        // Busy at the first rate, at the rates that halve the gap, at one in the middle of the rise, and at the check.
         for busy in [0..1, 0..4, 3..4, 5..9, 12..13] {
             let search = run(4_321.0, 0.0, |tries| busy.contains(&tries));
             let limit = limit(&search.steps).unwrap();
@@ -253,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_node_that_answered_more_before_has_a_higher_limit() {
-        // A client had 9,156 requests a second answered by six nodes.
+        // Six nodes together had answered 9,156 requests per second of a client.
         let steps = [step(250.0, false, false), step(182.0, true, false), step(250.0, false, false)];
         let seen = 9_156.0 / 6.0;
         assert_eq!(doubt(&steps, seen), Some(Doubt::BelowSeen { limit: 182.0, seen }));

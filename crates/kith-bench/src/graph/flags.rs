@@ -97,10 +97,10 @@ impl From<PlanName> for CommonPlan {
 }
 
 impl GraphBenchFlags {
-    /// What is compared.
+    /// The settings to compare.
     ///
     /// # Errors
-    /// Settings that do not exist, or that only a direct session can have.
+    /// If a setting names something that does not exist, or that only a direct session can have.
     pub fn settings(&self, direct: bool) -> Result<Vec<Setting>, Failure> {
         let settings = if self.setting.is_empty() { self.product()? } else { self.setting.clone() };
         for setting in &settings {
@@ -127,7 +127,7 @@ impl GraphBenchFlags {
         Ok(Setting::product(&self.policies, &self.fan_out, &controllers))
     }
 
-    /// How caches are used; `None` leaves it to the record.
+    /// How caches are used; `None` uses what the record says.
     pub fn cache(&self) -> Option<CacheMode> {
         match (self.cache, &self.log) {
             (Some(CacheName::Use), _) => Some(CacheMode::Use),

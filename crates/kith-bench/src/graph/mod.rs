@@ -1,4 +1,5 @@
-//! `kith bench graph`: the mix of Moolle's evaluation (§V-A) or a query record, open loop, settings in turn.
+//! `kith bench graph`: sends the mix of Moolle's evaluation (§V-A) or a query record in an open loop, with settings in
+//! turn.
 
 mod flags;
 mod report;
@@ -25,7 +26,7 @@ use kith_router::RouterSettings;
 use slices::{Answers, Slices};
 use std::sync::Arc;
 
-/// Runs the benchmark and prints it.
+/// Runs the benchmark and prints the results.
 ///
 /// # Errors
 /// If the cluster, the graph or the record cannot be used.
@@ -71,7 +72,7 @@ async fn workload(
     Ok((workload, Some(population)))
 }
 
-/// What answers under each setting: one router for all, or a session each, with its own controllers and measurements.
+/// The service for each setting: one router for all, or a session each, with its own controllers and measurements.
 async fn services(
     target: &TargetFlags,
     flags: &GraphBenchFlags,

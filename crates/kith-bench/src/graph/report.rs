@@ -1,4 +1,4 @@
-//! What `kith bench graph` found. Field names are a contract: `docs/benchmarks.md`.
+//! The results of `kith bench graph`. Field names are a contract: `docs/benchmarks.md`.
 
 use super::{
     GraphBenchFlags,
@@ -19,16 +19,16 @@ pub struct GraphReport {
     pub rounds: u32,
     pub rates: Vec<RateReport>,
     pub answers: AnswerReport,
-    /// Messages of failed queries, with how often each came.
+    /// The messages of failed queries, with the number of times each occurred.
     pub errors: BTreeMap<String, u64>,
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct RateReport {
-    /// Queries per second that were due.
+    /// The number of queries per second that were due.
     pub rate: f64,
     pub settings: Vec<SettingReport>,
-    /// Each setting after the first, against the first.
+    /// The ratios of each setting after the first to the first.
     pub ratios: Vec<Ratio>,
 }
 
@@ -38,7 +38,7 @@ pub struct SettingReport {
     pub kinds: Vec<KindReport>,
 }
 
-/// Ratios of the turns of two settings: the median and its interval.
+/// The ratios of the turns of two settings: the median and its interval.
 #[derive(Clone, Debug, Serialize)]
 pub struct Ratio {
     pub setting: String,
@@ -53,19 +53,19 @@ pub struct Ratio {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct AnswerReport {
     pub checked: u64,
-    /// Distinct queries whose answer was computed from the lists as well.
+    /// The number of distinct queries whose answers were also computed from the lists.
     pub computed: u64,
     pub wrong: u64,
 }
 
 impl GraphReport {
-    /// No query failed and no answer was wrong.
+    /// Whether no query failed and no answer was wrong.
     pub fn is_clean(&self) -> bool {
         self.errors.is_empty() && self.answers.wrong == 0
     }
 }
 
-/// Sums up all turns.
+/// Summarises all turns.
 pub fn report(
     flags: &GraphBenchFlags,
     settings: &[Setting],

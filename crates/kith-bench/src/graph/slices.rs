@@ -1,4 +1,4 @@
-//! Settings take turns, a slice of time each, on the same queries at the same moments of their slices.
+//! Lets settings take turns, a slice of time each, with the same queries at the same moments of their slices.
 
 use super::GraphBenchFlags;
 use crate::{
@@ -11,20 +11,20 @@ use crate::{
 use kith_client::{Answered, QueryError, QueryOptions, Service};
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-/// Before the first slice, each setting is asked for so long: connections open, files come into memory.
+/// How long each setting is queried before the first slice, to open connections and load files into memory.
 const WARM_UP: Duration = Duration::from_millis(500);
 
-/// One benchmark under way.
+/// A benchmark under way.
 pub struct Slices<'a> {
     pub flags: &'a GraphBenchFlags,
     pub settings: &'a [Setting],
-    /// At each setting's index, what answers under it.
+    /// The service for each setting, by its index.
     pub services: Vec<Arc<dyn Service>>,
     pub workload: Arc<Workload>,
     pub answers: Answers,
 }
 
-/// What one setting did in one turn.
+/// The results of one setting in one turn.
 #[derive(Clone, Debug, Default)]
 pub struct Slice {
     pub kinds: BTreeMap<Kind, Tally>,
@@ -35,12 +35,12 @@ pub struct Slice {
 #[derive(Clone, Debug)]
 pub struct AtRate {
     pub rate: f64,
-    /// At each setting's index, its turns.
+    /// The turns of each setting, by its index.
     pub slices: Vec<Vec<Slice>>,
 }
 
 impl Slices<'_> {
-    /// Every rate, every round, every setting.
+    /// Runs every rate, every round and every setting.
     pub async fn run(&mut self) -> Vec<AtRate> {
         let rates = self.flags.rates.clone();
         for setting in 0..self.settings.len() {
@@ -53,7 +53,7 @@ impl Slices<'_> {
             for round in 0..self.flags.rounds {
                 let seed = self.flags.seed ^ ((place as u64) << 32) ^ u64::from(round);
                 let mut order: Vec<usize> = (0..self.settings.len()).collect();
-                // Who comes first changes, so that what drifts favours nobody.
+                // The order alternates, so that drift favours no setting.
                 if round % 2 == 1 {
                     order.reverse();
                 }
@@ -111,14 +111,14 @@ async fn answer(service: Arc<dyn Service>, ask: Ask, options: QueryOptions) -> R
     service.query(&ask.graph, &ask.query, &options).await
 }
 
-/// The first answer to each query. All later ones must be the same, and those that can be computed must be right.
+/// The first answer to each query. All later answers must be equal to it, and those that can be computed must be correct.
 #[derive(Debug)]
 pub struct Answers {
     first: Vec<Option<u64>>,
     pub checked: u64,
-    /// Distinct queries whose answer was computed from the lists as well.
+    /// The number of distinct queries whose answers were also computed from the lists.
     pub computed: u64,
-    /// Of those, how many it contradicts; and answers that differ from the first.
+    /// The number of first answers that differ from the computed ones, and of answers that differ from the first.
     pub wrong: u64,
 }
 
@@ -127,7 +127,7 @@ impl Answers {
         Self { first: vec![None; queries], checked: 0, computed: 0, wrong: 0 }
     }
 
-    /// Whether an answer is the same as the first one to this query.
+    /// Whether an answer is equal to the first one to this query.
     pub fn note(&mut self, place: usize, answer: u64) -> bool {
         self.checked += 1;
         let same = *self.first[place].get_or_insert(answer) == answer;
@@ -140,7 +140,7 @@ impl Answers {
         self.first[place].is_some()
     }
 
-    /// Compares the first answer with the right one.
+    /// Compares the first answer with the correct one.
     pub fn expect(&mut self, place: usize, right: u64) {
         self.computed += 1;
         self.wrong += u64::from(self.first[place] != Some(right));

@@ -1,4 +1,4 @@
-//! The findings for people.
+//! Renders the results as tables.
 
 use super::report::{GraphReport, RateReport};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     table::{Side, count, micros, table},
 };
 
-/// A table for each rate, then the ratios, then what the answers were checked against.
+/// Renders a table for each rate, then the ratios, then how answers were checked.
 pub fn render(report: &GraphReport) -> String {
     let mut text = String::new();
     for rate in &report.rates {

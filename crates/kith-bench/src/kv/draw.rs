@@ -1,14 +1,14 @@
-//! Which key of a known number is read next: each as likely as any other, or a few far more than the rest.
+//! Draws the keys to read: with equal probabilities, or a few much more often than the rest.
 
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution as _, Zipf};
 use serde::Serialize;
 use strum::IntoStaticStr;
 
-/// YCSB's, which the paper's evaluation used (Voldemort §6.2).
+/// The exponent of YCSB, which the paper's evaluation used (Voldemort §6.2).
 pub const EXPONENT_DEFAULT: f64 = 0.99;
 
-/// How keys are drawn.
+/// The distribution of keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, Serialize, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[serde(rename_all = "lowercase")]
@@ -21,7 +21,7 @@ pub enum Popularity {
 }
 
 impl Popularity {
-    /// As printed.
+    /// The name in output.
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -32,12 +32,12 @@ impl Popularity {
 pub struct Draw {
     count: u64,
     zipf: Option<Zipf<f64>>,
-    /// Shares no divisor with the count: multiplied by it, every rank gets a place of its own.
+    /// Has no common divisor with the count, so that multiplying by it maps every rank to a different index.
     stride: u64,
 }
 
 impl Draw {
-    /// `None` without keys, or if the exponent is negative or no number.
+    /// Creates the distribution; `None` without keys, or if the exponent is negative or not a number.
     pub fn new(count: u64, popularity: Popularity, exponent: f64) -> Option<Self> {
         if count == 0 || !exponent.is_finite() {
             return None;
@@ -46,13 +46,13 @@ impl Draw {
             Popularity::Uniform => None,
             Popularity::Zipfian => Some(Zipf::new(count as f64, exponent).ok()?),
         };
-        // The golden section of the count spreads neighbours in rank the farthest apart.
+        // The golden section of the count places neighbouring ranks farthest apart.
         let golden = (count as f64 * 0.618_033_988_749_894_9) as u64;
         let stride = (golden.max(1)..).find(|stride| greatest_common_divisor(*stride, count) == 1)?;
         Some(Self { count, zipf, stride })
     }
 
-    /// An index. The most popular ones do not lie beside each other: popularity has nothing to do with how keys sort.
+    /// Draws an index. The most popular indices are not adjacent: popularity is independent of the order of keys.
     pub fn next(&self, rng: &mut impl Rng) -> u64 {
         match &self.zipf {
             None => rng.random_range(0..self.count),

@@ -1,4 +1,4 @@
-//! The findings as files: latency and processor time over the rate.
+//! Draws the results: latency and CPU time over the rate.
 
 use super::report::{KvReport, RateReport};
 use crate::failure::Failure;
@@ -9,10 +9,11 @@ const RATE: Axis = Axis::logarithmic("requests per second that were due", "rate"
 const LATENCY: Axis = Axis::logarithmic("latency (us)", "latency_us");
 const CPU: Axis = Axis::linear("processor time of a request (us)", "cpu_us");
 
-/// Writes `kv-<store>-<distribution>` as CSV and SVG into a folder, and all numbers as `…-rates.csv`; the paths written.
+/// Writes `kv-<store>-<distribution>` as CSV and SVG into a folder, and all numbers as `…-rates.csv`. Returns the written
+/// paths.
 ///
 /// # Errors
-/// `cannot_write`.
+/// `cannot_write` if a file cannot be written.
 pub fn write(report: &KvReport, out: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let name = format!("kv-{}-{}", report.store, report.distribution.name());
     let title = format!("kith bench kv {}, {}", report.store, report.distribution.name());

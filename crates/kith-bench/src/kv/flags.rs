@@ -48,10 +48,10 @@ pub struct KvBenchFlags {
 }
 
 impl KvBenchFlags {
-    /// How steeply popularity falls.
+    /// The exponent of the distribution.
     ///
     /// # Errors
-    /// If it makes no sense.
+    /// If the flag does not apply or its value is invalid.
     pub fn exponent(&self) -> Result<f64, Failure> {
         match self.exponent {
             None => Ok(EXPONENT_DEFAULT),

@@ -1,4 +1,4 @@
-//! The keys that requests are made of.
+//! The keys of requests.
 
 use super::{KvBenchFlags, draw::Draw};
 use crate::{failure::Failure, keys::read_keys};
@@ -10,17 +10,18 @@ use kith_wire::documents::TopologyDocument;
 use rand::{SeedableRng, rngs::StdRng};
 use std::sync::Arc;
 
-/// Keys of a file that are drawn from; their places fit into 32 bits.
+/// The most keys of a file that are used; their indexes fit into 32 bits.
 const LISTED_MAX: usize = 20_000_000;
-/// Keys that are drawn before a run; a longer one repeats them. Drawing in between would delay what is due.
+/// The number of keys that are drawn before a run. A longer run repeats them, because drawing during the run would delay
+/// due requests.
 const DRAWN_MAX: usize = 4 << 20;
 
-/// What can be asked.
+/// The keys that can be requested.
 #[derive(Debug)]
 pub enum Known {
     /// The ids below a number.
     Below(u64),
-    /// Those of a file.
+    /// The keys of a file.
     Listed(BatchKeys),
 }
 
@@ -28,7 +29,7 @@ impl Known {
     /// The keys of a file, or the ids from 0 on, as many as the store has records.
     ///
     /// # Errors
-    /// If the file cannot be read or holds what are no keys of the store; if nothing can be drawn from.
+    /// If the file cannot be read or contains keys that the store cannot have, or if there are no keys.
     pub fn of(flags: &KvBenchFlags, shape: StoreShape, topology: &TopologyDocument) -> anyhow::Result<Self> {
         let known = match &flags.keys_from {
             Some(file) => {
@@ -53,7 +54,7 @@ impl Known {
         Ok(known)
     }
 
-    /// How many.
+    /// The number of keys.
     pub fn count(&self) -> u64 {
         match self {
             Known::Below(end) => *end,
@@ -75,7 +76,7 @@ impl Known {
     }
 }
 
-/// Records of the version that is served; 0 if none is.
+/// The number of records of the version that is served; 0 if none is.
 fn records(topology: &TopologyDocument, store: &str) -> u64 {
     let served = topology.stores.iter().find(|served| served.name == store);
     served.map_or(0, |served| served.components.iter().map(|component| component.members).sum())
@@ -90,7 +91,7 @@ pub struct Drawn {
 }
 
 impl Drawn {
-    /// So many requests of `keys` keys each, drawn; equal seeds give equal ones.
+    /// Draws this many requests of `keys` keys each. Equal seeds give equal requests.
     pub fn new(known: &Arc<Known>, draw: &Draw, requests: usize, keys: usize, seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let distinct = requests.min(DRAWN_MAX / keys).max(1);

@@ -1,4 +1,4 @@
-//! `kith bench kv`: keys of a store read at set rates, as the evaluation of Voldemort does it (§6.2).
+//! `kith bench kv`: reads keys of a store at fixed rates, like the evaluation of Voldemort (§6.2).
 
 mod draw;
 mod drawing;
@@ -21,7 +21,7 @@ use keys::Known;
 use run::Run;
 use std::sync::Arc;
 
-/// Runs the benchmark and prints it.
+/// Runs the benchmark and prints the results.
 ///
 /// # Errors
 /// If the cluster, the store or the keys cannot be used, or the drawing cannot be written.

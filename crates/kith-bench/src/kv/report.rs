@@ -1,4 +1,4 @@
-//! What `kith bench kv` found. Field names are a contract: `docs/benchmarks.md`.
+//! The results of `kith bench kv`. Field names are a contract: `docs/benchmarks.md`.
 
 use super::{KvBenchFlags, draw::Popularity, run::AtRate};
 use serde::Serialize;
@@ -12,28 +12,28 @@ use std::{
 pub struct KvReport {
     pub store: String,
     pub distribution: Popularity,
-    /// `null` unless zipfian.
+    /// The exponent; `null` unless the distribution is zipfian.
     pub exponent: Option<f64>,
-    /// Keys that are drawn from.
+    /// The number of keys that are drawn from.
     pub keys: u64,
     pub keys_per_request: u32,
     pub seed: u64,
-    /// Whether every key was known to be there.
+    /// Whether every key was known to exist.
     pub checked: bool,
     pub rates: Vec<RateReport>,
-    /// Versions that answered, ascending.
+    /// The versions that answered, ascending.
     pub versions: Vec<u64>,
-    /// Messages of failed requests, with how often each came.
+    /// The messages of failed requests, with the number of times each occurred.
     pub errors: BTreeMap<String, u64>,
-    /// What was written.
+    /// The files that were written.
     pub files: Vec<PathBuf>,
 }
 
 #[derive(Clone, Debug, Serialize)]
 pub struct RateReport {
-    /// Requests per second that were due.
+    /// The number of requests per second that were due.
     pub rate: f64,
-    /// Requests per second that were answered, up to the last answer.
+    /// The number of requests per second that were answered, up to the last answer.
     pub answered_rate: f64,
     pub requests: u64,
     pub p50_us: u64,
@@ -41,34 +41,34 @@ pub struct RateReport {
     pub p99_us: u64,
     pub p999_us: u64,
     pub max_us: u64,
-    /// How late requests were sent: part of the latencies.
+    /// How late requests were sent. The latencies include this.
     pub lag_p50_us: u64,
-    /// Processor time of the client for each request answered.
+    /// The CPU time of the client per answered request.
     pub client_cpu_us: f64,
-    /// Of the cluster's processes; `null` if they are not on this machine.
+    /// The CPU time of the cluster's processes per answered request; `null` if they are not on this machine.
     pub server_cpu_us: Option<f64>,
-    /// The same for each key.
+    /// The same per key.
     pub server_cpu_us_per_key: Option<f64>,
     pub found: u64,
     pub absent: u64,
-    /// Keys whose record every replica failed to read, and keys that nobody answered for.
+    /// The number of keys whose record every replica failed to read.
     pub error: u64,
     pub unanswered: u64,
-    /// Requests without any answer.
+    /// The number of requests without any answer.
     pub failed: u64,
-    /// Keys that were not found though they are there; `null` without `--check`.
+    /// The number of existing keys that were not found; `null` without `--check`.
     pub wrong: Option<u64>,
 }
 
 impl KvReport {
-    /// Every request and every key was answered, and none wrongly as far as that is known.
+    /// Whether every request and every key was answered, and no answer is known to be wrong.
     pub fn is_clean(&self) -> bool {
         let is_clean = |rate: &RateReport| rate.error + rate.unanswered + rate.wrong.unwrap_or(0) == 0;
         self.errors.is_empty() && self.rates.iter().all(is_clean)
     }
 }
 
-/// Sums up all rates.
+/// Summarises all rates.
 pub fn report(flags: &KvBenchFlags, exponent: f64, keys: u64, rates: &[AtRate]) -> KvReport {
     let mut errors: BTreeMap<String, u64> = BTreeMap::new();
     for (error, count) in rates.iter().flat_map(|at| &at.errors) {

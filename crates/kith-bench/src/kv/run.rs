@@ -1,4 +1,4 @@
-//! One rate after another, and what each did.
+//! Runs one rate after another, and records the results.
 
 use super::{
     KvBenchFlags,
@@ -20,42 +20,42 @@ use std::{
     time::Duration,
 };
 
-/// Before the first rate: connections open, files come into memory.
+/// How long requests are sent before the first rate, to open connections and load files into memory.
 const WARM_UP: Duration = Duration::from_millis(500);
 
-/// One benchmark under way.
+/// A benchmark under way.
 pub struct Run<'a> {
     pub flags: &'a KvBenchFlags,
     pub service: Arc<dyn Service>,
     pub known: Arc<Known>,
     pub draw: Draw,
-    /// Processes of the cluster; empty if they are not on this machine.
+    /// The processes of the cluster; empty if they are not on this machine.
     pub servers: Vec<u32>,
 }
 
-/// Everything that happened at one rate.
+/// The results at one rate.
 #[derive(Clone, Debug, Default)]
 pub struct AtRate {
-    /// Requests per second that were due.
+    /// The number of requests per second that were due.
     pub rate: f64,
-    /// From the start to the last answer.
+    /// The time from the start to the last answer.
     pub wall: Duration,
-    /// Of requests that were answered, whatever became of their keys.
+    /// The latencies of answered requests, whatever the outcome of their keys.
     pub latencies: Latencies,
-    /// What became of their keys.
+    /// The outcomes of their keys.
     pub keys: RecordCounts,
-    /// Processor time of this process.
+    /// The CPU time of this process.
     pub client: Duration,
-    /// Of the cluster's processes, if they are known.
+    /// The CPU time of the cluster's processes, if they are known.
     pub servers: Option<Duration>,
-    /// Versions that answered.
+    /// The versions that answered.
     pub versions: BTreeSet<u64>,
-    /// Of requests that were not answered.
+    /// The errors of requests that were not answered.
     pub errors: BTreeMap<String, u64>,
 }
 
 impl Run<'_> {
-    /// Every rate in its turn.
+    /// Runs every rate in turn.
     pub async fn every_rate(&self) -> Vec<AtRate> {
         self.at(self.flags.rate[0], WARM_UP, u64::MAX).await;
         let length = Duration::from_secs_f64(self.flags.seconds);
@@ -73,7 +73,7 @@ impl Run<'_> {
         let (service, store) = (Arc::clone(&self.service), Arc::<str>::from(self.flags.store.as_str()));
         let ask = move |index: usize| {
             let (service, store, keys) = (Arc::clone(&service), Arc::clone(&store), drawn.request(index));
-            // Each key is accounted for, whatever became of the others.
+            // Each key is counted, whatever the outcome of the others.
             let options = QueryOptions { partial: true, ..QueryOptions::default() };
             async move { service.multi_get(&store, &keys, &options).await.map(|answer| Seen::of(&answer)) }
         };
@@ -91,7 +91,7 @@ impl Run<'_> {
     }
 }
 
-/// What of an answer is kept.
+/// The data that are kept of an answer.
 #[derive(Debug)]
 struct Seen {
     keys: RecordCounts,

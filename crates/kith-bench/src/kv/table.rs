@@ -1,9 +1,9 @@
-//! The findings for people.
+//! Renders the results as a table.
 
 use super::report::{KvReport, RateReport};
 use crate::table::{Side, count, micros, plural, table};
 
-/// What was asked, a line for each rate, then what failed and what was written.
+/// Renders the settings, a line for each rate, then the failures and the written files.
 pub fn render(report: &KvReport) -> String {
     let exponent = report.exponent.map_or(String::new(), |exponent| format!(" ({exponent})"));
     let mut text = format!(
