@@ -3,7 +3,7 @@
 use std::error::Error;
 
 /// The message of an error, followed by those of its causes: `open manifest: permission denied`. A cause that the text
-/// contains already is left out.
+/// already contains is left out.
 pub fn with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

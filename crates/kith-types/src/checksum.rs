@@ -1,8 +1,8 @@
-//! CRC-32C, in the quickest way for each length.
+//! CRC-32C, with the fastest method for each length.
 
 use crc_fast::{CrcAlgorithm, Digest};
 
-/// From this length on, folding many bytes at once is quicker than the processor's instruction for eight of them.
+/// The length from which folding many bytes at once is faster than the processor's instruction for eight bytes.
 const FOLDED_BYTES_MIN: usize = 512;
 
 /// The checksum of `bytes`.
@@ -11,14 +11,14 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     crc32c_append(0, bytes)
 }
 
-/// The checksum of what `crc` is of and `bytes` behind it. With AVX-512, 1 KiB takes about 20 ns where it lies in the cache; by the
-/// instruction alone it is 45 ns.
+/// The checksum of the bytes that `crc` covers, followed by `bytes`. With AVX-512, 1 KiB in the cache takes about 20 ns;
+/// with the instruction alone it takes 45 ns.
 #[inline]
 pub fn crc32c_append(crc: u32, bytes: &[u8]) -> u32 {
     if bytes.len() < FOLDED_BYTES_MIN {
         return ::crc32c::crc32c_append(crc, bytes);
     }
-    // What a digest holds is the checksum before its last inversion.
+    // The state of a digest is the checksum before its last inversion.
     let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, (!crc).into());
     digest.update(bytes);
     digest.finalize() as u32
@@ -28,7 +28,7 @@ pub fn crc32c_append(crc: u32, bytes: &[u8]) -> u32 {
 mod tests {
     use super::*;
 
-    /// Bit by bit, with the reversed polynomial of Castagnoli.
+    /// Computes the checksum bit by bit, with the reversed polynomial of Castagnoli.
     fn plain(crc: u32, bytes: &[u8]) -> u32 {
         !bytes.iter().fold(!crc, |crc, byte| {
             (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0x82f6_3b78 * (crc & 1)))

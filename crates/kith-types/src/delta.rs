@@ -1,6 +1,5 @@
-//! The one coding of sorted id lists: in chunk sets, on the wire, in the network
-//! cache. First id, then the gaps, each an unsigned LEB128 varint. Drawn in
-//! `docs/formats/sorted-ids.md`.
+//! The encoding of sorted id lists in chunk sets, on the wire and in the network cache: the first id, then the gaps, each
+//! as an unsigned LEB128 varint. Drawn in `docs/formats/sorted-ids.md`.
 //!
 //! A gap is never zero (ids are distinct), so `0` after the first id is refused.
 
@@ -21,7 +20,7 @@ pub enum DecodeError {
     NotAscending,
 }
 
-/// The most bytes a varint takes.
+/// The greatest size of a varint in bytes.
 pub const VARINT_BYTES_MAX: usize = 10;
 
 /// Appends `value` as LEB128.
@@ -36,7 +35,7 @@ pub fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 /// Takes one LEB128 value off the front of `bytes`.
 ///
 /// # Errors
-/// [`DecodeError::Truncated`], [`DecodeError::Overflow`].
+/// [`DecodeError::Truncated`] or [`DecodeError::Overflow`] if the bytes are not a varint of 64 bits.
 #[inline]
 pub fn take_varint(bytes: &mut &[u8]) -> Result<u64, DecodeError> {
     let all = *bytes;
@@ -87,7 +86,7 @@ pub fn encode(ids: &[u64], out: &mut Vec<u8>) {
 /// One pass, `O(count)`; reserves at most one slot per byte of input.
 ///
 /// # Errors
-/// See [`DecodeError`]; `out` then holds the ids read so far.
+/// [`DecodeError`] if the bytes are not `count` ids; `out` then contains the ids that were read so far.
 pub fn decode(bytes: &mut &[u8], count: usize, out: &mut Vec<u64>) -> Result<(), DecodeError> {
     if count == 0 {
         return Ok(());

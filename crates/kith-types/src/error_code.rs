@@ -1,4 +1,4 @@
-//! The stable code of every error of Kith, and what other protocols make of it. `docs/errors.md` explains each code.
+//! The stable codes of all errors of Kith, and their equivalents in other protocols. `docs/errors.md` explains each code.
 
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
@@ -6,7 +6,8 @@ use strum::{EnumString, IntoStaticStr, VariantArray};
 macro_rules! codes {
     ($($class:ident: $($code:ident),+;)+) => {
         /// The reason for a failure, for programs to match on. It is the same from the node that detects the failure to the
-        /// command that exits with it. Its name, in snake case, is a contract. `Unrecognized` stands for a code of a later release.
+        /// command that exits with it. Its name, in snake case, is a contract. `Unrecognized` stands for a code of a later
+        /// release.
         #[derive(
             Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, EnumString, IntoStaticStr, VariantArray,
         )]
@@ -17,7 +18,7 @@ macro_rules! codes {
         }
 
         impl ErrorCode {
-            /// Its class, which determines the gRPC and HTTP status and most decisions about retries.
+            /// The class of the code, which determines the gRPC and HTTP status and most decisions about retries.
             pub fn class(self) -> ErrorClass {
                 match self {
                     $($(ErrorCode::$code)|+ => ErrorClass::$class,)+
@@ -95,12 +96,12 @@ impl ErrorCode {
     /// All codes, class by class.
     pub const ALL: &'static [ErrorCode] = Self::VARIANTS;
 
-    /// The name that messages, JSON and the wire carry: `member_not_found`.
+    /// The name in messages, JSON and on the wire: `member_not_found`.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// The code of this name; [`ErrorCode::Unrecognized`] if this release has none.
+    /// The code with this name; [`ErrorCode::Unrecognized`] if this release has none.
     pub fn of_name(name: &str) -> Self {
         name.parse().unwrap_or(ErrorCode::Unrecognized)
     }
@@ -110,7 +111,7 @@ impl ErrorCode {
         matches!(self.class(), ErrorClass::Unauthenticated | ErrorClass::PermissionDenied)
     }
 
-    /// The exit code of a command that fails with it: 2 if the command line is invalid, otherwise 1.
+    /// The exit code of a command that fails with this code: 2 if the command line is invalid, otherwise 1.
     pub fn exit_code(self) -> u8 {
         match self {
             ErrorCode::Usage | ErrorCode::InvalidName | ErrorCode::NameTaken | ErrorCode::NothingToLoad => 2,
@@ -126,7 +127,7 @@ impl std::fmt::Display for ErrorCode {
 }
 
 impl ErrorClass {
-    /// Its number in gRPC.
+    /// The number of the class in gRPC.
     pub fn grpc(self) -> i32 {
         match self {
             ErrorClass::Cancelled => 1,
@@ -148,7 +149,7 @@ impl ErrorClass {
         }
     }
 
-    /// Its HTTP status, by the mapping in `google/rpc/code.proto`.
+    /// The HTTP status of the class, by the mapping in `google/rpc/code.proto`.
     pub fn http(self) -> u16 {
         match self {
             ErrorClass::InvalidArgument | ErrorClass::FailedPrecondition | ErrorClass::OutOfRange => 400,

@@ -1,8 +1,8 @@
 //! The partition function and the position function, published with test
 //! vectors in `docs/formats/partition-function.md`.
 //!
-//! Two independent hashes: if a file's position came from the partition's bits,
-//! every file would fill only `1 / partition_count` of its index.
+//! These are two independent hashes. If the position in a file came from the bits that select the partition, every file
+//! would fill only `1 / partition_count` of its index.
 
 use crate::{PartitionCount, PartitionId};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -16,8 +16,8 @@ pub fn fmix64(mut x: u64) -> u64 {
     x ^ (x >> 33)
 }
 
-/// The inverse of [`fmix64`], so that an id can be *chosen* to land in a partition
-/// (TAO's co-location of an object with another).
+/// The inverse of [`fmix64`], so that an id can be *chosen* to be in a given partition (TAO's co-location of an object with
+/// another).
 pub fn fmix64_inverse(mut x: u64) -> u64 {
     x ^= x >> 33;
     x = x.wrapping_mul(0x9cb4_b2f8_1293_37db);
@@ -26,8 +26,8 @@ pub fn fmix64_inverse(mut x: u64) -> u64 {
     x ^ (x >> 33)
 }
 
-/// The partition of a hash: `(hash × count) >> 64`. Monotone in `hash`, so a
-/// coarse partition is a union of fine ones when the counts divide.
+/// The partition of a hash: `(hash × count) >> 64`. It is monotone in `hash`, so a coarse partition is a union of fine ones
+/// if one count divides the other.
 pub fn partition_of_hash(hash: u64, count: PartitionCount) -> PartitionId {
     PartitionId(((u128::from(hash) * u128::from(count.get())) >> 64) as u32)
 }
@@ -42,8 +42,8 @@ pub fn partition_of_key(key: &[u8], count: PartitionCount) -> PartitionId {
     partition_of_hash(xxh3_64_with_seed(key, 0), count)
 }
 
-/// Where a record sorts inside its file: xxh3-64 with seed 1 of the key's bytes
-/// (for an id: its eight bytes, little-endian).
+/// The sort position of a record in its file: xxh3-64 with seed 1 of the key's bytes (for an id, its eight bytes in
+/// little-endian order).
 #[inline]
 pub fn position_of_key(key: &[u8]) -> u64 {
     match key.try_into() {
@@ -54,11 +54,11 @@ pub fn position_of_key(key: &[u8]) -> u64 {
 
 const POSITION_SEED: u64 = 1;
 
-/// What xxh3-64 with seed 1 is of eight bytes, which is what most keys have: a dozen operations that the compiler can place
-/// among those of other keys. After `XXH3_len_4to8_64b` of the xxHash specification.
+/// xxh3-64 with seed 1 of eight bytes, the length of most keys. It consists of a dozen operations that the compiler can
+/// interleave with those of other keys. Follows `XXH3_len_4to8_64b` of the xxHash specification.
 #[inline]
 fn position_of_id(id: u64) -> u64 {
-    /// The words at bytes 8 and 16 of the default secret, one xor the other, less the seed spread over both halves.
+    /// The words at bytes 8 and 16 of the default secret, combined by xor, minus the seed spread over both halves.
     const FLIP: u64 = (0x1cad_21f7_2c81_017c ^ 0xdb97_9083_e96d_d4de)
         - (POSITION_SEED ^ ((POSITION_SEED as u32).swap_bytes() as u64) << 32);
     const PRIME: u64 = 0x9fb2_1c65_1e98_df25;

@@ -1,4 +1,4 @@
-//! Newtypes for places and versions.
+//! Newtypes for ids, versions and places in logs.
 
 use std::fmt;
 
@@ -53,8 +53,8 @@ newtype!(
     "@"
 );
 
-/// A place in the log of one partition: a position, and the term in which it was written. The order is the order of the log,
-/// also if a database was replaced by an older copy of itself: positions are then used again, but with greater terms.
+/// A place in the log of one partition: a position, and the term in which it was written. The order is that of the log,
+/// even if a database was replaced by an older copy of itself: positions are then used again, but with greater terms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LogPoint {
     /// The term in which the change was written.
@@ -64,7 +64,7 @@ pub struct LogPoint {
 }
 
 impl LogPoint {
-    /// The place of change `position`, written in `term`.
+    /// The place of the change `position`, written in `term`.
     pub fn new(term: u64, position: u64) -> Self {
         Self { term: Term(term), position: Position(position) }
     }
@@ -84,8 +84,8 @@ impl Position {
 }
 
 impl StoreVersion {
-    /// The greatest there may be, 2⁵³ − 1: every reader of JSON keeps it exactly, and as milliseconds since 1970 it is 285,000 years
-    /// away.
+    /// The greatest version, 2⁵³ − 1. Every JSON reader keeps it exactly, and as milliseconds since 1970 it is 285,000
+    /// years away.
     pub const MAX: Self = Self((1 << 53) - 1);
 }
 
@@ -96,18 +96,18 @@ impl PartitionId {
     }
 }
 
-/// How many partitions a cluster has: `1..=65_536`, fixed when it is created.
+/// The number of a cluster's partitions: `1..=65_536`, fixed when the cluster is created.
 ///
-/// The upper bound keeps per-partition tables (routing, files) small; the
-/// default of 1,536 is far above any node count this serves.
+/// The upper bound keeps per-partition tables (routing, files) small; the default of 1,536 is far above any supported
+/// number of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PartitionCount(u32);
 
 impl PartitionCount {
-    /// The most partitions a cluster may have.
+    /// The most partitions of a cluster.
     pub const MAX: u32 = 65_536;
 
-    /// `None` if `count` is zero or above [`PartitionCount::MAX`].
+    /// Creates a count; `None` if `count` is zero or above [`PartitionCount::MAX`].
     pub fn new(count: u32) -> Option<Self> {
         (1..=Self::MAX).contains(&count).then_some(Self(count))
     }

@@ -1,20 +1,20 @@
-//! A batch of byte keys in one buffer: what a batch read of thousands of keys is made of.
+//! A batch of byte keys in one buffer, for reads of thousands of keys.
 
 /// Keys of any bytes, in the order in which they were added; repeats are allowed.
 ///
-/// One allocation for all bytes and one for their ends, so that a batch of thousands costs no allocation per key.
+/// Uses one allocation for all bytes and one for their ends, so that a batch of thousands costs no allocation per key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ByteKeys {
     bytes: Vec<u8>,
-    /// At each key's index, where its bytes end.
+    /// The offset at which the bytes of each key end, by the key's index.
     ends: Vec<u32>,
 }
 
 impl ByteKeys {
-    /// The most bytes of all keys together: ends are 32 bits wide.
+    /// The most bytes of all keys together, because ends have 32 bits.
     pub const BYTES_MAX: usize = u32::MAX as usize;
 
-    /// Room for `count` keys of `bytes` bytes in all.
+    /// Creates a batch with room for `count` keys of `bytes` bytes in all.
     pub fn with_capacity(count: usize, bytes: usize) -> Self {
         Self { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(count) }
     }
@@ -22,23 +22,24 @@ impl ByteKeys {
     /// Adds a key.
     ///
     /// # Panics
-    /// If all keys together are longer than [`Self::BYTES_MAX`]; whoever takes keys from outside bounds them far below.
+    /// If all keys together are longer than [`Self::BYTES_MAX`]. Callers that take keys from outside have much lower
+    /// limits.
     pub fn push(&mut self, key: &[u8]) {
         self.bytes.extend_from_slice(key);
         self.ends.push(u32::try_from(self.bytes.len()).expect("batches are bounded far below 4 GiB"));
     }
 
-    /// How many keys.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Bytes of all keys.
+    /// The total size of all keys in bytes.
     pub fn byte_count(&self) -> usize {
         self.bytes.len()
     }
@@ -46,7 +47,7 @@ impl ByteKeys {
     /// The key at an index.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If the index is beyond the last key.
     pub fn get(&self, index: usize) -> &[u8] {
         let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
         &self.bytes[start..self.ends[index] as usize]
@@ -79,7 +80,7 @@ impl<K: AsRef<[u8]>> FromIterator<K> for ByteKeys {
     }
 }
 
-/// A key, in the order of keys: ids as numbers, bytes as bytes.
+/// A key, in the order of keys: ids are ordered as numbers, and other keys by their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeyRef<'a> {
     /// An id.

@@ -1,10 +1,7 @@
-//! Words that every part of Kith shares: ids, the partition function, time, and
-//! the one coding of sorted id lists.
+//! Types that every part of Kith shares: ids, the partition function, time, and the encoding of sorted id lists.
 //!
-//! Nothing here does I/O, reads a clock or allocates behind the caller's back.
-//! Member and entity ids are plain `u64` everywhere (operations, wire, files);
-//! everything that counts *places* (partitions, nodes, groups, epochs, versions)
-//! is a newtype.
+//! Nothing here does I/O, reads a clock or allocates without the caller's knowledge. Member and entity ids are plain `u64`
+//! everywhere (operations, wire, files). Partitions, nodes, groups, epochs and versions are newtypes.
 //!
 //! ```
 //! use kith_types::{PartitionCount, partition_of_id};

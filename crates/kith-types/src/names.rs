@@ -1,37 +1,37 @@
-//! What stores, components and pushes may be called. Each name is a folder, an object's prefix and a metadata key, so it is
-//! checked wherever one is decoded.
+//! The rules for names of stores, components and pushes. Each name is a folder, the prefix of an object and a metadata key,
+//! so it is checked wherever one is decoded.
 
 use thiserror::Error;
 
-/// The longest name of a store: it is a folder name, a metadata key and a metrics label.
+/// The longest name of a store. It is a folder name, a metadata key and a metrics label.
 pub const STORE_NAME_CHARS_MAX: usize = 63;
 /// The longest name of a component.
 pub const COMPONENT_NAME_CHARS_MAX: usize = 64;
 
-/// A text that cannot be a name.
+/// The text is not a valid name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("a {what} cannot be called {name:?}: a name is {rule}")]
 pub struct InvalidName {
-    /// What was to be called so.
+    /// The thing that it should name.
     pub what: &'static str,
-    /// The text.
+    /// The text, possibly shortened.
     pub name: String,
-    /// What a name looks like.
+    /// The rule for such names.
     pub rule: &'static str,
 }
 
 /// Checks the name of a store or graph: `[a-z0-9][a-z0-9._-]{0,62}`.
 ///
 /// # Errors
-/// [`InvalidName`].
+/// [`InvalidName`] if the name is invalid.
 pub fn check_store_name(name: &str) -> Result<(), InvalidName> {
     check_segment("store", name)
 }
 
-/// Checks the name of the folder of a built version: the rule of store names.
+/// Checks the name of the folder of a built version, with the rule for store names.
 ///
 /// # Errors
-/// [`InvalidName`].
+/// [`InvalidName`] if the name is invalid.
 pub fn check_folder_name(name: &str) -> Result<(), InvalidName> {
     check_segment("folder", name)
 }
@@ -39,7 +39,7 @@ pub fn check_folder_name(name: &str) -> Result<(), InvalidName> {
 /// Checks the name of a component (an edge type, an entity kind, `members` or `values`): `[A-Za-z0-9_-]{1,64}`.
 ///
 /// # Errors
-/// [`InvalidName`].
+/// [`InvalidName`] if the name is invalid.
 pub fn check_component_name(name: &str) -> Result<(), InvalidName> {
     let valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if (1..=COMPONENT_NAME_CHARS_MAX).contains(&name.len()) && name.bytes().all(valid) {
@@ -60,7 +60,7 @@ fn check_segment(what: &'static str, name: &str) -> Result<(), InvalidName> {
     Err(InvalidName { what, name: shortened(name), rule })
 }
 
-/// Enough of a wrong name to recognise it: it may be of any length.
+/// The beginning of an invalid name, enough to recognise it. The name may have any length.
 fn shortened(name: &str) -> String {
     name.chars().take(2 * STORE_NAME_CHARS_MAX).collect()
 }

@@ -1,26 +1,27 @@
-//! The checksum that travels with a value, so that the caller who asked for it proves it.
+//! The checksum that travels with a value, so that the caller can check the value.
 
 use crate::{KeyRef, crc32c_append};
 
-/// The checksum of one record: of the lengths, the key and the value, as the record's file has it (`docs/formats/chunk-set.md`).
+/// The checksum of one record over the lengths, the key and the value, as in the record's file
+/// (`docs/formats/chunk-set.md`).
 ///
-/// It proves that the value is the one that was written for this key. A value that was stored in another form has a checksum
-/// whose seed is 0.
+/// It proves that the value is the one that was written for this key. For a value that was stored in another form, the
+/// checksum has the seed 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueProof {
-    /// What the checksum begins with.
+    /// The initial value of the checksum.
     pub seed: u32,
-    /// CRC-32C.
+    /// The CRC-32C.
     pub crc32c: u32,
 }
 
-/// Two lengths and an id.
+/// The greatest size of two lengths and an id.
 const HEAD_BYTES_MAX: usize = 2 * VARINT_BYTES_MAX + 8;
-/// Of a length of 64 bits.
+/// The greatest size of a length of 64 bits.
 const VARINT_BYTES_MAX: usize = 10;
 
 impl ValueProof {
-    /// A new proof, of a value that was proven here.
+    /// Computes a proof for a value that was checked here.
     pub fn of(key: KeyRef<'_>, value: &[u8]) -> Self {
         Self { seed: 0, crc32c: checksum(0, key, value) }
     }
@@ -54,7 +55,7 @@ fn checksum(seed: u32, key: KeyRef<'_>, value: &[u8]) -> u32 {
     crc32c_append(crc, value)
 }
 
-/// LEB128, as in `delta`, on the stack.
+/// Encodes LEB128, as in `delta`, on the stack.
 fn put_varint(head: &mut [u8; HEAD_BYTES_MAX], length: &mut usize, mut value: usize) {
     while 0x80 <= value {
         head[*length] = value as u8 | 0x80;

@@ -1,18 +1,18 @@
-//! Words about queries that routing, operations and the wire share.
+//! Types of queries that routing, operations and the wire share.
 
 use strum::IntoStaticStr;
 
-/// What is asked, by the name that users write: `op` of a request line.
+/// The operation of a query, with the name that users write: `op` of a request line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum OperationName {
     /// The members that a member is connected to.
     Connections,
-    /// The entities of a member.
+    /// The entities that a member has edges to.
     Entities,
-    /// The members of an entity.
+    /// The members that have edges to an entity.
     Members,
-    /// How many connections members have.
+    /// The number of connections of members.
     Degree,
     /// The edges of a member with their columns.
     Edges,
@@ -22,23 +22,23 @@ pub enum OperationName {
     AssocGet,
     /// The length of an association list.
     AssocCount,
-    /// Associations of a list from a place on.
+    /// Associations of a list, beginning at an index.
     AssocRange,
     /// Associations of a list whose time lies in a range.
     AssocTimeRange,
-    /// First and second degree of a member.
+    /// The first and second degree of a member.
     Network,
-    /// How far members are.
+    /// The distances of members.
     Distance,
     /// A shortest path.
     Path,
-    /// What two members have in common.
+    /// The common connections or entities of two members.
     Common,
-    /// People a member may know.
+    /// People that a member may know.
     Suggest,
     /// Values of a store by key.
     Mget,
-    /// What a plan makes of records.
+    /// Results of a plan for records.
     Compute,
     /// Counts over records.
     Aggregate,
@@ -67,14 +67,13 @@ impl OperationName {
         OperationName::Aggregate,
     ];
 
-    /// The name users type in requests and configuration.
+    /// The name that users type in requests and configuration.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// What kind of fan-out a request makes; each has its own default controller
-/// (Moolle §IV-A, §IV-C).
+/// The kind of fan-out that a request makes. Each has its own default controller (Moolle §IV-A, §IV-C).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum FanOutKind {
@@ -82,9 +81,9 @@ pub enum FanOutKind {
     SingleKey,
     /// Many keys whose lists are returned one by one.
     NonUnion,
-    /// Many keys whose lists are united; somebody waits for the answer.
+    /// Many keys whose lists are united, with a caller who waits for the answer.
     SyncUnion,
-    /// As [`FanOutKind::SyncUnion`], but nobody waits: a cache refresh.
+    /// The same as [`FanOutKind::SyncUnion`], but nobody waits, as for the refresh of a cache.
     AsyncUnion,
     /// Every partition is asked; the first positive answer ends the query.
     EarlyTerminable,
@@ -103,13 +102,13 @@ impl FanOutKind {
         FanOutKind::Broadcast,
     ];
 
-    /// The name users type in configuration and read in profiles.
+    /// The name that users type in configuration and read in profiles.
     pub fn name(self) -> &'static str {
         self.into()
     }
 
-    /// The kind that decides about a fan-out of this kind: one key is a single key, and a union that nobody waits for is
-    /// an asynchronous one. `keys` is `None` if every partition is asked.
+    /// The kind whose controller decides about a fan-out of this kind: a fan-out with one key is a single-key fan-out, and
+    /// a union that nobody waits for is asynchronous. `keys` is `None` if every partition is asked.
     pub fn deciding(self, keys: Option<usize>, workflow: Workflow) -> Self {
         match (keys, self, workflow) {
             (Some(1), _, _) => FanOutKind::SingleKey,
@@ -118,7 +117,7 @@ impl FanOutKind {
         }
     }
 
-    /// Whether fan-outs of this kind are made in a workflow: each kind of union belongs to one.
+    /// Whether fan-outs of this kind occur in a workflow. Each kind of union belongs to one workflow.
     pub fn is_made_in(self, workflow: Workflow) -> bool {
         match self {
             FanOutKind::SyncUnion => workflow == Workflow::Interactive,
@@ -131,7 +130,7 @@ impl FanOutKind {
     }
 }
 
-/// Who waits for the answer: an input to fan-out controllers (Moolle §III-D).
+/// Whether somebody waits for the answer, which is an input of fan-out controllers (Moolle §III-D).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Workflow {
@@ -146,25 +145,25 @@ impl Workflow {
     /// Every workflow.
     pub const ALL: [Workflow; 2] = [Workflow::Interactive, Workflow::Background];
 
-    /// The name users type in requests and configuration.
+    /// The name that users type in requests and configuration.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// Which way to follow the edges of a type.
+/// The direction in which the edges of a type are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
-    /// Along the arc: from `src` to `dst`.
+    /// Along the edge: from `src` to `dst`.
     Out,
-    /// Against the arc: from `dst` to `src`.
+    /// Against the edge: from `dst` to `src`.
     In,
-    /// Either way: the union of both. The only one an undirected edge type has.
+    /// Both ways: the union of both. The only direction of an undirected edge type.
     Both,
 }
 
 impl Direction {
-    /// The direction that undoes this one: `b ∈ N_d(a)` exactly when `a ∈ N_reverse(b)`.
+    /// The opposite direction: `b ∈ N_d(a)` exactly if `a ∈ N_reverse(b)`.
     pub fn reverse(self) -> Self {
         match self {
             Direction::Out => Direction::In,

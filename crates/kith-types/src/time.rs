@@ -1,19 +1,18 @@
-//! Time as decisions see it.
+//! Time as an input of decisions.
 
 use std::time::Duration;
 
-/// A point in time as a `Duration` since some start that the shell chose.
+/// A point in time, as a `Duration` since a start that the shell chose.
 ///
-/// Deciding crates take it as an argument; a `std::time::Instant` could only be
-/// made by reading the clock.
+/// Deciding crates take it as an argument; a `std::time::Instant` could only be created by reading the clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub Duration);
 
 impl Timestamp {
-    /// The start itself.
+    /// The start.
     pub const ZERO: Timestamp = Timestamp(Duration::ZERO);
 
-    /// How long after `earlier` this is; zero if it is not after.
+    /// The time since `earlier`; zero if `earlier` is later.
     pub fn since(self, earlier: Timestamp) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
