@@ -68,7 +68,7 @@ pub(crate) fn results(
     Ok((records, Some(best)))
 }
 
-/// Reads whole records through `service` and computes here, for clusters whose nodes cannot.
+/// Reads whole records through `service` and computes here, as `at: client` asks.
 ///
 /// # Errors
 /// Those of [`Service::multi_get`], and those of [`computation`].

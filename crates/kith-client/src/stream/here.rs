@@ -1,4 +1,4 @@
-//! Computations over streamed records in this process, for clusters whose nodes cannot compute.
+//! Computations over streamed records in this process, as `at: client` asks.
 
 use crate::compute::{computation, internal, refuse_damaged, results};
 use futures::StreamExt;
