@@ -72,6 +72,8 @@ impl FailureClass {
             ErrorCode::DeadlineExceeded => FailureClass::DeadlineExceeded,
             ErrorCode::UnsupportedOperation => FailureClass::Unsupported,
             ErrorCode::NotRecords | ErrorCode::LoadedGraph | ErrorCode::TooLarge => FailureClass::BadRequest,
+            // Every replica reads the same database, which has lost what the ticket names.
+            ErrorCode::HistoryLost => FailureClass::BadRequest,
             other => Self::of_class(other.class()),
         }
     }
