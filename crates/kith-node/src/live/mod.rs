@@ -6,6 +6,8 @@ mod answer;
 mod catch_up;
 mod errors;
 mod evaluate;
+#[cfg(test)]
+mod fail_points;
 mod graph;
 mod hand_over;
 mod lead;
@@ -19,4 +21,6 @@ mod trim;
 pub(crate) use evaluate::Evaluated;
 pub(crate) use graph::LiveGraph;
 pub(crate) use hand_over::Outlook;
+#[cfg(test)]
+use registry::Databases;
 pub(crate) use registry::{LiveGraphs, Surroundings};

@@ -8,7 +8,8 @@ use super::{
     tail,
     trim::{self, TrimParts},
 };
-use kith_database::{GraphIdentity, Reach, Retention, Storage, StorageError};
+use futures::{FutureExt, future::BoxFuture};
+use kith_database::{Database, GraphIdentity, Reach, Retention, Storage, StorageError};
 use kith_live::{GraphTypes, TypesDocument};
 use kith_net::transport::Transport;
 use kith_types::PartitionCount;
@@ -34,11 +35,35 @@ impl fmt::Debug for LiveGraphs {
     }
 }
 
+/// Opens the databases of live graphs.
+pub(crate) trait Databases: Send + Sync {
+    /// Opens the database of a graph. Fails with the reason, in words.
+    fn open<'a>(
+        &'a self,
+        graph: &'a LiveGraphDocument,
+        identity: GraphIdentity,
+    ) -> BoxFuture<'a, Result<Arc<dyn Database>, String>>;
+}
+
+impl Databases for Reach {
+    fn open<'a>(
+        &'a self,
+        graph: &'a LiveGraphDocument,
+        identity: GraphIdentity,
+    ) -> BoxFuture<'a, Result<Arc<dyn Database>, String>> {
+        async move {
+            let storage: Storage = graph.storage.parse().map_err(|error: StorageError| error.to_string())?;
+            storage.open(&graph.name, identity, self).await.map_err(|error| error.to_string())
+        }
+        .boxed()
+    }
+}
+
 /// What all live graphs of a node share.
 pub(crate) struct Surroundings {
     pub outlook: Outlook,
     pub transport: Arc<dyn Transport>,
-    pub databases: Reach,
+    pub databases: Arc<dyn Databases>,
     pub retention: Retention,
     pub stop: CancellationToken,
 }
@@ -127,10 +152,8 @@ impl LiveGraphs {
         }
         let count =
             PartitionCount::new(topology.cluster.partitions).ok_or("the cluster has no partitions")?;
-        let storage: Storage = document.storage.parse().map_err(|error: StorageError| error.to_string())?;
         let identity = GraphIdentity { graph: types.identity, partitions: count };
-        let opened = storage.open(&document.name, identity, &around.databases).await;
-        let database = opened.map_err(|error| error.to_string())?;
+        let database = around.databases.open(document, identity).await?;
         let graph = start(
             around,
             LiveGraphParts {

@@ -154,6 +154,23 @@ fn a_repeat_waits_for_the_open_intent_of_its_write() {
 }
 
 #[test]
+fn a_newer_write_to_a_pair_waits_for_the_open_intent() {
+    // The deletion removes the inverse row last, although the addition has written it again in between.
+    only_with(Guards { intents_block: false, ..Guards::default() }, |world| {
+        let (one, _) = pairs(world);
+        world.submit(0, add(one, "followed_by", 1));
+        world.run_all();
+        world.submit(0, delete(one, "followed_by"));
+        world.run(but_deliveries);
+        let deletion = world.take(is_delivery).unwrap();
+        world.submit(0, add(one, "followed_by", 2));
+        world.run_all();
+        world.happen(deletion);
+        world.run_all();
+    });
+}
+
+#[test]
 fn another_write_with_the_id_of_an_open_intent_waits_and_is_refused() {
     let mut world = begun(Guards::default());
     let (one, other) = pairs(&world);

@@ -1,0 +1,88 @@
+//! A caller, which sends writes to whoever leads, and repeats those whose outcome it does not know.
+
+use super::{
+    cluster::{GRAPH, LOOK, PATIENCE, leaders},
+    faulty::Processes,
+    plan::{Plan, Step},
+};
+use futures::FutureExt;
+use kith_api::{
+    QueryError, QueryOptions,
+    convert::{write_to_wire, written_from_wire},
+};
+use kith_live::{Done, GraphTypes, Ticket, Write, ordering_partition};
+use kith_metadata::EmbeddedMetadata;
+use kith_types::{ErrorCode, PartitionCount};
+use kith_wire::v1;
+use std::{sync::Arc, time::Instant};
+use tonic::Status;
+
+pub struct Caller {
+    pub plan: Arc<Plan>,
+    pub processes: Processes,
+    pub metadata: Arc<EmbeddedMetadata>,
+    pub types: Arc<GraphTypes>,
+    pub count: PartitionCount,
+}
+
+/// What a caller knows in the end.
+#[derive(Debug)]
+pub enum Told {
+    Done(Done, Ticket),
+    /// A condition did not hold.
+    Refused(ErrorCode),
+    /// Nothing was written, for another reason.
+    Nothing(ErrorCode),
+}
+
+impl Caller {
+    /// Sends a write, and repeats it until its outcome is known.
+    pub async fn write(&self, write: &Write) -> Told {
+        let (started, mut is_repeat) = (Instant::now(), false);
+        loop {
+            let status = match self.attempt(write).await {
+                Ok(reply) => {
+                    let written = written_from_wire(reply).expect("nodes write tickets");
+                    return Told::Done(written.done, written.ticket);
+                }
+                Err(status) => status,
+            };
+            match kith_wire::code_of(&status) {
+                code @ (ErrorCode::ConditionFailed | ErrorCode::ObjectExists) => return Told::Refused(code),
+                // The error of a repeat does not tell what became of the first attempt.
+                code if code != ErrorCode::OutcomeUnknown && !is_repeat => return Told::Nothing(code),
+                _ => is_repeat = true,
+            }
+            assert!(started.elapsed() < PATIENCE, "the outcome stays unknown: {write:?}: {status}");
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// The same, and tries again if nothing was written.
+    pub async fn insist(&self, write: &Write) -> Told {
+        let started = Instant::now();
+        loop {
+            match self.write(write).await {
+                Told::Nothing(code) => assert!(started.elapsed() < PATIENCE, "{write:?}: {code}"),
+                told => return told,
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    async fn attempt(&self, write: &Write) -> Result<v1::GraphWriteReply, Status> {
+        let partition = ordering_partition(write, &self.types, self.count).expect("it makes sense");
+        let leader = leaders(&self.metadata).await.of(partition);
+        let node = leader.map_or(0, |leader| leader.node.0 as usize);
+        let (handle, graphs) = self.processes.lock()[node].clone();
+        let lost = || QueryError::OutcomeUnknown { detail: "a test lost it".to_owned() }.to_status();
+        let request = write_to_wire(GRAPH, write, &QueryOptions::default());
+        let request = async move {
+            let written = handle.spawn(async move { graphs.write(request).await });
+            written.await.unwrap_or_else(|_| Err(lost()))
+        };
+        let refused = kith_wire::status(ErrorCode::Overloaded, "a test refuses it", "repeat it");
+        let step = Step { node, what: "write", partitions: vec![partition] };
+        self.plan.step(step, request.boxed(), refused, lost()).await
+    }
+}

@@ -1,0 +1,264 @@
+//! Three nodes, each the production code of a node's live graphs in a runtime of its own, over one real database and one metadata
+//! store. Each node holds both partitions. Who leads what is decided here, as routers would.
+
+use super::{
+    caller::Caller,
+    faulty::{Network, Opens, Processes},
+    plan::{Plan, Wanted},
+    truth,
+};
+use crate::live::{LiveGraphs, Outlook, Surroundings};
+use kith_api::topology::leaders_of;
+use kith_database::{Database, GraphIdentity, Retention, SqliteDatabase, SqliteOptions};
+use kith_live::{GraphTypes, TypesDocument, testing::fixture};
+use kith_metadata::{EmbeddedMetadata, MetadataStore, Write, keys};
+use kith_process::{change_leaders, topology};
+use kith_routing::{Leader, Leaders};
+use kith_types::{NodeId, PartitionCount, PartitionId, Term};
+use kith_wire::documents::{
+    ClusterDocument, DOCUMENT_FORMAT, Document, GroupDocument, LeadersDocument, LiveGraphDocument,
+    NodeDocument,
+};
+use parking_lot::Mutex;
+use std::{
+    future::Future,
+    pin::pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::{mpsc, watch},
+};
+use tokio_util::sync::CancellationToken;
+
+pub const GRAPH: &str = "social";
+pub const NODES: usize = 3;
+pub const PARTITIONS: u32 = 2;
+/// Far more than anything here takes.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const LOOK: Duration = Duration::from_millis(5);
+/// How long a fault waits for a successor, which may have a fault of its own.
+const SUCCESSION: Duration = Duration::from_millis(500);
+
+pub struct Cluster {
+    pub count: PartitionCount,
+    pub types: Arc<GraphTypes>,
+    pub database: Arc<SqliteDatabase>,
+    pub plan: Arc<Plan>,
+    pub processes: Processes,
+    metadata: Arc<EmbeddedMetadata>,
+    wanted: mpsc::UnboundedReceiver<Wanted>,
+    runtimes: Vec<Option<Runtime>>,
+    _folder: tempfile::TempDir,
+}
+
+impl Cluster {
+    /// Node 0 leads partition 0, and node 1 leads partition 1.
+    pub async fn start() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (types, count) = (Arc::new(fixture::types()), PartitionCount::new(PARTITIONS).expect("not zero"));
+        let identity = GraphIdentity { graph: types.identity, partitions: count };
+        let file = folder.path().join("graph");
+        let database = SqliteDatabase::create(&file, identity, SqliteOptions::default()).expect("a new file");
+        let metadata = Arc::new(EmbeddedMetadata::in_memory());
+        metadata.commit(Vec::new(), documents(&types)).await.expect("it takes the documents");
+        let (plan, wanted) = Plan::new();
+        let mut cluster = Self {
+            count,
+            types,
+            database: Arc::new(database),
+            plan,
+            processes: Arc::new(Mutex::new(Vec::new())),
+            metadata,
+            wanted,
+            runtimes: Vec::new(),
+            _folder: folder,
+        };
+        for node in 0..NODES {
+            let (runtime, process) = cluster.process(node).await;
+            cluster.runtimes.push(Some(runtime));
+            cluster.processes.lock().push(process);
+        }
+        for partition in count.iter() {
+            elect(&cluster.metadata, partition, partition.index()).await;
+        }
+        cluster
+    }
+
+    async fn process(&self, node: usize) -> (Runtime, (tokio::runtime::Handle, Arc<LiveGraphs>)) {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
+        let metadata: Arc<dyn MetadataStore> = Arc::clone(&self.metadata) as _;
+        let (plan, inner) = (Arc::clone(&self.plan), Arc::clone(&self.database));
+        let network = Network {
+            node,
+            count: self.count,
+            plan: Arc::clone(&plan),
+            processes: Arc::clone(&self.processes),
+        };
+        let started = runtime.spawn(async move {
+            let stop = CancellationToken::new();
+            let followed = topology::follow(Arc::clone(&metadata), None, stop.clone()).await;
+            LiveGraphs::start(Surroundings {
+                outlook: Outlook {
+                    node: NodeId(node as u32),
+                    topology: followed.expect("there is a cluster").topology,
+                    // Nobody hands over by itself.
+                    lives: watch::channel(None).1,
+                    metadata,
+                },
+                transport: Arc::new(network),
+                databases: Arc::new(Opens { node, plan, inner }),
+                retention: Retention::default(),
+                stop,
+            })
+        });
+        let graphs = started.await.expect("it starts");
+        let handle = runtime.handle().clone();
+        (runtime, (handle, graphs))
+    }
+
+    /// Does something, and meanwhile what faults want.
+    pub async fn while_faults<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            let wanted = tokio::select! {
+                done = &mut work => return done,
+                wanted = self.wanted.recv() => wanted.expect("the plan is there"),
+            };
+            match wanted {
+                Wanted::Death { node, done } => {
+                    self.kill(node).await;
+                    let _ = done.send(());
+                }
+                Wanted::Look { done } => {
+                    truth::check_directions(self, &[]).await;
+                    let _ = done.send(());
+                }
+                Wanted::Successors { partitions, done } => {
+                    let (metadata, database) = (Arc::clone(&self.metadata), Arc::clone(&self.database));
+                    tokio::spawn(async move {
+                        for partition in partitions {
+                            succeed(&metadata, &*database, partition).await;
+                        }
+                        let _ = done.send(());
+                    });
+                }
+            }
+        }
+    }
+
+    /// A process is gone at once; others lead what it led, and it is started again.
+    async fn kill(&mut self, node: usize) {
+        if let Some(dead) = self.runtimes[node].take() {
+            dead.shutdown_background();
+        }
+        let (runtime, process) = self.process(node).await;
+        self.runtimes[node] = Some(runtime);
+        self.processes.lock()[node] = process;
+        let leaders = leaders(&self.metadata).await;
+        for partition in self.count.iter() {
+            if leaders.of(partition).is_some_and(|leader| leader.node == NodeId(node as u32)) {
+                elect(&self.metadata, partition, (node + 1) % NODES).await;
+            }
+        }
+    }
+
+    /// Whoever sends writes to it.
+    pub fn caller(&self) -> Caller {
+        Caller {
+            plan: Arc::clone(&self.plan),
+            processes: Arc::clone(&self.processes),
+            metadata: Arc::clone(&self.metadata),
+            types: Arc::clone(&self.types),
+            count: self.count,
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for runtime in self.runtimes.drain(..).flatten() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+pub async fn leaders(metadata: &EmbeddedMetadata) -> Leaders {
+    let key = keys::leaders(GRAPH);
+    let snapshot = metadata.read(&key).await.expect("it can be read");
+    let document = snapshot.get(&key).map(|entry| LeadersDocument::decode(&entry.value).expect("ours"));
+    document.as_ref().map(leaders_of).unwrap_or_default()
+}
+
+/// Makes a node the leader of a partition; its term.
+async fn elect(metadata: &EmbeddedMetadata, partition: PartitionId, node: usize) -> Term {
+    let changed = change_leaders(metadata, GRAPH, |leaders| {
+        let mut next = leaders.clone();
+        next.by_partition.resize(PARTITIONS as usize, None);
+        next.term_last = Term(leaders.term_last.0 + 1);
+        let leader = Leader { node: NodeId(node as u32), term: next.term_last };
+        next.by_partition[partition.index()] = Some(leader);
+        Some(next)
+    });
+    changed.await.expect("the metadata store takes it");
+    leaders(metadata).await.of(partition).expect("it was elected").term
+}
+
+/// Makes the next node the leader of a partition, and waits until its term has begun.
+async fn succeed(metadata: &EmbeddedMetadata, database: &dyn Database, partition: PartitionId) {
+    let now = leaders(metadata).await.of(partition).map_or(0, |leader| leader.node.0 as usize);
+    let term = elect(metadata, partition, (now + 1) % NODES).await;
+    let started = Instant::now();
+    while started.elapsed() < SUCCESSION {
+        let ends = database.points(vec![partition]).await.expect("it can be read");
+        if term <= ends[0].term {
+            return;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+fn documents(types: &GraphTypes) -> Vec<Write> {
+    let nodes = 0..NODES as u32;
+    let group = |node: u32| GroupDocument {
+        group: node,
+        nodes: vec![node],
+        owners: vec![node; PARTITIONS as usize],
+        role: String::new(),
+    };
+    let cluster = ClusterDocument {
+        format: DOCUMENT_FORMAT,
+        cluster_id: "fail points".to_owned(),
+        epoch: 1,
+        partitions: PARTITIONS,
+        groups: nodes.clone().map(group).collect(),
+        object_store: String::new(),
+        strategy: String::new(),
+        listed: Vec::new(),
+        partition_epochs: Vec::new(),
+    };
+    let graph = LiveGraphDocument {
+        format: DOCUMENT_FORMAT,
+        name: GRAPH.to_owned(),
+        types: serde_json::to_string(&TypesDocument::from(types)).expect("types are JSON"),
+        storage: "database:0".to_owned(),
+        who: String::new(),
+        dropping: false,
+    };
+    let node = |node: u32| NodeDocument {
+        format: DOCUMENT_FORMAT,
+        node,
+        addr: node.to_string(),
+        http: String::new(),
+        resp: String::new(),
+        pid: 0,
+        zone: String::new(),
+        rack: String::new(),
+        region: String::new(),
+    };
+    let mut writes = vec![Write::put(keys::CLUSTER, cluster.encode())];
+    writes.push(Write::put(keys::live_graph(GRAPH), graph.encode()));
+    writes.extend(nodes.map(|id| Write::put(keys::node(id), node(id).encode())));
+    writes
+}

@@ -1,0 +1,196 @@
+//! What must be stored, and what reads must show: the operations of TAO without partitions, logs, pairs or faults.
+
+use super::{
+    caller::Told,
+    cluster::{Cluster, GRAPH, LOOK, NODES, PATIENCE},
+};
+use crate::live::{LiveGraph, errors::LiveError, read::ReadNeed};
+use kith_database::Database;
+use kith_live::{
+    AssociationAnswer, AssociationRead, GraphTypes, ListKey, Outcome, Refusal, RowAnswer, RowQuery, Select,
+    Ticket, Write,
+    testing::{Edge, EdgeName, Model, Tables, faults_of},
+};
+use kith_types::{ErrorCode, PartitionId, partition_of_id};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
+
+/// More rows than a run writes.
+const ALL: u32 = 100_000;
+
+pub struct Truth {
+    model: Model,
+    /// All that was acknowledged.
+    ticket: Ticket,
+}
+
+impl Truth {
+    pub fn new(types: &GraphTypes) -> Self {
+        Self { model: Model::default(), ticket: Ticket::new(types.identity) }
+    }
+
+    /// A caller was told what became of a write.
+    pub fn take(&mut self, write: &Write, told: Told) {
+        match told {
+            Told::Done(done, ticket) => {
+                let expected = self.model.run(write, done.version, 0);
+                assert_eq!(Outcome::Done(done), expected, "{write:?}");
+                self.ticket.merge(&ticket);
+            }
+            Told::Refused(code) => {
+                let expected = match self.model.run(write, 0, 0) {
+                    Outcome::Refused(Refusal::ObjectExists { .. }) => Some(ErrorCode::ObjectExists),
+                    Outcome::Refused(_) => Some(ErrorCode::ConditionFailed),
+                    Outcome::Done(_) => None,
+                };
+                assert_eq!(Some(code), expected, "{write:?}");
+            }
+            Told::Nothing(_) => {}
+        }
+    }
+
+    /// Waits until no intent is open. Then the rows must be what was acknowledged, and every node must show that to whoever has
+    /// the tickets.
+    pub async fn check(&self, cluster: &Cluster, ids: (u64, u64), kinds: &[&str]) {
+        settle(cluster).await;
+        self.check_rows(cluster, ids).await;
+        for node in 0..NODES {
+            self.check_reads(cluster, node, ids, kinds).await;
+        }
+    }
+
+    async fn check_rows(&self, cluster: &Cluster, ids: (u64, u64)) {
+        let partitions = check_directions(cluster, &[ids.0, ids.1]).await;
+        let types = &cluster.types;
+        let objects = partitions.iter().flat_map(|tables| tables.objects.values());
+        let objects = objects.map(|object| {
+            let data: serde_json::Value = types
+                .decode(object.kind, &object.data)
+                .expect("it has fields")
+                .parse()
+                .expect("they are JSON");
+            (object.id, (object.stamp.position.0, ["a", "b"].map(|name| data[name].as_i64())))
+        });
+        assert_eq!(objects.collect::<BTreeMap<_, _>>(), self.model.objects);
+        let edges = partitions.iter().flat_map(|tables| &tables.associations);
+        let edges = edges.map(|(key, row)| {
+            let name = types.associations[&key.list.kind].name.clone();
+            ((key.list.id1, name, key.id2), (row.stamp.position.0, row.time))
+        });
+        let expected = self.model.edges.iter().map(|(name, edge)| (name.clone(), (edge.0, edge.1)));
+        assert_eq!(edges.collect::<BTreeMap<_, _>>(), expected.collect());
+    }
+
+    async fn check_reads(&self, cluster: &Cluster, node: usize, (id1, id2): (u64, u64), kinds: &[&str]) {
+        let need = ReadNeed { after: self.ticket.points.clone(), critical: false };
+        let graph = graph_of(cluster, node).await;
+        let objects = insist(async || Ok(graph.objects(&[id1, id2], &need).await?.0)).await;
+        let versions = objects.iter().map(|object| object.as_ref().map(|object| object.version));
+        let stored = [id1, id2].map(|id| self.model.objects.get(&id).map(|object| object.0));
+        assert_eq!(versions.collect::<Vec<_>>(), stored, "node {node}, objects {id1} and {id2}");
+        for (from, to) in [(id1, id2), (id2, id1)] {
+            for kind in kinds {
+                let name = (from, (*kind).to_owned(), to);
+                let expected = self.expected(&name);
+                let selects = [
+                    Select::Ids { ids: vec![to], high: None, low: None },
+                    Select::Times { high: None, low: None, limit: None },
+                    Select::Count,
+                ];
+                for select in selects {
+                    let read = AssociationRead { kind: (*kind).to_owned(), select, with_data: false };
+                    let answer = insist(async || Ok(graph.associations(from, &read, &need).await?.0)).await;
+                    let shown = match answer {
+                        AssociationAnswer::Count(count) => count == u64::from(expected.is_some()),
+                        AssociationAnswer::List { out, .. } => {
+                            let times = out.iter().map(|it| (it.id2, it.time));
+                            times.eq(expected.iter().map(|edge| (to, edge.1)))
+                        }
+                    };
+                    assert!(shown, "node {node}: {read:?} of {from}, but {expected:?}");
+                }
+            }
+        }
+    }
+
+    fn expected(&self, name: &EdgeName) -> Option<Edge> {
+        self.model.edges.get(name).copied()
+    }
+}
+
+async fn graph_of(cluster: &Cluster, node: usize) -> Arc<LiveGraph> {
+    let graphs = Arc::clone(&cluster.processes.lock()[node].1);
+    let started = Instant::now();
+    loop {
+        if let Some(graph) = graphs.get(GRAPH) {
+            return graph;
+        }
+        assert!(started.elapsed() < PATIENCE, "node {node} does not open the graph");
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Reads until there is an answer. A write that was acknowledged is never lost.
+async fn insist<T>(read: impl AsyncFn() -> Result<T, LiveError>) -> T {
+    let started = Instant::now();
+    loop {
+        match read().await {
+            Ok(answer) => return answer,
+            Err(LiveError::HistoryLost) => panic!("a ticket is not honoured"),
+            Err(error) => assert!(started.elapsed() < PATIENCE, "{error}"),
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+async fn settle(cluster: &Cluster) {
+    let started = Instant::now();
+    for partition in cluster.count.iter() {
+        loop {
+            let rows = cluster.database.read(partition, vec![RowQuery::Intents]).await;
+            match &rows.expect("it can be read").answers[0] {
+                RowAnswer::Intents(intents) if intents.is_empty() => break,
+                open => assert!(started.elapsed() < PATIENCE, "{partition}: {open:?}"),
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
+/// Counts equal lists, forward associations have their inverse, and both directions agree where no intent is open. Returns the rows of
+/// all partitions.
+pub async fn check_directions(cluster: &Cluster, ids: &[u64]) -> Vec<Tables> {
+    let mut partitions = Vec::new();
+    for partition in cluster.count.iter() {
+        partitions.push(tables(cluster, partition, ids).await);
+    }
+    assert_eq!(faults_of(&partitions.iter().collect::<Vec<_>>(), &cluster.types), [""; 0]);
+    partitions
+}
+
+/// The rows of a partition, with the lengths of all lists that have associations or are about these ids.
+async fn tables(cluster: &Cluster, partition: PartitionId, ids: &[u64]) -> Tables {
+    let database = &cluster.database;
+    let objects = database.scan_objects(partition, None, ALL).await.expect("it can be read").objects;
+    let associations = database.scan_associations(partition, None, ALL).await.expect("it can be read");
+    let mut tables = Tables::default();
+    tables.objects.extend(objects.into_iter().map(|object| (object.id, object)));
+    for (list, association) in associations.associations {
+        tables.associations.insert(list.to(association.id2), association);
+    }
+    let named = |id1| cluster.types.associations.keys().map(move |kind| ListKey { id1, kind: *kind });
+    let mut lists: Vec<ListKey> = tables.associations.keys().map(|key| key.list).collect();
+    let here = ids.iter().copied().filter(|id| partition_of_id(*id, cluster.count) == partition);
+    lists.extend(here.flat_map(named));
+    let mut queries: Vec<RowQuery> = lists.iter().map(|list| RowQuery::Count(*list)).collect();
+    queries.push(RowQuery::Intents);
+    let mut answers = database.read(partition, queries).await.expect("it can be read").answers;
+    if let Some(RowAnswer::Intents(intents)) = answers.pop() {
+        tables.intents.extend(intents.into_iter().map(|intent| (intent.stamp, intent)));
+    }
+    for (list, count) in lists.into_iter().zip(answers) {
+        if let RowAnswer::Count(count @ 1..) = count {
+            tables.counts.insert(list, count);
+        }
+    }
+    tables
+}
