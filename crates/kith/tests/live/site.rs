@@ -5,6 +5,7 @@ use crate::{
     support::cluster::{Cluster, kith, text},
 };
 use parking_lot::Mutex;
+use rustix::process::Pid;
 use serde_json::Value;
 use std::{
     fs,
@@ -58,6 +59,8 @@ cap = 3
 /// A cluster, and the database server of its graph if that is not its own.
 pub struct Site {
     pub cluster: Cluster,
+    /// How the cluster was started.
+    arguments: Vec<String>,
     folder: tempfile::TempDir,
     server: Option<Mutex<MariaDb>>,
 }
@@ -90,7 +93,9 @@ impl Site {
 
     fn without_graph(arguments: &[&str], server: Option<MariaDb>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        Self { cluster: Cluster::start(arguments), folder, server: server.map(Mutex::new) }
+        let cluster = Cluster::start(arguments);
+        let arguments = arguments.iter().map(ToString::to_string).collect();
+        Self { cluster, arguments, folder, server: server.map(Mutex::new) }
     }
 
     /// Kills the MariaDB and starts it again, if there is one. Whether there is.
@@ -98,6 +103,18 @@ impl Site {
         let Some(server) = &self.server else { return false };
         Runtime::new().expect("a runtime").block_on(server.lock().restart());
         true
+    }
+
+    /// The process of the MariaDB, if there is one.
+    pub fn server_pid(&self) -> Option<Pid> {
+        let server = self.server.as_ref()?.lock();
+        Pid::from_raw(server.pid() as i32)
+    }
+
+    /// Kills all processes of the cluster, and starts it again with what they keep. Routers get other addresses.
+    pub fn restart(&mut self) {
+        let arguments: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
+        self.cluster.restart(&arguments);
     }
 
     /// Creates a live graph of [`TYPES`].
@@ -131,11 +148,14 @@ impl Site {
 
     /// A conversation with one of the routers.
     pub fn talk_to(&self, router: usize, concurrency: u32) -> Talk {
-        Talk::start(kith(&["run", "--router", &self.router(router)]), concurrency)
+        Talk::at(&self.routers()[router], concurrency)
     }
 
-    fn router(&self, router: usize) -> String {
-        self.cluster.ready()["routers"][router]["addr"].as_str().expect("an address").to_owned()
+    /// The addresses of the routers.
+    pub fn routers(&self) -> Vec<String> {
+        let ready = self.cluster.ready();
+        let routers = ready["routers"].as_array().expect("a list").iter();
+        routers.map(|router| router["addr"].as_str().expect("an address").to_owned()).collect()
     }
 }
 
@@ -146,6 +166,11 @@ pub struct Talk {
 }
 
 impl Talk {
+    /// A conversation with the router at an address.
+    pub fn at(addr: &str, concurrency: u32) -> Self {
+        Self::start(kith(&["run", "--router", addr]), concurrency)
+    }
+
     fn start(mut command: Command, concurrency: u32) -> Self {
         command.args(["--input", "-", "--concurrency", &concurrency.to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());

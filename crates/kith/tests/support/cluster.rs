@@ -23,6 +23,19 @@ pub struct Cluster {
 /// No test relies on a port that somebody else may use.
 const FREE_PORTS: [&str; 6] = ["--port", "0", "--http-port", "0", "--resp-port", "0"];
 
+/// In the folder of a cluster.
+const READY_FILE: &str = "ready.json";
+const LOG_FILE: &str = "dev.log";
+
+/// Starts a `kith dev` with its files in `folder`.
+fn spawn(folder: &Path, arguments: &[&str], prepare: impl FnOnce(&mut Command)) -> Child {
+    let log = fs::File::options().create(true).append(true).open(folder.join(LOG_FILE)).expect("a log file");
+    let ready_file = folder.join(READY_FILE);
+    let mut command = dev(&["--end-with-stdin", "--ready-file", ready_file.to_str().expect("UTF-8")]);
+    prepare(&mut command);
+    command.args(arguments).stdin(Stdio::piped()).stderr(log).spawn().expect("kith dev starts")
+}
+
 /// A `kith dev` on free ports, with other arguments besides.
 pub fn dev(arguments: &[&str]) -> Command {
     let mut command = kith(&["dev"]);
@@ -64,20 +77,48 @@ impl Cluster {
 
     fn start_with(arguments: &[&str], prepare: impl FnOnce(&mut Command, &Path)) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let ready_file = folder.path().join("ready.json");
-        let log = fs::File::create(folder.path().join("dev.log")).expect("a log file");
-        let mut command = dev(&["--end-with-stdin", "--ready-file", ready_file.to_str().expect("UTF-8")]);
-        prepare(&mut command, folder.path());
-        let child =
-            command.args(arguments).stdin(Stdio::piped()).stderr(log).spawn().expect("kith dev starts");
+        let child = spawn(folder.path(), arguments, |command| prepare(command, folder.path()));
+        let ready_file = folder.path().join(READY_FILE);
         let mut cluster = Self { child, ready_file, env: Vec::new(), _folder: folder };
-        cluster.wait_until("the cluster is ready", |cluster| {
-            let log = fs::read_to_string(cluster._folder.path().join("dev.log")).unwrap_or_default();
+        cluster.wait_until_ready();
+        cluster
+    }
+
+    fn wait_until_ready(&mut self) {
+        self.wait_until("the cluster is ready", |cluster| {
+            let log = fs::read_to_string(cluster._folder.path().join(LOG_FILE)).unwrap_or_default();
             let ended = cluster.child.try_wait().expect("the child can be waited for");
             assert!(ended.is_none(), "kith dev ended: {ended:?}\n{log}");
             cluster.ready_file.exists()
         });
-        cluster
+    }
+
+    /// Kills the supervisor and all its processes, and starts it again with [`Cluster::data`]: a cluster that was started with these
+    /// arguments and without `--data`.
+    pub fn restart(&mut self, arguments: &[&str]) {
+        let pids = self.pids();
+        // First the one that would start the others again.
+        self.child.kill().expect("it can be killed");
+        self.child.wait().expect("it can be waited for");
+        for pid in pids {
+            // It ends by itself when it sees that its supervisor is gone.
+            let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).stderr(Stdio::null()).status();
+            self.wait_until("a process is gone", |_| has_ended(pid));
+        }
+        fs::remove_file(&self.ready_file).expect("it is there");
+        let data = self.data();
+        self.child = spawn(self._folder.path(), arguments, |command| {
+            command.arg("--data").arg(data).envs(self.env.iter().cloned());
+        });
+        self.wait_until_ready();
+    }
+
+    /// The processes of all its members that run in processes of their own.
+    fn pids(&self) -> Vec<u32> {
+        let ready = self.ready();
+        let members = ["nodes", "routers", "databases"].map(|of| ready[of].as_array().cloned());
+        let pids = members.iter().flatten().flatten().filter_map(|member| member["pid"].as_u64());
+        pids.map(|pid| pid as u32).filter(|pid| *pid != self.pid()).collect()
     }
 
     /// The ready file's content.
@@ -238,6 +279,11 @@ pub fn signal(pid: u32, name: &str) {
 /// Whether a process is there.
 pub fn is_alive(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
+}
+
+/// Whether a process has ended, even if nobody has waited for it.
+pub fn has_ended(pid: u32) -> bool {
+    fs::read(format!("/proc/{pid}/cmdline")).map_or(true, |text| text.is_empty())
 }
 
 /// Both outputs, for messages.
