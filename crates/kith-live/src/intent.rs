@@ -38,3 +38,12 @@ pub struct Intent {
     /// The name of the write, under which the outcome is recorded.
     pub name: Option<WriteName>,
 }
+
+impl Intent {
+    /// About how much memory it takes, in bytes. At each end, its rows take about as much.
+    pub fn bytes(&self) -> usize {
+        let contents = self.edges.iter().filter_map(|edge| edge.content.as_ref());
+        let fields: usize = contents.map(|content| content.data.bytes.len()).sum();
+        size_of::<Self>() + self.edges.len() * size_of::<Edge>() + fields
+    }
+}

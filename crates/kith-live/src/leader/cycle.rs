@@ -62,7 +62,7 @@ impl Leader {
         match task {
             Task::Write(pending) => pending.write.queries(self.count),
             Task::Delivery { delivery, .. } => delivery_queries(&delivery.intent, self.count),
-            Task::Completion { partition, stamp } => {
+            Task::Completion { partition, stamp, .. } => {
                 let open = self.partitions.get(partition).and_then(|it| it.intents.get(*stamp));
                 open.map(|open| completion_queries(&open.intent, self.count)).unwrap_or_default()
             }
@@ -176,7 +176,7 @@ impl Leader {
                 share.write(pending, place)
             }
             Task::Delivery { .. } => share.deliver(task, place),
-            Task::Completion { partition, stamp } => {
+            Task::Completion { partition, stamp, .. } => {
                 let open = self.partitions.get(&partition).and_then(|it| it.intents.get(stamp));
                 let open = open.and_then(|open| Some((&open.intent, open.there?)));
                 match open {
@@ -281,7 +281,7 @@ impl Leader {
             (Task::Delivery { sender, .. }, Ending::Delivered { at }) => {
                 self.actions.push(Action::AnswerDelivery { sender, answer: Ok(at) });
             }
-            (Task::Completion { partition, stamp }, Ending::Completed { at }) => {
+            (Task::Completion { partition, stamp, .. }, Ending::Completed { at }) => {
                 self.completed(partition, stamp, at);
             }
             _ => {}

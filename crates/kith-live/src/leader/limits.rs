@@ -10,8 +10,9 @@ pub(super) const WRITES_BYTES_MAX: usize = 64 << 20;
 pub(super) const DELIVERIES_MAX: usize = 4_096;
 /// The most open intents of one partition. A new leader reads them all before it begins.
 pub(super) const INTENTS_MAX: usize = 1_024;
-/// The most writes of one transaction, and the most bytes, so that it stays well below the limits of databases.
-pub(super) const BATCH_WRITES_MAX: usize = 1_024;
+/// The most writes of one transaction, and as many deliveries and completions.
+pub(super) const BATCH_TASKS_MAX: usize = 1_024;
+/// The most bytes of one transaction, unless its only task has more, so that it stays well below the limits of databases.
 pub(super) const BATCH_BYTES_MAX: usize = 8 << 20;
 /// How often a write is decided again after a commit that proved not to have taken effect.
 pub(super) const TRIES_MAX: u32 = 3;

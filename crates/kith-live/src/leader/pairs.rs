@@ -34,7 +34,8 @@ impl Leader {
         let Some(open) = open.filter(|open| open.there.is_none()) else { return };
         open.there = Some(at);
         open.send_at = None;
-        self.queue.push(Task::Completion { partition, stamp });
+        let bytes = open.intent.bytes();
+        self.queue.push(Task::Completion { partition, stamp, bytes });
     }
 
     pub(super) fn delivery_failed(&mut self, partition: PartitionId, stamp: LogPoint) {

@@ -1,6 +1,6 @@
 //! Work that waits for the next transaction.
 
-use super::limits::{BATCH_BYTES_MAX, BATCH_WRITES_MAX, DELIVERIES_MAX, WRITES_BYTES_MAX, WRITES_MAX};
+use super::limits::{BATCH_BYTES_MAX, BATCH_TASKS_MAX, DELIVERIES_MAX, WRITES_BYTES_MAX, WRITES_MAX};
 use super::{CallerId, Delivery, SenderId};
 use crate::ResolvedWrite;
 use kith_types::{LogPoint, PartitionId};
@@ -13,6 +13,12 @@ pub(super) struct PendingWrite {
     pub(super) write: ResolvedWrite,
     /// How often it was part of a commit that did not take effect.
     pub(super) tries: u32,
+}
+
+impl PendingWrite {
+    fn bytes(&self) -> usize {
+        self.write.bytes()
+    }
 }
 
 /// One piece of work, of one partition.
@@ -29,6 +35,8 @@ pub(super) enum Task {
     Completion {
         partition: PartitionId,
         stamp: LogPoint,
+        /// Those of its intent.
+        bytes: usize,
     },
 }
 
@@ -37,6 +45,15 @@ impl Task {
         match self {
             Task::Write(pending) => pending.write.partition,
             Task::Delivery { partition, .. } | Task::Completion { partition, .. } => *partition,
+        }
+    }
+
+    /// About how many bytes it adds to a transaction.
+    fn bytes(&self) -> usize {
+        match self {
+            Task::Write(pending) => pending.bytes(),
+            Task::Delivery { delivery, .. } => delivery.intent.bytes(),
+            Task::Completion { bytes, .. } => *bytes,
         }
     }
 }
@@ -92,21 +109,13 @@ impl Queue {
         writes.rev().for_each(|write| self.writes.push_front(write));
     }
 
-    /// The next tasks for one transaction.
+    /// The next tasks for one transaction: at least one, if there is any. What would make the transaction too large stays.
     pub(super) fn take(&mut self) -> Vec<Task> {
-        let mut tasks: Vec<Task> = self.completions.drain(..).collect();
-        let deliveries = self.deliveries.len().min(BATCH_WRITES_MAX);
-        tasks.extend(self.deliveries.drain(..deliveries));
-        let mut bytes = 0;
-        for _ in 0..BATCH_WRITES_MAX {
-            let Some(next) = self.writes.front() else { break };
-            bytes += next.write.bytes();
-            if BATCH_BYTES_MAX < bytes && !tasks.is_empty() {
-                break;
-            }
-            tasks.extend(self.writes.pop_front().map(Task::Write));
-        }
-        tasks
+        let mut next = Next::default();
+        next.fill(&mut self.completions, Task::bytes, |task| task);
+        next.fill(&mut self.deliveries, Task::bytes, |task| task);
+        next.fill(&mut self.writes, PendingWrite::bytes, Task::Write);
+        next.tasks
     }
 
     /// All tasks of a partition.
@@ -127,5 +136,27 @@ impl Queue {
 
     pub(super) fn is_empty(&self) -> bool {
         self.completions.is_empty() && self.deliveries.is_empty() && self.writes.is_empty()
+    }
+}
+
+/// Tasks that are taken for one transaction.
+#[derive(Default)]
+struct Next {
+    tasks: Vec<Task>,
+    /// Theirs, and those of the first task that was too large.
+    bytes: usize,
+}
+
+impl Next {
+    /// Takes tasks of one kind off the front of their queue. Once a task did not fit, no task of a later kind does.
+    fn fill<T>(&mut self, queue: &mut VecDeque<T>, bytes: impl Fn(&T) -> usize, task: impl Fn(T) -> Task) {
+        for _ in 0..BATCH_TASKS_MAX {
+            let Some(next) = queue.front() else { return };
+            self.bytes += bytes(next);
+            if BATCH_BYTES_MAX < self.bytes && !self.tasks.is_empty() {
+                return;
+            }
+            self.tasks.extend(queue.pop_front().map(&task));
+        }
     }
 }

@@ -133,14 +133,11 @@ impl Share {
     }
 }
 
-fn row_bytes(row: &RowWrite) -> usize {
+pub(super) fn row_bytes(row: &RowWrite) -> usize {
     let fields = match row {
         RowWrite::PutObject(object) => object.data.bytes.len(),
         RowWrite::PutAssociation(_, association) => association.data.bytes.len(),
-        RowWrite::PutIntent(intent) => {
-            let contents = intent.edges.iter().filter_map(|edge| edge.content.as_ref());
-            contents.map(|content| content.data.bytes.len()).sum()
-        }
+        RowWrite::PutIntent(intent) => intent.bytes(),
         _ => 0,
     };
     size_of::<RowWrite>() + fields
