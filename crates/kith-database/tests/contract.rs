@@ -2,6 +2,8 @@
 
 #[path = "contract/logs.rs"]
 mod logs;
+#[path = "contract/replaced.rs"]
+mod replaced;
 mod support;
 
 use kith_database::{BeginTerm, CommitError, Database, DatabaseError};

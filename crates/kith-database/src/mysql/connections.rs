@@ -101,7 +101,7 @@ impl Connections {
             match lease.run(first).await {
                 Ok(returned) => return Ok((lease, returned)),
                 // Probably the server has been restarted, and all others are closed too.
-                Err(error) if lease.was_idle && error.is_lost() => self.idle.lock().clear(),
+                Err(error) if lease.was_idle && error.is_lost() => self.close_idle(),
                 Err(error) => return Err(error),
             }
         }
@@ -137,6 +137,11 @@ impl Connections {
         };
         let connected = timeout(patience, connected).await.map_err(|_| PacketError::Late(patience))?;
         connected.map_err(PacketError::Failed)
+    }
+
+    /// Closes the connections that are not in use, so that new ones take their place.
+    pub fn close_idle(&self) {
+        self.idle.lock().clear();
     }
 
     /// Waits for the connections in use and closes all.

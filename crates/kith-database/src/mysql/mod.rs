@@ -13,7 +13,7 @@ mod transaction;
 
 pub use target::{MysqlTarget, PasswordSource, TargetError};
 
-use self::connections::{Connections, PacketError};
+use self::connections::{Connections, PacketError, Returned};
 use crate::{
     AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogReply, ObjectPage,
     Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms, rows,
@@ -51,12 +51,35 @@ impl Default for MysqlOptions {
 }
 
 /// The database of a graph on a server. The graph has the database to itself.
+///
+/// [`Database::begin_term`] and [`Database::points`] notice if the database has been dropped or replaced since it was opened: they
+/// fail as opening it would.
 pub struct MysqlDatabase {
-    /// Where it is, as errors name it.
-    place: String,
-    identity: GraphIdentity,
+    home: Home,
     writers: Connections,
     readers: Connections,
+}
+
+/// The graph that a database should have.
+struct Home {
+    /// Where the database is, as errors name it.
+    place: String,
+    identity: GraphIdentity,
+}
+
+impl Home {
+    /// The version of the tables, from the answer to [`sql::META`].
+    fn check(&self, meta: Option<Returned>) -> Result<u32, DatabaseError> {
+        let row = meta.into_iter().flat_map(|returned| returned.rows).next();
+        let [version, graph, partitions] = sql::numbers("meta", row.ok_or_else(|| self.no_graph())?)?;
+        let version = u32::try_from(version).unwrap_or(u32::MAX);
+        self.identity.check(version, graph, partitions)?;
+        Ok(version)
+    }
+
+    fn no_graph(&self) -> DatabaseError {
+        DatabaseError::NoGraph { place: self.place.clone() }
+    }
 }
 
 impl MysqlDatabase {
@@ -123,8 +146,7 @@ impl MysqlDatabase {
     fn new(target: MysqlTarget, identity: GraphIdentity, options: MysqlOptions) -> Self {
         let pool = |most, isolation| Connections::new(target.clone(), options.clone(), most, isolation);
         Self {
-            place: target.place(),
-            identity,
+            home: Home { place: target.place(), identity },
             writers: pool(options.writers_max, "READ COMMITTED"),
             readers: pool(options.readers_max, "REPEATABLE READ"),
         }
@@ -132,17 +154,26 @@ impl MysqlDatabase {
 
     /// The version of the tables, if they hold the graph that is expected.
     async fn version(&self) -> Result<u32, DatabaseError> {
-        let no_graph = || DatabaseError::NoGraph { place: self.place.clone() };
         let (lease, returned) = match self.writers.begin(&[sql::META.to_owned()]).await {
-            Err(PacketError::Failed(error)) if failure::is_no_table(&error) => return Err(no_graph()),
+            Err(PacketError::Failed(error)) if failure::is_no_table(&error) => {
+                return Err(self.home.no_graph());
+            }
             other => other?,
         };
         lease.give_back();
-        let row = returned.into_iter().flat_map(|returned| returned.rows).next().ok_or_else(no_graph)?;
-        let [version, graph, partitions] = sql::numbers("meta", row)?;
-        let version = u32::try_from(version).unwrap_or(u32::MAX);
-        self.identity.check(version, graph, partitions)?;
-        Ok(version)
+        self.home.check(returned.into_iter().next())
+    }
+
+    /// What opening the database would report, if `error` may come from its having been dropped or replaced; otherwise `error`.
+    async fn explained(&self, error: DatabaseError) -> DatabaseError {
+        match error {
+            DatabaseError::Damaged { .. } | DatabaseError::Refused { .. } => {
+                // Only a new connection is told that there is no such database.
+                self.writers.close_idle();
+                self.version().await.err().unwrap_or(error)
+            }
+            other => other,
+        }
     }
 
     /// Brings tables of version `from` to that of this release. 0: there are none.
@@ -169,47 +200,53 @@ impl MysqlDatabase {
 
 impl Database for MysqlDatabase {
     fn identity(&self) -> GraphIdentity {
-        self.identity
+        self.home.identity
     }
 
     fn begin_term(&self, request: BeginTerm) -> Reply<'_, LogPoint, CommitError> {
         Box::pin(async move {
-            self.identity.check_partition(request.partition)?;
-            transaction::begin_term(&self.writers, request).await
+            self.home.identity.check_partition(request.partition)?;
+            match transaction::begin_term(&self.writers, &self.home, request).await {
+                Err(CommitError::NotWritten(error)) => Err(self.explained(error).await.into()),
+                begun => begun,
+            }
         })
     }
 
     fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError> {
         Box::pin(async move {
-            let writes = fold(batch, self.identity.partitions, now_ms())?;
+            let writes = fold(batch, self.home.identity.partitions, now_ms())?;
             transaction::commit(&self.writers, &writes).await
         })
     }
 
     fn read(&self, partition: PartitionId, queries: Vec<RowQuery>) -> Reply<'_, RowsAt> {
         Box::pin(async move {
-            self.identity.check_partition(partition)?;
-            snapshot::read(&self.readers, partition, queries, self.identity.partitions).await
+            self.home.identity.check_partition(partition)?;
+            snapshot::read(&self.readers, partition, queries, self.home.identity.partitions).await
         })
     }
 
     fn points(&self, partitions: Vec<PartitionId>) -> Reply<'_, Vec<LogPoint>> {
         Box::pin(async move {
-            partitions.iter().try_for_each(|partition| self.identity.check_partition(*partition))?;
-            snapshot::points(&self.readers, &partitions).await
+            partitions.iter().try_for_each(|partition| self.home.identity.check_partition(*partition))?;
+            match snapshot::points(&self.readers, &self.home, &partitions).await {
+                Err(error) => Err(self.explained(error).await),
+                points => points,
+            }
         })
     }
 
     fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogReply<'_> {
         Box::pin(async move {
-            self.identity.check_partition(partition)?;
+            self.home.identity.check_partition(partition)?;
             snapshot::changes(&self.readers, partition, after, bytes_max).await
         })
     }
 
     fn scan_objects(&self, partition: PartitionId, after: Option<u64>, limit: u32) -> Reply<'_, ObjectPage> {
         Box::pin(async move {
-            self.identity.check_partition(partition)?;
+            self.home.identity.check_partition(partition)?;
             let after = after.map(rows::object_key);
             let (at, objects) = snapshot::scan(&self.readers, partition, after.as_ref(), limit).await?;
             Ok(ObjectPage { at, objects })
@@ -223,7 +260,7 @@ impl Database for MysqlDatabase {
         limit: u32,
     ) -> Reply<'_, AssociationPage> {
         Box::pin(async move {
-            self.identity.check_partition(partition)?;
+            self.home.identity.check_partition(partition)?;
             let after = after.map(rows::association_key);
             let (at, associations) = snapshot::scan(&self.readers, partition, after.as_ref(), limit).await?;
             Ok(AssociationPage { at, associations })
@@ -232,7 +269,7 @@ impl Database for MysqlDatabase {
 
     fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, Trimmed> {
         Box::pin(async move {
-            self.identity.check_partition(partition)?;
+            self.home.identity.check_partition(partition)?;
             transaction::trim(&self.writers, partition, trim).await
         })
     }

@@ -1,6 +1,7 @@
 //! Reads. What belongs together is read in one transaction, as a rule in one packet.
 
 use super::{
+    Home,
     connections::{Connections, Returned},
     sql,
 };
@@ -93,17 +94,23 @@ fn statements(partition: PartitionId, select: &Select) -> Vec<String> {
     }
 }
 
+/// Where logs end, if they are those of `home`.
 pub(super) async fn points(
     readers: &Connections,
+    home: &Home,
     partitions: &[PartitionId],
 ) -> Result<Vec<LogPoint>, DatabaseError> {
     if partitions.is_empty() {
         return Ok(Vec::new());
     }
-    let (lease, returned) = readers.begin(&[sql::points(partitions.iter().copied())]).await?;
+    // In this order: if the graph is the right one afterwards, the ends before were its own.
+    let packet = [sql::points(partitions.iter().copied()), sql::META.to_owned()];
+    let (lease, returned) = readers.begin(&packet).await?;
     lease.give_back();
-    let rows = returned.into_iter().flat_map(|returned| returned.rows);
-    let found: BTreeMap<PartitionId, LogPoint> = rows.map(sql::partition_point).collect::<Result<_, _>>()?;
+    let mut returned = returned.into_iter();
+    let ends = returned.next().unwrap_or_default().rows.into_iter();
+    home.check(returned.next())?;
+    let found: BTreeMap<PartitionId, LogPoint> = ends.map(sql::partition_point).collect::<Result<_, _>>()?;
     let point = |partition: &PartitionId| {
         let missing = || DatabaseError::damaged(format!("the table partitions has no row of {partition}"));
         found.get(partition).copied().ok_or_else(missing)

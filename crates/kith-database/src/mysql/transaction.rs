@@ -1,6 +1,7 @@
 //! Transactions that write. `COMMIT` always travels in a packet of its own: whatever fails before it has written nothing.
 
 use super::{
+    Home,
     connections::{Connections, Lease, PacketError, Returned, first_packet},
     failure::commit_failure,
     snapshot::{leader_of, one_point},
@@ -151,13 +152,21 @@ async fn elsewhere(mut lease: Lease<'_>, fences: &[Fence]) -> CommitError {
     DatabaseError::unavailable("the ends of the logs moved while the transaction looked at them").into()
 }
 
-pub(super) async fn begin_term(writers: &Connections, request: BeginTerm) -> Result<LogPoint, CommitError> {
+pub(super) async fn begin_term(
+    writers: &Connections,
+    home: &Home,
+    request: BeginTerm,
+) -> Result<LogPoint, CommitError> {
     let BeginTerm { partition, term, leader } = request;
-    let first = [sql::BEGIN.to_owned(), sql::point_for_update(partition), sql::terms(partition, term)];
+    // The lock comes first. As long as it is held, the tables cannot be replaced.
+    let lock = sql::point_for_update(partition);
+    let first = [sql::BEGIN.to_owned(), lock, sql::terms(partition, term), sql::META.to_owned()];
     let (mut lease, returned) = writers.begin(&first).await.map_err(before)?;
     let mut returned = returned.into_iter().skip(1);
-    let found = one_point(partition, returned.next())?;
-    let known = leader_of(term, returned.next())?;
+    let (point, terms) = (returned.next(), returned.next());
+    home.check(returned.next())?;
+    let found = one_point(partition, point)?;
+    let known = leader_of(term, terms)?;
     if term <= found.term {
         roll_back(&mut lease).await?;
         lease.give_back();

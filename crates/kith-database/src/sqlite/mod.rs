@@ -1,6 +1,7 @@
 //! A live graph in one file of SQLite. It survives the death of the process and the loss of power, but not that of the disk.
 
 mod failure;
+mod home;
 mod reader;
 mod sql;
 mod work;
@@ -8,6 +9,7 @@ mod writer;
 
 use self::{
     failure::failure,
+    home::Home,
     reader::Readers,
     work::{Done, Work},
     writer::Writer,
@@ -46,8 +48,11 @@ impl Default for SqliteOptions {
 }
 
 /// The database of a graph in one file.
+///
+/// [`Database::begin_term`] and [`Database::points`] notice if the file has been removed or replaced since it was opened: they fail
+/// as opening it would.
 pub struct SqliteDatabase {
-    identity: GraphIdentity,
+    home: Arc<Home>,
     writer: Arc<Writer>,
     readers: Arc<Readers>,
 }
@@ -101,8 +106,9 @@ impl SqliteDatabase {
         transaction.commit().map_err(|error| failure(&error))?;
         let writer =
             Writer::start(connection).map_err(|error| DatabaseError::unavailable(error.to_string()))?;
-        let readers = Readers::new(file.to_owned(), options);
-        Ok(Self { identity, writer: Arc::new(writer), readers: Arc::new(readers) })
+        let home = Arc::new(Home::new(file, identity)?);
+        let readers = Readers::new(Arc::clone(&home), options);
+        Ok(Self { home, writer: Arc::new(writer), readers: Arc::new(readers) })
     }
 }
 
@@ -176,13 +182,13 @@ fn sync_folder(file: &Path) -> Result<(), DatabaseError> {
 
 impl Database for SqliteDatabase {
     fn identity(&self) -> GraphIdentity {
-        self.identity
+        self.home.identity
     }
 
     fn begin_term(&self, request: BeginTerm) -> Reply<'_, LogPoint, CommitError> {
         Box::pin(async move {
-            self.identity.check_partition(request.partition)?;
-            match self.writer.run(Work::BeginTerm(request)).await? {
+            self.home.identity.check_partition(request.partition)?;
+            match self.writer.run(Work::BeginTerm(request, Arc::clone(&self.home))).await? {
                 Done::Began(point) => Ok(point),
                 other => Err(mixed_up(&other).into()),
             }
@@ -191,36 +197,37 @@ impl Database for SqliteDatabase {
 
     fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError> {
         Box::pin(async move {
-            let writes = fold(batch, self.identity.partitions, now_ms())?;
+            let writes = fold(batch, self.home.identity.partitions, now_ms())?;
             self.writer.run(Work::Commit(writes)).await.map(|_| ())
         })
     }
 
     fn read(&self, partition: PartitionId, queries: Vec<RowQuery>) -> Reply<'_, RowsAt> {
-        let partitions = self.identity.partitions;
+        let partitions = self.home.identity.partitions;
         Box::pin(async move {
-            self.identity.check_partition(partition)?;
+            self.home.identity.check_partition(partition)?;
             self.readers.run(move |reader| reader.read(partition, queries, partitions)).await
         })
     }
 
     fn points(&self, partitions: Vec<PartitionId>) -> Reply<'_, Vec<LogPoint>> {
         Box::pin(async move {
-            partitions.iter().try_for_each(|partition| self.identity.check_partition(*partition))?;
-            self.readers.run(move |reader| reader.points(&partitions)).await
+            partitions.iter().try_for_each(|partition| self.home.identity.check_partition(*partition))?;
+            let home = Arc::clone(&self.home);
+            self.readers.run(move |reader| reader.points(&home, &partitions)).await
         })
     }
 
     fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogReply<'_> {
         Box::pin(async move {
-            self.identity.check_partition(partition)?;
+            self.home.identity.check_partition(partition)?;
             self.readers.run(move |reader| Ok(reader.changes(partition, after, bytes_max))).await?
         })
     }
 
     fn scan_objects(&self, partition: PartitionId, after: Option<u64>, limit: u32) -> Reply<'_, ObjectPage> {
         Box::pin(async move {
-            self.identity.check_partition(partition)?;
+            self.home.identity.check_partition(partition)?;
             let after = after.map(crate::rows::object_key);
             let (at, objects) = self.readers.run(move |reader| reader.scan(partition, after, limit)).await?;
             Ok(ObjectPage { at, objects })
@@ -234,7 +241,7 @@ impl Database for SqliteDatabase {
         limit: u32,
     ) -> Reply<'_, AssociationPage> {
         Box::pin(async move {
-            self.identity.check_partition(partition)?;
+            self.home.identity.check_partition(partition)?;
             let after = after.map(crate::rows::association_key);
             let (at, associations) =
                 self.readers.run(move |reader| reader.scan(partition, after, limit)).await?;
@@ -244,7 +251,7 @@ impl Database for SqliteDatabase {
 
     fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, Trimmed> {
         Box::pin(async move {
-            self.identity.check_partition(partition)?;
+            self.home.identity.check_partition(partition)?;
             match self.writer.run(Work::Trim(partition, trim)).await {
                 Ok(Done::Trimmed(trimmed)) => Ok(trimmed),
                 Ok(other) => Err(mixed_up(&other)),

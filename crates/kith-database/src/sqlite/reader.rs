@@ -1,6 +1,6 @@
 //! Reads of a file: each in a transaction of its own, which is a snapshot, on a connection of its own.
 
-use super::{SqliteOptions, connect, failure::failure, sql, work};
+use super::{SqliteOptions, connect, failure::failure, home::Home, sql, work};
 use crate::{
     DatabaseError, LogEntry, LogError, LogPart,
     log::{self, TermSpan},
@@ -12,12 +12,12 @@ use kith_live::{ListKey, ListPlace, RowQuery, RowsAt};
 use kith_types::{LogPoint, PartitionCount, PartitionId};
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, params_from_iter};
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 /// The connections for reads.
 pub(super) struct Readers {
-    file: PathBuf,
+    home: Arc<Home>,
     options: SqliteOptions,
     /// One permit per read at a time.
     free: Arc<Semaphore>,
@@ -28,9 +28,9 @@ pub(super) struct Readers {
 pub(super) struct Reader<'a>(&'a Connection);
 
 impl Readers {
-    pub fn new(file: PathBuf, options: SqliteOptions) -> Self {
+    pub fn new(home: Arc<Home>, options: SqliteOptions) -> Self {
         let free = Arc::new(Semaphore::new(options.readers_max.max(1)));
-        Self { file, options, free, idle: Mutex::new(Vec::new()) }
+        Self { home, options, free, idle: Mutex::new(Vec::new()) }
     }
 
     /// Runs `read` in a snapshot, on a thread that may block.
@@ -55,7 +55,10 @@ impl Readers {
         let idle = self.idle.lock().pop();
         let connection = match idle {
             Some(connection) => connection,
-            None => connect(&self.file, self.options, OpenFlags::empty())?,
+            None => {
+                self.home.check_file()?;
+                connect(&self.home.file, self.options, OpenFlags::empty())?
+            }
         };
         connection.execute_batch("BEGIN").map_err(|error| failure(&error))?;
         let result = read(&Reader(&connection));
@@ -140,7 +143,9 @@ impl Reader<'_> {
         Ok(rows)
     }
 
-    pub fn points(&self, partitions: &[PartitionId]) -> Result<Vec<LogPoint>, DatabaseError> {
+    /// Where logs end, if they are those of `home`.
+    pub fn points(&self, home: &Home, partitions: &[PartitionId]) -> Result<Vec<LogPoint>, DatabaseError> {
+        home.check(self.0)?;
         partitions.iter().map(|partition| work::point(self.0, *partition)).collect()
     }
 

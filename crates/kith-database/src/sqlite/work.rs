@@ -1,6 +1,6 @@
 //! What the writer does inside a transaction.
 
-use super::{failure::failure, sql};
+use super::{failure::failure, home::Home, sql};
 use crate::{
     BeginTerm, CommitError, DatabaseError, Trim, Trimmed,
     fold::{Fence, StampDrop, TableWrites, Writes},
@@ -9,12 +9,14 @@ use crate::{
 };
 use kith_types::{LogPoint, PartitionId};
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+use std::sync::Arc;
 
 /// One thing to do in a savepoint of its own.
 #[derive(Debug)]
 pub(super) enum Work {
     Commit(Writes),
-    BeginTerm(BeginTerm),
+    /// If the file is still the one of the graph.
+    BeginTerm(BeginTerm, Arc<Home>),
     Trim(PartitionId, Trim),
 }
 
@@ -30,7 +32,10 @@ impl Work {
     pub fn run(&self, connection: &Connection) -> Result<Done, CommitError> {
         match self {
             Work::Commit(writes) => commit(connection, writes).map(|()| Done::Committed),
-            Work::BeginTerm(request) => begin_term(connection, *request).map(Done::Began),
+            Work::BeginTerm(request, home) => {
+                home.check(connection)?;
+                begin_term(connection, *request).map(Done::Began)
+            }
             Work::Trim(partition, it) => Ok(Done::Trimmed(trim(connection, *partition, *it)?)),
         }
     }
