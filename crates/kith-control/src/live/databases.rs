@@ -3,7 +3,7 @@
 use kith_database::{DatabaseError, GraphIdentity, Reach, Storage, StorageError};
 use kith_net::security::Dialer;
 use kith_process::topology::{TopologyReceiver, database_addresses};
-use kith_types::ErrorCode;
+use kith_types::{ErrorCode, LogPoint};
 use kith_wire::documents::{LiveGraphDocument, TopologyDocument};
 use std::path::PathBuf;
 use tonic::Status;
@@ -11,7 +11,7 @@ use tonic::Status;
 /// Where databases of live graphs can be created.
 #[derive(Clone)]
 pub struct Databases {
-    reach: Reach,
+    pub(super) reach: Reach,
 }
 
 impl Databases {
@@ -52,6 +52,18 @@ impl Databases {
         Ok(())
     }
 
+    /// As [`Databases::create`], but a second time if the database may have done it without saying so.
+    pub(super) async fn create_with_retry(
+        &self,
+        document: &LiveGraphDocument,
+        identity: GraphIdentity,
+    ) -> Result<(), DatabaseError> {
+        match self.create(document, identity).await {
+            Err(DatabaseError::Unavailable { .. }) => self.create(document, identity).await,
+            created => created,
+        }
+    }
+
     /// Whether the database of a graph answers, or says that it has no such graph.
     pub(super) async fn reach(
         &self,
@@ -64,6 +76,32 @@ impl Databases {
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+
+    /// Removes the database of a graph if none of its partitions has had a leader yet: it has no rows then. Returns whether nothing
+    /// of the graph is left.
+    pub(super) async fn remove_unused(
+        &self,
+        document: &LiveGraphDocument,
+        identity: GraphIdentity,
+    ) -> Result<bool, DatabaseError> {
+        let opened = storage_of(document)?.open(&document.name, identity, &self.reach).await;
+        let database = match opened {
+            // At this place, there is nothing, or something else.
+            Err(
+                DatabaseError::NoGraph { .. }
+                | DatabaseError::OtherGraph { .. }
+                | DatabaseError::OtherPartitions { .. },
+            ) => return Ok(true),
+            opened => opened?,
+        };
+        let points = database.points(identity.partitions.iter().collect()).await;
+        database.close().await;
+        if points?.iter().any(|point| *point != LogPoint::default()) {
+            return Ok(false);
+        }
+        self.remove(document, identity).await?;
+        Ok(true)
     }
 
     /// Removes the rows of a graph, if they are there.

@@ -32,13 +32,12 @@ impl LiveGraphStore {
             let removed = self.databases.remove(&document, identity).await;
             removed.map_err(|error| unfinished(&error, &document))?;
         }
-        let condition = Condition { key: key.clone(), revision };
-        self.commit(vec![condition], vec![Write::delete(key)]).await?;
+        self.forget(graph, revision).await?;
         Ok(v1::SchemaOutcome { storage: document.storage, ..Default::default() })
     }
 
     /// Notes that a graph is being dropped, so that nobody asks or leads it any more; the revision of its document then.
-    async fn withdraw(&self, document: &LiveGraphDocument, revision: u64) -> Result<u64, Status> {
+    pub(super) async fn withdraw(&self, document: &LiveGraphDocument, revision: u64) -> Result<u64, Status> {
         if document.dropping {
             return Ok(revision);
         }
@@ -56,6 +55,13 @@ impl LiveGraphStore {
                 Err(kith_wire::status(ErrorCode::Conflict, message, "nothing was changed; try again"))
             }
         }
+    }
+
+    /// Removes the document of a graph that was withdrawn at `revision`, which frees its name.
+    pub(super) async fn forget(&self, graph: &str, revision: u64) -> Result<(), Status> {
+        let key = keys::live_graph(graph);
+        let condition = Condition { key: key.clone(), revision };
+        self.commit(vec![condition], vec![Write::delete(key)]).await.map(drop)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Live graphs: their types and databases, and who leads their partitions (`docs/design/0019-live-graph.md`).
 
+mod create;
 mod databases;
 mod drop;
 mod leaders;
@@ -9,3 +10,6 @@ pub(crate) mod status;
 pub use databases::Databases;
 pub use leaders::assign_leaders;
 pub use schema::LiveGraphStore;
+
+#[cfg(test)]
+mod tests;

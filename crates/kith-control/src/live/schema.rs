@@ -1,4 +1,4 @@
-//! Live graphs are created, and their types changed: each by one conditional write. `drop.rs` removes them.
+//! The types of live graphs are shown and changed. `create.rs` creates graphs, `drop.rs` removes them.
 
 use super::databases::Databases;
 use kith_api::QueryError;
@@ -8,7 +8,7 @@ use kith_metadata::{Committed, Condition, MetadataError, MetadataStore, Write, k
 use kith_process::topology::TopologyReceiver;
 use kith_types::{ErrorCode, PartitionCount, check_store_name};
 use kith_wire::{
-    documents::{DOCUMENT_FORMAT, Document, DocumentError, LiveGraphDocument},
+    documents::{Document, DocumentError, LiveGraphDocument},
     v1::{self, schema_command::Command},
 };
 use std::{sync::Arc, time::Duration};
@@ -21,13 +21,13 @@ const VISIBLE_WAIT: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub struct LiveGraphStore {
     pub(super) metadata: Arc<dyn MetadataStore>,
-    topology: TopologyReceiver,
+    pub(super) topology: TopologyReceiver,
     pub(super) databases: Databases,
 }
 
 /// What is to become of a live graph.
 #[derive(Clone, Debug)]
-struct SchemaApply {
+pub(super) struct SchemaApply {
     /// The graph.
     pub graph: String,
     /// Its types (`docs/formats/graph-types.md`).
@@ -42,7 +42,7 @@ struct SchemaApply {
 
 /// What has become of a live graph, or would.
 #[derive(Clone, Debug, PartialEq)]
-struct Applied {
+pub(super) struct Applied {
     /// Whether the graph is new.
     pub is_new: bool,
     /// What changed.
@@ -95,7 +95,7 @@ impl LiveGraphStore {
     /// # Errors
     /// `bad_schema` if the text is wrong or the types cannot change like that; `loaded_graph` or `store_exists` if the name is
     /// taken; `database_…` if there is no database for it. Nothing has changed then.
-    async fn apply(&self, request: SchemaApply) -> Result<Applied, Status> {
+    pub(super) async fn apply(&self, request: SchemaApply) -> Result<Applied, Status> {
         check_store_name(&request.graph).map_err(|error| {
             kith_wire::status(ErrorCode::InvalidName, error.to_string(), "choose another name")
         })?;
@@ -138,62 +138,6 @@ impl LiveGraphStore {
         }
     }
 
-    /// Refuses the name of a store or a loaded graph.
-    fn check_no_store(&self, graph: &str) -> Result<(), Status> {
-        let topology = self.topology.borrow();
-        match topology.stores.iter().find(|store| store.name == graph) {
-            None => Ok(()),
-            Some(store) if store.is_graph() => {
-                let message = format!("graph {graph:?} was loaded, so it cannot become a live graph");
-                Err(kith_wire::status(ErrorCode::LoadedGraph, message, "choose another name"))
-            }
-            Some(_) => {
-                let message = format!("there is a store {graph:?} already");
-                Err(kith_wire::status(ErrorCode::StoreExists, message, "choose another name"))
-            }
-        }
-    }
-
-    async fn create(&self, request: &SchemaApply, declared: &DeclaredTypes) -> Result<Applied, Status> {
-        self.check_no_store(&request.graph)?;
-        let types = GraphTypes::new(rand::random(), declared).map_err(|error| bad_schema(&error))?;
-        let (_, changes) = GraphTypes::default().evolve(declared).map_err(|error| bad_schema(&error))?;
-        let storage = match request.storage.as_str() {
-            "" => self.databases.default_storage(&self.topology.borrow())?,
-            storage => storage.to_owned(),
-        };
-        let applied = Applied { is_new: true, changes, revision: types.revision, storage: storage.clone() };
-        let identity = self.identity(&types)?;
-        self.databases.check(&storage)?;
-        if request.dry_run {
-            return Ok(applied);
-        }
-        let document = document(request, &types, storage);
-        let (live, store) = (keys::live_graph(&request.graph), keys::store(&request.graph));
-        let conditions = [&live, &store].map(|key| Condition { key: key.clone(), revision: 0 });
-        let write = Write::put(live.clone(), document.encode());
-        let revision = match self.commit(conditions.to_vec(), vec![write]).await? {
-            Committed::At(revision) => revision,
-            Committed::Conflict => {
-                let message = format!("a store or graph {:?} was created at the same time", request.graph);
-                return Err(kith_wire::status(
-                    ErrorCode::Conflict,
-                    message,
-                    "nothing was changed; try again",
-                ));
-            }
-        };
-        if let Err(error) = self.databases.create(&document, identity).await {
-            let condition = Condition { key: live.clone(), revision };
-            let writes = [live, keys::leaders(&request.graph)].map(Write::delete);
-            // If this fails too, applying the schema again creates the database.
-            let _ = self.commit(vec![condition], writes.to_vec()).await;
-            return Err(no_database(&error));
-        }
-        self.wait_until_visible(revision).await;
-        Ok(applied)
-    }
-
     async fn evolve(
         &self,
         request: &SchemaApply,
@@ -218,8 +162,10 @@ impl LiveGraphStore {
         if request.dry_run {
             return Ok(applied);
         }
-        let created = self.databases.create(&document, self.identity(&types)?).await;
+        let identity = self.identity(&types)?;
+        let created = self.databases.create(&document, identity).await;
         created.map_err(|error| no_database(&error))?;
+        self.check_not_dropped(&document, identity).await?;
         if applied.changes.is_empty() {
             return Ok(applied);
         }
@@ -264,18 +210,7 @@ impl LiveGraphStore {
     }
 }
 
-fn document(request: &SchemaApply, types: &GraphTypes, storage: String) -> LiveGraphDocument {
-    LiveGraphDocument {
-        format: DOCUMENT_FORMAT,
-        name: request.graph.clone(),
-        types: text_of(types),
-        storage,
-        who: request.who.clone(),
-        dropping: false,
-    }
-}
-
-fn text_of(types: &GraphTypes) -> String {
+pub(super) fn text_of(types: &GraphTypes) -> String {
     serde_json::to_string(&TypesDocument::from(types)).unwrap_or_default()
 }
 
@@ -289,7 +224,7 @@ pub(super) fn types_of(document: &LiveGraphDocument) -> Result<GraphTypes, Statu
     GraphTypes::try_from(types).map_err(|error| damaged(error.to_string()))
 }
 
-fn bad_schema(error: &TypesError) -> Status {
+pub(super) fn bad_schema(error: &TypesError) -> Status {
     kith_wire::status(
         ErrorCode::BadSchema,
         error.to_string(),
@@ -305,6 +240,6 @@ pub(super) fn unreadable(error: &DocumentError) -> Status {
     kith_wire::status(ErrorCode::Internal, error.to_string(), "use a release that knows the document")
 }
 
-fn no_database(error: &DatabaseError) -> Status {
+pub(super) fn no_database(error: &DatabaseError) -> Status {
     kith_wire::status(error.code(), error.to_string(), "nothing was changed; see docs/operating/databases.md")
 }

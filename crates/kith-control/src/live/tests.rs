@@ -1,0 +1,226 @@
+//! Graphs are created while answers are lost and while others drop them. The database process and the metadata are real.
+
+use super::{
+    Databases, LiveGraphStore,
+    schema::{SchemaApply, types_of},
+};
+use crate::cluster::{Shape, create_cluster};
+use kith_database::{
+    BeginTerm, Database, DatabaseError, DatabaseService, GraphFiles, GraphIdentity, Reach, SqliteDatabase,
+    SqliteOptions, Storage,
+};
+use kith_metadata::{EmbeddedMetadata, MetadataStore, keys};
+use kith_net::{
+    security::Dialer,
+    server::{self, connections::Connections, security::Security},
+};
+use kith_process::topology;
+use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
+use kith_wire::documents::{Document, LiveGraphDocument};
+use parking_lot::Mutex;
+use std::{collections::VecDeque, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+use tokio::{
+    io::{copy, copy_bidirectional},
+    net::{TcpListener, TcpStream},
+    sync::Notify,
+};
+use tokio_util::sync::CancellationToken;
+
+const GRAPH: &str = "social";
+const STORAGE: &str = "database:0";
+const TYPES: &str = "[object.person]\n";
+const MORE_TYPES: &str = "[object.person]\n[object.page]\n";
+
+/// Where the next requests to the database go, in their order; `None`: nowhere. Later ones reach it.
+type Route = Arc<Mutex<VecDeque<Option<String>>>>;
+
+/// A router's part of a cluster with one database process.
+struct Scene {
+    folder: tempfile::TempDir,
+    metadata: Arc<EmbeddedMetadata>,
+    store: LiveGraphStore,
+    addr: SocketAddr,
+    route: Route,
+    stop: CancellationToken,
+}
+
+impl Scene {
+    async fn start() -> Self {
+        let (folder, stop) = (tempfile::tempdir().unwrap(), CancellationToken::new());
+        let metadata = Arc::new(EmbeddedMetadata::in_memory());
+        let shape = Shape { groups: Some(1), nodes: Some(1), partitions: Some(2), ..Shape::default() };
+        create_cluster(&*metadata, &shape, folder.path().join("objects").to_str().unwrap()).await.unwrap();
+        let shared: Arc<dyn MetadataStore> = metadata.clone();
+        let followed = topology::follow(Arc::clone(&shared), None, stop.clone()).await.unwrap();
+
+        let graphs = Arc::new(GraphFiles::new(folder.path().to_owned(), SqliteOptions::default()).unwrap());
+        let connections = Connections::new(Default::default()).unwrap();
+        let bound = server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), &connections).await.unwrap();
+        let addr = bound.addr;
+        let mut routes = server::routes();
+        routes.add_service(DatabaseService::new(graphs));
+        server::spawn(bound, routes, None, &Security::default(), stop.clone());
+
+        let route = Route::default();
+        let next = Arc::clone(&route);
+        let locate = move |_| next.lock().pop_front().unwrap_or_else(|| Some(addr.to_string()));
+        let reach = Reach { locate: Arc::new(locate), dialer: Dialer::default(), password_file: None };
+        let store = LiveGraphStore::new(shared, followed.topology, Databases { reach });
+        Self { folder, metadata, store, addr, route, stop }
+    }
+
+    fn send(&self, route: impl IntoIterator<Item = Option<String>>) {
+        *self.route.lock() = route.into_iter().collect();
+    }
+
+    fn direct(&self) -> Option<String> {
+        Some(self.addr.to_string())
+    }
+
+    /// The address of a relay to the database that loses the answer to the request that creates the graph.
+    async fn lossy(&self) -> Option<String> {
+        let (listener, addr) = listen().await;
+        let (server, file) = (self.addr, self.file());
+        tokio::spawn(async move {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let mut server = TcpStream::connect(server).await.unwrap();
+            let none = GraphIdentity { graph: 0, partitions: PartitionCount::new(2).unwrap() };
+            let is_created = async || {
+                let opened = SqliteDatabase::open(&file, none, SqliteOptions::default());
+                matches!(opened, Err(DatabaseError::OtherGraph { .. }))
+            };
+            let created = async {
+                while !is_created().await {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            tokio::select! {
+                _ = copy(&mut client, &mut server) => {}
+                () = created => {}
+            }
+        });
+        addr
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join(format!("{GRAPH}.sqlite"))
+    }
+
+    async fn document(&self) -> Option<LiveGraphDocument> {
+        let key = keys::live_graph(GRAPH);
+        let snapshot = self.metadata.read(&key).await.unwrap();
+        snapshot.get(&key).map(|entry| LiveGraphDocument::decode(&entry.value).unwrap())
+    }
+
+    /// The database of the graph, as nodes open it.
+    async fn open(&self) -> Arc<dyn Database> {
+        let graph = types_of(&self.document().await.unwrap()).unwrap().identity;
+        let identity = GraphIdentity { graph, partitions: PartitionCount::new(2).unwrap() };
+        let storage: Storage = STORAGE.parse().unwrap();
+        storage.open(GRAPH, identity, &self.store.databases.reach).await.unwrap()
+    }
+
+    /// Applies the types; the code of the error, if there is one, and its message.
+    async fn apply(&self, types: &str) -> Result<(), String> {
+        let [graph, text, storage, who] = [GRAPH, types, STORAGE, "ada"].map(str::to_owned);
+        let applied = self.store.apply(SchemaApply { graph, text, storage, dry_run: false, who }).await;
+        applied.map(drop).map_err(|status| status.to_string())
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+async fn listen() -> (TcpListener, Option<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addr = listener.local_addr().unwrap().to_string();
+    (listener, Some(addr))
+}
+
+#[tokio::test]
+async fn a_graph_is_created_although_the_answer_is_lost() {
+    let scene = Scene::start().await;
+    scene.send([scene.direct(), scene.lossy().await]);
+    assert_eq!(scene.apply(TYPES).await, Ok(()));
+    assert!(scene.document().await.is_some_and(|document| !document.dropping));
+    scene.open().await;
+}
+
+#[tokio::test]
+async fn a_graph_whose_creation_cannot_be_taken_back_keeps_its_name_until_it_is_applied_again() {
+    let scene = Scene::start().await;
+    scene.send([scene.direct(), scene.lossy().await, None, None]);
+    let refused = scene.apply(TYPES).await.unwrap_err();
+    assert!(refused.contains("was created is not known"), "{refused}");
+    assert!(scene.file().exists());
+    assert!(scene.document().await.is_some_and(|document| !document.dropping));
+    assert_eq!(scene.apply(TYPES).await, Ok(()));
+    scene.open().await;
+    scene.store.drop_graph(GRAPH, false).await.unwrap();
+    assert!(!scene.file().exists());
+}
+
+#[tokio::test]
+async fn a_creation_that_is_taken_back_leaves_nothing_in_the_database() {
+    let scene = Scene::start().await;
+    scene.send([scene.direct(), scene.lossy().await, None]);
+    let refused = scene.apply(TYPES).await.unwrap_err();
+    assert!(refused.contains("unavailable") && !refused.contains("not known"), "{refused}");
+    assert!(!scene.file().exists());
+    assert_eq!(scene.document().await, None);
+}
+
+/// Applies types, and has the graph dropped after that has looked at the metadata and before it creates the database.
+async fn dropped_meanwhile(scene: &Scene, types: &str, keep_rows: bool) -> String {
+    let (listener, gate) = listen().await;
+    let (arrived, dropped) = (Notify::new(), Notify::new());
+    let is_new = scene.document().await.is_none();
+    scene.send(is_new.then(|| scene.direct()).into_iter().chain([gate]));
+    let relay = async {
+        let (mut client, _) = listener.accept().await.unwrap();
+        arrived.notify_one();
+        dropped.notified().await;
+        let mut server = TcpStream::connect(scene.addr).await.unwrap();
+        // It ends with the connection.
+        let _ = copy_bidirectional(&mut client, &mut server).await;
+    };
+    let drop = async {
+        arrived.notified().await;
+        scene.store.drop_graph(GRAPH, keep_rows).await.unwrap();
+        dropped.notify_one();
+    };
+    let applied = async { tokio::join!(scene.apply(types), drop).0 };
+    tokio::select! {
+        refused = applied => refused.unwrap_err(),
+        () = async { relay.await; std::future::pending().await } => unreachable!("it waits for ever"),
+    }
+}
+
+#[tokio::test]
+async fn a_graph_that_is_dropped_while_it_is_created_or_changed_leaves_nothing_behind() {
+    let scene = Scene::start().await;
+    for is_new in [true, false] {
+        if !is_new {
+            scene.apply(TYPES).await.unwrap();
+        }
+        let refused = dropped_meanwhile(&scene, MORE_TYPES, false).await;
+        assert!(refused.contains("was dropped at the same time"), "{refused}");
+        assert!(!scene.file().exists(), "is new: {is_new}");
+        assert_eq!(scene.document().await, None);
+    }
+}
+
+#[tokio::test]
+async fn rows_that_a_drop_leaves_on_purpose_stay_although_the_types_are_applied_at_the_same_time() {
+    let scene = Scene::start().await;
+    scene.apply(TYPES).await.unwrap();
+    let database = scene.open().await;
+    let begin = BeginTerm { partition: PartitionId(0), term: Term(5), leader: 1 };
+    database.begin_term(begin).await.unwrap();
+    let refused = dropped_meanwhile(&scene, TYPES, true).await;
+    assert!(refused.contains("was dropped at the same time"), "{refused}");
+    assert_eq!(database.points(vec![PartitionId(0)]).await, Ok(vec![LogPoint::new(5, 0)]));
+}
