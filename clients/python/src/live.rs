@@ -14,7 +14,7 @@ use pyo3::{
     types::{PyDict, PyTuple},
 };
 
-/// The question of an operation that only live graphs answer; `None` if it is another operation.
+/// The query of an operation that only live graphs answer; `None` if it is another operation.
 ///
 /// # Errors
 /// `TypeError` or `ValueError`, with what is wrong.
@@ -39,8 +39,12 @@ pub fn operand(op: &str, fields: &Fields<'_, '_>) -> PyResult<Option<Operand>> {
         }
         _ => return Ok(None),
     };
-    let (kind, with_data) = (fields.must("type")?, fields.or("with_data", false)?);
-    let read = AssociationRead { kind, select, with_data };
+    let read = AssociationRead {
+        kind: fields.must("type")?,
+        select,
+        with_data: fields.or("with_data", false)?,
+        with_versions: fields.or("with_versions", false)?,
+    };
     Ok(Some(Operand::Associations { id1: fields.must("id1")?, read }))
 }
 
@@ -123,9 +127,14 @@ pub fn objects(py: Python<'_>, objects: Vec<Option<ObjectAnswer>>) -> PyResult<P
 
 /// Associations as a list of tuples; of answers that have pages, a dictionary with `out` and `more`.
 pub fn associations(py: Python<'_>, answer: AssociationsAnswer) -> PyResult<Py<PyAny>> {
-    let association = |ListedAssociation { id2, time, data: fields }| match fields {
-        None => PyTuple::new(py, [id2, time])?.into_py_any(py),
-        Some(fields) => (id2, time, data(py, &fields)?).into_py_any(py),
+    let association = |ListedAssociation { id2, time, data: fields, version }| {
+        let fields = fields.map(|fields| data(py, &fields)).transpose()?;
+        match (fields, version) {
+            (None, None) => PyTuple::new(py, [id2, time])?.into_py_any(py),
+            (Some(fields), None) => (id2, time, fields).into_py_any(py),
+            (None, Some(version)) => PyTuple::new(py, [id2, time, version])?.into_py_any(py),
+            (Some(fields), Some(version)) => (id2, time, fields, version).into_py_any(py),
+        }
     };
     let out = answer.out.into_iter().map(association).collect::<PyResult<Vec<_>>>()?;
     let Some(more) = answer.more else { return out.into_py_any(py) };

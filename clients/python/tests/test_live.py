@@ -73,6 +73,29 @@ def test_associations_change_at_both_ends(client: kith.Client, social: str) -> N
     assert graph.assoc_count(one, "admires", ticket=deleted["ticket"]) == 0
 
 
+def test_an_association_is_changed_only_if_it_has_the_version_that_was_read(
+    client: kith.Client, social: str
+) -> None:
+    graph = client.graph(social)
+    one, two = (graph.object_add("person", {"name": name})["id"] for name in ["one", "two"])
+    added = graph.assoc_add(one, "admires", two, {"weight": 1.5}, time=5)
+    [(id2, time, data, version)] = graph.assoc_get(
+        one, "admires", [two], with_data=True, with_versions=True, ticket=added["ticket"]
+    )
+    assert (id2, time, data, version) == (two, 5, {"weight": 1.5}, added["version"])
+
+    weight = {"weight": data["weight"] + 1}
+    changed = graph.assoc_add(one, "admires", two, weight, time=time, if_version=version)
+    with pytest.raises(kith.KithError) as refused:
+        graph.assoc_add(one, "admires", two, weight, time=time, if_version=version)
+    assert refused.value.code == "condition_failed"
+
+    expected = {"out": [(one, 5, changed["version"])], "more": False}
+    seen = {"with_versions": True, "ticket": changed["ticket"]}
+    assert graph.assoc_range(two, "admired_by", **seen) == expected
+    assert graph.assoc_time_range(two, "admired_by", low=5, **seen) == expected
+
+
 def test_the_same_with_asyncio(cluster: Cluster, social: str) -> None:
     async def write_and_read() -> None:
         client = await kith.aio.connect(cluster.router)
@@ -82,3 +105,28 @@ def test_the_same_with_asyncio(cluster: Cluster, social: str) -> None:
         assert found is not None and found["data"]["name"] == "Dora"
 
     asyncio.run(write_and_read())
+
+
+def test_no_increment_is_lost_if_each_names_the_version_that_it_read(cluster: Cluster, social: str) -> None:
+    async def increment(graph: kith.aio.Graph) -> None:
+        done = 0
+        while done < 2:
+            [(_, time, data, version)] = await graph.assoc_get(
+                80, "admires", [81], with_data=True, with_versions=True, critical=True
+            )
+            weight = {"weight": data["weight"] + 1}
+            try:
+                await graph.assoc_add(80, "admires", 81, weight, time=time, if_version=version)
+                done += 1
+            except kith.KithError as refused:
+                assert refused.code == "condition_failed"
+
+    async def increments() -> None:
+        client = await kith.aio.connect(cluster.router)
+        graph = client.graph(social)
+        await graph.assoc_add(80, "admires", 81, {"weight": 0}, time=5)
+        await asyncio.gather(*(increment(graph) for _ in range(3)))
+        found = await graph.assoc_get(81, "admired_by", [80], with_data=True, critical=True)
+        assert found == [(80, 5, {"weight": 6.0})]
+
+    asyncio.run(increments())

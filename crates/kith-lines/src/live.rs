@@ -58,7 +58,26 @@ macro_rules! of_list {
     };
 }
 
-of_list! {
+/// The same for a read that returns entries: also what is returned of each.
+macro_rules! of_entries {
+    (pub struct $name:ident { $($fields:tt)* }) => {
+        of_list! {
+            pub struct $name {
+                $($fields)*
+                /// Print their fields too
+                #[arg(long)]
+                #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+                with_data: bool,
+                /// Print their versions too, for `--if-version` of writes
+                #[arg(long)]
+                #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+                with_versions: bool,
+            }
+        }
+    };
+}
+
+of_entries! {
     pub struct AssocGet {
         /// The objects that they lead to, separated by commas
         #[arg(long, required = true, value_name = "ID,ID", value_delimiter = ',')]
@@ -71,10 +90,6 @@ of_list! {
         #[arg(long, value_name = "TIME")]
         #[serde(default, skip_serializing_if = "Option::is_none")]
         low: Option<u64>,
-        /// Print their fields too
-        #[arg(long)]
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        with_data: bool,
     }
 }
 
@@ -82,20 +97,16 @@ of_list! {
     pub struct AssocCount {}
 }
 
-of_list! {
+of_entries! {
     pub struct AssocRange {
         /// How many of the newest associations to skip [default: 0]
         #[arg(long, value_name = "N")]
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pos: Option<u64>,
-        /// Print their fields too
-        #[arg(long)]
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        with_data: bool,
     }
 }
 
-of_list! {
+of_entries! {
     pub struct AssocTimeRange {
         /// Only those whose time is not above this one
         #[arg(long, value_name = "TIME")]
@@ -105,10 +116,6 @@ of_list! {
         #[arg(long, value_name = "TIME")]
         #[serde(default, skip_serializing_if = "Option::is_none")]
         low: Option<u64>,
-        /// Print their fields too
-        #[arg(long)]
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        with_data: bool,
     }
 }
 
@@ -142,10 +149,10 @@ impl From<AssocOperation> for Operation {
 
 /// Returns the operation that reads associations like this. The page is among the options, not in the operation.
 pub(crate) fn operation(id1: u64, read: AssociationRead) -> Operation {
-    let AssociationRead { kind, select, with_data } = read;
+    let AssociationRead { kind, select, with_data, with_versions } = read;
     match select {
         Select::Ids { ids, high, low } => {
-            Operation::AssocGet(AssocGet { id1, kind, ids, high, low, with_data })
+            Operation::AssocGet(AssocGet { id1, kind, ids, high, low, with_data, with_versions })
         }
         Select::Count => Operation::AssocCount(AssocCount { id1, kind }),
         Select::Range { start, .. } => {
@@ -153,10 +160,10 @@ pub(crate) fn operation(id1: u64, read: AssociationRead) -> Operation {
                 Start::Index(0) | Start::After(_) => None,
                 Start::Index(index) => Some(index),
             };
-            Operation::AssocRange(AssocRange { id1, kind, pos, with_data })
+            Operation::AssocRange(AssocRange { id1, kind, pos, with_data, with_versions })
         }
         Select::Times { high, low, .. } => {
-            Operation::AssocTimeRange(AssocTimeRange { id1, kind, high, low, with_data })
+            Operation::AssocTimeRange(AssocTimeRange { id1, kind, high, low, with_data, with_versions })
         }
     }
 }
@@ -188,16 +195,16 @@ impl ObjectGet {
 
 impl AssocGet {
     pub(crate) fn operand(self) -> Operand {
-        let Self { id1, kind, ids, high, low, with_data } = self;
+        let Self { id1, kind, ids, high, low, with_data, with_versions } = self;
         let select = Select::Ids { ids, high, low };
-        Operand::Associations { id1, read: AssociationRead { kind, select, with_data } }
+        Operand::Associations { id1, read: AssociationRead { kind, select, with_data, with_versions } }
     }
 }
 
 impl AssocCount {
     pub(crate) fn operand(self) -> Operand {
         let Self { id1, kind } = self;
-        let read = AssociationRead { kind, select: Select::Count, with_data: false };
+        let read = AssociationRead { kind, select: Select::Count, with_data: false, with_versions: false };
         Operand::Associations { id1, read }
     }
 }
@@ -209,17 +216,17 @@ impl AssocRange {
     }
 
     pub(crate) fn operand(self) -> Operand {
-        let Self { id1, kind, pos, with_data } = self;
+        let Self { id1, kind, pos, with_data, with_versions } = self;
         let select = Select::Range { start: Start::Index(pos.unwrap_or(0)), limit: None };
-        Operand::Associations { id1, read: AssociationRead { kind, select, with_data } }
+        Operand::Associations { id1, read: AssociationRead { kind, select, with_data, with_versions } }
     }
 }
 
 impl AssocTimeRange {
     pub(crate) fn operand(self) -> Operand {
-        let Self { id1, kind, high, low, with_data } = self;
+        let Self { id1, kind, high, low, with_data, with_versions } = self;
         let select = Select::Times { high, low, limit: None };
-        Operand::Associations { id1, read: AssociationRead { kind, select, with_data } }
+        Operand::Associations { id1, read: AssociationRead { kind, select, with_data, with_versions } }
     }
 }
 
@@ -299,7 +306,7 @@ mod tests {
             json!({"op": "assoc_count", "graph": "g", "id1": 5, "type": "likes"}),
             json!({"op": "assoc_range", "graph": "g", "id1": 5, "type": "likes", "pos": 3, "limit": 2}),
             json!({"op": "assoc_range", "graph": "g", "id1": 5, "type": "likes", "after": [last, 9], "with_data": true}),
-            json!({"op": "assoc_time_range", "graph": "g", "id1": 5, "type": "likes", "low": 4, "limit": 1}),
+            json!({"op": "assoc_time_range", "graph": "g", "id1": 5, "type": "likes", "low": 4, "with_versions": true}),
             json!({"op": "connections", "graph": "g", "id": 5, "ticket": ticket(7), "group": 1}),
         ] {
             assert_eq!(recorded(&line), line);

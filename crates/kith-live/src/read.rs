@@ -24,6 +24,8 @@ pub struct AssociationRead {
     pub select: Select,
     /// Whether their fields are returned too.
     pub with_data: bool,
+    /// Whether their versions are returned too.
+    pub with_versions: bool,
 }
 
 /// Which associations of a list are read. Where a limit is absent or greater than the cap of the type, the cap applies.
@@ -90,4 +92,7 @@ pub struct ListedAssociation {
     pub time: u64,
     /// Its fields: a JSON object, if asked for.
     pub data: Option<String>,
+    /// Its version, if asked for: the position of its last change. Both directions of a two-sided association have the same
+    /// version, which is a position in the log of the partition of the smaller id.
+    pub version: Option<u64>,
 }

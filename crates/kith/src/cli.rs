@@ -295,9 +295,10 @@ mod tests {
             Operand::Associations { id1: 5, read } => read,
             other => panic!("{other:?}"),
         };
-        let get = read("kith assoc get --id1 5 --type likes --ids 3,4 --high 9 --with-data -g v");
+        let get =
+            read("kith assoc get --id1 5 --type likes --ids 3,4 --high 9 --with-data --with-versions -g v");
         assert_eq!(get.select, Select::Ids { ids: vec![3, 4], high: Some(9), low: None });
-        assert!(get.with_data && get.kind == "likes");
+        assert!(get.with_data && get.with_versions && get.kind == "likes");
         assert_eq!(read("kith assoc count --id1 5 --type likes -g v").select, Select::Count);
         let after = Start::After(ListPlace { time: 90, id2: 4 });
         let range = read("kith assoc range --id1 5 --type likes --after 90,4 --limit 2 -g v");

@@ -80,8 +80,9 @@ fn associations(read: &AssociationRead) -> GraphAnswer {
         }
     };
     let data = || read.with_data.then(|| r#"{"note":"a"}"#.to_owned());
-    let out =
-        [(7, u64::MAX), (2, 30), (5, 30)].map(|(id2, time)| ListedAssociation { id2, time, data: data() });
+    let version = |id2| read.with_versions.then_some(10 * id2);
+    let out = [(7, u64::MAX), (2, 30), (5, 30)];
+    let out = out.map(|(id2, time)| ListedAssociation { id2, time, data: data(), version: version(id2) });
     let out = out[..limit.unwrap_or(3) as usize].to_vec();
     GraphAnswer::Associations(AssociationsAnswer { out, more: limit.map(|limit| limit < 3) })
 }

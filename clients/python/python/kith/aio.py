@@ -373,14 +373,17 @@ class Graph:
         high: int | None = None,
         low: int | None = None,
         with_data: bool = False,
+        with_versions: bool = False,
         **options: Unpack[Options],
     ) -> list[tuple[Any, ...]]:
-        """The associations of a live graph that lead from an object to ``ids``, newest first: tuples ``(id2, time)``.
+        """Returns the associations of a live graph that lead from ``id1`` to ``ids``, newest first: tuples ``(id2, time)``.
 
-        With ``with_data``, each tuple has the fields of the association too, as a dictionary. ``high`` and ``low`` are the
-        greatest and the least time.
+        ``high`` and ``low`` are the latest and the earliest time. With ``with_data``, each tuple also has the fields of the
+        association, as a dictionary. With ``with_versions``, the last element of each tuple is the version of the association,
+        which a write can give as ``if_version``. With both, a tuple is ``(id2, time, data, version)``.
         """
-        asked = {"id1": id1, "type": type, "ids": list(ids), "high": high, "low": low, "with_data": with_data}
+        asked: dict[str, Any] = {"id1": id1, "type": type, "ids": list(ids), "high": high, "low": low}
+        asked |= {"with_data": with_data, "with_versions": with_versions}
         out: list[tuple[Any, ...]] = await self._ask("assoc_get", asked, options)
         return out
 
@@ -398,13 +401,15 @@ class Graph:
         after: tuple[int, int] | None = None,
         limit: int | None = None,
         with_data: bool = False,
+        with_versions: bool = False,
         **options: Unpack[Options],
     ) -> dict[str, Any]:
         """Associations that leave an object, newest first, from an index or from behind a place ``(time, id2)`` on.
 
         The answer has ``out``, tuples as of ``assoc_get``, and ``more``: whether further ones follow.
         """
-        asked = {"id1": id1, "type": type, "pos": pos, "after": after, "limit": limit, "with_data": with_data}
+        asked: dict[str, Any] = {"id1": id1, "type": type, "pos": pos, "after": after, "limit": limit}
+        asked |= {"with_data": with_data, "with_versions": with_versions}
         page: dict[str, Any] = await self._ask("assoc_range", asked, options)
         return page
 
@@ -417,9 +422,11 @@ class Graph:
         low: int | None = None,
         limit: int | None = None,
         with_data: bool = False,
+        with_versions: bool = False,
         **options: Unpack[Options],
     ) -> dict[str, Any]:
         """Associations that leave an object and whose time lies in a range, newest first; the answer is as of ``assoc_range``."""
-        asked = {"id1": id1, "type": type, "high": high, "low": low, "limit": limit, "with_data": with_data}
+        asked: dict[str, Any] = {"id1": id1, "type": type, "high": high, "low": low, "limit": limit}
+        asked |= {"with_data": with_data, "with_versions": with_versions}
         page: dict[str, Any] = await self._ask("assoc_time_range", asked, options)
         return page

@@ -27,7 +27,12 @@ pub(super) fn read_to_wire(read: &AssociationRead) -> v1::AssociationRead {
             WireSelect::Times(v1::AssociationsTimes { high: *high, low: *low, limit: *limit })
         }
     };
-    v1::AssociationRead { r#type: read.kind.clone(), select: Some(select), with_data: read.with_data }
+    v1::AssociationRead {
+        r#type: read.kind.clone(),
+        select: Some(select),
+        with_data: read.with_data,
+        with_versions: read.with_versions,
+    }
 }
 
 pub(super) fn read_from_wire(wire: &v1::AssociationRead) -> Result<AssociationRead, ConvertError> {
@@ -46,7 +51,12 @@ pub(super) fn read_from_wire(wire: &v1::AssociationRead) -> Result<AssociationRe
         }
         WireSelect::Times(times) => Select::Times { high: times.high, low: times.low, limit: times.limit },
     };
-    Ok(AssociationRead { kind: wire.r#type.clone(), select, with_data: wire.with_data })
+    Ok(AssociationRead {
+        kind: wire.r#type.clone(),
+        select,
+        with_data: wire.with_data,
+        with_versions: wire.with_versions,
+    })
 }
 
 pub(super) fn object_to_wire(object: Option<&ObjectAnswer>) -> v1::ObjectReply {
@@ -122,25 +132,30 @@ pub(super) fn associations_from_wire(
     Ok(AssociationsAnswer { out: list_from_wire(wire.list.unwrap_or_default())?, more: wire.more })
 }
 
-/// Either all associations of a list have their fields, or none has.
+/// All associations of a list have their fields, or none has; likewise their versions.
 fn list_to_wire(out: &[ListedAssociation]) -> v1::AssociationList {
     v1::AssociationList {
         id2: out.iter().map(|association| association.id2).collect(),
         times: out.iter().map(|association| association.time).collect(),
         data: out.iter().filter_map(|association| association.data.clone()).collect(),
+        versions: out.iter().filter_map(|association| association.version).collect(),
     }
 }
 
 fn list_from_wire(wire: v1::AssociationList) -> Result<Vec<ListedAssociation>, ConvertError> {
-    let v1::AssociationList { id2, times, data } = wire;
+    let v1::AssociationList { id2, times, data, versions } = wire;
     if id2.len() != times.len() {
         return Err(ConvertError::Missing("associations.times"));
     }
     if !data.is_empty() && data.len() != id2.len() {
         return Err(ConvertError::Missing("associations.data"));
     }
-    let mut data = data.into_iter();
-    let association = |(id2, time)| ListedAssociation { id2, time, data: data.next() };
+    if !versions.is_empty() && versions.len() != id2.len() {
+        return Err(ConvertError::Missing("associations.versions"));
+    }
+    let (mut data, mut versions) = (data.into_iter(), versions.into_iter());
+    let association =
+        |(id2, time)| ListedAssociation { id2, time, data: data.next(), version: versions.next() };
     Ok(id2.into_iter().zip(times).map(association).collect())
 }
 
@@ -158,8 +173,9 @@ mod tests {
             Select::Range { start: Start::After(ListPlace { time: 9, id2: 2 }), limit: Some(10) },
             Select::Times { high: None, low, limit: Some(1) },
         ];
-        for select in selects {
-            let read = AssociationRead { kind: "likes".to_owned(), select, with_data: true };
+        for (index, select) in selects.into_iter().enumerate() {
+            let (with_data, with_versions) = (index % 2 == 0, index % 3 == 0);
+            let read = AssociationRead { kind: "likes".to_owned(), select, with_data, with_versions };
             assert_eq!(read_from_wire(&read_to_wire(&read)), Ok(read));
         }
         let nothing = v1::AssociationRead::default();
@@ -168,9 +184,13 @@ mod tests {
 
     #[test]
     fn lists_of_different_lengths_are_refused() {
-        let list = v1::AssociationList { id2: vec![1, 2], times: vec![5], data: vec![] };
+        let two = v1::AssociationList { id2: vec![1, 2], times: vec![5, 4], ..Default::default() };
+        assert!(list_from_wire(two.clone()).is_ok());
+        let list = v1::AssociationList { times: vec![5], ..two.clone() };
         assert_eq!(list_from_wire(list), Err(ConvertError::Missing("associations.times")));
-        let list = v1::AssociationList { id2: vec![1, 2], times: vec![5, 4], data: vec!["{}".to_owned()] };
+        let list = v1::AssociationList { data: vec!["{}".to_owned()], ..two.clone() };
         assert_eq!(list_from_wire(list), Err(ConvertError::Missing("associations.data")));
+        let list = v1::AssociationList { versions: vec![1, 2, 3], ..two };
+        assert_eq!(list_from_wire(list), Err(ConvertError::Missing("associations.versions")));
     }
 }

@@ -163,6 +163,7 @@ mod tests {
                 kind: "likes".into(),
                 select: Select::Count,
                 with_data: false,
+                with_versions: true,
             })),
             Operator::Count(Box::new(Operator::Members)),
             Operator::Union(expand(u64::MAX)),

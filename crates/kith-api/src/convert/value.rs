@@ -249,11 +249,11 @@ mod tests {
     }
 
     fn associations() -> Vec<AssociationsEntry> {
-        let one = |data| ListedAssociation { id2: u64::MAX, time: 7, data };
-        let with_data = vec![one(Some("{}".to_owned())), one(Some(String::new()))];
+        let one = |data, version| ListedAssociation { id2: u64::MAX, time: 7, data, version };
+        let with_data = vec![one(Some("{}".to_owned()), Some(0)), one(Some(String::new()), Some(u64::MAX))];
         let answers = [
             AssociationAnswer::Count(u64::MAX),
-            AssociationAnswer::List { out: vec![one(None), one(None)], more: true },
+            AssociationAnswer::List { out: vec![one(None, None), one(None, None)], more: true },
             AssociationAnswer::List { out: with_data, more: false },
             AssociationAnswer::List { out: vec![], more: false },
         ];

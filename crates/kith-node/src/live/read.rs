@@ -83,7 +83,8 @@ impl LiveGraph {
         found.truncate(limit);
         let out = found.into_iter().map(|association| {
             let data = read.with_data.then(|| types.decode(number, &association.data)).transpose()?;
-            Ok(ListedAssociation { id2: association.id2, time: association.time, data })
+            let version = read.with_versions.then_some(association.stamp.position.0);
+            Ok(ListedAssociation { id2: association.id2, time: association.time, data, version })
         });
         let out = out.collect::<Result<_, LiveError>>()?;
         Ok((AssociationAnswer::List { out, more }, partition, answered.until))

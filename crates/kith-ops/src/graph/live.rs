@@ -166,7 +166,7 @@ mod tests {
     }
 
     fn read(select: Select) -> AssociationRead {
-        AssociationRead { kind: "likes".to_owned(), select, with_data: false }
+        AssociationRead { kind: "likes".to_owned(), select, with_data: false, with_versions: false }
     }
 
     fn list(out: Vec<ListedAssociation>, more: bool) -> Input {
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn only_pages_say_whether_more_follows() {
-        let one = ListedAssociation { id2: 3, time: 50, data: None };
+        let one = ListedAssociation { id2: 3, time: 50, data: None, version: None };
         let ids = Select::Ids { ids: vec![3, 8, 3], high: Some(60), low: None };
         let range = Select::Range { start: Start::Index(0), limit: Some(1) };
         for (select, more) in [(ids, None), (range, Some(true))] {

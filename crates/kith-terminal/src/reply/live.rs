@@ -26,19 +26,23 @@ pub struct Associations {
     pub more: Option<bool>,
 }
 
-/// An association: a JSON list of its other end, its time and, if they were requested, its fields.
+/// An association: a JSON list of its other end and its time, followed by its fields and its version if they were requested.
 #[derive(Clone, Debug)]
 pub struct Association {
     pub id2: u64,
     pub time: u64,
     pub data: Option<Box<RawValue>>,
+    pub version: Option<u64>,
 }
 
 impl Serialize for Association {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match &self.data {
-            None => (self.id2, self.time).serialize(serializer),
-            Some(data) => (self.id2, self.time, data).serialize(serializer),
+        let Self { id2, time, data, version } = self;
+        match (data, version) {
+            (None, None) => (id2, time).serialize(serializer),
+            (Some(data), None) => (id2, time, data).serialize(serializer),
+            (None, Some(version)) => (id2, time, version).serialize(serializer),
+            (Some(data), Some(version)) => (id2, time, data, version).serialize(serializer),
         }
     }
 }
@@ -53,7 +57,8 @@ impl PartialEq for Object {
 impl PartialEq for Association {
     fn eq(&self, other: &Self) -> bool {
         let text = |association: &Self| association.data.as_ref().map(|data| data.get().to_owned());
-        (self.id2, self.time) == (other.id2, other.time) && text(self) == text(other)
+        let numbers = |association: &Self| (association.id2, association.time, association.version);
+        numbers(self) == numbers(other) && text(self) == text(other)
     }
 }
 
@@ -70,8 +75,8 @@ impl Associations {
     /// # Errors
     /// Returns `internal` if fields are not JSON.
     pub(super) fn of(answer: AssociationsAnswer) -> Result<Self, Failure> {
-        let association = |ListedAssociation { id2, time, data }| {
-            Ok(Association { id2, time, data: data.map(fields).transpose()? })
+        let association = |ListedAssociation { id2, time, data, version }| {
+            Ok(Association { id2, time, data: data.map(fields).transpose()?, version })
         };
         let out: Result<_, Failure> = answer.out.into_iter().map(association).collect();
         Ok(Self { out: out?, more: answer.more })

@@ -28,13 +28,15 @@ pub fn objects(operation: &Operation, objects: &[Option<Object>]) -> String {
 /// Returns one row per association, and the flag for the next page.
 pub fn associations(operation: &Operation, Associations { out, more }: &Associations) -> String {
     let Some(last) = out.last() else { return "no associations\n".to_owned() };
-    let has_data = last.data.is_some();
-    let row = |Association { id2, time, data }: &Association| {
+    let row = |Association { id2, time, data, version }: &Association| {
         let cells = [id2.to_string(), time.to_string()].into_iter();
+        let cells = cells.chain(version.iter().map(u64::to_string));
         cells.chain(data.iter().map(|data| data.get().to_owned())).collect()
     };
-    let columns = [("id2", Side::Right), ("time", Side::Right), ("data", Side::Left)];
-    let text = table(&columns[..if has_data { 3 } else { 2 }], out.iter().map(row));
+    let mut columns = vec![("id2", Side::Right), ("time", Side::Right)];
+    columns.extend(last.version.map(|_| ("version", Side::Right)));
+    columns.extend(last.data.as_ref().map(|_| ("data", Side::Left)));
+    let text = table(&columns, out.iter().map(row));
     match (more, operation) {
         (Some(true), Operation::AssocRange(_)) => {
             text + &format!("there are more: --after {},{}\n", last.time, last.id2)

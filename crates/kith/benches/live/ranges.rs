@@ -81,7 +81,7 @@ async fn ask(site: &Site, side: usize, id: u64) {
         return;
     }
     let select = Select::Range { start: Start::Index(0), limit: Some(LENGTH as u32) };
-    let read = AssociationRead { kind: "likes".to_owned(), select, with_data: false };
+    let read = AssociationRead { kind: "likes".to_owned(), select, with_data: false, with_versions: false };
     let operand = Operand::Associations { id1: id, read };
     let query = GraphQuery { operand, edge_type: None, direction: None, workflow: Workflow::Interactive };
     let options = QueryOptions { deadline: Some(Duration::from_secs(5)), ..QueryOptions::default() };

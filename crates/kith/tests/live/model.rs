@@ -171,7 +171,7 @@ impl Model {
     }
 
     /// The version of what a write names; 0 if it does not exist.
-    fn version(&self, line: &Value) -> u64 {
+    pub fn version(&self, line: &Value) -> u64 {
         match line.get("id1") {
             Some(_) => self.associations.get(&key(line)).map_or(0, |found| found.version),
             None => line["id"].as_u64().and_then(|id| self.objects.get(&id)).map_or(0, |found| found.version),
@@ -259,16 +259,12 @@ impl Model {
                 }
             };
         }
-        let ids = line["ids"].as_array();
-        if ids.is_some_and(Vec::is_empty) {
-            return json!({"out": []});
-        }
-        let kind = text(line, "type");
+        let (ids, kind) = (line["ids"].as_array(), text(line, "type"));
         if inverse(kind).is_none() {
             return json!("unknown_type");
         }
         let list = self.list(number(line, "id1"), kind);
-        let (op, with_data) = (text(line, "op"), line["with_data"] == true);
+        let op = text(line, "op");
         if op == "assoc_count" {
             return json!({"count": list.len()});
         }
@@ -287,10 +283,15 @@ impl Model {
             .into_iter()
             .skip(line["pos"].as_u64().unwrap_or(0) as usize)
             .filter(|(id2, found)| is_in(found.time) && is_asked(*id2) && is_after(*id2, found.time))
-            .map(|(id2, found)| match (with_data, has_note(kind)) {
-                (false, _) => json!([id2, found.time]),
-                (true, true) => json!([id2, found.time, {"note": found.note}]),
-                (true, false) => json!([id2, found.time, {}]),
+            .map(|(id2, found)| {
+                let mut entry = vec![json!(id2), json!(found.time)];
+                if line["with_data"] == true {
+                    entry.push(if has_note(kind) { json!({"note": found.note}) } else { json!({}) });
+                }
+                if line["with_versions"] == true {
+                    entry.push(json!(found.version));
+                }
+                json!(entry)
             })
             .collect();
         if op == "assoc_get" {

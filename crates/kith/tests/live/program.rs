@@ -30,7 +30,7 @@ impl Program {
         let mut line = match self.random.random_range(0..20) {
             0 if !model.named.is_empty() => return self.repeat(model),
             0..4 => self.object_write(model),
-            4..12 => self.association_write(),
+            4..12 => self.association_write(model),
             12..15 => self.object_read(model),
             _ => self.association_read(),
         };
@@ -111,7 +111,7 @@ impl Program {
         }
     }
 
-    fn association_write(&mut self) -> Value {
+    fn association_write(&mut self, model: &Model) -> Value {
         let (id1, kind, id2) = (self.id(), self.kind(), self.id());
         let mut line = match self.random.random_range(0..10) {
             0..6 => {
@@ -129,7 +129,8 @@ impl Program {
                 json!({"op": "assoc_change_type", "id1": id1, "type": kind, "id2": id2, "new_type": self.kind()})
             }
         };
-        self.conditions(&mut line, None);
+        let version = Some(model.version(&line)).filter(|version| *version != 0);
+        self.conditions(&mut line, version);
         line
     }
 
@@ -186,8 +187,10 @@ impl Program {
                 self.limit(&mut line);
             }
         }
-        if line["op"] != "assoc_count" && self.one_of(2) {
-            line["with_data"] = json!(true);
+        for option in ["with_data", "with_versions"] {
+            if line["op"] != "assoc_count" && self.one_of(2) {
+                line[option] = json!(true);
+            }
         }
         self.place(&mut line);
         line
