@@ -96,7 +96,7 @@ impl Batch {
         Ok(Entry::new(Arc::clone(&self.0), self.0.place(index)))
     }
 
-    /// The values in order, `None` where there is none.
+    /// The values in the order of the entries; `None` for entries without a value.
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         for place in self.places() {
@@ -105,7 +105,7 @@ impl Batch {
         Ok(list)
     }
 
-    /// Key → value of the keys that were found.
+    /// The values of the keys that were found, by key.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for place in self.places() {
@@ -116,8 +116,8 @@ impl Batch {
         Ok(dict)
     }
 
-    /// A vector field of all entries as one numpy array, a row each; rows of entries without the vector are zeros.
-    /// The second array says which rows are there.
+    /// A vector field of all entries as a numpy array with one row each; rows of entries without the vector are zeros.
+    /// The second array says which rows have a vector.
     fn numpy<'py>(&self, py: Python<'py>, field: &str) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let Values::Records(schema) = self.0.values.as_ref() else {
             return Err(match self.0.values.as_ref() {
@@ -142,7 +142,7 @@ impl Batch {
         Ok((rows, array(there, "?")?))
     }
 
-    /// How many keys ended how, which version answered, and whose partitions did not: `kith.Footer`.
+    /// How many keys have which state, the version that was read, and the partitions that did not answer: `kith.Footer`.
     #[getter]
     fn footer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         footer(py, &self.0.records, &self.0.versions, &self.0.missing)

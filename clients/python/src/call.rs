@@ -1,4 +1,4 @@
-//! One question under way, and the two ways to wait for it.
+//! One request, and the two ways to wait for its answer.
 
 use crate::error::raised;
 use futures::{FutureExt, future::BoxFuture};
@@ -33,23 +33,23 @@ static LEAVING: OnceLock<ThreadId> = OnceLock::new();
 /// Makes the answer's Python objects, once there is an answer.
 pub type Reply = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
-/// What a question ends with.
+/// The result of a request.
 pub type Ended = Result<Reply, QueryError>;
 
-/// The end of a question that `make` makes the Python objects of.
+/// The result of a request whose Python objects `make` makes.
 pub fn reply(make: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send + 'static) -> Ended {
     let make: Reply = Box::new(make);
     Ok(make)
 }
 
-/// A question that was not asked yet. It is asked once: by `wait` or by `begin`.
+/// A request that is sent by `wait` or by `begin`, once at most.
 #[pyclass(frozen, module = "kith._kith")]
 pub struct Call {
-    /// Taken by whoever asks it.
+    /// Taken when the request is sent.
     work: Mutex<Option<BoxFuture<'static, Ended>>>,
 }
 
-/// Says how many threads there will be; they start with the first question.
+/// Sets the number of threads. They start with the first request.
 pub fn init() {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(WORKERS).thread_name("kith").enable_all();
@@ -57,7 +57,7 @@ pub fn init() {
 }
 
 impl Call {
-    /// A question.
+    /// A request that was not sent yet.
     pub fn new(work: impl Future<Output = Ended> + Send + 'static) -> Self {
         Self { work: Mutex::new(Some(work.boxed())) }
     }
@@ -65,20 +65,20 @@ impl Call {
     fn take(&self) -> PyResult<BoxFuture<'static, Ended>> {
         same_process()?;
         let work = self.work.lock().take();
-        work.ok_or_else(|| PyRuntimeError::new_err("this question was asked already: ask it anew"))
+        work.ok_or_else(|| PyRuntimeError::new_err("this request was sent already: make a new one"))
     }
 }
 
 #[pymethods]
 impl Call {
-    /// Asks, and waits for the answer with the interpreter released; Ctrl-C ends it.
+    /// Sends the request and waits for the answer. Other threads run meanwhile; Ctrl-C ends the wait.
     fn wait(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let work = self.take()?;
         let reply = py.detach(|| get_runtime().block_on(interruptible(work)))?;
         reply(py)
     }
 
-    /// Asks, and gives what asyncio can await. Cancelling it cancels the question.
+    /// Sends the request and returns an awaitable for asyncio. Cancelling it cancels the request.
     fn begin<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let work = self.take()?;
         BEGUN.store(true, Ordering::Release);

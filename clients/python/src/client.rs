@@ -159,7 +159,7 @@ impl Client {
         self.count(store, plan::by_bucket(field, buckets)?, keys, given)
     }
 
-    /// Asks a graph; operations and fields as in `docs/queries.md`.
+    /// Sends a query to a graph; operations and fields as in `docs/queries.md`.
     #[pyo3(signature = (name, op, fields, given=None))]
     fn graph(
         &self,
@@ -171,10 +171,10 @@ impl Client {
         let (shared, options) = (Arc::clone(&self.shared), options(given)?);
         if options.partial {
             return Err(PyTypeError::new_err(
-                "answers of graphs are whole: `partial` goes with reads by key",
+                "answers of graphs are complete: `partial` is an option of reads of stores",
             ));
         }
-        let query = graph::question(op, fields, options.workflow)?;
+        let query = graph::query(op, fields, options.workflow)?;
         Ok(Call::new(async move {
             let answered = shared.service().query(&name, &query, &options).await?;
             reply(move |py| graph::answer(py, answered.answer))

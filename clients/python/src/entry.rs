@@ -5,7 +5,7 @@ use kith_ops::Record as State;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// What became of one key.
+/// The state of one key, and its value or error.
 #[pyclass(frozen, module = "kith")]
 pub struct Entry {
     answered: Arc<Answered>,
@@ -51,7 +51,7 @@ impl Entry {
         self.answered.value(py, self.place)
     }
 
-    /// Why there is no answer, of a key that failed: a `kith.KithError`, not raised.
+    /// The `kith.KithError` of a key that failed; it is not raised.
     #[getter]
     fn error(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         match self.answered.state(self.place) {

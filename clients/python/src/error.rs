@@ -5,7 +5,7 @@ use kith_types::ErrorCode;
 use pyo3::prelude::*;
 use std::{collections::HashMap, error::Error};
 
-/// Why a question has no answer, as an exception.
+/// The exception for a request that failed.
 pub fn raised(error: &QueryError) -> PyErr {
     of(error.code(), &error.to_string(), &error.help())
 }

@@ -9,7 +9,7 @@ use pyo3::{
     types::PyDict,
 };
 
-/// The fields of a question or a write.
+/// The fields of a query or a write.
 pub struct Fields<'a, 'py>(pub &'a Bound<'py, PyDict>);
 
 impl<'py> Fields<'_, 'py> {

@@ -1,4 +1,4 @@
-//! Questions of a graph, and their answers as plain Python values.
+//! Queries of a graph, and their answers as plain Python values.
 
 use crate::{fields::Fields, live, options::wrong};
 use kith_ops::{
@@ -8,11 +8,11 @@ use kith_schema::ColumnNumber;
 use kith_types::{Direction, Workflow};
 use pyo3::{IntoPyObjectExt, exceptions::PyTypeError, prelude::*, types::PyDict};
 
-/// The question of an operation's name and fields, both as in `docs/queries.md`.
+/// The query of an operation's name and fields, both as in `docs/queries.md`.
 ///
 /// # Errors
 /// `TypeError` or `ValueError`, with what is wrong.
-pub fn question(op: &str, fields: &Bound<'_, PyDict>, workflow: Workflow) -> PyResult<GraphQuery> {
+pub fn query(op: &str, fields: &Bound<'_, PyDict>, workflow: Workflow) -> PyResult<GraphQuery> {
     let fields = Fields(fields);
     let want = || match fields.or("return", "ids".to_owned())?.as_str() {
         "ids" => Ok(Want::Ids),

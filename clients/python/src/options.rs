@@ -1,4 +1,4 @@
-//! What a caller may say about one question besides the question; names as in `docs/queries.md`.
+//! The options of a request. They have the same names as in `docs/queries.md`.
 
 use kith_api::merged_tickets;
 use kith_client::{CacheMode, FanOutLimits, QueryOptions, parse_hedging};

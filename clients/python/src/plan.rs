@@ -12,7 +12,7 @@ use pyo3::{
     types::{PyBool, PyDict, PyInt},
 };
 
-/// What is wanted of each record. Nothing in it was checked against a store yet.
+/// A plan of what to return for each record. It is checked against a store only when it is executed.
 #[pyclass(module = "kith._kith")]
 #[derive(Default)]
 pub struct Plan {
@@ -34,12 +34,12 @@ impl Plan {
         Self::default()
     }
 
-    /// And a field as it is.
+    /// Adds a field of the record.
     fn project(&mut self, field: String) {
         self.plan.project.push(field);
     }
 
-    /// And what `function` (`dot`, `cosine`, `hadamard`, `count`) makes of a field.
+    /// Adds the value of `function` (`dot`, `cosine`, `hadamard`, `count`) for a field.
     #[pyo3(signature = (function, field, query=None, name=None))]
     fn operator(
         &mut self,
@@ -62,7 +62,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Only the `k` records with the greatest `by`.
+    /// Returns only the `k` records with the greatest `by`.
     ///
     /// # Errors
     /// `ValueError` if there cannot be so many.
@@ -76,25 +76,25 @@ impl Plan {
         Ok(())
     }
 
-    /// The same plan, which may go on in another way.
+    /// A copy of the plan.
     fn copy(&self) -> Self {
         Self { plan: self.plan.clone(), at: self.at }
     }
 
-    /// Asks for fields by this schema (its text) instead of the version's own.
+    /// Reads records under this schema (its text) instead of the version's own.
     fn reader(&mut self, schema: &str) -> PyResult<()> {
         self.plan.reader = Some(schema_of(schema)?);
         Ok(())
     }
 
-    /// Where records are worked on: `nodes` or `client`.
+    /// Where to compute the values: `nodes` or `client`.
     fn at(&mut self, place: &str) -> PyResult<()> {
         self.at = at(place)?;
         Ok(())
     }
 }
 
-/// Where records are worked on.
+/// Where to compute the values.
 ///
 /// # Errors
 /// `ValueError` for another word.

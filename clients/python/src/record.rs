@@ -106,7 +106,7 @@ impl Record {
         Ok(self.keys(py)?.try_iter()?.into_any())
     }
 
-    /// The field, or `default` if the record's schema has none of that name.
+    /// The value of the field, or `default` if the record's schema has no such field.
     #[pyo3(signature = (name, default=None))]
     fn get<'py>(
         &self,
@@ -143,7 +143,7 @@ impl Record {
         Ok(list)
     }
 
-    /// A copy that keeps nothing else in memory; vectors are lists.
+    /// A copy that does not keep the answer in memory. Vectors are lists.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let view = self.view()?;
         let dict = PyDict::new(py);
@@ -165,7 +165,7 @@ impl Record {
         self.view()?.to_result_json().map_err(|why| self.damaged(&why))
     }
 
-    /// A vector field as a read-only numpy array over the answer's own bytes; `None` if it is null.
+    /// A vector field as a read-only numpy array over the bytes of the answer; `None` if the field is null.
     fn numpy<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let vector = match self.field(name)? {
             None => return Ok(py.None().into_bound(py)),
@@ -186,7 +186,7 @@ impl Record {
         value::numbers(py, self.bytes.clone(), "B")
     }
 
-    /// The schema that it was written under, as text.
+    /// The schema under which the record was written, as text.
     #[getter]
     fn schema(&self) -> &str {
         self.schema.canonical()

@@ -1,4 +1,4 @@
-//! What all questions of a client go through, also those that outlive it.
+//! What all requests of a client share, including those that outlive it.
 
 use kith_client::{QueryError, Service, StoreShape};
 use parking_lot::{Mutex, MutexGuard};
@@ -12,7 +12,7 @@ const SHAPE_AGE_MAX: Duration = Duration::from_secs(10);
 /// How many stores' types are cached, more than a program reads. Beyond this, the cache is emptied.
 const SHAPES_MAX: usize = 1_024;
 
-/// What all questions of a client go through, also those that outlive it.
+/// What all requests of a client share, including those that outlive it.
 pub struct Shared {
     service: Box<dyn Service>,
     /// By store, and since when it is known.

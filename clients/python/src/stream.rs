@@ -82,7 +82,7 @@ impl Stream {
 
 #[pymethods]
 impl Stream {
-    /// What comes next: a `Batch` of some of the keys; `None` once the footer is here.
+    /// The next `Batch`, with the entries of some keys; `None` after the last one.
     fn next(&self) -> Call {
         let (items, end) = (Arc::clone(&self.items), Arc::clone(&self.end));
         Call::new(async move {
@@ -112,13 +112,13 @@ impl Stream {
         })
     }
 
-    /// Ends the read, if it has not ended.
+    /// Ends the read if it has not ended yet.
     fn close(&self) {
         self.end.is_closed.store(true, Ordering::Release);
         self.task.abort();
     }
 
-    /// What became of every key: `kith.StreamFooter`; `None` before it is here.
+    /// The counts for all keys: `kith.StreamFooter`; `None` until the stream has ended.
     #[getter]
     fn footer<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.end.footer.get().map(|footer| stream_footer(py, footer)).transpose()

@@ -1,4 +1,4 @@
-"""Reads from Kith: values by key, scores worked out where records lie, questions of graphs.
+"""The client of Kith: values by key, scores that nodes compute from records, queries of graphs, and live graphs.
 
     import kith
 
@@ -10,9 +10,8 @@
         ...
     best = client.compute("pages").dot("embed", query, as_="score").top_k("score", 20).execute(ids)
 
-It also builds graphs and stores, into a folder or a bucket: ``kith.build_graph``, ``kith.build_store``.
-
-Routing, hedging, retries and deadlines are those of the Rust client, which this is. ``kith.aio`` is the same for asyncio.
+``kith.build_graph`` and ``kith.build_store`` build graphs and stores into a folder or a bucket. ``kith.aio`` is the client for
+asyncio. Both clients are bindings of the Rust client, and so have its routing, hedging, retries and deadlines.
 """
 
 import atexit
@@ -58,5 +57,5 @@ __all__ = [
     "connect",
 ]
 
-# Daemon threads that wait by then must not come back to an interpreter that is gone.
+# Daemon threads that still wait at exit must not return to an interpreter that is gone.
 atexit.register(_kith.leave)

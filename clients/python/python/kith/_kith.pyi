@@ -1,4 +1,4 @@
-"""What Rust gives: `clients/python/src`."""
+"""The Rust part of the client (`clients/python/src`)."""
 
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -73,29 +73,29 @@ class Plan:
     def at(self, place: str) -> None: ...
 
 class Record:
-    """A mapping from the names of fields to their values, decoded when they are asked for."""
+    """A mapping from the names of fields to their values. Values are decoded when they are read."""
 
     def __getitem__(self, name: str) -> Any: ...
     def __len__(self) -> int: ...
     def __contains__(self, name: object) -> bool: ...
     def __iter__(self) -> Iterator[str]: ...
     def get(self, name: str, default: Any = None) -> Any:
-        """The field, or `default` if the record's schema has none of that name."""
+        """The value of the field, or `default` if the record's schema has no such field."""
     def keys(self) -> list[str]: ...
     def values(self) -> list[Any]: ...
     def items(self) -> list[tuple[str, Any]]: ...
     def to_dict(self) -> dict[str, Any]:
-        """A copy that keeps nothing else in memory; vectors are lists."""
+        """A copy that does not keep the answer in memory. Vectors are lists."""
     def to_json(self) -> str: ...
     def numpy(self, name: str) -> Any:
-        """A vector field as a read-only numpy array over the answer's own bytes; `None` if it is null."""
+        """A vector field as a read-only numpy array over the bytes of the answer; `None` if the field is null."""
     @property
     def raw(self) -> memoryview: ...
     @property
     def schema(self) -> str: ...
 
 class Entry:
-    """What became of one key."""
+    """The state of one key, and its value or error."""
 
     @property
     def key(self) -> Any: ...
@@ -105,21 +105,21 @@ class Entry:
     def found(self) -> bool: ...
     @property
     def value(self) -> Any:
-        """`str`, `bytes`, what JSON holds, or a `Record`; made anew each time. `None` where there is none."""
+        """`str`, `bytes`, a JSON value or a `Record`, decoded on each access. `None` if the key has no value."""
     @property
     def error(self) -> KithError | None: ...
 
 class Batch:
-    """What became of each key, in the order of the keys, or best first; of a stream, of some of the keys."""
+    """An entry for each key, in the order of the keys, or best first. A batch of a stream has entries of some keys."""
 
     def __getitem__(self, index: int) -> Entry: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Entry]: ...
     def values(self) -> list[Any]:
-        """The values in order, `None` where there is none."""
+        """The values in the order of the entries; `None` for entries without a value."""
     def to_dict(self) -> dict[Any, Any]:
-        """Key → value of the keys that were found."""
+        """The values of the keys that were found, by key."""
     def numpy(self, field: str) -> tuple[Any, Any]:
-        """A vector field of all entries as one numpy array, a row each, and which rows are there; the others are zeros."""
+        """A vector field of all entries as a numpy array with one row each, and which rows have a value; the others are zeros."""
     @property
     def footer(self) -> Footer: ...

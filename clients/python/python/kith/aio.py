@@ -1,4 +1,4 @@
-"""The client for asyncio: the methods of ``kith.Client``, awaited. Cancelling a task cancels what nodes still do for it."""
+"""The client for asyncio, with the same methods as ``kith.Client``. If a task is cancelled, the nodes stop working for it."""
 
 from __future__ import annotations
 
@@ -30,68 +30,73 @@ async def connect(
     token_file: Path | None = None,
     **defaults: Unpack[Options],
 ) -> Client:
-    """As ``kith.connect``."""
+    """Connects to a cluster, like ``kith.connect``."""
     found = addresses(router, ready_file, direct)
     secured = files(tls_ca, tls_cert, tls_key, token_file)
     return Client(await _kith.connect(found, direct, transport, secured).begin(), defaults)
 
 
 class Client:
-    """Connections to one cluster, for any event loop."""
+    """Connections to one cluster. Tasks of several event loops may share a client."""
 
     def __init__(self, core: _kith.Client, defaults: Options) -> None:
         self._core = core
         self._defaults = defaults
 
     async def get(self, store: str, key: int | str | bytes, default: Any = None, **options: Unpack[Options]) -> Any:
-        """The value of one key; ``default`` if the store has no such key, which a replica has proven."""
+        """Returns the value of a key, or ``default`` if the store does not have the key.
+
+        Raises ``kith.KithError`` if no replica could tell.
+        """
         return value_of(await self._core.get(store, key, {**self._defaults, **options}).begin(), default)
 
     async def get_many(self, store: str, keys: Keys, **options: Unpack[Options]) -> _kith.Batch:
-        """What became of each key, in their order, repeats included, all of one version. At most 100,000 keys.
+        """Returns an entry for each key, in the order of ``keys``, all from one version of the store. At most 100,000 keys.
 
-        Raises if a key has no proven answer, unless ``partial=True``: then it is in the batch as ``ERROR`` or ``UNANSWERED``.
+        A key that is given twice has two entries. Raises ``kith.KithError`` if a key was neither found nor proven absent. With
+        ``partial=True``, the batch contains such keys as ``ERROR`` or ``UNANSWERED`` instead.
         """
         batch: _kith.Batch = await self._core.multi_get(store, keys, {**self._defaults, **options}).begin()
         return batch
 
     def stream(self, store: str, keys: Keys, **options: Unpack[Options]) -> Stream:
-        """Begins to read ``keys`` and hands their records on as they arrive, in any order, all of one version; then a footer.
+        """Returns the entries of ``keys`` as they arrive, in any order, all from one version of the store, and then a footer.
 
-        The deadline is for all of it, and for what the loop over it does: a program that takes longer is cut.
+        The deadline applies to the whole stream, including the time that the caller spends between entries. A stream that takes
+        longer is cut off.
         """
         return Stream(self._core.stream(store, keys, {**self._defaults, **options}))
 
     def compute(self, store: str) -> Compute:
-        """Scores, projections and counts of records, worked out on nodes."""
+        """Returns a plan for values that the nodes compute from records, such as scores. Add steps to it, then execute it."""
         return Compute(self, store)
 
     def aggregate(self, store: str) -> Aggregate:
-        """Counts over records, made on nodes."""
+        """Returns what counts records on the nodes."""
         return Aggregate(self, store)
 
     def graph(self, name: str, *, edge_type: str | None = None, direction: str | None = None) -> Graph:
-        """A graph, along one edge type (its first, if not told) in one direction: ``out``, ``in`` or ``both``."""
+        """Returns a graph whose queries follow one edge type (by default its first one) in one direction: ``out``, ``in`` or ``both``."""
         return Graph(self, name, {"edge_type": edge_type, "direction": direction})
 
     async def shape(self, store: str) -> tuple[str, str]:
-        """What the keys and the values of a store are: ``("id", "record")``."""
+        """Returns the types of the keys and of the values of a store, such as ``("id", "record")``."""
         shape: tuple[str, str] = await self._core.shape(store).begin()
         return shape
 
 
 class Stream(Reading):
-    """``async for entry in client.stream("pages", ids): ...``, and then ``stream.footer``.
+    """A stream of entries: ``async for entry in client.stream("pages", ids): ...``, and then ``stream.footer``.
 
-    Raises where the read fails, after what came before; with ``partial=True`` only if nothing at all was answered. Cancelling a task
-    that waits for a record ends the read.
+    If the read fails, the loop raises ``kith.KithError`` after the entries that arrived before. With ``partial=True``, it raises
+    only if no key was answered. If a task is cancelled while it waits for an entry, the read ends.
     """
 
     def __aiter__(self) -> AsyncIterator[_kith.Entry]:
         return _Entries(self._core)
 
     def pieces(self) -> AsyncIterator[_kith.Batch]:
-        """The records by the piece, as nodes sent them: a ``Batch`` each, some of the keys. Its ``numpy`` gathers a vector field."""
+        """Iterates over batches as the nodes sent them, each with the entries of some keys. ``Batch.numpy`` returns a vector field."""
         return _Pieces(self._core)
 
     async def __aenter__(self) -> Self:
@@ -102,7 +107,7 @@ class Stream(Reading):
 
 
 class _Pieces:
-    """No generator: one that a loop leaves is closed when its event loop gets to it, and this at once."""
+    """The batches of a stream. An async generator would be closed only when its event loop gets to it; this ends the read at once."""
 
     def __init__(self, core: _kith.Stream) -> None:
         self._core = core
@@ -114,7 +119,7 @@ class _Pieces:
         try:
             piece: _kith.Batch | None = await self._core.next().begin()
         except BaseException:
-            # A piece that came while the task was cancelled is lost: there must be none after it.
+            # A batch that arrived while the task was cancelled is lost, so no batch may follow it.
             self._core.close()
             raise
         if piece is None:
@@ -140,7 +145,7 @@ class _Entries:
 
 
 class Compute(Building):
-    """``await client.compute("pages").project("title").dot("embed", query, as_="score").top_k("score", 20).execute(keys)``"""
+    """A plan: ``await client.compute("pages").project("title").dot("embed", query, as_="score").top_k("score", 20).execute(keys)``"""
 
     def __init__(self, client: Client, store: str) -> None:
         super().__init__()
@@ -148,26 +153,29 @@ class Compute(Building):
         self._store = store
 
     async def execute(self, keys: Keys, **options: Unpack[Options]) -> _kith.Batch:
-        """What it makes of the records of ``keys``: in their order, or the best first and only they."""
+        """Returns the results for the records of ``keys``, in the order of ``keys``; with ``top_k``, only the best ones, best first."""
         given = {**self._client._defaults, **options}
         batch: _kith.Batch = await self._client._core.compute(self._store, self._plan, keys, given).begin()
         return batch
 
     def stream(self, keys: Keys, **options: Unpack[Options]) -> Stream:
-        """Begins to work it out for the records of ``keys`` and hands results on as they arrive, in any order; then a footer. Without ``top_k``."""
+        """Returns the results for the records of ``keys`` as they arrive, in any order, and then a footer. Not for plans with ``top_k``."""
         given = {**self._client._defaults, **options}
         return Stream(self._client._core.compute_stream(self._store, self._plan, keys, given))
 
 
 class Aggregate:
-    """Counts over records of a store. A field of a list counts by item; nulls are not counted."""
+    """Counts the records of a store. Each item of a list counts by itself; nulls are not counted."""
 
     def __init__(self, client: Client, store: str) -> None:
         self._client = client
         self._store = store
 
     async def count_by_value(self, field: str, keys: Keys, top: int = 20, **options: Unpack[Options]) -> Counts:
-        """How often each value of ``field`` occurs: the ``top`` most frequent, of equal counts the least first."""
+        """Counts how often each value of ``field`` occurs; each item of a list counts.
+
+        Returns the ``top`` most frequent values, most frequent first. Among values with equal counts, the smallest comes first.
+        """
         given = {**self._client._defaults, **options}
         core = self._client._core
         return Counts(*await core.count_by_value(self._store, field, keys, top, given).begin())
@@ -175,14 +183,14 @@ class Aggregate:
     async def count_by_bucket(
         self, field: str, keys: Keys, buckets: dict[str, Conditions], **options: Unpack[Options]
     ) -> Counts:
-        """How many values of ``field`` are in each bucket: ``{"young": {"lt": 18}, "other": {"ge": 18}}``."""
+        """Counts how many values of ``field`` are in each bucket, such as ``{"young": {"lt": 18}, "other": {"ge": 18}}``."""
         given = {**self._client._defaults, **options}
         core = self._client._core
         return Counts(*await core.count_by_bucket(self._store, field, keys, buckets, given).begin())
 
 
 class Graph:
-    """Questions of a graph; docs/queries.md says what each answers."""
+    """Queries of a graph (docs/queries.md); of a live graph, also reads and writes of objects and associations (docs/live-graph.md)."""
 
     def __init__(self, client: Client, name: str, along: dict[str, Any]) -> None:
         self._client = client
@@ -190,58 +198,58 @@ class Graph:
         self._along = along
 
     async def _ask(self, op: str, fields: dict[str, Any], options: Options) -> Any:
-        # Answers of graphs are whole: a default that reads have says nothing about them.
+        # Answers of graphs are complete: the default for `partial` concerns reads of stores only.
         given = {**self._client._defaults, "partial": None, **options}
         return await self._client._core.graph(self._name, op, {**self._along, **fields}, given).begin()
 
     async def connections(self, id: int, **options: Unpack[Options]) -> list[int]:
-        """The first degree of a member, ascending."""
+        """Returns the connections (first degree) of a member, ascending by id."""
         ids: list[int] = await self._ask("connections", {"id": id}, options)
         return ids
 
     async def entities(self, id: int, kind: str, **options: Unpack[Options]) -> list[int]:
-        """The entities of one kind that a member has."""
+        """Returns the entities of one kind that a member has, ascending by id."""
         ids: list[int] = await self._ask("entities", {"id": id, "kind": kind}, options)
         return ids
 
     async def members(self, kind: str, entity: int, **options: Unpack[Options]) -> list[int]:
-        """The members that an entity has."""
+        """Returns the members that have an entity, ascending by id."""
         ids: list[int] = await self._ask("members", {"kind": kind, "entity": entity}, options)
         return ids
 
     async def network(self, id: int, **options: Unpack[Options]) -> dict[str, Any]:
-        """First and second degree: ``id``, ``degree``, ``n2``, ``net``, ``fof``, and the ids ``first`` and ``second``."""
+        """Returns the sizes (``degree``, ``n2``, ``net``, ``fof``) and the ids (``first``, ``second``) of the first and second degree."""
         network: dict[str, Any] = await self._ask("network", {"id": id, "return": "ids"}, options)
         return network
 
     async def network_size(self, id: int, **options: Unpack[Options]) -> int:
-        """How many members are one or two steps away."""
+        """Returns how many members are one or two steps away."""
         size: int = (await self._ask("network", {"id": id, "return": "size"}, options))["net"]
         return size
 
     async def distance(self, id: int, to: Sequence[int], **options: Unpack[Options]) -> list[int | None]:
-        """How far each target is: 0 to 3, ``None`` if farther."""
+        """Returns the distance to each target: 0 to 3, or ``None`` if it is greater."""
         far: list[int | None] = await self._ask("distance", {"id": id, "to": to}, options)
         return far
 
     async def path(self, id: int, to: int, max: int = 6, **options: Unpack[Options]) -> list[int]:
-        """A shortest path with both ends; empty if there is none of at most ``max`` edges."""
+        """Returns a shortest path, including both ends; an empty list if every path has more than ``max`` edges."""
         path: list[int] = await self._ask("path", {"id": id, "to": to, "max": max}, options)
         return path
 
     async def common(self, id: int, to: int, kind: str | None = None, **options: Unpack[Options]) -> list[int]:
-        """What two members share: connections, or entities of a kind."""
+        """Returns the connections that two members have in common; with ``kind``, the entities of that kind."""
         ids: list[int] = await self._ask("common", {"id": id, "to": to, "kind": kind}, options)
         return ids
 
     async def has_common(self, id: int, to: int, kind: str | None = None, **options: Unpack[Options]) -> bool:
-        """Whether they share one."""
+        """Returns whether two members have a connection in common; with ``kind``, an entity of that kind."""
         asked = {"id": id, "to": to, "kind": kind, "return": "exists"}
         exists: bool = await self._ask("common", asked, options)
         return exists
 
     async def suggest(self, id: int, k: int = 20, **options: Unpack[Options]) -> list[tuple[int, int]]:
-        """People that a member may know, with the number of common connections, most first."""
+        """Returns ``k`` members whom a member may know, each with the number of common connections, greatest number first."""
         suggestions: list[tuple[int, int]] = await self._ask("suggest", {"id": id, "k": k}, options)
         return suggestions
 
@@ -251,10 +259,10 @@ class Graph:
         filter: Filter | None = None,
         **options: Unpack[Options],
     ) -> list[int | None]:
-        """How many connections each member has; None if it is not in the graph.
+        """Returns the number of connections of each member, or ``None`` if the member is not in the graph.
 
-        With a filter, only edges count whose value in a column lies in a range: ("since", 2015, 2020), both ends included and
-        either end None if it is open.
+        With a filter such as ``("since", 2015, 2020)``, only edges count whose value in the column lies in the range. The range
+        includes both ends; an end that is ``None`` is open.
         """
         asked = {"ids": list(ids), "filter": filter}
         degrees: list[int | None] = await self._ask("degree", asked, options)
@@ -272,11 +280,11 @@ class Graph:
         after: str | None = None,
         **options: Unpack[Options],
     ) -> dict[str, Any]:
-        """The edges of a member with their columns (all, unless they are named), sorted by id or by a column.
+        """Returns the edges of a member, sorted by id or by a column, with all columns or with those that ``columns`` names.
 
-        The answer has ``edges``, a list of dictionaries with ``id`` and the columns, and ``after``, the cursor of the next page or
-        None. A cursor belongs to one version of the edge type: once that is gone, it raises ``kith.KithError`` with the code
-        ``cursor_expired``.
+        The answer has ``edges``, a list of dictionaries with ``id`` and the columns, and ``after``, the cursor of the next page, or
+        ``None`` if there is no next page. A cursor belongs to one version of the edge type. Once that version is gone, the cursor
+        raises ``kith.KithError`` with the code ``cursor_expired``.
         """
         asked = {
             "id": id,
@@ -306,20 +314,21 @@ class Graph:
         near: int | None = None,
         **options: Unpack[WriteOptions],
     ) -> dict[str, Any]:
-        """Creates an object of a live graph: ``id``, ``version`` and ``ticket``.
+        """Creates an object of a live graph. Returns its ``id`` and ``version``, and a ``ticket``.
 
-        ``id`` imports one; ``near`` is an object whose partition the new one shares.
+        By default, the graph chooses the id; ``id`` is for objects that have one already. ``near`` is the id of an object: the
+        new object is placed in the same partition.
         """
         return await self._write("object_add", {"type": type, "data": data, "id": id, "near": near}, options)
 
     async def object_update(
         self, id: int, data: Mapping[str, Any], **options: Unpack[WriteOptions]
     ) -> dict[str, Any]:
-        """Replaces the fields of an object that ``data`` has: ``version``, ``ticket`` and ``existed``."""
+        """Replaces those fields of an object that ``data`` has. Returns ``version``, ``ticket`` and ``existed``."""
         return await self._write("object_update", {"id": id, "data": data}, options)
 
     async def object_delete(self, id: int, **options: Unpack[WriteOptions]) -> dict[str, Any]:
-        """Deletes an object; its associations stay."""
+        """Deletes an object, but not its associations. Returns the same as ``object_update``."""
         return await self._write("object_delete", {"id": id}, options)
 
     async def assoc_add(
@@ -332,9 +341,9 @@ class Graph:
         time: int | None = None,
         **options: Unpack[WriteOptions],
     ) -> dict[str, Any]:
-        """Creates or overwrites an association, and its inverse if its type has one.
+        """Creates or replaces an association, and its inverse if its type has one. Returns the same as ``object_update``.
 
-        ``time`` is by convention in milliseconds since 1970, and now if it is left out.
+        ``time`` is by convention in milliseconds since 1970; the default is the current time.
         """
         asked = {"id1": id1, "type": type, "id2": id2, "time": time, "data": data}
         return await self._write("assoc_add", asked, options)
@@ -342,25 +351,25 @@ class Graph:
     async def assoc_delete(
         self, id1: int, type: str, id2: int, **options: Unpack[WriteOptions]
     ) -> dict[str, Any]:
-        """Deletes an association, and its inverse if its type has one."""
+        """Deletes an association, and its inverse if its type has one. Returns the same as ``object_update``."""
         return await self._write("assoc_delete", {"id1": id1, "type": type, "id2": id2}, options)
 
     async def assoc_change_type(
         self, id1: int, type: str, id2: int, new_type: str, **options: Unpack[WriteOptions]
     ) -> dict[str, Any]:
-        """Gives an association another type, if it exists."""
+        """Changes the type of an association, if the association exists. Returns the same as ``object_update``."""
         asked = {"id1": id1, "type": type, "id2": id2, "new_type": new_type}
         return await self._write("assoc_change_type", asked, options)
 
     async def object_get(self, id: int, **options: Unpack[Options]) -> dict[str, Any] | None:
-        """An object of a live graph: ``id``, ``type``, ``version`` and ``data``; None if there is none."""
+        """Returns ``id``, ``type``, ``version`` and ``data`` of an object of a live graph, or ``None`` if there is no such object."""
         found: dict[str, Any] | None = await self._ask("object_get", {"id": id}, options)
         return found
 
     async def object_get_many(
         self, ids: Sequence[int], **options: Unpack[Options]
     ) -> list[dict[str, Any] | None]:
-        """What ``object_get`` returns, for each id."""
+        """Returns for each id what ``object_get`` returns, in the order of ``ids``."""
         found: list[dict[str, Any] | None] = await self._ask("object_get", {"ids": list(ids)}, options)
         return found
 
@@ -388,7 +397,7 @@ class Graph:
         return out
 
     async def assoc_count(self, id1: int, type: str, **options: Unpack[Options]) -> int:
-        """How many associations of a type leave an object."""
+        """Returns how many associations of a type lead from ``id1``."""
         count: int = await self._ask("assoc_count", {"id1": id1, "type": type}, options)
         return count
 
@@ -404,9 +413,10 @@ class Graph:
         with_versions: bool = False,
         **options: Unpack[Options],
     ) -> dict[str, Any]:
-        """Associations that leave an object, newest first, from an index or from behind a place ``(time, id2)`` on.
+        """Returns associations that lead from ``id1``, newest first: those from the index ``pos`` on, or those that follow ``after``.
 
-        The answer has ``out``, tuples as of ``assoc_get``, and ``more``: whether further ones follow.
+        ``after`` is the ``(time, id2)`` of an association, usually the last one of the previous page. The answer has ``out``, a
+        list of tuples like those of ``assoc_get``, and ``more``, which says whether further associations follow.
         """
         asked: dict[str, Any] = {"id1": id1, "type": type, "pos": pos, "after": after, "limit": limit}
         asked |= {"with_data": with_data, "with_versions": with_versions}
@@ -425,7 +435,7 @@ class Graph:
         with_versions: bool = False,
         **options: Unpack[Options],
     ) -> dict[str, Any]:
-        """Associations that leave an object and whose time lies in a range, newest first; the answer is as of ``assoc_range``."""
+        """Returns associations that lead from ``id1`` and whose time is from ``low`` to ``high``, newest first, like ``assoc_range``."""
         asked: dict[str, Any] = {"id1": id1, "type": type, "high": high, "low": low, "limit": limit}
         asked |= {"with_data": with_data, "with_versions": with_versions}
         page: dict[str, Any] = await self._ask("assoc_time_range", asked, options)

@@ -1,4 +1,4 @@
-"""What comes back besides values."""
+"""The parts of answers other than values."""
 
 from __future__ import annotations
 
@@ -12,63 +12,62 @@ from kith.errors import error_of
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """How many keys ended how; the four counts sum to the number of keys."""
+    """How many keys have which state. The four counts add up to the number of keys."""
 
     found: int
     absent: int
     error: int
     unanswered: int
     versions: list[int]
-    """Of the store: all records of one answer are of one version."""
+    """The version of the store that was read. All records of an answer come from one version."""
     missing_partitions: list[int]
-    """Those that did not answer for all of their keys; only of partial answers."""
+    """The partitions that did not answer for all of their keys. Empty unless the answer is partial."""
 
     @property
     def complete(self) -> bool:
-        """Whether every key is found or absent."""
+        """Whether every key was found or is absent."""
         return self.error == 0 and self.unanswered == 0
 
 
 @dataclass(frozen=True, slots=True)
 class StreamFailure:
-    """Keys of a stream that failed alike."""
+    """Keys of a stream that failed for the same reason at the same nodes."""
 
     class_: str
-    """Why they have no answer: the code that a whole read would fail with (docs/errors.md); ``unreachable`` if the stream
-    itself was cut."""
+    """The error code (docs/errors.md); ``unreachable`` if the stream was cut off."""
     keys: int
-    """How many."""
+    """How many keys failed."""
     partitions: list[int]
-    """Theirs, ascending."""
+    """The partitions of the keys, ascending."""
     nodes: list[int]
-    """Those that were asked, in order."""
+    """The nodes that were asked, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamFooter(Footer):
-    """What became of every key of a stream."""
+    """The counts for the keys of a stream, and how the stream went."""
 
     status: Literal["OK", "PARTIAL", "FAILED"]
-    """Every key is found or absent; some are not; none is."""
+    """Whether all keys were found or are absent (``OK``), or some of them, or none."""
     failures: list[StreamFailure]
-    """Only of partial answers."""
+    """The keys that failed. Empty unless the answer is partial."""
     crc32c: int | None
-    """Of the pieces as they travelled, which held; ``None`` if they did not travel as a stream: with ``direct``."""
+    """The checksum of the batches as they were sent, which was verified; ``None`` with ``direct``, where there is no stream."""
     total: timedelta
-    """From the request's arrival to the footer, as whoever made it measured."""
+    """The time from the arrival of the request to the footer, measured by the sender of the footer."""
     service: timedelta
-    """The longest that a node worked on a request whose answer counts."""
+    """The longest time that a node worked on a request whose answer was used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many records have which value: the highest first, or in the order of the buckets."""
+    """Counts by value, greatest count first, or by bucket, in the order of the buckets."""
 
     counts: list[tuple[Any, int]]
     distinct: int | None
-    """How many values there are; ``None`` of buckets."""
+    """The number of different values; ``None`` for buckets."""
     truncated: bool
-    """Whether there are more values than are kept."""
+    """Whether there were more different values than are counted."""
     footer: Footer
 
     def __iter__(self) -> Iterator[tuple[Any, int]]:
@@ -79,7 +78,7 @@ class Counts:
 
 
 def value_of(batch: Batch, default: Any) -> Any:
-    """The value of a batch of one; ``default`` only if a replica has proven that there is none."""
+    """Returns the value of a batch with one entry, or ``default`` if a replica has proven that the key is absent."""
     entry = batch[0]
     if entry.state == "FOUND":
         return entry.value

@@ -1,4 +1,4 @@
-"""Builds versions of graphs and stores, into a folder or a bucket: the files that ``kith load graph`` and ``kith store build`` make."""
+"""Builds versions of graphs and stores into a folder or a bucket, with the same files as ``kith load graph`` and ``kith store build``."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from kith import _kith
 from kith.security import Path
 
 Files: TypeAlias = Path | Sequence[Path]
-"""A file, or several."""
+"""One file or several."""
 
 _ROWS_OF_AN_ARRAY = 65536
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Wrong rows that were left out for one reason."""
+    """Wrong rows that were left out for the same reason."""
 
     reason: str
     count: int
     first_lines: list[str]
-    """The first of them, as they are."""
+    """The first of these rows, unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltStore:
-    """A version of a store."""
+    """A version of a store that was built."""
 
     store: str
     version: int
@@ -38,17 +38,17 @@ class BuiltStore:
     """The folder or URL of the version, which ``kith store push`` takes."""
     records: int
     bytes: int
-    """Of one replica."""
+    """The size of one replica."""
     duplicates: int
-    """Rows dropped because another with their key was kept."""
+    """The number of rows that were dropped because another row with the same key was kept."""
     dropped: list[Dropped]
     manifest_hash: str
-    """What identifies the version: equal hashes, equal files."""
+    """Identifies the content of the version. Versions with equal hashes have equal files."""
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltComponent:
-    """An edge type, an entity kind or the list of members."""
+    """A component of a graph: an edge type, an entity kind or the list of members."""
 
     name: str
     role: str
@@ -56,24 +56,24 @@ class BuiltComponent:
     members: int
     edges: int
     entities: int
-    """0 unless it is an entity kind."""
+    """The number of entities; 0 unless the component is an entity kind."""
     self_loops: int
-    """Edges dropped because both ends are one member."""
+    """The number of edges that were dropped because both ends are the same member."""
     duplicates: int
     both_orders: int
-    """Undirected edges that came in both orders."""
+    """The number of undirected edges that were given in both orders."""
     bytes: int
     manifest_hash: str
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltGraph:
-    """A version of a graph's components."""
+    """A version of the components of a graph that was built."""
 
     graph: str
     version: int
     location: str
-    """The folder or URL of the graph: its components lie in it, and in each the version, by its number."""
+    """The folder or URL of the graph. It contains a folder for each component, which contains the version, under its number."""
     components: list[BuiltComponent]
     dropped: list[Dropped]
 
@@ -102,16 +102,18 @@ def build_store(
     delimiter: str | None = None,
     dims: int | None = None,
 ) -> BuiltStore:
-    """Builds a version of ``store`` into the folder or URL ``out``, each version under its number.
+    """Builds a version of ``store`` into the folder or URL ``out``, which may contain several versions, each under its number.
 
-    ``rows`` are pairs of key and value, or a mapping. Keys are ``int``, ``str`` or ``bytes``, values ``str``, ``bytes``, what
-    ``json.dumps`` takes (JSON), or mappings with a member for each field (records, which then need ``schema``). They are taken one by
-    one, a few thousand at a time, and sorted in ``memory`` bytes (256 MiB), beyond which they go to disk. ``files`` are files, folders,
-    patterns or URLs instead; the options from ``key_field`` on are about files, and records of files may do without a schema.
+    ``rows`` are pairs of key and value, or a mapping. Keys are ``int``, ``str`` or ``bytes``. Values are ``str``, ``bytes``, what
+    ``json.dumps`` accepts (for ``value="json"``), or mappings from fields to values (for ``value="record"``, which needs a schema).
+    Rows are read a few thousand at a time and sorted. Up to ``memory`` bytes of them (by default 256 MiB) are kept in memory, the
+    rest on disk. Instead of rows, ``files`` may name files, folders, patterns or URLs. The options from ``key_field`` on apply to
+    files only. Records in files need no schema.
 
-    ``partitions`` is what ``kith cluster status`` says; ``version`` is the time unless given. Equal input makes equal files, also on the
-    command line. Raises ``kith.Refused`` if rows are wrong (more than ``max_errors``) or a key comes twice, and other
-    ``kith.KithError``; then nothing was built. The interpreter is free while rows are sorted and written; Ctrl-C ends a build.
+    ``partitions`` is the number that ``kith cluster status`` shows. By default, ``version`` is the current time. Equal input gives
+    equal files, also on the command line. Raises ``kith.Refused`` if more than ``max_errors`` rows are wrong or a key is repeated,
+    and ``kith.KithError`` for other errors; nothing is built then. Other threads run while rows are sorted and written. Ctrl-C ends
+    a build.
     """
     given = {
         "partitions": partitions, "key": key, "value": value, "version": version, "duplicates": duplicates,
@@ -155,13 +157,13 @@ def build_graph(
 ) -> BuiltGraph:
     """Builds components of ``graph`` into the folder or URL ``out``, as ``<out>/<graph>/<component>/<version>``.
 
-    ``edges`` are rows ``(src, dst, *columns)`` or an array of two columns, ``entities`` for each kind rows ``(member, entity,
-    *columns)``, ``members`` ids; or all of them files (CSV, TSV, JSON lines, Parquet, Arrow), as ``kith load graph`` takes them, to which
-    the options from ``src`` on apply. ``columns`` are names with a kind, as ``"since:time"``: ``time``, ``u64``, ``i64`` or ``f64``.
-    Equal input makes equal files, also on the command line.
+    ``edges`` are rows ``(src, dst, *columns)``, or an array of two columns. ``entities`` are rows ``(member, entity, *columns)`` by
+    kind, and ``members`` are ids. Alternatively, all of them are files (CSV, TSV, JSON lines, Parquet, Arrow), as ``kith load
+    graph`` takes them. The options from ``src`` on apply to files only. ``columns`` are names with a kind, such as
+    ``"since:time"``; the kinds are ``time``, ``u64``, ``i64`` and ``f64``. Equal input gives equal files, also on the command line.
 
-    Raises ``kith.Refused`` if a row or file is wrong, or there is none, and other ``kith.KithError``; then nothing was built. The
-    interpreter is free while edges are sorted and written; Ctrl-C ends a build.
+    Raises ``kith.Refused`` if a row or file is wrong or there are no rows, and ``kith.KithError`` for other errors; nothing is built
+    then. Other threads run while edges are sorted and written. Ctrl-C ends a build.
     """
     given: dict[str, Any] = {
         "partitions": partitions, "version": version, "allow_empty": allow_empty, "memory": memory, "threads": threads,
@@ -203,7 +205,7 @@ def _only_of_files(**options: Any) -> None:
 def _is_files(source: Any) -> bool:
     if isinstance(source, str | os.PathLike):
         return True
-    # Rows are never paths, so that the first tells.
+    # A row is never a path, so the first item tells.
     return isinstance(source, list | tuple) and bool(source) and isinstance(source[0], str | os.PathLike)
 
 
@@ -214,7 +216,7 @@ def _all(files: Any) -> list[Path]:
 
 
 def _rows(rows: Any) -> Iterable[Any]:
-    """An array as rows of Python numbers, a part of it at a time; everything else as it is."""
+    """Returns the rows of an array as Python numbers, converted in parts. Returns everything else unchanged."""
     if not (hasattr(rows, "tolist") and hasattr(rows, "shape")):
         return rows  # type: ignore[no-any-return]
     starts = range(0, len(rows), _ROWS_OF_AN_ARRAY)
@@ -222,14 +224,14 @@ def _rows(rows: Any) -> Iterable[Any]:
 
 
 def _spelled(rows: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, str]]:
-    """Values as JSON text."""
+    """Returns the rows with their values as JSON text."""
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain).encode
     for key, value in rows:
         yield key, encode(value)
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no word for: bytes as base64, arrays and numbers of numpy as lists and numbers, mappings as objects."""
+    """Returns what stands in JSON for bytes (base64), arrays and numbers of numpy (lists and numbers) and mappings (objects)."""
     if isinstance(value, bytes | bytearray | memoryview):
         return base64.b64encode(value).decode("ascii")
     if hasattr(value, "tolist"):

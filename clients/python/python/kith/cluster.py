@@ -1,4 +1,4 @@
-"""Where the cluster is: as the command line finds it (docs/queries.md)."""
+"""Finds the addresses of the cluster, as the command line does (docs/queries.md)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def addresses(
     ready_file: str | os.PathLike[str] | None,
     direct: bool,
 ) -> list[str]:
-    """What was named, else ``KITH_ROUTER``, else what the ready file of ``kith dev`` says; nodes too, if they are asked directly."""
+    """Returns the given addresses, or else those of ``KITH_ROUTER`` or of the ready file of ``kith dev``, with nodes if ``direct``."""
     if router is not None and ready_file is not None:
         raise TypeError("router and ready_file both name a cluster: give one of them")
     if ready_file is not None:

@@ -1,4 +1,4 @@
-"""What is raised when a question has no answer: a stable code, what happened and why, what to do (docs/errors.md)."""
+"""The exceptions that requests and builds raise. Each has a stable code, a message and help (docs/errors.md)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from kith import _kith
 
 
 class KithError(Exception):
-    """``code`` is for programs, ``str(error)`` says what happened, ``help`` what to do."""
+    """A request or a build failed. ``code`` is for programs; ``str(error)`` says what happened, and ``help`` what to do."""
 
     code: str
     help: str
     wrong: list[str]
-    """Of rows that are refused: the first of them, and what is wrong with each."""
+    """If rows were refused: the first of these rows, and what is wrong with each."""
 
     def __init__(self, code: str, message: str, help: str = "", wrong: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -31,31 +31,31 @@ class KithError(Exception):
 
 
 class DeadlineExceeded(KithError, TimeoutError):
-    """Time ran out."""
+    """The answer did not arrive before the deadline."""
 
 
 class Overloaded(KithError):
-    """The cluster turns work away: wait before asking again."""
+    """The cluster has too much work. Wait before you send the request again."""
 
 
 class Unreachable(KithError, ConnectionError):
-    """Nobody who could answer can be reached."""
+    """No process that could answer can be reached."""
 
 
 class Denied(KithError, PermissionError):
-    """Nobody knows who asks, or they lack the right."""
+    """The cluster does not know the caller, or the caller lacks the right."""
 
 
 class NotFound(KithError, LookupError):
-    """There is no such store, graph, member or entity."""
+    """The store, graph, member or entity does not exist."""
 
 
 class Refused(KithError, ValueError):
-    """Rows, files, a name or a schema that nothing is built of; ``wrong`` has the first wrong rows."""
+    """Nothing was built, because rows, a file, a name or the schema are wrong. ``wrong`` has the first wrong rows."""
 
 
 def error_of(code: str, message: str, help: str, wrong: Sequence[str] = ()) -> KithError:
-    """The exception of a code, of the class that the client's Rust half gives it."""
+    """Returns an exception with this code. Its class follows from the code; the Rust part of the client says how."""
     name = _kith.ERROR_CLASSES.get(code, "KithError")
     made: KithError = globals()[name](code, message, help, wrong)
     return made

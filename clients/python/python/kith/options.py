@@ -1,4 +1,4 @@
-"""What one may say about a question besides the question; names as in docs/queries.md."""
+"""The options of requests. They have the same names as in docs/queries.md."""
 
 from __future__ import annotations
 
@@ -8,44 +8,44 @@ from typing import Literal, TypedDict
 
 
 Filter = tuple[str, int | float | None, int | float | None]
-"""A column, and the least and the greatest value that pass; either may be ``None``."""
+"""A column, and the smallest and the greatest value that pass the filter. ``None`` means that there is no such limit."""
 
 
 class Options(TypedDict, total=False):
-    """All may be left out; ``connect`` takes them as defaults of every question."""
+    """The options of a read. All are optional. ``connect`` takes them too, as defaults for all requests of the client."""
 
     deadline: float | timedelta | None
-    """Seconds that the answer may take."""
+    """The maximum time until the answer, as seconds or as a ``timedelta``."""
     partial: bool | None
-    """Whether an answer that lacks keys is better than none."""
+    """Whether to return an answer that lacks some keys. By default, such a request fails."""
     fan_out: str | None
-    """How many replica groups may take part: ``auto``, ``min``, ``max`` or ``groups=N``; of rounds of one kind ``KIND=LIMIT``."""
+    """How many replica groups may take part: ``auto``, ``min``, ``max`` or ``groups=N``; ``KIND=LIMIT`` for one kind of fan-out."""
     policy: str | None
-    """The replica policy, as ``least-loaded``."""
+    """The replica policy, such as ``least-loaded``."""
     hedge: Literal["on", "table", "off"] | None
-    """Whether late requests are sent to another group as well."""
+    """Whether a late request to a node is also sent to a node of another group."""
     cache: Literal["use", "bypass", "refresh"] | None
-    """The router's caches, of graphs."""
+    """How to use the router's caches of networks and neighbour lists."""
     workflow: Literal["interactive", "background"] | None
-    """Who waits for the answer."""
+    """Whether somebody waits for the answer (``interactive``)."""
     ticket: str | Sequence[str] | None
-    """Of a live graph: tickets whose writes the answer must show."""
+    """For live graphs: the answer must show the writes that returned these tickets."""
     critical: bool | None
-    """Of a live graph: whether the answer must show every write that was answered before this question was asked."""
+    """For live graphs: whether the answer must show all writes that were confirmed before this request was sent."""
     group: int | None
-    """The only replica group that is asked."""
+    """Sends the request only to the replicas of this group."""
     trace_id: str | None
-    """Printed in logs beside the question."""
+    """An id that logs print with this request."""
 
 
 class WriteOptions(TypedDict, total=False):
-    """What one may say about a write to a live graph; all may be left out."""
+    """The options of a write to a live graph. All are optional."""
 
     if_version: int | None
-    """Writes only if the object or association has this version."""
+    """The write takes effect only if the object or association has this version."""
     if_exists: bool | None
-    """Writes only if it exists, or only if it does not."""
+    """The write takes effect only if the object or association exists (``True``), or does not exist (``False``)."""
     write_id: str | None
-    """Names the write: repeating it within ten minutes returns the first outcome and writes nothing."""
+    """A name for the write. A repeat within ten minutes returns the outcome of the first attempt, and writes nothing."""
     deadline: float | timedelta | None
-    """Seconds that the write may take."""
+    """The maximum time until the answer, as seconds or as a ``timedelta``."""

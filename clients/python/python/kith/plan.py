@@ -1,4 +1,4 @@
-"""Plans of read compute, built step by step; the sync and the async client carry them out."""
+"""Plans of what nodes compute from records. Both clients build them step by step."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class Building:
-    """What is wanted of each record: the fields of ``project`` first, then what is worked out.
+    """A plan of what to return for each record: first the fields of ``project``, then the computed values.
 
-    A value that is worked out is called ``<function>_<field>``, unless ``as_`` says otherwise. Each step gives a plan of its own: one that
-    several others begin with stays as it is.
+    A computed value is called ``<function>_<field>``, unless ``as_`` gives it another name. Each step returns a new plan and leaves
+    the old one unchanged, so several plans may begin with the same one.
     """
 
     _plan: _kith.Plan
@@ -38,50 +38,50 @@ class Building:
         return step
 
     def project(self, *fields: str) -> Self:
-        """And fields as they are."""
+        """Adds fields of the record."""
         step = self._step()
         for field in fields:
             step._plan.project(field)
         return step
 
     def dot(self, field: str, query: Vector, as_: str | None = None) -> Self:
-        """And the dot product of a vector field with ``query``."""
+        """Adds the dot product of a vector field and ``query``."""
         step = self._step()
         step._plan.operator("dot", field, query, as_)
         return step
 
     def cosine(self, field: str, query: Vector, as_: str | None = None) -> Self:
-        """And the cosine of a vector field and ``query``; ``None`` if either is all zeros."""
+        """Adds the cosine of a vector field and ``query``; ``None`` if either contains only zeros."""
         step = self._step()
         step._plan.operator("cosine", field, query, as_)
         return step
 
     def hadamard(self, field: str, query: Vector, as_: str | None = None) -> Self:
-        """And the products of a vector field with ``query``, element by element."""
+        """Adds the element-wise product of a vector field and ``query``."""
         step = self._step()
         step._plan.operator("hadamard", field, query, as_)
         return step
 
     def count(self, field: str, as_: str | None = None) -> Self:
-        """And how many items a list, map or vector has."""
+        """Adds the number of items of a list, map or vector."""
         step = self._step()
         step._plan.operator("count", field, None, as_)
         return step
 
     def top_k(self, by: str, k: int) -> Self:
-        """Only the ``k`` records with the greatest ``by``, best first: a value that is worked out, or else a field."""
+        """Returns only the ``k`` records with the greatest ``by``, which names a computed value or a field. The best comes first."""
         step = self._step()
         step._plan.top_k(by, k)
         return step
 
     def with_schema(self, schema: str) -> Self:
-        """Asks for fields by this schema: those that the version does not have are its defaults, else ``None``."""
+        """Reads records under this schema. A field that the version lacks has the schema's default, or is ``None``."""
         step = self._step()
         step._plan.reader(schema)
         return step
 
     def at(self, place: Literal["nodes", "client"]) -> Self:
-        """Where records are worked on; the answer is the same to the bit."""
+        """Says where to compute the values. The answers are equal, bit for bit."""
         step = self._step()
         step._plan.at(place)
         return step

@@ -1,4 +1,4 @@
-"""Who this program is to the cluster, and whom it believes: files, as the command line takes them (docs/operating/securing.md)."""
+"""The files for TLS and tokens, as the command line takes them (docs/operating/securing.md)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Files: TypeAlias = tuple[Path | None, Path | None, Path | None, Path | None]
 
 
 def files(tls_ca: Path | None, tls_cert: Path | None, tls_key: Path | None, token_file: Path | None) -> Files:
-    """Those named; for each that is not, what its environment variable names."""
+    """Returns the given files. For each that is ``None``, returns the one that its environment variable names."""
     return (
         _or_named(tls_ca, "KITH_TLS_CA"),
         _or_named(tls_cert, "KITH_TLS_CERT"),

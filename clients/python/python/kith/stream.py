@@ -1,4 +1,4 @@
-"""Records as they arrive; the sync and the async client differ in how they wait for them."""
+"""Streams of entries. The synchronous and the asyncio client differ in how they wait for them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from kith.answers import StreamFooter
 
 
 class Reading:
-    """A read that has begun and hands its records on as they arrive, each key once, in any order.
+    """A read whose entries are returned as they arrive, one for each key, in any order.
 
-    Leaving the loop over it ends it: what nodes still do for it is cancelled. So do ``close``, ``with``, and letting go of it.
+    The read ends when its loop is left, when it is closed (``close``, or the end of a ``with`` block), and when it is no longer
+    referenced. The nodes then stop working for it.
     """
 
     def __init__(self, core: _kith.Stream) -> None:
@@ -20,21 +21,22 @@ class Reading:
 
     @property
     def footer(self) -> StreamFooter:
-        """What became of every key. Raises ``RuntimeError`` as long as there are records that were not taken: the footer comes last."""
+        """The counts for all keys. Raises ``RuntimeError`` until all entries have been read, because the footer arrives last."""
         footer = self._core.footer
         if footer is None:
-            raise RuntimeError("there is no footer yet: it comes after the last record, so read the stream to its end")
+            raise RuntimeError("there is no footer yet: it arrives after the last entry, so read the stream to its end")
         return footer
 
     def close(self) -> None:
-        """Ends the read, if it has not ended. From then on its records cannot be had."""
+        """Ends the read if it has not ended yet. Entries that were not read are lost."""
         self._core.close()
 
 
 class Stream(Reading):
-    """``for entry in client.stream("pages", ids): ...``, and then ``stream.footer``.
+    """A stream of entries: ``for entry in client.stream("pages", ids): ...``, and then ``stream.footer``.
 
-    Raises where the read fails, after what came before; with ``partial=True`` only if nothing at all was answered.
+    If the read fails, the loop raises ``kith.KithError`` after the entries that arrived before. With ``partial=True``, it raises
+    only if no key was answered.
     """
 
     def __iter__(self) -> Iterator[_kith.Entry]:
@@ -42,7 +44,7 @@ class Stream(Reading):
             yield from piece
 
     def pieces(self) -> Iterator[_kith.Batch]:
-        """The records by the piece, as nodes sent them: a ``Batch`` each, some of the keys. Its ``numpy`` gathers a vector field."""
+        """Iterates over batches as the nodes sent them, each with the entries of some keys. ``Batch.numpy`` returns a vector field."""
         try:
             while (piece := self._core.next().wait()) is not None:
                 yield piece
