@@ -44,39 +44,36 @@ fn without_tests(text: &str) -> &str {
     text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or(text)
 }
 
-/// The table of `ARCHITECTURE.md`: crate → crates it may depend on.
-fn allowed_edges() -> BTreeMap<String, BTreeSet<String>> {
+/// The table of `ARCHITECTURE.md`: crate → crates it depends on.
+fn edges() -> BTreeMap<String, BTreeSet<String>> {
     let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md can be read");
     let rows = text.lines().filter(|line| line.starts_with("| `kith"));
     rows.map(|row| {
         let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        let names =
-            |cell: &str| cell.split(',').map(|name| name.trim().trim_matches('`').to_owned()).collect();
-        (cells[1].trim_matches('`').to_owned(), names(cells[3]))
+        let names = cells[3].split(',').map(|name| name.trim().trim_matches('`'));
+        let names = names.filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        (cells[1].trim_matches('`').to_owned(), names)
     })
     .collect()
 }
 
 #[test]
-fn crates_depend_only_on_what_the_architecture_allows() {
-    let allowed = allowed_edges();
+fn crates_depend_on_what_the_architecture_says() {
+    let edges = edges();
     let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
     for folder in crates.chain([root().join("clients/python")]) {
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
         let name = manifest.split("name = \"").nth(1).and_then(|rest| rest.split('"').next());
         let name = name.expect("a manifest names its package").to_owned();
-        let rule = allowed.get(&name).unwrap_or_else(|| panic!("{name} has no row in ARCHITECTURE.md"));
+        let rule = edges.get(&name).unwrap_or_else(|| panic!("{name} has no row in ARCHITECTURE.md"));
         if rule.contains("all of them") {
             continue;
         }
         let runtime = manifest.split("[dev-dependencies]").next().unwrap();
-        for line in runtime.lines().filter(|line| line.starts_with("kith-")) {
-            let dependency = line.split(['.', ' ', '=']).next().unwrap();
-            assert!(
-                rule.contains(dependency),
-                "{name} depends on {dependency}, which ARCHITECTURE.md does not allow"
-            );
-        }
+        let dependencies = runtime.lines().filter(|line| line.starts_with("kith-"));
+        let dependencies: BTreeSet<String> =
+            dependencies.map(|line| line.split(['.', ' ', '=']).next().unwrap().to_owned()).collect();
+        assert_eq!(dependencies, *rule, "the manifest of {name}, and its row in ARCHITECTURE.md");
     }
 }
 
@@ -194,10 +191,13 @@ fn deciding_crates_have_no_effects() {
     let deciding = [
         "kith-types",
         "kith-schema",
+        "kith-wire",
         "kith-routing",
         "kith-rebalance",
         "kith-ops",
         "kith-live",
+        "kith-api",
+        "kith-lines",
         "kith-cache",
         "kith-versions",
     ];
@@ -220,7 +220,8 @@ fn deciding_crates_have_no_effects() {
         };
         let text = fs::read_to_string(&path).unwrap();
         let code = without_tests(&text).lines().filter(|line| !line.trim_start().starts_with("//"));
-        for line in code {
+        // A channel has no effect by itself.
+        for line in code.map(|line| line.replace("tokio::sync", "")) {
             for effect in effects {
                 assert!(!line.contains(effect), "{name}: {krate} decides, it has no {effect}: {line}");
             }
