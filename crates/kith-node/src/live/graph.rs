@@ -5,7 +5,7 @@ use arc_swap::ArcSwap;
 use kith_api::topology::leaders_of;
 use kith_cache::{
     adjacency::{Adjacency, AdjacencyOptions},
-    live::{LiveCacheOptions, LiveCaches},
+    live::{LiveCacheOptions, LiveCaches, Progress},
 };
 use kith_database::Database;
 use kith_live::{Change, GraphTypes};
@@ -138,23 +138,29 @@ impl LiveGraph {
         Timestamp(boot_time().saturating_sub(self.started))
     }
 
-    /// Changes of a log that follow `after`: applied, unless others before them are missing.
-    pub(super) fn apply(&self, partition: PartitionId, after: LogPoint, term: Term, changes: &[Change]) {
+    /// Applies the changes of this leader that follow `after`. If changes before them are missing in the cache, returns the last
+    /// place of `changes`, so that the caller reads the log up to there.
+    pub(super) fn apply(
+        &self,
+        partition: PartitionId,
+        after: LogPoint,
+        changes: &[Change],
+    ) -> Option<LogPoint> {
         let now = self.now();
         let mut caches = self.caches.lock();
-        let Some(mut cache) = caches.partition(partition) else { return };
-        let positions = (after.position.0 + 1..).map(Position);
-        let mut previous = after;
-        for (position, change) in positions.zip(changes) {
-            let point = LogPoint { term, position };
-            // A gap is closed by whoever reads the log next.
-            let _ = cache.apply_after(previous, point, change, now);
+        let mut cache = caches.partition(partition)?;
+        let (mut previous, mut has_gap) = (after, false);
+        for change in changes {
+            let point = LogPoint { position: previous.position.next(), ..after };
+            let progress = cache.apply_after(previous, point, change, now);
+            has_gap |= matches!(progress, Progress::Gap { .. });
             self.publish_to_lists(partition, previous, point, change);
             previous = point;
         }
     }
 
     /// Lets go of the lists of a partition. Freeing large ones takes long, so another thread does that.
+        has_gap.then_some(previous)
     pub(super) fn close_lists(&self, partition: PartitionId) {
         let closed = self.adjacency.close(partition);
         tokio::task::spawn_blocking(move || drop(closed));

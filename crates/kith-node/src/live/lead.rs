@@ -205,7 +205,9 @@ impl Task {
                 }
             }
             Action::Publish { partition, after, changes } => {
-                graph.apply(partition, after, after.term, &changes);
+                if let Some(end) = graph.apply(partition, after, &changes) {
+                    read_missing(graph, partition, end);
+                }
             }
             Action::SteppedDown { partition, term } => {
                 tracing::info!(graph = graph.name, %partition, %term, "this node no longer leads a partition");
@@ -330,6 +332,17 @@ async fn begin_term(graph: &LiveGraph, request: BeginTerm) -> Event {
             Event::TermUnknown { partition, term }
         }
     }
+}
+
+/// Brings the cache of a partition to `end` of its log. The first changes of a term need this: the leader does not know whether
+/// the cache contains everything before them.
+fn read_missing(graph: &Arc<LiveGraph>, partition: PartitionId, end: LogPoint) {
+    let graph = Arc::clone(graph);
+    tokio::spawn(async move {
+        if let Err(error) = graph.catch_up(partition, end).await {
+            tracing::debug!(graph = graph.name, %partition, %error, "a log cannot be followed now");
+        }
+    });
 }
 
 fn commit_result(result: Result<(), CommitError>) -> CommitResult {

@@ -4,8 +4,9 @@ use super::{Me, WriteGiver};
 use crate::live::network::Fault;
 use crate::live::promise::{Giver, promise};
 use crate::live::{Shared, World};
+use kith_cache::live::Progress;
 use kith_live::{Action, CallerId, CommitResult, Delivery, DeliveryError, Event, SenderId, Write};
-use kith_types::{LogPoint, PartitionId, Position, Term, Timestamp};
+use kith_types::{LogPoint, PartitionId, Term, Timestamp};
 use std::time::Duration;
 
 /// How long a delivery may take; after that it is sent again.
@@ -118,13 +119,21 @@ impl World {
                 waiting.into_iter().for_each(|waiting| waiting.give(answer));
             }
             Action::Publish { partition, after, changes } => {
-                let mut previous = after;
-                for (position, change) in (after.position.0 + 1..).map(Position).zip(&changes) {
-                    let point = LogPoint { position, ..after };
-                    let _ = self.with_cache(me, partition, |cache, now| {
+                let (mut previous, mut has_gap) = (after, false);
+                for change in &changes {
+                    let point = LogPoint { position: previous.position.next(), ..after };
+                    let progress = self.with_cache(me, partition, |cache, now| {
                         cache.apply_after(previous, point, change, now)
                     });
+                    has_gap |= matches!(progress, Progress::Gap { .. });
                     previous = point;
+                }
+                if has_gap {
+                    let own = self.clone();
+                    self.spawn(me.process(), async move {
+                        // What fails is tried again when all logs are read.
+                        let _ = own.catch_up(me, partition, previous).await;
+                    });
                 }
             }
             Action::SteppedDown { partition, term } => self.stepped_down(me, partition, term),
