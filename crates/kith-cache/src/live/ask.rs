@@ -4,8 +4,8 @@ use super::entry::{Entry, Value};
 use super::guards::Guard;
 use super::key::{FillKey, Key};
 use super::partition::PartitionCache;
-use super::query::{Answer, Answered, Memory, Need, Query, Readiness, Reply, Start};
-use kith_live::{AssociationKey, ListKey, RowAnswer, RowQuery};
+use super::query::{Answer, Answered, Memory, Need, Query, Readiness, Reply};
+use kith_live::{ListKey, RowQuery};
 use kith_types::{LogPoint, Timestamp};
 use std::sync::Arc;
 
@@ -34,36 +34,6 @@ impl<W> PartitionCache<'_, W> {
             _ => self.store.counters.misses += 1,
         }
         Reply::Missing(missing)
-    }
-
-    /// One row, or part of a list, as the database would answer now, and the place as of which that is; `None` if the cache
-    /// does not know. For leaders, which need rows to decide about a write: freshness plays no part.
-    pub fn row(&mut self, query: &RowQuery) -> Option<(RowAnswer, LogPoint)> {
-        let of = match query {
-            RowQuery::Object(id) => Query::Objects(vec![*id]),
-            RowQuery::Association(AssociationKey { list, id2 }) => {
-                Query::Get { list: *list, ids: vec![*id2], high: u64::MAX, low: 0 }
-            }
-            RowQuery::Count(list) => Query::Count(*list),
-            RowQuery::List { list, after, limit } => {
-                let start = after.map_or(Start::Index(0), Start::After);
-                Query::Range { list: *list, start, limit: *limit }
-            }
-            RowQuery::Intents | RowQuery::PairStamp(_) | RowQuery::Floor(_) | RowQuery::Outcome(_) => {
-                return None;
-            }
-        };
-        let need = Need { memory: Memory::Verified, ..Need::default() };
-        let Answered { answer, until, .. } = self.find(&of, need).ok()?;
-        let row = match (query, answer) {
-            (RowQuery::Association(_), Answer::Associations(items)) => {
-                RowAnswer::Association(items.into_iter().next())
-            }
-            (_, Answer::Associations(items)) => RowAnswer::List(items),
-            (_, Answer::Objects(objects)) => RowAnswer::Object(objects.into_iter().next().flatten()),
-            (_, Answer::Count(count)) => RowAnswer::Count(count),
-        };
-        Some((row, until))
     }
 
     /// Whether the cache can answer a query from memory that requires the place `after`.

@@ -1,5 +1,5 @@
-//! What a leader does before it answers a critical read, or proves a follower's freshness: it reads the end of the log from the
-//! primary database, in a read that began after the request arrived. Requests that arrive meanwhile share the next read.
+//! When to read the end of a log from the primary database. A critical read, and a proof of freshness, need a read that began
+//! after they arrived. Requests that arrive during a read share the next one, so that there is one read at a time.
 
 use super::guards::{Guard, Guards};
 
@@ -17,8 +17,8 @@ pub struct Verifier<W> {
 /// A read of the end of a log has ended.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Verified<W> {
-    /// The requests that it counts for. A critical read then asks the cache with [`super::Memory::Verified`] and requires the
-    /// place that was read; if the term there is not the leader's own, it leads no longer.
+    /// The requests that it counts for. A critical read then asks the cache with [`super::Memory::Verified`], and requires the
+    /// place that was read.
     pub waiters: Vec<W>,
     /// Whether the next read is to begin now.
     pub again: bool,

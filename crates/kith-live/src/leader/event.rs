@@ -94,8 +94,7 @@ pub enum Action {
     /// Raise the term of a partition in the database and read its position, in one transaction. It succeeds if the database has
     /// this term already.
     BeginTerm { partition: PartitionId, term: Term },
-    /// Read rows, all of one partition from one snapshot. The snapshot is that of the primary database, or of a cache that has
-    /// applied the last position of the log. It must end at some time.
+    /// Read rows of the primary database, all of one partition from one snapshot. It must end at some time.
     Load { load: LoadId, queries: Vec<(PartitionId, Vec<RowQuery>)> },
     /// Commit a transaction. It must end at some time, if only as [`CommitResult::Unknown`].
     Commit { commit: CommitId, batch: Batch },

@@ -1,6 +1,6 @@
 //! One live graph on a node: its database, the caches of the partitions that are here, and the way to their leader.
 
-use super::message::LeadMessage;
+use super::{ends::Ends, message::LeadMessage};
 use arc_swap::ArcSwap;
 use kith_api::topology::leaders_of;
 use kith_cache::{
@@ -41,6 +41,8 @@ pub(crate) struct LiveGraph {
     pub(super) database: Arc<dyn Database>,
     /// Locked for microseconds.
     pub(super) caches: Mutex<LiveCaches<Waiter>>,
+    /// Reads of where logs end.
+    pub(super) ends: Arc<Ends>,
     /// The lists that graph queries read.
     pub(super) adjacency: Adjacency,
     /// Partitions whose lists are being built, and the position that each build has applied: it reads the log from there on.
@@ -68,6 +70,7 @@ impl LiveGraph {
             types: ArcSwap::new(parts.types),
             database: parts.database,
             caches: Mutex::new(LiveCaches::new(LiveCacheOptions::default())),
+            ends: Arc::default(),
             building: Mutex::default(),
             partitions: RwLock::default(),
             lead,
@@ -157,10 +160,10 @@ impl LiveGraph {
             self.publish_to_lists(partition, previous, point, change);
             previous = point;
         }
+        has_gap.then_some(previous)
     }
 
     /// Lets go of the lists of a partition. Freeing large ones takes long, so another thread does that.
-        has_gap.then_some(previous)
     pub(super) fn close_lists(&self, partition: PartitionId) {
         let closed = self.adjacency.close(partition);
         tokio::task::spawn_blocking(move || drop(closed));

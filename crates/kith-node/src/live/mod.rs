@@ -4,6 +4,7 @@
 mod adjacency;
 mod answer;
 mod catch_up;
+mod ends;
 mod errors;
 mod evaluate;
 #[cfg(test)]

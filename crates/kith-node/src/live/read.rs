@@ -113,22 +113,11 @@ impl LiveGraph {
                 Step::Answer(answered) => return Ok(answered),
                 Step::CatchUp(place) => self.catch_up(partition, place).await?,
                 Step::Find(search) => self.check_contained(partition, search.point()).await?,
-                Step::Freshen => self.freshen(vec![partition]).await?,
+                Step::Freshen => self.freshen_one(partition).await?,
                 Step::Fetch(rows) => reading.filled(self.bring(partition, rows).await?),
                 Step::GiveUp => return Err(LiveError::Behind(partition)),
             }
         }
-    }
-
-    /// Where the log ends now. What the cache holds of a history that the database has lost is dropped first.
-    async fn verified_end(&self, partition: PartitionId) -> Result<LogPoint, LiveError> {
-        let before = {
-            let mut caches = self.caches.lock();
-            caches.partition(partition).ok_or(LiveError::NotOwner(partition))?.applied()
-        };
-        let end = self.end_of(partition).await?;
-        self.notice_replaced(partition, before, end)?;
-        Ok(end)
     }
 
     /// Reads rows of a partition, or waits until others have read them.

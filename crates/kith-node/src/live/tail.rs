@@ -63,16 +63,36 @@ impl LiveGraph {
             if let Some((_, before)) = asked {
                 self.notice_replaced(partition, before, end)?;
             }
-            self.catch_up(partition, end).await?;
-            if let (Some((nonce, _)), now) = (asked, self.now())
-                && let Some(mut cache) = self.caches.lock().partition(partition)
-            {
-                cache.prove_freshness(nonce, end, now);
-            }
-            Ok(())
+            self.prove_fresh(partition, asked.map(|(nonce, _)| nonce), end).await
         });
         let results: Vec<Result<(), LiveError>> = caught_up.buffer_unordered(LOGS_AT_A_TIME).collect().await;
         results.into_iter().collect()
+    }
+
+    /// The same for one partition. Reads that need it at the same time share reads of the database.
+    ///
+    /// # Errors
+    /// As [`Self::freshen`].
+    pub(super) async fn freshen_one(self: &Arc<Self>, partition: PartitionId) -> Result<(), LiveError> {
+        let asked = self.ask_freshness(&[partition]).into_iter().flatten().next();
+        let end = self.verified_end(partition).await?;
+        self.prove_fresh(partition, asked.map(|(nonce, _)| nonce), end).await
+    }
+
+    /// Applies what is missing up to `end`, which the database named after `nonce` was drawn.
+    async fn prove_fresh(
+        &self,
+        partition: PartitionId,
+        nonce: Option<Nonce>,
+        end: LogPoint,
+    ) -> Result<(), LiveError> {
+        self.catch_up(partition, end).await?;
+        if let (Some(nonce), now) = (nonce, self.now())
+            && let Some(mut cache) = self.caches.lock().partition(partition)
+        {
+            cache.prove_freshness(nonce, end, now);
+        }
+        Ok(())
     }
 
     /// Asks for freshness; for each partition, the question and what it has applied.

@@ -7,7 +7,7 @@ use crate::live::guards::Guard;
 use crate::live::query::{Answered, Memory, Need, Query, Reply};
 use crate::live::{Begin, Filled, LiveCacheOptions, LiveCaches, Progress};
 use crate::{CacheCounters, Failure, FlightId, Landing};
-use kith_live::{ListPlace, RowAnswer, RowQuery};
+use kith_live::{RowAnswer, RowQuery};
 use kith_types::{LogPoint, PartitionId, Timestamp};
 use std::time::Duration;
 
@@ -73,8 +73,7 @@ impl Run {
             19 => self.read_early(),
             20 => self.now = self.now + Duration::from_secs(self.dice.below(100)),
             21 => self.disturb(),
-            22 if self.dice.once_in(2) => self.crowd(),
-            22 => self.row()?,
+            22 => self.crowd(),
             _ => self.repeat()?,
         }
         Ok(())
@@ -183,24 +182,6 @@ impl Run {
             for row in rows {
                 self.read(None, row, query.clone());
             }
-        }
-    }
-
-    /// A leader asks for a row.
-    fn row(&mut self) -> Result<(), String> {
-        let list = list(self.dice.below(2));
-        let after = self.dice.once_in(2).then(|| ListPlace { time: self.dice.below(6), id2: 3 });
-        let row = match self.dice.below(4) {
-            0 => RowQuery::Object(self.dice.below(4)),
-            1 => RowQuery::Association(list.to(self.dice.below(12))),
-            2 => RowQuery::Count(list),
-            _ => RowQuery::List { list, after, limit: self.dice.below(6) as u32 },
-        };
-        match cache(&mut self.caches).row(&row) {
-            Some((answer, at)) if answer != self.truth.read(at, &row) => {
-                Err(format!("{row:?} at {at}: {answer:?}"))
-            }
-            _ => Ok(()),
         }
     }
 

@@ -90,11 +90,11 @@ fn a_deposed_leader_answers_nothing() {
         world.run_all();
         world.submit(1, add(one, "likes", 1));
         world.run_all();
-        // Node 0 reads its cache, which has not heard of it.
+        // Node 0 gets rows that are outdated.
         let deletion = world.submit(0, delete(one, "likes"));
         world.run(|pending| !matches!(pending, Pending::Load { .. }));
         let Some(Pending::Load { node, load, queries }) = world.take(|_| true) else { panic!("no load") };
-        world.load_from_cache(node, load, &queries);
+        world.load_outdated(node, load, &queries);
         world.run_all();
         let state = world.client.operations[deletion].state;
         assert_eq!(state, if is_right { State::Failed } else { State::Done(false) });

@@ -217,7 +217,7 @@ impl Explorer {
                 self.world.tell(node, Event::LoadFailed { load })
             }
             Pending::Load { node, load, queries } if self.random.one_in(2) => {
-                self.world.load_from_cache(node, load, &queries);
+                self.world.load_outdated(node, load, &queries);
             }
             Pending::Deliver { .. } if self.random.one_in(4) => self.slow.push(pending),
             Pending::Deliver { node, from, to, delivery } => {

@@ -244,8 +244,8 @@ impl World {
         self.tell(node, Event::Delivery { sender, delivery });
     }
 
-    /// Answers a load from a cache that has applied what its leader knows.
-    pub(super) fn load_from_cache(
+    /// Answers a load with the rows as of the end that its leader knows, which are outdated if another leader has written since.
+    pub(super) fn load_outdated(
         &mut self,
         node: usize,
         load: LoadId,

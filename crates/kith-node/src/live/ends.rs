@@ -1,0 +1,139 @@
+//! Where logs end now, for reads that must know. Reads of one partition that wait at the same time share reads of the database
+//! (TAO §4.4: a server never asks a database for the same thing twice at once).
+
+use super::{errors::LiveError, graph::LiveGraph};
+use kith_cache::live::{Verified, Verifier};
+use kith_types::{LogPoint, PartitionId};
+use parking_lot::Mutex;
+use std::{collections::BTreeMap, sync::Arc};
+use tokio::sync::oneshot;
+
+type End = Result<LogPoint, LiveError>;
+
+/// The reads under way, by partition.
+#[derive(Default)]
+pub(super) struct Ends {
+    verifiers: Mutex<BTreeMap<PartitionId, Verifier<oneshot::Sender<End>>>>,
+}
+
+impl Ends {
+    /// Where the log of a partition ends, according to a `read` that begins after this call. If one is under way already, the
+    /// next one begins when it ends, and counts for all calls that arrived meanwhile.
+    async fn get<F>(self: &Arc<Self>, partition: PartitionId, read: impl Fn() -> F + Send + 'static) -> End
+    where
+        F: Future<Output = End> + Send,
+    {
+        let (waiter, wait) = oneshot::channel();
+        let begins = self.verifiers.lock().entry(partition).or_default().arrive(waiter);
+        if begins {
+            // In a task of its own: if this caller goes away, the others still get their answer.
+            let ends = Arc::clone(self);
+            tokio::spawn(async move { while ends.ended(partition, read().await) {} });
+        }
+        wait.await.map_err(|_| LiveError::Busy(partition))?
+    }
+
+    /// Answers those who waited for a read; whether others wait for the next one.
+    fn ended(&self, partition: PartitionId, end: End) -> bool {
+        let Verified { waiters, again } = {
+            let mut verifiers = self.verifiers.lock();
+            let verified = verifiers.entry(partition).or_default().ended();
+            if !verified.again {
+                verifiers.remove(&partition);
+            }
+            verified
+        };
+        for waiter in waiters {
+            // One that has gone away does not care.
+            let _ = waiter.send(end.clone());
+        }
+        again
+    }
+}
+
+impl LiveGraph {
+    /// Where the log of a partition ends, read from the database after this call. What the cache holds of a history that the
+    /// database has lost is dropped first.
+    ///
+    /// # Errors
+    /// If the database cannot be read, or the partition is not here.
+    pub(super) async fn verified_end(self: &Arc<Self>, partition: PartitionId) -> End {
+        let before = self.applied(partition)?;
+        let graph = Arc::clone(self);
+        let read = move || {
+            let graph = Arc::clone(&graph);
+            async move { graph.end_of(partition).await }
+        };
+        let end = self.ends.get(partition, read).await?;
+        self.notice_replaced(partition, before, end)?;
+        Ok(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::future::join_all;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use tokio::sync::Semaphore;
+
+    /// A log that grows by one with each read, and reads that end when the test says so.
+    struct Log {
+        reads: AtomicU64,
+        may_end: Semaphore,
+    }
+
+    fn log() -> Arc<Log> {
+        Arc::new(Log { reads: AtomicU64::new(0), may_end: Semaphore::new(0) })
+    }
+
+    fn read(log: &Arc<Log>) -> impl Fn() -> futures::future::BoxFuture<'static, End> + Send + 'static {
+        let log = Arc::clone(log);
+        move || {
+            let log = Arc::clone(&log);
+            Box::pin(async move {
+                let end = log.reads.fetch_add(1, Ordering::Relaxed) + 1;
+                log.may_end.acquire().await.expect("it stays open").forget();
+                Ok(LogPoint::new(1, end))
+            })
+        }
+    }
+
+    #[tokio::test]
+    async fn calls_that_arrive_during_a_read_share_the_next_one() {
+        let (ends, log) = (Arc::new(Ends::default()), log());
+        let call = || {
+            let (ends, read) = (Arc::clone(&ends), read(&log));
+            tokio::spawn(async move { ends.get(PartitionId(3), read).await.expect("it can be read") })
+        };
+        let first = call();
+        while log.reads.load(Ordering::Relaxed) == 0 {
+            tokio::task::yield_now().await;
+        }
+        let others: Vec<_> = (0..100).map(|_| call()).collect();
+        tokio::task::yield_now().await;
+        log.may_end.add_permits(2);
+        assert_eq!(first.await.expect("it ends"), LogPoint::new(1, 1));
+        for end in join_all(others).await {
+            assert_eq!(end.expect("it ends"), LogPoint::new(1, 2), "read after the call");
+        }
+        assert_eq!(log.reads.load(Ordering::Relaxed), 2);
+        assert!(ends.verifiers.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_goes_away_holds_up_nobody_and_partitions_do_not_wait_for_each_other() {
+        let (ends, log) = (Arc::new(Ends::default()), log());
+        let gone = Arc::clone(&ends);
+        let read_of = read(&log);
+        let gone = tokio::spawn(async move { gone.get(PartitionId(3), read_of).await });
+        while log.reads.load(Ordering::Relaxed) == 0 {
+            tokio::task::yield_now().await;
+        }
+        gone.abort();
+        let waiting = [PartitionId(3), PartitionId(4)].map(|partition| ends.get(partition, read(&log)));
+        log.may_end.add_permits(3);
+        assert!(join_all(waiting).await.into_iter().all(|end| end.is_ok()));
+        assert_eq!(log.reads.load(Ordering::Relaxed), 3);
+    }
+}
