@@ -97,7 +97,12 @@ impl Truth {
                     Select::Count,
                 ];
                 for select in selects {
-                    let read = AssociationRead { kind: (*kind).to_owned(), select, with_data: false };
+                    let read = AssociationRead {
+                        kind: (*kind).to_owned(),
+                        select,
+                        with_data: false,
+                        with_versions: false,
+                    };
                     let answer = insist(async || Ok(graph.associations(from, &read, &need).await?.0)).await;
                     let shown = match answer {
                         AssociationAnswer::Count(count) => count == u64::from(expected.is_some()),
