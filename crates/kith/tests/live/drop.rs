@@ -1,7 +1,7 @@
 //! Live graphs are listed, described and dropped as loaded ones are, and a dropped one leaves nothing behind.
 
 use crate::{
-    site::{GRAPH, Site, TYPES, code},
+    site::{GRAPH, Site, TYPES, Talk, code},
     support::{cluster::text, in_time},
 };
 use serde_json::{Value, json};
@@ -25,6 +25,20 @@ fn keys(site: &Site) -> Vec<&'static str> {
     let metadata = std::fs::read_to_string(site.cluster.data().join("metadata.json")).expect("it is there");
     let keys = ["live-graphs/social", "leaders/social"];
     keys.into_iter().filter(|key| metadata.contains(key)).collect()
+}
+
+/// Reads an object from the database, once that can be asked.
+fn read_at_last(talk: &mut Talk, id: u64) -> Value {
+    let mut read = object(id, "object_get");
+    read["critical"] = json!(true);
+    let mut got = Value::Null;
+    let is_answered = in_time().any(|()| {
+        got = talk.ask(&read);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        code(&got).is_none()
+    });
+    assert!(is_answered, "{got}");
+    got
 }
 
 #[test]
@@ -62,15 +76,7 @@ fn a_dropped_graph_leaves_nothing_behind() {
     site.create(GRAPH, &[]);
     // One that wrote object 1 would ask with the ticket of that write.
     let mut talk = site.talk(1);
-    let mut read = object(1, "object_get");
-    read["critical"] = json!(true);
-    let mut got = Value::Null;
-    let is_answered = in_time().any(|()| {
-        got = talk.ask(&read);
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        code(&got).is_none()
-    });
-    assert!(is_answered, "{got}");
+    let got = read_at_last(&mut talk, 1);
     assert_eq!(got["object"], Value::Null, "it is another graph");
     talk.must(&add(1));
     let mut read = object(1, "object_get");
@@ -88,4 +94,33 @@ fn a_graph_without_a_database_can_only_be_dropped_without_its_rows() {
     let refused = site.apply(GRAPH, TYPES, &[]);
     assert!(text(&refused).contains("database_other_graph"), "{}", text(&refused));
     assert_eq!(keys(&site), [""; 0], "nothing is left of a graph that was not created");
+}
+
+#[test]
+fn a_graph_is_dropped_only_while_its_server_answers() {
+    let site = Site::start_on_mariadb(&SHAPE);
+    let mut talk = site.talk(1);
+    talk.must(&add(1));
+    let both = ["live-graphs/social", "leaders/social"];
+    assert_eq!(keys(&site), both);
+    let storage = read(&site, &["graph", "describe", GRAPH])["storage"].clone();
+    let storage = storage.as_str().expect("text");
+
+    site.kill_server();
+    let refused = site.command(&["graph", "drop", GRAPH, "--yes", "-o", "json"]);
+    assert!(!refused.status.success(), "{}", text(&refused));
+    let told: Value = serde_json::from_slice(&refused.stdout).expect("it is JSON");
+    assert_eq!(told["error"]["code"], "database_unavailable", "{told}");
+    let (message, help) = (told["error"]["message"].to_string(), told["error"]["help"].to_string());
+    assert!(message.contains("the rows of graph") && message.contains("cannot be removed"), "{told}");
+    assert!(help.contains(storage) && help.contains("--keep-rows"), "{told}");
+    assert_eq!(keys(&site), both, "nothing was changed");
+
+    assert!(site.restart_server());
+    assert_eq!(read_at_last(&mut talk, 1)["object"]["id"], 1, "it is as it was");
+    site.cluster.must(&["graph", "drop", GRAPH, "--yes"]);
+    assert_eq!(keys(&site), [""; 0]);
+    let name = storage.rsplit('/').next().expect("a name");
+    assert_eq!(site.rows(&format!("SHOW TABLES FROM {name}")), [""; 0]);
+    assert_eq!(code(&talk.ask(&object(1, "object_get"))), Some("unknown_graph"));
 }

@@ -117,6 +117,17 @@ impl Site {
         self.cluster.restart(&arguments);
     }
 
+    /// Kills the MariaDB.
+    pub fn kill_server(&self) {
+        self.server.as_ref().expect("it has one").lock().kill();
+    }
+
+    /// The rows of a statement at the MariaDB, as text.
+    pub fn rows(&self, statement: &str) -> Vec<String> {
+        let server = self.server.as_ref().expect("it has one").lock();
+        Runtime::new().expect("a runtime").block_on(server.rows(statement))
+    }
+
     /// Creates a live graph of [`TYPES`].
     pub fn create(&self, graph: &str, more: &[&str]) {
         let created = self.apply(graph, TYPES, more);
