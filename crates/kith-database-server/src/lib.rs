@@ -103,7 +103,7 @@ impl DatabaseServer {
         let document = options.document(&at);
         let registration = Registration {
             id,
-            live_value: String::new(),
+            live_value: liveness::fixed(String::new()),
             document: document.encode(),
             addr: document.addr.clone(),
             leaving: CancellationToken::new(),

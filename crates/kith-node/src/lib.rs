@@ -72,7 +72,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// How long a node keeps answering after it has announced that it leaves and has handed over its leadership. This is five
@@ -163,7 +163,8 @@ impl Node {
         let backend: Arc<dyn Backend> = Arc::new(doors::OwnReads::new(Arc::clone(&evaluator)));
         let doors = doors.open(&backend, &options.security, &stop);
         let leaving = CancellationToken::new();
-        register(id, &options.document(&at), &metadata, (&leaving, &stop));
+        let announced = evaluator.live.announced();
+        register(id, &options.document(&at), announced, &metadata, (&leaving, &stop));
         let lost = look_after(&evaluator, &options, &data, metadata, &stop);
         readiness.set(true);
         tracing::info!(node = options.node, addr = %at.grpc, "node serves");
@@ -302,12 +303,13 @@ fn answer(
 fn register(
     id: ProcessId,
     document: &NodeDocument,
+    live_value: watch::Receiver<String>,
     metadata: &Arc<dyn MetadataStore>,
     (leaving, stop): (&CancellationToken, &CancellationToken),
 ) {
     let registration = Registration {
         id,
-        live_value: String::new(),
+        live_value,
         document: document.encode(),
         addr: document.addr.clone(),
         leaving: leaving.clone(),

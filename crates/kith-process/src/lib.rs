@@ -28,5 +28,5 @@ pub use error::StartError;
 pub use fail_point::{FailPoint, VARIABLE as FAIL_POINTS_VARIABLE};
 pub use labels::Labels;
 pub use leaders::change_leaders;
-pub use lives::{LivesReceiver, follow_lives};
+pub use lives::{LivesReceiver, follow_lives, unable};
 pub use peer::PeerSource;

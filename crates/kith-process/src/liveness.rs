@@ -12,6 +12,7 @@ use serde::Deserialize;
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
     net::TcpStream,
+    sync::watch,
     time::{Instant, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
@@ -42,8 +43,8 @@ pub struct ProcessId {
 pub struct Registration {
     /// Its id.
     pub id: ProcessId,
-    /// The value of its leased key, which may tell one start of the process from another.
-    pub live_value: String,
+    /// The value of its leased key, which may tell one start of the process from another, and may change.
+    pub live_value: watch::Receiver<String>,
     /// Its document.
     pub document: Vec<u8>,
     /// The address at which it listens, as in its document.
@@ -51,6 +52,40 @@ pub struct Registration {
     /// Cancelled when the process, a node, is about to end. Its leased key then says so, and [`crate::follow_lives`] tells
     /// all who follow it.
     pub leaving: CancellationToken,
+}
+
+impl Registration {
+    /// What its leased key should have now.
+    fn value(&self) -> String {
+        match self.leaving.is_cancelled() {
+            true => LEAVING.to_owned(),
+            false => self.live_value.borrow().clone(),
+        }
+    }
+
+    /// Waits until its leased key should have another value than this one.
+    async fn changed(&mut self, value: &str) {
+        loop {
+            if self.value() != value {
+                return;
+            }
+            let live_value = async {
+                if self.live_value.changed().await.is_err() {
+                    // It never changes again.
+                    std::future::pending::<()>().await;
+                }
+            };
+            tokio::select! {
+                () = live_value => {}
+                () = self.leaving.cancelled(), if value != LEAVING => {}
+            }
+        }
+    }
+}
+
+/// The value of a leased key that never changes, unless the process is leaving.
+pub fn fixed(live_value: String) -> watch::Receiver<String> {
+    watch::channel(live_value).1
 }
 
 /// The part that the documents of all processes share.
@@ -157,8 +192,8 @@ pub fn register(
         let mut lease = None;
         let mut told = None;
         loop {
-            let sent = Instant::now();
-            match keep(&*metadata, &registration, lease).await {
+            let (sent, value) = (Instant::now(), registration.value());
+            match keep(&*metadata, &registration, &value, lease).await {
                 Ok(Kept::Registered(kept)) => {
                     freshness.renewed(sent.into_std());
                     (lease, told) = (Some(kept), None);
@@ -182,11 +217,8 @@ pub fn register(
             }
             tokio::select! {
                 () = stop.cancelled() => break,
-                () = registration.leaving.cancelled(), if registration.live_value != LEAVING => {
-                    // It registers again, under a new lease.
-                    registration.live_value = LEAVING.to_owned();
-                    lease = None;
-                }
+                // It registers again, under a new lease.
+                () = registration.changed(&value) => lease = None,
                 () = sleep(LEASE_INTERVAL) => {}
             }
         }
@@ -205,19 +237,20 @@ enum Kept {
 async fn keep(
     metadata: &dyn MetadataStore,
     registration: &Registration,
+    live_value: &str,
     lease: Option<LeaseId>,
 ) -> Result<Kept, MetadataError> {
     if let Some(lease) = lease {
         metadata.keep_alive(lease).await?;
         return Ok(Kept::Registered(lease));
     }
-    let Registration { id, live_value, document, addr, .. } = registration;
+    let Registration { id, document, addr, .. } = registration;
     let holder = id.holder(metadata).await?;
     if let Some(other) = holder.other_than(addr).await {
         return Ok(Kept::Taken(other));
     }
     let lease = metadata.lease(LEASE_TTL).await?;
-    let value = Some(live_value.clone().into());
+    let value = Some(live_value.to_owned().into());
     let mut writes = vec![Write { key: id.live_key.clone(), value, lease: Some(lease) }];
     // An unchanged document is not written again: it would look like a change of topology.
     if holder.document.is_none_or(|known| known != *document) {

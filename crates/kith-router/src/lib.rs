@@ -144,7 +144,7 @@ impl Router {
         watch.start(stop.clone());
         let registration = Registration {
             id,
-            live_value,
+            live_value: liveness::fixed(live_value),
             document: document.encode(),
             addr: document.addr.clone(),
             leaving: CancellationToken::new(),

@@ -63,12 +63,12 @@ impl Assigner {
                 return tracing::error!(%error, "leaders cannot be assigned: the routing table makes no sense");
             }
         };
-        let eligible = lives.eligible(&table);
         for graph in &topology.live {
+            let eligible = lives.eligible(&graph.name, &table);
             let is_overdue = self.is_overdue(&graph.name, topology, &table, lives);
             let changed = change_leaders(&*self.metadata, &graph.name, |leaders| match is_overdue {
                 true => leaders.next(&table, &eligible),
-                false => leaders.replaced(&table, lives),
+                false => leaders.replaced(&graph.name, &table, lives),
             });
             match changed.await {
                 Ok(true) => tracing::info!(graph = graph.name, is_overdue, "partitions have new leaders"),
@@ -88,7 +88,7 @@ impl Assigner {
     ) -> bool {
         let leaders = topology.leaders.iter().find(|leaders| leaders.graph == graph);
         let leaders = leaders.map(leaders_of).unwrap_or_default();
-        if leaders.next(table, &lives.eligible(table)).is_none() {
+        if leaders.next(table, &lives.eligible(graph, table)).is_none() {
             self.awaited.remove(graph);
             return false;
         }

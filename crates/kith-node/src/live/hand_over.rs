@@ -39,7 +39,7 @@ impl Outlook {
         let topology = Arc::clone(&self.topology.borrow());
         let Some(lives) = self.lives.borrow().clone() else { return BTreeMap::new() };
         let Ok(table) = table_of_document(&topology) else { return BTreeMap::new() };
-        leaders_in(&topology, graph).due(self.node, &table, &lives.eligible(&table))
+        leaders_in(&topology, graph).due(self.node, &table, &lives.eligible(graph, &table))
     }
 
     /// Writes successors of released partitions; which of them are settled.
@@ -47,7 +47,7 @@ impl Outlook {
         let changed = change_leaders(&*self.metadata, &graph, |leaders| {
             let topology = Arc::clone(&self.topology.borrow());
             let table = table_of_document(&topology).ok()?;
-            let eligible = self.lives.borrow().as_ref().map(|lives| lives.eligible(&table));
+            let eligible = self.lives.borrow().as_ref().map(|lives| lives.eligible(&graph, &table));
             leaders.given(self.node, &released, &table, &eligible.unwrap_or_default())
         });
         let error = match changed.await {

@@ -13,15 +13,18 @@ mod graph;
 mod hand_over;
 mod lead;
 mod message;
+mod open;
 mod read;
 mod registry;
 mod scan;
 mod tail;
+#[cfg(test)]
+mod tests;
 mod trim;
 
 pub(crate) use evaluate::Evaluated;
 pub(crate) use graph::LiveGraph;
 pub(crate) use hand_over::Outlook;
 #[cfg(test)]
-use registry::Databases;
+use open::Databases;
 pub(crate) use registry::{LiveGraphs, Surroundings};

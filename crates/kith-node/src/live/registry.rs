@@ -5,57 +5,33 @@ use super::{
     graph::{LiveGraph, LiveGraphParts},
     hand_over::Outlook,
     lead::{self, LeadParts},
+    open::{Databases, Named, Opened, Openings},
     tail,
     trim::{self, TrimParts},
 };
-use futures::{FutureExt, future::BoxFuture};
-use kith_database::{Database, GraphIdentity, Reach, Retention, Storage, StorageError};
-use kith_live::{GraphTypes, TypesDocument};
+use kith_database::Retention;
 use kith_net::transport::Transport;
-use kith_types::PartitionCount;
-use kith_wire::documents::{LiveGraphDocument, TopologyDocument};
+use kith_wire::documents::TopologyDocument;
 use kith_wire::v1;
 use parking_lot::RwLock;
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
-use tokio::sync::mpsc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
-
-/// When a database that could not be opened is tried again.
-const OPEN_RETRY: Duration = Duration::from_millis(500);
 
 /// The live graphs of a node.
 pub(crate) struct LiveGraphs {
     graphs: RwLock<BTreeMap<String, Arc<LiveGraph>>>,
     outlook: Outlook,
+    announced: watch::Sender<String>,
 }
 
 impl fmt::Debug for LiveGraphs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.graphs.read().keys()).finish()
-    }
-}
-
-/// Opens the databases of live graphs.
-pub(crate) trait Databases: Send + Sync {
-    /// Opens the database of a graph. Fails with the reason, in words.
-    fn open<'a>(
-        &'a self,
-        graph: &'a LiveGraphDocument,
-        identity: GraphIdentity,
-    ) -> BoxFuture<'a, Result<Arc<dyn Database>, String>>;
-}
-
-impl Databases for Reach {
-    fn open<'a>(
-        &'a self,
-        graph: &'a LiveGraphDocument,
-        identity: GraphIdentity,
-    ) -> BoxFuture<'a, Result<Arc<dyn Database>, String>> {
-        async move {
-            let storage: Storage = graph.storage.parse().map_err(|error: StorageError| error.to_string())?;
-            storage.open(&graph.name, identity, self).await.map_err(|error| error.to_string())
-        }
-        .boxed()
     }
 }
 
@@ -71,7 +47,8 @@ pub(crate) struct Surroundings {
 impl LiveGraphs {
     /// Opens the graphs that the topology names, and follows its changes until `stop`.
     pub fn start(around: Surroundings) -> Arc<Self> {
-        let graphs = Arc::new(Self { graphs: RwLock::default(), outlook: around.outlook.clone() });
+        let (outlook, announced) = (around.outlook.clone(), watch::channel(String::new()).0);
+        let graphs = Arc::new(Self { graphs: RwLock::default(), outlook, announced });
         let follower = Arc::clone(&graphs);
         tokio::spawn(async move {
             let stop = around.stop.clone();
@@ -97,76 +74,69 @@ impl LiveGraphs {
         self.graphs.read().values().map(|graph| graph.applied_logs()).collect()
     }
 
+    /// What this node announces in its leased key about graphs that it cannot open.
+    pub fn announced(&self) -> watch::Receiver<String> {
+        self.announced.subscribe()
+    }
+
     async fn follow(&self, around: &Surroundings) {
         let mut topology = around.outlook.topology.clone();
+        let mut openings = Openings::new(Arc::clone(&around.databases), self.announced.clone());
         loop {
             let current = Arc::clone(&topology.borrow_and_update());
-            let is_done = self.apply(around, &current).await;
-            let again = async {
-                match is_done {
-                    true => std::future::pending().await,
-                    false => tokio::time::sleep(OPEN_RETRY).await,
-                }
-            };
+            let (missing, unreadable) = self.apply(&current);
+            openings.set(missing, unreadable);
             tokio::select! {
                 changed = topology.changed() => if changed.is_err() { return },
-                () = again => {}
+                opened = openings.next() => self.start_one(around, &current, opened),
             }
         }
     }
 
-    /// Brings the graphs to the state of the topology; whether that succeeded.
-    async fn apply(&self, around: &Surroundings, topology: &TopologyDocument) -> bool {
-        let dropped = |name: &String| !topology.live.iter().any(|graph| graph.name == *name);
-        let gone: Vec<String> = self.graphs.read().keys().filter(|name| dropped(name)).cloned().collect();
-        for name in gone {
-            let graph = self.graphs.write().remove(&name);
-            if let Some(graph) = graph {
-                graph.close().await;
-            }
-        }
-        let mut is_done = true;
+    /// Brings the graphs that are open to the state of the topology, and closes those that it does not name. Returns those that
+    /// are to be opened, and those that cannot be because this release does not understand them. Does not wait for any database.
+    fn apply(&self, topology: &TopologyDocument) -> (Vec<Named>, BTreeSet<String>) {
+        let (mut missing, mut kept, mut unreadable) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
         for document in &topology.live {
-            match self.apply_one(around, topology, document).await {
-                Ok(()) => {}
+            match Named::new(document, topology) {
+                Ok(named) => {
+                    let known = self.get(&named.name);
+                    match known.filter(|known| known.identity() == named.types.identity) {
+                        Some(known) => {
+                            known.follow(topology, (*named.types).clone());
+                            kept.insert(named.name);
+                        }
+                        None => missing.push(named),
+                    }
+                }
                 Err(error) => {
-                    tracing::warn!(graph = document.name, %error, "a live graph cannot be opened yet");
-                    is_done = false;
+                    tracing::warn!(graph = document.name, error, "a live graph cannot be opened or changed");
+                    unreadable.insert(document.name.clone());
                 }
             }
         }
-        is_done
+        kept.extend(unreadable.iter().cloned());
+        self.close_all_but(&kept);
+        unreadable.retain(|name| self.get(name).is_none());
+        (missing, unreadable)
     }
 
-    async fn apply_one(
-        &self,
-        around: &Surroundings,
-        topology: &TopologyDocument,
-        document: &LiveGraphDocument,
-    ) -> Result<(), String> {
-        let types = types_of(document)?;
-        let known = self.get(&document.name);
-        if let Some(known) = known.filter(|known| known.identity() == types.identity) {
-            known.follow(topology, types);
-            return Ok(());
+    fn close_all_but(&self, kept: &BTreeSet<String>) {
+        let mut graphs = self.graphs.write();
+        let gone: Vec<String> = graphs.keys().filter(|name| !kept.contains(*name)).cloned().collect();
+        for graph in gone.iter().filter_map(|name| graphs.remove(name)) {
+            tokio::spawn(async move { graph.close().await });
         }
-        let count =
-            PartitionCount::new(topology.cluster.partitions).ok_or("the cluster has no partitions")?;
-        let identity = GraphIdentity { graph: types.identity, partitions: count };
-        let database = around.databases.open(document, identity).await?;
-        let graph = start(
-            around,
-            LiveGraphParts {
-                name: document.name.clone(),
-                node: around.outlook.node,
-                count,
-                types: Arc::new(types),
-                database,
-            },
-        );
-        graph.follow(topology, (*graph.types()).clone());
-        self.graphs.write().insert(document.name.clone(), graph);
-        Ok(())
+    }
+
+    /// Takes up a graph whose database is open, as this topology says.
+    fn start_one(&self, around: &Surroundings, topology: &TopologyDocument, opened: Opened) {
+        let Opened { graph: Named { name, count, types, .. }, database } = opened;
+        let node = around.outlook.node;
+        let parts = LiveGraphParts { name: name.clone(), node, count, types: Arc::clone(&types), database };
+        let graph = start(around, parts);
+        graph.follow(topology, (*types).clone());
+        self.graphs.write().insert(name, graph);
     }
 }
 
@@ -186,9 +156,4 @@ fn start(around: &Surroundings, parts: LiveGraphParts) -> Arc<LiveGraph> {
     let (node, topology) = (around.outlook.node, around.outlook.topology.clone());
     trim::start(&graph, TrimParts { node, topology, retention: around.retention, stop });
     graph
-}
-
-fn types_of(document: &LiveGraphDocument) -> Result<GraphTypes, String> {
-    let types: TypesDocument = serde_json::from_str(&document.types).map_err(|error| error.to_string())?;
-    GraphTypes::try_from(types).map_err(|error| error.to_string())
 }

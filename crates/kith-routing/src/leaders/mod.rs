@@ -21,16 +21,25 @@ pub struct Lives {
     pub alive: BTreeSet<NodeId>,
     /// The nodes that have announced that they are about to end.
     pub leaving: BTreeSet<NodeId>,
+    /// The graphs that nodes have announced they cannot open, because they do not reach the databases.
+    pub unable: BTreeMap<NodeId, BTreeSet<String>>,
 }
 
 impl Lives {
-    /// Returns the nodes that may lead: alive, not leaving, and in a group that serves reads.
-    pub fn eligible(&self, table: &RoutingTable) -> BTreeSet<NodeId> {
+    /// Returns the nodes that may lead partitions of a graph: alive, not leaving, able to open the graph, and in a group that
+    /// serves reads.
+    pub fn eligible(&self, graph: &str, table: &RoutingTable) -> BTreeSet<NodeId> {
         let groups = table.groups().iter().enumerate();
         let serving = groups.filter(|(_, group)| group.role == GroupRole::Serving);
         let nodes = serving.flat_map(|(index, _)| table.nodes_of(GroupIndex(index as u32)));
-        let stays = |node: &NodeId| self.alive.contains(node) && !self.leaving.contains(node);
+        let stays = |node: &NodeId| self.has_opened(*node, graph) && !self.leaving.contains(node);
         nodes.map(|node| node.id).filter(stays).collect()
+    }
+
+    /// Whether a node is alive and, as far as is known, able to open a graph. Only then may it have begun something as a leader.
+    fn has_opened(&self, node: NodeId, graph: &str) -> bool {
+        let is_unable = self.unable.get(&node).is_some_and(|graphs| graphs.contains(graph));
+        self.alive.contains(&node) && !is_unable
     }
 }
 
@@ -78,13 +87,13 @@ impl Leaders {
         draft.next_if_moved()
     }
 
-    /// Returns the decision of [`Leaders::next`] for partitions whose leader is not alive, or that have none. Leaders that
-    /// are alive stay until they have handed over. `O(partitions × replicas)`.
-    pub fn replaced(&self, table: &RoutingTable, lives: &Lives) -> Option<Self> {
-        let mut next = self.next(table, &lives.eligible(table))?;
+    /// Returns the decision of [`Leaders::next`] for partitions whose leader is not alive or cannot open the graph, or that have
+    /// none. Other leaders stay until they have handed over. `O(partitions × replicas)`.
+    pub fn replaced(&self, graph: &str, table: &RoutingTable, lives: &Lives) -> Option<Self> {
+        let mut next = self.next(table, &lives.eligible(graph, table))?;
         for (partition, leader) in next.by_partition.iter_mut().enumerate() {
             let now = self.of(PartitionId(partition as u32));
-            if now.is_some_and(|now| lives.alive.contains(&now.node)) {
+            if now.is_some_and(|now| lives.has_opened(now.node, graph)) {
                 *leader = now;
             }
         }

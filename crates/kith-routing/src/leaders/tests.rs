@@ -5,6 +5,8 @@ use crate::placement;
 use kith_types::PartitionCount;
 use proptest::prelude::*;
 
+const GRAPH: &str = "social";
+
 fn table(groups: u32, nodes: u32) -> RoutingTable {
     placement::uniform_table(groups, nodes, PartitionCount::new(24).unwrap(), 1).unwrap()
 }
@@ -94,8 +96,8 @@ fn a_leader_that_is_alive_is_not_replaced_but_hands_over() {
     let before = settle(Leaders::default(), &table, &lives.alive);
     let leaver = NodeId(1);
     lives.leaving.insert(leaver);
-    assert_eq!(before.replaced(&table, &lives), None);
-    let eligible = lives.eligible(&table);
+    assert_eq!(before.replaced(GRAPH, &table, &lives), None);
+    let eligible = lives.eligible(GRAPH, &table);
     let due = before.due(leaver, &table, &eligible);
     assert_eq!(due.len(), before.led_by(leaver));
     assert_eq!(before.due(NodeId(0), &table, &eligible), BTreeMap::new());
@@ -105,7 +107,24 @@ fn a_leader_that_is_alive_is_not_replaced_but_hands_over() {
     assert_eq!(after.given(leaver, &due, &table, &eligible), None, "it does not lead them any more");
     // Once its lease has ended, routers decide the same.
     lives.alive.remove(&leaver);
-    assert_eq!(before.replaced(&table, &lives).expect("others can lead").led_by(leaver), 0);
+    assert_eq!(before.replaced(GRAPH, &table, &lives).expect("others can lead").led_by(leaver), 0);
+}
+
+#[test]
+fn a_node_that_cannot_open_a_graph_leads_none_of_its_partitions() {
+    let table = table(2, 3);
+    let mut lives = Lives { alive: everybody(&table), ..Lives::default() };
+    let before = settle(Leaders::default(), &table, &lives.alive);
+    let outsider = NodeId(1);
+    lives.unable.insert(outsider, BTreeSet::from([GRAPH.to_owned()]));
+    assert!(!lives.eligible(GRAPH, &table).contains(&outsider));
+    // It has nothing to hand over, so routers replace it although it is alive.
+    let after = before.replaced(GRAPH, &table, &lives).expect("others can lead");
+    assert_eq!(after.led_by(outsider), 0);
+    assert_eq!(before.replaced("another graph", &table, &lives), None);
+    // If no node can open the graph, nobody is better.
+    lives.unable = lives.alive.iter().map(|node| (*node, BTreeSet::from([GRAPH.to_owned()]))).collect();
+    assert_eq!(before.replaced(GRAPH, &table, &lives), None);
 }
 
 #[test]
@@ -127,8 +146,8 @@ fn nodes_of_groups_that_take_no_reads_may_not_lead() {
     let mut parts = table(2, 3).to_parts();
     parts.groups[0].role = GroupRole::Maintenance;
     let table = RoutingTable::new(parts).unwrap();
-    let lives = Lives { alive: everybody(&table), leaving: BTreeSet::from([NodeId(4)]) };
-    assert_eq!(lives.eligible(&table), BTreeSet::from([NodeId(3), NodeId(5)]));
+    let lives = Lives { alive: everybody(&table), leaving: BTreeSet::from([NodeId(4)]), ..Lives::default() };
+    assert_eq!(lives.eligible(GRAPH, &table), BTreeSet::from([NodeId(3), NodeId(5)]));
 }
 
 proptest! {
@@ -143,22 +162,23 @@ proptest! {
             let eligible: BTreeSet<NodeId> = eligible.into_iter().map(NodeId).collect();
             let dead = dead.iter().copied().map(NodeId).filter(|node| !eligible.contains(node)).collect();
             let alive: BTreeSet<NodeId> = everybody(&table).difference(&dead).copied().collect();
-            let lives = Lives { leaving: alive.difference(&eligible).copied().collect(), alive };
-            prop_assert_eq!(lives.eligible(&table), eligible.clone());
+            let leaving = alive.difference(&eligible).copied().collect();
+            let lives = Lives { alive, leaving, ..Lives::default() };
+            prop_assert_eq!(lives.eligible(GRAPH, &table), eligible.clone());
             let moves = |next: Option<Leaders>| -> BTreeSet<PartitionId> {
                 let changed = |partition: &PartitionId| {
                     next.as_ref().is_some_and(|next| next.of(*partition) != leaders.of(*partition))
                 };
                 table.partition_count().iter().filter(changed).collect()
             };
-            let mut carried_out = moves(leaders.replaced(&table, &lives));
+            let mut carried_out = moves(leaders.replaced(GRAPH, &table, &lives));
             for node in &lives.alive {
                 carried_out.extend(leaders.due(*node, &table, &eligible).into_keys());
             }
             prop_assert_eq!(carried_out, moves(leaders.next(&table, &eligible)));
             // At the beginning of each round, all nodes decide what is due. Then they hand it over one after the other.
             for _ in 0..200 {
-                leaders = leaders.replaced(&table, &lives).unwrap_or(leaders);
+                leaders = leaders.replaced(GRAPH, &table, &lives).unwrap_or(leaders);
                 let before = leaders.clone();
                 for node in &lives.alive {
                     let due = before.due(*node, &table, &eligible);

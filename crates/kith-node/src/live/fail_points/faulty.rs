@@ -5,12 +5,12 @@ use crate::live::{Databases, LiveGraphs};
 use futures::{FutureExt, future::BoxFuture};
 use kith_database::{
     AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogReply, ObjectPage,
-    Reply, SqliteDatabase, Trim, Trimmed,
+    Opened, Reply, SqliteDatabase, Storage, Trim, Trimmed,
 };
 use kith_live::{AssociationKey, Batch, Intent, RowQuery, RowsAt};
 use kith_net::transport::{Reply as Sent, Transport, Unwritten};
 use kith_types::{LogPoint, PartitionCount, PartitionId};
-use kith_wire::{documents::LiveGraphDocument, v1};
+use kith_wire::v1;
 use parking_lot::Mutex;
 use std::{sync::Arc, time::Duration};
 use tokio::runtime::Handle;
@@ -103,11 +103,7 @@ pub struct Opens {
 }
 
 impl Databases for Opens {
-    fn open<'a>(
-        &'a self,
-        _: &'a LiveGraphDocument,
-        _: GraphIdentity,
-    ) -> BoxFuture<'a, Result<Arc<dyn Database>, String>> {
+    fn open<'a>(&'a self, _: &'a str, _: &'a Storage, _: GraphIdentity) -> BoxFuture<'a, Opened> {
         let (plan, inner) = (Arc::clone(&self.plan), Arc::clone(&self.inner));
         let database: Arc<dyn Database> = Arc::new(FaultyDatabase { node: self.node, plan, inner });
         std::future::ready(Ok(database)).boxed()

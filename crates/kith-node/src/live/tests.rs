@@ -1,0 +1,166 @@
+//! Which graphs a node opens, and what it announces of those that it cannot open. Databases, metadata and connections are real.
+
+use super::{LiveGraphs, Outlook, Surroundings};
+use kith_database::{DatabaseService, GraphFiles, GraphIdentity, Reach, Retention, SqliteOptions, Storage};
+use kith_live::{GraphTypes, TypesDocument};
+use kith_metadata::{EmbeddedMetadata, MetadataStore};
+use kith_net::{
+    security::Dialer,
+    server::{self, connections::Connections, security::Security},
+    transport::TransportKind,
+};
+use kith_process::{
+    LivesReceiver, follow_lives,
+    freshness::Freshness,
+    liveness::{self, ProcessId, Registration},
+};
+use kith_types::{NodeId, PartitionCount};
+use kith_wire::documents::TopologyDocument;
+use serde_json::json;
+use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Duration};
+use tokio::{net::TcpListener, sync::watch};
+use tokio_util::sync::CancellationToken;
+
+/// Far above what anything here takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PARTITIONS: u32 = 2;
+
+fn types(graph: u64) -> GraphTypes {
+    GraphTypes::new(graph, &"[object.person]\n".parse().unwrap()).unwrap()
+}
+
+/// Graphs by name, identity and storage.
+fn topology(graphs: &[(&str, u64, &str)]) -> Arc<TopologyDocument> {
+    let document = |(name, graph, storage): &(&str, u64, &str)| {
+        let types = serde_json::to_string(&TypesDocument::from(&types(*graph))).unwrap();
+        json!({"format": 1, "name": name, "types": types, "storage": storage, "who": ""})
+    };
+    let live: Vec<_> = graphs.iter().map(document).collect();
+    let topology = json!({
+        "format": 1, "revision": 1, "routers": [], "stores": [], "nodes": [], "leaders": [], "live": live,
+        "cluster": {
+            "format": 1, "cluster_id": "", "epoch": 1, "partitions": PARTITIONS, "object_store": "",
+            "groups": [{"group": 0, "nodes": [0], "owners": [0, 0], "role": ""}],
+        },
+    });
+    Arc::new(serde_json::from_value(topology).unwrap())
+}
+
+/// A node, and a database process with the id 0.
+struct Scene {
+    graphs: Arc<LiveGraphs>,
+    topology: watch::Sender<Arc<TopologyDocument>>,
+    lives: LivesReceiver,
+    databases: Reach,
+    _folder: tempfile::TempDir,
+    stop: CancellationToken,
+}
+
+impl Scene {
+    async fn start() -> Self {
+        let (folder, stop) = (tempfile::tempdir().unwrap(), CancellationToken::new());
+        let files = GraphFiles::new(folder.path().to_owned(), SqliteOptions::default()).unwrap();
+        let connections = Connections::new(Default::default()).unwrap();
+        let bound = server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), &connections).await.unwrap();
+        let addr = bound.addr.to_string();
+        let mut routes = server::routes();
+        routes.add_service(DatabaseService::new(Arc::new(files)));
+        server::spawn(bound, routes, None, &Security::default(), stop.clone());
+        let locate = Arc::new(move |database| (database == 0).then(|| addr.clone()));
+        let databases = Reach { locate, dialer: Dialer::default(), password_file: None };
+
+        let metadata: Arc<dyn MetadataStore> = Arc::new(EmbeddedMetadata::in_memory());
+        let lives = follow_lives(Arc::clone(&metadata), stop.clone());
+        let (sender, receiver) = watch::channel(topology(&[]));
+        let graphs = LiveGraphs::start(Surroundings {
+            outlook: Outlook {
+                node: NodeId(0),
+                topology: receiver,
+                lives: lives.clone(),
+                metadata: Arc::clone(&metadata),
+            },
+            transport: TransportKind::default().build(&Dialer::default()),
+            databases: Arc::new(databases.clone()),
+            retention: Retention::default(),
+            stop: stop.clone(),
+        });
+        let registration = Registration {
+            id: ProcessId::node(0),
+            live_value: graphs.announced(),
+            document: b"{}".to_vec(),
+            addr: String::new(),
+            leaving: CancellationToken::new(),
+        };
+        liveness::register(metadata, registration, Freshness::new(Duration::ZERO), stop.clone());
+        Self { graphs, topology: sender, lives, databases, _folder: folder, stop }
+    }
+
+    async fn create(&self, name: &str, graph: u64) {
+        let identity = GraphIdentity { graph, partitions: PartitionCount::new(PARTITIONS).unwrap() };
+        Storage::Process(0).create(name, identity, &self.databases).await.unwrap().close().await;
+    }
+
+    async fn wait_until(&self, what: &str, holds: impl Fn() -> bool) {
+        let held = async {
+            while !holds() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        assert!(tokio::time::timeout(PATIENCE, held).await.is_ok(), "{what}: {:?}", self.graphs);
+    }
+
+    /// What others know of the graphs that the node cannot open.
+    fn unable(&self) -> BTreeSet<String> {
+        let lives = self.lives.borrow().clone();
+        lives.and_then(|lives| lives.unable.get(&NodeId(0)).cloned()).unwrap_or_default()
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_hangs_holds_up_no_other_graph() {
+    let scene = Scene::start().await;
+    scene.create("quick", 1).await;
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let hanging = format!("mysql://root@{}/x", silent.local_addr().unwrap());
+    // It comes first in the topology.
+    scene.topology.send_replace(topology(&[("hanging", 2, &hanging), ("quick", 1, "database:0")]));
+    let (first_attempt, _) = silent.accept().await.unwrap();
+    scene.wait_until("the other graph is opened", || scene.graphs.get("quick").is_some()).await;
+    let is_open =
+        first_attempt.try_read(&mut [0]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock);
+    assert!(is_open, "the first attempt is still under way");
+    assert!(scene.graphs.get("hanging").is_none());
+
+    // Another graph of the same name takes the place of the open one; and what is dropped is not waited for.
+    scene.topology.send_replace(topology(&[("hanging", 2, &hanging), ("quick", 3, "database:0")]));
+    scene.wait_until("the old graph is closed", || scene.graphs.get("quick").is_none()).await;
+    scene.topology.send_replace(topology(&[("hanging", 2, &hanging), ("quick", 1, "database:0")]));
+    let is_back = || scene.graphs.get("quick").is_some_and(|graph| graph.identity() == 1);
+    scene.wait_until("the graph is opened again", is_back).await;
+}
+
+#[tokio::test]
+async fn a_node_announces_which_graphs_it_cannot_open() {
+    let scene = Scene::start().await;
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
+    // Nobody can open a graph that has not been created yet, so that is not announced.
+    scene.topology.send_replace(topology(&[("away", 1, "database:9"), ("new", 2, "database:0")]));
+    scene.wait_until("others know it", || scene.unable() == names(&["away"])).await;
+    scene.create("new", 2).await;
+    scene.wait_until("it is opened", || scene.graphs.get("new").is_some()).await;
+    assert_eq!(scene.unable(), names(&["away"]));
+    scene.create("away", 3).await;
+    scene.topology.send_replace(topology(&[("away", 3, "database:0"), ("new", 2, "nowhere:0")]));
+    scene.wait_until("it can be opened", || scene.graphs.get("away").is_some()).await;
+    scene.wait_until("others know it", || scene.unable().is_empty()).await;
+    assert!(scene.graphs.get("new").is_some(), "an open graph stays open");
+    scene.topology.send_replace(topology(&[("newer", 4, "nowhere:0")]));
+    scene.wait_until("it is not understood", || scene.unable() == names(&["newer"])).await;
+    assert!(scene.graphs.get("new").is_none());
+}
