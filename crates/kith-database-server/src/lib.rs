@@ -1,6 +1,7 @@
 //! A database process: keeps the rows and logs of live graphs, one file per graph, for the nodes of its cluster
 //! (`docs/design/0019-live-graph.md`).
 
+mod counts;
 mod options;
 
 pub use options::DatabaseOptions;
@@ -13,7 +14,7 @@ use kith_net::server::{
     http::{self, Readiness},
 };
 use kith_process::{
-    StartError, counts,
+    StartError,
     data_dir::{DataDir, Identity},
     freshness::Freshness,
     liveness::{self, ProcessId, Registration},
@@ -83,7 +84,7 @@ impl DatabaseServer {
         stop: CancellationToken,
     ) -> Result<Self, StartError> {
         http::count();
-        counts::of_process();
+        counts::of_database();
         let id = ProcessId::database(options.database);
         id.wait_until_free(&*metadata, options.listen).await?;
         let cluster_id = topology.borrow().cluster.cluster_id.clone();

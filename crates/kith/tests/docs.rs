@@ -19,11 +19,13 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The crates that nodes and routers are made of, as far as they count anything.
-const SERVING: [&str; 10] = [
+/// The crates that nodes, routers and database processes are made of, as far as they count anything.
+const SERVING: [&str; 12] = [
     "kith-server",
     "kith-node",
     "kith-control",
+    "kith-database",
+    "kith-database-server",
     "kith-router",
     "kith-doors",
     "kith-process",
@@ -79,7 +81,7 @@ fn every_counter_is_there_before_its_first_event() {
     }
     let (lists, paths): (Vec<PathBuf>, Vec<PathBuf>) =
         paths.into_iter().partition(|path| path.ends_with("counts.rs"));
-    assert_eq!(lists.len(), 3, "of every process, of nodes, of routers");
+    assert_eq!(lists.len(), 4, "of every process, of nodes, of routers, of databases");
     let counts: String = lists.iter().map(|path| fs::read_to_string(path).expect("a source")).collect();
     let found: BTreeSet<String> =
         paths.iter().flat_map(|path| counters(&fs::read_to_string(path).expect("a source"))).collect();

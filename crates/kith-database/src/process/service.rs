@@ -12,7 +12,7 @@ use kith_live::{
     AssociationKey, Batch, Garbled, ListKey, TypeId, associations_to_bytes, objects_to_bytes,
     queries_from_bytes,
 };
-use kith_types::{PartitionCount, PartitionId, Position, Term};
+use kith_types::{ErrorCode, PartitionCount, PartitionId, Position, Term};
 use kith_wire::{
     MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX,
     v1::{self, database_server},
@@ -33,10 +33,11 @@ pub struct DatabaseService {
 /// A reply, which may be a fault.
 type Answer<R> = Result<Response<R>, Status>;
 
-/// Replies with what was computed, or with its error as a fault.
+/// Replies to a call with what was computed, or with its error as a fault.
 macro_rules! answer {
-    ($error:ty, $reply:ident, $work:expr) => {{
+    ($call:literal, $error:ty, $reply:ident, $work:expr) => {{
         let done: Result<v1::$reply, $error> = async { $work }.await;
+        count($call, done.as_ref().err().map(|error| error.code()));
         #[allow(clippy::needless_update, reason = "some replies have no other field")]
         let faulty = |error: $error| v1::$reply { fault: Some(error.into()), ..v1::$reply::default() };
         Ok(Response::new(done.unwrap_or_else(faulty)))
@@ -44,6 +45,39 @@ macro_rules! answer {
 }
 
 impl DatabaseService {
+    /// The values of the label `call` of `kith_database_calls_total`: all calls.
+    pub const CALLS: &[&str] = &[
+        "create",
+        "open",
+        "drop",
+        "begin_term",
+        "commit",
+        "read",
+        "points",
+        "changes",
+        "scan_objects",
+        "scan_associations",
+        "trim",
+    ];
+
+    /// The values of the label `code` of `kith_database_faults_total`: the codes of all errors.
+    pub const FAULTS: &[&str] = &[
+        "database_damaged",
+        "database_empty",
+        "database_full",
+        "database_newer",
+        "database_other_graph",
+        "database_read_only",
+        "database_refused",
+        "database_unavailable",
+        "fenced",
+        "history_lost",
+        "internal",
+        "log_moved",
+        "log_trimmed",
+        "outcome_unknown",
+    ];
+
     /// Serves these graphs.
     pub fn new(graphs: Arc<GraphFiles>) -> database_server::DatabaseServer<Self> {
         database_server::DatabaseServer::new(Self { graphs })
@@ -54,6 +88,14 @@ impl DatabaseService {
     async fn graph(&self, graph: Option<v1::DatabaseGraph>) -> Result<Arc<SqliteDatabase>, DatabaseError> {
         let (name, identity) = named(graph)?;
         self.graphs.get(&name, identity).await
+    }
+}
+
+/// Counts a call, and why it failed if it did.
+fn count(call: &'static str, fault: Option<ErrorCode>) {
+    metrics::counter!("kith_database_calls_total", "call" => call).increment(1);
+    if let Some(code) = fault {
+        metrics::counter!("kith_database_faults_total", "code" => code.name()).increment(1);
     }
 }
 
@@ -95,7 +137,7 @@ fn association_key(key: v1::DatabaseAssociationKey) -> Result<AssociationKey, Da
 #[tonic::async_trait]
 impl database_server::Database for DatabaseService {
     async fn create(&self, request: Request<v1::DatabaseGraphRequest>) -> Answer<v1::DatabaseReply> {
-        answer!(DatabaseError, DatabaseReply, {
+        answer!("create", DatabaseError, DatabaseReply, {
             let (name, identity) = named(request.into_inner().graph)?;
             self.graphs.create(&name, identity).await?;
             Ok(v1::DatabaseReply::default())
@@ -103,14 +145,14 @@ impl database_server::Database for DatabaseService {
     }
 
     async fn open(&self, request: Request<v1::DatabaseGraphRequest>) -> Answer<v1::DatabaseReply> {
-        answer!(DatabaseError, DatabaseReply, {
+        answer!("open", DatabaseError, DatabaseReply, {
             self.graph(request.into_inner().graph).await?;
             Ok(v1::DatabaseReply::default())
         })
     }
 
     async fn drop(&self, request: Request<v1::DatabaseGraphRequest>) -> Answer<v1::DatabaseReply> {
-        answer!(DatabaseError, DatabaseReply, {
+        answer!("drop", DatabaseError, DatabaseReply, {
             let (name, identity) = named(request.into_inner().graph)?;
             self.graphs.remove(&name, identity).await?;
             Ok(v1::DatabaseReply::default())
@@ -121,7 +163,7 @@ impl database_server::Database for DatabaseService {
         &self,
         request: Request<v1::DatabaseBeginTermRequest>,
     ) -> Answer<v1::DatabaseBeginTermReply> {
-        answer!(CommitError, DatabaseBeginTermReply, {
+        answer!("begin_term", CommitError, DatabaseBeginTermReply, {
             let v1::DatabaseBeginTermRequest { graph, partition, term, leader } = request.into_inner();
             let begin = BeginTerm { partition: PartitionId(partition), term: Term(term), leader };
             let end = self.graph(graph).await?.begin_term(begin).await?;
@@ -130,7 +172,7 @@ impl database_server::Database for DatabaseService {
     }
 
     async fn commit(&self, request: Request<v1::DatabaseCommitRequest>) -> Answer<v1::DatabaseReply> {
-        answer!(CommitError, DatabaseReply, {
+        answer!("commit", CommitError, DatabaseReply, {
             let v1::DatabaseCommitRequest { graph, batch } = request.into_inner();
             let batch = Batch::from_bytes(&batch).map_err(unreadable)?;
             self.graph(graph).await?.commit(batch).await?;
@@ -139,7 +181,7 @@ impl database_server::Database for DatabaseService {
     }
 
     async fn read(&self, request: Request<v1::DatabaseReadRequest>) -> Answer<v1::DatabaseReadReply> {
-        answer!(DatabaseError, DatabaseReadReply, {
+        answer!("read", DatabaseError, DatabaseReadReply, {
             let v1::DatabaseReadRequest { graph, partition, queries } = request.into_inner();
             let queries = queries_from_bytes(&queries).map_err(unreadable)?;
             let found = self.graph(graph).await?.read(PartitionId(partition), queries).await?;
@@ -148,7 +190,7 @@ impl database_server::Database for DatabaseService {
     }
 
     async fn points(&self, request: Request<v1::DatabasePointsRequest>) -> Answer<v1::DatabasePointsReply> {
-        answer!(DatabaseError, DatabasePointsReply, {
+        answer!("points", DatabaseError, DatabasePointsReply, {
             let v1::DatabasePointsRequest { graph, partitions } = request.into_inner();
             let partitions = partitions.into_iter().map(PartitionId).collect();
             let ends = self.graph(graph).await?.points(partitions).await?;
@@ -160,7 +202,7 @@ impl database_server::Database for DatabaseService {
         &self,
         request: Request<v1::DatabaseChangesRequest>,
     ) -> Answer<v1::DatabaseChangesReply> {
-        answer!(LogError, DatabaseChangesReply, {
+        answer!("changes", LogError, DatabaseChangesReply, {
             let v1::DatabaseChangesRequest { graph, partition, after, bytes_max } = request.into_inner();
             let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX).min(CHANGES_BYTES_MAX);
             let database = self.graph(graph).await?;
@@ -177,7 +219,7 @@ impl database_server::Database for DatabaseService {
         &self,
         request: Request<v1::DatabaseScanObjectsRequest>,
     ) -> Answer<v1::DatabaseScanReply> {
-        answer!(DatabaseError, DatabaseScanReply, {
+        answer!("scan_objects", DatabaseError, DatabaseScanReply, {
             let v1::DatabaseScanObjectsRequest { graph, partition, after, limit } = request.into_inner();
             let page = self.graph(graph).await?.scan_objects(PartitionId(partition), after, limit).await?;
             let (at, rows) = (Some(place(page.at)), rows(objects_to_bytes(&page.objects))?);
@@ -189,7 +231,7 @@ impl database_server::Database for DatabaseService {
         &self,
         request: Request<v1::DatabaseScanAssociationsRequest>,
     ) -> Answer<v1::DatabaseScanReply> {
-        answer!(DatabaseError, DatabaseScanReply, {
+        answer!("scan_associations", DatabaseError, DatabaseScanReply, {
             let v1::DatabaseScanAssociationsRequest { graph, partition, after, limit } = request.into_inner();
             let after = after.map(association_key).transpose()?;
             let database = self.graph(graph).await?;
@@ -200,7 +242,7 @@ impl database_server::Database for DatabaseService {
     }
 
     async fn trim(&self, request: Request<v1::DatabaseTrimRequest>) -> Answer<v1::DatabaseTrimReply> {
-        answer!(DatabaseError, DatabaseTrimReply, {
+        answer!("trim", DatabaseError, DatabaseTrimReply, {
             let request = request.into_inner();
             let trim = Trim {
                 changes_before: Position(request.changes_before),

@@ -1,5 +1,6 @@
 //! Clusters of processes over TLS: who shows a certificate or a token is served as far as their rights go, and whoever is not is told why.
 
+mod live;
 #[path = "../support/offers.rs"]
 mod offers;
 mod owners;

@@ -10,7 +10,7 @@ use super::support::{
 };
 use kith_control::cluster::{Shape, create_cluster};
 use kith_metadata::{EmbeddedMetadata, MetadataService, MetadataStore, keys};
-use kith_wire::documents::{Document, NodeDocument, RouterDocument};
+use kith_wire::documents::{DatabaseDocument, Document, NodeDocument, RouterDocument};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
     date_time_ymd,
@@ -169,6 +169,15 @@ impl Secured {
     /// The address of a node, once it has registered.
     pub fn node(&self, id: u32) -> String {
         self.registered(&keys::node(id), |value| NodeDocument::decode(value).map(|it| it.addr))
+    }
+
+    /// The addresses of a database process, once it has registered: for calls, and for metrics.
+    pub fn database(&self, id: u32) -> [String; 2] {
+        let key = keys::database(id);
+        [
+            self.registered(&key, |value| DatabaseDocument::decode(value).map(|it| it.addr)),
+            self.registered(&key, |value| DatabaseDocument::decode(value).map(|it| it.http)),
+        ]
     }
 
     /// The process of the first router.

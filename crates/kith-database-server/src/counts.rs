@@ -1,0 +1,15 @@
+//! The counters of a database process, which stand at 0 before there is anything to count.
+
+use kith_database::DatabaseService;
+use kith_process::counts::{self, Labelled, zero};
+
+const LABELLED_OF_DATABASES: [Labelled; 2] = [
+    Labelled { name: "kith_database_calls_total", label: "call", values: DatabaseService::CALLS },
+    Labelled { name: "kith_database_faults_total", label: "code", values: DatabaseService::FAULTS },
+];
+
+/// Counts for a database process from zero.
+pub(super) fn of_database() {
+    counts::of_process();
+    zero(&[], &LABELLED_OF_DATABASES);
+}
