@@ -91,6 +91,10 @@ pub enum CommitError {
     /// The term is right, but the log ends elsewhere. Nothing was written.
     #[error("the log of {partition} ends at {found}, not where the transaction expected")]
     Moved { partition: PartitionId, found: LogPoint },
+    /// A log does not contain a place that the transaction requires: the database was replaced by another copy of itself, which
+    /// lacks it. Nothing was written.
+    #[error("the log of {partition} has no {point}, which the transaction requires")]
+    Lacks { partition: PartitionId, point: LogPoint, end: LogPoint },
     /// The connection was lost, or the disk failed, during the commit. The transaction may have been written.
     #[error("whether the transaction was written is unknown: {reason}")]
     Unknown { reason: String },
@@ -106,8 +110,18 @@ impl CommitError {
         match self {
             CommitError::Fenced { .. } => ErrorCode::Fenced,
             CommitError::Moved { .. } => ErrorCode::LogMoved,
+            CommitError::Lacks { .. } => ErrorCode::HistoryLost,
             CommitError::Unknown { .. } => ErrorCode::OutcomeUnknown,
             CommitError::NotWritten(error) => error.code(),
+        }
+    }
+
+    /// A log does not contain what a transaction requires.
+    pub(crate) fn lacks(error: LogError) -> Self {
+        match error {
+            LogError::HistoryLost { partition, point, end } => CommitError::Lacks { partition, point, end },
+            LogError::Database(error) => error.into(),
+            trimmed @ LogError::Trimmed { .. } => DatabaseError::damaged(trimmed.to_string()).into(),
         }
     }
 

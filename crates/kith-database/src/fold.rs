@@ -43,6 +43,8 @@ pub(crate) struct StampDrop {
 #[derive(Debug)]
 pub(crate) struct Writes {
     pub fences: Vec<Fence>,
+    /// What logs must contain.
+    pub requires: Vec<(PartitionId, LogPoint)>,
     pub stamp_drops: Vec<StampDrop>,
     pub tables: Vec<TableWrites>,
     /// New rows of the table `changes`.
@@ -71,8 +73,17 @@ pub(crate) fn fold(
 ) -> Result<Writes, DatabaseError> {
     let mut parts = batch.parts;
     parts.sort_by_key(|part| part.partition);
-    let mut writes =
-        Writes { fences: fences(&parts, partitions)?, stamp_drops: vec![], tables: vec![], changes: vec![] };
+    let foreign = batch.requires.iter().find(|(partition, _)| partitions.get() <= partition.0);
+    if let Some((partition, _)) = foreign {
+        return Err(DatabaseError::no_partition(*partition, partitions));
+    }
+    let mut writes = Writes {
+        fences: fences(&parts, partitions)?,
+        requires: batch.requires,
+        stamp_drops: vec![],
+        tables: vec![],
+        changes: vec![],
+    };
     let mut all: [TableWrites; TABLES.len()] =
         TABLES.map(|table| TableWrites { table, puts: vec![], deletes: vec![] });
     for part in parts {
@@ -188,7 +199,7 @@ mod tests {
     }
 
     fn folded(parts: Vec<BatchPart>) -> Result<Writes, DatabaseError> {
-        fold(Batch { parts }, PartitionCount::new(4).expect("it is one"), 0)
+        fold(Batch { parts, ..Default::default() }, PartitionCount::new(4).expect("it is one"), 0)
     }
 
     #[test]

@@ -22,7 +22,7 @@
 //! let list = ListKey { id1: 9043, kind: TypeId(1) };
 //! let change = LoggedChange { rows: vec![RowWrite::SetCount(list, 2)], ..Default::default() };
 //! let part = BatchPart { partition, expected, changes: vec![change] };
-//! database.commit(Batch { parts: vec![part] }).await?;
+//! database.commit(Batch { parts: vec![part], ..Default::default() }).await?;
 //!
 //! let rows = database.read(partition, vec![RowQuery::Count(list)]).await?;
 //! assert_eq!(rows.answers, [RowAnswer::Count(2)]);
@@ -73,8 +73,8 @@ pub struct BeginTerm {
     pub partition: PartitionId,
     /// The term that the metadata assigned to the leader.
     pub term: Term,
-    /// A random number that the leader drew when it became one. It makes a repeat possible: if the answer was lost, the
-    /// leader asks again with the same term and number.
+    /// A random number that the process of the leader drew when it started. It tells a repeat of this request from a request of
+    /// another process for the same term.
     pub leader: u64,
 }
 
@@ -161,15 +161,16 @@ pub trait Database: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`CommitError::Fenced`] if the partition has a later term, or this term with another leader.
-    /// [`CommitError::Unknown`]: ask again.
+    /// [`CommitError::Unknown`]: ask for a later term. After a repeat of this request the term might begin in two histories, if the
+    /// database is replaced by an older copy of itself.
     fn begin_term(&self, request: BeginTerm) -> Reply<'_, LogPoint, CommitError>;
 
-    /// Writes all parts of `batch` in one transaction, if the log of each of its partitions ends where the part expects.
-    /// A part without changes writes nothing and is only such a condition.
+    /// Writes all parts of `batch` in one transaction, if the log of each of its partitions ends where the part expects,
+    /// and if logs contain what the batch requires. A part without changes writes nothing and is only such a condition.
     ///
     /// # Errors
-    /// Nothing was written, except after [`CommitError::Unknown`]. To find out what happened then, commit an empty change
-    /// at the same place: either it takes effect, or the first batch did.
+    /// Nothing was written, except after [`CommitError::Unknown`]. To find out what happened then, begin a later term:
+    /// the batch cannot take effect any more, and the end of the log tells whether it has.
     fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError>;
 
     /// Reads rows of one partition and the end of its log.

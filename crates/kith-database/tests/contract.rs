@@ -31,7 +31,8 @@ async fn a_batch_takes_effect_whole_or_not_at_all() {
     each(|database| async move {
         let (p, q) = (lead(&*database, P, 1).await, lead(&*database, Q, 1).await);
         let put = |id| change(vec![RowWrite::PutObject(object(id, "here"))]);
-        let both = |q| Batch { parts: vec![part(P, p, vec![put(1), put(2)]), part(Q, q, vec![put(3)])] };
+        let parts = |q| vec![part(P, p, vec![put(1), put(2)]), part(Q, q, vec![put(3)])];
+        let both = |q| Batch { parts: parts(q), requires: Vec::new() };
         let refused =
             database.commit(both(LogPoint::new(1, 7))).await.expect_err("the log of Q is elsewhere");
         assert_eq!(refused, CommitError::Moved { partition: Q, found: q });
@@ -271,7 +272,8 @@ async fn impossible_requests_are_refused() {
     each(|database| async move {
         let none = PartitionId(4);
         let start = lead(&*database, P, 1).await;
-        let twice = Batch { parts: vec![part(P, start, vec![]), part(P, start, vec![])] };
+        let twice =
+            Batch { parts: vec![part(P, start, vec![]), part(P, start, vec![])], requires: Vec::new() };
         for refused in [
             database.commit(batch(none, start, vec![])).await,
             database.commit(twice).await,
@@ -284,7 +286,7 @@ async fn impossible_requests_are_refused() {
         }
         assert_eq!(database.commit(Batch::default()).await, Ok(()), "nothing is written");
         assert_eq!(database.points(vec![]).await, Ok(vec![]));
-        let condition = |at| Batch { parts: vec![part(P, at, vec![])] };
+        let condition = |at| Batch { parts: vec![part(P, at, vec![])], requires: Vec::new() };
         assert_eq!(database.commit(condition(start)).await, Ok(()), "a part without changes is a condition");
         let found = start;
         let moved = database.commit(condition(LogPoint::new(1, 1))).await;

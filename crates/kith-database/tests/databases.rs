@@ -184,7 +184,7 @@ async fn large_batches_are_split_into_packets() {
     let end = lead(&database, P, 1).await;
     let change = kith_live::LoggedChange { rows, ..Default::default() };
     let parts = vec![support::part(P, end, vec![change])];
-    database.commit(kith_live::Batch { parts }).await.expect("no packet is too large");
+    database.commit(kith_live::Batch { parts, requires: Vec::new() }).await.expect("no packet is too large");
     let queries = (0..2_000).map(|id2| RowQuery::Association(list(1).to(id2))).collect();
     let found = database.read(P, queries).await.expect("it can be read").answers;
     assert!(found.iter().all(|answer| matches!(answer, RowAnswer::Association(Some(_)))));

@@ -180,7 +180,11 @@ async fn take(database: &dyn Database, step: Step) -> String {
                 let changes = changes.into_iter().map(change).collect();
                 BatchPart { partition: PartitionId(partition), expected, changes }
             };
-            plain(database.commit(Batch { parts: parts.into_iter().map(part).collect() }).await)
+            plain(
+                database
+                    .commit(Batch { parts: parts.into_iter().map(part).collect(), requires: Vec::new() })
+                    .await,
+            )
         }
         Step::Trim { partition, before, outcomes_before_ms } => {
             let trim = Trim {

@@ -10,6 +10,9 @@ use kith_types::{LogPoint, PartitionId};
 pub struct Batch {
     /// What changes, by partition; each partition once.
     pub parts: Vec<BatchPart>,
+    /// Places that the logs of any partitions must contain for the transaction to take effect: something else was decided there
+    /// that the transaction relies on. A database that was replaced by an older copy of itself may lack them.
+    pub requires: Vec<(PartitionId, LogPoint)>,
 }
 
 /// The share of one partition in a [`Batch`].

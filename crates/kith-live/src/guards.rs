@@ -18,14 +18,14 @@ pub struct Guards {
     pub floor_refuses: bool,
     /// The floor is not above an open intent.
     pub floor_below_intents: bool,
-    /// A commit without an answer is settled by an empty change in its place.
+    /// A commit without an answer is settled by the next term.
     pub unknown_settled: bool,
-    /// That empty change cannot be mistaken for the commit.
-    pub marker_differs: bool,
     /// Answers that write nothing are proven by a commit that writes nothing.
     pub answers_proven: bool,
     /// A leader whose log ends before the place that it knows gives up its term.
     pub older_copies_noticed: bool,
+    /// Deliveries and answers to them count only in the history of the database that they are of.
+    pub histories_match: bool,
 }
 
 impl Default for Guards {
@@ -39,9 +39,9 @@ impl Default for Guards {
             floor_refuses: true,
             floor_below_intents: true,
             unknown_settled: true,
-            marker_differs: true,
             answers_proven: true,
             older_copies_noticed: true,
+            histories_match: true,
         }
     }
 }

@@ -37,7 +37,7 @@ pub use guards::Guards;
 pub use intent::{Edge, EdgeContent, Intent};
 pub use leader::{
     Action, Answered, CallerId, CommitId, CommitResult, Delivery, DeliveryError, Duties, Event, Leader,
-    LoadId, Now, SenderId, WriteError,
+    LoadId, Now, SenderId, Told, WriteError,
 };
 pub use read::{AssociationAnswer, AssociationRead, ListedAssociation, ObjectAnswer, Select, Start};
 pub use resolve::{EdgeKeys, ResolvedWrite, Step, WriteFault, WriteName, new_object_id, ordering_partition};

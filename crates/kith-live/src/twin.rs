@@ -1,15 +1,12 @@
 //! A database in memory, for tests: applies batches as a real one must, and checks after each of them what must always hold.
 
 use crate::{
-    Association, AssociationKey, Batch, BatchPart, Change, Effect, GraphTypes, LoggedChange, Object, Outcome,
-    RecordedOutcome, RowQuery, RowWrite, RowsAt, WriteId, fixture,
+    Association, AssociationKey, Batch, BatchPart, Change, CommitResult, Effect, GraphTypes, LoggedChange,
+    Object, Outcome, RecordedOutcome, RowQuery, RowWrite, RowsAt, WriteId, fixture,
     testing::{Tables, faults_of},
 };
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term, partition_of_id};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// What a commit or a new term met.
-pub(crate) type Elsewhere = Vec<(PartitionId, LogPoint)>;
 
 #[derive(Clone)]
 pub(crate) struct Twin {
@@ -25,6 +22,8 @@ pub(crate) struct Twin {
 #[derive(Clone, Default)]
 struct Log {
     end: LogPoint,
+    /// Every end that it has had.
+    points: BTreeSet<LogPoint>,
     rows: Tables,
     /// What a replica makes of the changes alone.
     replica: Tables,
@@ -46,6 +45,7 @@ impl Twin {
             return Err(log.end);
         }
         log.end.term = term;
+        log.points.insert(log.end);
         Ok(log.end)
     }
 
@@ -59,8 +59,8 @@ impl Twin {
         self.logs[&partition].end
     }
 
-    pub(crate) fn commit(&mut self, batch: &Batch) -> Result<(), Elsewhere> {
-        let elsewhere: Elsewhere = batch
+    pub(crate) fn commit(&mut self, batch: &Batch) -> Result<(), CommitResult> {
+        let elsewhere: Vec<(PartitionId, LogPoint)> = batch
             .parts
             .iter()
             .map(|part| (part, self.end(part.partition)))
@@ -68,7 +68,12 @@ impl Twin {
             .map(|(part, end)| (part.partition, end))
             .collect();
         if !elsewhere.is_empty() {
-            return Err(elsewhere);
+            return Err(CommitResult::Elsewhere(elsewhere));
+        }
+        let is_there =
+            |(partition, point): &&(PartitionId, LogPoint)| self.logs[partition].points.contains(point);
+        if let Some(&(partition, point)) = batch.requires.iter().find(|required| !is_there(required)) {
+            return Err(CommitResult::Lacks(partition, point));
         }
         for part in &batch.parts {
             self.apply(part);
@@ -97,8 +102,9 @@ impl Twin {
                 learn(&mut log.replica, effect, &log.rows);
             }
             log.history.push((change.clone(), log.rows.clone()));
+            log.end.position = log.end.position.next();
+            log.points.insert(log.end);
         }
-        log.end = part.end();
         for id in executed {
             if !self.executed.insert(id.clone()) {
                 self.faults.push(format!("write {id} took effect twice"));

@@ -76,8 +76,8 @@ fn without_a_rule_some_run_breaks_a_promise() {
         Guards { floor_refuses: false, ..all },
         Guards { floor_below_intents: false, ..all },
         Guards { unknown_settled: false, ..all },
-        Guards { marker_differs: false, ..all },
         Guards { older_copies_noticed: false, ..all },
+        Guards { histories_match: false, ..all },
     ];
     for leaders in leaders {
         let rules = Rules { leaders, ..Rules::default() };

@@ -41,7 +41,7 @@ async fn lead(database: &RemoteDatabase, term: u64) -> LogPoint {
 async fn write(database: &RemoteDatabase, mut end: LogPoint, count: u64) -> LogPoint {
     for _ in 0..count {
         let part = BatchPart { partition: P, expected: end, changes: vec![LoggedChange::default()] };
-        database.commit(Batch { parts: vec![part] }).await.expect("nobody else leads");
+        database.commit(Batch { parts: vec![part], requires: Vec::new() }).await.expect("nobody else leads");
         end = part_end(end);
     }
     end

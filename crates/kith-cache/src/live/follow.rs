@@ -53,10 +53,28 @@ impl<W> PartitionCache<'_, W> {
         }
     }
 
-    /// Whether a log lacks `before`, which the cache had applied when somebody began to ask where the log ends, if the answer is
+    /// The log has reached this place, says its leader.
+    pub fn saw(&mut self, point: LogPoint) {
+        self.partition.seen = point.max(self.partition.seen);
+    }
+
+    /// The greatest place that the log is known to have reached. The cache may not have applied it yet.
+    pub fn seen(&self) -> LogPoint {
+        self.partition.seen
+    }
+
+    /// Whether a log lacks `before`, which was [`Self::seen`] when somebody began to ask where the log ends, if the answer is
     /// `end`: the database was replaced by an older copy of itself.
     pub fn was_replaced(&self, before: LogPoint, end: LogPoint) -> bool {
-        end < before && self.partition.applied == before
+        end < before && self.partition.seen == before
+    }
+
+    /// Begins again at the end of a log that lacks what the cache had applied or seen ([`Self::jump`]). Returns a place that the
+    /// log lacks: a leader that began to lead before it must give up its term.
+    pub fn replaced(&mut self, end: LogPoint) -> LogPoint {
+        let (applied, seen) = (self.partition.applied, self.partition.seen);
+        self.jump(end);
+        if end < seen { seen } else { applied }
     }
 
     /// Whether a log that ended at `end` when it was read does not contain `target`, which somebody has seen in it: the
@@ -65,14 +83,21 @@ impl<W> PartitionCache<'_, W> {
         end < target && end <= self.partition.applied
     }
 
-    /// What to look for in the database before an answer as of `shown` may count as one that shows `point`, which an earlier term
-    /// may have ended before. `None`: the answer shows it.
-    pub fn must_find(&self, point: LogPoint, shown: LogPoint) -> Option<Search> {
+    /// Whether what was read as of `shown` shows `point`, which is not above `shown`: it does unless the database has lost `point`.
+    pub fn shows(&self, point: LogPoint, shown: LogPoint) -> Shows {
+        let looks = self.partition.guards.hold(Guard::FindTickets);
+        if point == LogPoint::default() || point.term == shown.term || !looks {
+            return Shows::Yes;
+        }
+        // What is known of the log that the cache follows says nothing of another one.
+        if shown.term != self.partition.applied.term && self.partition.guards.hold(Guard::FindInOwnLog) {
+            return Shows::OtherTerm;
+        }
         let known = self.partition.contained.get(&point.term);
-        let is_found = known.is_some_and(|known| point.position <= *known);
-        let asks = point != LogPoint::default() && point.term != shown.term && !is_found;
-        let asks = asks && self.partition.guards.hold(Guard::FindTickets);
-        asks.then_some(Search { point, jumps: self.partition.jumps })
+        match known.is_some_and(|known| point.position <= *known) {
+            true => Shows::Yes,
+            false => Shows::Unknown(Search { point, jumps: self.partition.jumps }),
+        }
     }
 
     /// The log contains what was looked for, or has been trimmed beyond it. It counts for nothing if the cache has jumped
@@ -83,6 +108,17 @@ impl<W> PartitionCache<'_, W> {
             *known = search.point.position.max(*known);
         }
     }
+}
+
+/// Whether what was read shows a place of an earlier term, which may be of a history that the database has lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shows {
+    /// Yes.
+    Yes,
+    /// Yes if the database finds the place in the log: tell [`PartitionCache::found`].
+    Unknown(Search),
+    /// What was read is of another term than the cache follows. Bring whichever is behind to the term of the other, and ask again.
+    OtherTerm,
 }
 
 /// A place to look for in a log.

@@ -26,6 +26,8 @@ pub enum Guard {
     VerifyAfterArrival,
     /// Before a ticket of an earlier term is honoured, its place is looked for in the log.
     FindTickets,
+    /// What was found in the log that the cache follows says nothing of rows that were read in another term.
+    FindInOwnLog,
     /// What was found in the log before a jump may not be in the log that the cache follows since.
     FindAgainAfterJump,
 }

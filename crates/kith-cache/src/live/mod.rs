@@ -49,7 +49,7 @@ mod verifier;
 #[cfg(test)]
 mod tests;
 
-pub use follow::{Search, Toward};
+pub use follow::{Search, Shows, Toward};
 pub use freshness::Nonce;
 #[doc(hidden)]
 pub use guards::Guard;

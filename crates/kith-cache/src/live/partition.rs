@@ -22,6 +22,8 @@ pub(super) struct Partition<W> {
     /// Entries of another epoch do not count.
     pub(super) epoch: u64,
     pub(super) applied: LogPoint,
+    /// The greatest place that the log is known to have reached.
+    pub(super) seen: LogPoint,
     pub(super) recent: Recent,
     pub(super) freshness: Freshness,
     pub(super) guards: Guards,
@@ -48,6 +50,7 @@ impl<W> Partition<W> {
         Self {
             epoch,
             applied: at,
+            seen: at,
             recent,
             freshness,
             guards: Guards::default(),
@@ -179,7 +182,7 @@ impl<W> PartitionCache<'_, W> {
     /// Empties the cache and goes on from `at`, because the log does not reach back to [`Self::applied`], or does not contain
     /// it. Fills that were read before `at` are refused. `O(1)` in the number of entries.
     pub fn jump(&mut self, at: LogPoint) {
-        self.partition.applied = at;
+        (self.partition.applied, self.partition.seen) = (at, at);
         self.partition.jumps += 1;
         self.partition.freshness.reset();
         if self.partition.guards.hold(Guard::MemoryBeginsAtJump) {
@@ -349,8 +352,9 @@ impl<W> PartitionCache<'_, W> {
     }
 
     fn move_to(&mut self, point: LogPoint) {
-        let Partition { applied, recent, ahead, guards, .. } = &mut *self.partition;
+        let Partition { applied, seen, recent, ahead, guards, .. } = &mut *self.partition;
         let was = std::mem::replace(applied, point);
+        *seen = point.max(*seen);
         if was.term != point.term && guards.hold(Guard::LostHistory) {
             recent.note_term(point.term, was.position);
             // What was read beyond the end of an earlier term is of a history that the database has lost.

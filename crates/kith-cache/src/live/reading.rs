@@ -1,6 +1,6 @@
 //! One read of a partition, from its beginning to its answer.
 
-use super::follow::Search;
+use super::follow::{Search, Shows};
 use super::partition::{Filled, PartitionCache};
 use super::query::{Answered, Memory, Need, Query, Reply};
 use kith_live::RowQuery;
@@ -53,7 +53,7 @@ impl Reading {
         if cache.applied() < after {
             return Step::CatchUp(after);
         }
-        if let Some(search) = cache.must_find(self.ticket, cache.applied()) {
+        if let Shows::Unknown(search) = cache.shows(self.ticket, cache.applied()) {
             return Step::Find(search);
         }
         self.attempts += 1;
@@ -63,9 +63,10 @@ impl Reading {
         let memory = if self.verified.is_some() { Memory::Verified } else { Memory::IfFresh };
         match cache.ask(&self.query, Need { after, memory, filled: &self.filled }, now) {
             // Rows may have been read from a later history than the cache has applied.
-            Reply::Answer(answered) => match cache.must_find(self.ticket, answered.until) {
-                Some(search) => Step::Find(search),
-                None => Step::Answer(answered),
+            Reply::Answer(answered) => match cache.shows(self.ticket, answered.until) {
+                Shows::Yes => Step::Answer(answered),
+                Shows::Unknown(search) => Step::Find(search),
+                Shows::OtherTerm => Step::CatchUp(answered.until),
             },
             Reply::Wait => Step::CatchUp(after),
             Reply::NotFresh => Step::Freshen,

@@ -161,7 +161,7 @@ pub(super) async fn changes(
 }
 
 /// The span of a term from the answer to [`sql::terms`].
-fn span(term: Term, returned: Option<Returned>) -> Result<Option<TermSpan>, DatabaseError> {
+pub(super) fn span(term: Term, returned: Option<Returned>) -> Result<Option<TermSpan>, DatabaseError> {
     let rows = returned.unwrap_or_default().rows.into_iter();
     let rows: Vec<[u64; 3]> = rows.map(|row| sql::numbers("terms", row)).collect::<Result<_, _>>()?;
     Ok(match rows[..] {

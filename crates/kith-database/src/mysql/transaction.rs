@@ -4,7 +4,7 @@ use super::{
     Home,
     connections::{Connections, Lease, PacketError, Returned, first_packet},
     failure::commit_failure,
-    snapshot::{leader_of, one_point},
+    snapshot::{leader_of, one_point, span},
     sql,
 };
 use crate::{
@@ -57,6 +57,9 @@ pub(super) async fn commit(writers: &Connections, writes: &Writes) -> Result<(),
 async fn try_commit(writers: &Connections, writes: &Writes) -> Result<(), Stopped> {
     let mut all = vec![sql::BEGIN.to_owned(), sql::fence(&writes.fences)];
     let fence = all.len() - 1;
+    for (partition, point) in &writes.requires {
+        all.extend([sql::point(*partition), sql::terms(*partition, point.term)]);
+    }
     all.extend(statements(writes));
     let (first, rest) = all.split_at(first_packet(&all));
     let (mut lease, returned) = match writers.begin(first).await {
@@ -68,8 +71,25 @@ async fn try_commit(writers: &Connections, writes: &Writes) -> Result<(), Stoppe
         roll_back(&mut lease).await?;
         return Err(elsewhere(lease, &writes.fences).await.into());
     }
+    if let Err(error) = contained(&writes.requires, returned.into_iter().skip(fence + 1)) {
+        roll_back(&mut lease).await?;
+        lease.give_back();
+        return Err(error.into());
+    }
     lease.run_all(rest).await?;
     end(lease).await
+}
+
+/// Checks what logs must contain, from the answers to [`sql::point`] and [`sql::terms`] for each place.
+fn contained(
+    requires: &[(PartitionId, LogPoint)],
+    mut returned: impl Iterator<Item = Returned>,
+) -> Result<(), CommitError> {
+    requires.iter().try_for_each(|&(partition, point)| {
+        let end = one_point(partition, returned.next())?;
+        let span = span(point.term, returned.next())?;
+        log::check(partition, point, span, end).map_err(CommitError::lacks)
+    })
 }
 
 /// Why the server refused a statement: perhaps only because another leader has written rows since, so that the fence had changed too

@@ -26,6 +26,11 @@ fn fault(kind: Kind) -> v1::DatabaseFault {
     v1::DatabaseFault { kind: Some(kind) }
 }
 
+fn history_lost(partition: PartitionId, point: LogPoint, end: LogPoint) -> v1::DatabaseFault {
+    let (point, end) = (Some(place(point)), Some(place(end)));
+    fault(Kind::HistoryLost(v1::DatabaseHistoryLost { partition: partition.0, point, end }))
+}
+
 impl From<DatabaseError> for v1::DatabaseFault {
     fn from(error: DatabaseError) -> Self {
         fault(match error {
@@ -50,6 +55,7 @@ impl From<CommitError> for v1::DatabaseFault {
         match error {
             CommitError::Fenced { partition, found } => fault(Kind::Fenced(at(partition, found))),
             CommitError::Moved { partition, found } => fault(Kind::Moved(at(partition, found))),
+            CommitError::Lacks { partition, point, end } => history_lost(partition, point, end),
             CommitError::Unknown { reason } => fault(Kind::Unknown(reason)),
             CommitError::NotWritten(error) => error.into(),
         }
@@ -63,10 +69,7 @@ impl From<LogError> for v1::DatabaseFault {
                 let after = Some(place(after));
                 fault(Kind::Trimmed(v1::DatabaseTrimmed { partition: partition.0, after, first: first.0 }))
             }
-            LogError::HistoryLost { partition, point, end } => {
-                let (point, end) = (Some(place(point)), Some(place(end)));
-                fault(Kind::HistoryLost(v1::DatabaseHistoryLost { partition: partition.0, point, end }))
-            }
+            LogError::HistoryLost { partition, point, end } => history_lost(partition, point, end),
             LogError::Database(error) => error.into(),
         }
     }
@@ -114,10 +117,13 @@ impl From<v1::DatabaseFault> for CommitError {
             }
             Some(Kind::Moved(it)) => CommitError::Moved { partition: partition(&it), found: point(it.found) },
             Some(Kind::Unknown(reason)) => CommitError::Unknown { reason },
+            Some(Kind::HistoryLost(it)) => CommitError::Lacks {
+                partition: PartitionId(it.partition),
+                point: point(it.point),
+                end: point(it.end),
+            },
             // It may be a new way to say that the outcome is unknown.
-            kind @ (None | Some(Kind::Trimmed(_) | Kind::HistoryLost(_))) => {
-                CommitError::Unknown { reason: unexpected(kind) }
-            }
+            kind @ (None | Some(Kind::Trimmed(_))) => CommitError::Unknown { reason: unexpected(kind) },
             kind => CommitError::NotWritten(v1::DatabaseFault { kind }.into()),
         }
     }
@@ -173,6 +179,7 @@ mod tests {
         for error in [
             CommitError::Fenced { partition: P, found },
             CommitError::Moved { partition: P, found },
+            CommitError::Lacks { partition: P, point: found, end: LogPoint::new(4, 2) },
             CommitError::Unknown { reason: text() },
         ] {
             assert_eq!(CommitError::from(v1::DatabaseFault::from(error.clone())), error);

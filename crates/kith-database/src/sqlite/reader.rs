@@ -2,8 +2,7 @@
 
 use super::{SqliteOptions, connect, failure::failure, home::Home, sql, work};
 use crate::{
-    DatabaseError, LogEntry, LogError, LogPart,
-    log::{self, TermSpan},
+    DatabaseError, LogEntry, LogError, LogPart, log,
     read::{Rows, Select, answers, decode, selects},
     rows::{Key, Row},
     tables::{ASSOCIATIONS, CHANGES, Cell, Cells, Table},
@@ -170,15 +169,9 @@ impl Reader<'_> {
         bytes_max: usize,
     ) -> Result<LogPart, LogError> {
         let end = work::point(self.0, partition)?;
-        log::check(partition, after, self.span(partition, after.term.0)?, end)?;
+        log::check(partition, after, work::span(self.0, partition, after.term.0)?, end)?;
         let entries = self.entries(partition, after, bytes_max)?;
         log::part(partition, after, entries, end)
-    }
-
-    fn span(&self, partition: PartitionId, term: u64) -> Result<Option<TermSpan>, DatabaseError> {
-        let Some(began_at) = work::wide(self.0, sql::BEGAN_AT, partition, term)? else { return Ok(None) };
-        let next_began_at = work::wide(self.0, sql::NEXT_BEGAN_AT, partition, term)?;
-        Ok(Some(TermSpan { began_at, next_began_at }))
     }
 
     fn entries(

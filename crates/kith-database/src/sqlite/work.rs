@@ -4,7 +4,7 @@ use super::{failure::failure, home::Home, sql};
 use crate::{
     BeginTerm, CommitError, DatabaseError, Trim, Trimmed,
     fold::{Fence, StampDrop, TableWrites, Writes},
-    log,
+    log::{self, TermSpan},
     tables::{CHANGES, Cell, TERMS},
 };
 use kith_types::{LogPoint, PartitionId};
@@ -62,6 +62,11 @@ fn execute(
 
 fn commit(connection: &Connection, writes: &Writes) -> Result<(), CommitError> {
     writes.fences.iter().try_for_each(|fence| check(connection, fence))?;
+    for &(partition, required) in &writes.requires {
+        let span = span(connection, partition, required.term.0)?;
+        let end = point(connection, partition)?;
+        log::check(partition, required, span, end).map_err(CommitError::lacks)?;
+    }
     for StampDrop { partition, from, before } in &writes.stamp_drops {
         let cells = [
             Cell::Small(partition.0),
@@ -121,8 +126,19 @@ fn begin_term(connection: &Connection, request: BeginTerm) -> Result<LogPoint, C
     Ok(LogPoint { term, ..found })
 }
 
+/// Which positions belong to a term; `None` if it never began.
+pub(super) fn span(
+    connection: &Connection,
+    partition: PartitionId,
+    term: u64,
+) -> Result<Option<TermSpan>, DatabaseError> {
+    let Some(began_at) = wide(connection, sql::BEGAN_AT, partition, term)? else { return Ok(None) };
+    let next_began_at = wide(connection, sql::NEXT_BEGAN_AT, partition, term)?;
+    Ok(Some(TermSpan { began_at, next_began_at }))
+}
+
 /// The one number that a statement about a term reads, if there is one.
-pub(super) fn wide(
+fn wide(
     connection: &Connection,
     statement: &str,
     partition: PartitionId,

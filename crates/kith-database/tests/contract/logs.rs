@@ -2,11 +2,11 @@
 
 use crate::{
     read,
-    support::{P, Q, association, change, each, lead, list, object, part, twin::trim_before, write},
+    support::{P, Q, association, batch, change, each, lead, list, object, part, twin::trim_before, write},
 };
-use kith_database::{LogError, Trim};
+use kith_database::{CommitError, DatabaseError, LogError, Trim};
 use kith_live::{AssociationKey, Batch, ListKey, LoggedChange, Object, RowAnswer, RowQuery, RowWrite};
-use kith_types::{ErrorCode, LogPoint, Position};
+use kith_types::{ErrorCode, LogPoint, PartitionId, Position};
 
 #[tokio::test]
 async fn a_log_is_read_on_from_where_its_reader_is() {
@@ -14,7 +14,7 @@ async fn a_log_is_read_on_from_where_its_reader_is() {
         let put = |id| change(vec![RowWrite::PutObject(object(id, "here"))]);
         let start = lead(&*database, P, 1).await;
         let parts = vec![part(P, start, vec![put(1), LoggedChange::default(), put(3)])];
-        database.commit(Batch { parts }).await.expect("nobody else writes");
+        database.commit(Batch { parts, ..Default::default() }).await.expect("nobody else writes");
         write(&*database, P, lead(&*database, P, 4).await, put(4).rows).await;
         let end = lead(&*database, P, 6).await;
         assert_eq!(end, LogPoint::new(6, 4));
@@ -44,6 +44,37 @@ async fn a_log_is_read_on_from_where_its_reader_is() {
             assert_eq!(error, LogError::HistoryLost { partition: P, point: lost, end });
             assert_eq!(error.code(), ErrorCode::HistoryLost);
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_transaction_may_require_that_other_logs_contain_places() {
+    each(|database| async move {
+        let put = |id| vec![RowWrite::PutObject(object(id, "here"))];
+        let one = write(&*database, P, lead(&*database, P, 1).await, put(1)).await;
+        write(&*database, P, lead(&*database, P, 4).await, put(2)).await;
+        let (end, mut q) = (lead(&*database, P, 6).await, lead(&*database, Q, 1).await);
+        let required = |expected, requires| Batch { requires, ..batch(Q, expected, put(3)) };
+        for (term, position) in [(1, 2), (4, 0), (4, 3), (6, 1), (6, 3), (5, 2), (7, 2), (0, 1)] {
+            let point = LogPoint::new(term, position);
+            let refused = database.commit(required(q, vec![(P, one), (P, point)])).await;
+            assert_eq!(refused, Err(CommitError::Lacks { partition: P, point, end }));
+            assert_eq!(refused.expect_err("it is").code(), ErrorCode::HistoryLost);
+        }
+        assert_eq!(database.points(vec![P, Q]).await, Ok(vec![end, q]), "nothing was written");
+        assert_eq!(database.trim(P, trim_before(3)).await.map(|it| it.changes), Ok(2));
+        let contained = [(0, 0), (1, 0), (1, 1), (4, 1), (4, 2), (6, 2)];
+        let contained = contained.map(|(term, position)| (P, LogPoint::new(term, position)));
+        database.commit(required(q, contained.to_vec())).await.expect("the log has all of them");
+        q.position = q.position.next();
+        assert_eq!(database.points(vec![P, Q]).await, Ok(vec![end, q]));
+        let none = (PartitionId(4), LogPoint::default());
+        let refused = database.commit(required(q, vec![none])).await;
+        assert!(
+            matches!(refused, Err(CommitError::NotWritten(DatabaseError::Invalid { .. }))),
+            "{refused:?}"
+        );
     })
     .await;
 }

@@ -102,7 +102,7 @@ pub fn part(partition: PartitionId, expected: LogPoint, changes: Vec<LoggedChang
 
 /// A batch of one partition and one change.
 pub fn batch(partition: PartitionId, expected: LogPoint, rows: Vec<RowWrite>) -> Batch {
-    Batch { parts: vec![part(partition, expected, vec![change(rows)])] }
+    Batch { parts: vec![part(partition, expected, vec![change(rows)])], requires: Vec::new() }
 }
 
 /// Commits one change, and returns where the log ends then.

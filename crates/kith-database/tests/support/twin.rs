@@ -133,6 +133,13 @@ impl Twin {
                 logged.rows.into_iter().for_each(|row| state.write(row, self.identity));
             }
         }
+        for (partition, point) in batch.requires {
+            let part = after.get(partition.index());
+            let part = part.ok_or_else(|| DatabaseError::Invalid { detail: String::new() })?;
+            if !part.points.contains(&point) {
+                return Err(CommitError::Lacks { partition, point, end: part.end });
+            }
+        }
         *parts = after;
         Ok(())
     }

@@ -14,7 +14,13 @@ use kith_types::{PartitionId, delta::put_varint};
 impl Batch {
     /// Its bytes in the request that commits it.
     pub fn to_bytes(&self) -> Vec<u8> {
-        begun(|out| put_many(out, &self.parts, |out, part| part.put(out)))
+        begun(|out| {
+            put_many(out, &self.parts, |out, part| part.put(out));
+            put_many(out, &self.requires, |out, (partition, point)| {
+                put_partition(out, *partition);
+                put_point(out, *point);
+            });
+        })
     }
 
     /// The batch that [`Batch::to_bytes`] wrote.
@@ -22,7 +28,10 @@ impl Batch {
     /// # Errors
     /// [`Garbled`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Garbled> {
-        whole("a transaction", bytes, |rest| Ok(Self { parts: rest.many(BatchPart::take)? }))
+        let required = |rest: &mut Rest<'_>| Ok((take_partition(rest)?, rest.point()?));
+        whole("a transaction", bytes, |rest| {
+            Ok(Self { parts: rest.many(BatchPart::take)?, requires: rest.many(required)? })
+        })
     }
 }
 
@@ -353,7 +362,8 @@ mod tests {
             .prop_map(|(effects, rows)| LoggedChange { change: Change { effects }, rows });
         let part = (partition(), point(), vec(change, 0..3))
             .prop_map(|(partition, expected, changes)| BatchPart { partition, expected, changes });
-        vec(part, 0..3).prop_map(|parts| Batch { parts })
+        let requires = vec((any::<u32>().prop_map(PartitionId), point()), 0..3);
+        (vec(part, 0..3), requires).prop_map(|(parts, requires)| Batch { parts, requires })
     }
 
     fn query() -> impl Strategy<Value = RowQuery> {

@@ -38,7 +38,7 @@ impl Runner {
 
     fn commit(&mut self, partition: PartitionId, change: LoggedChange) {
         let part = BatchPart { partition, expected: self.twin.end(partition), changes: vec![change] };
-        self.twin.commit(&Batch { parts: vec![part] }).unwrap();
+        self.twin.commit(&Batch { parts: vec![part], requires: Vec::new() }).unwrap();
         assert_eq!(self.twin.faults, [""; 0]);
     }
 

@@ -1,11 +1,11 @@
-//! One transaction: take what waits, read its rows, decide it, commit it, and answer.
+//! One transaction: take what waits, read its rows, and decide it.
 
-use super::limits::{BATCH_BYTES_MAX, DELIVERY_PATIENCE, INTENTS_MAX};
+use super::limits::{BATCH_BYTES_MAX, INTENTS_MAX};
 use super::queue::{PendingWrite, Task};
-use super::share::{Decided, Ending, Share, Taken};
-use super::{Action, CommitId, CommitResult, Leader, LoadId, Stage, WriteError};
-use crate::{Batch, Outcome, Place, RowQuery, Rows, RowsAt, completion_queries, delivery_queries};
-use kith_types::{LogPoint, PartitionId};
+use super::share::{Share, Taken};
+use super::{Action, Leader, LoadId, Stage, WriteError};
+use crate::{Place, RowQuery, Rows, RowsAt, completion_queries, delivery_queries};
+use kith_types::PartitionId;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Leader {
@@ -185,119 +185,5 @@ impl Leader {
                 }
             }
         }
-    }
-
-    /// Commits shares together. A share without changes proves that its answers are up to date.
-    pub(super) fn commit(&mut self, mut shares: Vec<Share>) {
-        if !self.guards.answers_proven {
-            let (unproven, rest) = shares.into_iter().partition(|share| share.changes.is_empty());
-            shares = rest;
-            self.finish(unproven);
-        }
-        if shares.is_empty() {
-            self.stage = Stage::Idle;
-            return;
-        }
-        let commit = CommitId(self.new_id());
-        let batch = Batch { parts: shares.iter().map(Share::part).collect() };
-        self.actions.push(Action::Commit { commit, batch });
-        self.stage = Stage::Committing { commit, shares };
-    }
-
-    pub(super) fn committed(&mut self, commit: CommitId, result: CommitResult) {
-        match std::mem::replace(&mut self.stage, Stage::Idle) {
-            Stage::Committing { commit: own, shares } if own == commit => match result {
-                CommitResult::Done => self.finish(shares),
-                CommitResult::Elsewhere(ends) => self.commit_without(shares, &ends),
-                CommitResult::Refused => self.not_committed(shares),
-                CommitResult::Unknown => self.settle(shares),
-            },
-            Stage::Settling { marker, shares } if marker.is_sent_as(commit) => {
-                self.marked(marker, shares, result);
-            }
-            other => self.stage = other,
-        }
-    }
-
-    /// Other partitions must not suffer from those whose leadership is lost.
-    fn commit_without(&mut self, shares: Vec<Share>, ends: &[(PartitionId, LogPoint)]) {
-        let is_lost = |share: &Share| ends.iter().any(|(partition, _)| *partition == share.partition);
-        let (lost, rest): (Vec<Share>, Vec<Share>) = shares.into_iter().partition(is_lost);
-        if lost.is_empty() {
-            return self.not_committed(rest);
-        }
-        for share in lost {
-            share.decided.into_iter().for_each(|decided| self.refuse(decided.task));
-            self.step_down(share.partition);
-        }
-        self.commit(rest);
-    }
-
-    fn not_committed(&mut self, shares: Vec<Share>) {
-        let decided = shares.into_iter().flat_map(|share| share.decided);
-        decided.for_each(|decided| self.fail(decided.task));
-        self.back_off();
-    }
-
-    /// Publishes and answers what is committed.
-    pub(super) fn finish(&mut self, shares: Vec<Share>) {
-        self.failures = 0;
-        let mut begun = Vec::new();
-        for share in shares {
-            let (partition, end) = (share.partition, share.end());
-            if let Some(leadership) = self.partitions.get_mut(&partition) {
-                leadership.end = end;
-            }
-            if !share.changes.is_empty() {
-                let changes = share.changes.into_iter().map(|logged| logged.change).collect();
-                self.actions.push(Action::Publish { partition, after: share.expected, changes });
-            }
-            for decided in share.decided {
-                begun.extend(self.end_task(decided).map(|stamp| (partition, stamp)));
-            }
-        }
-        // Floors count all intents that have begun, so these come last.
-        begun.into_iter().for_each(|(partition, stamp)| self.send(partition, stamp));
-    }
-
-    /// Gives the stamp of an intent that has begun.
-    fn end_task(&mut self, decided: Decided) -> Option<LogPoint> {
-        match (decided.task, decided.ending) {
-            (Task::Write(pending), Ending::Outcome { outcome, points }) => {
-                let answer = self.answered(outcome, points);
-                self.answer(&pending, answer);
-            }
-            (Task::Write(pending), Ending::Begun(intent)) => {
-                let Some(leadership) = self.partitions.get_mut(&pending.write.partition) else {
-                    self.answer(&pending, Err(WriteError::OutcomeUnknown));
-                    return None;
-                };
-                let stamp = intent.stamp;
-                let send_at = self.now.since_start + DELIVERY_PATIENCE;
-                leadership.intents.add(intent, Some(pending.caller), send_at);
-                self.queue.forget(&pending.write);
-                return Some(stamp);
-            }
-            (Task::Delivery { sender, .. }, Ending::Delivered { at }) => {
-                self.actions.push(Action::AnswerDelivery { sender, answer: Ok(at) });
-            }
-            (Task::Completion { partition, stamp, .. }, Ending::Completed { at }) => {
-                self.completed(partition, stamp, at);
-            }
-            _ => {}
-        }
-        None
-    }
-
-    fn completed(&mut self, partition: PartitionId, stamp: LogPoint, at: LogPoint) {
-        let leadership = self.partitions.get_mut(&partition);
-        let Some(open) = leadership.and_then(|leadership| leadership.intents.remove(stamp)) else { return };
-        if let Some(caller) = open.caller {
-            let there = open.there.map(|there| (open.intent.pair.partitions(self.count).1, there));
-            let points = there.into_iter().chain([(partition, at)]);
-            let answer = self.answered(Outcome::Done(open.intent.done), points);
-            self.actions.push(Action::Answer { caller, answer });
-        }
-        self.queue.push_first(open.waiting.into_iter());
     }
 }

@@ -7,9 +7,19 @@ use std::collections::BTreeMap;
 /// The partitions that a node leads according to the metadata. Empty until it is told.
 #[derive(Clone, Debug, Default)]
 pub struct Duties {
+    is_told: bool,
     leads: BTreeMap<PartitionId, Term>,
-    /// Partitions that the leader stepped down from although the metadata said that it leads them, with the terms.
+    /// Partitions that the leader does not lead although the metadata say that it does, with the terms that it cannot use.
     refused: BTreeMap<PartitionId, Term>,
+}
+
+/// What follows from news of the metadata.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Told {
+    /// What the [`super::Leader`] must be told.
+    pub events: Vec<Event>,
+    /// Whether the metadata are to be asked soon for new terms for [`Duties::take_refused`].
+    pub renews: bool,
 }
 
 impl Duties {
@@ -18,8 +28,17 @@ impl Duties {
         &self.leads
     }
 
-    /// Takes in what the metadata say now, and returns what the [`super::Leader`] must be told.
-    pub fn told(&mut self, leads: BTreeMap<PartitionId, Term>) -> Vec<Event> {
+    /// Takes in what the metadata say now.
+    ///
+    /// Terms that it is told of first may have been assigned to an earlier process of the node, which may have used them in a
+    /// history that the database has lost since. So it asks for new ones.
+    pub fn told(&mut self, leads: BTreeMap<PartitionId, Term>) -> Told {
+        if !self.is_told {
+            self.is_told = true;
+            self.refused = leads.clone();
+            self.leads = leads;
+            return Told { events: Vec::new(), renews: !self.refused.is_empty() };
+        }
         let before = std::mem::replace(&mut self.leads, leads);
         let mut events = Vec::new();
         for (&partition, &term) in &self.leads {
@@ -30,7 +49,7 @@ impl Duties {
         }
         let lost = before.into_keys().filter(|partition| !self.leads.contains_key(partition));
         events.extend(lost.map(|partition| Event::HandOver { partition }));
-        events
+        Told { events, renews: false }
     }
 
     /// The leader has stepped down: the database has a later term, or another leader has this one. If the metadata still say
@@ -59,21 +78,38 @@ mod tests {
 
     const ONE: PartitionId = PartitionId(1);
 
+    /// A process that leads nothing when it starts.
+    fn begun() -> Duties {
+        let mut duties = Duties::default();
+        assert_eq!(duties.told(BTreeMap::new()), Told { events: vec![], renews: false });
+        duties
+    }
+
     fn leads(term: u64) -> BTreeMap<PartitionId, Term> {
         BTreeMap::from([(ONE, Term(term))])
     }
 
     #[test]
     fn news_become_events_and_old_news_do_not() {
+        let mut duties = begun();
+        assert_eq!(duties.told(leads(3)).events, [Event::Lead { partition: ONE, term: Term(3) }]);
+        assert_eq!(duties.told(leads(3)).events, []);
+        assert_eq!(duties.told(BTreeMap::new()).events, [Event::HandOver { partition: ONE }]);
+    }
+
+    #[test]
+    fn terms_of_an_earlier_process_are_not_used() {
         let mut duties = Duties::default();
-        assert_eq!(duties.told(leads(3)), [Event::Lead { partition: ONE, term: Term(3) }]);
-        assert_eq!(duties.told(leads(3)), []);
-        assert_eq!(duties.told(BTreeMap::new()), [Event::HandOver { partition: ONE }]);
+        assert_eq!(duties.told(leads(3)), Told { events: vec![], renews: true });
+        assert_eq!(duties.take_refused(), leads(3));
+        let begins = Event::Lead { partition: ONE, term: Term(4) };
+        assert_eq!(duties.told(leads(4)), Told { events: vec![begins], renews: false });
+        assert!(!begun().told(BTreeMap::new()).renews);
     }
 
     #[test]
     fn only_a_term_that_the_metadata_still_name_is_asked_for_again_and_once() {
-        let mut duties = Duties::default();
+        let mut duties = begun();
         duties.told(leads(3));
         assert!(!duties.stepped_down(ONE, Term(2)), "it was of an earlier term");
         assert!(duties.stepped_down(ONE, Term(3)));

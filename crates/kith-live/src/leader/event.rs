@@ -36,6 +36,9 @@ pub struct Delivery {
     pub intent: Intent,
     /// The floor of the partition that orders the pair: all of its intents with a stamp below are complete.
     pub floor: LogPoint,
+    /// Where the log of that partition ended when this was so. A log that does not contain this place may not have the intent, and
+    /// may have intents below the floor that are open.
+    pub as_of: LogPoint,
 }
 
 /// What happened.
@@ -44,7 +47,7 @@ pub struct Delivery {
 pub enum Event {
     /// The metadata say that this node leads a partition, in a term that nobody else has.
     Lead { partition: PartitionId, term: Term },
-    /// [`Action::BeginTerm`] took effect, perhaps for the second time. The log ends at `end`.
+    /// [`Action::BeginTerm`] took effect. The log ends at `end`.
     TermBegun { partition: PartitionId, term: Term, end: Position },
     /// [`Action::BeginTerm`] was refused: a later term has begun.
     TermRefused { partition: PartitionId, term: Term },
@@ -62,7 +65,8 @@ pub enum Event {
     Committed { commit: CommitId, result: CommitResult },
     /// The leader of the other partition answered that the intent with this stamp is done there. Its log has reached `at`.
     Delivered { partition: PartitionId, stamp: LogPoint, at: LogPoint },
-    /// [`Action::Deliver`] failed, or its result is not known.
+    /// [`Action::Deliver`] failed, or its result is not known. [`DeliveryError::HistoryLost`] is reported as [`Event::Replaced`] with
+    /// [`Delivery::as_of`].
     DeliveryFailed { partition: PartitionId, stamp: LogPoint },
     /// The database was replaced by an older copy of itself: the log of this partition was found to lack the place `before`.
     Replaced { partition: PartitionId, before: LogPoint },
@@ -81,6 +85,8 @@ pub enum CommitResult {
     /// It did not take effect and never will: these logs do not end where it expected. At least one such partition is named, with
     /// the end of its log.
     Elsewhere(Vec<(PartitionId, LogPoint)>),
+    /// It did not take effect and never will: the log of a partition lacks this place, which the transaction requires.
+    Lacks(PartitionId, LogPoint),
     /// It did not take effect and never will, for another reason.
     Refused,
     /// It may have taken effect, or may do so later: the answer was lost.
@@ -91,8 +97,8 @@ pub enum CommitResult {
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Action {
-    /// Raise the term of a partition in the database and read its position, in one transaction. It succeeds if the database has
-    /// this term already.
+    /// Raise the term of a partition in the database and read its position, in one transaction. Terms ascend, and none is asked for
+    /// twice.
     BeginTerm { partition: PartitionId, term: Term },
     /// Read rows of the primary database, all of one partition from one snapshot. It must end at some time.
     Load { load: LoadId, queries: Vec<(PartitionId, Vec<RowQuery>)> },
@@ -104,7 +110,8 @@ pub enum Action {
     Answer { caller: CallerId, answer: Result<Answered, WriteError> },
     /// Answer a delivery: it is done, and the log has reached this place.
     AnswerDelivery { sender: SenderId, answer: Result<LogPoint, DeliveryError> },
-    /// These changes follow `after` in the log of a partition: apply them to the cache and push them to the other replicas.
+    /// The log of a partition has reached `after`, and these changes follow: apply them to the cache and push them to the other
+    /// replicas. There are none if a term has begun.
     Publish { partition: PartitionId, after: LogPoint, changes: Vec<Change> },
     /// This node no longer leads a partition, because its log has a later term or does not end where it should. It may lead it
     /// again in a later term.
@@ -164,4 +171,7 @@ pub enum DeliveryError {
     /// The database does not take the change.
     #[error("the database is not available for writes")]
     Unavailable,
+    /// The database was replaced by an older copy of itself, which does not have what the delivery is about.
+    #[error("the log of partition {0} has lost what is delivered")]
+    HistoryLost(PartitionId),
 }

@@ -2,7 +2,7 @@
 //!
 //! Sans I/O: the shell reports events and carries out actions. Writes, deliveries and completions of all led partitions wait in
 //! one queue. One transaction at a time takes what waits: the rows are read, everything is decided in order (`cycle.rs`), and
-//! the parts of all partitions are committed together. If the answer to a commit is lost, `settle.rs` finds out what became of
+//! the parts of all partitions are committed together (`commit.rs`). If the answer to a commit is lost, `settle.rs` finds out what became of
 //! it before anything else is written. `pairs.rs` brings open intents to their other end, and `terms.rs` takes leadership and
 //! gives it up.
 //!
@@ -10,9 +10,11 @@
 //! knows. Nothing is answered before the transaction that decided it, even if that transaction writes nothing: a deposed leader
 //! answers nothing.
 
+mod commit;
 mod cycle;
 mod duties;
 mod event;
+mod hand_over;
 mod intents;
 mod limits;
 mod pairs;
@@ -23,7 +25,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
-pub use duties::Duties;
+pub use duties::{Duties, Told};
 pub use event::{
     Action, Answered, CallerId, CommitId, CommitResult, Delivery, DeliveryError, Event, LoadId, Now,
     SenderId, WriteError,
@@ -32,7 +34,7 @@ pub use event::{
 use crate::{GraphTypes, Guards, Outcome, ResolvedWrite, RowQuery, Ticket, Write};
 use kith_types::{LogPoint, PartitionCount, PartitionId, Timestamp};
 use queue::{PendingWrite, Queue, Task};
-use settle::Marker;
+use settle::{Settlement, asks_at};
 use share::Share;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -71,7 +73,7 @@ enum Stage {
     },
     /// The answer to the commit was lost.
     Settling {
-        marker: Marker,
+        settlement: Settlement,
         shares: Vec<Share>,
     },
 }
@@ -136,10 +138,10 @@ impl Leader {
         let transaction = match &self.stage {
             Stage::Idle => {
                 let begins = (!self.queue.is_empty()).then_some(self.not_before);
-                let releases = self.partitions.values().filter_map(Leadership::release_by);
+                let releases = self.partitions.values().filter_map(|leadership| leadership.release_by);
                 releases.chain(begins).min()
             }
-            Stage::Settling { marker, .. } => marker.send_at(),
+            Stage::Settling { settlement, .. } => asks_at(settlement),
             Stage::Loading { .. } | Stage::Committing { .. } => None,
         };
         let partitions = self.partitions.values().filter_map(Leadership::wakes_at);
@@ -182,7 +184,9 @@ impl Leader {
 
     /// Begins what can begin.
     fn advance(&mut self) {
+        self.end_replaced();
         while matches!(self.stage, Stage::Idle) {
+            self.end_replaced();
             self.release_idle();
             self.begin_terms();
             if self.queue.is_empty() || self.now.since_start < self.not_before {
@@ -195,7 +199,7 @@ impl Leader {
 
     fn woken(&mut self) {
         self.retry_terms();
-        self.resend_marker();
+        self.ask_to_settle();
         self.resend_intents();
     }
 

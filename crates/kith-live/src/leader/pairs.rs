@@ -12,9 +12,9 @@ impl Leader {
         let Some(leadership) = self.partitions.get_mut(&from) else { return };
         let Some(open) = leadership.intents.get_mut(stamp) else { return };
         open.send_at = Some(self.now.since_start + DELIVERY_PATIENCE + back_off(open.failures));
-        let intent = open.intent.clone();
+        let (intent, as_of) = (open.intent.clone(), leadership.end);
         let to = intent.pair.partitions(self.count).1;
-        self.actions.push(Action::Deliver { from, to, delivery: Delivery { intent, floor } });
+        self.actions.push(Action::Deliver { from, to, delivery: Delivery { intent, floor, as_of } });
     }
 
     pub(super) fn resend_intents(&mut self) {
@@ -36,6 +36,15 @@ impl Leader {
         open.send_at = None;
         let bytes = open.intent.bytes();
         self.queue.push(Task::Completion { partition, stamp, bytes });
+    }
+
+    /// The answer of the other end was of a history that the database has lost: the intent must be delivered again.
+    pub(super) fn not_delivered(&mut self, partition: PartitionId, stamp: LogPoint) {
+        let leadership = self.partitions.get_mut(&partition);
+        if let Some(open) = leadership.and_then(|leadership| leadership.intents.get_mut(stamp)) {
+            open.there = None;
+            self.send(partition, stamp);
+        }
     }
 
     pub(super) fn delivery_failed(&mut self, partition: PartitionId, stamp: LogPoint) {

@@ -28,6 +28,8 @@ pub(super) struct Decided {
     pub(super) ending: Ending,
     /// Whether it is part of a change.
     pub(super) writes: bool,
+    /// A place of another partition that it relies on.
+    pub(super) requires: Option<(PartitionId, LogPoint)>,
 }
 
 #[derive(Clone, Debug)]
@@ -98,37 +100,48 @@ impl Share {
                 (Ending::Begun(intent), Some(change))
             }
         };
-        self.take(Task::Write(pending), ending, change)
+        self.take(Task::Write(pending), ending, change, None)
     }
 
     pub(super) fn deliver(&mut self, task: Task, place: Place<'_>) -> Taken {
         let Task::Delivery { delivery, .. } = &task else { return Taken::Failed(task) };
+        let from = delivery.intent.pair.partitions(place.count).0;
+        let requires = place.guards.histories_match.then_some((from, delivery.as_of));
         match deliver(&delivery.intent, delivery.floor, &self.rows, place) {
             Err(_) => Taken::Failed(task),
             Ok(None) => {
                 let at = self.end();
-                self.take(task, Ending::Delivered { at }, None)
+                self.take(task, Ending::Delivered { at }, None, requires)
             }
-            Ok(change) => self.take(task, Ending::Delivered { at: place.point }, change),
+            Ok(change) => self.take(task, Ending::Delivered { at: place.point }, change, requires),
         }
     }
 
     /// Completes an intent whose other end has reached `there`.
     pub(super) fn complete(&mut self, task: Task, open: (&Intent, LogPoint), place: Place<'_>) -> Taken {
-        match complete(open.0, open.1, &self.rows, place) {
+        let (intent, there) = open;
+        let other = intent.pair.partitions(place.count).1;
+        let requires = place.guards.histories_match.then_some((other, there));
+        match complete(intent, there, &self.rows, place) {
             Err(_) => Taken::Failed(task),
-            Ok(change) => self.take(task, Ending::Completed { at: place.point }, Some(change)),
+            Ok(change) => self.take(task, Ending::Completed { at: place.point }, Some(change), requires),
         }
     }
 
-    fn take(&mut self, task: Task, ending: Ending, change: Option<LoggedChange>) -> Taken {
+    fn take(
+        &mut self,
+        task: Task,
+        ending: Ending,
+        change: Option<LoggedChange>,
+        requires: Option<(PartitionId, LogPoint)>,
+    ) -> Taken {
         let writes = change.is_some();
         if let Some(change) = change {
             self.rows.apply(&change.rows);
             self.bytes += change.rows.iter().map(row_bytes).sum::<usize>();
             self.changes.push(change);
         }
-        self.decided.push(Decided { task, ending, writes });
+        self.decided.push(Decided { task, ending, writes, requires });
         Taken::Decided
     }
 }

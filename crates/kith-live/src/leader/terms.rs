@@ -1,7 +1,7 @@
 //! Taking the leadership of a partition, and giving it up.
 
 use super::intents::OpenIntents;
-use super::limits::{HANDOVER_PATIENCE, back_off};
+use super::limits::back_off;
 use super::queue::{PendingWrite, Task};
 use super::{Action, Leader, LoadId, Stage, WriteError};
 use crate::{RowAnswer, RowQuery, RowsAt};
@@ -11,40 +11,64 @@ use std::collections::{BTreeMap, VecDeque};
 /// Terms that begin when no transaction concerns their partition.
 pub(super) type NextTerms = BTreeMap<PartitionId, Term>;
 
+/// How many bits of a term in a log count the terms that a leader has begun for one term of the metadata.
+const COUNT_BITS: u32 = 16;
+
+/// The first term that a leader asks the database for if the metadata assigned it `assigned`.
+///
+/// No term is asked for twice, so that each term begins in one history of the database only, even if the database is replaced
+/// by an older copy of itself. If a leader does not learn whether a term has begun, it therefore asks for the next one.
+fn first_of(assigned: Term) -> Term {
+    Term(assigned.0 << COUNT_BITS)
+}
+
 /// The leadership of one partition.
 #[derive(Clone, Debug)]
 pub(super) struct Leadership {
     stage: TermStage,
-    /// The term, and while it leads the last position that is known to be committed.
+    /// The term that the metadata assigned.
+    assigned: Term,
+    /// The term that the database was asked for last.
+    asked: Term,
+    /// The term in which it leads, and the last position that is known to be committed. Before it leads, the term that it asks
+    /// for.
     pub(super) end: LogPoint,
     pub(super) intents: OpenIntents,
     /// Writes that arrived before the term had begun.
-    held: VecDeque<PendingWrite>,
+    pub(super) held: VecDeque<PendingWrite>,
     /// How often beginning failed.
     failures: u32,
+    /// Whether it began before the database was replaced, and ends with the transaction under way.
+    is_replaced: bool,
     /// Set if the partition is handed over: until when open intents are waited for.
-    release_by: Option<Timestamp>,
+    pub(super) release_by: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TermStage {
     /// The database was asked to raise the term.
     Asked,
-    /// It is to be asked again.
+    /// It is to be asked for the next term.
     AskAt(Timestamp),
     /// The open intents are being read.
     Reading(LoadId),
+    /// They are to be read again.
+    ReadAt(Timestamp),
     Leading,
 }
 
 impl Leadership {
-    fn new(term: Term) -> Self {
+    fn new(assigned: Term) -> Self {
+        let term = first_of(assigned);
         Self {
             stage: TermStage::Asked,
+            assigned,
+            asked: term,
             end: LogPoint { term, ..LogPoint::default() },
             intents: OpenIntents::default(),
             held: VecDeque::new(),
             failures: 0,
+            is_replaced: false,
             release_by: None,
         }
     }
@@ -62,15 +86,23 @@ impl Leadership {
         self.held.push_back(pending);
     }
 
-    pub(super) fn wakes_at(&self) -> Option<Timestamp> {
-        let term = if let TermStage::AskAt(at) = self.stage { Some(at) } else { None };
-        let intents = self.intents.values().filter_map(|open| open.send_at);
-        intents.chain(term).min()
+    /// The next term to ask the database for; `None` if the metadata must assign another one first.
+    pub(super) fn next_term(&mut self) -> Option<Term> {
+        let next = Term(self.asked.0 + 1);
+        let is_own = next < first_of(Term(self.assigned.0 + 1));
+        is_own.then(|| {
+            self.asked = next;
+            next
+        })
     }
 
-    /// When it is released although intents are open.
-    pub(super) fn release_by(&self) -> Option<Timestamp> {
-        self.release_by
+    pub(super) fn wakes_at(&self) -> Option<Timestamp> {
+        let term = match self.stage {
+            TermStage::AskAt(at) | TermStage::ReadAt(at) => Some(at),
+            TermStage::Asked | TermStage::Reading(_) | TermStage::Leading => None,
+        };
+        let intents = self.intents.values().filter_map(|open| open.send_at);
+        intents.chain(term).min()
     }
 }
 
@@ -82,7 +114,7 @@ impl Leader {
     }
 
     pub(super) fn lead(&mut self, partition: PartitionId, term: Term) {
-        let known = self.partitions.get(&partition).map(|leadership| leadership.end.term);
+        let known = self.partitions.get(&partition).map(|leadership| leadership.assigned);
         if known.max(self.next_terms.get(&partition).copied()) < Some(term) {
             self.next_terms.insert(partition, term);
         }
@@ -93,10 +125,11 @@ impl Leader {
         let ready: Vec<PartitionId> =
             self.next_terms.keys().copied().filter(|partition| !self.is_in_transaction(*partition)).collect();
         for partition in ready {
-            let Some(term) = self.next_terms.remove(&partition) else { continue };
+            let Some(assigned) = self.next_terms.remove(&partition) else { continue };
             let held = self.queue.take_of(partition);
             self.give_up(partition);
-            let mut leadership = Leadership::new(term);
+            let mut leadership = Leadership::new(assigned);
+            let term = leadership.asked;
             for task in held {
                 match task {
                     Task::Write(pending) => leadership.hold(pending),
@@ -119,46 +152,75 @@ impl Leader {
     }
 
     pub(super) fn term_begun(&mut self, partition: PartitionId, end: LogPoint) {
-        let load = LoadId(self.new_id());
-        let Some(leadership) = self.asked(partition, end.term) else { return };
-        leadership.end = end;
-        leadership.stage = TermStage::Reading(load);
-        self.actions.push(Action::Load { load, queries: vec![(partition, vec![RowQuery::Intents])] });
+        if let Some(leadership) = self.asked(partition, end.term) {
+            leadership.end = end;
+            self.read_intents(partition);
+        } else {
+            self.settled(partition, end.term, Some(end.position));
+        }
     }
 
     pub(super) fn term_refused(&mut self, partition: PartitionId, term: Term) {
         if self.asked(partition, term).is_some() {
             self.step_down(partition);
+        } else {
+            self.settled(partition, term, None);
         }
     }
 
     pub(super) fn term_unknown(&mut self, partition: PartitionId, term: Term) {
         if self.asked(partition, term).is_some() {
-            self.ask_again(partition);
+            self.again(partition, TermStage::AskAt);
+        } else {
+            self.settle_again(partition, term);
         }
     }
 
     /// The leadership whose term the database was asked to begin.
     fn asked(&mut self, partition: PartitionId, term: Term) -> Option<&mut Leadership> {
         let leadership = self.partitions.get_mut(&partition)?;
-        (leadership.stage == TermStage::Asked && leadership.end.term == term).then_some(leadership)
+        (leadership.stage == TermStage::Asked && leadership.asked == term).then_some(leadership)
     }
 
-    fn ask_again(&mut self, partition: PartitionId) {
+    /// Tries later what failed.
+    fn again(&mut self, partition: PartitionId, stage: impl FnOnce(Timestamp) -> TermStage) {
         if let Some(leadership) = self.partitions.get_mut(&partition) {
             leadership.failures += 1;
-            leadership.stage = TermStage::AskAt(self.now.since_start + back_off(leadership.failures));
+            leadership.stage = stage(self.now.since_start + back_off(leadership.failures));
         }
     }
 
     pub(super) fn retry_terms(&mut self) {
-        for (&partition, leadership) in &mut self.partitions {
-            if matches!(leadership.stage, TermStage::AskAt(at) if at <= self.now.since_start) {
-                leadership.stage = TermStage::Asked;
-                let term = leadership.end.term;
-                self.actions.push(Action::BeginTerm { partition, term });
+        let now = self.now.since_start;
+        let due = |stage| match stage {
+            TermStage::AskAt(at) | TermStage::ReadAt(at) => at <= now,
+            TermStage::Asked | TermStage::Reading(_) | TermStage::Leading => false,
+        };
+        let waiting = self.partitions.iter().filter(|(_, leadership)| due(leadership.stage));
+        let waiting: Vec<(PartitionId, TermStage)> =
+            waiting.map(|(partition, leadership)| (*partition, leadership.stage)).collect();
+        for (partition, stage) in waiting {
+            match stage {
+                TermStage::ReadAt(_) => self.read_intents(partition),
+                _ => self.ask_next(partition),
             }
         }
+    }
+
+    /// Asks the database for the next term of a partition that it does not lead yet.
+    fn ask_next(&mut self, partition: PartitionId) {
+        let Some(leadership) = self.partitions.get_mut(&partition) else { return };
+        let Some(term) = leadership.next_term() else { return self.step_down(partition) };
+        leadership.end.term = term;
+        leadership.stage = TermStage::Asked;
+        self.actions.push(Action::BeginTerm { partition, term });
+    }
+
+    fn read_intents(&mut self, partition: PartitionId) {
+        let load = LoadId(self.new_id());
+        let Some(leadership) = self.partitions.get_mut(&partition) else { return };
+        leadership.stage = TermStage::Reading(load);
+        self.actions.push(Action::Load { load, queries: vec![(partition, vec![RowQuery::Intents])] });
     }
 
     /// The partition whose open intents this load reads.
@@ -169,7 +231,7 @@ impl Leader {
 
     pub(super) fn intents_not_loaded(&mut self, load: LoadId) {
         if let Some(partition) = self.reading(load) {
-            self.ask_again(partition);
+            self.again(partition, TermStage::ReadAt);
         }
     }
 
@@ -177,7 +239,7 @@ impl Leader {
     pub(super) fn intents_loaded(&mut self, load: LoadId, rows: Vec<RowsAt>) {
         let Some(partition) = self.reading(load) else { return };
         let Some(RowsAt { at, mut answers }) = rows.into_iter().next() else {
-            return self.ask_again(partition);
+            return self.again(partition, TermStage::ReadAt);
         };
         let notices = self.guards.older_copies_noticed;
         let Some(leadership) = self.partitions.get_mut(&partition) else { return };
@@ -190,54 +252,19 @@ impl Leader {
                 leadership.stage = TermStage::Leading;
                 let now = self.now.since_start;
                 intents.into_iter().for_each(|intent| leadership.intents.add(intent, None, now));
+                self.actions.push(Action::Publish { partition, after: at, changes: Vec::new() });
                 let held = std::mem::take(&mut leadership.held);
                 self.queue.push_first(held.into_iter());
                 self.resend_intents();
             }
-            _ => self.ask_again(partition),
-        }
-    }
-
-    /// Takes no more writes for a partition, and releases it when what has begun is complete. Deliveries are still taken: what
-    /// other partitions have begun cannot be complete without them, and two partitions that are handed over at the same time may
-    /// wait for each other.
-    pub(super) fn hand_over(&mut self, partition: PartitionId) {
-        self.next_terms.remove(&partition);
-        let Some(leadership) = self.partitions.get_mut(&partition) else {
-            return self.actions.push(Action::Released { partition });
-        };
-        leadership.release_by.get_or_insert(self.now.since_start + HANDOVER_PATIENCE);
-        let mut writes: Vec<PendingWrite> = leadership.held.drain(..).collect();
-        for open in leadership.intents.values_mut() {
-            writes.extend(open.waiting.drain(..));
-        }
-        writes.into_iter().for_each(|pending| self.refuse(Task::Write(pending)));
-        for task in self.queue.take_of(partition) {
-            match task {
-                Task::Completion { .. } | Task::Delivery { .. } => self.queue.push(task),
-                Task::Write(_) => self.refuse(task),
-            }
-        }
-    }
-
-    /// Releases partitions that are handed over and have nothing under way.
-    pub(super) fn release_idle(&mut self) {
-        let is_over = |leadership: &Leadership| {
-            let is_idle = leadership.intents.is_empty();
-            leadership.release_by.is_some_and(|by| is_idle || by <= self.now.since_start)
-        };
-        let leaderships = self.partitions.iter().filter(|(_, leadership)| is_over(leadership));
-        let over: Vec<PartitionId> = leaderships.map(|(partition, _)| *partition).collect();
-        for partition in over {
-            self.give_up(partition);
-            self.actions.push(Action::Released { partition });
+            _ => self.again(partition, TermStage::ReadAt),
         }
     }
 
     /// Stops leading a partition that has another leader.
     pub(super) fn step_down(&mut self, partition: PartitionId) {
         if let Some(leadership) = self.partitions.get(&partition) {
-            let term = leadership.end.term;
+            let term = leadership.assigned;
             self.give_up(partition);
             self.actions.push(Action::SteppedDown { partition, term });
         }
@@ -246,15 +273,25 @@ impl Leader {
     /// Stops leading a partition if it began to lead it before the database was replaced. What it has not committed since may be
     /// lost, and it knows nothing of the intents that are open again.
     pub(super) fn replaced(&mut self, partition: PartitionId, before: LogPoint) {
-        let is_of_before = |leadership: &Leadership| leadership.end.term <= before.term;
-        let concerns = self.partitions.get(&partition).is_some_and(is_of_before);
-        if concerns && self.guards.older_copies_noticed && !self.is_in_transaction(partition) {
-            self.step_down(partition);
+        let leadership = self.partitions.get_mut(&partition);
+        if let Some(leadership) = leadership.filter(|leadership| leadership.end.term <= before.term) {
+            leadership.is_replaced = self.guards.older_copies_noticed;
+        }
+    }
+
+    /// Ends leaderships that began before the database was replaced, if no transaction concerns them.
+    pub(super) fn end_replaced(&mut self) {
+        let over = self.partitions.iter().filter(|(_, leadership)| leadership.is_replaced);
+        let over: Vec<PartitionId> = over.map(|(partition, _)| *partition).collect();
+        for partition in over {
+            if !self.is_in_transaction(partition) {
+                self.step_down(partition);
+            }
         }
     }
 
     /// Forgets a partition. What was begun there may still take effect; all else was not written.
-    fn give_up(&mut self, partition: PartitionId) {
+    pub(super) fn give_up(&mut self, partition: PartitionId) {
         let Some(mut leadership) = self.partitions.remove(&partition) else { return };
         let mut writes: Vec<PendingWrite> = leadership.held.drain(..).collect();
         for open in leadership.intents.values_mut() {

@@ -24,7 +24,7 @@ const LOG_BYTES_MAX: usize = 4 << 20;
 const RETRY: Duration = Duration::from_millis(500);
 
 /// Why a build does not go on.
-enum Stopped {
+pub(super) enum Stopped {
     /// The log no longer has what the build needs, or the database has lost a page of it: begin again.
     BeginAgain,
     Failed(LiveError),
@@ -77,7 +77,7 @@ impl LiveGraph {
     }
 
     /// Builds the lists of a partition, and has them read from then on.
-    async fn build(self: &Arc<Self>, partition: PartitionId) -> Result<(), Stopped> {
+    pub(super) async fn build(self: &Arc<Self>, partition: PartitionId) -> Result<(), Stopped> {
         let mut build = self.adjacency.open(partition);
         let read = self.read_all(&mut build).await;
         self.building.lock().remove(&partition);

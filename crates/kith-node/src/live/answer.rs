@@ -49,9 +49,10 @@ impl LiveGraphs {
         let intent = Intent::from_bytes(&request.intent).map_err(|error| {
             kith_wire::status(ErrorCode::BadRequest, error.to_string(), "use nodes of one release")
         })?;
-        let floor = request.floor.map(point_of).unwrap_or_default();
+        let point = |place: Option<v1::LogPlace>| place.map(point_of).unwrap_or_default();
+        let delivery = Delivery { intent, floor: point(request.floor), as_of: point(request.as_of) };
         let (answer, answered) = oneshot::channel();
-        let _ = graph.lead.send(LeadMessage::Deliver(Delivery { intent, floor }, answer));
+        let _ = graph.lead.send(LeadMessage::Deliver(delivery, answer));
         let lost = |_| kith_wire::status(ErrorCode::NotLeader, "the leader has ended", "send it again");
         let reached = answered.await.map_err(lost)?.map_err(delivery_status)?;
         Ok(v1::DeliverReply { reached: Some(place_of(reached)) })

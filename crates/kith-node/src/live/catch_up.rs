@@ -3,9 +3,11 @@
 use super::{
     errors::{LiveError, of_log},
     graph::LiveGraph,
+    message::LeadMessage,
 };
-use kith_cache::live::{Progress, Toward};
+use kith_cache::live::{Progress, Search, Shows, Toward};
 use kith_database::{LogError, LogPart};
+use kith_live::Event;
 use kith_types::{LogPoint, PartitionId};
 use kith_wire::v1;
 
@@ -55,7 +57,7 @@ impl LiveGraph {
                 Toward::Changes { after } => {
                     match self.database.changes(partition, after, LOG_BYTES_MAX).await {
                         Ok(part) => self.apply_part(partition, after, &part)?,
-                        Err(LogError::HistoryLost { end, .. }) => self.jump(partition, end)?,
+                        Err(LogError::HistoryLost { end, .. }) => self.replaced(partition, end)?,
                         Err(LogError::Trimmed { .. }) => {
                             let end = self.end_of(partition).await?;
                             self.jump(partition, end)?
@@ -84,22 +86,12 @@ impl LiveGraph {
         Ok(ends.first().copied().unwrap_or_default())
     }
 
-    /// Refuses a place of an earlier term that the log does not contain: the database was replaced by an older copy of itself, and
-    /// lost it.
+    /// Refuses a place that the log does not contain: the database was replaced by an older copy of itself, and lost it.
     ///
     /// # Errors
     /// [`LiveError::HistoryLost`]; if the database cannot be read.
-    pub(super) async fn check_contained(
-        &self,
-        partition: PartitionId,
-        point: LogPoint,
-    ) -> Result<(), LiveError> {
-        let search = {
-            let mut caches = self.caches.lock();
-            caches.partition(partition).and_then(|cache| cache.must_find(point, cache.applied()))
-        };
-        let Some(search) = search else { return Ok(()) };
-        match self.database.changes(partition, point, 1).await {
+    pub(super) async fn look_for(&self, partition: PartitionId, search: Search) -> Result<(), LiveError> {
+        match self.database.changes(partition, search.point(), 1).await {
             Ok(_) | Err(LogError::Trimmed { .. }) => {}
             Err(error) => return Err(of_log(error)),
         }
@@ -107,6 +99,32 @@ impl LiveGraph {
             cache.found(search);
         }
         Ok(())
+    }
+
+    /// Whether what was read of a partition as of `shown` shows the place `required`. `false` if it is of another term than the
+    /// cache follows by now, so that nobody can tell: then it is to be read again.
+    ///
+    /// # Errors
+    /// As [`Self::look_for`].
+    pub(super) async fn shows(
+        &self,
+        partition: PartitionId,
+        required: LogPoint,
+        shown: LogPoint,
+    ) -> Result<bool, LiveError> {
+        loop {
+            let shows = {
+                let mut caches = self.caches.lock();
+                let cache = caches.partition(partition).ok_or(LiveError::NotOwner(partition))?;
+                cache.shows(required, shown)
+            };
+            match shows {
+                Shows::Yes => return Ok(true),
+                Shows::Unknown(search) => self.look_for(partition, search).await?,
+                Shows::OtherTerm if shown < self.applied(partition)? => return Ok(false),
+                Shows::OtherTerm => self.catch_up(partition, shown).await?,
+            }
+        }
     }
 
     /// Applies what was read of a log after `after`; where the log ended.
@@ -134,13 +152,27 @@ impl LiveGraph {
         Ok(end)
     }
 
+    /// Begins again at the end of a log that has lost what the partition had applied or seen, and tells the leader, which may be
+    /// idle.
+    pub(super) fn replaced(&self, partition: PartitionId, end: LogPoint) -> Result<LogPoint, LiveError> {
+        self.note_jump(partition, end);
+        let mut caches = self.caches.lock();
+        let before = caches.partition(partition).ok_or(LiveError::NotOwner(partition))?.replaced(end);
+        let _ = self.lead.send(LeadMessage::Event(Event::Replaced { partition, before }));
+        Ok(end)
+    }
+
     /// Empties a partition, which goes on from the end of its log.
-    pub(super) fn jump(&self, partition: PartitionId, end: LogPoint) -> Result<LogPoint, LiveError> {
-        tracing::info!(graph = self.name, %partition, %end, "the log does not reach back to this replica: its cache is emptied");
-        metrics::counter!("kith_live_jumps_total").increment(1);
-        self.close_lists(partition);
+    fn jump(&self, partition: PartitionId, end: LogPoint) -> Result<LogPoint, LiveError> {
+        self.note_jump(partition, end);
         let mut caches = self.caches.lock();
         caches.partition(partition).ok_or(LiveError::NotOwner(partition))?.jump(end);
         Ok(end)
+    }
+
+    fn note_jump(&self, partition: PartitionId, end: LogPoint) {
+        tracing::info!(graph = self.name, %partition, %end, "the log does not reach back to this replica: its cache is emptied");
+        metrics::counter!("kith_live_jumps_total").increment(1);
+        self.close_lists(partition);
     }
 }

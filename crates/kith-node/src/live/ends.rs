@@ -58,7 +58,10 @@ impl LiveGraph {
     /// # Errors
     /// If the database cannot be read, or the partition is not here.
     pub(super) async fn verified_end(self: &Arc<Self>, partition: PartitionId) -> End {
-        let before = self.applied(partition)?;
+        let before = {
+            let mut caches = self.caches.lock();
+            caches.partition(partition).ok_or(LiveError::NotOwner(partition))?.seen()
+        };
         let graph = Arc::clone(self);
         let read = move || {
             let graph = Arc::clone(&graph);

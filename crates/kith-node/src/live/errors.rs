@@ -94,6 +94,7 @@ pub(crate) fn delivery_status(error: DeliveryError) -> Status {
         DeliveryError::NotLeader(_) => ErrorCode::NotLeader,
         DeliveryError::Overloaded => ErrorCode::Overloaded,
         DeliveryError::Unavailable => ErrorCode::DatabaseUnavailable,
+        DeliveryError::HistoryLost(_) => ErrorCode::HistoryLost,
     };
     kith_wire::status(code, error.to_string(), "send it again")
 }

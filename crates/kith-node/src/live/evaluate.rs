@@ -3,6 +3,7 @@
 use super::{errors::LiveError, graph::LiveGraph, read::ReadNeed};
 use crate::{evaluator::status_of, job::with_scratch};
 use kith_api::convert::operator_from_wire;
+use kith_cache::adjacency::AdjacencyReader;
 use kith_live::Ticket;
 use kith_ops::{AssociationsEntry, ObjectEntry, Operator, Share, Value, evaluate};
 use kith_types::{ErrorCode, LogPoint, PartitionId, partition_of_id};
@@ -89,8 +90,7 @@ impl LiveGraph {
         let partitions: BTreeSet<PartitionId> = of_keys.chain(share.partitions.iter().copied()).collect();
         let pinned = ticket_of(&request.pinned)?.map_or_else(BTreeMap::new, |ticket| ticket.points);
         let live = |error: LiveError| error.to_status();
-        let after = self.fresh_places(&partitions, &pinned, need).await.map_err(live)?;
-        let reader = self.lists(partitions, &after, &pinned).await.map_err(live)?;
+        let reader = self.lists_that_show(&partitions, &pinned, need).await.map_err(live)?;
         let reached = reader.points();
         let until = Instant::now() + left_of(request);
         let work = move || {
@@ -101,6 +101,30 @@ impl LiveGraph {
         let value =
             joined.map_err(|error| Status::internal(format!("evaluation ended unexpectedly: {error}")))?;
         Ok((value.map_err(|error| status_of(self.node(), 0, &error))?, reached))
+    }
+
+    /// A reader of the lists of partitions. They show what the answer must show: their logs may have been replaced by those of an
+    /// older copy of the database while they were read.
+    async fn lists_that_show(
+        &self,
+        partitions: &BTreeSet<PartitionId>,
+        pinned: &BTreeMap<PartitionId, LogPoint>,
+        need: &ReadNeed,
+    ) -> Result<AdjacencyReader, LiveError> {
+        loop {
+            let after = self.fresh_places(partitions, pinned, need).await?;
+            let reader = self.lists(partitions.iter().copied(), &after, pinned).await?;
+            let mut shows = true;
+            for (partition, shown) in reader.points() {
+                // What is pinned was found to show it when it was pinned.
+                if let (Some(&required), None) = (need.after.get(&partition), pinned.get(&partition)) {
+                    shows = shows && self.shows(partition, required, shown).await?;
+                }
+            }
+            if shows {
+                return Ok(reader);
+            }
+        }
     }
 
     /// The places that partitions must have reached so that an answer is fresh and shows what it must.
@@ -128,7 +152,6 @@ impl LiveGraph {
         for &partition in partitions {
             let required = need.after.get(&partition).copied().unwrap_or_default();
             self.catch_up(partition, required).await?;
-            self.check_contained(partition, required).await?;
             places.insert(partition, self.applied(partition)?.max(required));
         }
         Ok(places)

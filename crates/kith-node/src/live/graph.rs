@@ -152,9 +152,11 @@ impl LiveGraph {
         let now = self.now();
         let mut caches = self.caches.lock();
         let mut cache = caches.partition(partition)?;
+        cache.saw(after);
         let (mut previous, mut has_gap) = (after, false);
         for change in changes {
             let point = LogPoint { position: previous.position.next(), ..after };
+            cache.saw(point);
             let progress = cache.apply_after(previous, point, change, now);
             has_gap |= matches!(progress, Progress::Gap { .. });
             self.publish_to_lists(partition, previous, point, change);

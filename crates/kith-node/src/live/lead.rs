@@ -15,7 +15,7 @@ use kith_live::{
 use kith_net::transport::Transport;
 use kith_process::change_leaders;
 use kith_routing::Leaders;
-use kith_types::{LogPoint, PartitionId, Term};
+use kith_types::{ErrorCode, LogPoint, PartitionId, Term};
 use kith_wire::v1;
 use std::{
     collections::{BTreeMap, HashMap},
@@ -143,7 +143,11 @@ impl Task {
 
     /// Takes and hands over leadership as the metadata say.
     fn leads(&mut self, graph: &Arc<LiveGraph>, leads: BTreeMap<PartitionId, Term>) {
-        for event in self.duties.told(leads) {
+        let told = self.duties.told(leads);
+        if told.renews {
+            self.renew_soon();
+        }
+        for event in told.events {
             let is_asked = |partition| self.hand_over.is_asked(partition);
             // The leader has been asked already to release what was handed over from here.
             if !matches!(event, Event::HandOver { partition } if is_asked(partition)) {
@@ -233,7 +237,7 @@ impl Task {
 
     /// Brings an intent to whoever leads the partition of the other end: perhaps this node.
     fn deliver(&self, graph: &Arc<LiveGraph>, from: PartitionId, to: PartitionId, delivery: Delivery) {
-        let stamp = delivery.intent.stamp;
+        let (stamp, as_of) = (delivery.intent.stamp, delivery.as_of);
         let topology = Arc::clone(&self.parts.outlook.topology.borrow());
         let leaders = topology.leaders.iter().find(|leaders| leaders.graph == graph.name);
         let leader = leaders.map(leaders_of).and_then(|leaders: Leaders| leaders.of(to));
@@ -243,6 +247,7 @@ impl Task {
             let _ = self.own.send(LeadMessage::Deliver(delivery, answer));
             return self.spawn(graph, async move |_| match answered.await {
                 Ok(Ok(at)) => Event::Delivered { partition: from, stamp, at },
+                Ok(Err(DeliveryError::HistoryLost(_))) => Event::Replaced { partition: from, before: as_of },
                 Ok(Err(_)) | Err(_) => Event::DeliveryFailed { partition: from, stamp },
             });
         }
@@ -253,6 +258,7 @@ impl Task {
             graph: graph.name.clone(),
             intent: delivery.intent.to_bytes().into(),
             floor: Some(place_of(delivery.floor)),
+            as_of: Some(place_of(delivery.as_of)),
         };
         self.spawn(graph, async move |_| {
             let Some(addr) = addr else { return Event::DeliveryFailed { partition: from, stamp } };
@@ -260,6 +266,9 @@ impl Task {
                 Ok(reply) => {
                     let at = reply.reached.map(point_of).unwrap_or_default();
                     Event::Delivered { partition: from, stamp, at }
+                }
+                Err(status) if kith_wire::code_of(&status) == ErrorCode::HistoryLost => {
+                    Event::Replaced { partition: from, before: as_of }
                 }
                 Err(status) => {
                     tracing::debug!(%status, "an intent was not delivered");
@@ -271,12 +280,16 @@ impl Task {
 
     fn stepped_down(&mut self, partition: PartitionId, term: Term) {
         if self.duties.stepped_down(partition, term) {
-            let own = self.own.clone();
-            tokio::spawn(async move {
-                tokio::time::sleep(RENEWAL_DELAY).await;
-                let _ = own.send(LeadMessage::Renew);
-            });
+            self.renew_soon();
         }
+    }
+
+    fn renew_soon(&self) {
+        let own = self.own.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(RENEWAL_DELAY).await;
+            let _ = own.send(LeadMessage::Renew);
+        });
     }
 
     fn renew(&mut self, graph: &Arc<LiveGraph>) {
@@ -350,6 +363,10 @@ fn commit_result(result: Result<(), CommitError>) -> CommitResult {
         Ok(()) => CommitResult::Done,
         Err(CommitError::Fenced { partition, found } | CommitError::Moved { partition, found }) => {
             CommitResult::Elsewhere(vec![(partition, found)])
+        }
+        Err(CommitError::Lacks { partition, point, .. }) => {
+            tracing::warn!(%partition, %point, "the database has lost a place: it was replaced by an older copy of itself");
+            CommitResult::Lacks(partition, point)
         }
         Err(CommitError::Unknown { reason }) => {
             tracing::warn!(reason, "the outcome of a transaction was lost");

@@ -16,6 +16,8 @@ mod message;
 mod open;
 mod read;
 mod registry;
+#[cfg(test)]
+mod replaced;
 mod scan;
 mod tail;
 #[cfg(test)]

@@ -112,7 +112,7 @@ impl LiveGraph {
             match step {
                 Step::Answer(answered) => return Ok(answered),
                 Step::CatchUp(place) => self.catch_up(partition, place).await?,
-                Step::Find(search) => self.check_contained(partition, search.point()).await?,
+                Step::Find(search) => self.look_for(partition, search).await?,
                 Step::Freshen => self.freshen_one(partition).await?,
                 Step::Fetch(rows) => reading.filled(self.bring(partition, rows).await?),
                 Step::GiveUp => return Err(LiveError::Behind(partition)),

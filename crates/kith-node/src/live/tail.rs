@@ -1,9 +1,8 @@
 //! Keeps the partitions of a node fresh: asks the database where their logs end, and reads what is missing.
 
-use super::{errors::LiveError, graph::LiveGraph, message::LeadMessage};
+use super::{errors::LiveError, graph::LiveGraph};
 use futures::{StreamExt, stream};
 use kith_cache::live::Nonce;
-use kith_live::Event;
 use kith_types::{LogPoint, PartitionId};
 use std::{
     sync::{Arc, Weak},
@@ -95,18 +94,18 @@ impl LiveGraph {
         Ok(())
     }
 
-    /// Asks for freshness; for each partition, the question and what it has applied.
+    /// Asks for freshness; for each partition, the question and the place that its log is known to have reached.
     fn ask_freshness(&self, partitions: &[PartitionId]) -> Vec<Option<(Nonce, LogPoint)>> {
         let now = self.now();
         let mut caches = self.caches.lock();
         let ask = |partition: &PartitionId| {
             let mut cache = caches.partition(*partition)?;
-            Some((cache.ask_freshness(now), cache.applied()))
+            Some((cache.ask_freshness(now), cache.seen()))
         };
         partitions.iter().map(ask).collect()
     }
 
-    /// Begins again at the end of a log that has lost what the partition had applied, and tells the leader, which may be idle.
+    /// Notices that a log has lost a place that it was known to have reached.
     pub(super) fn notice_replaced(
         &self,
         partition: PartitionId,
@@ -118,8 +117,7 @@ impl LiveGraph {
             caches.partition(partition).is_some_and(|cache| cache.was_replaced(before, end))
         };
         if is_replaced {
-            self.jump(partition, end)?;
-            let _ = self.lead.send(LeadMessage::Event(Event::Replaced { partition, before }));
+            self.replaced(partition, end)?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The database: one copy of the rows and logs of all partitions, with the transactions that `kith_database::Database` promises.
 
 use kith_live::testing::Tables;
-use kith_live::{Batch, Change, RowQuery, RowsAt};
+use kith_live::{Batch, Change, CommitResult, RowQuery, RowsAt};
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term, Timestamp};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -59,17 +59,24 @@ impl Database {
         Ok(log.end)
     }
 
-    /// Where the first log that does not end as expected does end, if there is one. Otherwise the transaction takes effect, and
-    /// `note` is told of every change, the rows after it included.
+    /// The transaction takes effect, and `note` is told of every change, the rows after it included.
+    ///
+    /// # Errors
+    /// Which condition does not hold.
     pub(super) fn commit(
         &mut self,
         batch: &Batch,
         mut note: impl FnMut(PartitionId, LogPoint, &kith_live::LoggedChange, &Rc<Tables>),
-    ) -> Result<(), (PartitionId, LogPoint)> {
+    ) -> Result<(), CommitResult> {
         for part in &batch.parts {
             let found = self.end(part.partition);
             if found != part.expected {
-                return Err((part.partition, found));
+                return Err(CommitResult::Elsewhere(vec![(part.partition, found)]));
+            }
+        }
+        for &(partition, point) in &batch.requires {
+            if !self.logs[partition.index()].points.contains(&point) {
+                return Err(CommitResult::Lacks(partition, point));
             }
         }
         for part in &batch.parts {

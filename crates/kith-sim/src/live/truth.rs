@@ -9,8 +9,8 @@ pub(super) use operations::Told;
 use super::database::Database;
 use history::History;
 use kith_live::testing::{Model, Tables, faults_of};
-use kith_live::{Batch, GraphTypes};
-use kith_types::{LogPoint, PartitionCount, PartitionId, Timestamp};
+use kith_live::{Batch, CommitResult, GraphTypes};
+use kith_types::{PartitionCount, PartitionId, Timestamp};
 use operations::Operation;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,10 +57,10 @@ impl Truth {
         database: &mut Database,
         batch: &Batch,
         now: Timestamp,
-    ) -> Result<(), (PartitionId, LogPoint)> {
+    ) -> Result<(), CommitResult> {
         database.commit(batch, |partition, point, logged, tables| {
             self.note_change(partition, point, logged);
-            self.history.note(partition, point, tables, now);
+            self.note_end(partition, point, tables, now);
         })?;
         self.commits += 1;
         for fault in faults_of(&tables_of(database), &self.types) {
@@ -71,7 +71,7 @@ impl Truth {
 
     pub(super) fn term_begun(&mut self, database: &Database, partition: PartitionId, now: Timestamp) {
         let log = &database.logs[partition.index()];
-        if self.history.note(partition, log.end, &log.tables, now) {
+        if self.note_end(partition, log.end, &log.tables, now) {
             self.terms += 1;
         }
     }

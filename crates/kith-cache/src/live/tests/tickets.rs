@@ -4,7 +4,7 @@ use super::truth::{Op, Truth, cache, open, options, point};
 use crate::live::guards::Guard;
 use crate::live::query::Query;
 use crate::live::reading::{Reading, Step};
-use crate::live::{LiveCaches, Search, Toward};
+use crate::live::{LiveCaches, Search, Shows, Toward};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, Timestamp};
 
@@ -41,12 +41,9 @@ fn a_ticket_of_an_earlier_term_is_looked_for_once() {
     assert_eq!(search.point(), point(1, 7));
     cache(&mut caches).found(search);
     assert!(matches!(reading.next(&mut cache(&mut caches), NOW), Step::Fetch(_)));
-    let applied = point(2, 9);
-    assert!(
-        cache(&mut caches).must_find(point(1, 6), applied).is_none(),
-        "what comes before it is in the log, too"
-    );
-    assert!(cache(&mut caches).must_find(point(1, 8), applied).is_some());
+    let mut shows = |ticket| cache(&mut caches).shows(ticket, point(2, 9));
+    assert_eq!(shows(point(1, 6)), Shows::Yes, "what comes before it is in the log, too");
+    assert!(matches!(shows(point(1, 8)), Shows::Unknown(_)));
 }
 
 #[test]
@@ -66,7 +63,8 @@ fn what_was_found_before_a_jump_is_looked_for_again() {
         [(None, true, true), (None, false, true), (off, true, false), (off, false, false)]
     {
         let mut caches = follower(point(2, 9), off);
-        let search = cache(&mut caches).must_find(point(1, 7), point(2, 9)).unwrap();
+        let shows = cache(&mut caches).shows(point(1, 7), point(2, 9));
+        let Shows::Unknown(search) = shows else { panic!("it is not known: {shows:?}") };
         if is_found_before {
             cache(&mut caches).found(search);
         }
@@ -108,7 +106,40 @@ fn a_ticket_is_looked_for_if_rows_come_from_a_later_history_than_the_cache_has_a
     let row = RowQuery::Object(1);
     let filled = cache(&mut caches).fill(truth.end, &row, &truth.read(truth.end, &row));
     reading.filled(filled.into_iter().collect());
+    assert_eq!(reading.next(&mut cache(&mut caches), NOW), Step::CatchUp(truth.end));
+    cache(&mut caches).jump(truth.end);
     assert!(found(reading.next(&mut cache(&mut caches), NOW)).is_some());
+}
+
+#[test]
+fn what_was_found_in_one_log_is_looked_for_again_in_rows_of_another_one() {
+    for (off, is_right) in [(None, true), (Some(Guard::FindInOwnLog), false)] {
+        let mut truth = Truth::new();
+        let ticket = truth.write(Op::Object(1));
+        let applied = truth.begin_term();
+        let mut caches = follower(applied, off);
+        let mut reading = reading(ticket);
+        let search = found(reading.next(&mut cache(&mut caches), NOW)).unwrap();
+        cache(&mut caches).found(search);
+        assert!(matches!(reading.next(&mut cache(&mut caches), NOW), Step::Fetch(_)));
+        // The rows come from a database that has lost the write of the ticket, and that the cache does not follow yet.
+        truth.restore(0);
+        let row = RowQuery::Object(1);
+        let end = truth.end;
+        let filled = cache(&mut caches).fill(end, &row, &truth.read(end, &row));
+        reading.filled(filled.into_iter().collect());
+        let step = reading.next(&mut cache(&mut caches), NOW);
+        assert_eq!(step == Step::CatchUp(end), is_right, "{step:?}");
+    }
+}
+
+#[test]
+fn lists_that_are_behind_the_cache_are_of_another_term() {
+    let mut caches = follower(point(2, 9), None);
+    assert_eq!(cache(&mut caches).shows(point(1, 7), point(1, 8)), Shows::Yes, "of the term of the ticket");
+    assert_eq!(cache(&mut caches).shows(point(1, 7), point(3, 9)), Shows::OtherTerm);
+    cache(&mut caches).jump(point(4, 9));
+    assert_eq!(cache(&mut caches).shows(point(1, 7), point(3, 9)), Shows::OtherTerm);
 }
 
 #[test]
@@ -120,4 +151,20 @@ fn a_log_that_ends_before_a_place_lacks_it() {
     assert!(!cache(&mut caches).lacks(point(1, 6), point(1, 8)), "there is more to read");
     open(&mut caches, LogPoint::default(), None);
     assert_eq!(cache(&mut caches).toward(point(1, 6)), Toward::End);
+}
+
+#[test]
+fn a_log_that_ends_before_a_place_that_its_leader_saw_was_replaced() {
+    let mut caches = follower(point(1, 4), None);
+    assert!(cache(&mut caches).was_replaced(point(1, 4), point(1, 3)));
+    // The leader has begun a term that the cache has not heard of.
+    cache(&mut caches).saw(point(2, 4));
+    assert_eq!((cache(&mut caches).seen(), cache(&mut caches).applied()), (point(2, 4), point(1, 4)));
+    assert!(cache(&mut caches).was_replaced(point(2, 4), point(1, 4)));
+    assert!(!cache(&mut caches).was_replaced(point(1, 4), point(1, 4)), "that was asked before");
+    assert_eq!(cache(&mut caches).replaced(point(1, 3)), point(2, 4), "the leader must hear of its own term");
+    assert_eq!(cache(&mut caches).seen(), point(1, 3));
+    // This is of the new history; what was applied is not.
+    cache(&mut caches).saw(point(3, 4));
+    assert_eq!(cache(&mut caches).replaced(point(3, 4)), point(1, 3));
 }

@@ -40,7 +40,7 @@ fn begin_pairs(world: &mut World) {
         LoggedChange { rows: vec![RowWrite::PutIntent(intent(low, high, stamp))], ..Default::default() }
     });
     let part = BatchPart { partition: PartitionId(0), expected, changes: begun.collect() };
-    world.twin.commit(&Batch { parts: vec![part] }).unwrap();
+    world.twin.commit(&Batch { parts: vec![part], requires: Vec::new() }).unwrap();
 }
 
 fn bytes(batch: &Batch) -> usize {

@@ -7,8 +7,11 @@ use super::*;
 use crate::leader::limits::WRITES_MAX;
 use crate::leader::*;
 use crate::{Batch, Guards, Mutation, Write};
-use kith_types::PartitionId;
+use kith_types::{PartitionId, Term};
 use std::time::Duration;
+
+/// A term that another leader has.
+const LATER: Term = Term(99 << 16);
 
 /// Lets everything happen until the next commit of a node, and takes that.
 fn next_commit(world: &mut World, node: usize) -> (CommitId, Batch) {
@@ -43,7 +46,7 @@ fn a_commit_that_took_effect_unheard_is_answered_as_done() {
 }
 
 #[test]
-fn a_commit_that_is_late_gets_no_position_after_its_marker() {
+fn a_commit_that_is_late_gets_no_position_after_the_next_term_has_begun() {
     // `cache.py`, "lost commit: position read": the old connection's commit still runs.
     for (unknown_settled, is_right) in [(true, true), (false, false)] {
         let mut world = begun(Guards { unknown_settled, ..Guards::default() });
@@ -52,7 +55,7 @@ fn a_commit_that_is_late_gets_no_position_after_its_marker() {
         let (commit, batch) = next_commit(&mut world, 0);
         unknown(&mut world, 0, commit);
         world.pass(Duration::from_millis(60));
-        world.run(|pending| !matches!(pending, Pending::Commit { .. }));
+        world.run(|pending| !matches!(pending, Pending::Commit { .. } | Pending::BeginTerm { .. }));
         world.happen(Pending::LateCommit { batch: batch.clone() });
         world.run_all();
         world.happen(Pending::LateCommit { batch });
@@ -63,22 +66,56 @@ fn a_commit_that_is_late_gets_no_position_after_its_marker() {
     }
 }
 
+/// Takes the next term that a node asks for, which takes effect unheard.
+fn unheard_term(world: &mut World, node: usize) -> Term {
+    let is_term = |pending: &Pending| matches!(pending, Pending::BeginTerm { node: own, .. } if *own == node);
+    world.run(|pending| !is_term(pending));
+    let Some(Pending::BeginTerm { partition, term, .. }) = world.take(is_term) else { panic!("no term") };
+    world.twin.begin_term(partition, term).unwrap();
+    world.tell(node, Event::TermUnknown { partition, term });
+    world.pass(Duration::from_millis(200));
+    term
+}
+
 #[test]
-fn a_marker_whose_answer_is_lost_is_not_taken_for_the_commit() {
-    for (marker_differs, is_right) in [(true, true), (false, false)] {
-        let mut world = begun(Guards { marker_differs, ..Guards::default() });
+fn a_term_whose_answer_is_lost_is_followed_by_another_one() {
+    for took_effect in [true, false] {
+        let mut world = begun(Guards::default());
         let (one, _) = pairs(&world);
-        world.submit(0, add(one, "likes", 1));
-        let (commit, _) = next_commit(&mut world, 0);
+        let addition = world.submit(0, add(one, "likes", 1));
+        let (commit, batch) = next_commit(&mut world, 0);
+        if took_effect {
+            world.twin.commit(&batch).unwrap();
+        }
         unknown(&mut world, 0, commit);
-        let (commit, marker) = next_commit(&mut world, 0);
-        world.twin.commit(&marker).unwrap();
-        unknown(&mut world, 0, commit);
-        world.pass(Duration::from_millis(60));
+        let before = unheard_term(&mut world, 0);
+        assert!(before < unheard_term(&mut world, 0));
         world.run_all();
-        world.heal();
-        assert_eq!(world.verdict().is_empty(), is_right);
+        assert_eq!(world.client.operations[addition].state, State::Done(false));
+        let end = world.nodes[0].end(PartitionId(0)).unwrap();
+        assert_eq!(end, world.twin.end(PartitionId(0)));
+        assert_eq!(end.position.0, 1, "the write is there once, and nothing else");
+        end_without_faults(&mut world);
     }
+}
+
+#[test]
+fn a_leader_that_has_used_up_its_terms_needs_another_one_from_the_metadata() {
+    let mut world = begun(Guards::default());
+    world.elect(PartitionId(0), 2);
+    let first = unheard_term(&mut world, 2);
+    let mut last = first;
+    while world.nodes[2].takes_writes(PartitionId(0)) {
+        world.pass(Duration::from_secs(3));
+        let Some(Pending::BeginTerm { partition, term, .. }) = world.take(|_| true) else { continue };
+        last = term;
+        world.tell(2, Event::TermUnknown { partition, term });
+    }
+    assert_eq!((first.0 & 0xffff, last), (0, Term(first.0 | 0xffff)));
+    world.elect(PartitionId(0), 2);
+    world.run_all();
+    assert!(world.nodes[2].end(PartitionId(0)).is_some());
+    end_without_faults(&mut world);
 }
 
 #[test]
@@ -118,7 +155,7 @@ fn what_waits_is_committed_together_and_a_fenced_partition_fails_alone() {
     let (commit, batch) = next_commit(&mut world, 0);
     let lengths: Vec<usize> = batch.parts.iter().map(|part| part.changes.len()).collect();
     assert_eq!(lengths, [2, 2]);
-    world.twin.begin_term(PartitionId(0), kith_types::Term(99)).unwrap();
+    world.twin.begin_term(PartitionId(0), LATER).unwrap();
     world.happen(Pending::Commit { node: 0, commit, batch });
     world.run_all();
     let states: Vec<State> = more.iter().map(|it| world.client.operations[*it].state).collect();
@@ -143,7 +180,7 @@ fn a_lost_answer_of_two_partitions_is_settled_by_the_one_that_is_still_led() {
         if took_effect {
             world.twin.commit(&batch).unwrap();
         }
-        world.twin.begin_term(PartitionId(0), kith_types::Term(99)).unwrap();
+        world.twin.begin_term(PartitionId(0), LATER).unwrap();
         unknown(&mut world, 0, commit);
         world.run_all();
         let states = [one, other, two[0], two[1]].map(|it| world.client.operations[it].state);
@@ -159,7 +196,7 @@ fn an_outcome_stays_unknown_only_if_leadership_is_lost() {
     let (one, _) = pairs(&world);
     let addition = world.submit(0, add(one, "likes", 1));
     let (commit, _) = next_commit(&mut world, 0);
-    world.twin.begin_term(PartitionId(0), kith_types::Term(99)).unwrap();
+    world.twin.begin_term(PartitionId(0), LATER).unwrap();
     unknown(&mut world, 0, commit);
     world.run_all();
     assert_eq!(world.client.operations[addition].state, State::Unknown);
@@ -351,7 +388,7 @@ fn rows_of_a_later_term_end_the_leadership() {
     let (one, _) = pairs(&world);
     let addition = world.submit(0, add(one, "likes", 1));
     world.run(|pending| !matches!(pending, Pending::Load { .. }));
-    world.twin.begin_term(PartitionId(0), kith_types::Term(99)).unwrap();
+    world.twin.begin_term(PartitionId(0), LATER).unwrap();
     world.run_all();
     assert_eq!(world.client.operations[addition].state, State::Failed);
     assert_eq!(world.nodes[0].end(PartitionId(0)), None);

@@ -63,7 +63,7 @@ impl World {
         let nonces: Vec<_> = held
             .iter()
             .map(|partition| {
-                self.with_cache(me, *partition, |cache, now| (cache.ask_freshness(now), cache.applied()))
+                self.with_cache(me, *partition, |cache, now| (cache.ask_freshness(now), cache.seen()))
             })
             .collect();
         let asked = held.clone();
@@ -73,8 +73,7 @@ impl World {
         let mut result = Ok(());
         for ((partition, end), (nonce, before)) in held.into_iter().zip(ends.await?).zip(nonces) {
             if self.with_cache(me, partition, |cache, _| cache.was_replaced(before, end)) {
-                self.with_cache(me, partition, |cache, _| cache.jump(end));
-                self.tell(me, Event::Replaced { partition, before });
+                self.replaced(me, partition, end);
             }
             match self.catch_up(me, partition, end).await {
                 Ok(()) => {
@@ -113,7 +112,7 @@ impl World {
                             end
                         }
                         LogRead::HistoryLost { end } => {
-                            self.with_cache(me, partition, |cache, _| cache.jump(end));
+                            self.replaced(me, partition, end);
                             end
                         }
                         LogRead::Trimmed => self.jump_to_end(me, partition).await?,
@@ -128,6 +127,11 @@ impl World {
 
     pub(super) async fn end_of(self: &Shared, partition: PartitionId) -> Result<LogPoint, ReadError> {
         Ok(self.database(move |database, _, _| database.end(partition)).await?)
+    }
+
+    fn replaced(self: &Shared, me: Me, partition: PartitionId, end: LogPoint) {
+        let before = self.with_cache(me, partition, |cache, _| cache.replaced(end));
+        self.tell(me, Event::Replaced { partition, before });
     }
 
     async fn jump_to_end(self: &Shared, me: Me, partition: PartitionId) -> Result<LogPoint, ReadError> {

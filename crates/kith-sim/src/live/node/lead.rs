@@ -103,7 +103,7 @@ impl World {
                 let result = world.database(move |database, truth, now| truth.commit(database, &batch, now));
                 let result = match result.await {
                     Ok(Ok(())) => CommitResult::Done,
-                    Ok(Err(end)) => CommitResult::Elsewhere(vec![end]),
+                    Ok(Err(result)) => result,
                     Err(Fault::Lost) => CommitResult::Unknown,
                     Err(Fault::Unavailable) => CommitResult::Refused,
                 };
@@ -119,10 +119,12 @@ impl World {
                 waiting.into_iter().for_each(|waiting| waiting.give(answer));
             }
             Action::Publish { partition, after, changes } => {
+                self.with_cache(me, partition, |cache, _| cache.saw(after));
                 let (mut previous, mut has_gap) = (after, false);
                 for change in &changes {
                     let point = LogPoint { position: previous.position.next(), ..after };
                     let progress = self.with_cache(me, partition, |cache, now| {
+                        cache.saw(point);
                         cache.apply_after(previous, point, change, now)
                     });
                     has_gap |= matches!(progress, Progress::Gap { .. });
@@ -171,7 +173,7 @@ impl World {
     }
 
     fn deliver(self: &Shared, me: Me, from: PartitionId, to: PartitionId, delivery: Delivery) {
-        let stamp = delivery.intent.stamp;
+        let (stamp, as_of) = (delivery.intent.stamp, delivery.as_of);
         let leader = self.nodes[me.index].borrow().seen.1.of(to);
         let target = leader.and_then(|leader| self.index_of(leader.node));
         self.do_beside(me, async move |world| {
@@ -181,6 +183,9 @@ impl World {
             };
             match answer {
                 Some(Ok(at)) => Event::Delivered { partition: from, stamp, at },
+                Some(Err(DeliveryError::HistoryLost(_))) => {
+                    Event::Replaced { partition: from, before: as_of }
+                }
                 Some(Err(_)) | None => Event::DeliveryFailed { partition: from, stamp },
             }
         });
@@ -211,9 +216,13 @@ impl World {
     }
 
     fn stepped_down(self: &Shared, me: Me, partition: PartitionId, term: Term) {
-        if !self.nodes[me.index].borrow_mut().duties.stepped_down(partition, term) {
-            return;
+        if self.nodes[me.index].borrow_mut().duties.stepped_down(partition, term) {
+            self.renew_soon(me);
         }
+    }
+
+    /// Asks the metadata for terms in place of those that cannot be used.
+    pub(super) fn renew_soon(self: &Shared, me: Me) {
         let own = self.clone();
         self.spawn(me.process(), async move {
             own.sleep(RENEWAL_DELAY).await;

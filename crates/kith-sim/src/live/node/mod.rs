@@ -195,7 +195,7 @@ impl super::World {
     /// A node hears who leads.
     pub(super) fn news_arrive(self: &Shared, index: usize, incarnation: u32, seen: Seen) {
         self.when_it_runs(Me { index, incarnation }, move |world, me| {
-            let events = {
+            let told = {
                 let mut node = world.nodes[index].borrow_mut();
                 if seen.0 <= node.seen.0 {
                     return;
@@ -208,7 +208,10 @@ impl super::World {
                 node.seen = seen;
                 node.duties.told(own)
             };
-            events.into_iter().for_each(|event: Event| world.tell(me, event));
+            if told.renews {
+                world.renew_soon(me);
+            }
+            told.events.into_iter().for_each(|event: Event| world.tell(me, event));
         });
     }
 }

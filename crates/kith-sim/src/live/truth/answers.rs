@@ -26,10 +26,7 @@ impl Truth {
         let Answered { answer, from, until } = answered;
         let history = &self.history;
         let is_right = |tables: &Tables| answer_of(tables, query) == *answer;
-        let right = match from == until {
-            true => history.states(*partition, *until).any(is_right),
-            false => history.between(*partition, (*from, *until)).any(is_right),
-        };
+        let right = history.between(*partition, (*from, *until)).any(is_right);
         let bound = STALE_MAX.div_f64(clock_rate) + Duration::from_millis(1);
         // A read that takes long shows what was written before it was asked.
         let oldest = Timestamp(now.0.saturating_sub(bound)).min(asked.began);

@@ -17,12 +17,19 @@ pub(super) struct History {
 
 #[derive(Clone, Default)]
 struct LogHistory {
-    /// The rows at each place; several if a place was used again after the database was replaced.
-    states: BTreeMap<LogPoint, Vec<Rc<Tables>>>,
+    /// The rows at each place.
+    states: BTreeMap<LogPoint, Rc<Tables>>,
     /// The end of the log, and since when.
     ends: Vec<(Timestamp, LogPoint)>,
     /// Places that the log has had and lost.
     lost: BTreeSet<LogPoint>,
+}
+
+/// A place of a lost history is a place of the log again. Nobody can tell the two histories apart then.
+#[derive(Debug)]
+pub(super) struct UsedAgain {
+    partition: PartitionId,
+    point: LogPoint,
 }
 
 /// A copy of the database, and what had happened by then.
@@ -35,45 +42,41 @@ pub(in crate::live) struct OlderCopy {
 impl History {
     pub(super) fn new(count: PartitionCount) -> Self {
         let log = LogHistory {
-            states: BTreeMap::from([(LogPoint::default(), vec![Rc::default()])]),
+            states: BTreeMap::from([(LogPoint::default(), Rc::default())]),
             ends: vec![(Timestamp::ZERO, LogPoint::default())],
             lost: BTreeSet::new(),
         };
         Self { logs: vec![log; count.get() as usize], replaced: Vec::new() }
     }
 
-    /// Whether the place is new.
+    /// Notes that a log ends at a place now. Whether it did not before.
+    ///
+    /// # Errors
+    /// The place was in a history that the database has lost.
     pub(super) fn note(
         &mut self,
         partition: PartitionId,
         point: LogPoint,
         tables: &Rc<Tables>,
         now: Timestamp,
-    ) -> bool {
+    ) -> Result<bool, UsedAgain> {
         let log = &mut self.logs[partition.index()];
         if log.ends.last().is_some_and(|(_, end)| *end == point) {
-            return false;
+            return Ok(false);
         }
-        log.states.entry(point).or_default().push(Rc::clone(tables));
+        log.states.insert(point, Rc::clone(tables));
         log.ends.push((now, point));
-        log.lost.remove(&point);
-        true
+        if log.lost.contains(&point) { Err(UsedAgain { partition, point }) } else { Ok(true) }
     }
 
-    /// The rows at a place: the last ones first.
-    pub(super) fn states(&self, partition: PartitionId, point: LogPoint) -> impl Iterator<Item = &Tables> {
-        let states = self.logs[partition.index()].states.get(&point);
-        states.into_iter().flatten().rev().map(|tables| &**tables)
-    }
-
-    /// The rows at places of a range.
+    /// The rows at places of a range, both ends included.
     pub(super) fn between(
         &self,
         partition: PartitionId,
         (from, until): (LogPoint, LogPoint),
     ) -> impl Iterator<Item = &Tables> {
         let range = self.logs[partition.index()].states.range(from..=until);
-        range.flat_map(|(_, states)| states).map(|tables| &**tables)
+        range.map(|(_, tables)| &**tables)
     }
 
     /// Where the log ended at a time.
@@ -94,6 +97,20 @@ impl History {
 }
 
 impl Truth {
+    /// As [`History::note`].
+    pub(super) fn note_end(
+        &mut self,
+        partition: PartitionId,
+        point: LogPoint,
+        tables: &Rc<Tables>,
+        now: Timestamp,
+    ) -> bool {
+        self.history.note(partition, point, tables, now).unwrap_or_else(|UsedAgain { partition, point }| {
+            self.fault(format!("at {:?} {point} of {partition} is used again, which was lost", now.0));
+            true
+        })
+    }
+
     /// How often the database was replaced.
     pub(in crate::live) fn replaced_times(&self) -> u64 {
         self.history.replaced.len() as u64

@@ -20,6 +20,13 @@ pub(super) struct Operation {
     pub(super) lost: Option<Executed>,
 }
 
+impl Operation {
+    /// What came of it, in the history that the database has and in the one that it has lost.
+    fn outcomes(&self) -> impl Iterator<Item = Executed> {
+        self.executed.into_iter().chain(self.lost)
+    }
+}
+
 /// How a write was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Executed {
@@ -102,7 +109,7 @@ impl Truth {
     pub(in crate::live) fn answered(&mut self, number: usize, answered: &Answered) {
         let operation = &self.operations[number];
         let wanted = Outcome::Done(answered.done);
-        let known = operation.executed.or(operation.lost).filter(|known| known.outcome == wanted);
+        let known = operation.outcomes().find(|known| known.outcome == wanted);
         let seen = operation.partition.map(|partition| answered.ticket.point(partition));
         match (known, seen) {
             (Some(known), Some(seen)) if known.point <= seen || answered.done.version == 0 => {}
@@ -119,8 +126,8 @@ impl Truth {
     /// A client is told that a write is refused.
     pub(in crate::live) fn refused(&mut self, number: usize, refusal: Refusal) {
         let operation = &self.operations[number];
-        let known = operation.executed.or(operation.lost);
-        if known.is_none_or(|known| known.outcome != Outcome::Refused(refusal)) {
+        if !operation.outcomes().any(|known| known.outcome == Outcome::Refused(refusal)) {
+            let known: Vec<Executed> = operation.outcomes().collect();
             self.fault(format!("write {number} is told {refusal:?}, and was {known:?}"));
         }
     }

@@ -1,0 +1,84 @@
+//! The database of a graph is replaced by an older copy of itself while a node reads.
+
+use super::graph::{LiveGraph, LiveGraphParts};
+use kith_api::convert::operator_to_wire;
+use kith_cache::live::{LiveCacheOptions, LiveCaches};
+use kith_database::{BeginTerm, Database, GraphIdentity, SqliteDatabase, SqliteOptions};
+use kith_live::{
+    Batch, BatchPart, Change, Effect, GraphTypes, LoggedChange, Object, RowWrite, Ticket, TypeId,
+};
+use kith_ops::{Operator, Value};
+use kith_types::{ErrorCode, LogPoint, NodeId, PartitionCount, PartitionId, Term};
+use kith_wire::v1;
+use std::{path::Path, sync::Arc, time::Duration};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+const P: PartitionId = PartitionId(0);
+
+/// A database whose log begins with the addition of an object in one term, and goes on in another term.
+async fn database(folder: &Path, id: u64, (term, next): (u64, u64)) -> (Arc<dyn Database>, LogPoint) {
+    let identity = GraphIdentity { graph: 7, partitions: PartitionCount::new(1).unwrap() };
+    let file = folder.join(format!("{id}.sqlite"));
+    let database = SqliteDatabase::create(&file, identity, SqliteOptions::default()).unwrap();
+    let begin = |term| BeginTerm { partition: P, term: Term(term), leader: 1 };
+    let expected = database.begin_term(begin(term)).await.unwrap();
+    let at = LogPoint { position: expected.position.next(), ..expected };
+    let object = Object { id, kind: TypeId(1), stamp: at, data: Default::default() };
+    let change = Change { effects: vec![Effect::Object(object.clone())] };
+    let changes = vec![LoggedChange { change, rows: vec![RowWrite::PutObject(object)] }];
+    let parts = vec![BatchPart { partition: P, expected, changes }];
+    database.commit(Batch { parts, ..Default::default() }).await.unwrap();
+    database.begin_term(begin(next)).await.unwrap();
+    (Arc::new(database), at)
+}
+
+fn graph(database: Arc<dyn Database>) -> LiveGraph {
+    let types = GraphTypes::new(7, &"[object.person]\n[association.follows]".parse().unwrap()).unwrap();
+    let parts = LiveGraphParts {
+        name: "social".to_owned(),
+        node: NodeId(0),
+        count: PartitionCount::new(1).unwrap(),
+        types: Arc::new(types),
+        database,
+    };
+    let graph = LiveGraph::new(parts, mpsc::unbounded_channel().0, CancellationToken::new());
+    graph.partitions.write().insert(P, Arc::default());
+    // However slow the machine is, the cache stays fresh.
+    let options = LiveCacheOptions { stale_max: Duration::from_secs(3_600), ..Default::default() };
+    *graph.caches.lock() = LiveCaches::new(options);
+    graph.caches.lock().open(P, LogPoint::default());
+    graph
+}
+
+/// A question for all members of the graph, with the ticket of a write.
+fn members(written: LogPoint) -> v1::EvaluateRequest {
+    let mut ticket = Ticket::new(7);
+    ticket.require(P, written);
+    let header = v1::RequestHeader { ticket: ticket.to_bytes().into(), ..Default::default() };
+    v1::EvaluateRequest {
+        header: Some(header),
+        name: "social".to_owned(),
+        partitions: vec![P.0],
+        plan: Some(operator_to_wire(&Operator::Members)),
+        ..Default::default()
+    }
+}
+
+#[tokio::test]
+async fn lists_of_an_older_copy_of_the_database_do_not_count_as_showing_a_lost_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, written) = database(folder.path(), 1, (1, 2)).await;
+    let (copy, _) = database(folder.path(), 2, (3, 4)).await;
+    let mut graph = Arc::new(graph(first));
+    graph.build(P).await.unwrap_or_else(|_| panic!("nothing else happens"));
+    let shown = graph.evaluate(&members(written)).await.unwrap();
+    assert_eq!(shown.value, Value::Set(vec![1]));
+    graph.freshen(vec![P]).await.unwrap();
+    // The cache is fresh, and has found the write in the log. The lists are built anew from the copy.
+    Arc::get_mut(&mut graph).unwrap().database = copy;
+    graph.close_lists(P);
+    graph.build(P).await.unwrap_or_else(|_| panic!("nothing else happens"));
+    let error = graph.evaluate(&members(written)).await.err().expect("the write is lost");
+    assert_eq!(kith_wire::code_of(&error), ErrorCode::HistoryLost);
+}
