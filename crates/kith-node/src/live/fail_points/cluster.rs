@@ -246,7 +246,14 @@ fn documents(types: &GraphTypes) -> Vec<Write> {
         who: String::new(),
         dropping: false,
     };
-    let node = |node: u32| NodeDocument {
+    let mut writes = vec![Write::put(keys::CLUSTER, cluster.encode())];
+    writes.push(Write::put(keys::live_graph(GRAPH), graph.encode()));
+    writes.extend(nodes.map(|id| Write::put(keys::node(id), node_document(id).encode())));
+    writes
+}
+
+fn node_document(node: u32) -> NodeDocument {
+    NodeDocument {
         format: DOCUMENT_FORMAT,
         node,
         addr: node.to_string(),
@@ -256,9 +263,5 @@ fn documents(types: &GraphTypes) -> Vec<Write> {
         zone: String::new(),
         rack: String::new(),
         region: String::new(),
-    };
-    let mut writes = vec![Write::put(keys::CLUSTER, cluster.encode())];
-    writes.push(Write::put(keys::live_graph(GRAPH), graph.encode()));
-    writes.extend(nodes.map(|id| Write::put(keys::node(id), node(id).encode())));
-    writes
+    }
 }

@@ -151,12 +151,22 @@ impl Plan {
     where
         E: Send + 'static,
     {
-        let Some(fault) = self.take(&step) else {
-            if self.looks() {
-                self.want(|done| Wanted::Look { done }).await;
-            }
-            return request.await;
-        };
+        if let Some(fault) = self.take(&step) {
+            return self.fail(fault, step, request, (refused, lost)).await;
+        }
+        if self.looks() {
+            self.want(|done| Wanted::Look { done }).await;
+        }
+        request.await
+    }
+
+    async fn fail<T: Send + 'static, E: Send + 'static>(
+        &self,
+        fault: Fault,
+        step: Step,
+        request: BoxFuture<'static, Result<T, E>>,
+        (refused, lost): (E, E),
+    ) -> Result<T, E> {
         match fault {
             Fault::Refused => Err(refused),
             Fault::RequestLost => Err(lost),

@@ -24,7 +24,7 @@ pub fn check(world: &World, site: &Site) {
     let (mut talk, started) = (site.talk(IN_FLIGHT), Instant::now());
     let states: Vec<State> = world.things.iter().map(|history| settled(&history.lock(), &mut talk)).collect();
     let took = started.elapsed();
-    eprintln!("in step {} ms after the last fault", took.as_millis());
+    eprintln!("in step {} ms after the writers stopped", took.as_millis());
     // Other tests may take most of the machine.
     assert!(!is_full() || took < SETTLED_WITHIN, "{took:?}");
     for (list, members) in &world.lists {
