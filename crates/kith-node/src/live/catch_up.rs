@@ -10,6 +10,7 @@ use kith_database::{LogError, LogPart};
 use kith_live::Event;
 use kith_types::{LogPoint, PartitionId};
 use kith_wire::v1;
+use std::sync::Arc;
 
 /// How much of a log is read at once.
 const LOG_BYTES_MAX: usize = 4 << 20;
@@ -78,6 +79,29 @@ impl LiveGraph {
         let mut caches = self.caches.lock();
         let cache = caches.partition(partition).ok_or(LiveError::NotOwner(partition))?;
         Ok(cache.toward(target))
+    }
+
+    /// Where the log of a partition ends, read from the database after this call. What the cache holds of a history that the
+    /// database has lost is dropped first.
+    ///
+    /// # Errors
+    /// If the database cannot be read, or the partition is not here.
+    pub(super) async fn verified_end(
+        self: &Arc<Self>,
+        partition: PartitionId,
+    ) -> Result<LogPoint, LiveError> {
+        let before = {
+            let mut caches = self.caches.lock();
+            caches.partition(partition).ok_or(LiveError::NotOwner(partition))?.seen()
+        };
+        let graph = Arc::clone(self);
+        let read = move || {
+            let graph = Arc::clone(&graph);
+            async move { graph.end_of(partition).await }
+        };
+        let end = self.ends.get(partition, read).await?;
+        self.notice_replaced(partition, before, end)?;
+        Ok(end)
     }
 
     /// Where the log of a partition ends, according to the database.

@@ -1,7 +1,7 @@
 //! Where logs end now, for reads that must know. Reads of one partition that wait at the same time share reads of the database
 //! (TAO §4.4: a server never asks a database for the same thing twice at once).
 
-use super::{errors::LiveError, graph::LiveGraph};
+use super::errors::LiveError;
 use kith_cache::live::{Verified, Verifier};
 use kith_types::{LogPoint, PartitionId};
 use parking_lot::Mutex;
@@ -19,7 +19,11 @@ pub(super) struct Ends {
 impl Ends {
     /// Where the log of a partition ends, according to a `read` that begins after this call. If one is under way already, the
     /// next one begins when it ends, and counts for all calls that arrived meanwhile.
-    async fn get<F>(self: &Arc<Self>, partition: PartitionId, read: impl Fn() -> F + Send + 'static) -> End
+    pub async fn get<F>(
+        self: &Arc<Self>,
+        partition: PartitionId,
+        read: impl Fn() -> F + Send + 'static,
+    ) -> End
     where
         F: Future<Output = End> + Send,
     {
@@ -48,28 +52,6 @@ impl Ends {
             let _ = waiter.send(end.clone());
         }
         again
-    }
-}
-
-impl LiveGraph {
-    /// Where the log of a partition ends, read from the database after this call. What the cache holds of a history that the
-    /// database has lost is dropped first.
-    ///
-    /// # Errors
-    /// If the database cannot be read, or the partition is not here.
-    pub(super) async fn verified_end(self: &Arc<Self>, partition: PartitionId) -> End {
-        let before = {
-            let mut caches = self.caches.lock();
-            caches.partition(partition).ok_or(LiveError::NotOwner(partition))?.seen()
-        };
-        let graph = Arc::clone(self);
-        let read = move || {
-            let graph = Arc::clone(&graph);
-            async move { graph.end_of(partition).await }
-        };
-        let end = self.ends.get(partition, read).await?;
-        self.notice_replaced(partition, before, end)?;
-        Ok(end)
     }
 }
 

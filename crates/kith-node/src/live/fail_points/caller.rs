@@ -1,7 +1,8 @@
 //! A caller, which sends writes to whoever leads, and repeats those whose outcome it does not know.
 
 use super::{
-    cluster::{GRAPH, LOOK, PATIENCE, leaders},
+    GRAPH, LOOK, PATIENCE,
+    election::leaders,
     faulty::Processes,
     plan::{Plan, Step},
 };

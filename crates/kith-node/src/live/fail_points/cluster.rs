@@ -2,44 +2,29 @@
 //! store. Each node holds both partitions. Who leads what is decided here, as routers would.
 
 use super::{
+    GRAPH, NODES, PARTITIONS,
     caller::Caller,
+    election::{elect, leaders, succeed},
     faulty::{Network, Opens, Processes},
     plan::{Plan, Wanted},
-    truth,
+    rows::{Rows, check_directions},
 };
 use crate::live::{LiveGraphs, Outlook, Surroundings};
-use kith_api::topology::leaders_of;
-use kith_database::{Database, GraphIdentity, Retention, SqliteDatabase, SqliteOptions};
+use kith_database::{GraphIdentity, Retention, SqliteDatabase, SqliteOptions};
 use kith_live::{GraphTypes, TypesDocument, testing::fixture};
 use kith_metadata::{EmbeddedMetadata, MetadataStore, Write, keys};
-use kith_process::{change_leaders, topology};
-use kith_routing::{Leader, Leaders};
-use kith_types::{NodeId, PartitionCount, PartitionId, Term};
+use kith_process::topology;
+use kith_types::{NodeId, PartitionCount};
 use kith_wire::documents::{
-    ClusterDocument, DOCUMENT_FORMAT, Document, GroupDocument, LeadersDocument, LiveGraphDocument,
-    NodeDocument,
+    ClusterDocument, DOCUMENT_FORMAT, Document, GroupDocument, LiveGraphDocument, NodeDocument,
 };
 use parking_lot::Mutex;
-use std::{
-    future::Future,
-    pin::pin,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{future::Future, pin::pin, sync::Arc};
 use tokio::{
     runtime::{Builder, Runtime},
     sync::{mpsc, watch},
 };
 use tokio_util::sync::CancellationToken;
-
-pub const GRAPH: &str = "social";
-pub const NODES: usize = 3;
-pub const PARTITIONS: u32 = 2;
-/// Far more than anything here takes.
-pub const PATIENCE: Duration = Duration::from_secs(60);
-pub const LOOK: Duration = Duration::from_millis(5);
-/// How long a fault waits for a successor, which may have a fault of its own.
-const SUCCESSION: Duration = Duration::from_millis(500);
 
 pub struct Cluster {
     pub count: PartitionCount,
@@ -132,7 +117,7 @@ impl Cluster {
                     let _ = done.send(());
                 }
                 Wanted::Look { done } => {
-                    truth::check_directions(self, &[]).await;
+                    check_directions(self.rows(), &[]).await;
                     let _ = done.send(());
                 }
                 Wanted::Successors { partitions, done } => {
@@ -164,6 +149,11 @@ impl Cluster {
         }
     }
 
+    /// What is stored.
+    pub fn rows(&self) -> Rows<'_> {
+        Rows { database: &*self.database, types: &self.types, count: self.count }
+    }
+
     /// Whoever sends writes to it.
     pub fn caller(&self) -> Caller {
         Caller {
@@ -181,41 +171,6 @@ impl Drop for Cluster {
         for runtime in self.runtimes.drain(..).flatten() {
             runtime.shutdown_background();
         }
-    }
-}
-
-pub async fn leaders(metadata: &EmbeddedMetadata) -> Leaders {
-    let key = keys::leaders(GRAPH);
-    let snapshot = metadata.read(&key).await.expect("it can be read");
-    let document = snapshot.get(&key).map(|entry| LeadersDocument::decode(&entry.value).expect("ours"));
-    document.as_ref().map(leaders_of).unwrap_or_default()
-}
-
-/// Makes a node the leader of a partition; its term.
-async fn elect(metadata: &EmbeddedMetadata, partition: PartitionId, node: usize) -> Term {
-    let changed = change_leaders(metadata, GRAPH, |leaders| {
-        let mut next = leaders.clone();
-        next.by_partition.resize(PARTITIONS as usize, None);
-        next.term_last = Term(leaders.term_last.0 + 1);
-        let leader = Leader { node: NodeId(node as u32), term: next.term_last };
-        next.by_partition[partition.index()] = Some(leader);
-        Some(next)
-    });
-    changed.await.expect("the metadata store takes it");
-    leaders(metadata).await.of(partition).expect("it was elected").term
-}
-
-/// Makes the next node the leader of a partition, and waits until its term has begun.
-async fn succeed(metadata: &EmbeddedMetadata, database: &dyn Database, partition: PartitionId) {
-    let now = leaders(metadata).await.of(partition).map_or(0, |leader| leader.node.0 as usize);
-    let term = elect(metadata, partition, (now + 1) % NODES).await;
-    let started = Instant::now();
-    while started.elapsed() < SUCCESSION {
-        let ends = database.points(vec![partition]).await.expect("it can be read");
-        if term <= ends[0].term {
-            return;
-        }
-        tokio::time::sleep(LOOK).await;
     }
 }
 

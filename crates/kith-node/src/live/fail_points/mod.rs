@@ -7,8 +7,10 @@
 mod caller;
 mod cases;
 mod cluster;
+mod election;
 mod faulty;
 mod plan;
+mod rows;
 mod truth;
 
 use cases::{CASES, Case};
@@ -19,10 +21,17 @@ use plan::Fault;
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
     thread,
+    time::Duration,
 };
 use tokio::runtime::Builder;
 use truth::Truth;
 
+const GRAPH: &str = "social";
+const NODES: usize = 3;
+const PARTITIONS: u32 = 2;
+/// Far more than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(5);
 /// Cases that run at the same time: they wait most of the time.
 const AT_A_TIME: usize = 6;
 

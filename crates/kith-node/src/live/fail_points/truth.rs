@@ -1,21 +1,15 @@
 //! What must be stored, and what reads must show: the operations of TAO without partitions, logs, pairs or faults.
 
-use super::{
-    caller::Told,
-    cluster::{Cluster, GRAPH, LOOK, NODES, PATIENCE},
-};
+use super::{GRAPH, LOOK, NODES, PATIENCE, caller::Told, cluster::Cluster, rows::check_directions};
 use crate::live::{LiveGraph, errors::LiveError, read::ReadNeed};
 use kith_database::Database;
 use kith_live::{
-    AssociationAnswer, AssociationRead, GraphTypes, ListKey, Outcome, Refusal, RowAnswer, RowQuery, Select,
-    Ticket, Write,
-    testing::{Edge, EdgeName, Model, Tables, faults_of},
+    AssociationAnswer, AssociationRead, GraphTypes, Outcome, Refusal, RowAnswer, RowQuery, Select, Ticket,
+    Write,
+    testing::{Edge, EdgeName, Model},
 };
-use kith_types::{ErrorCode, PartitionId, partition_of_id};
+use kith_types::ErrorCode;
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
-
-/// More rows than a run writes.
-const ALL: u32 = 100_000;
 
 pub struct Truth {
     model: Model,
@@ -59,7 +53,7 @@ impl Truth {
     }
 
     async fn check_rows(&self, cluster: &Cluster, ids: (u64, u64)) {
-        let partitions = check_directions(cluster, &[ids.0, ids.1]).await;
+        let partitions = check_directions(cluster.rows(), &[ids.0, ids.1]).await;
         let types = &cluster.types;
         let objects = partitions.iter().flat_map(|tables| tables.objects.values());
         let objects = objects.map(|object| {
@@ -159,43 +153,4 @@ async fn settle(cluster: &Cluster) {
             tokio::time::sleep(LOOK).await;
         }
     }
-}
-
-/// Counts equal lists, forward associations have their inverse, and both directions agree where no intent is open. Returns the rows of
-/// all partitions.
-pub async fn check_directions(cluster: &Cluster, ids: &[u64]) -> Vec<Tables> {
-    let mut partitions = Vec::new();
-    for partition in cluster.count.iter() {
-        partitions.push(tables(cluster, partition, ids).await);
-    }
-    assert_eq!(faults_of(&partitions.iter().collect::<Vec<_>>(), &cluster.types), [""; 0]);
-    partitions
-}
-
-/// The rows of a partition, with the lengths of all lists that have associations or are about these ids.
-async fn tables(cluster: &Cluster, partition: PartitionId, ids: &[u64]) -> Tables {
-    let database = &cluster.database;
-    let objects = database.scan_objects(partition, None, ALL).await.expect("it can be read").objects;
-    let associations = database.scan_associations(partition, None, ALL).await.expect("it can be read");
-    let mut tables = Tables::default();
-    tables.objects.extend(objects.into_iter().map(|object| (object.id, object)));
-    for (list, association) in associations.associations {
-        tables.associations.insert(list.to(association.id2), association);
-    }
-    let named = |id1| cluster.types.associations.keys().map(move |kind| ListKey { id1, kind: *kind });
-    let mut lists: Vec<ListKey> = tables.associations.keys().map(|key| key.list).collect();
-    let here = ids.iter().copied().filter(|id| partition_of_id(*id, cluster.count) == partition);
-    lists.extend(here.flat_map(named));
-    let mut queries: Vec<RowQuery> = lists.iter().map(|list| RowQuery::Count(*list)).collect();
-    queries.push(RowQuery::Intents);
-    let mut answers = database.read(partition, queries).await.expect("it can be read").answers;
-    if let Some(RowAnswer::Intents(intents)) = answers.pop() {
-        tables.intents.extend(intents.into_iter().map(|intent| (intent.stamp, intent)));
-    }
-    for (list, count) in lists.into_iter().zip(answers) {
-        if let RowAnswer::Count(count @ 1..) = count {
-            tables.counts.insert(list, count);
-        }
-    }
-    tables
 }
