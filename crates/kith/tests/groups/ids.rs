@@ -27,11 +27,11 @@ fn an_id_belongs_to_the_process_that_has_it_and_lives() {
     let at = ["--metadata", &metadata, "--data", &other];
 
     let said = refused_to_start(&[&["node", "--node", "100"], &at[..]].concat());
-    assert!(said.contains("error[id_taken]: node 100 runs already") && said.contains(&first.addr), "{said}");
+    assert!(said.contains("error[id_taken]: node 100 is already running") && said.contains(&first.addr), "{said}");
     let router = cluster.ready()["router"].as_str().expect("text").to_owned();
     // Without --id it is router 0.
     let said = refused_to_start(&[&["router"], &at[..]].concat());
-    assert!(said.contains("error[id_taken]: router 0 runs already") && said.contains(&router), "{said}");
+    assert!(said.contains("error[id_taken]: router 0 is already running") && said.contains(&router), "{said}");
     assert_reads(&cluster, STORE, PEOPLE, 1);
 
     // One that does not move for long can be replaced, and does not take its id back.
@@ -40,7 +40,7 @@ fn an_id_belongs_to_the_process_that_has_it_and_lives() {
     signal(first.pid(), "CONT");
     let log = first.data.with_extension("log");
     cluster.wait_until("the first has noticed", |_| {
-        fs::read_to_string(&log).expect("a log").contains("another process is node 100")
+        fs::read_to_string(&log).expect("a log").contains("another process has the id of node 100")
     });
     second.wait_until_up(&mut cluster);
     // It steps in when the other is gone.
@@ -60,7 +60,7 @@ fn the_supervised_come_back_where_they_were(cluster: &mut Cluster, folder: &Path
     signal(pid, "KILL");
     let log = folder.join("data/node-000.log");
     let times = |what: &str| fs::read_to_string(&log).expect("a log").matches(what).count();
-    cluster.wait_until("it is told", |_| 2 <= times("error[id_taken]: node 0 runs already"));
+    cluster.wait_until("it is told", |_| 2 <= times("error[id_taken]: node 0 is already running"));
     assert_eq!(times("port_in_use"), 0);
     outsider.kill();
     cluster.wait_until("it is back", |cluster| {
