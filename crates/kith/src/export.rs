@@ -110,10 +110,7 @@ fn has_fields(graph: &Graph, flags: &ExportFlags) -> anyhow::Result<bool> {
         name: flags.graph.clone(),
         what: "it has no objects and associations",
     })?;
-    let unknown = |fault: UnknownType| {
-        let help = format!("{} --graph {}", fault.help(), flags.graph);
-        Failure::new(ErrorCode::UnknownType, fault.to_string(), help)
-    };
+    let unknown = |fault: UnknownType| Failure::new(ErrorCode::UnknownType, fault.to_string(), fault.help());
     Ok(match flags.objects {
         true => !live.types.object_named(&flags.kind).map_err(unknown)?.1.schemas.is_empty(),
         false => !live.types.association_named(&flags.kind).map_err(unknown)?.1.schemas.is_empty(),

@@ -136,6 +136,9 @@ fn operation_help(error: &OperationError) -> String {
         }
         OperationError::EntityNotFound { .. } => "check the entity id and its kind".to_owned(),
         OperationError::UnknownEdgeType { known, .. } => format!("edge types: {}", known.join(", ")),
+        OperationError::UnknownKind { known, .. } if known.is_empty() => {
+            "the graph has no kinds of entities; live graphs never have any".to_owned()
+        }
         OperationError::UnknownKind { known, .. } => format!("kinds: {}", known.join(", ")),
         OperationError::NoEdgeType => "load one: kith load graph EDGES --graph NAME".to_owned(),
         OperationError::DirectionNotKept { .. } => {

@@ -22,7 +22,7 @@ pub struct UnknownType {
 impl UnknownType {
     /// What to do.
     pub fn help(&self) -> String {
-        format!("`kith schema show` lists the {} types of a graph", self.what)
+        format!("`kith schema show --graph NAME` lists the {} types of a graph", self.what)
     }
 }
 

@@ -44,10 +44,8 @@ pub async fn run(target: &TargetFlags, format: Format, flags: ImportFlags) -> an
     flags.check()?;
     let started = Instant::now();
     let types = types(target, &flags.graph).await?;
-    let rows = Rows::new(&flags, &types).map_err(|fault| {
-        let help = format!("{} --graph {}", fault.help(), flags.graph);
-        Failure::new(ErrorCode::UnknownType, fault.to_string(), help)
-    })?;
+    let rows = Rows::new(&flags, &types)
+        .map_err(|fault| Failure::new(ErrorCode::UnknownType, fault.to_string(), fault.help()))?;
     let checkpoint = flags.checkpoint();
     let checked = match checkpoint.is_some() || flags.dry_run {
         true => Some(tokio::task::block_in_place(|| check(&rows))?),

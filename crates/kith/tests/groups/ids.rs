@@ -27,11 +27,17 @@ fn an_id_belongs_to_the_process_that_has_it_and_lives() {
     let at = ["--metadata", &metadata, "--data", &other];
 
     let said = refused_to_start(&[&["node", "--node", "100"], &at[..]].concat());
-    assert!(said.contains("error[id_taken]: node 100 is already running") && said.contains(&first.addr), "{said}");
+    assert!(
+        said.contains("error[id_taken]: node 100 is already running") && said.contains(&first.addr),
+        "{said}"
+    );
     let router = cluster.ready()["router"].as_str().expect("text").to_owned();
     // Without --id it is router 0.
     let said = refused_to_start(&[&["router"], &at[..]].concat());
-    assert!(said.contains("error[id_taken]: router 0 is already running") && said.contains(&router), "{said}");
+    assert!(
+        said.contains("error[id_taken]: router 0 is already running") && said.contains(&router),
+        "{said}"
+    );
     assert_reads(&cluster, STORE, PEOPLE, 1);
 
     // One that does not move for long can be replaced, and does not take its id back.
