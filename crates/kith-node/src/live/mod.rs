@@ -16,8 +16,6 @@ mod message;
 mod open;
 mod read;
 mod registry;
-#[cfg(test)]
-mod replaced;
 mod scan;
 mod tail;
 #[cfg(test)]

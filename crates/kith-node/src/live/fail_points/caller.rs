@@ -26,9 +26,9 @@ pub struct Caller {
     pub count: PartitionCount,
 }
 
-/// What a caller knows in the end.
+/// The outcome of a write, as its caller knows it.
 #[derive(Debug)]
-pub enum Told {
+pub enum CallerOutcome {
     Done(Done, Ticket),
     /// A condition did not hold.
     Refused(ErrorCode),
@@ -38,20 +38,24 @@ pub enum Told {
 
 impl Caller {
     /// Sends a write, and repeats it until its outcome is known.
-    pub async fn write(&self, write: &Write) -> Told {
+    pub async fn write(&self, write: &Write) -> CallerOutcome {
         let (started, mut is_repeat) = (Instant::now(), false);
         loop {
             let status = match self.attempt(write).await {
                 Ok(reply) => {
                     let written = written_from_wire(reply).expect("nodes write tickets");
-                    return Told::Done(written.done, written.ticket);
+                    return CallerOutcome::Done(written.done, written.ticket);
                 }
                 Err(status) => status,
             };
             match kith_wire::code_of(&status) {
-                code @ (ErrorCode::ConditionFailed | ErrorCode::ObjectExists) => return Told::Refused(code),
+                code @ (ErrorCode::ConditionFailed | ErrorCode::ObjectExists) => {
+                    return CallerOutcome::Refused(code);
+                }
                 // The error of a repeat does not tell what became of the first attempt.
-                code if code != ErrorCode::OutcomeUnknown && !is_repeat => return Told::Nothing(code),
+                code if code != ErrorCode::OutcomeUnknown && !is_repeat => {
+                    return CallerOutcome::Nothing(code);
+                }
                 _ => is_repeat = true,
             }
             assert!(started.elapsed() < PATIENCE, "the outcome stays unknown: {write:?}: {status}");
@@ -60,11 +64,11 @@ impl Caller {
     }
 
     /// The same, and tries again if nothing was written.
-    pub async fn insist(&self, write: &Write) -> Told {
+    pub async fn insist(&self, write: &Write) -> CallerOutcome {
         let started = Instant::now();
         loop {
             match self.write(write).await {
-                Told::Nothing(code) => assert!(started.elapsed() < PATIENCE, "{write:?}: {code}"),
+                CallerOutcome::Nothing(code) => assert!(started.elapsed() < PATIENCE, "{write:?}: {code}"),
                 told => return told,
             }
             tokio::time::sleep(LOOK).await;

@@ -88,7 +88,7 @@ impl<'c> Run<'c> {
 
     /// Writes once, with these faults. Whether all of them have happened, and the steps.
     async fn with(&mut self, faults: &[(usize, Fault)]) -> (bool, Vec<&'static str>) {
-        let _told = Told(format!("{}, {faults:?}", self.case.name));
+        let _context = FailureContext(format!("{}, {faults:?}", self.case.name));
         let (first, second) = self.case.partitions;
         let (one, other) = (self.next_id(first), self.next_id(second));
         self.write_all((self.case.before)(one, other)).await;
@@ -126,9 +126,9 @@ impl<'c> Run<'c> {
 }
 
 /// What was being done when a test failed.
-struct Told(String);
+struct FailureContext(String);
 
-impl Drop for Told {
+impl Drop for FailureContext {
     fn drop(&mut self) {
         if thread::panicking() {
             eprintln!("{}", self.0);

@@ -1,6 +1,6 @@
 //! What must be stored, and what reads must show: the operations of TAO without partitions, logs, pairs or faults.
 
-use super::{GRAPH, LOOK, NODES, PATIENCE, caller::Told, cluster::Cluster, rows::check_directions};
+use super::{GRAPH, LOOK, NODES, PATIENCE, caller::CallerOutcome, cluster::Cluster, rows::check_directions};
 use crate::live::{LiveGraph, errors::LiveError, read::ReadNeed};
 use kith_database::Database;
 use kith_live::{
@@ -23,14 +23,14 @@ impl Truth {
     }
 
     /// A caller was told what became of a write.
-    pub fn take(&mut self, write: &Write, told: Told) {
+    pub fn take(&mut self, write: &Write, told: CallerOutcome) {
         match told {
-            Told::Done(done, ticket) => {
+            CallerOutcome::Done(done, ticket) => {
                 let expected = self.model.run(write, done.version, 0);
                 assert_eq!(Outcome::Done(done), expected, "{write:?}");
                 self.ticket.merge(&ticket);
             }
-            Told::Refused(code) => {
+            CallerOutcome::Refused(code) => {
                 let expected = match self.model.run(write, 0, 0) {
                     Outcome::Refused(Refusal::ObjectExists { .. }) => Some(ErrorCode::ObjectExists),
                     Outcome::Refused(_) => Some(ErrorCode::ConditionFailed),
@@ -38,7 +38,7 @@ impl Truth {
                 };
                 assert_eq!(Some(code), expected, "{write:?}");
             }
-            Told::Nothing(_) => {}
+            CallerOutcome::Nothing(_) => {}
         }
     }
 

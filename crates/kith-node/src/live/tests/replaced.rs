@@ -1,6 +1,6 @@
 //! The database of a graph is replaced by an older copy of itself while a node reads.
 
-use super::graph::{LiveGraph, LiveGraphParts};
+use crate::live::graph::{LiveGraph, LiveGraphParts};
 use kith_api::convert::operator_to_wire;
 use kith_cache::live::{LiveCacheOptions, LiveCaches};
 use kith_database::{BeginTerm, Database, GraphIdentity, SqliteDatabase, SqliteOptions};

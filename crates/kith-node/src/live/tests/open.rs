@@ -1,6 +1,6 @@
 //! Which graphs a node opens, and what it announces of those that it cannot open. Databases, metadata and connections are real.
 
-use super::{LiveGraphs, Outlook, Surroundings};
+use crate::live::{LiveGraphs, Outlook, Surroundings};
 use kith_database::{DatabaseService, GraphFiles, GraphIdentity, Reach, Retention, SqliteOptions, Storage};
 use kith_live::{GraphTypes, TypesDocument};
 use kith_metadata::{EmbeddedMetadata, MetadataStore};

@@ -1,0 +1,4 @@
+//! Tests of live graphs on a node, with real databases.
+
+mod open;
+mod replaced;
