@@ -162,8 +162,9 @@ impl Caller {
     /// What a status means that is not from the database itself.
     fn failed(&self, addr: &str, status: &Status) -> Failed {
         let name = self.name(addr);
+        // A peer may reject the certificate only after this side has sent its first request.
+        let tls = self.target.dialer.failure_at(addr).map(|failure| failure.reason);
         if was_never_sent(status) {
-            let tls = self.target.dialer.failure_at(addr).map(|failure| failure.reason);
             let reason = tls.unwrap_or_else(|| status.message().to_owned());
             return Failed::NotSent(DatabaseError::unavailable(format!(
                 "{name} cannot be reached: {reason}"
@@ -176,7 +177,7 @@ impl Caller {
             }
             // A message is too long. A reply to a commit never is, so the process refused a request.
             Code::OutOfRange => Failed::NotSent(DatabaseError::Invalid { detail: reason }),
-            _ => Failed::Unknown(reason),
+            _ => Failed::Unknown(tls.map_or(reason, |tls| format!("{name}: {tls}"))),
         }
     }
 

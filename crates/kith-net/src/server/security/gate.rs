@@ -13,8 +13,16 @@ use crate::security::{SecurityError, pem};
 use arc_swap::ArcSwap;
 use rustls::{ServerConfig, crypto::ring, server::WebPkiClientVerifier};
 use sha2::{Digest, Sha256};
-use std::{fmt, io, path::PathBuf, sync::Arc, time::SystemTime};
-use tokio::net::TcpStream;
+use std::{
+    fmt, io,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tonic::Status;
 
@@ -26,6 +34,9 @@ pub(crate) struct Files {
     pub client_ca: Option<PathBuf>,
     pub access: Option<PathBuf>,
 }
+
+/// How long a rejected caller may take to read the reason.
+const DISMISSAL: Duration = Duration::from_secs(1);
 
 /// Accepts callers over TLS, identifies them, and checks their rights.
 pub struct Gate {
@@ -76,14 +87,21 @@ impl Gate {
         all.into_iter().flatten().map(state).collect()
     }
 
-    /// Performs the TLS handshake with a caller. Returns the stream, and the caller as its certificate identifies it.
+    /// Performs the TLS handshake with a caller. Returns the stream, and the caller as its certificate identifies it. A
+    /// rejected caller has up to [`DISMISSAL`] to read why.
     ///
     /// # Errors
     /// Errors of the socket and of the handshake.
     pub async fn accept(&self, stream: TcpStream) -> io::Result<(TlsStream<TcpStream>, Caller)> {
         let peer = stream.peer_addr().ok();
         let acceptor = TlsAcceptor::from(Arc::clone(&self.now.load().tls));
-        let stream = acceptor.accept(stream).await?;
+        let stream = match acceptor.accept(stream).into_fallible().await {
+            Ok(stream) => stream,
+            Err((error, stream)) => {
+                tokio::spawn(dismiss(stream));
+                return Err(error);
+            }
+        };
         let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
         let identity = match certificate {
             Some(certificate) => Identity::Certificate(names_of(certificate).into()),
@@ -166,6 +184,19 @@ impl Snapshot {
         let has_tokens = access.as_ref().is_some_and(Access::has_tokens);
         Ok(Self { tls: Arc::new(config(files, has_tokens)?), access })
     }
+}
+
+/// Closes the connection of a rejected caller, after the caller has closed its end or [`DISMISSAL`] has passed. If it were
+/// closed with bytes of the caller unread, the caller's system would discard the alert that says why.
+async fn dismiss(mut stream: TcpStream) {
+    let mut unread = [0; 1024];
+    let drain = async {
+        stream.shutdown().await?;
+        while 0 < stream.read(&mut unread).await? {}
+        Ok::<_, io::Error>(())
+    };
+    // Nobody is left to be told about an error.
+    let _ = tokio::time::timeout(DISMISSAL, drain).await;
 }
 
 /// Returns the TLS settings. If callers may send a token instead, certificates are optional, so that a caller with neither
