@@ -101,10 +101,17 @@ impl MariaDb {
         assert!(self.is_up().await, "it comes up again: {}", self.log());
     }
 
-    /// Lets it stand still, or go on.
+    /// Stops the server's process (`-STOP`) or lets it go on (`-CONT`), and waits until none or some of its threads run.
     pub fn signal(&self, signal: &str) {
         let pid = self.pid().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().expect("kill runs").success());
+        let is_stopped = || {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+            status.lines().any(|line| line.starts_with("State:\tT"))
+        };
+        while is_stopped() != (signal == "-STOP") {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
     }
 
     /// The server's process.
