@@ -1,5 +1,5 @@
-//! A long reply without its longest part: what stands before and behind values that go from where they lie to the socket, and are not
-//! copied together with the rest first.
+//! Encodes a long reply without copying its longest part. The functions here return the bytes before and after the
+//! packed values, so that the values can be sent to the socket from where they lie.
 
 use crate::v1;
 use bytes::Bytes;
@@ -8,25 +8,27 @@ use prost::{
     encoding::{WireType, encode_key, encode_varint, encoded_len_varint},
 };
 
-/// `value` of `EvaluateReply`, and `records` of `Value`, in `kith.proto`.
+/// The field numbers in `kith.proto` of `EvaluateReply.value` and of `Value.records`.
 const VALUE: u32 = 1;
 const RECORDS: u32 = 6;
-/// `slices` of `EvaluateReply`.
+/// The field number of `EvaluateReply.slices`.
 const SLICES: u32 = 5;
-/// `records` of `MultiGetReply` and `ComputeReply`, and of `MultiGetPiece`, whose `positions` stand before it.
+/// The field numbers of `records` in `MultiGetReply` and `ComputeReply`, and in `MultiGetPiece`, where `positions`
+/// comes first.
 const RECORDS_OF_REPLY: u32 = 1;
 const RECORDS_OF_PIECE: u32 = 2;
-/// Two keys and two lengths.
+/// The prefix has at most two field keys and two lengths.
 const PREFIX_BYTES_MAX: usize = 2 * (1 + 10);
 
-/// What stands before and behind `value_bytes` bytes of values in the `EvaluateReply` whose value is a body of records: `head`
-/// ([`crate::body::encode_records_head`]), then the values. `rest` is the reply without its value.
+/// Returns the bytes before and after `value_bytes` bytes of values in an `EvaluateReply` whose value is a body of
+/// records. The body is `head` (from [`crate::body::encode_records_head`]) followed by the values. `rest` is the reply
+/// without its value.
 pub fn around_records(rest: &v1::EvaluateReply, head: &[u8], value_bytes: usize) -> (Bytes, Bytes) {
-    debug_assert!(rest.value.is_none(), "the value goes between");
+    debug_assert!(rest.value.is_none(), "the value goes between the two parts");
     let body = (head.len() + value_bytes) as u64;
     let mut before = Vec::with_capacity(PREFIX_BYTES_MAX + head.len());
     encode_key(VALUE, WireType::LengthDelimited, &mut before);
-    // The key of `records` takes one byte.
+    // The field key of `records` takes one byte.
     encode_varint(1 + encoded_len_varint(body) as u64 + body, &mut before);
     encode_key(RECORDS, WireType::LengthDelimited, &mut before);
     encode_varint(body, &mut before);
@@ -34,9 +36,10 @@ pub fn around_records(rest: &v1::EvaluateReply, head: &[u8], value_bytes: usize)
     (before.into(), rest.encode_to_vec().into())
 }
 
-/// The same where the records are the next of the reply's slices: these parts of several slices, one behind the other, are the reply.
+/// As [`around_records`], but the records become the next of the reply's `slices`. To encode a reply of several slices,
+/// concatenate the output of this function for each slice, with its values in between.
 pub fn around_slice(rest: &v1::EvaluateReply, head: &[u8], value_bytes: usize) -> (Bytes, Bytes) {
-    debug_assert!(rest.value.is_none() && rest.slices.is_empty(), "slices go between");
+    debug_assert!(rest.value.is_none() && rest.slices.is_empty(), "the slices go between the two parts");
     let mut before = Vec::with_capacity(PREFIX_BYTES_MAX + head.len());
     encode_key(SLICES, WireType::LengthDelimited, &mut before);
     encode_varint((head.len() + value_bytes) as u64, &mut before);
@@ -44,9 +47,10 @@ pub fn around_slice(rest: &v1::EvaluateReply, head: &[u8], value_bytes: usize) -
     (before.into(), rest.encode_to_vec().into())
 }
 
-/// Messages whose packed records are most of what they are.
+/// Messages that consist mostly of packed records.
 pub trait InSlices: Message {
-    /// Its encoding as slices that follow each other, the second of which is the records: they are not copied.
+    /// Encodes the message as three slices that follow each other. The second slice is the records, which are not
+    /// copied.
     fn into_slices(self) -> [Bytes; 3];
 }
 
@@ -72,9 +76,9 @@ impl InSlices for v1::MultiGetPiece {
     }
 }
 
-/// `before`, then `field` with these bytes, then the rest of the message.
+/// Returns `before`, then `field` with these bytes, then the rest of the message.
 fn slices(mut before: Vec<u8>, field: u32, bytes: Bytes, rest: &impl Message) -> [Bytes; 3] {
-    // As an encoder leaves out what is empty.
+    // An encoder omits empty fields.
     if !bytes.is_empty() {
         encode_key(field, WireType::LengthDelimited, &mut before);
         encode_varint(bytes.len() as u64, &mut before);
@@ -152,7 +156,7 @@ mod tests {
             let (before, behind) = around_slice(&v1::EvaluateReply::default(), &head, values.len());
             parts.extend([&before[..], &values, &behind].concat());
         }
-        // What the last slice says of the whole reply stands behind it.
+        // The last slice may carry the fields of the whole reply after its values.
         parts.extend(rest.encode_to_vec());
         let whole_in_slices = v1::EvaluateReply { slices: whole_in_slices.slices, ..rest };
         assert_eq!(v1::EvaluateReply::decode(&parts[..]), Ok(whole_in_slices));

@@ -1,5 +1,5 @@
-//! Packed bodies: the bytes inside `Value` and `Operator`, the same on every transport.
-//! Drawn in `docs/formats/wire-bodies.md`.
+//! Packed bodies: the bytes inside `Value` and `Operator`, which are the same on every transport.
+//! `docs/formats/wire-bodies.md` draws them.
 
 mod keys;
 mod records;
@@ -11,7 +11,7 @@ use bytes::Bytes;
 use kith_types::delta::{self, DecodeError};
 use thiserror::Error;
 
-/// A packed body does not hold what it says.
+/// Why a packed body cannot be decoded.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BodyError {
@@ -21,23 +21,23 @@ pub enum BodyError {
     /// Bytes follow the last entry.
     #[error("{0} bytes follow the body")]
     Trailing(usize),
-    /// It ends before its last entry.
+    /// The body ends before its last entry.
     #[error("the body ends before its last entry")]
     Short,
-    /// More entries than were asked for.
+    /// The body has more entries than the caller asked for.
     #[error("the body has {count} entries, but at most {entries_max} were asked for")]
     TooMany {
-        /// As it says.
+        /// The number of entries that the body announces.
         count: usize,
-        /// The most that can be.
+        /// The number of entries that the caller asked for.
         entries_max: usize,
     },
-    /// A state of a newer release, or nonsense.
+    /// The state is invalid, or belongs to a newer release.
     #[error("unknown record state {0}")]
     State(u8),
 }
 
-/// Count, then sorted, distinct ids.
+/// Encodes a set: the count, then the sorted, distinct ids.
 pub fn encode_set(ids: &[u64]) -> Bytes {
     let mut out = Vec::with_capacity(delta::VARINT_BYTES_MAX + ids.len() * 2);
     delta::put_varint(&mut out, ids.len() as u64);
@@ -45,10 +45,10 @@ pub fn encode_set(ids: &[u64]) -> Bytes {
     out.into()
 }
 
-/// The ids of [`encode_set`].
+/// Decodes a body from [`encode_set`].
 ///
 /// # Errors
-/// If the body is malformed.
+/// [`BodyError`] if the body is malformed.
 pub fn decode_set(mut body: &[u8]) -> Result<Vec<u64>, BodyError> {
     let count = take_count(&mut body)?;
     let mut ids = Vec::new();
@@ -57,14 +57,14 @@ pub fn decode_set(mut body: &[u8]) -> Result<Vec<u64>, BodyError> {
     Ok(ids)
 }
 
-/// One entry of a body of lists, as it is decoded.
+/// One decoded entry of a body of lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListBody {
     /// The key is not in the graph.
     NotInGraph,
-    /// The list is longer than asked for: its length.
+    /// The list is longer than the request allows; only its length is given.
     Longer(u64),
-    /// Sorted, distinct ids.
+    /// The list: sorted, distinct ids.
     Ids(Vec<u64>),
 }
 
@@ -75,33 +75,33 @@ pub struct ListsWriter {
 }
 
 impl ListsWriter {
-    /// The next key is not in the graph.
+    /// Writes that the next key is not in the graph.
     pub fn not_in_graph(&mut self) {
         delta::put_varint(&mut self.out, 0);
     }
 
-    /// The next key's list has `count` ids, more than asked for.
+    /// Writes that the next key's list has `count` ids, which is more than the request allows.
     pub fn longer(&mut self, count: u64) {
         delta::put_varint(&mut self.out, 1);
         delta::put_varint(&mut self.out, count);
     }
 
-    /// The next key's list: sorted, distinct.
+    /// Writes the next key's list, which is sorted and distinct.
     pub fn ids(&mut self, ids: &[u64]) {
         delta::put_varint(&mut self.out, ids.len() as u64 + 2);
         delta::encode(ids, &mut self.out);
     }
 
-    /// The body.
+    /// Returns the encoded body.
     pub fn finish(self) -> Bytes {
         self.out.into()
     }
 }
 
-/// The entries of a body of lists, in order.
+/// Decodes the entries of a body of lists, in order.
 ///
 /// # Errors
-/// If the body is malformed. Allocates at most eight bytes per byte of body.
+/// [`BodyError`] if the body is malformed. The function allocates at most eight bytes per byte of body.
 pub fn decode_lists(mut body: &[u8]) -> Result<Vec<ListBody>, BodyError> {
     let mut lists = Vec::new();
     while !body.is_empty() {

@@ -1,7 +1,7 @@
-//! Documents: what the metadata store keeps and topology messages carry, as JSON.
+//! Documents: the JSON that the metadata store keeps and that topology messages carry.
 //!
-//! Readers ignore fields that they do not know, so that a newer release can add
-//! some; a document of another `format` is refused by its number.
+//! Readers ignore unknown fields, so that a newer release can add some. A document with another `format` is refused,
+//! and the error names that format.
 
 mod cluster;
 mod live;
@@ -30,49 +30,49 @@ pub use stores::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use thiserror::Error;
 
-/// The format of all documents.
+/// The format of all documents in this release.
 pub const DOCUMENT_FORMAT: u32 = 1;
 
-/// A document cannot be read.
+/// Why a document cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum DocumentError {
-    /// It is not the JSON that it should be.
+    /// The bytes are not JSON of the expected form.
     #[error("malformed {what} document")]
     Malformed {
-        /// What it should be.
+        /// The kind of document that was expected.
         what: &'static str,
-        /// Where it is not.
+        /// The JSON error, with its line and column.
         #[source]
         source: serde_json::Error,
     },
-    /// It is of another format.
+    /// The document has another format than this release reads.
     #[error("{what} document has format {got}, this release reads format {DOCUMENT_FORMAT}")]
     OtherFormat {
-        /// What it is.
+        /// The kind of document.
         what: &'static str,
         got: u32,
     },
 }
 
-/// A document with a name for errors and a format to check.
+/// A kind of document: its name for error messages, and an encoding whose format is checked.
 pub trait Document: Serialize + DeserializeOwned {
-    /// What it is, for errors.
+    /// The kind of document, for error messages.
     const WHAT: &'static str;
 
-    /// As JSON bytes.
+    /// Encodes the document as JSON.
     fn encode(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("documents hold only strings, numbers and lists")
     }
 
-    /// From JSON bytes.
+    /// Decodes a document from JSON.
     ///
     /// # Errors
-    /// If it is malformed or of another format.
+    /// [`DocumentError`] if the bytes are malformed or have another format.
     fn decode(bytes: &[u8]) -> Result<Self, DocumentError> {
         let malformed = |source| DocumentError::Malformed { what: Self::WHAT, source };
-        // First the format: one of another may lack what this one needs.
+        // Check the format first: a document of another format may lack fields that this one requires.
         let Format { format } = serde_json::from_slice(bytes).map_err(malformed)?;
         if format != DOCUMENT_FORMAT {
             return Err(DocumentError::OtherFormat { what: Self::WHAT, got: format });
@@ -89,81 +89,84 @@ struct Format {
 /// A column of a component.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnDocument {
-    /// Its name in queries.
+    /// The name of the column in queries.
     pub name: String,
-    /// `time`, `u64`, `i64` or `f64`.
+    /// The type of its numbers: `time`, `u64`, `i64` or `f64`.
     pub kind: String,
 }
 
 /// One component of a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ComponentDocument {
-    /// Edge type, entity kind, `members` or `values`: a part of paths, hence checked when it is read.
+    /// The edge type or entity kind, or `members` or `values`. The name becomes part of a path, so it is checked when
+    /// it is read.
     #[serde(deserialize_with = "names::component")]
     pub name: String,
-    /// `undirected`, `directed`, `entity` or `members-only`.
+    /// `undirected`, `directed`, `entity`, `members-only` or `values`.
     pub role: String,
-    /// The component's own version: its folder in the object store.
+    /// The component's own version, which names its folder in the object store.
     pub version: u64,
-    /// Identifies the bytes.
+    /// The hash of the manifest, which identifies the component's bytes.
     pub manifest_hash: String,
-    /// Columns kept beside the ids.
+    /// The columns that are kept beside the neighbour ids.
     pub columns: Vec<ColumnDocument>,
-    /// Members with an edge of this component.
+    /// The number of members that have an edge in this component.
     pub members: u64,
-    /// Edges: undirected ones counted once.
+    /// The number of edges. An undirected edge counts once.
     pub edges: u64,
-    /// Bytes of one full replica.
+    /// The size of one full replica, in bytes.
     pub bytes: u64,
-    /// When it was loaded, seconds since 1970.
+    /// When the component was loaded, in seconds since 1970.
     pub loaded_at: u64,
-    /// Of records: the hash of their schema, which lies in the manifest.
+    /// The hash of the record schema, which is stored in the manifest; `None` unless the values are records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
-    /// The folder of its files in its place in the cluster's object store, where only the push that built them writes; `None`: the
-    /// folder of its version. A part of paths, hence checked when it is read.
+    /// The folder of the component's files within its place in the object store, which only the push that built them
+    /// writes to. `None` means the folder named after its version. The name becomes part of a path, so it is checked
+    /// when it is read.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "names::folder")]
     pub folder: Option<String>,
-    /// The folder or URL of its files; `None`: its place in the cluster's object store.
+    /// The folder or URL of the component's files. `None` means its place in the cluster's object store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
 
 impl ComponentDocument {
-    /// The folder of its files in its place in the cluster's object store.
+    /// Returns the folder of the component's files within its place in the cluster's object store.
     pub fn folder(&self) -> String {
         self.folder.clone().unwrap_or_else(|| self.version.to_string())
     }
 }
 
-/// Everything a client needs to route: what `GetTopology` answers.
+/// Everything that a client needs to route queries; `GetTopology` returns it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopologyDocument {
     /// Document format.
     pub format: u32,
-    /// The metadata revision that this describes.
+    /// The metadata revision that this topology describes.
     pub revision: u64,
-    /// The shape.
+    /// The shape of the cluster.
     pub cluster: ClusterDocument,
-    /// Nodes that have registered.
+    /// The nodes that have registered.
     pub nodes: Vec<NodeDocument>,
-    /// Routers that have registered.
+    /// The routers that have registered.
     pub routers: Vec<RouterDocument>,
-    /// Stores, graphs among them, at the version that is served.
+    /// The stores, including graphs, each at the version that is served.
     pub stores: Vec<ServedDocument>,
-    /// Further versions that nodes keep. Only nodes and routers know them: clients have no use for them.
+    /// Further versions that nodes keep. Only nodes and routers receive them, because clients have no use for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<KeptDocument>,
-    /// Live graphs.
+    /// The live graphs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub live: Vec<LiveGraphDocument>,
-    /// Who leads their partitions.
+    /// The leaders of the partitions of live graphs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leaders: Vec<LeadersDocument>,
-    /// Processes with embedded databases.
+    /// The processes with embedded databases.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub databases: Vec<DatabaseDocument>,
-    /// The rebalance whose copies and given-up files still lie about: nodes free nothing by themselves while there is one.
+    /// The rebalance whose copies and given-up files are still on disk. While it is set, nodes free nothing on their
+    /// own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebalance: Option<String>,
 }
@@ -172,17 +175,17 @@ impl Document for TopologyDocument {
 }
 
 impl TopologyDocument {
-    /// The graphs that can be asked.
+    /// Iterates over the graphs that have a version to serve.
     pub fn graphs(&self) -> impl Iterator<Item = &ServedDocument> {
         self.stores.iter().filter(|store| store.is_graph() && store.version != 0)
     }
 
-    /// The graph of this name, if it can be asked.
+    /// Returns the graph of this name, if it has a version to serve.
     pub fn graph(&self, name: &str) -> Option<&ServedDocument> {
         self.graphs().find(|graph| graph.name == name)
     }
 
-    /// What clients need of it.
+    /// Returns a copy with only the fields that clients need.
     pub fn for_clients(&self) -> Self {
         Self {
             format: self.format,

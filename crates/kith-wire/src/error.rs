@@ -8,23 +8,24 @@ use prost::Message;
 use std::borrow::Cow;
 use tonic::{Code, Status};
 
-/// A status with a stable code, a message that says what happened and why, and a help text that says what to do. Its gRPC
-/// code is that of the class of `code`.
+/// Returns a status with a stable code, a message that says what happened and why, and a help text that says what to
+/// do. Its gRPC code is that of the class of `code`.
 pub fn status(code: ErrorCode, message: impl Into<String>, help: impl Into<String>) -> Status {
     with_detail(code, message, ErrorDetail { help: help.into(), ..ErrorDetail::default() })
 }
 
-/// What ends a stream not all of which came and was read when its deadline passed: told by whichever end notices.
+/// The error that ends a stream if its deadline passes before the whole stream has arrived and been read. Whichever end
+/// notices first reports it.
 pub fn too_slow() -> Status {
-    let message = "the deadline passed before all of the stream had come and was read";
+    let message = "the deadline passed before the whole stream had arrived and been read";
     let help = "read faster, ask for less, or give the query more time";
     status(ErrorCode::DeadlineExceeded, message, help)
 }
 
-/// The type under which the details are announced.
+/// The type URL of the details.
 const DETAIL_TYPE: &str = "type.googleapis.com/kith.v1.ErrorDetail";
 
-/// `google.rpc.Status`, as far as Kith fills it.
+/// The fields of `google.rpc.Status` that Kith uses.
 #[derive(Clone, PartialEq, Message)]
 struct RpcStatus {
     #[prost(int32, tag = "1")]
@@ -44,17 +45,17 @@ struct RpcAny {
     value: Vec<u8>,
 }
 
-/// The longest text of an error. Errors quote what was sent, and gRPC carries them in headers, which its clients bound:
-/// 8 KiB with all details, in base64 and percent-encoded.
+/// The longest text of an error. Errors quote their input, and gRPC carries them in headers, which gRPC clients limit
+/// to 8 KiB for all details together, in base64 and percent-encoding.
 const TEXT_BYTES_MAX: usize = 1_024;
 
 /// The most partitions that an error names.
 const PARTITIONS_MAX: usize = 512;
 
-/// Stands for what was cut off.
+/// Replaces the text that was cut off.
 const ELLIPSIS: &str = "…";
 
-/// `text` as an error tells it: no more than anybody reads, cut between two characters.
+/// Shortens `text` to [`TEXT_BYTES_MAX`], at a character boundary.
 pub(crate) fn bounded<'a>(text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
     let text = text.into();
     if text.len() <= TEXT_BYTES_MAX {
@@ -65,8 +66,8 @@ pub(crate) fn bounded<'a>(text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
     format!("{}{ELLIPSIS}", &text[..end]).into()
 }
 
-/// A status with this code and these details, whose own `code` is overwritten. All errors that quote what somebody sent
-/// are made here, where their texts are cut.
+/// Returns a status with this code and these details; the `code` field of `detail` is overwritten. Every error that
+/// quotes its input is made here, so that its texts are cut.
 pub fn with_detail(code: ErrorCode, message: impl Into<String>, mut detail: ErrorDetail) -> Status {
     let message = bounded(message.into()).into_owned();
     code.name().clone_into(&mut detail.code);
@@ -78,7 +79,7 @@ pub fn with_detail(code: ErrorCode, message: impl Into<String>, mut detail: Erro
     Status::with_details(Code::from_i32(grpc), message, envelope.encode_to_vec().into())
 }
 
-/// The envelope of any status: the one it carries already, else one without details.
+/// Returns the envelope of any status: the one that it carries, or a new one without details.
 pub(crate) fn envelope_of(status: &Status) -> Bytes {
     if !status.details().is_empty() && RpcStatus::decode(status.details()).is_ok() {
         return Bytes::copy_from_slice(status.details());
@@ -87,29 +88,30 @@ pub(crate) fn envelope_of(status: &Status) -> Bytes {
     RpcStatus { code, message, details: Vec::new() }.encode_to_vec().into()
 }
 
-/// The status in an envelope; what is none is an internal error that says so.
+/// Decodes the status in an envelope. Malformed bytes become an internal error that says so.
 pub(crate) fn status_of_envelope(bytes: &Bytes) -> Status {
     match RpcStatus::decode(bytes.clone()) {
         Ok(envelope) if envelope.details.is_empty() => {
             Status::new(Code::from_i32(envelope.code), envelope.message)
         }
         Ok(envelope) => Status::with_details(Code::from_i32(envelope.code), envelope.message, bytes.clone()),
-        Err(error) => Status::internal(format!("an error that cannot be read: {error}")),
+        Err(error) => Status::internal(format!("the error cannot be decoded: {error}")),
     }
 }
 
-/// The code of a status. One that comes from elsewhere (a proxy, a lost connection) gets a code from its gRPC code.
+/// Returns the code of a status. A status that Kith did not write (it came from a proxy, or from a lost connection)
+/// gets its code from its gRPC code.
 pub fn code_of(status: &Status) -> ErrorCode {
     ErrorCode::of_name(&detail_of(status).code)
 }
 
-/// Whether a process of Kith wrote this status as its answer. One that comes from elsewhere (a proxy, a lost connection, a timer of
-/// gRPC) does not say what became of the request.
+/// Whether a Kith process wrote this status as its answer. A status from elsewhere (a proxy, a lost connection, a timer
+/// of gRPC) does not say whether the request was carried out.
 pub fn is_answer(status: &Status) -> bool {
     own_detail(status).is_some()
 }
 
-/// The details of a status, with the code that [`code_of`] tells.
+/// Returns the details of a status, with the code that [`code_of`] returns.
 pub fn detail_of(status: &Status) -> ErrorDetail {
     if let Some(detail) = own_detail(status) {
         return detail;

@@ -1,7 +1,7 @@
 //! The wire contract: generated messages and services, packed bodies, error details.
 //!
-//! This crate is the only home of protocol compatibility. Inner types do not know
-//! it; `kith-api` converts.
+//! Compatibility of the protocol is handled in this crate only. Inner types do not know the wire types; `kith-api`
+//! converts between them.
 
 mod around;
 pub mod body;
@@ -12,13 +12,13 @@ pub mod millis;
 pub mod resp;
 mod rope;
 
-/// Generated messages and services of package `kith.v1`; documented in `proto/kith.proto`.
+/// The generated messages and services of package `kith.v1`, which `proto/kith.proto` documents.
 #[allow(missing_docs, clippy::all, rust_2018_idioms)]
 pub mod v1 {
     tonic::include_proto!("kith.v1");
 }
 
-/// The part of etcd's API that Kith calls; `proto/etcd.proto`.
+/// The part of etcd's API that Kith calls, from `proto/etcd.proto`.
 #[allow(missing_docs, clippy::all, rust_2018_idioms)]
 pub mod etcd {
     tonic::include_proto!("etcdserverpb");
@@ -30,7 +30,7 @@ pub use prost::Message;
 pub use rope::Rope;
 
 impl v1::Served {
-    /// A store or graph at one version.
+    /// Names a store or graph at one version.
     pub fn of_version(name: String, version: u64) -> Self {
         Self { name, version, ..Self::default() }
     }
@@ -39,17 +39,18 @@ impl v1::Served {
 /// The encoded descriptors of the contract, for gRPC reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kith_descriptors.bin"));
 
-/// The largest message that Kith sends or accepts, in bytes: room for 30 million packed ids,
-/// and a bound on what one request can make a process allocate.
+/// The largest message that Kith sends or accepts, in bytes. It has room for 30 million packed ids, and limits how much
+/// one request can make a process allocate.
 pub const MESSAGE_BYTES_MAX: usize = 256 << 20;
 
-/// The largest request that a process takes, in bytes: 64 MiB of keys, and what is written around them. Replies are longer.
+/// The largest request that a process accepts, in bytes: 64 MiB of keys and their framing. Replies may be longer.
 pub const REQUEST_BYTES_MAX: usize = 80 << 20;
 
-/// The most keys that a batch can have, whatever a session's settings allow (`keys-max`): of ids, a request of ten megabytes.
+/// The most keys in one batch, whatever a session's settings (`keys-max`) allow. A request with that many ids has about
+/// ten megabytes.
 pub const BATCH_KEYS_MAX: usize = 1_000_000;
 
-/// How many bytes a message takes on the wire.
+/// Returns the encoded length of a message, in bytes.
 pub fn encoded_len(message: &impl prost::Message) -> usize {
     message.encoded_len()
 }

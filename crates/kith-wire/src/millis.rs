@@ -1,20 +1,20 @@
-//! Durations as whole milliseconds, in documents: `#[serde(with = "millis")]`.
+//! Serializes durations in documents as whole milliseconds: `#[serde(with = "millis")]`.
 
 use serde::{Deserialize, Deserializer, Serializer};
 use std::time::Duration;
 
-/// As a number of milliseconds.
+/// Serializes a duration as a number of milliseconds.
 ///
 /// # Errors
-/// The serializer's.
+/// Those of the serializer.
 pub fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// From a number of milliseconds.
+/// Deserializes a duration from a number of milliseconds.
 ///
 /// # Errors
-/// If it is not a whole number.
+/// If the value is not a whole number.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     u64::deserialize(deserializer).map(Duration::from_millis)
 }

@@ -1,32 +1,32 @@
-//! The bytes of a message that came in several places.
+//! A message whose bytes lie in several segments.
 
 use bytes::{Buf, Bytes};
 use prost::{DecodeError, Message};
 use std::collections::VecDeque;
 
-/// Bytes that follow each other and need not lie end to end. What a message borrows of them is not copied where it lies in one segment. One
-/// segment takes no memory beside its own.
+/// A sequence of bytes in one or more segments of memory. A slice that a message borrows is not copied if it lies
+/// within one segment. A rope of one segment allocates no memory of its own.
 #[derive(Clone, Debug, Default)]
 pub struct Rope {
-    /// Empty if there is nothing at all.
+    /// The first segment. Empty only if the whole rope is empty.
     first: Bytes,
-    /// None is empty.
+    /// The other segments, none of which is empty.
     rest: VecDeque<Bytes>,
     bytes: usize,
 }
 
 impl Rope {
-    /// How many bytes are left.
+    /// Returns the number of bytes that are left.
     pub fn len(&self) -> usize {
         self.bytes
     }
 
-    /// Whether none are left.
+    /// Whether no bytes are left.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// Adds what follows.
+    /// Appends a segment.
     pub fn push(&mut self, segment: Bytes) {
         self.bytes += segment.len();
         if self.first.is_empty() {
@@ -36,15 +36,15 @@ impl Rope {
         }
     }
 
-    /// All of it in one place: copied, unless it is there already.
+    /// Returns all bytes in one segment. Copies them unless they lie in one segment already.
     pub fn into_bytes(mut self) -> Bytes {
         self.copy_to_bytes(self.bytes)
     }
 
-    /// As a message, decoded from where it lies.
+    /// Decodes a message without first copying its bytes into one segment.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the bytes are not a valid message.
     pub fn decode<M: Message + Default>(self) -> Result<M, DecodeError> {
         match self.rest.is_empty() {
             true => M::decode(self.first),
@@ -52,7 +52,7 @@ impl Rope {
         }
     }
 
-    /// After bytes of the first segment were taken.
+    /// Updates the state after `count` bytes of the first segment were taken.
     fn taken(&mut self, count: usize) {
         self.bytes -= count;
         if self.first.is_empty() {
@@ -110,7 +110,7 @@ mod tests {
     use crate::v1;
     use proptest::prelude::*;
 
-    /// A way to take bytes off the front.
+    /// One way to take bytes off the front.
     #[derive(Clone, Debug)]
     enum Step {
         Advance(usize),

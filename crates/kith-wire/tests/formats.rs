@@ -1,7 +1,7 @@
-//! Golden bytes of what travels: packed bodies, messages, documents and the contract itself.
-//! `testdata/formats/README.md` lists the files. Frames are with their tests, in `frame`.
+//! Golden bytes of packed bodies, messages, documents and the contract itself. `testdata/formats/README.md` lists the
+//! files. The golden bytes of frames are tested in the module `frame`.
 
-// The lint spares functions marked as tests, not the helpers that they call.
+// The lint exempts functions marked as tests, but not the helpers that they call.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "../../../testdata/formats/golden.rs"]
@@ -24,7 +24,7 @@ use kith_wire::body::{
 const IDS: [u64; 3] = [5, 133, 1_000];
 const PROOF: ValueProof = ValueProof { seed: 0x0102_0304, crc32c: 0x0506_0708 };
 
-/// The entries of every state, and the values of those that have one.
+/// An entry in each state, and the values of the entries that have one.
 const ENTRIES: [RecordBody; 9] = [
     RecordBody::Absent,
     RecordBody::Found(2),

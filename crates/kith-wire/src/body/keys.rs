@@ -1,10 +1,10 @@
-//! Byte keys of a batch read.
+//! The byte keys of a batch read.
 
 use super::{BodyError, end, take_count};
 use bytes::Bytes;
 use kith_types::{ByteKeys, delta};
 
-/// Count, the length of each key, then all keys end to end.
+/// Encodes the count, the length of each key, then all keys end to end.
 pub fn encode_keys(keys: &ByteKeys) -> Bytes {
     let mut out = Vec::with_capacity(delta::VARINT_BYTES_MAX + keys.len() * 2 + keys.byte_count());
     delta::put_varint(&mut out, keys.len() as u64);
@@ -17,13 +17,13 @@ pub fn encode_keys(keys: &ByteKeys) -> Bytes {
     out.into()
 }
 
-/// The keys of [`encode_keys`].
+/// Decodes a body from [`encode_keys`].
 ///
 /// # Errors
-/// If the body is malformed. Allocates at most a few bytes per byte of body.
+/// [`BodyError`] if the body is malformed. The function allocates at most a few bytes per byte of body.
 pub fn decode_keys(mut body: &[u8]) -> Result<ByteKeys, BodyError> {
     let count = take_count(&mut body)?;
-    // Each key's length takes a byte at least.
+    // The length of each key takes at least one byte.
     if body.len() < count {
         return Err(BodyError::Short);
     }
@@ -38,7 +38,8 @@ pub fn decode_keys(mut body: &[u8]) -> Result<ByteKeys, BodyError> {
     Ok(keys)
 }
 
-/// How many keys a body of [`encode_keys`] has, as far as its beginning says; of anything else at most its bytes.
+/// Returns the number of keys that a body from [`encode_keys`] announces, but at most its length in bytes. The keys are
+/// not checked.
 pub fn key_count(mut body: &[u8]) -> usize {
     let bytes = body.len();
     take_count(&mut body).unwrap_or(0).min(bytes)

@@ -1,4 +1,4 @@
-//! The values of a batch read: a state for each key, the lengths of the values, the values end to end.
+//! The values of a batch read: a state for each key, then the lengths of the values, then the values end to end.
 
 use super::{BodyError, take_count};
 use bytes::Bytes;
@@ -12,28 +12,28 @@ use kith_types::{
 pub enum RecordBody {
     /// The store has no such key.
     Absent,
-    /// A value of so many bytes.
+    /// The value has this many bytes.
     Found(usize),
-    /// The same, with what proves it.
+    /// The value has this many bytes, and comes with its proof.
     FoundWith(usize, ValueProof),
     /// The record is damaged.
     Damaged,
-    /// The record cannot be worked on as asked.
+    /// The value has another type than the computation needs.
     Unsuitable,
-    /// Nobody answered for the key.
+    /// No replica answered for the key.
     Unanswered,
     /// Replicas gave different answers.
     Disagreeing,
-    /// A list that is not as long as an operator's query.
+    /// The list has another length than the operator's query.
     Dimensions {
-        /// The operator's place in the plan.
+        /// The index of the operator in the plan.
         operator: u32,
-        /// Numbers of the query.
+        /// The length of the query.
         want: u32,
-        /// Numbers of the list.
+        /// The length of the list in the record.
         got: u32,
     },
-    /// Found, its value is not wanted.
+    /// The record was found, but the plan does not return its value.
     Unsent,
 }
 
@@ -47,13 +47,13 @@ const DIMENSIONS: u8 = 6;
 const UNSENT: u8 = 7;
 const FOUND_WITH: u8 = 8;
 
-/// Two states share a byte.
+/// Two states share one byte.
 const STATE_BITS: usize = 4;
-/// Seed and checksum.
+/// A proof is a seed and a checksum.
 const PROOF_BYTES: usize = 8;
 
-/// The body of entries whose values are `values`, in the same order, `value_bytes` long in all.
-/// Values are copied once.
+/// Encodes entries and their values. `values` yields the values in the order of the entries, and `value_bytes` is their
+/// total length. Each value is copied once.
 pub fn encode_records<'a>(
     entries: &[RecordBody],
     values: impl Iterator<Item = &'a [u8]>,
@@ -66,7 +66,7 @@ pub fn encode_records<'a>(
     out.into()
 }
 
-/// What stands before the values in the body of [`encode_records`], with room for so many bytes more.
+/// Encodes the part of a body of [`encode_records`] that precedes the values, and reserves `room` bytes after it.
 pub fn encode_records_head(entries: &[RecordBody], room: usize) -> Vec<u8> {
     let count = entries.len();
     let mut out =
@@ -94,12 +94,14 @@ pub fn encode_records_head(entries: &[RecordBody], room: usize) -> Vec<u8> {
     out
 }
 
-/// The entries of [`encode_records`], and the bytes of their values, which are not copied.
+/// Decodes a body from [`encode_records`]. Returns the entries and the bytes of all values, which are not copied.
 ///
-/// An entry takes half a byte of the body and 24 bytes of memory, so the caller says how many it has asked for.
+/// An entry takes half a byte of the body and 24 bytes of memory. Therefore the caller passes the number of entries
+/// that it asked for.
 ///
 /// # Errors
-/// If the body is malformed, has more than `entries_max` entries, or the lengths do not sum to the bytes that are left.
+/// [`BodyError`] if the body is malformed, has more than `entries_max` entries, or has values of another total length
+/// than its entries announce.
 pub fn decode_records(body: &Bytes, entries_max: usize) -> Result<(Vec<RecordBody>, Bytes), BodyError> {
     let mut rest: &[u8] = body;
     let count = take_count(&mut rest)?;

@@ -1,30 +1,30 @@
-//! Documents of the cluster: its shape, and where its nodes and routers are.
+//! Documents of the cluster: its shape, and the addresses of its nodes and routers.
 
 use super::Document;
 use serde::{Deserialize, Serialize};
 
-/// The shape of a cluster: key `cluster`. Changes only with topology.
+/// The shape of a cluster, under the key `cluster`. It changes only when the topology does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterDocument {
     /// Document format.
     pub format: u32,
-    /// Random, so that a node's data directory of another cluster is refused.
+    /// A random id, by which a node refuses a data directory of another cluster.
     pub cluster_id: String,
-    /// Grows with every change of placement.
+    /// The epoch of the routing table, which grows with every change of placement.
     pub epoch: u64,
-    /// Partition count, fixed at creation.
+    /// The number of partitions, which is fixed when the cluster is created.
     pub partitions: u32,
-    /// The replica groups, by id.
+    /// The replica groups, by id. On a ring, each is one rank.
     pub groups: Vec<GroupDocument>,
-    /// Folder or URL of the object store that holds built components.
+    /// The folder or URL of the object store that holds built components.
     pub object_store: String,
-    /// How replicas follow from ownership: `ring`, or nothing for replica groups. On a ring `groups` are its ranks.
+    /// How replicas follow from ownership: `ring`, or empty for replica groups.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub strategy: String,
-    /// What there is to say of nodes beyond their group; a node that is not here has no labels and is in use.
+    /// Labels and states of nodes. A node that is not listed here has no labels and is in use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub listed: Vec<ListedNodeDocument>,
-    /// For each partition the epoch at which its owners last changed; empty: all at `epoch`.
+    /// For each partition, the epoch at which its owners last changed. Empty means `epoch` for all partitions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partition_epochs: Vec<u64>,
 }
@@ -35,31 +35,31 @@ impl Document for ClusterDocument {
 /// One replica group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupDocument {
-    /// The group.
+    /// The id of the group.
     pub group: u32,
-    /// Its nodes.
+    /// The nodes of the group.
     pub nodes: Vec<u32>,
-    /// At each partition's index, the node that holds it.
+    /// The node that owns each partition, by partition number.
     pub owners: Vec<u32>,
-    /// `maintenance`, `joining`, or nothing while it serves.
+    /// `maintenance`, `joining`, or empty while the group serves.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub role: String,
 }
 
 impl GroupDocument {
-    /// Whether its owners hold their partitions: those of a group that joins are being filled.
+    /// Whether the owners hold their partitions. A joining group is still being filled.
     pub fn is_filled(&self) -> bool {
         self.role != "joining"
     }
 
-    /// Whether queries may go to its nodes.
+    /// Whether queries may go to the nodes of this group.
     pub fn takes_reads(&self) -> bool {
         self.role.is_empty()
     }
 }
 
 impl ClusterDocument {
-    /// The partitions whose owner a node is, joining groups aside; ascending.
+    /// Returns the partitions that a node owns in groups that are not joining, ascending.
     pub fn partitions_of(&self, node: u32) -> Vec<u32> {
         let filled = || self.groups.iter().filter(|group| group.is_filled());
         let owns =
@@ -68,50 +68,50 @@ impl ClusterDocument {
     }
 }
 
-/// A node as the table lists it.
+/// A node as the routing table lists it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListedNodeDocument {
-    /// The node.
+    /// The id of the node.
     pub node: u32,
-    /// Its group.
+    /// The group of the node.
     pub group: u32,
-    /// Failure domain inside the region.
+    /// The failure domain within the region.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub zone: String,
-    /// Failure domain inside the zone.
+    /// The failure domain within the zone.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub rack: String,
-    /// Data centre.
+    /// The region.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub region: String,
-    /// Taken out of use.
+    /// Whether the node was drained, so that it owns no partitions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drained: bool,
 }
 
-/// Where a node is: key `nodes/<id>`, written by the node when it starts.
+/// Where a node is, under the key `nodes/<id>`. The node writes it when it starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeDocument {
     /// Document format.
     pub format: u32,
-    /// The node.
+    /// The id of the node.
     pub node: u32,
     /// `host:port` of its gRPC service.
     pub addr: String,
     /// `host:port` of `/healthz`, `/readyz` and `/metrics`.
     pub http: String,
-    /// `host:port` for Redis clients; empty: it does not serve them.
+    /// `host:port` for Redis clients. Empty means that the node does not serve them.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub resp: String,
-    /// Its process.
+    /// The id of its process.
     pub pid: u32,
-    /// Failure domain inside the region, as the node was started with.
+    /// The failure domain within the region, as the node was started with.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub zone: String,
-    /// Failure domain inside the zone.
+    /// The failure domain within the zone.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub rack: String,
-    /// Data centre.
+    /// The region.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub region: String,
 }
@@ -119,21 +119,21 @@ impl Document for NodeDocument {
     const WHAT: &'static str = "node";
 }
 
-/// Where a router is: key `routers/<id>`.
+/// Where a router is, under the key `routers/<id>`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouterDocument {
     /// Document format.
     pub format: u32,
-    /// The router.
+    /// The id of the router.
     pub router: u32,
     /// `host:port` of its gRPC service.
     pub addr: String,
     /// `host:port` of its HTTP service.
     pub http: String,
-    /// `host:port` for Redis clients; empty: it does not serve them.
+    /// `host:port` for Redis clients. Empty means that the router does not serve them.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub resp: String,
-    /// Its process.
+    /// The id of its process.
     pub pid: u32,
 }
 impl Document for RouterDocument {

@@ -1,23 +1,25 @@
-//! Documents of live graphs: their types, their databases, and who leads their partitions.
+//! Documents of live graphs: their types, their databases, and the leaders of their partitions.
 
 use super::{Document, names};
 use serde::{Deserialize, Serialize};
 
-/// A live graph: key `live-graphs/<name>`.
+/// A live graph, under the key `live-graphs/<name>`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveGraphDocument {
     /// Document format.
     pub format: u32,
-    /// The graph: a file name of embedded databases, hence checked when it is read.
+    /// The name of the graph. It becomes a file name of embedded databases, so it is checked when it is read.
     #[serde(deserialize_with = "names::store")]
     pub name: String,
-    /// Its identity and types: a JSON document of their own (`docs/formats/graph-types.md`).
+    /// The identity and types of the graph, as a JSON document of its own (`docs/formats/graph-types.md`).
     pub types: String,
-    /// Where its rows are: `database:<id>`, a process of the cluster, or `mysql://…`, without a password.
+    /// Where the rows are kept: `database:<id>` for a database process of the cluster, or `mysql://…` without a
+    /// password.
     pub storage: String,
-    /// Whoever created it, for the audit log and for messages.
+    /// Who created the graph, for the audit log and for messages.
     pub who: String,
-    /// Whether it is being dropped: nobody can ask it any more, and its rows are being removed. Its name is not free yet.
+    /// Whether the graph is being dropped. Its rows are then being removed, queries are refused, and its name is not
+    /// yet free.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dropping: bool,
 }
@@ -25,37 +27,39 @@ impl Document for LiveGraphDocument {
     const WHAT: &'static str = "live graph";
 }
 
-/// Who leads the partitions of a live graph: key `leaders/<name>`. Every change of it is one conditional write.
+/// The leaders of the partitions of a live graph, under the key `leaders/<name>`. Every change is one conditional
+/// write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeadersDocument {
     /// Document format.
     pub format: u32,
-    /// The graph.
+    /// The name of the graph.
     #[serde(deserialize_with = "names::store")]
     pub graph: String,
-    /// The greatest term that was ever given.
+    /// The greatest term that was ever assigned.
     pub term_last: u64,
-    /// By partition, the node that leads it.
+    /// The node that leads each partition, by partition number.
     pub nodes: Vec<u32>,
-    /// By partition, the term for which that node leads; 0: no node could lead it yet.
+    /// The term for which that node leads, by partition number. 0 means that no node has been able to lead the
+    /// partition yet.
     pub terms: Vec<u64>,
 }
 impl Document for LeadersDocument {
     const WHAT: &'static str = "leaders";
 }
 
-/// A process with embedded databases: key `databases/<id>`.
+/// A process with embedded databases, under the key `databases/<id>`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatabaseDocument {
     /// Document format.
     pub format: u32,
-    /// Its id.
+    /// The id of the database process.
     pub database: u32,
-    /// Where nodes reach it.
+    /// `host:port` of its gRPC service, which nodes use.
     pub addr: String,
-    /// Where `/healthz`, `/readyz` and `/metrics` are.
+    /// `host:port` of `/healthz`, `/readyz` and `/metrics`.
     pub http: String,
-    /// Its process id.
+    /// The id of its process.
     pub pid: u32,
 }
 impl Document for DatabaseDocument {

@@ -1,4 +1,5 @@
-//! Names that become parts of paths are checked where they are read, whoever wrote the document.
+//! Checks of names that become parts of paths. Names are checked whenever a document is read, whichever process wrote
+//! it.
 
 use kith_types::{InvalidName, check_component_name, check_folder_name, check_store_name};
 use serde::{Deserialize, Deserializer, de::Error};

@@ -1,155 +1,155 @@
-//! The plan of a rebalance, as its document keeps it.
+//! The plan of a rebalance, as the metadata store keeps it.
 
 use super::{ClusterDocument, ListedNodeDocument};
 use serde::{Deserialize, Serialize};
 
-/// How a cluster gets from one table to another.
+/// How a cluster gets from one routing table to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanDocument {
-    /// What was asked for.
+    /// The shape that was requested.
     pub shape: ShapeDocument,
-    /// The table it starts from.
+    /// The routing table at the start.
     pub before: ClusterDocument,
-    /// What is listed while data moves.
+    /// The groups and nodes that are listed while data moves.
     pub announced: RosterDocument,
-    /// What is listed in the end.
+    /// The groups and nodes that are listed in the end.
     pub closing: RosterDocument,
-    /// The group that joins, if one does.
+    /// The group that joins, if any.
     pub added: Option<AddedGroupDocument>,
-    /// What moves, in order.
+    /// The copies, in the order in which they are made.
     pub batches: Vec<BatchDocument>,
-    /// The stores that move.
+    /// The stores that are copied.
     pub stores: Vec<SizedStoreDocument>,
-    /// Moves and bytes per pair of nodes.
+    /// The number of copies and of bytes for each pair of nodes.
     pub pairs: Vec<PairTotalsDocument>,
-    /// What each node has before, meanwhile and after.
+    /// The partitions and bytes of each node before and after, and the bytes copied to it.
     pub nodes: Vec<NodeTotalsDocument>,
 }
 
-/// What shall become of a cluster.
+/// The requested change of a cluster's shape.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ShapeDocument {
-    /// New nodes, or drained ones again, take their share.
+    /// New or drained nodes take their share of the partitions.
     AddNodes { nodes: Vec<ListedNodeDocument> },
-    /// Nodes give everything up and leave.
+    /// Nodes give up all partitions and leave the cluster.
     RemoveNodes {
-        /// Their ids.
+        /// The ids of the nodes.
         nodes: Vec<u32>,
     },
-    /// Nodes give everything up and stay listed.
+    /// Nodes give up all partitions but stay listed.
     DrainNodes {
-        /// Their ids.
+        /// The ids of the nodes.
         nodes: Vec<u32>,
     },
-    /// One node takes over from another, which leaves.
+    /// One node takes over the partitions of another, which leaves.
     ReplaceNode {
-        /// Who leaves.
+        /// The node that leaves.
         old: u32,
-        /// Who takes over.
+        /// The node that takes over.
         new: ListedNodeDocument,
     },
-    /// A new group is filled, then serves.
+    /// A new group is filled, and then serves.
     AddGroup { group: u32, nodes: Vec<ListedNodeDocument> },
-    /// A group is taken out of serving.
+    /// A group stops serving reads.
     DrainGroup { group: u32 },
-    /// And put back.
+    /// A drained group serves reads again.
     RestoreGroup { group: u32 },
-    /// The nodes that are there share evenly.
+    /// The existing nodes share the partitions evenly.
     Even,
 }
 
-/// What a table lists.
+/// The groups and nodes that a routing table lists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RosterDocument {
-    /// Id and role (as in a `GroupDocument`) of each group, ascending.
+    /// The id and role (as in [`GroupDocument`](super::GroupDocument)) of each group, ascending.
     pub groups: Vec<(u32, String)>,
-    /// The nodes.
+    /// The nodes, with their labels and states.
     pub nodes: Vec<ListedNodeDocument>,
 }
 
-/// A group that joins, and what will be its own.
+/// A group that joins, and the owners of its partitions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddedGroupDocument {
-    /// The group.
+    /// The id of the group.
     pub group: u32,
-    /// The owner of each partition.
+    /// The node that will own each partition, by partition number.
     pub owners: Vec<u32>,
 }
 
-/// What is copied before one change of epoch.
+/// The copies that precede one change of epoch, and the change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BatchDocument {
-    /// Copies.
+    /// The copies.
     pub moves: Vec<MoveDocument>,
-    /// Place of the group, partition, new owner.
+    /// The changes of owners: the index of the group, the partition, and its new owner.
     pub changes: Vec<(u32, u32, u32)>,
 }
 
-/// One partition is copied from one node to another.
+/// A copy of one partition from one node to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MoveDocument {
-    /// What is copied.
+    /// The partition.
     pub partition: u32,
-    /// The group whose replica it becomes.
+    /// The group to which the new replica belongs.
     pub group: u32,
-    /// Who gives.
+    /// The node that gives the partition.
     pub donor: u32,
-    /// Who gets it.
+    /// The node that takes the partition.
     pub stealer: u32,
-    /// It follows from another move.
+    /// Whether the copy is needed only because of another copy.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub secondary: bool,
-    /// Place of each store in the plan, and its bytes.
+    /// For each store that is copied, its index in the plan and its size in bytes.
     pub stores: Vec<(u32, u64)>,
 }
 
-/// A store that moves.
+/// A store that is copied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SizedStoreDocument {
-    /// Its name.
+    /// The name of the store.
     pub name: String,
-    /// How many groups hold it; `None`: all.
+    /// The number of groups that hold the store. `None` means all groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replication: Option<u32>,
-    /// How many replicas must agree on an answer.
+    /// The number of replicas that must agree on an answer.
     pub required_reads: u32,
-    /// Nodes that cannot give it.
+    /// The nodes that do not have the store and cannot give it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<u32>,
 }
 
-/// What one node gives to another.
+/// The total that one node gives to another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairTotalsDocument {
-    /// Who gives.
+    /// The node that gives.
     pub donor: u32,
-    /// Who gets.
+    /// The node that takes.
     pub stealer: u32,
-    /// Partitions copied.
+    /// The number of partitions copied.
     pub moves: u64,
-    /// Those that only follow from other moves.
+    /// The number of those copies that are needed only because of other copies.
     pub secondary_moves: u64,
-    /// Bytes copied.
+    /// The number of bytes copied.
     pub bytes: u64,
 }
 
-/// What one node has before, meanwhile and after.
+/// The totals of one node before and after the change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeTotalsDocument {
-    /// The node.
+    /// The id of the node.
     pub node: u32,
-    /// Its group.
+    /// The group of the node.
     pub group: u32,
-    /// Partitions before.
+    /// The number of partitions before the change.
     pub partitions_before: u64,
-    /// Partitions after.
+    /// The number of partitions after the change.
     pub partitions_after: u64,
-    /// Bytes before.
+    /// The bytes held before the change.
     pub bytes_before: u64,
-    /// Bytes after.
+    /// The bytes held after the change.
     pub bytes_after: u64,
-    /// Bytes copied to it.
+    /// The bytes copied to the node.
     pub bytes_in: u64,
 }

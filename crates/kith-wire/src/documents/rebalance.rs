@@ -1,45 +1,46 @@
-//! Documents of rebalances: how far they are, and what a person is told.
+//! Documents of rebalances: the state that the driver keeps, and the status that operators see.
 
 use super::{ClusterDocument, Document, MoveDocument, NodeTotalsDocument, PairTotalsDocument, PlanDocument};
 use serde::{Deserialize, Serialize};
 
-/// A rebalance: key `rebalance` while owners may change, `rebalance-ended` after that. Every write of it is conditional
-/// on the one before, by the same driver.
+/// A rebalance, under the key `rebalance` while owners may change, and under `rebalance-ended` afterwards. Every write
+/// is conditional on the same driver's previous write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RebalanceDocument {
     /// Document format.
     pub format: u32,
-    /// Its id.
+    /// The id of the rebalance.
     pub id: String,
-    /// Who asked for it.
+    /// Who requested it.
     pub who: String,
-    /// Since when, milliseconds since 1970.
+    /// When it began, in milliseconds since 1970.
     pub since: u64,
-    /// The router that drives it and which start of that router: the value of its leased key while it lives.
+    /// The router that drives it, and which start of that router. It equals the value of the router's leased key while
+    /// that router is alive.
     pub driver: String,
-    /// Raised by each driver when it takes over.
+    /// The fencing number. Each driver raises it when it takes over.
     pub fence: u64,
-    /// How long what was given up is kept.
+    /// How long given-up files are kept, in milliseconds.
     pub grace_ms: u64,
-    /// What each stealer may copy per second; 0: as fast as it goes.
+    /// The most bytes that each stealer may copy per second. 0 means no limit.
     pub bytes_per_second: u64,
     /// The plan.
     pub plan: PlanDocument,
-    /// Steps finished.
+    /// The number of finished steps.
     pub steps_done: usize,
-    /// The first batch since the last change of the table.
+    /// The index of the first batch after the last change of the routing table.
     pub first_uncommitted: usize,
-    /// The table in force as of the last step.
+    /// The routing table in force after the last step.
     pub table: ClusterDocument,
-    /// What it is doing.
+    /// The current phase.
     pub phase: PhaseDocument,
-    /// An abort was asked for.
+    /// Whether an abort was requested.
     pub abort_asked: bool,
-    /// Copies of the current batch.
+    /// The copies of the current batch.
     pub transfers: Vec<TransferDocument>,
-    /// What is to be freed.
+    /// The files that are still to be freed.
     pub reclaims: Vec<ReclaimDocument>,
-    /// What was said of the last copy that failed.
+    /// The error of the last copy that failed; empty if there was none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub last_failure: String,
 }
@@ -47,51 +48,51 @@ impl Document for RebalanceDocument {
     const WHAT: &'static str = "rebalance";
 }
 
-/// What an execution is doing.
+/// The phase of a rebalance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum PhaseDocument {
-    /// Copying.
+    /// Partitions are being copied.
     Working,
-    /// A table is being written.
+    /// A new routing table is being written.
     Committing,
-    /// Waiting for a person.
+    /// The rebalance waits for an operator.
     Stopped { reason: StopDocument },
-    /// The table of an abort is being written.
+    /// The routing table of an abort is being written.
     Undoing,
-    /// The cluster has the shape asked for.
+    /// The cluster has the requested shape.
     Finished,
-    /// It has the shape of the last batch finished.
+    /// The rebalance was aborted; the cluster has the shape after the last finished batch.
     Aborted,
 }
 
-/// Why an execution waits for a person.
+/// Why a rebalance waits for an operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum StopDocument {
-    /// A node that is to get a partition is down.
+    /// A node that is to take a partition is down.
     StealerDown { node: u32 },
     /// A node cannot take a partition.
     StealerFailed { node: u32, partition: u32 },
-    /// Nobody alive can give a partition.
+    /// No node that is up can give a partition.
     NoDonor {
         partition: u32,
-        /// Who waits for it.
+        /// The node that waits for the partition.
         stealer: u32,
     },
     /// A copy failed too often.
     CopyFailed {
         partition: u32,
-        /// Who gives.
+        /// The node that gives.
         donor: u32,
-        /// Who gets.
+        /// The node that takes.
         stealer: u32,
     },
-    /// Somebody else changed the table.
+    /// The routing table was changed by something other than this rebalance.
     TableChanged {
-        /// The epoch in force.
+        /// The epoch in force now.
         in_force: u64,
     },
 }
@@ -99,72 +100,73 @@ pub enum StopDocument {
 /// One copy of the current batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferDocument {
-    /// What is copied.
+    /// The copy.
     pub copy: MoveDocument,
     /// `pending`, `running`, `copied` or `replaced`.
     pub state: String,
-    /// Failures so far.
+    /// The number of failures so far.
     pub failures: u32,
-    /// Donors found unfit.
+    /// Donors that have proved unsuitable for this copy.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub avoid: Vec<u32>,
 }
 
-/// Files that nobody will ask for.
+/// Files that no client can ask for any more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReclaimDocument {
-    /// Who has them.
+    /// The node that has the files.
     pub node: u32,
     /// The partition.
     pub partition: u32,
-    /// Places of the stores in the plan.
+    /// The indexes of the stores in the plan.
     pub stores: Vec<u32>,
-    /// The first epoch that does not give them to the node; 0 if none ever did.
+    /// The first epoch at which the node no longer owns the partition; 0 if it never did.
     pub gone_since: u64,
 }
 
-/// A rebalance as a person is told. Its fields are a contract of the command line.
+/// The status of a rebalance as operators see it. Its fields are a contract of the command line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RebalanceStatusDocument {
-    /// Its id; `None`: only planned.
+    /// The id of the rebalance; `None` if it is only planned.
     pub id: Option<String>,
-    /// What was asked for, in words.
+    /// The requested shape, in words.
     pub shape: String,
     /// `planned`, `working`, `stopped`, `aborting`, `finished` or `aborted`.
     pub state: String,
-    /// Why it stopped.
+    /// Why it stopped; `None` unless it is stopped.
     pub reason: Option<String>,
-    /// Who asked for it.
+    /// Who requested it.
     pub who: String,
     /// The router that drives it.
     pub driver: Option<String>,
-    /// The epoch as of its last step.
+    /// The epoch after its last step.
     pub epoch: u64,
-    /// How far it is.
+    /// The progress.
     pub progress: ProgressDocument,
-    /// The worst node's bytes at their peak over the larger of before and after.
+    /// The largest ratio, over all nodes, of the peak bytes during the rebalance to the larger of the bytes before and
+    /// after.
     pub overhead: f64,
-    /// Moves and bytes per pair of nodes.
+    /// The number of copies and of bytes for each pair of nodes.
     pub pairs: Vec<PairTotalsDocument>,
-    /// What each node has before and after.
+    /// The partitions and bytes of each node before and after.
     pub nodes: Vec<NodeTotalsDocument>,
 }
 
-/// How far a rebalance is.
+/// The progress of a rebalance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgressDocument {
-    /// Batches finished.
+    /// The number of finished batches.
     pub batches_done: usize,
-    /// Batches of the plan.
+    /// The number of batches in the plan.
     pub batches: usize,
-    /// Copies finished.
+    /// The number of finished copies.
     pub moves_done: usize,
-    /// Copies of the plan.
+    /// The number of copies in the plan.
     pub moves: usize,
-    /// Bytes of the copies finished.
+    /// The bytes of the finished copies.
     pub bytes_done: u64,
-    /// Bytes of the plan.
+    /// The bytes of all copies in the plan.
     pub bytes: u64,
-    /// Given-up partitions that still lie on a disk.
+    /// The number of given-up partitions that are still on a disk.
     pub reclaims_left: usize,
 }

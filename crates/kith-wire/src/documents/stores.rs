@@ -1,33 +1,33 @@
-//! Documents of stores: definition, versions, the push under way, history.
+//! Documents of stores: the definition, the versions, the push under way, and the history.
 
 use super::{ComponentDocument, Document, KeptDocument, ServedDocument, names};
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 
-/// A store: key `stores/<name>`. Every change of it is one conditional write.
+/// A store, under the key `stores/<name>`. Every change is one conditional write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoreDocument {
     /// Document format.
     pub format: u32,
-    /// The store: a part of paths, hence checked when it is read.
+    /// The name of the store. It becomes part of a path, so it is checked when it is read.
     #[serde(deserialize_with = "names::store")]
     pub name: String,
-    /// What it holds and how.
+    /// The store's definition.
     pub definition: DefinitionDocument,
-    /// The greatest version number ever used, also by a store of this name that was dropped; 0: none.
+    /// The greatest version number ever used, including by a dropped store of this name; 0 means none.
     pub version_last: u64,
-    /// Versions that are known, ascending.
+    /// The known versions, ascending.
     pub versions: Vec<VersionDocument>,
     /// The push under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<RunningDocument>,
-    /// Set while no push is accepted.
+    /// Set while pushes are refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frozen: Option<FrozenDocument>,
     /// Pushes that were cancelled before they began, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cancelled: Vec<CancelledDocument>,
-    /// What was done, oldest first.
+    /// The audit record, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<HistoryDocument>,
 }
@@ -35,64 +35,65 @@ impl Document for StoreDocument {
     const WHAT: &'static str = "store";
 }
 
-/// What a store holds and how.
+/// A store's definition: the kind of data, how it is kept, and which guards a push must pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DefinitionDocument {
-    /// A graph or values.
+    /// Whether the store holds a graph or values.
     #[serde(flatten)]
     pub holds: HoldsDocument,
-    /// Versions kept beside the current one and those that are held.
+    /// The number of versions kept in addition to the current one and the held ones.
     pub retain: u32,
-    /// How many groups hold it; `None`: all.
+    /// The number of groups that hold the store. `None` means all groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replication: Option<u32>,
-    /// Answers that must agree.
+    /// The number of replicas that must agree on an answer.
     pub required_reads: u32,
-    /// Bytes that the kept versions may take together at one replica; `None`: any.
+    /// The most bytes that all kept versions together may take at one replica. `None` means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota_bytes: Option<u64>,
-    /// Keys of it that may be read a second, over all routers; `None`: any.
+    /// The most keys that may be read per second, over all routers. `None` means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_quota_keys: Option<NonZeroU64>,
-    /// Bytes of its values that may be read a second, over all routers; `None`: any.
+    /// The most bytes of values that may be read per second, over all routers. `None` means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_quota_bytes: Option<NonZeroU64>,
-    /// Fewest records of a version.
+    /// The fewest records that a new version may have.
     pub records_min: u64,
-    /// A version may have so many per cent fewer records than the current one.
+    /// The largest allowed drop in records from the current version to a new one, in per cent. `None` means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drop_percent_max: Option<u8>,
-    /// Who alone may push.
+    /// The only user who may push. `None` means anybody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// Of records: the schema of the first version, in its canonical form; `None`: what that version's rows agree on.
+    /// For records, the schema of the first version in canonical form. `None` means that it is inferred from that
+    /// version's rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
 }
 
-/// What a store holds.
+/// The kind of data in a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "holds", rename_all = "snake_case")]
 pub enum HoldsDocument {
-    /// Components by edge type and entity kind.
+    /// A graph: components by edge type and entity kind.
     Graph,
-    /// Keys with values: one component, `values`.
+    /// Values by key: one component, named `values`.
     Values {
-        /// `id`, `string` or `bytes`.
+        /// The type of the keys: `id`, `string` or `bytes`.
         key: String,
-        /// `text`, `bytes`, `json` or `record`.
+        /// The type of the values: `text`, `bytes`, `json` or `record`.
         value: String,
-        /// Which field of the input is the key.
+        /// The field of the input rows that holds the key.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key_field: Option<String>,
     },
 }
 
 impl DefinitionDocument {
-    /// Versions kept unless the definition says otherwise.
+    /// The number of versions kept unless the definition says otherwise.
     pub const RETAIN_DEFAULT: u32 = 2;
 
-    /// Of a store that holds this, with the defaults.
+    /// Returns the definition of a store that holds this, with defaults for everything else.
     pub fn new(holds: HoldsDocument) -> Self {
         Self {
             holds,
@@ -113,23 +114,23 @@ impl DefinitionDocument {
 /// One version of a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VersionDocument {
-    /// Its number.
+    /// The number of the version.
     pub version: u64,
     /// `current`, `retained`, `blocked`, `fetching` or `failed`.
     pub state: String,
-    /// What it is made of; nothing if it failed.
+    /// The components; empty if the version failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub components: Vec<ComponentDocument>,
-    /// How many records it has: of a graph, its edges.
+    /// The number of records; for a graph, the number of edges.
     pub records: u64,
-    /// Bytes of one replica.
+    /// The size of one replica, in bytes.
     pub bytes: u64,
-    /// When its push began, milliseconds since 1970.
+    /// When its push began, in milliseconds since 1970.
     pub pushed_at: u64,
-    /// Never cleaned up while set.
+    /// Whether retention never removes the version.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,
-    /// Nodes that do not have it yet.
+    /// The nodes that do not have the version yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<u32>,
 }
@@ -137,35 +138,36 @@ pub struct VersionDocument {
 /// A push under way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunningDocument {
-    /// Its id.
+    /// The id of the push.
     pub push: String,
-    /// The version that it makes.
+    /// The version that the push builds.
     pub version: u64,
-    /// Who asked for it.
+    /// Who requested it.
     pub who: String,
-    /// The router that runs it and which start of that router: the value of its leased key while it lives.
+    /// The router that coordinates the push, and which start of that router. It equals the value of the router's leased
+    /// key while that router is alive.
     pub coordinator: String,
-    /// Since when, milliseconds since 1970.
+    /// When the push began, in milliseconds since 1970.
     pub since: u64,
-    /// How many nodes may be left out.
+    /// The number of nodes that may be left out if they fail.
     pub missing_max: u32,
-    /// Whether it passed the guards.
+    /// Whether the push has passed or overridden the guards, so that nodes may prepare the version.
     pub offered: bool,
 }
 
-/// No push of the store is accepted until somebody thaws it.
+/// A freeze: no push of the store is accepted until somebody thaws it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrozenDocument {
     /// Who froze it.
     pub who: String,
-    /// Since when, milliseconds since 1970.
+    /// When the store was frozen, in milliseconds since 1970.
     pub since: u64,
 }
 
 /// A push that was cancelled before it began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CancelledDocument {
-    /// Its id.
+    /// The id of the push.
     pub push: String,
     /// Who cancelled it.
     pub who: String,
@@ -174,33 +176,33 @@ pub struct CancelledDocument {
 /// One line of a store's audit record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryDocument {
-    /// When, milliseconds since 1970.
+    /// When it happened, in milliseconds since 1970.
     pub at: u64,
-    /// Who asked for it.
+    /// Who requested it.
     pub who: String,
     /// `push`, `swap`, `rollback`, `hold`, `release`, `block`, `unblock`, `repair`, `define`, `freeze` or `thaw`.
     pub action: String,
-    /// Of which version.
+    /// The version that the action concerns.
     pub version: u64,
-    /// The version that was served before; 0: none.
+    /// The version that was served before; 0 means none.
     pub before: u64,
-    /// Which push, if one.
+    /// The id of the push, if the action is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub push: Option<String>,
-    /// Why it failed; `None`: it was done or cancelled.
+    /// Why the action failed; `None` if it was done or cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-    /// Who or what cancelled it; `None`: nothing did.
+    /// Who or what cancelled the action; `None` if it was not cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled: Option<String>,
 }
 
-/// What is left of a dropped store, so that its numbers are not used again: key `dropped/<name>`.
+/// The remains of a dropped store, under the key `dropped/<name>`. They keep its version numbers from being used again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DroppedDocument {
     /// Document format.
     pub format: u32,
-    /// The greatest version number it used.
+    /// The greatest version number that the store used.
     pub version_last: u64,
 }
 impl Document for DroppedDocument {
@@ -208,12 +210,12 @@ impl Document for DroppedDocument {
 }
 
 impl StoreDocument {
-    /// The version that is served.
+    /// Returns the version that is served.
     pub fn current(&self) -> Option<&VersionDocument> {
         self.versions.iter().find(|version| version.state == "current")
     }
 
-    /// The store at one of its versions.
+    /// Returns the store at one of its versions.
     pub fn at(&self, version: &VersionDocument) -> ServedDocument {
         ServedDocument {
             format: self.format,
@@ -225,7 +227,7 @@ impl StoreDocument {
         }
     }
 
-    /// The store as it is served.
+    /// Returns the store at the version that is served.
     pub fn served(&self) -> ServedDocument {
         match self.current() {
             Some(current) => self.at(current),
@@ -240,7 +242,7 @@ impl StoreDocument {
         }
     }
 
-    /// The versions that nodes keep beside the one that is served.
+    /// Returns the versions that nodes keep in addition to the one that is served.
     pub fn kept(&self) -> impl Iterator<Item = KeptDocument> {
         let kept = |version: &&VersionDocument| {
             matches!(version.state.as_str(), "retained" | "blocked" | "fetching")

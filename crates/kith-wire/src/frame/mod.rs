@@ -1,8 +1,8 @@
-//! The framed protocol: the same bodies as gRPC, without HTTP/2 around them.
-//! Drawn byte by byte in `docs/formats/framed-protocol.md`.
+//! The framed protocol: the same message bodies as gRPC, without HTTP/2 around them. `docs/formats/framed-protocol.md`
+//! draws it byte by byte.
 //!
-//! Pure: bytes in, frames out. Sockets are in `kith-net`. It adds speed and no feature: whatever
-//! travels in frames can be asked over gRPC.
+//! This module is pure: bytes in, frames out. Sockets are in `kith-net`. The protocol adds speed but no features: every
+//! request that frames carry can also be made over gRPC.
 
 mod header;
 mod op;
@@ -22,61 +22,63 @@ use header::{FIXED_BYTES, FLAGS_AT, LENGTH_BYTES, TRACE_BYTES};
 use thiserror::Error;
 use tonic::Status;
 
-/// What a credited request begins with: so many bytes of messages may come before more credit does. The next message is
-/// sent while any of it is left, whatever its size. What a link of 10 Gbit/s carries in a millisecond.
+/// The credit that the reply of a credited request starts with, in bytes. While any credit is left, the next message
+/// may be sent, whatever its size. A link of 10 Gbit/s carries this many bytes in about a millisecond.
 pub const CREDIT_BYTES: u32 = 1 << 20;
 
-/// A frame as it came in.
+/// A received frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// What it is.
+    /// The header of the frame.
     pub header: Header,
-    /// A slice of the receive buffer, not a copy.
+    /// The body, as a slice of the receive buffer that is not copied.
     pub body: Bytes,
 }
 
 impl Frame {
-    /// The bytes that a credit frame gives; `None` if its body is none.
+    /// Returns the bytes that a credit frame grants; `None` if the body does not have four bytes.
     pub fn credit(&self) -> Option<u32> {
         Some(u32::from_le_bytes(self.body[..].try_into().ok()?))
     }
 
-    /// The error in the body of an error frame.
+    /// Decodes the error in the body of an error frame.
     pub fn status(&self) -> Status {
         crate::error::status_of_envelope(&self.body)
     }
 }
 
-/// Bytes are no frame; nothing after them can be understood.
+/// Why bytes are not a frame. Nothing after them can be decoded.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// Shorter than its own header.
+    /// The frame is shorter than its own header.
     #[error("a frame of {bytes} bytes is shorter than its header")]
     TooShort {
-        /// What it says of itself.
+        /// The length that the frame announces.
         bytes: u64,
     },
-    /// Longer than its message may be.
+    /// The frame is longer than allowed.
     #[error("a frame of {bytes} bytes is longer than {bytes_max}")]
     TooLong {
-        /// Its body, of one that is made; of one that came, what it says of itself.
+        /// The length of the body, if the frame is being encoded; the length that the frame announces, if it is being
+        /// decoded.
         bytes: u64,
-        /// The most that is taken.
+        /// The largest length that is accepted.
         bytes_max: u64,
     },
 }
 
-/// A frame that has begun: its header is there, its body not all.
+/// A frame whose header has arrived, but not all of its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Begun {
-    /// What it is.
+    /// The header of the frame.
     pub header: Header,
-    /// Bytes of its body, of which those behind the first [`HEADER_BYTES`] have come.
+    /// The length of its body in bytes. The bytes in the buffer after the first [`HEADER_BYTES`] belong to it.
     pub body_bytes: usize,
 }
 
-/// The frame that `buffer` begins with, where it is not whole yet; `None` also if it has a trace id or [`decode`] refuses it. O(1).
+/// Returns the incomplete frame at the start of `buffer`. Returns `None` if the frame is complete, if its header is
+/// not, if it has a trace id, or if [`decode`] refuses it. O(1).
 pub fn begun(buffer: &[u8]) -> Option<Begun> {
     let (mut head, came) = buffer.split_at_checked(HEADER_BYTES)?;
     let body_bytes = (head.get_u32_le() as usize).checked_sub(FIXED_BYTES)?;
@@ -85,31 +87,32 @@ pub fn begun(buffer: &[u8]) -> Option<Begun> {
     (is_told && !header.flags.has(Flags::TRACE)).then_some(Begun { header, body_bytes })
 }
 
-/// What a receive buffer begins with.
+/// The first item in a receive buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Incoming {
-    /// A whole frame, which was taken off.
+    /// A whole frame, which was taken off the buffer.
     Frame(Frame),
-    /// One that is not whole yet.
+    /// A frame that is not complete yet.
     Begun {
-        /// Without its trace id.
+        /// The header, without its trace id.
         header: Header,
-        /// Of the whole frame.
+        /// The length of the whole frame in bytes.
         bytes: usize,
     },
-    /// Not even a header.
+    /// Not even a whole header.
     Nothing,
 }
 
-/// Takes the first whole frame off `buffer`; `None` if more bytes are needed, for which room is made: of those who are trusted. O(1).
+/// Takes the first whole frame off `buffer`. Returns `None` if more bytes are needed, and reserves room for them.
+/// Therefore the peer must be trusted. O(1).
 ///
 /// # Errors
-/// [`FrameError`]: the connection cannot go on.
+/// [`FrameError`]; the connection cannot be used any more.
 pub fn decode(buffer: &mut BytesMut) -> Result<Option<Frame>, FrameError> {
     match take(buffer, MESSAGE_BYTES_MAX)? {
         Incoming::Frame(frame) => Ok(Some(frame)),
         Incoming::Begun { bytes, .. } => {
-            // The rest of a large body then goes to its place at once.
+            // The rest of a large body can then be received in its final place.
             buffer.reserve(bytes - buffer.len());
             Ok(None)
         }
@@ -117,10 +120,10 @@ pub fn decode(buffer: &mut BytesMut) -> Result<Option<Frame>, FrameError> {
     }
 }
 
-/// Takes the first whole frame off `buffer`, whose body may have so many bytes. Makes no room. O(1).
+/// Takes the first whole frame off `buffer` if its body has at most `body_bytes_max` bytes. Reserves no room. O(1).
 ///
 /// # Errors
-/// [`FrameError`], as soon as the length is there: the connection cannot go on.
+/// [`FrameError`], as soon as the length has arrived; the connection cannot be used any more.
 pub fn take(buffer: &mut BytesMut, body_bytes_max: usize) -> Result<Incoming, FrameError> {
     let Some(prefix) = buffer.first_chunk::<LENGTH_BYTES>() else { return Ok(Incoming::Nothing) };
     let length = u32::from_le_bytes(*prefix) as usize;
@@ -133,7 +136,7 @@ pub fn take(buffer: &mut BytesMut, body_bytes_max: usize) -> Result<Incoming, Fr
     if longest + TRACE_BYTES < length {
         return Err(too_long(longest + TRACE_BYTES));
     }
-    // Only a trace id may take the room of a trace id.
+    // Only a frame with a trace id may be longer by the length of a trace id.
     if longest < length && buffer.get(FLAGS_AT).is_some_and(|flags| !Flags(*flags).has(Flags::TRACE)) {
         return Err(too_long(longest));
     }

@@ -1,48 +1,51 @@
-//! What a frame asks for, and what it is besides.
+//! The operation and the flags of a frame.
 
 use strum::IntoStaticStr;
 
-/// What a frame asks for. Its number on the wire is an `u8` that is never used again for another meaning.
+/// The operation of a frame. The number of an operation that is removed is never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[repr(u8)]
 pub enum Op {
-    /// `EvaluateRequest`, answered by `EvaluateReply`: node.
+    /// `EvaluateRequest`, answered by one or several `EvaluateReply`. Served by nodes.
     Evaluate = 1,
-    /// `PingRequest`, answered by `PingReply`: node.
+    /// `PingRequest`, answered by `PingReply`. Served by nodes.
     Ping = 2,
-    /// `QueryRequest`, answered by one or several `QueryReply`: router.
+    /// `QueryRequest`, answered by one or several `QueryReply`. Served by routers.
     Query = 3,
-    /// No body, no answer: the request of this id is not wanted any more.
+    /// Cancels the request with this id. The frame has no body and no reply.
     Cancel = 4,
-    /// A `u32`: so many more bytes of the reply of this id may come. No answer.
+    /// Grants credit to the reply with this id. The body is a `u32`, the number of bytes; there is no reply.
     Credit = 5,
-    /// No body, answered by the connection itself, without a body: is somebody there?
+    /// Asks whether the peer is alive. Neither the request nor the reply, which the connection itself sends, has a
+    /// body.
     Alive = 6,
-    /// `MultiGetRequest`, answered by `MultiGetReply`: router.
+    /// `MultiGetRequest`, answered by `MultiGetReply`. Served by routers.
     MultiGet = 7,
-    /// `ComputeRequest`, answered by `ComputeReply`: router.
+    /// `ComputeRequest`, answered by `ComputeReply`. Served by routers.
     Compute = 8,
-    /// `AggregateRequest`, answered by `AggregateReply`: router.
+    /// `AggregateRequest`, answered by `AggregateReply`. Served by routers.
     Aggregate = 9,
-    /// `MultiGetRequest`, answered by several `MultiGetPiece`; always credited: router.
+    /// `MultiGetRequest`, answered by several `MultiGetPiece`. Always credited; served by routers.
     MultiGetStream = 10,
-    /// `ComputeRequest`, answered by several `MultiGetPiece`; always credited: router.
+    /// `ComputeRequest`, answered by several `MultiGetPiece`. Always credited; served by routers.
     ComputeStream = 11,
-    /// `GraphWriteRequest`, answered by `GraphWriteReply`: router, node.
+    /// `GraphWriteRequest`, answered by `GraphWriteReply`. Served by routers and nodes.
     Write = 12,
-    /// `DeliverRequest`, answered by `DeliverReply`: node.
+    /// `DeliverRequest`, answered by `DeliverReply`. Served by nodes.
     Deliver = 13,
-    /// The caller's bearer token, answered without a body: before its first request, of connections over TLS.
+    /// The caller's bearer token, answered without a body. Sent before the first request of a connection over TLS.
     Identify = 32,
-    /// No body, answered by the connection itself with an [`Offer`](super::Offer) of memory: of local connections.
+    /// Asks for shared memory. The connection itself answers with an [`Offer`](super::Offer), on local connections
+    /// only.
     Share = 33,
-    /// Slots of that memory that may be used again ([`encode_slots`](super::encode_slots)). No answer.
+    /// Returns slots of shared memory ([`encode_slots`](super::encode_slots)) that may be used again. There is no
+    /// reply.
     GiveBack = 34,
 }
 
 impl Op {
-    /// The operation of that number.
+    /// Returns the operation with this number, if this release knows it.
     pub fn from_number(number: u8) -> Option<Self> {
         [
             Op::Evaluate,
@@ -66,28 +69,31 @@ impl Op {
         .find(|op| *op as u8 == number)
     }
 
-    /// As in metrics and messages.
+    /// Returns the name as in metrics and messages, such as `multi_get`.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// What a frame is besides its operation.
+/// The flags of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u8);
 
 impl Flags {
-    /// No piece of this request or reply follows.
+    /// This is the last piece of the request or reply.
     pub const LAST: Flags = Flags(1);
     /// The body is a `google.rpc.Status`; always with [`Flags::LAST`].
     pub const ERROR: Flags = Flags(2);
-    /// A trace id of 16 bytes stands between the header and the body.
+    /// A trace id of 16 bytes precedes the body.
     pub const TRACE: Flags = Flags(4);
-    /// Of a request: its reply may come in several messages, as credit is given for them ([`CREDIT_BYTES`](super::CREDIT_BYTES)).
+    /// In a request: the reply may consist of several messages, under flow control by credit
+    /// ([`CREDIT_BYTES`](super::CREDIT_BYTES)).
     pub const CREDITED: Flags = Flags(8);
-    /// The message goes on in the next frame of this id: its body is theirs put together. Never with [`Flags::LAST`].
+    /// The message continues in the next frame with this id. Its body is the concatenation of the bodies of these
+    /// frames. Never with [`Flags::LAST`].
     pub const PART: Flags = Flags(16);
-    /// Of a request: bodies of its reply may lie in the memory that was offered. Of a reply: this one does, at the [`SlotPlace`](super::SlotPlace) that follows.
+    /// In a request: bodies of the reply may lie in the offered shared memory. In a reply: the body lies there, and the
+    /// frame has its [`SlotPlace`](super::SlotPlace) instead.
     pub const SHARED: Flags = Flags(32);
 
     /// Whether all of `others` are set.
@@ -95,7 +101,7 @@ impl Flags {
         self.0 & others.0 == others.0
     }
 
-    /// Both.
+    /// Returns the union of both sets of flags.
     pub const fn with(self, others: Flags) -> Flags {
         Flags(self.0 | others.0)
     }

@@ -1,35 +1,36 @@
-//! Bodies that do not follow their headers: they lie in memory that both ends of a connection within one machine map.
+//! Bodies in shared memory, which both ends of a connection within one machine map. Such bodies do not follow their
+//! headers.
 
 use bytes::{Buf, BufMut, Bytes};
 
 const TOKEN_BYTES: usize = 16;
 
-/// What a server says of the memory it offers. It is a file without a name, of `slots` times `slot_bytes` bytes and the token behind them.
+/// The memory that a server offers: an unnamed file of `slots` times `slot_bytes` bytes, followed by the token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// The server's descriptor of the file.
+    /// The server's file descriptor of the file.
     pub descriptor: u32,
-    /// How many bodies may lie there at a time.
+    /// The number of slots, each of which holds one body.
     pub slots: u32,
-    /// The most bytes of each.
+    /// The number of bytes per slot.
     pub slot_bytes: u32,
-    /// What stands behind the last slot, so that no other file is taken for it.
+    /// The token after the last slot, by which the client checks that it has opened the right file.
     pub token: [u8; TOKEN_BYTES],
 }
 
-/// Where a body lies.
+/// The place of a body in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotPlace {
-    /// The slot that it begins.
+    /// The slot that the body begins.
     pub slot: u32,
-    /// Its length.
+    /// The length of the body in bytes.
     pub bytes: u32,
 }
 
 impl Offer {
     const BYTES: usize = 3 * size_of::<u32>() + TOKEN_BYTES;
 
-    /// As the body of the reply to [`Op::Share`](super::Op::Share).
+    /// Encodes the offer as the body of the reply to [`Op::Share`](super::Op::Share).
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         let mut out = &mut bytes[..];
@@ -40,7 +41,7 @@ impl Offer {
         bytes
     }
 
-    /// From such a body; `None` if it is none.
+    /// Decodes an offer; `None` if the body is malformed.
     pub fn decode(body: &[u8]) -> Option<Self> {
         let mut body: &[u8] =
             body.first_chunk::<{ Self::BYTES }>().filter(|bytes| bytes.len() == body.len())?;
@@ -48,12 +49,12 @@ impl Offer {
         Some(Self { descriptor, slots, slot_bytes, token: *body.first_chunk()? })
     }
 
-    /// Bytes of all slots, behind which the token stands.
+    /// Returns the number of bytes in all slots, which is also the offset of the token.
     pub fn body_bytes(&self) -> u64 {
         u64::from(self.slots) * u64::from(self.slot_bytes)
     }
 
-    /// Bytes of the file.
+    /// Returns the number of bytes in the file.
     pub fn file_bytes(&self) -> u64 {
         self.body_bytes() + TOKEN_BYTES as u64
     }
@@ -62,7 +63,7 @@ impl Offer {
 impl SlotPlace {
     const BYTES: usize = 2 * size_of::<u32>();
 
-    /// As the body of a frame with [`Flags::SHARED`](super::Flags::SHARED).
+    /// Encodes the place as the body of a frame with [`Flags::SHARED`](super::Flags::SHARED).
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         let mut out = &mut bytes[..];
@@ -71,18 +72,18 @@ impl SlotPlace {
         bytes
     }
 
-    /// From such a body; `None` if it is none.
+    /// Decodes a place; `None` if the body is malformed.
     pub fn decode(mut body: &[u8]) -> Option<Self> {
         (body.len() == Self::BYTES).then(|| Self { slot: body.get_u32_le(), bytes: body.get_u32_le() })
     }
 }
 
-/// Slots as the body of [`Op::GiveBack`](super::Op::GiveBack).
+/// Encodes slots as the body of [`Op::GiveBack`](super::Op::GiveBack).
 pub fn encode_slots(slots: &[u32]) -> Bytes {
     slots.iter().flat_map(|slot| slot.to_le_bytes()).collect()
 }
 
-/// Slots from such a body; `None` if it is none.
+/// Decodes slots; `None` if the body is malformed.
 pub fn decode_slots(body: &[u8]) -> Option<impl Iterator<Item = u32>> {
     let (slots, rest) = body.as_chunks();
     rest.is_empty().then(|| slots.iter().map(|slot| u32::from_le_bytes(*slot)))

@@ -1,4 +1,4 @@
-//! Frames against their drawing, against themselves and against hostile bytes.
+//! Tests frames against their documentation, round trips and hostile bytes.
 
 mod drawing;
 
@@ -159,7 +159,7 @@ proptest! {
             loop {
                 let begun = begun(&buffer);
                 let Some(frame) = decode(&mut buffer).unwrap() else {
-                    // Told of what is coming as soon as its header is there.
+                    // `begun` reports the frame as soon as its header has arrived.
                     let (header, body) = frames.get(came.len()).cloned().unwrap_or((Header::of_connection(), vec![]));
                     let is_told = HEADER_BYTES <= buffer.len() && header.trace.is_none();
                     let told = is_told.then_some(Begun { header, body_bytes: body.len() });

@@ -1,27 +1,28 @@
-//! Commands, out of the bytes of a connection as they come.
+//! Decodes commands from the bytes of a connection.
 
 use super::{Limits, Malformed};
 use std::ops::Range;
 
-/// Bytes of a line that says how many arguments follow, or how long one is.
+/// The longest line that announces the number of arguments or the length of one, in bytes.
 const COUNT_BYTES_MAX: usize = 32;
-/// Bytes of a command that is a line of words.
+/// The longest inline command, in bytes.
 const INLINE_BYTES_MAX: usize = 64 << 10;
 
-/// Finds commands. It is given the same bytes again, with more behind them, until a command is whole, and goes on where it was.
+/// Finds commands. The caller passes the same bytes again, with more at the end, until a command is complete; the
+/// decoder resumes where it stopped.
 #[derive(Debug)]
 pub struct Decoder {
     limits: Limits,
-    /// Where it goes on.
+    /// The offset at which decoding resumes.
     at: usize,
-    /// Arguments that have still to come; `None` before their number is known.
+    /// The number of arguments that have not arrived yet; `None` while it is unknown.
     left: Option<usize>,
-    /// Where those that have come lie.
+    /// The places of the arguments that have arrived.
     arguments: Vec<Range<u32>>,
     is_whole: bool,
 }
 
-/// A whole command. It may have no arguments, and means nothing then.
+/// A complete command. A command without arguments has no effect.
 #[derive(Clone, Copy, Debug)]
 pub struct Command<'a> {
     bytes: &'a [u8],
@@ -29,56 +30,57 @@ pub struct Command<'a> {
 }
 
 impl<'a> Command<'a> {
-    /// How many arguments there are, the command's name among them.
+    /// Returns the number of arguments, including the command's name.
     pub fn len(&self) -> usize {
         self.arguments.len()
     }
 
-    /// Whether there is none.
+    /// Whether the command has no arguments.
     pub fn is_empty(&self) -> bool {
         self.arguments.is_empty()
     }
 
-    /// The argument at an index; nothing beyond the last.
+    /// Returns the argument at an index, if there is one.
     pub fn get(&self, index: usize) -> Option<&'a [u8]> {
         let place = self.arguments.get(index)?;
         Some(&self.bytes[place.start as usize..place.end as usize])
     }
 
-    /// The command's name; nothing if there are no arguments.
+    /// Returns the command's name; empty if there are no arguments.
     pub fn name(&self) -> &'a [u8] {
         self.get(0).unwrap_or_default()
     }
 
-    /// The arguments behind the name.
+    /// Iterates over the arguments after the name.
     pub fn rest(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + Clone {
         let Self { bytes, arguments } = *self;
         let rest = arguments.get(1..).unwrap_or_default();
         rest.iter().map(|place| &bytes[place.start as usize..place.end as usize])
     }
 
-    /// Bytes of the command, as it came.
+    /// Returns the length of the encoded command in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
 }
 
 impl Decoder {
-    /// At the beginning of a command.
+    /// Returns a decoder at the beginning of a command.
     pub fn new(limits: Limits) -> Self {
         Self { limits, at: 0, left: None, arguments: Vec::new(), is_whole: false }
     }
 
-    /// What may come from now on.
+    /// Sets the limits that apply from now on.
     pub fn limit(&mut self, limits: Limits) {
         self.limits = limits;
     }
 
-    /// The next command, if all of it is in `bytes`, which begin where the last command that was taken ended. It is found again
-    /// until it is taken. Cost: each byte that is not of an argument is looked at once, however the bytes come.
+    /// Returns the next command if it is complete in `bytes`, which must begin where the last command taken ended.
+    /// Until the command is taken, further calls return it again. Cost: each byte outside of arguments is examined
+    /// once, however the bytes arrive.
     ///
     /// # Errors
-    /// [`Malformed`]: the connection is to be closed.
+    /// [`Malformed`]; the caller must close the connection.
     pub fn decode<'a>(&'a mut self, bytes: &'a [u8]) -> Result<Option<Command<'a>>, Malformed> {
         if !self.is_whole {
             self.is_whole = match bytes.first() {
@@ -90,9 +92,9 @@ impl Decoder {
         Ok(self.is_whole.then(|| Command { bytes: &bytes[..self.at], arguments: &self.arguments }))
     }
 
-    /// Goes on behind the command that was found: how many bytes it was.
+    /// Takes the command that was found, and returns its length in bytes.
     pub fn take(&mut self) -> usize {
-        debug_assert!(self.is_whole, "a command was found");
+        debug_assert!(self.is_whole, "the caller has found a command");
         let taken = std::mem::take(&mut self.at);
         self.left = None;
         self.is_whole = false;
@@ -109,7 +111,7 @@ impl Decoder {
             None => {
                 let Some((count, next)) = number(bytes, 1, Malformed::CountLine)? else { return Ok(false) };
                 let count = count.ok_or(Malformed::Count)?;
-                // As Redis: none, and fewer than none, are an empty command.
+                // As in Redis, a count of zero or below means an empty command.
                 let count = usize::try_from(count).unwrap_or(0);
                 match count {
                     count if count <= self.limits.arguments => {}
@@ -130,7 +132,7 @@ impl Decoder {
         Ok(true)
     }
 
-    /// One argument at where it goes on; `false` if not all of it is here.
+    /// Decodes the argument at the current offset; returns `false` if it is incomplete.
     fn argument(&mut self, bytes: &[u8]) -> Result<bool, Malformed> {
         match bytes.get(self.at) {
             None => return Ok(false),
@@ -155,16 +157,16 @@ impl Decoder {
             Some(b"\r\n") => {}
             Some(_) => return Err(Malformed::ArgumentEnd),
         }
-        // Below 4 GiB: `command_bytes` is far below.
+        // The offsets fit into 32 bits, because `command_bytes` is far below 4 GiB.
         self.arguments.push(start as u32..end as u32);
         self.at = end + 2;
         Ok(true)
     }
 
-    /// A line of words, as people type them.
+    /// Decodes an inline command: a line of words, as people type them.
     fn inline(&mut self, bytes: &[u8]) -> Result<bool, Malformed> {
         let Some(length) = bytes[self.at..].iter().position(|byte| *byte == b'\n') else {
-            // Not looked at again; there is no line end in it.
+            // These bytes contain no line end, so do not search them again.
             self.at = bytes.len();
             return if INLINE_BYTES_MAX < self.at { Err(Malformed::Inline) } else { Ok(false) };
         };
@@ -184,13 +186,13 @@ impl Decoder {
     }
 }
 
-/// Places of arguments that are kept from one command for the next.
+/// The most argument places whose memory is kept for the next command.
 const ARGUMENTS_KEPT: usize = 4_096;
 
-/// A number, if it is one, and where the next line begins.
+/// The number in a line (`None` if malformed), and the offset of the next line.
 type NumberLine = (Option<i64>, usize);
 
-/// The line at `start`; `None` if it has not ended yet.
+/// Decodes the line at `start`; `None` if its end has not arrived.
 fn number(bytes: &[u8], start: usize, too_long: Malformed) -> Result<Option<NumberLine>, Malformed> {
     let line = &bytes[start.min(bytes.len())..];
     let Some(length) = line.iter().take(COUNT_BYTES_MAX).position(|byte| *byte == b'\r') else {
@@ -203,7 +205,7 @@ fn number(bytes: &[u8], start: usize, too_long: Malformed) -> Result<Option<Numb
     }
 }
 
-/// A number as Redis reads one: no plus, no space, no digits too many.
+/// Parses a number as strictly as Redis: no plus sign, no spaces, at most 18 digits.
 fn integer(digits: &[u8]) -> Option<i64> {
     let (is_negative, digits) = match digits {
         [b'-', digits @ ..] => (true, digits),

@@ -1,68 +1,69 @@
-//! What a connection may send, and what is no command.
+//! The limits of a connection, and the errors of malformed commands.
 
 use thiserror::Error;
 
-/// What a connection may send.
+/// The limits of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Arguments of a command, its name among them.
+    /// The most arguments of a command, including its name.
     pub arguments: usize,
-    /// Bytes of an argument.
+    /// The most bytes of an argument.
     pub argument_bytes: usize,
-    /// Bytes of a command.
+    /// The most bytes of a command.
     pub command_bytes: usize,
-    /// Whether the connection has still to say who it is: errors name that.
+    /// Whether the connection must still authenticate, which errors then mention.
     pub is_unauthenticated: bool,
 }
 
 impl Limits {
-    /// Of a connection that may ask. As many arguments as Redis takes; far longer ones than any key.
+    /// The limits of a connection that may send any command. They allow as many arguments as Redis does, and longer
+    /// arguments than any key.
     pub const USUAL: Self = Self {
         arguments: 1 << 20,
         argument_bytes: 1 << 20,
         command_bytes: 64 << 20,
         is_unauthenticated: false,
     };
-    /// Of a connection that has to authenticate first; arguments as in Redis.
+    /// The limits of a connection that must authenticate first. Those on arguments are the same as in Redis.
     pub const UNAUTHENTICATED: Self =
         Self { arguments: 10, argument_bytes: 16 << 10, command_bytes: 24 << 10, is_unauthenticated: true };
 }
 
-/// What came is no command, and nothing after it can be understood. Displayed as Redis says it.
+/// Why bytes are not a command. Nothing after them can be decoded. The messages are worded as in Redis.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Malformed {
-    /// The number of arguments is none, or too large.
+    /// The number of arguments is malformed or too large.
     #[error("Protocol error: invalid multibulk length")]
     Count,
-    /// As [`Malformed::Count`], of a connection that may send only few.
+    /// The number of arguments is too large for a connection that has not authenticated.
     #[error("Protocol error: too many arguments before AUTH; authenticate first")]
     CountUnauthenticated,
-    /// The line with the number of arguments does not end.
+    /// The line with the number of arguments is too long.
     #[error("Protocol error: too big mbulk count string")]
     CountLine,
-    /// An argument does not begin as one.
+    /// An argument does not begin with `$`.
     #[error("Protocol error: expected '$', got '{}'", got.escape_ascii())]
     Kind {
-        /// What it begins with.
+        /// The byte that it begins with.
         got: u8,
     },
-    /// The length of an argument is none, or too large.
+    /// The length of an argument is malformed or too large.
     #[error("Protocol error: invalid bulk length")]
     Length,
-    /// As [`Malformed::Length`], of a connection that may send only short ones.
+    /// The length of an argument is too large for a connection that has not authenticated.
     #[error("Protocol error: too long an argument before AUTH; authenticate first")]
     LengthUnauthenticated,
-    /// The line with the length of an argument does not end.
+    /// The line with the length of an argument is too long.
     #[error("Protocol error: too big bulk count string")]
     LengthLine,
-    /// An argument is not followed by the end of a line.
+    /// No line end follows an argument.
     #[error("Protocol error: expected CRLF after an argument")]
     ArgumentEnd,
-    /// A line of words does not end.
+    /// An inline command is too long.
     #[error("Protocol error: too big inline request")]
     Inline,
-    /// All arguments together are too long.
+    /// The command as a whole is too long.
     #[error("Protocol error: too big command")]
     Command,
 }

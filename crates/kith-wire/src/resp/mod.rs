@@ -1,6 +1,7 @@
-//! RESP, the protocol of Redis clients, as a server speaks it: commands in, replies out (`docs/design/0011-resp.md`).
+//! The server side of RESP, the protocol of Redis clients: commands in, replies out (`docs/design/0011-resp.md`).
 //!
-//! Pure: bytes in, arguments out. What commands mean is in `kith-doors`. Errors are worded as Redis 7.0 words them.
+//! This module is pure: bytes in, arguments out. `kith-doors` interprets the commands. Errors are worded as in Redis
+//! 7.0.
 
 mod decode;
 mod limits;
@@ -14,7 +15,7 @@ pub use replies::{Replies, Version};
 
 use kith_types::ErrorCode;
 
-/// The first word of an error reply with this code, by which Redis clients tell kinds of errors apart.
+/// Returns the first word of an error reply with this code. Redis clients distinguish kinds of errors by it.
 pub fn error_prefix(code: ErrorCode) -> &'static str {
     match code {
         ErrorCode::Unauthenticated => "NOAUTH",

@@ -1,17 +1,17 @@
-//! Replies, one behind the other.
+//! Encodes a sequence of replies.
 
-/// Which RESP a connection speaks.
+/// The version of RESP that a connection speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Version {
-    /// Of all clients, unless they say otherwise.
+    /// Version 2, which a client speaks unless it asks for another.
     #[default]
     Two,
-    /// Has maps and a null of its own.
+    /// Version 3, which has maps and a null type.
     Three,
 }
 
 impl Version {
-    /// As `HELLO` has it.
+    /// Returns the version number that `HELLO` uses.
     pub fn number(self) -> i64 {
         match self {
             Version::Two => 2,
@@ -20,7 +20,7 @@ impl Version {
     }
 }
 
-/// Replies as bytes. Arrays and maps are announced, and their parts follow.
+/// A sequence of encoded replies. An array or a map is announced first, then its elements follow.
 #[derive(Clone, Debug, Default)]
 pub struct Replies {
     bytes: Vec<u8>,
@@ -28,65 +28,66 @@ pub struct Replies {
 }
 
 impl Replies {
-    /// None yet, to be read as `version`.
+    /// Returns an empty sequence, in this version of RESP.
     pub fn new(version: Version) -> Self {
         Self { bytes: Vec::new(), version }
     }
 
-    /// How those that follow are to be read.
+    /// Sets the version of RESP for the replies that follow.
     pub fn speak(&mut self, version: Version) {
         self.version = version;
     }
 
-    /// How they are read.
+    /// Returns the version of RESP for the replies that follow.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// Those so far.
+    /// Returns the replies encoded so far.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Forgets all; room stays up to `kept` bytes.
+    /// Removes all replies, and keeps at most `kept` bytes of memory.
     pub fn clear(&mut self, kept: usize) {
         self.bytes.clear();
         self.bytes.shrink_to(kept);
     }
 
-    /// Forgets what came after `bytes` bytes.
+    /// Removes everything after the first `bytes` bytes.
     pub fn truncate(&mut self, bytes: usize) {
         self.bytes.truncate(bytes);
     }
 
-    /// Adds replies that are bytes already.
+    /// Appends replies that are already encoded.
     pub fn append(&mut self, replies: &[u8]) {
         self.bytes.extend_from_slice(replies);
     }
 
-    /// A short text.
+    /// Appends a short text.
     pub fn simple(&mut self, text: &str) {
         self.line(b'+', text.as_bytes());
     }
 
-    /// An error. It begins with its kind in capitals, as `ERR`; what would end its line is blanked, and a long text is cut.
+    /// Appends an error, whose text must begin with its kind in capitals, such as `ERR`. Line breaks become spaces, and
+    /// a long text is shortened.
     pub fn error(&mut self, text: &str) {
         self.line(b'-', crate::error::bounded(text).as_bytes());
     }
 
-    /// A number.
+    /// Appends a number.
     pub fn integer(&mut self, value: i64) {
         self.number(b':', value);
     }
 
-    /// A value.
+    /// Appends a value.
     pub fn bulk(&mut self, value: &[u8]) {
         self.number(b'$', value.len() as i64);
         self.bytes.extend_from_slice(value);
         self.bytes.extend_from_slice(b"\r\n");
     }
 
-    /// No value.
+    /// Appends a null.
     pub fn null(&mut self) {
         self.bytes.extend_from_slice(match self.version {
             Version::Two => b"$-1\r\n",
@@ -94,12 +95,12 @@ impl Replies {
         });
     }
 
-    /// `count` replies follow, which are one.
+    /// Announces an array, whose `count` elements follow.
     pub fn array(&mut self, count: usize) {
         self.number(b'*', count as i64);
     }
 
-    /// `count` pairs of replies follow, which are one: a map, or a flat array where there are none.
+    /// Announces a map, whose `count` keys and values follow. In RESP 2, it is a flat array of both.
     pub fn map(&mut self, count: usize) {
         match self.version {
             Version::Two => self.number(b'*', 2 * count as i64),
@@ -115,7 +116,7 @@ impl Replies {
 
     fn number(&mut self, kind: u8, value: i64) {
         self.bytes.push(kind);
-        // `write!` goes through the machinery of formatting: several times the cost, once per value.
+        // `write!` would cost several times as much per value, because of its formatting machinery.
         let mut digits = [0; 20];
         let mut start = digits.len();
         let mut left = value.unsigned_abs();

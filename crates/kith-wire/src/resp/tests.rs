@@ -1,11 +1,11 @@
-//! Commands however they are cut, and bytes that are none.
+//! Tests commands that arrive in pieces, and malformed bytes.
 
 use super::{Decoder, Limits, Malformed, Replies, Version};
 use proptest::prelude::*;
 
 type Commands = Vec<Vec<Vec<u8>>>;
 
-/// What a connection makes of bytes that come in these pieces.
+/// Decodes bytes that arrive in these pieces, as a connection does.
 fn decoded(pieces: &[&[u8]], limits: Limits) -> (Commands, Option<Malformed>) {
     let mut decoder = Decoder::new(limits);
     let (mut buffer, mut commands) = (Vec::new(), Vec::new());
@@ -128,7 +128,7 @@ fn commands() -> impl Strategy<Value = Commands> {
     prop::collection::vec(prop::collection::vec(argument, 0..6), 0..8)
 }
 
-/// Bytes that look like the protocol as often as not.
+/// Generates bytes that often resemble the protocol.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         Just(b"*".to_vec()),
@@ -153,7 +153,7 @@ proptest! {
         prop_assert_eq!(decoded(&single, Limits::USUAL), (commands, None));
     }
 
-    /// However they come: the same commands, the same error.
+    /// The commands and the error do not depend on how the bytes arrive.
     #[test]
     fn any_bytes_are_commands_or_an_error(bytes in noise()) {
         let whole = of(&bytes);

@@ -1,5 +1,5 @@
-//! The whole contract as text: every message, field, enum and method with its number and type, from the descriptors that
-//! routers and nodes also show by reflection. A field that is renumbered or retyped breaks every peer.
+//! The whole contract as text: every message, field, enum and method with its number and type. It is made from the
+//! descriptors that routers and nodes also serve by reflection. A renumbered or retyped field breaks every peer.
 
 use super::golden;
 use kith_wire::{DESCRIPTORS, Message};
@@ -95,7 +95,7 @@ struct Method {
     replies: bool,
 }
 
-/// The names of `FieldDescriptorProto.Type`, from 1 on.
+/// The names of `FieldDescriptorProto.Type`, numbered from 1.
 const KINDS: [&str; 18] = [
     "double", "float", "int64", "uint64", "int32", "fixed64", "fixed32", "bool", "string", "group",
     "message", "bytes", "uint32", "enum", "sfixed32", "sfixed64", "sint32", "sint64",

@@ -272,13 +272,14 @@ fn database() -> DatabaseDocument {
     }
 }
 
-/// The file has these bytes, they are read as this, and the rules for newer documents hold.
+/// Checks that the golden file has these bytes and decodes to this document, and that the rules for newer documents
+/// hold.
 fn check<D: Document + PartialEq + Debug>(name: &str, document: &D) {
     let golden = golden::file(&format!("documents/{name}.json"), &document.encode());
     assert_eq!(D::decode(&golden).unwrap(), *document);
     let text = String::from_utf8(golden).unwrap();
     let now = r#"{"format":1,"#;
-    // A newer release may add fields, and number what it changes in another way.
+    // A newer release may add fields, and raises the format if it changes anything else.
     let wider = text.replacen(now, r#"{"format":1,"what_is_new":{"and":["unknown"]},"#, 1);
     assert_eq!(D::decode(wider.as_bytes()).unwrap(), *document, "unknown fields are ignored");
     assert_eq!(D::decode(wider.as_bytes()).unwrap().encode(), text.as_bytes(), "and are not written again");

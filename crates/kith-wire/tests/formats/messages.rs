@@ -1,4 +1,4 @@
-//! Golden bytes of the messages that carry reads, and what becomes of fields that a newer peer adds to them.
+//! Golden bytes of the messages that carry reads. Also tests that fields which a newer peer adds are ignored.
 
 use super::golden;
 use bytes::Bytes;
@@ -9,10 +9,10 @@ use std::fmt::Debug;
 const COMMENT: &str = "Messages of kith.v1: crates/kith-wire/proto/kith.proto. The test is \
                        crates/kith-wire/tests/formats/messages.rs.";
 
-/// Holds bytes against what they should be read as.
+/// Checks that bytes decode to the expected message.
 type Check = Box<dyn Fn(&[u8])>;
 
-/// Encodes, and notes how to check what the file has of it.
+/// Encoded messages, and the check of each golden encoding.
 struct Messages {
     made: Vec<(String, Vec<u8>)>,
     checks: Vec<Check>,
@@ -282,7 +282,7 @@ fn messages_of_reads() {
 fn fields_that_a_newer_peer_adds_are_ignored() {
     let Messages { made, checks } = messages();
     for ((_, mut bytes), check) in made.into_iter().zip(checks) {
-        // Field 1000 with a varint, 1001 with eight bytes, 1002 with text, 1003 with four bytes.
+        // Field 1000 is a varint, 1001 has eight bytes, 1002 is text, and 1003 has four bytes.
         prost::encoding::uint64::encode(1_000, &u64::MAX, &mut bytes);
         prost::encoding::fixed64::encode(1_001, &7, &mut bytes);
         prost::encoding::string::encode(1_002, &"what nobody here knows".to_owned(), &mut bytes);

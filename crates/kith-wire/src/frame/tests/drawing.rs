@@ -5,7 +5,7 @@ use crate::frame::*;
 use crate::v1;
 use kith_types::ErrorCode;
 
-/// Of positions 0 and 2, and of the records beside them in the drawing.
+/// The checksum of positions 0 and 2, followed by the records of the drawing.
 const CRC32C_OF_FIRST: u32 = 0x45a7_76c8;
 
 pub(super) const OFFER: Offer = Offer { descriptor: 11, slots: 128, slot_bytes: 131_072, token: [0xcd; 16] };
@@ -21,7 +21,7 @@ fn evaluate_drawn() -> v1::EvaluateRequest {
     }
 }
 
-/// Each kind of frame, as `docs/formats/framed-protocol.md` draws it.
+/// Encodes each kind of frame as `docs/formats/framed-protocol.md` draws it.
 pub(super) fn drawn() -> Vec<(&'static str, String)> {
     let with = |header: Header, body: &dyn Fn(Header, &mut BytesMut)| {
         let mut out = BytesMut::new();
@@ -91,7 +91,7 @@ pub(super) fn drawn() -> Vec<(&'static str, String)> {
     drawn
 }
 
-/// As [`drawn`], of memory that both ends see.
+/// As [`drawn`], for frames that concern shared memory.
 fn drawn_shared(evaluate: Header) -> Vec<(&'static str, String)> {
     let share = Header::request(1, Op::Share);
     let last = Flags::LAST.with(Flags::SHARED);
@@ -106,7 +106,7 @@ fn drawn_shared(evaluate: Header) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// As [`drawn`], of a reply in several messages.
+/// As [`drawn`], for a reply of several messages.
 fn drawn_stream(batch: &v1::MultiGetRequest, records: Bytes) -> Vec<(&'static str, String)> {
     let message = |header: Header, body: &dyn Fn(Header, &mut BytesMut)| {
         let mut out = BytesMut::new();
