@@ -1,5 +1,6 @@
-//! The S3 server of the tests as a process, for tests that are not written in Rust. It writes one line of JSON, with the variables that
-//! let a client in and the folder that its bucket is, and ends when its standard input does.
+//! Runs the S3 server of the tests as a process, for tests that are not written in Rust. The process writes one line of
+//! JSON with the environment variables for a client and the folder of its bucket. It ends when its standard input is
+//! closed.
 
 #[path = "../tests/support/s3.rs"]
 mod s3;

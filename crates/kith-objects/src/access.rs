@@ -1,29 +1,31 @@
-//! How object stores are reached: keys, endpoints, patience.
+//! Access to object stores: their settings, and how long failed requests are repeated.
 
 use std::fmt;
 use std::time::Duration;
 
-/// A request that fails for a reason that may pass is repeated for so long: a store that restarts is back by then.
+/// How long a request that fails for a temporary reason is repeated. A store that restarts is usually back within this
+/// time.
 const RETRY_FOR: Duration = Duration::from_secs(60);
 
-/// Names another number of seconds; what is no number is passed over.
+/// The environment variable that sets another number of seconds. A value that is not a number is ignored.
 const RETRY_VARIABLE: &str = "KITH_OBJECTS_RETRY_SECONDS";
 
-/// Environment variables that are settings of object stores.
+/// Prefixes of environment variables that are settings of object stores.
 const PREFIXES: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
 
-/// How object stores are reached.
+/// Settings for access to object stores.
 #[derive(Clone)]
 pub struct Access {
-    /// Settings of the `object_store` crate, as `aws_access_key_id`; those of other stores are passed over.
+    /// Settings of the `object_store` crate, such as `aws_access_key_id`. Those of other kinds of stores are ignored.
     pub settings: Vec<(String, String)>,
-    /// How long requests that fail are repeated, with growing pauses.
+    /// How long failed requests are repeated, with growing pauses.
     pub retry_for: Duration,
 }
 
 impl Access {
-    /// What the environment says: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`,
-    /// `AWS_VIRTUAL_HOSTED_STYLE_REQUEST` and the like; `GOOGLE_…`; `AZURE_…`; `KITH_OBJECTS_RETRY_SECONDS`.
+    /// Reads the settings from the environment: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`,
+    /// `AWS_ENDPOINT_URL`, `AWS_VIRTUAL_HOSTED_STYLE_REQUEST` and the like; `GOOGLE_…`; `AZURE_…`;
+    /// `KITH_OBJECTS_RETRY_SECONDS`.
     pub fn from_environment() -> Self {
         let named = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -33,7 +35,8 @@ impl Access {
         Self { settings, retry_for: retry_for.map_or(RETRY_FOR, Duration::from_secs) }
     }
 
-    /// Whether a service of one's own is named, and without encryption: what is named so is meant so.
+    /// Whether the settings name an endpoint with `http://`. A user who writes this wants no encryption, so it is
+    /// allowed.
     pub(crate) fn is_plain_http(&self) -> bool {
         let names_a_service = |name: &str| name.contains("endpoint") || name.contains("base_url");
         self.settings.iter().any(|(name, value)| names_a_service(name) && value.starts_with("http://"))
@@ -41,7 +44,7 @@ impl Access {
 }
 
 impl fmt::Debug for Access {
-    /// Without values: some are secrets.
+    /// Omits the values, because some are secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.settings.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("Access").field("settings", &names).field("retry_for", &self.retry_for).finish()

@@ -1,4 +1,5 @@
-//! A version made in a bucket of what lies elsewhere: read, proven and uploaded piece by piece, and never whole on this machine.
+//! Assembles a version in a bucket from data in another place. The data is read, proven and uploaded piece by piece,
+//! and the whole version never lies on this machine.
 
 use crate::remote::{Remote, block_on};
 use crate::upload::{PACKS_AT_A_TIME, PART_BYTES, PARTS_MAX};
@@ -11,16 +12,18 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Called with each piece, by whichever thread read it: bytes so far.
+/// A callback for each piece, called by the thread that read it, with the length of the piece.
 type Read<'a> = dyn Fn(u64) + Sync + 'a;
 
 impl Objects {
-    /// Uploads the version that `manifest` describes to this place, with packs that are read from `source`. A pack becomes visible once all
-    /// of its bytes are proven, and the manifest comes last. The call may be repeated, and another build of the same rows may run at the
-    /// same time; a build of other rows is refused. Holds about four parts of 8 MiB. Local folders are not supported.
+    /// Uploads the version that `manifest` describes to this place, with packs read from `source`. A pack becomes
+    /// visible once all of its bytes are proven, and the manifest is written last. The call may be repeated, and
+    /// another build of the same rows may run at the same time; a build of other rows is refused. Uses about four parts
+    /// of 8 MiB of memory. Local folders are not supported.
     ///
     /// # Errors
-    /// As [`Objects::reserve_version`]; [`ObjectsError::Damaged`]; if the source or the store fails. It is no version then.
+    /// As [`Objects::reserve_version`]; [`ObjectsError::Damaged`]; if the source or the store fails. The place then
+    /// holds no version.
     pub fn upload_proven(
         &self,
         source: &dyn Source,
@@ -29,7 +32,7 @@ impl Objects {
     ) -> Result<(), ObjectsError> {
         let location = || self.location().to_string();
         let Some(remote) = &self.remote else {
-            let source = io::Error::new(io::ErrorKind::Unsupported, "it is a folder of this machine");
+            let source = io::Error::new(io::ErrorKind::Unsupported, "it is a folder on this machine");
             return Err(ObjectsError::Local { path: location().into(), source });
         };
         self.reserve_version(manifest)?;
@@ -47,7 +50,7 @@ impl Objects {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(pack) = packs.get(number) else { return Ok(()) };
                 upload_pack(remote, source, manifest, (number as u32, pack), &read).inspect_err(|_| {
-                    // Nobody begins another one.
+                    // The other threads begin no further pack.
                     next.store(packs.len(), Ordering::Relaxed);
                 })?;
             }
@@ -61,7 +64,7 @@ impl Objects {
     }
 }
 
-/// Reads, proves and uploads one pack: as one object, or part by part, which becomes an object at its end only.
+/// Reads, proves and uploads one pack, as one object or in parts. The parts become an object only at the end.
 fn upload_pack(
     remote: &Remote,
     source: &dyn Source,
@@ -89,10 +92,10 @@ fn upload_pack(
     parts.end(sent, failed)
 }
 
-/// An object that is uploaded part by part.
+/// An object that is uploaded in parts.
 struct Parts {
     upload: Box<dyn MultipartUpload>,
-    /// The next part, as far as it is known.
+    /// The bytes of the next part that are known so far.
     part: Vec<u8>,
     part_bytes: usize,
 }
@@ -111,7 +114,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Makes the object of its parts, or gives them up if not all of them were `sent`.
+    /// Completes the object from its parts, or aborts the upload if `sent` is an error.
     fn end(
         mut self,
         mut sent: Result<(), ObjectsError>,
@@ -124,14 +127,14 @@ impl Parts {
             sent = block_on(self.upload.complete()).map(|_| ()).map_err(failed);
         }
         if sent.is_err() {
-            // Parts that stay cost space, nothing else; the error that ended the upload is the one to tell.
+            // Parts that remain cost space, but do no other harm. Report the error that ended the upload.
             let _ = block_on(self.upload.abort());
         }
         sent
     }
 }
 
-/// Hands on every piece of a pack; an error if any of it does not hold.
+/// Passes every piece of a pack to `each`. Returns an error if any part of the pack is damaged.
 fn prove(
     remote: &Remote,
     source: &dyn Source,

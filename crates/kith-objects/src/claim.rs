@@ -1,5 +1,5 @@
-//! Whose an object store is. The folder or prefix of a cluster holds one small object that names the cluster; it is written on
-//! the condition that there is none, and looked at before anything is written or removed there.
+//! Ownership of an object store. The folder or prefix of a cluster contains one small object that names the cluster. It
+//! is written only if no such object exists, and is read before anything is written or removed there.
 
 use crate::{Objects, ObjectsError};
 use kith_engine::{ObjectError, Source};
@@ -12,9 +12,9 @@ use thiserror::Error;
 pub const IDENTITY_NAME: &str = "kith-cluster.json";
 /// The format version of that object.
 const IDENTITY_FORMAT: u32 = 1;
-/// More than it ever takes.
+/// An upper bound of its size, with room to spare.
 const IDENTITY_BYTES_MAX: usize = 4_096;
-/// What file systems and their administrators put at the top of a volume.
+/// Entries that file systems and their administrators put at the top of a volume.
 const FOREIGN_NAMES: [&str; 1] = ["lost+found"];
 
 #[derive(Serialize, Deserialize)]
@@ -26,61 +26,61 @@ struct Identity {
 }
 
 impl Identity {
-    /// The object's bytes.
+    /// Encodes the object.
     fn encode(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("strings and numbers always serialize")
     }
 }
 
-/// What the object has in any format.
+/// The field that the object has in every format.
 #[derive(Deserialize)]
 struct AnyFormat {
     kith_object_store: u32,
 }
 
-/// A place that a cluster cannot have.
+/// Why a cluster cannot use a place as its object store.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ClaimError {
-    /// Another cluster has it.
+    /// The place belongs to another cluster.
     #[error("{location} is the object store of cluster {owner}, not of cluster {cluster}")]
     Taken {
         location: String,
-        /// Whose it is.
+        /// The cluster that it belongs to.
         owner: String,
-        /// Who asked for it.
+        /// The cluster that claimed it.
         cluster: String,
     },
-    /// It lies inside that of another cluster.
+    /// The place lies inside the object store of another cluster.
     #[error("{location} lies in the object store of cluster {owner}, at {around}")]
     Inside {
         location: String,
-        /// Whose it is.
+        /// The cluster that the object store belongs to.
         owner: String,
-        /// Where that begins.
+        /// The place of that object store.
         around: String,
     },
-    /// Nobody's name is in it, but something else is.
-    #[error("{location} is no cluster's object store and not empty: it has {found:?}")]
+    /// The place belongs to no cluster, but is not empty.
+    #[error("{location} belongs to no cluster, but is not empty: it contains {found:?}")]
     Occupied {
         location: String,
-        /// Something in it.
+        /// The name of something in it.
         found: String,
     },
-    /// The object that names the cluster makes no sense.
-    #[error("{location} cannot be told to be of any cluster: its {IDENTITY_NAME} is damaged")]
+    /// The object that names the cluster is malformed.
+    #[error("the owner of {location} is unknown, because its {IDENTITY_NAME} is damaged")]
     Damaged { location: String },
-    /// That object is of another format.
+    /// The object that names the cluster has another format.
     #[error("{IDENTITY_NAME} of {location} has format {got}, this release reads format {IDENTITY_FORMAT}")]
     OtherFormat { location: String, got: u32 },
-    /// It cannot be read or written.
+    /// The place cannot be read or written.
     #[error(transparent)]
     Objects(#[from] ObjectsError),
 }
 
 impl ClaimError {
-    /// The stable code.
+    /// Returns the stable error code.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Objects(_) => ErrorCode::ObjectStoreUnreachable,
@@ -88,7 +88,7 @@ impl ClaimError {
         }
     }
 
-    /// What to do about it.
+    /// Returns a text that says what to do about the error.
     pub fn help(&self) -> &'static str {
         match self {
             Self::Objects(error) => error.help(),
@@ -106,10 +106,11 @@ impl ClaimError {
 }
 
 impl Objects {
-    /// Makes sure that this place is the cluster's: takes it if it is empty and nobody's.
+    /// Claims this place for the cluster. Does nothing if the cluster owns it already; otherwise the place must be
+    /// empty and belong to no cluster.
     ///
     /// # Errors
-    /// [`ClaimError`]; nothing is written then.
+    /// [`ClaimError`]; nothing was then written.
     pub fn claim(&self, cluster: &str) -> Result<(), ClaimError> {
         if self.is_of(cluster)? {
             return Ok(());
@@ -122,7 +123,7 @@ impl Objects {
             created_at: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
         };
         match self.put_new(IDENTITY_NAME, identity.encode()) {
-            // Somebody was faster, perhaps this cluster.
+            // Another process was faster, perhaps one of this cluster.
             Ok(()) | Err(ObjectsError::Taken { .. }) => {}
             Err(error) => return Err(error.into()),
         }
@@ -132,7 +133,7 @@ impl Objects {
         Err(ClaimError::Damaged { location: self.location().to_string() })
     }
 
-    /// Whether the place names this cluster; `false`: none.
+    /// Whether the place belongs to this cluster; `false` if it belongs to none. Another owner is an error.
     fn is_of(&self, cluster: &str) -> Result<bool, ClaimError> {
         match self.owner()? {
             None => Ok(false),
@@ -144,10 +145,10 @@ impl Objects {
         }
     }
 
-    /// The cluster that the place names; `None`: none, or there is no such place. Nothing is written.
+    /// Returns the cluster that the place belongs to; `None` if it belongs to none or does not exist. Writes nothing.
     ///
     /// # Errors
-    /// [`ClaimError`]: the place cannot be read, or the name makes no sense.
+    /// [`ClaimError`]: the place cannot be read, or the object that names the cluster is malformed.
     pub fn owner(&self) -> Result<Option<String>, ClaimError> {
         let mut bytes = vec![0; IDENTITY_BYTES_MAX];
         let count = match self.read(IDENTITY_NAME, 0, &mut bytes) {

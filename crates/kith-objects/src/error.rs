@@ -1,4 +1,4 @@
-//! Why a place cannot be used.
+//! Errors of places and objects.
 
 use kith_engine::ObjectError;
 use std::error::Error;
@@ -6,75 +6,75 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// A place, or an object in it, cannot be used.
+/// Why a place, or an object in it, cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum ObjectsError {
-    /// Its settings are wrong.
+    /// The settings of the store are wrong.
     #[error("{location} cannot be used")]
     Settings {
         location: String,
-        /// What is wrong.
+        /// The fault in the settings.
         source: Box<object_store::Error>,
     },
-    /// It does not let us in, or not do this.
-    #[error("{object} is refused to us")]
+    /// The store denies access, or denies this operation.
+    #[error("access to {object} was refused")]
     Refused {
         /// The object or place.
         object: String,
-        /// What the store says.
+        /// The error of the store.
         source: Box<object_store::Error>,
     },
-    /// It is not there.
+    /// The object or place does not exist.
     #[error("{object} is not there")]
     Missing {
         /// The object or place.
         object: String,
     },
-    /// Something else is there.
-    #[error("{object} is there already, and is not the same")]
+    /// Another object exists in its place.
+    #[error("{object} already exists and has other contents")]
     Taken { object: String },
     /// Another build has begun to write a version there.
-    #[error("{location} is where another build, of other rows or with other options, writes or wrote")]
+    #[error("{location} is reserved by another build, of other rows or with other options")]
     Reserved {
         /// The folder of the version.
         location: String,
     },
-    /// What a version was to be made of is damaged; nothing was put in its place.
-    #[error("{location} cannot be made")]
+    /// The input of the version is damaged. Nothing was written in its place.
+    #[error("{location} cannot be assembled")]
     Damaged {
         location: String,
-        /// What does not hold.
+        /// The damage.
         source: kith_engine::Damage,
     },
-    /// The store did not answer, or not with what was asked for, however often it was asked.
+    /// The store did not answer, or gave an unexpected answer, even after retries.
     #[error("{object} cannot be read or written")]
     Failed {
         /// The object or place.
         object: String,
-        /// What the store says.
+        /// The error of the store.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// A file of this machine.
+    /// A file on this machine cannot be read or written.
     #[error("{} cannot be read or written", path.display())]
     Local {
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// What was to be uploaded is no whole version.
-    #[error("{} is no whole version", path.display())]
+    /// The folder to be uploaded does not contain a whole version.
+    #[error("{} is not a complete version", path.display())]
     NoVersion { path: PathBuf, source: kith_engine::OpenError },
 }
 
 impl ObjectsError {
-    /// What to do about it.
+    /// Returns a text that says what to do about the error.
     pub fn help(&self) -> &'static str {
         match self {
             Self::Settings { .. } => "see docs/operating/object-stores.md for the settings of object stores",
             Self::Refused { .. } => {
-                "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (GOOGLE_…, AZURE_…), and what they may do"
+                "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (GOOGLE_…, AZURE_…), and their permissions"
             }
             Self::Missing { .. } => {
                 "check the bucket and the path, and the endpoint in AWS_ENDPOINT_URL (GOOGLE_BASE_URL, AZURE_STORAGE_ENDPOINT)"
@@ -88,11 +88,11 @@ impl ObjectsError {
                 "check that the store can be reached, and the endpoint in AWS_ENDPOINT_URL (GOOGLE_BASE_URL, AZURE_STORAGE_ENDPOINT)"
             }
             Self::Local { .. } => "check the folder, its permissions and the space on its disk",
-            Self::NoVersion { .. } => "build it again with `kith store build`",
+            Self::NoVersion { .. } => "build the version again with `kith store build`",
         }
     }
 
-    /// Whose cause says what it is.
+    /// Classifies an error of the store that concerns `object`.
     pub(crate) fn of(object: impl Into<String>, error: object_store::Error) -> Self {
         let object = object.into();
         match error {
@@ -109,13 +109,13 @@ impl ObjectsError {
         }
     }
 
-    /// Whether the object ends before what was asked for.
+    /// Whether the object ends before the requested range.
     pub(crate) fn is_out_of_range(&self) -> bool {
         let Self::Failed { source, .. } = self else { return false };
         source.downcast_ref().is_some_and(|error| has_status(error, "416"))
     }
 
-    /// As the engine's fetch has it. `object` is the name that the engine asked for.
+    /// Converts to an error of the engine's fetch. `object` is the name that the engine asked for.
     pub(crate) fn in_fetch(self, object: &str) -> ObjectError {
         let object = object.to_owned();
         match self {
@@ -129,7 +129,7 @@ fn is_refusal(error: &object_store::Error) -> bool {
     has_status(error, "401") || has_status(error, "403")
 }
 
-/// The status is in the text alone: the type that has it is not for others.
+/// The text alone contains the status, because the type that holds it is private.
 fn has_status(error: &object_store::Error, status: &str) -> bool {
     error.to_string().contains(&format!("status code: {status}"))
 }

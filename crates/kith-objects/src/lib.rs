@@ -1,9 +1,10 @@
-//! Places that hold built versions and rows: folders and object stores (S3, Google, Azure) behind one blocking face.
+//! Places that hold built versions and rows: folders and object stores (S3, Google, Azure), behind one blocking
+//! interface.
 //!
-//! The protocols are those of the `object_store` crate; here is what Kith needs of them: a [`Source`](kith_engine::Source)
-//! that nodes fetch from, uploads whose manifest comes last, so that a half-uploaded version is none, listings, and rows
-//! as a stream. Calls block: they are for threads that may wait, not for asynchronous tasks. Nothing that is read is
-//! trusted here: the engine proves every block.
+//! The `object_store` crate implements the protocols. This crate adds what Kith needs: a
+//! [`Source`](kith_engine::Source) that nodes fetch from, uploads whose manifest is written last (so that a
+//! half-uploaded version is not a version), listings, and rows as a stream. Calls block, so they must run on threads
+//! that may wait, not in asynchronous tasks. Nothing that is read is trusted here; the engine proves every block.
 //!
 //! ```
 //! use kith_objects::{Access, Location, Objects};

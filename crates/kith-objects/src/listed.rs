@@ -1,14 +1,14 @@
-//! What a listing says of an object.
+//! One object in a listing.
 
 use std::time::SystemTime;
 
 /// An object below a place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Listed {
-    /// Its name relative to the place, parts divided by `/`.
+    /// Its name relative to the place, with parts separated by `/`.
     pub name: String,
-    /// Its length.
+    /// Its length in bytes.
     pub bytes: u64,
-    /// When it was written.
+    /// When it was last written.
     pub modified: SystemTime,
 }

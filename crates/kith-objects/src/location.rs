@@ -1,4 +1,4 @@
-//! What users write to name a place.
+//! Locations: the texts with which users name places.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use thiserror::Error;
 use url::Url;
 
-/// Schemes of object stores. Those of the same store under other names are left out: one name each.
+/// The schemes of object stores. Each store has one scheme; its other names are not supported.
 const SCHEMES: [&str; 3] = ["s3", "gs", "az"];
 
 /// A folder, or a bucket with a prefix: `s3://bucket/prefix`, `gs://…`, `az://…`, `file:///folder`, or a path.
@@ -14,22 +14,22 @@ const SCHEMES: [&str; 3] = ["s3", "gs", "az"];
 pub enum Location {
     /// A folder of this machine.
     Folder(PathBuf),
-    /// Of an object store; the path has no `/` at its end.
+    /// A bucket of an object store and a prefix. The path does not end with `/`.
     Bucket(Url),
 }
 
-/// A place that cannot be one.
+/// Why a text does not name a place.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{text:?} names no place: {why}")]
+#[error("{text:?} is not a valid location: {why}")]
 pub struct LocationError {
-    /// What was given.
+    /// The text.
     pub text: String,
-    /// What is wrong with it.
+    /// The fault in the text.
     pub why: String,
 }
 
 impl Location {
-    /// A place below this one. `name` may have several parts.
+    /// Returns a place below this one. `name` may have several parts.
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
         match self {
@@ -43,12 +43,12 @@ impl Location {
         }
     }
 
-    /// The place around this one and the last part of its name; `None` of a bucket.
+    /// Returns the place that contains this one, and the last part of this one's name; `None` for a bucket.
     pub fn parent(&self) -> Option<(Self, String)> {
         match self {
             Self::Folder(folder) => {
                 let name = folder.file_name()?.to_str()?.to_owned();
-                // Of a bare name the folder around it is the current one.
+                // A bare name lies in the current folder.
                 let around = folder.parent()?;
                 let around = if around.as_os_str().is_empty() { Path::new(".") } else { around };
                 Some((Self::Folder(around.to_owned()), name))
@@ -62,7 +62,7 @@ impl Location {
         }
     }
 
-    /// The folder, if it is one of this machine.
+    /// Returns the folder, if the place is on this machine.
     pub fn folder(&self) -> Option<&Path> {
         match self {
             Self::Folder(folder) => Some(folder),
@@ -70,11 +70,11 @@ impl Location {
         }
     }
 
-    /// A place that somebody else names, written in the one way that compares as it reads: an absolute folder or a bucket,
-    /// without `.` or `..`, empty parts, escapes or control characters.
+    /// Parses a place from an untrusted text. The text must be in the form that makes comparisons of paths safe: an
+    /// absolute folder or a bucket, without `.` or `..`, empty parts, escapes or control characters.
     ///
     /// # Errors
-    /// If it names no place, or is written in another way.
+    /// If the text names no place, or is in another form.
     pub fn plain(text: &str) -> Result<Self, LocationError> {
         let wrong = |why: &str| LocationError { text: text.to_owned(), why: why.to_owned() };
         let location: Self = text.parse()?;
@@ -91,7 +91,8 @@ impl Location {
         Ok(location)
     }
 
-    /// Whether this place is `around` or lies below it, by whole parts of its path. Both must be [`Location::plain`].
+    /// Whether this place is `around` or lies below it, compared by whole parts of the path. Both must come from
+    /// [`Location::plain`].
     pub fn is_within(&self, around: &Self) -> bool {
         match (self, around) {
             (Self::Folder(inner), Self::Folder(outer)) => inner.starts_with(outer),
@@ -106,7 +107,7 @@ impl Location {
         }
     }
 
-    /// Whether a text is a URL, not a path: paths with `://` in them are nothing that anybody has.
+    /// Whether a text is a URL instead of a path. Paths that contain `://` are not supported.
     pub fn is_url(text: &str) -> bool {
         text.contains("://")
     }
@@ -126,8 +127,9 @@ impl FromStr for Location {
         }
         let mut url = Url::parse(text).map_err(|error| wrong(error.to_string()))?;
         if url.scheme() == "file" {
-            let folder =
-                url.to_file_path().map_err(|()| wrong("file:// goes before an absolute path".to_owned()))?;
+            let folder = url
+                .to_file_path()
+                .map_err(|()| wrong("file:// must be followed by an absolute path".to_owned()))?;
             return Ok(Self::Folder(folder));
         }
         if !SCHEMES.contains(&url.scheme()) {

@@ -1,4 +1,4 @@
-//! A place and what lies in it.
+//! A place and the objects in it.
 
 use crate::listed::Listed;
 use crate::remote::{Remote, block_on};
@@ -10,16 +10,16 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// A folder, or a prefix of a bucket, ready to be used. Cheap to clone.
+/// A folder, or a prefix of a bucket, opened for use. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Objects {
     location: Location,
-    /// `None`: a folder.
+    /// `None` for a folder.
     pub(crate) remote: Option<Remote>,
 }
 
 impl Objects {
-    /// Reads settings; asks nobody yet.
+    /// Opens a place from its settings. Makes no request.
     ///
     /// # Errors
     /// [`ObjectsError::Settings`].
@@ -31,17 +31,17 @@ impl Objects {
         Ok(Self { location: location.clone(), remote })
     }
 
-    /// The place.
+    /// Returns the location of this place.
     pub fn location(&self) -> &Location {
         &self.location
     }
 
-    /// The folder, if it is one of this machine.
+    /// Returns the folder, if the place is on this machine.
     pub fn folder(&self) -> Option<&Path> {
         self.location.folder()
     }
 
-    /// A place below this one.
+    /// Returns a place below this one.
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
         Self {
@@ -50,14 +50,14 @@ impl Objects {
         }
     }
 
-    /// The same place, whose requests are repeated for `patience` at most.
+    /// Returns the same place, but with failed requests repeated for at most `patience`.
     #[must_use]
     pub fn repeating_for(&self, patience: Duration) -> Self {
         let remote = self.remote.as_ref().map(|remote| remote.repeating_for(patience));
         Self { location: self.location.clone(), remote }
     }
 
-    /// The place around this one; `None`: there is none.
+    /// Returns the place that contains this one, if there is one.
     pub(crate) fn parent(&self) -> Option<Self> {
         let (location, _) = self.location.parent()?;
         if location == self.location {
@@ -67,10 +67,10 @@ impl Objects {
         Some(Self { location, remote })
     }
 
-    /// Everything below this place, sorted by name. Cost: a request for each thousand objects.
+    /// Lists everything below this place, sorted by name. Makes one request per thousand objects.
     ///
     /// # Errors
-    /// If the place cannot be read; a folder that is not there is empty, as a prefix is.
+    /// If the place cannot be read. A folder that does not exist is empty, as a prefix would be.
     pub fn list(&self) -> Result<Vec<Listed>, ObjectsError> {
         let mut found = match (&self.remote, &self.location) {
             (Some(remote), _) => remote.list()?,
@@ -85,7 +85,7 @@ impl Objects {
         Ok(found)
     }
 
-    /// The length of an object; `None` if it is not there.
+    /// Returns the length of an object in bytes; `None` if it does not exist.
     ///
     /// # Errors
     /// If the place cannot be read.
@@ -107,7 +107,7 @@ impl Objects {
         }
     }
 
-    /// The first parts of the names below this place: the folders and objects directly in it.
+    /// Returns the first parts of the names below this place: the folders and objects directly in it.
     ///
     /// # Errors
     /// As [`Objects::list`].
@@ -118,11 +118,11 @@ impl Objects {
         }
     }
 
-    /// Removes everything below this place. The manifest of a version goes first: what is left by a removal that was
-    /// cut short is no version.
+    /// Removes everything below this place. The manifest of a version is removed first, so that an interrupted removal
+    /// leaves no version.
     ///
     /// # Errors
-    /// If something cannot be removed; that nothing is there is none.
+    /// If something cannot be removed. It is not an error if there is nothing to remove.
     pub fn remove_all(&self) -> Result<(), ObjectsError> {
         let Some(folder) = self.folder() else {
             return self.remote.as_ref().map_or(Ok(()), Remote::remove_all);

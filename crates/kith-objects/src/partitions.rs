@@ -1,8 +1,9 @@
-//! Partitions that tasks built one by one, on their way to the version that they become.
+//! Partitions that tasks build one by one, before they are assembled to a version.
 //!
-//! In a bucket the folder of a partition is named by its number and the beginning of its seal: tasks that run twice write the same
-//! bytes under the same names, whichever of them is first, fails or is killed, and another outcome of the same partition never touches
-//! them. The summary is written last: a folder without one is no partition. Nothing is removed but by [`Objects::remove_partitions`].
+//! In a bucket, the folder of a partition is named by its number and the beginning of its seal. A task that runs twice
+//! writes the same bytes under the same names, whether one run fails or is killed, and another outcome of the same
+//! partition never touches them. The summary is written last, so a folder without one is not a partition. Only
+//! [`Objects::remove_partitions`] removes anything.
 
 use crate::remote::block_on;
 use crate::upload::{PACKS_AT_A_TIME, SharedProgress, upload_pack};
@@ -15,21 +16,22 @@ use std::io;
 use std::path::Path;
 use std::thread;
 
-/// How many digits of a partition's number its folder is named by.
+/// The number of digits of a partition's number in the name of its folder.
 const NUMBER_DIGITS: usize = 5;
-/// How much of a partition's seal its folder in a bucket is named by.
+/// The number of digits of a partition's seal in the name of its folder in a bucket.
 const SEAL_DIGITS: usize = 16;
-/// Summaries that are read at a time.
+/// The number of summaries that are read at a time.
 const READS_AT_A_TIME: usize = 8;
-/// What tasks that were killed leave in a folder of this machine.
+/// Prefixes of folders that killed tasks leave behind on this machine.
 const LEFT_OVER: [&str; 2] = [".partition-", ".scratch-"];
 
 impl Objects {
-    /// Uploads the partition in `folder` below this place; gives the name of its folder there. Not for folders of this machine: tasks
-    /// build there themselves. After an error there is no partition, unless another task has made it.
+    /// Uploads the partition in `folder` to a new folder below this place, and returns the name of that folder. Does
+    /// not work for folders of this machine, where tasks build in place. After an error there is no partition, unless
+    /// another task has written it.
     ///
     /// # Errors
-    /// [`ObjectsError::Taken`] if another outcome of the partition is there; if files cannot be read, or the store fails.
+    /// [`ObjectsError::Taken`] if another outcome of the partition exists; if files cannot be read, or the store fails.
     pub fn upload_partition(
         &self,
         folder: &Path,
@@ -44,7 +46,7 @@ impl Objects {
         let name = format!("{number}-{seal}");
         let place = self.join(&name);
         let Some(remote) = &place.remote else {
-            let source = io::Error::new(io::ErrorKind::Unsupported, "it is a folder of this machine");
+            let source = io::Error::new(io::ErrorKind::Unsupported, "it is a folder on this machine");
             return Err(local(folder, source));
         };
         for other in self.children()? {
@@ -71,7 +73,7 @@ impl Objects {
         }
     }
 
-    /// The partitions below this place: the names of their folders, and the bytes of their summaries.
+    /// Returns the partitions below this place: the names of their folders and the bytes of their summaries.
     ///
     /// # Errors
     /// If the place cannot be read.
@@ -107,10 +109,10 @@ impl Objects {
         })
     }
 
-    /// Copies the files of a partition below this place to `folder` as they are, unproven, and its summary.
+    /// Copies the files and the summary of a partition below this place to `folder`. The files are not proven.
     ///
     /// # Errors
-    /// If they cannot be read or written.
+    /// If the files cannot be read or written.
     pub fn download_partition(
         &self,
         name: &str,
@@ -131,8 +133,8 @@ impl Objects {
         Ok(())
     }
 
-    /// Removes the partitions below this place, whole or not, and nothing else; how many there were. A folder that is empty then goes
-    /// too.
+    /// Removes all partitions below this place, complete or not, and nothing else. Returns how many there were. Also
+    /// removes the folder of this place if it is then empty.
     ///
     /// # Errors
     /// If the place cannot be read, or something cannot be removed.
@@ -147,14 +149,14 @@ impl Objects {
             }
         }
         if let Some(folder) = self.folder() {
-            // Something else may be in it.
+            // The folder may contain other files, and then remains.
             let _ = fs::remove_dir(folder);
         }
         Ok(removed)
     }
 }
 
-/// Whether a folder is called as those of partitions are, on this machine or in a bucket.
+/// Whether a folder has the name of a partition, on this machine or in a bucket.
 fn is_partition(name: &str) -> bool {
     let is_seal = |seal: &str| seal.len() == SEAL_DIGITS && seal.bytes().all(|it| it.is_ascii_hexdigit());
     let Some(rest) = name.strip_prefix('p') else { return false };

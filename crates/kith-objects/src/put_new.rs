@@ -1,4 +1,4 @@
-//! Objects that are written only where there is none.
+//! Writes of objects that must not exist yet.
 
 use crate::remote::block_on;
 use crate::{Objects, ObjectsError};
@@ -9,7 +9,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 impl Objects {
-    /// Writes an object that is not there yet, whole or not at all. The folder of one is made, but none around it.
+    /// Writes an object that must not exist yet, completely or not at all. Creates the object's folder, but not the
+    /// parents of that folder.
     pub(crate) fn put_new(&self, name: &str, bytes: Vec<u8>) -> Result<(), ObjectsError> {
         if let Some(remote) = &self.remote {
             let at = remote.at(name);
@@ -25,7 +26,7 @@ impl Objects {
     }
 }
 
-/// A folder that is made is for its user alone, and the file is as private as its folder.
+/// A new folder is accessible to its user only, and the file gets the permissions of its folder.
 fn put_new_file(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     match fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -35,7 +36,7 @@ fn put_new_file(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let staged = path.with_extension(format!("{}.new", std::process::id()));
     let mut file = File::options().create(true).truncate(true).write(true).mode(mode).open(&staged)?;
     let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    // A link is made only where nothing is.
+    // Creating a link fails if the name exists.
     let linked = written.and_then(|()| fs::hard_link(&staged, path));
     let _ = fs::remove_file(&staged);
     linked.and_then(|()| File::open(folder)?.sync_all())

@@ -1,10 +1,10 @@
-//! An object as a stream of bytes: rows.
+//! Reads an object, such as a file of rows, as a stream of bytes.
 
 use crate::Objects;
 use kith_engine::Source;
 use std::io::{self, Read};
 
-/// So much is asked for at a time: large against the time that a store takes to begin an answer.
+/// The bytes per request. They are many compared to the latency of a store.
 const PIECE_BYTES: usize = 8 << 20;
 
 /// Reads an object from its start to its end.
@@ -12,16 +12,16 @@ const PIECE_BYTES: usize = 8 << 20;
 pub struct ObjectReader {
     objects: Objects,
     name: String,
-    /// Of the next piece.
+    /// The offset of the next piece.
     offset: u64,
     piece: Vec<u8>,
-    /// How much of the piece has been given out.
+    /// The bytes of the piece that were already returned.
     used: usize,
     is_last: bool,
 }
 
 impl Objects {
-    /// A reader of one object; a request that fails is repeated where it broke. Memory: 8 MiB.
+    /// Returns a reader of one object. A failed request is repeated from where it broke off. Uses 8 MiB of memory.
     pub fn reader(&self, name: &str) -> ObjectReader {
         let (objects, name) = (self.clone(), name.to_owned());
         ObjectReader { objects, name, offset: 0, piece: Vec::new(), used: 0, is_last: false }

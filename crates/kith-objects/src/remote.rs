@@ -1,4 +1,4 @@
-//! An object store, asked in a blocking way: the one place that knows the `object_store` crate's clients.
+//! Blocking access to an object store. Only this module knows the clients of the `object_store` crate.
 
 use crate::listed::Listed;
 use crate::{Access, Location, ObjectsError};
@@ -18,20 +18,20 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 use url::Url;
 
-/// A connection that says nothing for so long is given up, and the request repeated; sooner where requests are repeated for less
-/// than twice as long.
+/// How long a connection may be silent before it is given up and the request is repeated. The limit is lower if
+/// requests are repeated for less than twice as long.
 const SILENCE_MAX: Duration = Duration::from_secs(30);
-/// A sound store may take so long to begin an answer, whatever settings say.
+/// The lowest such limit, whatever the settings say. A healthy store may take this long to begin an answer.
 const SILENCE_MIN: Duration = Duration::from_secs(2);
-/// A request takes no longer in all: 8 MiB at 28 KiB/s.
+/// The longest time for one request; 8 MiB then arrive at 28 KiB/s.
 const REQUEST_MAX: Duration = Duration::from_secs(300);
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// The first pause before a request is repeated; each is up to twice the one before.
+/// The pause before the first repeat. Each pause is up to twice as long as the one before.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(5);
-/// More than [`Access::retry_for`] ever allows: time bounds the tries, not their number.
+/// More repeats than [`Access::retry_for`] ever allows, because time limits the repeats, not their number.
 const RETRIES_MAX: usize = 1_000;
-/// Objects being removed at a time.
+/// The number of objects that are removed at a time.
 const REMOVALS: usize = 16;
 
 /// A prefix of a bucket.
@@ -47,7 +47,7 @@ impl Remote {
     pub(crate) fn open(location: &Location, url: &Url, access: &Access) -> Result<Self, ObjectsError> {
         let failed =
             |source| ObjectsError::Settings { location: location.to_string(), source: Box::new(source) };
-        // The TLS library asks the process for its cryptography; whoever was first chose the same.
+        // The TLS library uses the process-wide cryptography provider. If one is installed already, it is the same.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let store = build(url, access).map_err(failed)?;
         let prefix = Path::from_url_path(url.path()).map_err(|error| failed(error.into()))?;
@@ -63,7 +63,7 @@ impl Remote {
     pub(crate) fn repeating_for(&self, patience: Duration) -> Self {
         let Location::Bucket(url) = &self.location else { return self.clone() };
         let access = Access { retry_for: patience.min(self.access.retry_for), ..Access::clone(&self.access) };
-        // Settings that were good for one client are good for another.
+        // The settings worked for the first client, so they also work for this one.
         build(url, &access).map_or_else(|_| self.clone(), |store| Self { store, ..self.clone() })
     }
 
@@ -76,7 +76,7 @@ impl Remote {
         bucket(self).is_some() && bucket(self) == bucket(other)
     }
 
-    /// The place around this one.
+    /// Returns the place that contains this one.
     pub(crate) fn around(&self, location: &Location) -> Self {
         let mut parts: Vec<_> = self.prefix.parts().collect();
         parts.pop();
@@ -84,14 +84,14 @@ impl Remote {
         Self { prefix, location: location.clone(), ..self.clone() }
     }
 
-    /// The path of an object below the prefix.
+    /// Returns the path of an object below the prefix.
     pub(crate) fn at(&self, name: &str) -> Path {
         name.split('/')
             .filter(|part| !part.is_empty())
             .fold(self.prefix.clone(), |path, part| path.join(part))
     }
 
-    /// As messages call an object below the prefix.
+    /// Returns the name of an object below the prefix for messages.
     pub(crate) fn named(&self, name: &str) -> String {
         self.location.join(name).to_string()
     }
@@ -103,7 +103,8 @@ impl Remote {
         }
         block_on(async {
             match self.read_range(name, offset, into).await {
-                // A range that begins behind the end is an error to the store, and nothing to read to us.
+                // A range that begins after the end is an error of the store, but means here that there is nothing to
+                // read.
                 Err(error)
                     if error.is_out_of_range() && self.size(name).await.is_ok_and(|size| size <= offset) =>
                 {
@@ -125,18 +126,22 @@ impl Remote {
         let mut done = 0;
         while let Some(piece) = stream.try_next().await.map_err(failed)? {
             let Some(place) = into[..expected].get_mut(done..done + piece.len()) else {
-                return Err(self.odd(name, format!("more than {expected} bytes came from {offset}")));
+                return Err(
+                    self.odd(name, format!("more than {expected} bytes arrived from offset {offset}"))
+                );
             };
             place.copy_from_slice(&piece);
             done += piece.len();
         }
         if done < expected {
-            return Err(self.odd(name, format!("{done} of {expected} bytes came from {offset}")));
+            return Err(
+                self.odd(name, format!("only {done} of {expected} bytes arrived from offset {offset}"))
+            );
         }
         Ok(done)
     }
 
-    /// An answer that is not what was asked for.
+    /// Returns the error for an answer that does not match the request.
     fn odd(&self, name: &str, what: String) -> ObjectsError {
         ObjectsError::Failed { object: self.named(name), source: what.into() }
     }
@@ -188,7 +193,7 @@ impl Remote {
 }
 
 fn build(url: &Url, access: &Access) -> object_store::Result<Arc<dyn ObjectStore>> {
-    // The library looks at the time only between tries: two tries of a store that is silent take what `retry_for` allows.
+    // The library checks the time only between tries, so two tries of a silent store must fit into `retry_for`.
     let silence = (access.retry_for / 2).clamp(SILENCE_MIN, SILENCE_MAX);
     let client = ClientOptions::new()
         .with_timeout(REQUEST_MAX)
@@ -205,7 +210,7 @@ fn build(url: &Url, access: &Access) -> object_store::Result<Arc<dyn ObjectStore
                     builder = builder.with_config(key, value);
                 }
             }
-            // Last: nothing in the environment names another bucket.
+            // The URL is set last, so that no environment variable overrides the bucket.
             Arc::new(builder.with_url(url.as_str()).build()?) as Arc<dyn ObjectStore>
         }};
     }
@@ -216,9 +221,9 @@ fn build(url: &Url, access: &Access) -> object_store::Result<Arc<dyn ObjectStore
     })
 }
 
-/// Waits for a future on a small runtime of this crate's own: callers are threads that may wait, of fetches, builds and
-/// commands, with and without a runtime around them. What else such a runtime has to do goes on meanwhile; one of a single thread
-/// could not, and panics.
+/// Waits for a future on a small runtime of this crate. Callers are blocking threads of fetches, builds and commands,
+/// with or without a surrounding runtime. A surrounding multi-threaded runtime continues its other tasks meanwhile. A
+/// surrounding single-threaded runtime could not, so the call panics there.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {

@@ -1,5 +1,5 @@
-//! Versions on their way into a place and out of it. The manifest is written last, and never over another one: what has
-//! none is no version, whatever else is there.
+//! Uploads and downloads of versions. The manifest is written last, and never over another one. A place without a
+//! manifest holds no version, whatever else is there.
 
 use crate::remote::{Remote, block_on};
 use crate::{Objects, ObjectsError};
@@ -14,21 +14,21 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The object that says which version is being made in a folder.
+/// The object that reserves a folder for the version that is being written there.
 const RESERVATION_NAME: &str = ".build";
-/// A part of an upload. Stores take parts from 5 MiB on.
+/// The size of one part of an upload. Stores accept parts of 5 MiB and more.
 pub(crate) const PART_BYTES: u64 = 8 << 20;
-/// Stores take up to 10,000 parts: larger files have larger ones.
+/// The most parts of one file. Stores accept up to 10,000 parts, so larger files have larger parts.
 pub(crate) const PARTS_MAX: u64 = 9_000;
-/// Packs on their way at a time; of each, one part at a time is.
+/// The number of packs that are uploaded at a time, each one part at a time.
 pub(crate) const PACKS_AT_A_TIME: usize = 4;
 
-/// Called with each part: bytes done, bytes in all.
+/// A callback for each part: the bytes done, and the bytes in total.
 pub type Upload<'a> = dyn FnMut(u64, u64) + 'a;
 /// As [`Upload`].
 pub type Download<'a> = dyn FnMut(u64, u64) + 'a;
 
-/// Progress that several uploads of one thread tell of.
+/// Progress that several uploads of one thread report together.
 pub(crate) struct SharedProgress<'a, 'u> {
     state: RefCell<(u64, &'a mut Upload<'u>)>,
     total: u64,
@@ -47,18 +47,20 @@ impl<'a, 'u> SharedProgress<'a, 'u> {
 }
 
 impl Objects {
-    /// Uploads the built version in `folder` to this place, which becomes its folder: packs and the patch, then the manifest. A
-    /// request that fails is repeated. Repeating an upload is harmless. Not for folders of this machine: builds
-    /// write there themselves.
+    /// Uploads the built version in `folder` to this place, which becomes the version's folder: first the packs and the
+    /// patch, then the manifest. Failed requests are repeated, and repeating the upload is harmless. Does not work for
+    /// folders of this machine, where builds write in place.
     ///
     /// # Errors
-    /// If `folder` is no built version, another version has the place, or the store fails; this is no version then.
+    /// If `folder` does not hold a built version, if another version is in this place, or if the store fails. This
+    /// place then holds no version.
     pub fn upload_version(&self, folder: &Path, told: &mut Upload<'_>) -> Result<Manifest, ObjectsError> {
         self.upload_version_on(None, folder, told)
     }
 
-    /// As [`Objects::upload_version`], of a version that was made of the one in `base`: what both have in common is copied by
-    /// the store itself, if it is the same one, and does not travel. `told` hears of the rest.
+    /// As [`Objects::upload_version`], for a version that was made from the one in `base`. If both are in the same
+    /// store, the store itself copies the packs that they have in common, which are then not uploaded. `told` is called
+    /// for the other packs only.
     ///
     /// # Errors
     /// As [`Objects::upload_version`].
@@ -72,7 +74,7 @@ impl Objects {
         let manifest =
             Manifest::read(folder).map_err(|source| ObjectsError::NoVersion { path: path(), source })?;
         let Some(remote) = &self.remote else {
-            let source = io::Error::new(io::ErrorKind::Unsupported, "it is a folder of this machine");
+            let source = io::Error::new(io::ErrorKind::Unsupported, "it is a folder on this machine");
             return Err(ObjectsError::Local { path: path(), source });
         };
         self.check_free(&manifest)?;
@@ -89,25 +91,27 @@ impl Objects {
             let uploads = futures::stream::iter(&packs).map(|pack| upload_pack(remote, folder, pack, &told));
             uploads.buffer_unordered(PACKS_AT_A_TIME).try_for_each(async |()| Ok(())).await
         })?;
-        // The manifest as it was read before the packs: if a pack has changed since, every fetch will notice.
+        // This is the manifest that was read before the packs. If a pack has changed since, every fetch will notice it.
         self.put_manifest(&manifest)?;
         Ok(manifest)
     }
 
-    /// The last object of a version: from now on it is one.
+    /// Writes the last object of a version. The version exists from then on.
     pub(crate) fn put_manifest(&self, manifest: &Manifest) -> Result<(), ObjectsError> {
         match self.put_new(MANIFEST_NAME, manifest.encode()) {
-            // Somebody was faster, or our own first try got through without an answer.
+            // Another process was faster, or the first try of this one succeeded but its answer was lost.
             Err(ObjectsError::Taken { .. }) => self.check_free(manifest),
             put => put,
         }
     }
 
-    /// Keeps the place, which is named by a number that others may choose too, for the version that `manifest` describes, before anything of
-    /// it is written: builds of the same version write the same bytes, and any other build is refused.
+    /// Reserves this place for the version that `manifest` describes, before anything of the version is written. The
+    /// place is named by a number that others may choose too. Builds of the same version write the same bytes; any
+    /// other build is refused.
     ///
     /// # Errors
-    /// [`ObjectsError::Taken`] if another version is there, [`ObjectsError::Reserved`] if one is being made there, or was begun.
+    /// [`ObjectsError::Taken`] if another version is there; [`ObjectsError::Reserved`] if another one is being written
+    /// there, or was begun.
     pub fn reserve_version(&self, manifest: &Manifest) -> Result<(), ObjectsError> {
         self.check_free(manifest)?;
         let hash = manifest.hash();
@@ -123,8 +127,8 @@ impl Objects {
         }
     }
 
-    /// Has the store copy the packs that a version has in common with the one in `base`; gives their names here. What it
-    /// does not copy, for whatever reason, is uploaded.
+    /// Makes the store copy the packs that a version has in common with the one in `base`, and returns their names in
+    /// this place. Packs that the store does not copy, for whatever reason, must be uploaded.
     fn copy_in_common(&self, base: &Objects, manifest: &Manifest) -> BTreeSet<String> {
         let (Some(to), Some(from)) = (&self.remote, &base.remote) else { return BTreeSet::new() };
         if !to.is_of_store(from) {
@@ -141,15 +145,15 @@ impl Objects {
         block_on(copies.buffer_unordered(PACKS_AT_A_TIME).filter_map(async |name| name).collect())
     }
 
-    /// The manifest of the version in this place.
+    /// Reads the manifest of the version in this place.
     ///
     /// # Errors
-    /// As a fetch that begins: if there is none, it is damaged, or the place cannot be read.
+    /// As for a fetch: if there is no manifest, if it is damaged, or if the place cannot be read.
     pub fn manifest(&self) -> Result<Manifest, kith_engine::FetchError> {
         kith_engine::read_manifest(self, None)
     }
 
-    /// Whether the place is free for a version, or has it already.
+    /// Checks that the place is free for a version, or holds it already.
     pub(crate) fn check_free(&self, manifest: &Manifest) -> Result<(), ObjectsError> {
         let object = || self.location().join(MANIFEST_NAME).to_string();
         let mut found = vec![0; manifest.encode().len() + 1];
@@ -161,11 +165,10 @@ impl Objects {
         }
     }
 
-    /// Copies the objects of the version in this place to `folder` as they are, unproven, the manifest last, and
-    /// waits until they are on the disk.
+    /// Copies the objects of the version in this place to `folder`, the manifest last, and waits until they are on
+    /// disk. The objects are not proven.
     ///
-    /// # Errors
-    /// If they cannot be read or written.
+    /// If the objects cannot be read or written.
     pub fn download_version(
         &self,
         manifest: &Manifest,
@@ -237,13 +240,13 @@ pub(crate) async fn upload_pack(
     };
     let sent = sent.await;
     if sent.is_err() {
-        // Parts that stay cost space, nothing else; the error that ended the upload is the one to tell.
+        // Parts that remain cost space, but do no other harm. Report the error that ended the upload.
         let _ = upload.abort().await;
     }
     sent.map(|_| ())
 }
 
-/// Read on the runtime's own thread: it has nothing else to do meanwhile that would not wait for the disk too.
+/// Reads a part on the runtime's own thread, which has nothing else to do that would not also wait for the disk.
 fn part(file: &File, start: u64, bytes: u64) -> io::Result<Bytes> {
     let mut part = vec![0; bytes as usize];
     file.read_exact_at(&mut part, start)?;

@@ -1,4 +1,4 @@
-//! How long a request to an object store that does not answer, or cannot, is repeated.
+//! Tests how long a request to an object store is repeated if the store does not answer or returns errors.
 
 use kith_engine::Source;
 use kith_objects::{Access, Location, Objects};
@@ -11,14 +11,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Far above what any test here lets requests be repeated for, and far below a minute, after which the library would give up.
+/// Far above the retry times in these tests, and far below the minute after which the library would give up.
 const DEADLINE: Duration = Duration::from_secs(25);
 
-/// What a server does with a connection.
+/// The behaviour of a server on one connection.
 type Serve = fn(TcpStream, &Methods);
 type Methods = Arc<Mutex<Vec<String>>>;
 
-/// A server that treats every connection so, and the methods that it was asked.
+/// Starts a server that runs `serve` on every connection. Returns access to it, and the methods of the requests that it
+/// has received.
 fn server(serve: Serve) -> (Access, Methods) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let endpoint = format!("http://{}", listener.local_addr().expect("an address"));
@@ -39,7 +40,7 @@ fn server(serve: Serve) -> (Access, Methods) {
     (Access { settings, retry_for: Duration::from_secs(2) }, methods)
 }
 
-/// 503 to every request.
+/// Answers every request with 503.
 fn unavailable(stream: TcpStream, methods: &Methods) {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
@@ -57,7 +58,7 @@ fn unavailable(stream: TcpStream, methods: &Methods) {
     }
 }
 
-/// Reads, and never answers.
+/// Reads requests and never answers.
 fn mute(mut stream: TcpStream, _: &Methods) {
     let mut bytes = [0; 4096];
     while stream.read(&mut bytes).is_ok_and(|count| 0 < count) {}

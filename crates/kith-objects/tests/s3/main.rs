@@ -1,4 +1,4 @@
-//! Versions through a real S3 server, and what happens when it fails.
+//! Tests versions on a real S3 server, and failures of that server.
 
 mod outages;
 #[path = "../support/s3.rs"]
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 const PARTITIONS: u32 = 4;
 
-/// Three packs and more of 8 MiB parts.
+/// Enough rows for at least three packs that are larger than a part of 8 MiB.
 const ROWS: u64 = 30_000;
 
 fn access(server: &S3) -> Access {
@@ -33,7 +33,7 @@ fn objects(access: &Access, path: &str) -> Objects {
 }
 
 fn value(id: u64) -> Vec<u8> {
-    // Does not compress, differs by key.
+    // The value does not compress, and differs by key.
     (0..160_u64)
         .flat_map(|word| (id * 1_000 + word).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes())
         .collect()
@@ -41,29 +41,29 @@ fn value(id: u64) -> Vec<u8> {
 
 /// Builds a version into `<folder>/<version>`.
 fn build(folder: &Path, version: u64, rows: u64) -> Manifest {
-    let partitions = PartitionCount::new(PARTITIONS).expect("it is whole");
+    let partitions = PartitionCount::new(PARTITIONS).expect("the count is valid");
     let options = ValuesOptions::new("people", StoreVersion(version), partitions, folder.to_owned());
     let options = ValuesOptions { key: KeyType::Id, value: ValueType::Bytes, ..options };
-    let mut builder = ValuesBuilder::new(options).expect("it is whole");
+    let mut builder = ValuesBuilder::new(options).expect("the options are valid");
     for id in 0..rows {
-        builder.row(&id.to_le_bytes(), &value(id + version)).expect("it is whole");
+        builder.row(&id.to_le_bytes(), &value(id + version)).expect("the row is valid");
     }
-    builder.finish(&mut |_| {}).expect("it is whole").0
+    builder.finish(&mut |_| {}).expect("the build succeeds").0
 }
 
 fn all() -> Vec<PartitionId> {
     (0..PARTITIONS).map(PartitionId).collect()
 }
 
-/// A server with a version in `s3://bucket/people/1`.
+/// Starts a server with a version in `s3://bucket/people/1`.
 fn uploaded(rows: u64) -> (S3, Access, tempfile::TempDir, Manifest) {
-    let (server, folder) = (S3::start(), tempfile::tempdir().expect("it is whole"));
+    let (server, folder) = (S3::start(), tempfile::tempdir().expect("a temporary folder"));
     let access = access(&server);
     let manifest = build(folder.path(), 1, rows);
     let mut last = (0, 0);
     objects(&access, "people/1")
         .upload_version(&folder.path().join("1"), &mut |done, total| last = (done, total))
-        .expect("it is whole");
+        .expect("the upload succeeds");
     assert_eq!(last.0, last.1);
     (server, access, folder, manifest)
 }
@@ -81,17 +81,17 @@ fn go_on(_: &FetchProgress) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// The bytes that the rows are.
+/// Asserts that a folder has the values that were built.
 fn assert_right(folder: &Path, version: u64) {
-    let reader = ValuesReader::open(folder, &all()).expect("it is whole");
+    let reader = ValuesReader::open(folder, &all()).expect("the version opens");
     for id in (0..ROWS).step_by(997) {
         assert_eq!(
-            reader.get(&id.to_le_bytes()).expect("it is whole"),
+            reader.get(&id.to_le_bytes()).expect("the read succeeds"),
             Some(value(id + version)),
             "key {id}"
         );
     }
-    assert_eq!(reader.get(&ROWS.to_le_bytes()).expect("it is whole"), None);
+    assert_eq!(reader.get(&ROWS.to_le_bytes()).expect("the read succeeds"), None);
 }
 
 fn chain(error: &dyn std::error::Error) -> String {

@@ -1,4 +1,4 @@
-//! Servers that fail, and objects that are damaged.
+//! Tests servers that fail, and objects that are damaged.
 
 use super::*;
 
@@ -92,7 +92,7 @@ fn a_wrong_secret_is_refused_and_said_so() {
     let place = objects(&access, "people/1");
     let error = fetched(&place, &folder.path().join("fetched"), &mut go_on).unwrap_err();
     let text = chain(&error);
-    assert!(text.contains("is refused to us") && text.contains("people/1/manifest.json"), "{text}");
+    assert!(text.contains("was refused") && text.contains("people/1/manifest.json"), "{text}");
     let error = place.list().unwrap_err();
     assert!(matches!(error, ObjectsError::Refused { .. }), "{error:?}");
     assert!(error.help().contains("AWS_SECRET_ACCESS_KEY"));
@@ -110,7 +110,7 @@ fn damaged_objects_are_errors_and_never_versions() {
     let file = server.file(&format!("people/1/{}", pack.name));
     let whole = std::fs::read(&file).unwrap();
     let target = folder.path().join("fetched");
-    // Cut in the middle, and to nothing.
+    // The object is truncated to half, and to nothing.
     for bytes in [pack.bytes / 2, 0] {
         s3::truncate(&file, bytes);
         let error = fetched(&place, &target, &mut go_on).unwrap_err();
@@ -128,7 +128,7 @@ fn damaged_objects_are_errors_and_never_versions() {
     std::fs::write(&file, whole).unwrap();
     fetched(&place, &target, &mut go_on).unwrap();
     assert_right(&target, 1);
-    // A manifest of something else under the same name.
+    // The manifest is not the expected one.
     let options = FetchOptions { manifest_hash: Some("0".repeat(64)), ..FetchOptions::default() };
     let error =
         fetch(&place, &folder.path().join("other"), &all(), &options, &mut |state| go_on(state)).unwrap_err();

@@ -1,4 +1,4 @@
-//! Versions and rows that go up and come down.
+//! Tests uploads and downloads of versions and rows.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn a_version_goes_up_and_comes_down_the_same() {
     let target = folder.path().join("fetched/1");
     fetched(&place, &target, &mut go_on).unwrap();
     assert_right(&target, 1);
-    // As it is, for the object store of another cluster.
+    // Copied unchanged, for the object store of another cluster.
     place.download_version(&manifest, &folder.path().join("copy"), &mut |_, _| {}).unwrap();
     for name in names {
         let [built, copied] =
@@ -40,7 +40,7 @@ fn a_version_made_of_another_sends_what_changed_and_the_store_copies_the_rest() 
     let sent = server.bytes_received() - before.1;
     assert!(sent < summary.bytes_changed + (1 << 20), "{sent} bytes for {summary:?}");
     assert!(server.bytes_sent() - before.0 < 1 << 20, "a copy by the store does not pass here");
-    // All of it is there, without the version before, and a node that has that one needs the patch alone.
+    // The new version is complete without the one before. A node that holds the old version needs only the patch.
     let held = folder.path().join("node/1");
     fetched(&objects(&access, "people/1"), &held, &mut go_on).unwrap();
     objects(&access, "people/1").remove_all().unwrap();
@@ -55,7 +55,7 @@ fn a_version_made_of_another_sends_what_changed_and_the_store_copies_the_rest() 
         .unwrap();
     let sent = server.bytes_sent() - before;
     assert!(sent < 32 << 10, "{sent} bytes for one key");
-    // Nothing of a version that is gone can be copied: everything is sent.
+    // Packs of a removed version cannot be copied, so everything is uploaded.
     let again = objects(&access, "people/3");
     again.upload_version_on(Some(&objects(&access, "people/1")), &built, &mut |_, _| {}).unwrap();
     let names_and_sizes = |place: &Objects| -> Vec<(String, u64)> {

@@ -1,4 +1,4 @@
-//! A real S3 server, s3s-fs over HTTP on loopback, that can be killed, started again where it was, and made to break
+//! A real S3 server, s3s-fs over HTTP on loopback. Tests can kill it, restart it on the same port, and make it break
 //! connections in the middle of an answer.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
@@ -21,37 +21,37 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 
-/// The key that the server knows.
+/// The access key that the server accepts.
 pub const ACCESS_KEY: &str = "kith-tests";
 pub const SECRET_KEY: &str = "kith-tests-secret";
-/// The bucket that is there.
+/// The bucket that exists.
 pub const BUCKET: &str = "bucket";
 
-/// A running server; killed when dropped. Objects are files below `<root>/bucket`.
+/// A running server, which is killed when dropped. Objects are files below `<root>/bucket`.
 pub struct S3 {
     root: tempfile::TempDir,
     addr: SocketAddr,
     runtime: Option<Runtime>,
-    /// Of the one that runs: whether it is killed.
+    /// Whether the current runtime was killed.
     is_dead: Arc<AtomicBool>,
     sent: Arc<Sent>,
 }
 
-/// What all connections together have sent.
+/// The traffic of all connections together.
 #[derive(Default)]
 struct Sent {
     bytes: AtomicU64,
-    /// What they were sent.
+    /// The bytes received from clients.
     received: AtomicU64,
-    /// Bytes until the next cut; negative: none is due.
+    /// The number of bytes until a connection is cut; negative if no cut is due.
     cut_after: AtomicI64,
     held: Mutex<Held>,
 }
 
-/// Answers that do not go on until they may.
+/// The state of answers that are held back.
 #[derive(Default)]
 struct Held {
-    /// Bytes that are still sent; `None`: nothing is held.
+    /// The number of bytes that may still be sent; `None` if nothing is held back.
     left: Option<u64>,
     waiting: Vec<Waker>,
 }
@@ -80,18 +80,18 @@ impl S3 {
         server
     }
 
-    /// Kills it: connections break where they are.
+    /// Kills the server. Its connections break at once.
     pub fn kill(&mut self) {
-        // Not a word from now on: a server that can no longer read its files says that they are not there.
+        // Send nothing from now on. A server that can no longer read its files would report them as missing.
         self.is_dead.store(true, Ordering::SeqCst);
         if let Some(runtime) = self.runtime.take() {
-            // On a thread of its own: callers may be inside another runtime, which refuses to wait.
+            // Wait on another thread, because the caller may be inside another runtime, where waiting is refused.
             let ended = std::thread::spawn(move || runtime.shutdown_timeout(Duration::from_secs(10))).join();
             ended.expect("the server ends");
         }
     }
 
-    /// Starts it where it was before.
+    /// Starts the server again, on the same port.
     pub fn restart(&mut self) {
         self.kill();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
@@ -106,53 +106,53 @@ impl S3 {
         self.runtime = Some(runtime);
     }
 
-    /// Breaks one connection when so many more bytes have been sent.
+    /// Breaks one connection after this many more bytes were sent.
     pub fn cut_after(&self, bytes: i64) {
         self.sent.cut_after.store(bytes, Ordering::Relaxed);
     }
 
-    /// Whether the cut that was asked for has come.
+    /// Whether the requested break has happened.
     pub fn has_cut(&self) -> bool {
         self.sent.cut_after.load(Ordering::Relaxed) < 0
     }
 
-    /// Sends so many more bytes, then nothing until [`S3::go_on`]: a store that is slow, and does not break.
+    /// Sends this many more bytes, then nothing until [`S3::go_on`], as a slow store would.
     pub fn hold_after(&self, bytes: u64) {
         self.sent.held().left = Some(bytes);
     }
 
-    /// Whether an answer is held.
+    /// Whether an answer is held back.
     pub fn holds(&self) -> bool {
         !self.sent.held().waiting.is_empty()
     }
 
-    /// Sends what is held.
+    /// Sends the answers that are held back.
     pub fn go_on(&self) {
         let held = std::mem::take(&mut *self.sent.held());
         held.waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Bytes sent so far.
+    /// Returns the number of bytes sent so far.
     pub fn bytes_sent(&self) -> u64 {
         self.sent.bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes received so far.
+    /// Returns the number of bytes received so far.
     pub fn bytes_received(&self) -> u64 {
         self.sent.received.load(Ordering::Relaxed)
     }
 
-    /// `http://…`
+    /// Returns the URL of the server: `http://…`.
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.addr)
     }
 
-    /// The file behind an object.
+    /// Returns the file that holds an object.
     pub fn file(&self, object: &str) -> PathBuf {
         self.root.path().join(BUCKET).join(object)
     }
 
-    /// The settings that let a client in.
+    /// Returns the settings of a client that may use the server.
     pub fn settings(&self) -> Vec<(String, String)> {
         let settings = [
             ("AWS_ACCESS_KEY_ID", ACCESS_KEY.to_owned()),
@@ -176,13 +176,13 @@ async fn accept(listener: TcpListener, service: S3Service, (sent, is_dead): (Arc
         let service = service.clone();
         tokio::spawn(async move {
             let http = Builder::new(TokioExecutor::new());
-            // A client that goes away is its own business.
+            // It is not an error if a client disconnects.
             let _ = http.serve_connection(TokioIo::new(stream), service).await;
         });
     }
 }
 
-/// A connection that may break.
+/// A connection that can be broken or held back.
 struct Cut {
     stream: TcpStream,
     sent: Arc<Sent>,
@@ -245,7 +245,7 @@ impl AsyncWrite for Cut {
     }
 }
 
-/// Cuts a file short.
+/// Truncates a file.
 pub fn truncate(path: &Path, bytes: u64) {
     let file = std::fs::File::options().write(true).open(path).expect("the file is there");
     file.set_len(bytes).expect("it can be cut");
