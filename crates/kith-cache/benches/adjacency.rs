@@ -1,6 +1,7 @@
-//! The sorted adjacency of one partition: lists at the newest point and at a point of the past, changes, and changes of a hub.
+//! Benchmarks of the sorted adjacency of one partition: lists at the newest point and at an earlier point, changes, and
+//! changes of a hub.
 //!
-//! 20,000 members with 100 connections each, which is 2 million associations; the hub has a million.
+//! The graph has 20,000 members with 100 connections each, which makes 2 million associations. The hub has a million.
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
@@ -25,7 +26,7 @@ fn key(id1: u64, id2: u64) -> AssociationKey {
     ListKey { id1, kind: TypeId(2) }.to(id2)
 }
 
-/// An id that many partitions would share among them.
+/// Returns the id of a neighbour that may lie in any partition.
 fn other(number: u64) -> u64 {
     (fmix64(number) >> 24) | 1 << 62
 }
@@ -51,7 +52,7 @@ fn graph() -> Adjacency {
     graph
 }
 
-/// Adds and removes associations of members that `member` chooses, at consecutive positions.
+/// Adds and removes associations of the members that `member` chooses, at consecutive positions.
 struct Writer {
     position: u64,
     member: fn(u64) -> u64,
@@ -60,7 +61,7 @@ struct Writer {
 impl Writer {
     fn write(&mut self, graph: &Adjacency) {
         self.position += 1;
-        // Every association is removed by the change after it.
+        // Each association is removed by the next change.
         let number = self.position.div_ceil(2);
         let (member, id2) = ((self.member)(number), other(u64::MAX - number));
         let (list, count) = (key(member, id2).list, DEGREE);
@@ -104,7 +105,7 @@ fn lists_at_the_newest_point(bencher: Bencher<'_, '_>) {
     bencher.counter(ItemsCount::new(KEYS)).bench(|| read(&reader, &keys));
 }
 
-/// 8,000 changes of other members and of the same ones have been applied since.
+/// Since that point, 8,000 changes of other members or of the same members were applied.
 #[divan::bench]
 fn lists_at_a_point_of_the_past(bencher: Bencher<'_, '_>) {
     let (graph, keys) = (graph(), keys());

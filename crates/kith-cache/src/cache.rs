@@ -1,9 +1,9 @@
-//! The cache itself: look-through on a miss, stale-while-revalidate on expiry, bounded in
-//! bytes (Moolle, Algorithm 1, lines 16 to 23).
+//! The network cache: look-through on a miss, stale-while-revalidate on expiry, limited in bytes (Moolle, Algorithm 1,
+//! lines 16 to 23).
 //!
-//! An entry carries the version of the component that it was read from and serves no other, so no answer
-//! joins two versions, and a load of another component leaves it in place. Lifetimes are the operator's: the default keeps what it has,
-//! as a version never changes.
+//! An entry carries the version of the component that it was read from, and serves no other version. Therefore no
+//! answer mixes two versions, and a load of another component leaves the entry in place. The operator sets the lifetime
+//! of entries. By default they do not expire, because a version never changes.
 
 use crate::flights::{Failure, FlightId, Flights, Landing};
 use crate::origin::Source;
@@ -15,16 +15,17 @@ use std::time::Duration;
 /// How much is kept, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheOptions {
-    /// Bytes of all entries together, their keys and places included.
+    /// The most bytes of all entries together, including their keys and bookkeeping.
     pub bytes_max: u64,
-    /// An entry is fresh for this long after it was filled.
+    /// How long an entry is fresh after it was filled.
     pub fresh_for: Duration,
-    /// And then served while one refresh is asked for, for this long.
+    /// How long an entry is served as stale after that, while one refresh is requested.
     pub stale_for: Duration,
 }
 
 impl Default for CacheOptions {
-    /// 256 MiB, about a thousand networks of 250,000 members; fresh for as long as the version.
+    /// 256 MiB, which is about a thousand networks of 250,000 members. Entries are fresh as long as their version is
+    /// served.
     fn default() -> Self {
         Self { bytes_max: 256 << 20, fresh_for: Duration::MAX, stale_for: Duration::ZERO }
     }
@@ -33,32 +34,32 @@ impl Default for CacheOptions {
 /// How a query uses the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
-    /// Read it, and fill it.
+    /// Reads and fills the cache.
     #[default]
     Use,
-    /// Neither read nor fill it.
+    /// Neither reads nor fills the cache.
     Bypass,
-    /// Fill it anew, or wait for whoever does already.
+    /// Fills the cache again, or joins a fetch under way.
     Refresh,
 }
 
-/// What the one who asks must do.
+/// What the caller must do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup<V> {
-    /// Use it.
+    /// Use the value.
     Hit(V),
-    /// Use it; with a flight, also start a fetch that nobody waits for, and report how it ends.
+    /// Use the value. If there is a flight, also start a fetch that nobody waits for, and report its outcome.
     Stale(V, Option<FlightId>),
-    /// Fetch it, and report how that ends with `filled` or `failed`.
+    /// Fetch the value, and report the outcome with `filled` or `failed`.
     Fetch(FlightId),
-    /// Somebody fetches it: [`NetworkCache::join`] and wait.
+    /// A fetch is under way: call [`NetworkCache::join`] and wait.
     Join(FlightId),
-    /// Fetch it, and report nothing.
+    /// Fetch the value, and report nothing.
     Bypass,
 }
 
-/// The cache of one router. `V` is cheap to clone, such as an `Arc`; `W` stands for one who waits.
-/// Keys say which graph they belong to: versions are compared for equal keys only.
+/// The network cache of one router. `V` should be cheap to clone, such as an `Arc`; `W` is a waiter. A key includes its
+/// graph, because versions are compared for equal keys only.
 #[derive(Debug)]
 pub struct NetworkCache<K, V, W> {
     options: CacheOptions,
@@ -67,7 +68,7 @@ pub struct NetworkCache<K, V, W> {
     counters: CacheCounters,
 }
 
-/// A value, what it was read from, and when.
+/// A value, the version that it was read from, and the time at which it was filled.
 #[derive(Debug)]
 struct Kept<V> {
     source: Source,
@@ -84,13 +85,13 @@ enum Age {
 }
 
 impl<K: Clone + Ord, V: Clone, W> NetworkCache<K, V, W> {
-    /// An empty cache.
+    /// Returns an empty cache.
     pub fn new(options: CacheOptions) -> Self {
         let queues = Queues::new(options.bytes_max);
         Self { options, queues, flights: Flights::new(), counters: CacheCounters::default() }
     }
 
-    /// Looks a key up for a query that has pinned `origin`.
+    /// Looks up a key for a query that has pinned `origin`.
     pub fn get(&mut self, key: &K, origin: Origin, now: Timestamp, mode: Mode) -> Lookup<V> {
         match mode {
             Mode::Bypass => {
@@ -115,14 +116,14 @@ impl<K: Clone + Ord, V: Clone, W> NetworkCache<K, V, W> {
     /// Waits for a flight.
     ///
     /// # Errors
-    /// The waiter itself, if the flight is over by now: look up again.
+    /// Returns the waiter if the flight has ended by now; the caller must look up again.
     pub fn join(&mut self, flight: FlightId, waiter: W) -> Result<(), W> {
         self.flights.join(flight, waiter)
     }
 
-    /// Lands a flight with its value and the bytes that the value and the key hold on the heap. Returns who waits for it.
-    /// `basis` says what the value depends on. A value that does not fit, or whose version was over before it landed, is
-    /// not kept.
+    /// Ends a flight with its value, and returns the waiters. `basis` says what the value depends on. `weight` is the
+    /// heap memory of the value and the key in bytes. The value is not kept if it is too heavy, or if its version was
+    /// superseded in the meantime.
     pub fn filled(
         &mut self,
         flight: FlightId,
@@ -133,7 +134,7 @@ impl<K: Clone + Ord, V: Clone, W> NetworkCache<K, V, W> {
     ) -> Vec<W> {
         let Some((flight, waiters)) = self.flights.end(flight) else { return Vec::new() };
         let (key, origin) = flight.key;
-        // Versions go back too: what a rollback took out of service does not stand in the way.
+        // Versions can also go back: an entry whose version was rolled back must not keep this value out.
         let newer = !self.queues.is_over(&key)
             && self.queues.get(&key).is_some_and(|entry| origin < entry.value.source.origin);
         let source = Source { origin, basis };
@@ -145,22 +146,22 @@ impl<K: Clone + Ord, V: Clone, W> NetworkCache<K, V, W> {
         waiters
     }
 
-    /// Ends a flight without a value. What was kept for the key stays for as long as it may.
+    /// Ends a flight without a value. An existing entry of the key stays until it expires.
     pub fn failed(&mut self, flight: FlightId, failure: Failure) -> Landing<W> {
         self.counters.failures += 1;
         self.flights.fail(flight, failure)
     }
 
-    /// Tells what new queries pin for each key: entries that do not serve it are of use only to queries under way and
-    /// make room first, and flights of other versions of the component are not kept. What is held for keys that
-    /// `current` does not know, such as those of a dropped graph, goes at once. `O(entries)`.
+    /// Reports which versions new queries pin for each key. Entries of other versions can only serve queries under way,
+    /// so they are evicted first, and the results of flights for other versions of the component are not kept. Entries
+    /// of keys that `current` does not know, such as those of a dropped graph, are removed at once. `O(entries)`.
     pub fn supersede(&mut self, current: impl Fn(&K) -> Option<Origin>) {
         self.counters.expired += self.queues.remove_all(|key| current(key).is_none());
         self.queues.set_over(|key, kept| current(key).is_some_and(|current| !kept.source.serves(current)));
         self.flights.disown(|(key, origin)| current(key).is_none_or(|it| it.component != origin.component));
     }
 
-    /// What it has done so far, and what it holds.
+    /// Returns the counters since the start, and the current contents.
     pub fn counters(&self) -> CacheCounters {
         CacheCounters {
             entries: self.queues.len() as u64,
@@ -170,7 +171,7 @@ impl<K: Clone + Ord, V: Clone, W> NetworkCache<K, V, W> {
         }
     }
 
-    /// The entry, if it serves this version now. One that serves no later query is dropped.
+    /// Returns the entry if it serves this version now. Removes an entry that can serve no later query.
     fn look(&mut self, key: &K, wanted: Origin, now: Timestamp) -> Option<(V, Age)> {
         let kept = &self.queues.get(key)?.value;
         let age = self.age(kept, now);
@@ -205,7 +206,7 @@ impl<K: Clone + Ord, V: Clone, W> NetworkCache<K, V, W> {
         Lookup::Fetch(self.flights.start((key.clone(), origin)))
     }
 
-    /// A flight for a stale entry, unless there is one.
+    /// Starts a flight for a stale entry, unless one is under way.
     fn refresh(&mut self, key: &K, origin: Origin) -> Option<FlightId> {
         if self.flights.find(&(key.clone(), origin)).is_some() {
             return None;

@@ -1,4 +1,4 @@
-//! One behaviour of the cache each.
+//! Examples, each of one behaviour of the network cache.
 
 use super::*;
 use kith_types::StoreVersion;
@@ -7,14 +7,14 @@ type Cache = NetworkCache<u64, char, u32>;
 
 const V1: Origin = Origin { component: StoreVersion(1), graph: StoreVersion(1) };
 const V2: Origin = Origin { component: StoreVersion(2), graph: StoreVersion(2) };
-/// After a load of another edge type.
+/// The versions after a load of another edge type.
 const V1_LATER: Origin = Origin { component: StoreVersion(1), graph: StoreVersion(2) };
 
 fn at(seconds: u64) -> Timestamp {
     Timestamp(Duration::from_secs(seconds))
 }
 
-/// Room for ten entries of weight 0; fresh for 10 s, then stale for 5.
+/// Returns a cache with room for ten entries of weight 0, which are fresh for 10 s and then stale for 5 s.
 fn cache() -> Cache {
     let overhead = Queues::<u64, Kept<char>>::OVERHEAD;
     let (fresh_for, stale_for) = (Duration::from_secs(10), Duration::from_secs(5));
@@ -210,7 +210,7 @@ fn one_that_comes_back_soon_stays() {
 fn what_a_rollback_took_out_of_service_does_not_keep_the_older_version_out() {
     let mut cache = cache();
     fill(&mut cache, 7, V2, 'b');
-    // Back to version 1.
+    // A rollback to version 1.
     cache.supersede(|_| Some(V1));
     fill(&mut cache, 7, V1, 'a');
     assert_eq!(get(&mut cache, 7, V1), Lookup::Hit('a'));

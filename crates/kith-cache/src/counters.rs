@@ -1,6 +1,6 @@
-//! What the cache has done, for metrics.
+//! The counters of a cache, for metrics.
 
-/// Counts since the start, and what is held now.
+/// Counts since the start, and the current contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheCounters {
     /// Look-ups answered with a fresh entry.
@@ -11,28 +11,28 @@ pub struct CacheCounters {
     pub misses: u64,
     /// Look-ups that wait for a fetch under way.
     pub joined: u64,
-    /// Look-ups that went past the cache.
+    /// Look-ups that bypassed the cache.
     pub bypassed: u64,
-    /// Refreshes that a stale entry asked for.
+    /// Refreshes that were requested for a stale entry.
     pub refreshes: u64,
     /// Fetches that failed.
     pub failures: u64,
-    /// Entries dropped to make room.
+    /// Entries removed to make room.
     pub evictions: u64,
-    /// Entries dropped because their time or their version was over.
+    /// Entries removed because they had expired, or their version was superseded.
     pub expired: u64,
-    /// Values not kept: heavier than the cache, or of a version that is over.
+    /// Values that were not kept, because they were heavier than the cache or of a superseded version.
     pub refused: u64,
-    /// Entries held.
+    /// Entries in the cache.
     pub entries: u64,
-    /// What they weigh.
+    /// The bytes of all entries.
     pub bytes: u64,
     /// Fetches under way.
     pub flights: u64,
 }
 
 impl CacheCounters {
-    /// Notes that a value was kept, and how many entries made room for it; `None` if it was not kept.
+    /// Counts a value that was kept, with the number of entries that were evicted for it; `None` if it was not kept.
     pub(crate) fn note_kept(&mut self, evicted: Option<u64>) {
         match evicted {
             Some(evicted) => self.evictions += evicted,
@@ -40,7 +40,8 @@ impl CacheCounters {
         }
     }
 
-    /// The share of look-ups answered at once, of those that did not go past the cache; `None` before the first.
+    /// Returns the share of look-ups that were answered at once, among those that did not bypass the cache. `None`
+    /// before the first look-up.
     pub fn hit_rate(&self) -> Option<f64> {
         let answered = self.hits + self.stale;
         let all = answered + self.misses + self.joined;

@@ -1,32 +1,32 @@
-//! One fetch per key at a time: the first to miss fetches, the
-//! others wait for it. A flight ends by landing or by failing for good; when only
-//! its leader fails (gone, out of time), the longest waiting one takes over.
+//! Single-flight fetches: the first look-up that misses fetches the key, and the others wait. A flight ends when its
+//! value arrives or when it fails for everyone. If only its leader fails (it is cancelled, or its deadline passes), the
+//! waiter that has waited longest takes over.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// One fetch under way. Never reused.
+/// The id of one fetch. It is never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlightId(u64);
 
-/// Whose fault it is that a fetch failed.
+/// Whom the failure of a fetch concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The leader's own: it was cancelled or its deadline passed. Others may have more time.
+    /// Only the leader: it was cancelled, or its deadline passed. Other queries may have more time.
     Leader,
-    /// Anyone's: the member is not in the graph, no replica answers. All get the error.
+    /// Everyone: for example, the member is not in the graph, or no replica answers. All waiters get the error.
     Everyone,
 }
 
-/// What a failure means for those who wait.
+/// What a failure means for the waiters.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Landing<W> {
-    /// This one fetches now, under the same flight. If it has gone too, report that as another [`Failure::Leader`].
+    /// This waiter fetches now, under the same flight. If it is gone too, report another [`Failure::Leader`].
     Promote(W),
-    /// All of these get the error; possibly nobody.
+    /// All of these waiters, possibly none, get the error.
     Wake(Vec<W>),
 }
 
-/// All fetches under way. `W` stands for one who waits, such as the sending end of a channel.
+/// All fetches under way. `W` is a waiter, such as the sending end of a channel.
 #[derive(Debug)]
 pub(crate) struct Flights<K, W> {
     next: u64,
@@ -37,9 +37,9 @@ pub(crate) struct Flights<K, W> {
 #[derive(Debug)]
 pub(crate) struct Flight<K, W> {
     pub(crate) key: K,
-    /// Whether what it brings may be kept: not if its version was over before it landed.
+    /// Whether the value may be kept. False once its version is superseded.
     pub(crate) keep: bool,
-    /// Longest waiting first. Bounded by the queries that the caller admits.
+    /// The waiters, longest waiting first. The queries that the caller admits limit their number.
     waiters: VecDeque<W>,
 }
 
@@ -48,7 +48,7 @@ impl<K: Clone + Ord, W> Flights<K, W> {
         Self { next: 0, flights: BTreeMap::new(), by_key: BTreeMap::new() }
     }
 
-    /// The flight for a key, if there is one; a flight that will not be kept is none to join.
+    /// Returns the flight for a key, if there is one. Flights whose value will not be kept are not returned.
     pub(crate) fn find(&self, key: &K) -> Option<FlightId> {
         self.by_key.get(key).copied()
     }
@@ -61,7 +61,7 @@ impl<K: Clone + Ord, W> Flights<K, W> {
         id
     }
 
-    /// Adds one who waits; gives it back if the flight is over.
+    /// Adds a waiter. Returns it if the flight has ended.
     pub(crate) fn join(&mut self, id: FlightId, waiter: W) -> Result<(), W> {
         match self.flights.get_mut(&id) {
             Some(flight) => {
@@ -72,7 +72,7 @@ impl<K: Clone + Ord, W> Flights<K, W> {
         }
     }
 
-    /// Ends a flight: what it was for, and who waits.
+    /// Ends a flight. Returns it, and its waiters.
     pub(crate) fn end(&mut self, id: FlightId) -> Option<(Flight<K, W>, Vec<W>)> {
         let mut flight = self.flights.remove(&id)?;
         if flight.keep {
@@ -91,7 +91,7 @@ impl<K: Clone + Ord, W> Flights<K, W> {
         Landing::Wake(self.end(id).map_or(Vec::new(), |(_, waiters)| waiters))
     }
 
-    /// Lets flights land without being kept, and nobody else join them.
+    /// Marks flights so that their values are not kept and nobody else joins them.
     pub(crate) fn disown(&mut self, mut which: impl FnMut(&K) -> bool) {
         for flight in self.flights.values_mut() {
             if flight.keep && which(&flight.key) {

@@ -1,12 +1,16 @@
-//! The network cache (Moolle §IV-A, Algorithms 1 and 2) as a state machine, and neighbour lists beside it.
+//! The caches of routers and nodes. The network cache (Moolle §IV-A, Algorithms 1 and 2) and the other caches here are
+//! state machines.
 //!
-//! [`NetworkCache`] decides what is kept, what is served stale, and who fetches a
-//! network that several queries want at once. Fetching, waiting and the clock
-//! are the caller's: every input that needs the time takes it as an argument.
-//! [`live`] and [`adjacency`] follow the logs of live graphs: the one for reads of objects and associations, the other for graph
-//! queries. [`ListCache`] keeps whole neighbour lists of immutable versions.
-//! [`owner_of`] says which of several routers caches a member, so that
-//! together they hold one cache and not copies.
+//! - [`NetworkCache`] decides which networks are kept, which are served stale, and who fetches a network that several
+//!   queries want at once.
+//! - [`ListCache`] keeps whole neighbour lists of immutable versions.
+//! - [`owner_of`] says which of several routers caches a member, so that the routers together hold one cache instead of
+//!   copies.
+//! - [`live`] and [`adjacency`] follow the logs of live graphs: [`live`] for reads of objects and associations,
+//!   [`adjacency`] for graph queries.
+//!
+//! The caller does the fetching and the waiting, and reads the clock: every input that needs the time takes it as an
+//! argument.
 //!
 //! ```
 //! use kith_cache::{CacheOptions, Lookup, Mode, NetworkCache, Origin, Basis};
@@ -18,7 +22,7 @@
 //! let Lookup::Fetch(flight) = cache.get(&1005, pinned, now, Mode::Use) else { panic!("it is empty") };
 //! assert_eq!(cache.get(&1005, pinned, now, Mode::Use), Lookup::Join(flight), "one fetch for both");
 //! assert_eq!(cache.join(flight, 42), Ok(()));
-//! assert_eq!(cache.filled(flight, "its network", Basis::Component, 11, now), [42], "who waits");
+//! assert_eq!(cache.filled(flight, "its network", Basis::Component, 11, now), [42], "the waiters");
 //! assert_eq!(cache.get(&1005, pinned, now, Mode::Use), Lookup::Hit("its network"));
 //! ```
 

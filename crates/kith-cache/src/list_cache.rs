@@ -1,8 +1,8 @@
-//! Whole neighbour lists by key: what badges of far targets, paths and common connections ask for again and again
-//! (the one-hop results of *OneHop*, of immutable versions only, so that nothing needs to be invalidated).
+//! Whole neighbour lists by key, which distances to far targets, paths and common connections request again and again.
+//! These are the one-hop results of *OneHop*, but of immutable versions only, so nothing needs to be invalidated.
 //!
-//! Beside the networks, which are a thousand times heavier and belong to one router each, lists are small and
-//! every router keeps those that it was asked for. Nobody waits for anybody: two queries that miss at once both fetch.
+//! Networks are a thousand times heavier, so each belongs to one router. Lists are small, so every router keeps those
+//! that it was asked for. No query waits for another: two queries that miss at the same time both fetch.
 
 use crate::origin::Source;
 use crate::queues::Queues;
@@ -11,31 +11,32 @@ use kith_ops::EdgeSelector;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// No list takes more than this share of the cache: one member that everybody knows must not push out a thousand others.
+/// One list takes at most this share of the cache, so that a member whom everybody knows cannot evict a thousand other
+/// lists.
 const LIST_SHARE: u64 = 64;
 
-/// Which lists of which graph, as a number.
+/// The number of one graph and edge selector.
 type Space = u32;
 
-/// A list, and what it was read from.
+/// A list, and the version that it was read from.
 #[derive(Debug)]
 struct Kept {
     source: Source,
     list: Arc<[u64]>,
 }
 
-/// The lists that one router keeps.
+/// The neighbour lists that one router keeps.
 #[derive(Debug)]
 pub struct ListCache {
     bytes_max: u64,
     queues: Queues<(Space, u64), Kept>,
-    /// Graph → edges → number. Edges are those of the graph's schema, so there are few.
+    /// Maps a graph and an edge selector to a number. The selectors come from the graph's schema, so there are few.
     spaces: BTreeMap<String, BTreeMap<EdgeSelector, Space>>,
     counters: CacheCounters,
 }
 
 impl ListCache {
-    /// An empty cache of at most `bytes_max`, keys and places included; 0 keeps nothing.
+    /// Returns an empty cache of at most `bytes_max` bytes, including keys and bookkeeping; 0 keeps nothing.
     pub fn new(bytes_max: u64) -> Self {
         Self {
             bytes_max,
@@ -45,7 +46,8 @@ impl ListCache {
         }
     }
 
-    /// The lists of `keys` that serve a query that pinned `origin`, in the order of the keys. `O(keys log entries)`.
+    /// Returns the lists of `keys` that may serve a query that pinned `origin`, in the order of the keys. `O(keys log
+    /// entries)`.
     pub fn read(
         &mut self,
         graph: &str,
@@ -62,13 +64,14 @@ impl ListCache {
         lists
     }
 
-    /// Keeps a list as a node gave it at `origin`: sorted, distinct. An older version takes the place of a newer one only after a rollback.
+    /// Keeps a list that a node returned at `origin`: sorted, distinct ids. An older version replaces a newer one only
+    /// after a rollback.
     pub fn keep(&mut self, graph: &str, origin: Origin, edge: &EdgeSelector, key: u64, list: Arc<[u64]>) {
         let weight = size_of_val(&*list) as u64;
         let place = (self.space(graph, edge), key);
         let newer = !self.queues.is_over(&place)
             && self.queues.get(&place).is_some_and(|entry| origin < entry.value.source.origin);
-        // Whether a member without edges exists is for all components of the graph to say.
+        // Whether a member without edges exists depends on all components of the graph.
         let basis = if list.is_empty() { Basis::Graph } else { Basis::Component };
         let fits = weight <= self.bytes_max / LIST_SHARE;
         let kept = match fits && !newer {
@@ -78,16 +81,16 @@ impl ListCache {
         self.counters.note_kept(kept);
     }
 
-    /// Whether so many further lists, of so many ids together, would fit without pushing out any other that is of use:
-    /// only then is it worth fetching them before anybody asks.
+    /// Whether `lists` further lists with `ids` ids in total would fit without evicting entries that are still useful.
+    /// Only then should they be fetched before they are requested.
     pub fn has_room(&self, lists: u64, ids: u64) -> bool {
         let lists = lists.saturating_mul(Queues::<(Space, u64), Kept>::OVERHEAD);
         let bytes = lists.saturating_add(ids.saturating_mul(size_of::<u64>() as u64));
         self.queues.bytes_of_use().saturating_add(bytes) <= self.bytes_max
     }
 
-    /// Tells what new queries pin for each graph and edge: lists that do not serve it make room first, those of edges
-    /// that `current` does not know go at once. `O(entries)`.
+    /// Reports which versions new queries pin for each graph and edge. Lists of other versions are evicted first; lists
+    /// of edges that `current` does not know are removed at once. `O(entries)`.
     pub fn supersede(&mut self, current: impl Fn(&str, &EdgeSelector) -> Option<Origin>) {
         let mut origins: BTreeMap<Space, Option<Origin>> = BTreeMap::new();
         for (graph, edges) in &self.spaces {
@@ -99,7 +102,7 @@ impl ListCache {
             .set_over(|(space, _), kept| of(space).is_some_and(|current| !kept.source.serves(current)));
     }
 
-    /// What it has done so far, and what it holds.
+    /// Returns the counters since the start, and the current contents.
     pub fn counters(&self) -> CacheCounters {
         CacheCounters { entries: self.queues.len() as u64, bytes: self.queues.total_bytes(), ..self.counters }
     }
@@ -111,7 +114,7 @@ impl ListCache {
         Some(list)
     }
 
-    /// Numbers are not reused: a graph that comes back under its name goes on where it was.
+    /// Numbers are not reused. If a graph of the same name is created again, it gets the same numbers.
     fn space(&mut self, graph: &str, edge: &EdgeSelector) -> Space {
         if let Some(space) = self.spaces.get(graph).and_then(|edges| edges.get(edge)) {
             return *space;
@@ -132,7 +135,7 @@ mod tests {
         EdgeSelector { kind: kind.into(), direction: Direction::Both, filter: None }
     }
 
-    /// The first load of an edge type and of its graph is version 1, and so on.
+    /// Version `n` of both the edge type and its graph.
     fn origin(version: u64) -> Origin {
         Origin { component: StoreVersion(version), graph: StoreVersion(version) }
     }
@@ -228,7 +231,7 @@ mod tests {
             let mut all: BTreeMap<(u64, u64), Vec<u64>> = BTreeMap::new();
             for (version, key, list, write) in steps {
                 if write {
-                    // A version's list never changes.
+                    // The list of one version never changes.
                     let list = all.entry((version, key)).or_insert(list).clone();
                     keep(&mut cache, "g", version, "connection", key, &list);
                     let newest = newest.entry(key).or_insert(version);

@@ -1,5 +1,5 @@
-//! Doubly linked lists over slots in one vector: every move is `O(1)`, and memory is
-//! reused. A slot is in one list at a time.
+//! Doubly linked lists over the slots of one vector. Every move is `O(1)`, and slots are reused. A slot is in one list
+//! at a time.
 
 /// The index of a slot.
 pub(crate) type Slot = u32;
@@ -34,7 +34,7 @@ impl<T, const N: usize> Lists<T, N> {
         Self { nodes: Vec::new(), free: Vec::new(), ends: [Ends { newest: NONE, oldest: NONE }; N] }
     }
 
-    /// Adds a value as the newest of a list.
+    /// Adds a value at the newest end of a list.
     pub(crate) fn push(&mut self, list: usize, value: T) -> Slot {
         let node = Node { value: Some(value), list, newer: NONE, older: NONE };
         let slot = match self.free.pop() {
@@ -57,20 +57,20 @@ impl<T, const N: usize> Lists<T, N> {
         self.link(list, slot);
     }
 
-    /// Takes a value out.
+    /// Removes a value.
     pub(crate) fn remove(&mut self, slot: Slot) -> T {
         self.unlink(slot);
         self.free.push(slot);
         self.nodes[slot as usize].value.take().expect("a slot is removed once")
     }
 
-    /// The oldest of a list.
+    /// Returns the oldest slot of a list.
     pub(crate) fn oldest(&self, list: usize) -> Option<Slot> {
         let slot = self.ends[list].oldest;
         (slot != NONE).then_some(slot)
     }
 
-    /// The list that a slot is in.
+    /// Returns the list that a slot is in.
     pub(crate) fn list(&self, slot: Slot) -> usize {
         self.nodes[slot as usize].list
     }
@@ -83,7 +83,7 @@ impl<T, const N: usize> Lists<T, N> {
         self.nodes[slot as usize].value.as_mut().expect("a slot in use has a value")
     }
 
-    /// All slots in use, in no order that matters.
+    /// Returns all slots in use, in no particular order.
     pub(crate) fn slots(&self) -> Vec<Slot> {
         (0..).zip(&self.nodes).filter(|(_, node)| node.value.is_some()).map(|(slot, _)| slot).collect()
     }
@@ -115,7 +115,7 @@ impl<T, const N: usize> Lists<T, N> {
 mod tests {
     use super::*;
 
-    /// Oldest first.
+    /// Removes the values of a list, oldest first.
     fn drain(lists: &mut Lists<char, 2>, list: usize) -> String {
         std::iter::from_fn(|| lists.oldest(list).map(|slot| lists.remove(slot))).collect()
     }

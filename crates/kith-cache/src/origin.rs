@@ -1,14 +1,14 @@
-//! Which version an answer was read from, and which queries it may serve.
+//! The versions that an answer was read from, and which queries it may serve.
 
 use kith_types::StoreVersion;
 
-/// The versions that a query has pinned: of the one component that it reads, and of the graph around it.
+/// The versions that a query has pinned: that of the component that it reads, and that of the graph.
 ///
-/// A load replaces one component and takes the others over, so the version of the graph changes more often than that
-/// of a component.
+/// A load replaces one component and keeps the others, so the version of the graph changes more often than that of a
+/// component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
-    /// The version of the edge type's component. Compared first.
+    /// The version of the edge type's component. Origins are ordered by it first.
     pub component: StoreVersion,
     /// The version of the graph.
     pub graph: StoreVersion,
@@ -19,11 +19,11 @@ pub struct Origin {
 pub enum Basis {
     /// The component alone.
     Component,
-    /// The whole graph: whether a member without edges exists is for the member tables of all components to say.
+    /// The whole graph. Whether a member without edges exists depends on the member tables of all components.
     Graph,
 }
 
-/// What a kept value was read from.
+/// The versions that a value was read from, and what it depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source {
     pub(crate) origin: Origin,
@@ -31,7 +31,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Whether a query that pinned `wanted` may be answered with it.
+    /// Whether the value may answer a query that pinned `wanted`.
     pub(crate) fn serves(self, wanted: Origin) -> bool {
         match self.basis {
             Basis::Component => self.origin.component == wanted.component,
@@ -39,7 +39,7 @@ impl Source {
         }
     }
 
-    /// Whether it does not serve `wanted` and was read before it.
+    /// Whether the value cannot serve `wanted` and is of an older version.
     pub(crate) fn is_older_than(self, wanted: Origin) -> bool {
         !self.serves(wanted) && self.origin < wanted
     }

@@ -1,11 +1,11 @@
-//! Which of several routers caches a member: rendezvous hashing. Each router
-//! scores each member, the highest score owns it. A router that goes takes only
-//! its own members with it; one that comes takes an equal share from each.
+//! Chooses which of several routers caches a member, by rendezvous hashing. Each router has a score for each member,
+//! and the highest score owns the member. If a router leaves, only its own members move; if one joins, it takes an
+//! equal share from each of the others.
 
 use kith_types::fmix64;
 
-/// The index of the router that owns `member`; `None` without routers. `routers` are stable
-/// identities, distinct, in any order: the same one wins in every order. `O(routers)`.
+/// Returns the index of the router that owns `member`; `None` if there are no routers. `routers` are stable, distinct
+/// ids, whose order does not change the result. `O(routers)`.
 pub fn owner_of(member: u64, routers: &[u64]) -> Option<usize> {
     let score = |router: u64| fmix64(fmix64(router).wrapping_add(member));
     let best = routers.iter().enumerate().max_by_key(|&(_, &router)| (score(router), router));

@@ -1,10 +1,9 @@
-//! What is kept and what has to go: S3-FIFO by bytes (Yang et al., "FIFO queues are all
-//! you need for cache eviction", SOSP 2023), with a queue of its own for what is over.
+//! Eviction by S3-FIFO, weighted by bytes (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023),
+//! with an extra queue for superseded entries.
 //!
-//! New entries wait in a small queue; those asked again while there move to the main
-//! queue, the others leave and are remembered as ghosts. A ghost that comes back goes
-//! straight to the main queue. One pass of rarely asked members thus never
-//! empties the cache of the popular ones. Entries of superseded versions leave first.
+//! New entries wait in a small queue. Those that are requested again there move to the main queue; the others are
+//! evicted, and their keys are remembered as ghosts. A ghost that comes back goes directly to the main queue. Thus one
+//! pass over rarely requested members never evicts the popular ones. Entries of superseded versions are evicted first.
 
 use crate::lists::{Lists, Slot};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -13,13 +12,13 @@ const OVER: usize = 0;
 const SMALL: usize = 1;
 const MAIN: usize = 2;
 
-/// The small queue's share of the bytes, as in the paper.
+/// The small queue gets a tenth of the bytes, as in the paper.
 const SMALL_SHARE: u64 = 10;
 
-/// Hits that count: as in the paper, two bits.
+/// Hits are counted in two bits, as in the paper.
 const HITS_MAX: u8 = 3;
 
-/// One value kept.
+/// One entry.
 #[derive(Debug)]
 pub(crate) struct Entry<K, V> {
     pub(crate) key: K,
@@ -28,19 +27,19 @@ pub(crate) struct Entry<K, V> {
     hits: u8,
 }
 
-/// All values kept.
+/// All entries.
 #[derive(Debug)]
 pub(crate) struct Queues<K, V> {
     bytes_max: u64,
     entries: BTreeMap<K, Slot>,
     lists: Lists<Entry<K, V>, 3>,
-    /// Bytes in each list.
+    /// The bytes in each list.
     bytes: [u64; 3],
     ghosts: Ghosts<K>,
 }
 
 impl<K: Clone + Ord, V> Queues<K, V> {
-    /// What keeping a value costs beside its own heap: slot, key, and the key's place in the map.
+    /// The memory of an entry in addition to its own heap: slot, key, and the key's place in the map.
     pub(crate) const OVERHEAD: u64 = (size_of::<Entry<K, V>>() + 2 * size_of::<K>() + 32) as u64;
 
     pub(crate) fn new(bytes_max: u64) -> Self {
@@ -52,12 +51,13 @@ impl<K: Clone + Ord, V> Queues<K, V> {
         self.entries.get(key).map(|&slot| self.lists.get(slot))
     }
 
-    /// The value, to change it in place; [`Queues::reweigh`] afterwards.
+    /// Returns the value for a change in place. Call [`Queues::reweigh`] afterwards.
     pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         self.entries.get(key).map(|&slot| &mut self.lists.get_mut(slot).value)
     }
 
-    /// Gives an entry the weight of its changed value. Returns how many entries had to go, possibly this one too.
+    /// Sets the weight of an entry whose value has changed. Returns how many entries were evicted, possibly including
+    /// this one.
     pub(crate) fn reweigh(&mut self, key: &K, weight: u64) -> u64 {
         let Some(&slot) = self.entries.get(key) else { return 0 };
         let weight = weight.saturating_add(Self::OVERHEAD);
@@ -74,7 +74,7 @@ impl<K: Clone + Ord, V> Queues<K, V> {
         evicted
     }
 
-    /// Remembers that the entry was asked for.
+    /// Records a hit of the entry.
     pub(crate) fn touch(&mut self, key: &K) {
         if let Some(&slot) = self.entries.get(key) {
             let entry = self.lists.get_mut(slot);
@@ -82,8 +82,8 @@ impl<K: Clone + Ord, V> Queues<K, V> {
         }
     }
 
-    /// Keeps a value in place of what the key had. Returns how many entries had to go;
-    /// `None` if the value alone is too heavy, and nothing changed.
+    /// Inserts a value, or replaces the key's previous one. Returns how many entries were evicted. Returns `None` and
+    /// changes nothing if the value alone is too heavy.
     pub(crate) fn insert(&mut self, key: K, value: V, weight: u64) -> Option<u64> {
         let weight = weight.saturating_add(Self::OVERHEAD);
         if self.bytes_max < weight {
@@ -101,7 +101,7 @@ impl<K: Clone + Ord, V> Queues<K, V> {
         Some(evicted)
     }
 
-    /// Drops the entry; says whether there was one.
+    /// Removes the entry. Returns whether there was one.
     pub(crate) fn remove(&mut self, key: &K) -> bool {
         match self.entries.remove(key) {
             Some(slot) => {
@@ -113,12 +113,12 @@ impl<K: Clone + Ord, V> Queues<K, V> {
         }
     }
 
-    /// Whether there is an entry and it is in the queue of those that leave first.
+    /// Whether there is an entry and it is in the queue of superseded entries.
     pub(crate) fn is_over(&self, key: &K) -> bool {
         self.entries.get(key).is_some_and(|slot| self.lists.list(*slot) == OVER)
     }
 
-    /// Puts entries in the queue of those that leave first. `O(entries)`, once per new version.
+    /// Moves entries to the queue of superseded entries. `O(entries)`, once per new version.
     pub(crate) fn set_over(&mut self, mut which: impl FnMut(&K, &V) -> bool) {
         for slot in self.lists.slots() {
             let entry = self.lists.get(slot);
@@ -128,7 +128,7 @@ impl<K: Clone + Ord, V> Queues<K, V> {
         }
     }
 
-    /// Drops entries; returns how many. `O(entries)`.
+    /// Removes entries. Returns how many. `O(entries)`.
     pub(crate) fn remove_all(&mut self, mut which: impl FnMut(&K) -> bool) -> u64 {
         let doomed: Vec<K> = self.entries.keys().filter(|key| which(key)).cloned().collect();
         doomed.iter().filter(|key| self.remove(key)).count() as u64
@@ -142,13 +142,13 @@ impl<K: Clone + Ord, V> Queues<K, V> {
         self.bytes.iter().sum()
     }
 
-    /// Bytes of what is not over.
+    /// Returns the bytes of entries that are not superseded.
     pub(crate) fn bytes_of_use(&self) -> u64 {
         self.total_bytes() - self.bytes[OVER]
     }
 
-    /// One step towards room; whether an entry left. Amortised `O(log entries)`: each step
-    /// that drops nothing uses up a hit.
+    /// Takes one step towards freeing memory. Returns whether an entry was evicted. Amortized `O(log entries)`, because
+    /// a step that evicts nothing uses up a hit.
     fn evict(&mut self) -> bool {
         if let Some(slot) = self.lists.oldest(OVER) {
             self.drop_slot(slot);
@@ -156,7 +156,7 @@ impl<K: Clone + Ord, V> Queues<K, V> {
         }
         let small = self.bytes_max / SMALL_SHARE <= self.bytes[SMALL] || self.bytes[MAIN] == 0;
         let list = if small { SMALL } else { MAIN };
-        let slot = self.lists.oldest(list).expect("what weighs something holds something");
+        let slot = self.lists.oldest(list).expect("a list with weight has an entry");
         let entry = self.lists.get_mut(slot);
         if entry.hits == 0 {
             if small {
@@ -183,7 +183,7 @@ impl<K: Clone + Ord, V> Queues<K, V> {
     }
 }
 
-/// Keys that left the small queue a while ago.
+/// Keys that left the small queue recently.
 #[derive(Debug)]
 struct Ghosts<K> {
     order: VecDeque<K>,
@@ -191,7 +191,7 @@ struct Ghosts<K> {
 }
 
 impl<K: Clone + Ord> Ghosts<K> {
-    /// Remembers a key, and of all keys only the last `most`: as many as there are entries.
+    /// Adds a key, and keeps only the last `most` keys: as many as there are entries.
     fn add(&mut self, key: K, most: usize) {
         if self.keys.insert(key.clone()) {
             self.order.push_back(key);
@@ -203,7 +203,7 @@ impl<K: Clone + Ord> Ghosts<K> {
         }
     }
 
-    /// Forgets a key; says whether it was known. Its place in the order lapses with time.
+    /// Removes a key. Returns whether it was known. Its place in the order expires over time.
     fn remove(&mut self, key: &K) -> bool {
         self.keys.remove(key)
     }

@@ -1,5 +1,6 @@
-//! Random histories against a twin that remembers everything: what the cache serves is what was
-//! filled for that key at a version that the query may be answered with, within its time; every waiter is woken once; bytes stay bounded.
+//! Random histories against a twin that remembers everything. Every value that the cache serves was filled for that
+//! key, at a version that may answer the query, and has not expired. Every waiter is woken once, and the memory stays
+//! limited.
 
 #![expect(clippy::unwrap_used, reason = "the twin fails by panicking")]
 
@@ -17,7 +18,7 @@ enum Input {
         origin: Origin,
         mode: Mode,
     },
-    /// Ends the flight at this place of those under way.
+    /// Ends the flight at this index among those under way.
     Fill {
         flight: usize,
         basis: Basis,
@@ -30,14 +31,14 @@ enum Input {
     Pass {
         seconds: u64,
     },
-    /// New queries pin this from now on, and one key is gone.
+    /// New queries pin this version from now on, and one key no longer exists.
     Supersede {
         current: Origin,
         gone: u64,
     },
 }
 
-/// Loads of this component and of others, in any order, and rollbacks.
+/// Loads of this component and of others in any order, and rollbacks.
 fn origins() -> impl Strategy<Value = Origin> {
     (0..3u64, 0..3u64).prop_map(|(component, graph)| Origin {
         component: StoreVersion(component),
@@ -62,13 +63,13 @@ fn inputs() -> impl Strategy<Value = Input> {
 const FRESH: Duration = Duration::from_secs(10);
 const STALE: Duration = Duration::from_secs(5);
 
-/// A value that tells which fill it came from.
+/// A value that identifies the fill that it came from.
 type Fill = u64;
 
 #[derive(Default)]
 struct Twin {
     now: Timestamp,
-    /// The last value filled for each key that may be served, and when.
+    /// The last value that was filled for each key that may be served, and when.
     filled: BTreeMap<u64, Held>,
     flights: BTreeMap<FlightId, Flight>,
     next: u64,
@@ -83,7 +84,7 @@ struct Held {
 }
 
 impl Held {
-    /// The rule in other words: the component is the same, and so is the graph where the answer rests on it.
+    /// The rule, stated independently: the component is the same, and so is the graph if the answer depends on it.
     fn serves(&self, wanted: Origin) -> bool {
         let same_graph = self.basis == Basis::Component || self.origin.graph == wanted.graph;
         self.origin.component == wanted.component && same_graph
@@ -101,7 +102,7 @@ struct Run {
     cache: NetworkCache<u64, Fill, u64>,
     twin: Twin,
     bytes_max: u64,
-    /// Whether nothing is ever evicted, so that a hit is owed and not just allowed.
+    /// Whether nothing is ever evicted, so that a hit is required and not only allowed.
     roomy: bool,
 }
 
@@ -168,7 +169,7 @@ impl Run {
             Lookup::Bypass => assert_eq!(mode, Mode::Bypass),
             lookup => {
                 assert!(!self.roomy || fresh.or(stale).is_none(), "{lookup:?} although {key} is held");
-                // Whatever was held is gone or will be replaced.
+                // Any entry of the key is gone or will be replaced.
                 match lookup {
                     Lookup::Fetch(id) => start(twin, id),
                     Lookup::Join(id) => {

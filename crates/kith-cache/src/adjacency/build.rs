@@ -1,11 +1,13 @@
-//! Building the adjacency of a partition from pages of the database while its log goes on.
+//! Builds the adjacency of a partition from pages of the database while its log grows.
 //!
-//! Each page is a snapshot of its own, so the rows of two pages may be of different points. The build therefore applies all
-//! changes from the point of its first page on, up to the latest point of all pages. Effects say what there is after them, not
-//! what they add, so a row is right in the end whatever it was before: the last change of it counts, and without a change it is
-//! as its page says. A change that was in the page already is undone by nothing but a later one, which is applied too.
+//! Each page is a snapshot of its own, so the rows of two pages may be from different points. The build therefore
+//! applies all changes from the point of its first page to the latest point of all pages. An effect states what exists
+//! after it, not a difference. Therefore each row is right in the end, whatever it was before: its last change counts,
+//! or, without a change, its page. If a page already contains a change, the build applies the change again, together
+//! with all later changes of the same row.
 //!
-//! For this to hold, a page must not be older than what was applied, and no page may be of a history that the database has lost.
+//! This is correct only if no page is older than the changes that the build has applied, and if no page is from a
+//! history that the database has lost.
 
 use super::Progress;
 use super::state::{Fact, State};
@@ -14,17 +16,18 @@ use kith_types::{LogPoint, PartitionId, Position, Term};
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
-/// The adjacency of one partition, being built. [`super::Adjacency::open`] begins one, and [`Build::next`] says how it goes on.
+/// A build of the adjacency of one partition. [`super::Adjacency::open`] starts it, and [`Build::next`] says what it
+/// needs next.
 #[derive(Debug)]
 pub struct Build {
     partition: PartitionId,
-    /// Which of the builds of this partition it is.
+    /// The number of this build among all builds. Only the newest build of a partition can be installed.
     pub(super) number: u64,
     skipped: BTreeSet<TypeId>,
     state: State,
     objects: Cursor<u64>,
     associations: Cursor<AssociationKey>,
-    /// By term, the greatest position at which a page was read.
+    /// For each term, the greatest position at which a page was read.
     pages: BTreeMap<Term, Position>,
     applied: Option<LogPoint>,
 }
@@ -32,49 +35,50 @@ pub struct Build {
 /// What a build needs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// A page of objects with ids above this one: [`Build::objects`].
+    /// A page of objects with ids above this one. Pass it to [`Build::objects`].
     Objects {
-        /// The last id that was read.
+        /// The last id of the page before; `None` for the first page.
         after: Option<u64>,
     },
-    /// A page of associations with keys above this one: [`Build::associations`].
+    /// A page of associations with keys above this one. Pass it to [`Build::associations`].
     Associations {
-        /// The last key that was read.
+        /// The last key of the page before; `None` for the first page.
         after: Option<AssociationKey>,
     },
-    /// The changes of the log after `after`: [`Build::apply`], and [`Build::begin_term`] where the log ends in a later term.
+    /// The changes of the log after `after`. Pass them to [`Build::apply`], and call [`Build::begin_term`] if the log
+    /// ends in a later term.
     Changes {
-        /// What was applied.
+        /// The point up to which changes were applied.
         after: LogPoint,
-        /// What must be applied.
+        /// The point up to which changes must be applied.
         until: LogPoint,
     },
-    /// Nothing: [`super::Adjacency::install`].
+    /// Nothing. Pass the build to [`super::Adjacency::install`].
     Nothing,
 }
 
-/// What cannot become part of a build.
+/// Why a page or a change is not accepted.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The page is older than what was applied. Read it again.
+    /// The page is older than the changes that were applied. Read it again.
     #[error("the page was read at {at}, and the build has applied {applied}")]
     OldPage {
-        /// Where the page was read.
+        /// The point at which the page was read.
         at: LogPoint,
-        /// What the build has applied.
+        /// The point up to which changes were applied.
         applied: LogPoint,
     },
-    /// Keys do not ascend, were read before, or follow the last page.
+    /// The keys do not ascend, were read before, or follow the last page.
     #[error("the rows of the page do not follow those of the page before")]
     Disordered,
-    /// A page was read from a history that the database has lost since: it was replaced by an older copy of itself. Open a new
-    /// build.
+    /// A page was read from a history that the database has lost since, because the database was replaced by an older
+    /// copy of itself. Open a new build.
     #[error("the database has lost changes that are in a page of the build")]
     HistoryLost,
 }
 
-/// How far pages of one sort have come.
+/// How far the pages of objects, or those of associations, were read.
 #[derive(Debug)]
 struct Cursor<K> {
     last: Option<K>,
@@ -89,22 +93,23 @@ impl Build {
         Self { partition, number, skipped, state, objects, associations, pages, applied: None }
     }
 
-    /// The partition that is built.
+    /// Returns the partition that is being built.
     pub fn partition(&self) -> PartitionId {
         self.partition
     }
 
-    /// Memory in use, estimated from what is held.
+    /// Returns the memory in use in bytes, estimated from the contents.
     pub fn bytes(&self) -> u64 {
         self.state.bytes()
     }
 
-    /// What was applied: the point of the first page at first, and `None` before it.
+    /// Returns the point up to which changes were applied. Starts at the point of the first page; `None` before that.
     pub fn applied(&self) -> Option<LogPoint> {
         self.applied
     }
 
-    /// What to read next. Changes come first, so that the build never needs more of the log than was written since its last page.
+    /// Returns what to read next. Changes come before pages, so that the build never needs more of the log than was
+    /// written since its last page.
     pub fn next(&self) -> Next {
         let until = self.pages.iter().next_back().map(|(&term, &position)| LogPoint { term, position });
         match (self.applied, until) {
@@ -113,8 +118,8 @@ impl Build {
         }
     }
 
-    /// The page to read next, or nothing. Pages may be read before the changes that [`Build::next`] asks for, as long as the log
-    /// keeps the changes.
+    /// Returns the page to read next, if any is left. The caller may read pages before the changes that [`Build::next`]
+    /// asks for, as long as the log keeps those changes.
     pub fn next_page(&self) -> Next {
         if !self.objects.done {
             Next::Objects { after: self.objects.last }
@@ -125,10 +130,11 @@ impl Build {
         }
     }
 
-    /// Takes the ids of a page of objects, which ascend, and the point at which it was read. `last` says that no objects follow.
+    /// Adds a page of objects: their ids, ascending, and the point at which the page was read. `last` says that no
+    /// objects follow.
     ///
     /// # Errors
-    /// The page is not taken; see [`BuildError`].
+    /// [`BuildError`]; the page is then not added.
     pub fn objects(&mut self, at: LogPoint, ids: &[u64], last: bool) -> Result<(), BuildError> {
         self.check(at)?;
         self.objects.advance(ids, last)?;
@@ -139,7 +145,8 @@ impl Build {
         Ok(())
     }
 
-    /// Takes the keys of a page of associations, which ascend, and the point at which it was read. `last` says that none follow.
+    /// Adds a page of associations: their keys, ascending, and the point at which the page was read. `last` says that
+    /// none follow.
     ///
     /// # Errors
     /// As [`Build::objects`].
@@ -158,7 +165,7 @@ impl Build {
         Ok(())
     }
 
-    /// Applies what one position of the log changed. The change comes from a log that contains what
+    /// Applies the change at one position of the log. The log that the change was read from must contain the point that
     /// was applied. Before the first page, all changes are [`Progress::Known`].
     ///
     /// # Errors
@@ -180,7 +187,8 @@ impl Build {
         Ok(Progress::Applied)
     }
 
-    /// A later term began at the position that was applied: the log ends at `point`.
+    /// Applies the beginning of a later term without changes: the log ends at `point`, at the position that was
+    /// applied.
     ///
     /// # Errors
     /// [`BuildError::HistoryLost`].
@@ -195,7 +203,7 @@ impl Build {
         Ok(Progress::Applied)
     }
 
-    /// What was built and the point of which it is, if nothing is missing.
+    /// Returns the built state and its point, if the build is complete.
     pub(super) fn finish(self) -> Option<(State, BTreeSet<TypeId>, LogPoint)> {
         match self.next() {
             Next::Nothing => self.applied.map(|applied| (self.state, self.skipped, applied)),
@@ -203,7 +211,8 @@ impl Build {
         }
     }
 
-    /// Refuses a page that is older than what was applied: later changes of its rows would be missing.
+    /// Refuses a page that is older than the changes that were applied, because later changes of its rows would be
+    /// missing.
     fn check(&self, at: LogPoint) -> Result<(), BuildError> {
         match self.applied {
             Some(applied) if at < applied => Err(BuildError::OldPage { at, applied }),
@@ -211,14 +220,15 @@ impl Build {
         }
     }
 
-    /// Remembers when a page was read. Changes are applied from the first page on.
+    /// Records the point at which a page was read. Changes are applied from the first page on.
     fn note(&mut self, at: LogPoint) {
         self.applied.get_or_insert(at);
         let position = self.pages.entry(at.term).or_default();
         *position = at.position.max(*position);
     }
 
-    /// A page that was read beyond the end of an earlier term is of a history that the database has lost.
+    /// Moves to a point. If it is of a later term, a page that was read beyond the end of an earlier term is from a
+    /// history that the database has lost.
     fn move_to(&mut self, applied: LogPoint, point: LogPoint) -> Result<(), BuildError> {
         let earlier = self.pages.range(..point.term);
         let mut ahead = earlier.filter(|(_, position)| applied.position < **position);
@@ -231,7 +241,7 @@ impl Build {
 }
 
 impl<K: Copy + Ord> Cursor<K> {
-    /// Takes a page. One without keys is the last.
+    /// Adds a page. A page without keys is the last.
     fn advance(&mut self, keys: &[K], last: bool) -> Result<(), BuildError> {
         let follows = keys.first().is_none_or(|first| self.last < Some(*first));
         if self.done || !follows || !keys.is_sorted_by(|a, b| a < b) {

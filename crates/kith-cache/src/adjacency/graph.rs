@@ -1,4 +1,4 @@
-//! The adjacency of all partitions of a node.
+//! The adjacency of all partitions that a node holds.
 
 use super::build::Build;
 use super::partition::PartitionAdjacency;
@@ -14,8 +14,9 @@ use thiserror::Error;
 
 /// The sorted adjacency of the partitions of a live graph that a node holds.
 ///
-/// It may be shared between threads. One lock guards the table of partitions and is held for lookups only. Each partition has a
-/// lock of its own: [`Adjacency::apply`] holds it for one change, and readers for the copy of one list.
+/// It can be shared between threads. One lock guards the table of partitions and is held for lookups only. Each
+/// partition has its own lock: [`Adjacency::apply`] holds it during one change, and readers hold it while they copy one
+/// list.
 #[derive(Debug)]
 pub struct Adjacency {
     partition_count: PartitionCount,
@@ -27,37 +28,37 @@ pub struct Adjacency {
 struct Table {
     types: Arc<EdgeTypes>,
     partitions: BTreeMap<PartitionId, Slot>,
-    /// How many builds were begun.
+    /// The number of builds that were started.
     builds: u64,
 }
 
-/// A partition that is held here.
+/// A partition that this node holds.
 #[derive(Debug)]
 struct Slot {
-    /// The build that may be installed.
+    /// The number of the build that may be installed.
     build: u64,
-    /// What is read; `None` until a build was installed.
+    /// The adjacency that readers use; `None` until a build was installed.
     adjacency: Option<Arc<RwLock<PartitionAdjacency>>>,
 }
 
-/// The lists of a partition that [`Adjacency::close`] let go of.
+/// The lists of a partition that [`Adjacency::close`] has removed.
 #[derive(Debug)]
 pub struct ClosedLists {
     _lists: Option<Slot>,
 }
 
-/// Why a build does not take the place of its partition.
+/// Why a build is not installed.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InstallError {
-    /// [`Build::next`] asks for more.
+    /// The build is not complete; see [`Build::next`].
     #[error("the build of partition {partition} is not complete")]
     Incomplete {
         /// The partition.
         partition: PartitionId,
     },
-    /// The partition was closed since, or another build of it was begun.
-    #[error("the build of partition {partition} was given up")]
+    /// The partition was closed, or a newer build of it was started.
+    #[error("the build of partition {partition} was superseded, or the partition was closed")]
     Superseded {
         /// The partition.
         partition: PartitionId,
@@ -65,31 +66,31 @@ pub enum InstallError {
 }
 
 impl Adjacency {
-    /// Holds no partitions yet.
+    /// Returns an adjacency without partitions.
     pub fn new(partition_count: PartitionCount, types: &GraphTypes, options: AdjacencyOptions) -> Self {
         let types = Arc::new(EdgeTypes::new(types));
         let table = Table { types, partitions: BTreeMap::new(), builds: 0 };
         Self { partition_count, options, table: RwLock::new(table) }
     }
 
-    /// How many partitions the graph is divided into, held here or not.
+    /// Returns the number of partitions of the graph, whether or not this node holds them.
     pub fn partition_count(&self) -> PartitionCount {
         self.partition_count
     }
 
-    /// Takes over changed types, for readers and builds from now on.
+    /// Sets changed types, which apply to readers and builds that start from now on.
     pub fn set_types(&self, types: &GraphTypes) {
         lock::write(&self.table).types = Arc::new(EdgeTypes::new(types));
     }
 
-    /// Whether adjacency of a type was switched on whose associations a partition does not keep. Until such a partition was
-    /// built again, reads of the type fail there with [`SourceError::NotBuilt`], and its associations do not make members. Types
-    /// that are new need no build: associations of types that are not known yet are kept.
+    /// Whether some partition does not keep the associations of a type whose adjacency was switched on. Until such a
+    /// partition is built again, reads of the type fail there with [`SourceError::NotBuilt`], and its associations do
+    /// not make members. New types need no build, because associations of unknown types are kept.
     pub fn needs_rebuild(&self, types: &GraphTypes) -> bool {
         !self.rebuilds(types).is_empty()
     }
 
-    /// The partitions because of which [`Adjacency::needs_rebuild`].
+    /// Returns the partitions that must be built again; see [`Adjacency::needs_rebuild`].
     pub fn rebuilds(&self, types: &GraphTypes) -> Vec<PartitionId> {
         let types = EdgeTypes::new(types);
         let lacks = |(partition, adjacency): (PartitionId, Arc<RwLock<PartitionAdjacency>>)| {
@@ -99,8 +100,8 @@ impl Adjacency {
         self.built().into_iter().filter_map(lacks).collect()
     }
 
-    /// Begins to build a partition. If it is held already, it goes on being read and following its log until the new build
-    /// is installed; an older build of it is given up.
+    /// Starts to build a partition. If the node holds the partition already, the partition can still be read, and
+    /// follows its log, until the new build is installed. An older build of it can no longer be installed.
     pub fn open(&self, partition: PartitionId) -> Build {
         let mut table = lock::write(&self.table);
         table.builds += 1;
@@ -109,11 +110,11 @@ impl Adjacency {
         Build::new(partition, build, table.types.skipped().clone())
     }
 
-    /// Has a complete build read from now on. Changes follow the last one that was applied to it. Readers that exist go on
-    /// reading what was there before.
+    /// Installs a complete build, which new readers use from now on. The next change to apply is the one after the
+    /// build's last change. Existing readers still read the previous lists.
     ///
     /// # Errors
-    /// See [`InstallError`]. The build is gone.
+    /// [`InstallError`]; the build is then dropped.
     pub fn install(&self, build: Build) -> Result<(), InstallError> {
         let (partition, number) = (build.partition(), build.number);
         let (state, skipped, at) = build.finish().ok_or(InstallError::Incomplete { partition })?;
@@ -123,23 +124,24 @@ impl Adjacency {
         let slot = table.partitions.get_mut(&partition).filter(|slot| slot.build == number);
         let slot = slot.ok_or(InstallError::Superseded { partition })?;
         let before = slot.adjacency.replace(built);
-        // Freeing it takes long.
+        // Release the lock first, because freeing the old lists takes long.
         drop(table);
         drop(before);
         Ok(())
     }
 
-    /// Lets go of a partition. Readers that exist go on reading it. Dropping what is returned frees the lists, which takes long if
-    /// there are many.
+    /// Removes a partition. Existing readers can still read it. Dropping the returned value frees the lists, which
+    /// takes long if there are many.
     pub fn close(&self, partition: PartitionId) -> ClosedLists {
         ClosedLists { _lists: lock::write(&self.table).partitions.remove(&partition) }
     }
 
-    /// Applies what one position of the log changed. The change comes from a log that contains what was applied, such as a read
-    /// of the log that began there. For changes that somebody sends unasked there is [`Adjacency::apply_after`].
+    /// Applies the change at one position of the log. The log that the change was read from must contain the point that
+    /// was applied, as a read of the log that began at this point does. For changes that another node sends unasked,
+    /// use [`Adjacency::apply_after`].
     ///
-    /// After a gap, the log must be read. If it does not contain what was applied any more, the partition must be built again.
-    /// `None` if the partition is not held or not built yet.
+    /// After a gap, the caller must read the log. If the log no longer contains the point that was applied, the
+    /// partition must be built again. Returns `None` if the partition is not held or not built yet.
     pub fn apply(
         &self,
         partition: PartitionId,
@@ -151,8 +153,9 @@ impl Adjacency {
         Some(lock::write(&adjacency).apply(point, change, now))
     }
 
-    /// Applies a change that follows `after` in the log of a sender that does not know what was applied here. The first change
-    /// of a later term is a gap unless `after` was applied: the database may have been replaced by an older copy of itself.
+    /// Applies a change that follows `after` in the log of its sender, who does not know what was applied here. The
+    /// first change of a later term is a gap unless `after` is the point that was applied, because the database may
+    /// have been replaced by an older copy of itself.
     pub fn apply_after(
         &self,
         partition: PartitionId,
@@ -164,25 +167,25 @@ impl Adjacency {
         Some(lock::write(&adjacency).apply_after(after, point, change, now))
     }
 
-    /// A later term began at the position that was applied: the log ends at `point`. As for [`Adjacency::apply`], the caller
-    /// knows that the log contains what was applied.
+    /// Applies the beginning of a later term without changes: the log ends at `point`, at the position that was
+    /// applied. As for [`Adjacency::apply`], the log must contain the point that was applied.
     pub fn begin_term(&self, partition: PartitionId, point: LogPoint) -> Option<Progress> {
         let adjacency = self.adjacency(partition)?;
         Some(lock::write(&adjacency).begin_term(point))
     }
 
-    /// Gives up undo information that is too old. Changes do so too: this is for partitions that do not change.
+    /// Drops undo information that is too old. Changes do so as well, so this is for partitions that do not change.
     pub fn forget(&self, now: Timestamp) {
         self.built().into_iter().for_each(|(_, adjacency)| lock::write(&adjacency).forget(now));
     }
 
-    /// The points at which a partition can be read; `None` if it is not held or not built yet.
+    /// Returns the points at which a partition can be read; `None` if it is not held or not built yet.
     pub fn window(&self, partition: PartitionId) -> Option<Window> {
         let adjacency = self.adjacency(partition)?;
         Some(lock::read(&adjacency).window())
     }
 
-    /// Fixes the points at which the partitions of a request are read: the one that is named, or else the newest one.
+    /// Returns a reader of partitions, each at the given point, or at its newest point if none is given.
     ///
     /// # Errors
     /// [`SourceError::NotOwner`], [`SourceError::NotBuilt`], [`SourceError::PositionUnavailable`].
@@ -207,8 +210,8 @@ impl Adjacency {
         Ok(AdjacencyReader { partition_count: self.partition_count, types, partitions })
     }
 
-    /// Memory in use by all partitions together, undo information included: an estimate from what is held. Builds under way
-    /// tell theirs themselves ([`Build::bytes`]).
+    /// Returns the memory in use by all partitions in bytes, including undo information. This is an estimate from the
+    /// contents. Builds under way are not included; see [`Build::bytes`].
     pub fn bytes(&self) -> u64 {
         self.built().into_iter().map(|(_, adjacency)| lock::read(&adjacency).bytes()).sum()
     }

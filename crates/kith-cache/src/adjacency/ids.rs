@@ -1,13 +1,14 @@
-//! Sorted ids that stay cheap to change when there are many.
+//! Sorted lists of ids. Changes stay cheap even if a list is long.
 
-/// The most ids of one chunk, 16 KiB: what an insertion moves, whatever the length of the list.
+/// The most ids in one chunk, which is 16 KiB. An insertion moves at most this many ids, whatever the length of the
+/// list.
 const CHUNK_IDS_MAX: usize = 2_048;
 
-/// A chunk with fewer ids joins its neighbour, if both fit into one.
+/// A chunk with fewer ids is joined with its neighbour if both fit into one chunk.
 const CHUNK_IDS_LOW: usize = CHUNK_IDS_MAX / 8;
 
-/// Ids, ascending and distinct. One id takes no memory of its own, and up to [`CHUNK_IDS_MAX`] ids are one block. Longer lists
-/// are a row of chunks, so that a change never moves more than a chunk and the row.
+/// Ascending, distinct ids. A single id needs no memory of its own, and up to [`CHUNK_IDS_MAX`] ids are one block.
+/// Longer lists are a vector of chunks, so that a change moves at most one chunk and that vector.
 #[derive(Clone, Debug)]
 pub(super) enum SortedIds {
     One(u64),
@@ -15,7 +16,7 @@ pub(super) enum SortedIds {
     Chunks(Box<Chunks>),
 }
 
-/// At least two chunks, none of which is empty. All ids of a chunk are less than those of the next.
+/// At least two chunks, none of which is empty. All ids of a chunk are less than those of the next one.
 #[derive(Clone, Debug)]
 pub(super) struct Chunks {
     len: usize,
@@ -41,7 +42,7 @@ impl SortedIds {
         self.len() == 0
     }
 
-    /// The ids, in consecutive parts.
+    /// Iterates over consecutive parts of the list.
     pub(super) fn parts(&self) -> impl Iterator<Item = &[u64]> {
         let (one, more) = match self {
             Self::One(id) => (std::slice::from_ref(id), [].as_slice()),
@@ -60,7 +61,7 @@ impl SortedIds {
         chunk.binary_search(&id).is_ok()
     }
 
-    /// Adds an id; `false` if it was there.
+    /// Adds an id. Returns `false` if the list contains it already.
     pub(super) fn insert(&mut self, id: u64) -> bool {
         match self {
             Self::One(one) if *one == id => return false,
@@ -81,7 +82,7 @@ impl SortedIds {
         true
     }
 
-    /// Takes out an id; `false` if it was not there.
+    /// Removes an id. Returns `false` if the list does not contain it.
     pub(super) fn remove(&mut self, id: u64) -> bool {
         match self {
             Self::One(one) if *one == id => *self = Self::default(),
@@ -107,7 +108,7 @@ impl SortedIds {
 }
 
 impl Chunks {
-    /// The chunk in which an id is, or would be.
+    /// Returns the index of the chunk that contains an id, or would contain it.
     fn place(&self, id: u64) -> usize {
         let before = self.chunks.partition_point(|chunk| chunk.last().is_some_and(|last| *last < id));
         before.min(self.chunks.len() - 1)
@@ -134,7 +135,7 @@ impl Chunks {
         true
     }
 
-    /// Puts a chunk and the next one together, if they fit into one.
+    /// Joins a chunk and the next one if they fit into one.
     fn join(&mut self, place: usize) {
         if CHUNK_IDS_MAX < self.chunks[place].len() + self.chunks[place + 1].len() {
             return;
@@ -144,8 +145,8 @@ impl Chunks {
     }
 }
 
-/// Adds an id to a chunk. Returns the second part of a chunk that had to be divided. A chunk that grows at its end stays full,
-/// so that lists that are read in order take little more memory than their ids.
+/// Adds an id to a chunk. If the chunk must be divided, returns its second part. A chunk that grows at its end stays
+/// full, so that a list that is built in ascending order takes little more memory than its ids.
 fn insert(chunk: &mut Vec<u64>, at: usize, id: u64) -> Option<Vec<u64>> {
     if chunk.len() < CHUNK_IDS_MAX {
         if chunk.len() == chunk.capacity() {
@@ -165,7 +166,7 @@ fn insert(chunk: &mut Vec<u64>, at: usize, id: u64) -> Option<Vec<u64>> {
     Some(second)
 }
 
-/// Takes an id out of a chunk, and gives back memory that is mostly unused.
+/// Removes an id from a chunk, and frees memory if most of it is unused.
 fn remove(chunk: &mut Vec<u64>, at: usize) {
     chunk.remove(at);
     if chunk.len() * 4 < chunk.capacity() {
@@ -192,7 +193,7 @@ mod tests {
         }
     }
 
-    /// Grows to many chunks and shrinks to nothing, in random order and at random places.
+    /// The list grows to many chunks and shrinks to nothing. The ids are random.
     #[test]
     fn ids_are_those_of_a_set() {
         for (seed, space) in [(1, 12), (2, 3_000), (3, 40_000), (4, u64::MAX)] {

@@ -1,4 +1,5 @@
-//! Locks whose holders cannot leave anything half done: no code of others runs under them.
+//! Locks that ignore poisoning. A panic cannot leave their data half changed, because no foreign code runs while they
+//! are held.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

@@ -1,23 +1,24 @@
 //! The sorted adjacency of a live graph, for graph queries (`docs/design/0019-live-graph.md`).
 //!
-//! [`Adjacency`] holds, for each partition of a node, the sorted list of every member under each association type that queries
-//! follow, and an inverted index of these lists. It is built from pages of the database ([`Build`]) and follows the log from
-//! there on. For a while it remembers what changed, so that an [`AdjacencyReader`] can read all lists of a partition as of one
-//! point while changes go on.
+//! [`Adjacency`] holds, for each partition of a node, the sorted list of every member under each association type that
+//! queries follow, and an inverted index of these lists. It is built from pages of the database ([`Build`]) and then
+//! follows the log. It remembers recent changes, so that an [`AdjacencyReader`] can read all lists of a partition as of
+//! one point while changes continue.
 //!
-//! What queries see:
+//! Queries see the associations as follows:
 //!
-//! - A symmetric type is an undirected edge type. A type with an inverse is a directed one, whose `in` lists are the lists of the
-//!   inverse type; so the lists of both are kept if one of the two has adjacency. A type without an inverse is a directed one
-//!   that can only be followed along `out`: everything else is [`kith_ops::SourceError::OneSided`].
-//! - An id is in the graph if it is an object, or has a list of its own that is not empty, under any type whose associations
-//!   are kept. The id2 of a type without an inverse is not in the graph for that reason alone, as its partition does not know
-//!   of the association.
-//! - An association of an id with itself makes it a member, but is no edge.
+//! - A symmetric type is an undirected edge type. A type with an inverse is a directed one, whose `in` lists are the
+//!   lists of the inverse type; therefore the lists of both are kept if either has adjacency. A type without an inverse
+//!   is a directed one that can only be followed along `out`; every other direction fails with
+//!   [`kith_ops::SourceError::OneSided`].
+//! - An id is in the graph if it is an object, or if it has a non-empty list of its own under any type whose
+//!   associations are kept. Being the id2 of a type without an inverse does not put an id in the graph, because the
+//!   id's own partition does not know of the association.
+//! - An association of an id with itself makes the id a member, but is not an edge.
 //! - Associations have no columns.
 //!
-//! The two directions of an association whose ends lie in different partitions are in two logs, so queries may see them apart
-//! for a moment.
+//! If the ends of an association lie in different partitions, its two directions are in two logs. Queries may then
+//! briefly see one direction without the other.
 //!
 //! ```
 //! use kith_cache::adjacency::{Adjacency, AdjacencyOptions, Next};
@@ -58,7 +59,7 @@
 //!     Ok::<_, kith_ops::SourceError>(ids)
 //! };
 //! assert_eq!(list(&after)?, Some(vec![5, 6]));
-//! assert_eq!(list(&before)?, Some(vec![5]), "as it was");
+//! assert_eq!(list(&before)?, Some(vec![5]), "the earlier state");
 //! # Ok(())
 //! # }
 //! ```
@@ -84,10 +85,10 @@ use std::time::Duration;
 /// How much of the past an [`Adjacency`] remembers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdjacencyOptions {
-    /// Changes can be undone for this long. Longer than any query takes.
+    /// How long changes can be undone. This must be longer than any query takes.
     pub undo_for: Duration,
-    /// The most changes of each partition that can be undone, at about 190 bytes each. A change of an association counts twice: for its list
-    /// and for the inverted index.
+    /// The most changes of each partition that can be undone, at about 190 bytes each. A change of an association
+    /// counts twice: once for its list, and once for the inverted index.
     pub undo_max: usize,
 }
 
@@ -103,6 +104,6 @@ impl Default for AdjacencyOptions {
 pub struct Window {
     /// The oldest point that undo information reaches.
     pub from: LogPoint,
-    /// What was applied.
+    /// The newest point that was applied.
     pub to: LogPoint,
 }

@@ -1,4 +1,4 @@
-//! The adjacency of one partition: it follows the log, and is read as of any point of the recent past.
+//! The adjacency of one partition, which follows the log and can be read as of any recent point.
 
 use super::state::{Fact, State};
 use super::types::Lists;
@@ -28,17 +28,17 @@ pub(super) enum Unreadable {
     Skipped,
 }
 
-/// What is read: lists of these types as of a point.
+/// The parameters of a read: lists of these types as of a point.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading<'a> {
     pub(super) at: LogPoint,
     pub(super) lists: Lists,
-    /// The types whose associations make a member of the id that they leave.
+    /// The types whose associations make their id1 a member.
     pub(super) joining: &'a BTreeSet<TypeId>,
 }
 
 impl PartitionAdjacency {
-    /// A partition in the state of `at`. Nothing before it can be read.
+    /// Returns a partition in its state at `at`. No earlier point can be read.
     pub(super) fn new(
         state: State,
         skipped: BTreeSet<TypeId>,
@@ -155,7 +155,8 @@ impl PartitionAdjacency {
         Ok(())
     }
 
-    /// Appends the list of an id to `out`. With two lists, that is one after the other. `false` if the id is not in the graph.
+    /// Appends the list of an id to `out`; if two lists are read, one after the other. Returns `false` if the id is not
+    /// in the graph.
     pub(super) fn list(
         &self,
         reading: &Reading<'_>,
@@ -171,14 +172,15 @@ impl PartitionAdjacency {
         Ok(before < out.len() || self.is_member(reading, id))
     }
 
-    /// The number of ids in the list of an id: in both together if there are two. `None` if the id is not in the graph.
+    /// Returns the length of the list of an id; if two lists are read, the sum of both lengths. `None` if the id is not
+    /// in the graph.
     pub(super) fn length(&self, reading: &Reading<'_>, id: u64) -> Result<Option<usize>, Unreadable> {
         self.check_reading(reading)?;
         let length = reading.lists.iter().map(|kind| self.len_at(kind, id, reading.at)).sum();
         Ok((0 < length || self.is_member(reading, id)).then_some(length))
     }
 
-    /// Appends everyone whose list contains `id2` to `out`. With two lists, that is one answer after the other.
+    /// Appends every id1 whose list contains `id2` to `out`; if two lists are read, one result after the other.
     pub(super) fn postings(
         &self,
         reading: &Reading<'_>,
@@ -199,7 +201,7 @@ impl PartitionAdjacency {
         Ok(())
     }
 
-    /// Appends all members to `out`: several ascending runs, and an id may be in each of them.
+    /// Appends all members to `out` as several ascending runs. An id may be in more than one of them.
     pub(super) fn members(
         &self,
         at: LogPoint,
@@ -240,7 +242,7 @@ impl PartitionAdjacency {
         if at == self.applied { now } else { self.undo.len_at(Place::List(kind, id1), at, now) }
     }
 
-    /// What was otherwise at a point: nothing at the current one.
+    /// Returns the ids whose presence differed at a point, with their presence then. Empty for the current point.
     fn undo_at(&self, place: Place, at: LogPoint) -> std::collections::BTreeMap<u64, bool> {
         if at == self.applied { Default::default() } else { self.undo.at(place, at) }
     }

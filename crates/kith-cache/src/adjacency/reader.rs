@@ -1,4 +1,4 @@
-//! Reading several partitions at fixed points.
+//! Reads several partitions, each at a fixed point.
 
 use super::partition::{PartitionAdjacency, Reading, Unreadable};
 use super::types::{EdgeTypes, Lists};
@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, RwLock};
 
-/// Some partitions as they were at one point each: what the queries of one request read.
+/// Some partitions, each as of one point. All queries of one request read from it.
 ///
-/// Each list is copied under the lock of its partition, and handed out after the lock was given back. So a change never waits
-/// for a query, only for a copy, and what a query does with a list cannot block. That all lists of a partition are of one
-/// point is due to the undo information, not to the lock. If the information is given up while a request still reads, the
-/// request fails with [`SourceError::PositionUnavailable`].
+/// A list is copied under the lock of its partition, and handed out after the lock was released. Therefore a change
+/// waits at most for one copy, never for a query, and a query's work on a list cannot block others. Undo information,
+/// not the lock, ensures that all lists of a partition are from one point. If this information is dropped while a
+/// request still reads, the request fails with [`SourceError::PositionUnavailable`].
 #[derive(Debug)]
 pub struct AdjacencyReader {
     pub(super) partition_count: PartitionCount,
@@ -24,7 +24,7 @@ pub struct AdjacencyReader {
     pub(super) partitions: BTreeMap<PartitionId, Pinned>,
 }
 
-/// A partition, and the point at which it is read.
+/// A partition and the point at which it is read.
 #[derive(Clone, Debug)]
 pub(super) struct Pinned {
     pub(super) adjacency: Arc<RwLock<PartitionAdjacency>>,
@@ -32,12 +32,13 @@ pub(super) struct Pinned {
 }
 
 impl AdjacencyReader {
-    /// The point at which each partition is read. The later rounds of a request pass them to [`super::Adjacency::reader`].
+    /// Returns the point at which each partition is read. Later rounds of the request pass these points to
+    /// [`super::Adjacency::reader`].
     pub fn points(&self) -> BTreeMap<PartitionId, LogPoint> {
         self.partitions.iter().map(|(partition, pinned)| (*partition, pinned.at)).collect()
     }
 
-    /// Reads something of one partition.
+    /// Reads from one partition, at its point.
     fn read<T>(
         &self,
         partition: PartitionId,
@@ -49,7 +50,7 @@ impl AdjacencyReader {
         read(&lock::read(&pinned.adjacency), &reading).map_err(|error| error.of(partition, pinned.at))
     }
 
-    /// As [`NeighbourSource::lists`], for lists that were selected.
+    /// As [`NeighbourSource::lists`], for lists that were selected already.
     fn each_list(
         &self,
         lists: Lists,
@@ -84,7 +85,7 @@ impl NeighbourSource for AdjacencyReader {
     fn lengths(&self, edge: &EdgeSelector, keys: &[u64], each: EachLength<'_>) -> SourceResult {
         let lists = self.types.select(edge)?;
         if lists.are_two() {
-            // Ids may be in both.
+            // An id may be in both lists.
             return self.each_list(lists, keys, |index, ids| each(index, ids.map(|ids| ids.len() as u64)));
         }
         for (index, &key) in keys.iter().enumerate() {
@@ -97,7 +98,7 @@ impl NeighbourSource for AdjacencyReader {
         Ok(())
     }
 
-    /// Associations have no columns that queries know.
+    /// Associations have no columns that queries can read.
     fn edges(
         &self,
         edge: &EdgeSelector,
@@ -145,7 +146,7 @@ impl NeighbourSource for AdjacencyReader {
 }
 
 impl Unreadable {
-    /// As an error of a read of `partition` at a point.
+    /// Converts to the error of a read of `partition` at a point.
     pub(super) fn of(self, partition: PartitionId, at: LogPoint) -> SourceError {
         match self {
             Self::Point(Window { from, to }) => SourceError::PositionUnavailable { partition, at, from, to },
@@ -154,7 +155,7 @@ impl Unreadable {
     }
 }
 
-/// Makes one list of several ascending runs. The stable sort recognizes them, and only merges.
+/// Merges several ascending runs into one list. The stable sort recognizes the runs, so it only merges.
 fn unite(ids: &mut Vec<u64>) {
     ids.sort();
     ids.dedup();

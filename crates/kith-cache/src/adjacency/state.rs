@@ -1,10 +1,10 @@
-//! What there is in one partition now: objects, the sorted list of each member, and the inverted index.
+//! The current contents of one partition: objects, the sorted list of each member, and the inverted index.
 
 use super::ids::SortedIds;
 use kith_live::{AssociationKey, Effect, ListKey, TypeId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Something that is there or is not.
+/// Something that exists or does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fact {
     Object(u64),
@@ -12,7 +12,7 @@ pub(super) enum Fact {
 }
 
 impl Fact {
-    /// What an effect is about, and whether it is there now.
+    /// Returns the fact that an effect sets, and whether it is true from then on.
     pub(super) fn of(effect: &Effect) -> (Self, bool) {
         match effect {
             Effect::Object(object) => (Self::Object(object.id), true),
@@ -36,17 +36,18 @@ pub(super) struct State {
 /// The associations of one type.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    /// The list of each id1 that has one. None is empty.
+    /// The list of each id1. No list is empty.
     pub(super) by_id1: BTreeMap<u64, SortedIds>,
-    /// The same associations as pairs of id2 and id1. Most of an inverted index are lists of one id, so pairs take less memory
-    /// than lists.
+    /// The same associations as pairs of id2 and id1. Most lists of an inverted index have one id, so pairs take less
+    /// memory than lists.
     inverted: BTreeSet<(u64, u64)>,
-    /// Who has an association with itself. These are no edges, and are in neither of the above.
+    /// The ids that have an association with themselves. These associations are not edges, and are in neither of the
+    /// above.
     pub(super) with_themselves: BTreeSet<u64>,
 }
 
 impl Lists {
-    /// Every id1 whose list under this type contains `id2`, ascending.
+    /// Iterates over every id1 whose list under this type contains `id2`, ascending.
     pub(super) fn leading_to(&self, id2: u64) -> impl Iterator<Item = u64> {
         self.inverted.range((id2, 0)..=(id2, u64::MAX)).map(|(_, id1)| *id1)
     }
@@ -74,17 +75,17 @@ impl Lists {
 }
 
 impl State {
-    /// The associations of a type, if there are any.
+    /// Returns the associations of a type, if there are any.
     pub(super) fn lists(&self, kind: TypeId) -> Option<&Lists> {
         self.lists.get(&kind)
     }
 
-    /// The list of an id, if it is not empty.
+    /// Returns the list of an id, if it is not empty.
     pub(super) fn list(&self, key: ListKey) -> Option<&SortedIds> {
         self.lists(key.kind)?.by_id1.get(&key.id1)
     }
 
-    /// Makes a fact be true or not. `false` if it was so before.
+    /// Sets whether a fact is true. Returns `false` if this changes nothing.
     pub(super) fn set(&mut self, fact: Fact, present: bool) -> bool {
         match (fact, present) {
             (Fact::Object(id), true) => self.objects.insert(id),
@@ -101,7 +102,7 @@ impl State {
         }
     }
 
-    /// Memory in use, estimated from what is held.
+    /// Returns the memory in use in bytes, estimated from the contents.
     pub(super) fn bytes(&self) -> u64 {
         let lists: u64 = self.lists.values().map(|lists| lists.by_id1.len() as u64).sum();
         self.objects.len() as u64 * ID_BYTES
@@ -110,11 +111,12 @@ impl State {
     }
 }
 
-/// What an id in a list takes: lists have up to an eighth of spare room.
+/// The memory of an id in a list. A list may have an eighth of spare room.
 const ID_BYTES: u64 = 9;
 
-/// What a list takes beside its ids: its entry in a B-tree that is two thirds full, and the overhead of a block of memory.
+/// The memory of a list in addition to its ids: its entry in a B-tree that is two thirds full, and the overhead of a
+/// heap block.
 const LIST_BYTES: u64 = 64;
 
-/// What a pair takes in a B-tree that is two thirds full.
+/// The memory of a pair in a B-tree that is two thirds full.
 const PAIR_BYTES: u64 = 27;

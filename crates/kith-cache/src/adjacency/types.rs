@@ -1,21 +1,21 @@
-//! The association types that queries follow, and which lists answer which direction.
+//! The association types that queries follow, and the lists that answer for each direction.
 
 use kith_live::{GraphTypes, Inverse, TypeId};
 use kith_ops::{EdgeSelector, SourceError};
 use kith_types::Direction;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What adjacency needs of the types of a graph.
+/// The parts of a graph's types that adjacency needs.
 #[derive(Debug)]
 pub(super) struct EdgeTypes {
     by_name: BTreeMap<String, (TypeId, Inverse)>,
-    /// Types that queries follow in one direction or the other. Their associations are kept, and join members to the graph.
+    /// The types that queries follow in at least one direction. Their associations are kept, and make members.
     joining: BTreeSet<TypeId>,
-    /// All other types. Associations of types that are not known yet are kept: they may have adjacency.
+    /// All other types. Associations of unknown types are kept, because these types may have adjacency.
     skipped: BTreeSet<TypeId>,
 }
 
-/// One list, or two whose union answers.
+/// One list, or two lists whose union is the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lists {
     first: TypeId,
@@ -53,7 +53,7 @@ impl EdgeTypes {
         &self.skipped
     }
 
-    /// The lists that answer a selector.
+    /// Returns the lists that answer a selector.
     pub(super) fn select(&self, edge: &EdgeSelector) -> Result<Lists, SourceError> {
         let kind = || edge.kind.clone();
         let &(own, inverse) =

@@ -1,4 +1,4 @@
-//! What changed lately, so that lists can be read as they were.
+//! Undo information: the recent changes of a partition, from which its lists can be read as of earlier points.
 
 use kith_live::TypeId;
 use kith_types::{LogPoint, Position, Term, Timestamp};
@@ -9,17 +9,17 @@ use std::time::Duration;
 /// The most terms that are remembered.
 const TERMS_MAX: usize = 16;
 
-/// What a note takes: once in order, and once at its place.
+/// The memory of a note: an entry in the order of all notes, and an entry at its place.
 const NOTE_BYTES: u64 = 190;
 
-/// What can be read, and so what is undone together.
+/// A part of a partition that is read, and therefore undone, on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
-    /// Whether an object is there. The only id that changes here is its own.
+    /// Whether an object exists. Its own id is the only one that is added or removed at this place.
     Object(u64),
     /// The list of an id1.
     List(TypeId, u64),
-    /// Who leads to an id2.
+    /// The ids whose lists contain an id2.
     Inverted(TypeId, u64),
     /// Whether an id has an association with itself.
     WithItself(TypeId, u64),
@@ -38,7 +38,7 @@ impl Place {
         Self::WithItself(kind, 0)..=Self::WithItself(kind, u64::MAX)
     }
 
-    /// The id whose object or list it is.
+    /// Returns the id of the object or list.
     pub(super) fn id(self) -> u64 {
         match self {
             Self::Object(id) | Self::List(_, id) | Self::Inverted(_, id) | Self::WithItself(_, id) => id,
@@ -46,38 +46,39 @@ impl Place {
     }
 }
 
-/// An id that came or went.
+/// The addition or removal of an id.
 #[derive(Clone, Copy, Debug)]
 struct Note {
     at: LogPoint,
     id: u64,
-    /// Whether it was there before. Of consecutive notes of one id, every other one is `true`.
+    /// Whether the id was there before. It alternates between consecutive notes of one id.
     was: bool,
 }
 
-/// The changes of the recent past of one partition.
+/// The recent changes of one partition.
 #[derive(Debug)]
 pub(super) struct Undo {
     keep: Duration,
     most: usize,
     /// All changes after this point are known.
     from: LogPoint,
-    /// Oldest first. No place is without notes.
+    /// The notes of each place, oldest first. Places without notes are not listed.
     notes: BTreeMap<Place, VecDeque<Note>>,
-    /// Which notes there are, oldest first.
+    /// The places of all notes, oldest first.
     order: VecDeque<(Timestamp, LogPoint, Place)>,
-    /// The terms that began after `from`, and the position at which each began.
+    /// The terms that began after `from`, with the position at which each began.
     terms: VecDeque<(Term, Position)>,
 }
 
 impl Undo {
-    /// Knows nothing before `from`. Keeps notes for `keep`, and at most `most` of them.
+    /// Returns undo information that knows nothing before `from`. It keeps notes for the duration `keep`, and at most
+    /// `most` of them.
     pub(super) fn new(from: LogPoint, keep: Duration, most: usize) -> Self {
         let (notes, order, terms) = (BTreeMap::new(), VecDeque::new(), VecDeque::new());
         Self { keep, most, from, notes, order, terms }
     }
 
-    /// The oldest point that can be read.
+    /// Returns the oldest point that can be read.
     pub(super) fn from(&self) -> LogPoint {
         self.from
     }
@@ -86,7 +87,7 @@ impl Undo {
         self.order.len() as u64 * NOTE_BYTES
     }
 
-    /// Remembers that `id` came to or left `place`.
+    /// Records that `id` was added to `place` or removed from it.
     pub(super) fn note(&mut self, place: Place, id: u64, was: bool, at: LogPoint, now: Timestamp) {
         self.notes.entry(place).or_default().push_back(Note { at, id, was });
         self.order.push_back((now, at, place));
@@ -95,7 +96,7 @@ impl Undo {
         }
     }
 
-    /// Remembers that `term` began at `position`.
+    /// Records that `term` began at `position`.
     pub(super) fn note_term(&mut self, term: Term, position: Position) {
         self.terms.push_back((term, position));
         while TERMS_MAX < self.terms.len()
@@ -105,7 +106,7 @@ impl Undo {
         }
     }
 
-    /// Forgets what is too old.
+    /// Drops notes that are too old.
     pub(super) fn forget(&mut self, now: Timestamp) {
         while self.order.front().is_some_and(|(noted, ..)| self.keep < now.since(*noted)) {
             self.forget_oldest();
@@ -126,8 +127,8 @@ impl Undo {
         }
     }
 
-    /// Whether what was at `point` can be told, if nothing after `point` is missing. Points of a term that ended before them are
-    /// of a history that the database has lost.
+    /// Whether the state at `point` is known, provided that all changes after `point` were noted. A point beyond the
+    /// end of its term is from a history that the database has lost.
     pub(super) fn reaches(&self, point: LogPoint) -> bool {
         if point < self.from {
             return false;
@@ -139,22 +140,23 @@ impl Undo {
             (Some(began), ended) => {
                 began <= point.position && ended.is_none_or(|ended| point.position <= ended)
             }
-            // A term without changes.
+            // The term had no changes.
             (None, ended) => ended == Some(point.position),
         }
     }
 
-    /// The ids of a place that came or went after `point`, and whether each was there at `point`. `O(changes since)`.
+    /// Returns the ids of a place that were added or removed after `point`, and whether each was there at `point`.
+    /// `O(changes since)`.
     pub(super) fn at(&self, place: Place, point: LogPoint) -> BTreeMap<u64, bool> {
         self.after(place, point).map(|note| (note.id, note.was)).collect()
     }
 
-    /// How many ids a place had at `point`, if it has `now` of them. `O(changes since)`.
+    /// Returns the number of ids that a place had at `point`, if it has `now` of them now. `O(changes since)`.
     pub(super) fn len_at(&self, place: Place, point: LogPoint, now: usize) -> usize {
         self.after(place, point).fold(now, |len, note| if note.was { len + 1 } else { len.saturating_sub(1) })
     }
 
-    /// The places of a range at which something changed after `point`.
+    /// Returns the places of a range that have changed after `point`.
     pub(super) fn changed(
         &self,
         range: RangeInclusive<Place>,
@@ -164,14 +166,16 @@ impl Undo {
         self.notes.range(range).filter(move |(_, notes)| newest(notes)).map(|(place, _)| *place)
     }
 
-    /// Newest first, so that the oldest note of an id, which comes last, tells what was before all of them.
+    /// Iterates over the notes after `point`, newest first. The last note of an id is therefore its oldest, which holds
+    /// the state before all of them.
     fn after(&self, place: Place, point: LogPoint) -> impl Iterator<Item = &Note> {
         let notes = self.notes.get(&place).into_iter().flatten();
         notes.rev().take_while(move |note| point < note.at)
     }
 }
 
-/// Appends ids to `out`, with `others` put in or left out as they say. `parts` are ascending, as are the ids of each.
+/// Appends ids to `out`, with the ids of `others` added or left out as their flags say. `parts` are ascending, as are
+/// the ids in each.
 pub(super) fn amend<'a>(
     parts: impl Iterator<Item = &'a [u64]>,
     others: BTreeMap<u64, bool>,

@@ -1,4 +1,5 @@
-//! Answers from what is in memory, also to queries that nobody asked before (TAO §4.2), and what must be read for the others.
+//! Answers queries from memory, including queries that were never asked before (TAO §4.2), and says which rows must be
+//! read for the others.
 
 use super::entry::{Entry, Value};
 use super::guards::Guard;
@@ -9,11 +10,11 @@ use kith_live::{ListKey, RowQuery};
 use kith_types::{LogPoint, Timestamp};
 use std::sync::Arc;
 
-/// An answer, or the rows that it needs.
+/// An answer, or the rows that are needed for it.
 pub(super) type Found = Result<Answered, Vec<RowQuery>>;
 
 impl<W> PartitionCache<'_, W> {
-    /// Answers a query, or says what to do.
+    /// Answers a query, or says what the caller must do.
     pub fn ask(&mut self, query: &Query, need: Need<'_>, now: Timestamp) -> Reply {
         let readiness = self.readiness(need.after, now);
         let memory = match need.memory {
@@ -36,7 +37,7 @@ impl<W> PartitionCache<'_, W> {
         Reply::Missing(missing)
     }
 
-    /// Whether the cache can answer a query from memory that requires the place `after`.
+    /// Whether the cache can answer from memory a query that requires the place `after`.
     pub fn readiness(&self, after: LogPoint, now: Timestamp) -> Readiness {
         if !self.partition.freshness.is_fresh(now) {
             return Readiness::NotFresh;
@@ -44,7 +45,7 @@ impl<W> PartitionCache<'_, W> {
         if self.is_behind(after) { Readiness::Wait } else { Readiness::Now }
     }
 
-    /// A place for answers that need no rows, and so hold at every place.
+    /// Returns a place for answers that need no rows and therefore hold at every place.
     pub(super) fn anywhere(&self, need: Need<'_>) -> LogPoint {
         self.partition.applied.max(need.after)
     }
@@ -89,13 +90,13 @@ impl<W> PartitionCache<'_, W> {
         }
     }
 
-    /// The length of a list if it was read as such, and the place as of which it is.
+    /// Returns the length of a list if it was read as such, and the place at which it holds.
     pub(super) fn length(&mut self, list: ListKey, need: Need<'_>) -> Option<(u64, LogPoint)> {
         let (entry, at) = self.look(FillKey::Entry(Key::Count(list)), need)?;
         if let Value::Count(length) = entry.value { Some((length, at)) } else { None }
     }
 
-    /// As [`Self::length`], also from a list that is known as a whole.
+    /// As [`Self::length`], but also from a list that is known as a whole.
     fn count(&mut self, list: ListKey, need: Need<'_>) -> Option<(u64, LogPoint)> {
         if let Some(found) = self.length(list, need) {
             return Some(found);
@@ -105,8 +106,8 @@ impl<W> PartitionCache<'_, W> {
         Some((prefix.items().len() as u64, at))
     }
 
-    /// The value of a key, and the place as of which it is. What was read for the query comes first: the entry in memory may be
-    /// a shorter part of the same list.
+    /// Returns the value of a key, and the place at which it holds. Rows that were read for this query come first,
+    /// because the entry in memory may be a shorter part of the same list.
     pub(super) fn look(&mut self, key: FillKey, need: Need<'_>) -> Option<(Arc<Entry>, LogPoint)> {
         let applied = self.partition.applied;
         let wait = self.partition.guards.hold(Guard::WaitApplied);
@@ -126,7 +127,7 @@ impl<W> PartitionCache<'_, W> {
     }
 }
 
-/// The places as of which the parts of an answer are.
+/// The range of places at which the parts of an answer hold.
 #[derive(Default)]
 pub(super) struct Span(Option<(LogPoint, LogPoint)>);
 
@@ -136,7 +137,7 @@ impl Span {
         self.0 = Some((from.min(at), until.max(at)));
     }
 
-    /// The answer. Without parts it holds `anywhere`.
+    /// Returns the answer. An answer without parts holds at `anywhere`.
     pub(super) fn answered(self, answer: Answer, anywhere: LogPoint) -> Answered {
         let (from, until) = self.0.unwrap_or((anywhere, anywhere));
         Answered { answer, from, until }

@@ -5,26 +5,27 @@ use super::prefix::Prefix;
 use kith_live::{Association, Effect, ListPlace, Object, RowAnswer, RowQuery};
 use kith_types::LogPoint;
 
-/// A value as of the later of two places: the one at which it was read, and the one that the cache has applied.
+/// A value that holds at the later of two places: the place at which it was read, and the place that the cache has
+/// applied.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
-    /// Where it was read. It contains all changes up to there.
+    /// The place at which the value was read. It reflects all changes up to this place.
     pub(crate) at: LogPoint,
     pub(crate) value: Value,
 }
 
-/// `None` is the proof that there is nothing.
+/// The value of an entry. `None` proves that the row does not exist.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Object(Option<Object>),
     Association(Option<Association>),
     Count(u64),
-    /// Also pages, which are never kept.
+    /// A prefix of a list, or a page. Pages are never kept.
     List(Prefix),
 }
 
 impl Entry {
-    /// What a database answered. `None` if the answer is not one to the query, or is not cached.
+    /// Converts the answer of a database. Returns `None` if the answer does not match the query, or is not cached.
     pub(crate) fn read(at: LogPoint, query: &RowQuery, answer: &RowAnswer) -> Option<Self> {
         let value = match (query, answer) {
             (RowQuery::Object(_), RowAnswer::Object(object)) => Value::Object(object.clone()),
@@ -38,7 +39,7 @@ impl Entry {
         Some(Self { at, value })
     }
 
-    /// Applies a change that touches `key`. `false` if the value is unknown from then on.
+    /// Applies a change that touches `key`. Returns `false` if the value is unknown from then on.
     pub(crate) fn apply(&mut self, key: Key, effect: &Effect) -> bool {
         match (&mut self.value, effect) {
             (Value::Object(object), Effect::Object(now)) => *object = Some(now.clone()),
@@ -55,13 +56,13 @@ impl Entry {
             (Value::List(prefix), Effect::NoAssociation { id2, was, count, .. }) => {
                 return prefix.remove(ListPlace { time: *was, id2: *id2 }, *count);
             }
-            // A large object is not part of the change. Other combinations do not touch the key.
+            // A change does not contain a large object. All other combinations do not touch the key.
             _ => return !Key::touched(effect).contains(&key),
         }
         true
     }
 
-    /// The prefix, if the entry is one.
+    /// Returns the prefix, if the entry is a list.
     pub(crate) fn prefix(&self) -> Option<&Prefix> {
         match &self.value {
             Value::List(prefix) => Some(prefix),
@@ -69,14 +70,14 @@ impl Entry {
         }
     }
 
-    /// Keeps at most this many associations of a prefix.
+    /// Keeps at most `most` associations of a prefix.
     pub(crate) fn truncate(&mut self, most: usize) {
         if let Value::List(prefix) = &mut self.value {
             prefix.truncate(most);
         }
     }
 
-    /// Bytes on the heap, those of the `Arc` that shares the entry included.
+    /// Returns the heap memory in bytes, including that of the `Arc` around the entry.
     pub(crate) fn weight(&self) -> u64 {
         let held = match &self.value {
             Value::Object(object) => object.as_ref().map_or(0, |object| object.data.bytes.len()),

@@ -1,27 +1,27 @@
-//! How a cache reaches a place of its log, and whether the log contains a place.
+//! How a cache catches up with its log, and whether the log contains a place.
 
 use super::guards::Guard;
 use super::partition::{PartitionCache, Progress};
 use kith_live::Change;
 use kith_types::{LogPoint, Timestamp};
 
-/// What to read of the database so that the cache reaches a place of its log.
+/// What to read from the database so that the cache reaches a place of its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Toward {
-    /// Nothing: it has reached the place.
+    /// Nothing. The cache has reached the place.
     Reached,
-    /// Where the log ends. The cache is empty, so it can begin there: [`PartitionCache::jump`].
+    /// The end of the log. The cache is empty, so it can start there ([`PartitionCache::jump`]).
     End,
-    /// The changes after this place: [`PartitionCache::follow`]. If the log does not contain this place, or not the changes that
-    /// follow it, [`PartitionCache::jump`] to its end.
+    /// The changes after this place; pass them to [`PartitionCache::follow`]. If the log does not contain this place,
+    /// or not the changes that follow it, [`PartitionCache::jump`] to its end.
     Changes {
-        /// What the cache has applied.
+        /// The place that the cache has applied.
         after: LogPoint,
     },
 }
 
 impl<W> PartitionCache<'_, W> {
-    /// What to read next so that the cache reaches `target`.
+    /// Returns what to read next so that the cache reaches `target`.
     pub fn toward(&self, target: LogPoint) -> Toward {
         let after = self.partition.applied;
         if target <= after {
@@ -33,8 +33,8 @@ impl<W> PartitionCache<'_, W> {
         }
     }
 
-    /// Applies changes that were read after a place that the cache has applied, from a log that ended at `end`. After a gap
-    /// nothing more is applied.
+    /// Applies changes that were read after a place that the cache has applied, from a log that ended at `end`. Stops
+    /// at a gap.
     pub fn follow<'a>(
         &mut self,
         changes: impl IntoIterator<Item = (LogPoint, &'a Change)>,
@@ -46,50 +46,51 @@ impl<W> PartitionCache<'_, W> {
                 return gap;
             }
         }
-        // A later term may have begun, in which nothing was written yet.
+        // A later term may have begun in which nothing was written yet.
         match self.partition.applied.position == end.position {
             true => self.begin_term(end),
             false => Progress::Applied,
         }
     }
 
-    /// The log has reached this place, says its leader.
+    /// Records that the log has reached this place, as reported by its leader.
     pub fn saw(&mut self, point: LogPoint) {
         self.partition.seen = point.max(self.partition.seen);
     }
 
-    /// The greatest place that the log is known to have reached. The cache may not have applied it yet.
+    /// Returns the greatest place that the log is known to have reached. The cache may not have applied it yet.
     pub fn seen(&self) -> LogPoint {
         self.partition.seen
     }
 
-    /// Whether a log lacks `before`, which was [`Self::seen`] when somebody began to ask where the log ends, if the answer is
-    /// `end`: the database was replaced by an older copy of itself.
+    /// Whether the database was replaced by an older copy of itself, because its log lacks `before`. `before` is the
+    /// value of [`Self::seen`] when the caller began to ask for the end of the log, and `end` is the answer.
     pub fn was_replaced(&self, before: LogPoint, end: LogPoint) -> bool {
         end < before && self.partition.seen == before
     }
 
-    /// Begins again at the end of a log that lacks what the cache had applied or seen ([`Self::jump`]). Returns a place that the
-    /// log lacks: a leader that began to lead before it must give up its term.
+    /// Starts again at the end of a log that lacks changes that the cache has applied or seen ([`Self::jump`]). Returns
+    /// a place that the log lacks. A leader whose term began before this place must give up its term.
     pub fn replaced(&mut self, end: LogPoint) -> LogPoint {
         let (applied, seen) = (self.partition.applied, self.partition.seen);
         self.jump(end);
         if end < seen { seen } else { applied }
     }
 
-    /// Whether a log that ended at `end` when it was read does not contain `target`, which somebody has seen in it: the
+    /// Whether a log that ended at `end` when it was read lacks `target`, which was seen in it before. In that case the
     /// database was replaced by an older copy of itself.
     pub fn lacks(&self, target: LogPoint, end: LogPoint) -> bool {
         end < target && end <= self.partition.applied
     }
 
-    /// Whether what was read as of `shown` shows `point`, which is not above `shown`: it does unless the database has lost `point`.
+    /// Whether rows that were read as of `shown` reflect `point`, which is at most `shown`. They do unless the database
+    /// has lost `point`.
     pub fn shows(&self, point: LogPoint, shown: LogPoint) -> Shows {
         let looks = self.partition.guards.hold(Guard::FindTickets);
         if point == LogPoint::default() || point.term == shown.term || !looks {
             return Shows::Yes;
         }
-        // What is known of the log that the cache follows says nothing of another one.
+        // Knowledge about the log that the cache follows does not apply to another log.
         if shown.term != self.partition.applied.term && self.partition.guards.hold(Guard::FindInOwnLog) {
             return Shows::OtherTerm;
         }
@@ -100,8 +101,9 @@ impl<W> PartitionCache<'_, W> {
         }
     }
 
-    /// The log contains what was looked for, or has been trimmed beyond it. It counts for nothing if the cache has jumped
-    /// meanwhile: then the log that was searched may be another one than the cache follows now.
+    /// Records that the log contains the place of the search, or was trimmed beyond it. This has no effect if the cache
+    /// has jumped since the search began, because the log that was searched may not be the one that the cache follows
+    /// now.
     pub fn found(&mut self, search: Search) {
         if search.jumps == self.partition.jumps || !self.partition.guards.hold(Guard::FindAgainAfterJump) {
             let known = self.partition.contained.entry(search.point.term).or_default();
@@ -110,14 +112,15 @@ impl<W> PartitionCache<'_, W> {
     }
 }
 
-/// Whether what was read shows a place of an earlier term, which may be of a history that the database has lost.
+/// Whether rows reflect a place of an earlier term, which may be from a history that the database has lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
-    /// Yes.
+    /// The rows reflect the place.
     Yes,
-    /// Yes if the database finds the place in the log: tell [`PartitionCache::found`].
+    /// The rows reflect the place if the database finds it in the log. Report that with [`PartitionCache::found`].
     Unknown(Search),
-    /// What was read is of another term than the cache follows. Bring whichever is behind to the term of the other, and ask again.
+    /// The rows are from another term than the one that the cache follows. The older of the two must catch up before
+    /// the caller asks again.
     OtherTerm,
 }
 
@@ -125,12 +128,12 @@ pub enum Shows {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Search {
     point: LogPoint,
-    /// How often the cache had jumped.
+    /// The number of jumps of the cache when the search began.
     jumps: u64,
 }
 
 impl Search {
-    /// The place.
+    /// Returns the place to look for.
     pub fn point(self) -> LogPoint {
         self.point
     }

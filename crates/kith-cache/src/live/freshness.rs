@@ -1,36 +1,37 @@
-//! Proofs that a follower is not behind. The follower asks at a time of its own clock, and the leader reads the end of the log
-//! from the primary database after the question arrived. Whatever was committed before the follower asked is therefore at or
-//! below that end. What a leader sends unasked proves nothing: it may have been delayed, or the leader deposed.
+//! Proofs that a follower is not behind. The follower sends a question and notes the time by its own clock. After the
+//! question has arrived, the leader reads the end of the log from the primary database. Everything that was committed
+//! before the follower asked is therefore at or below that end. Messages that a leader sends unasked prove nothing,
+//! because they may have been delayed, or the leader may have been deposed.
 
 use super::guards::{Guard, Guards};
 use kith_types::{LogPoint, Timestamp};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Questions without a reply, and proofs that wait for changes, are forgotten beyond this number, oldest first: later ones
-/// prove more.
+/// The most questions without a reply, and the most proofs that wait for changes. The oldest are dropped first, because
+/// later ones prove more.
 const OPEN_MAX: usize = 8;
 
-/// Names one question to the leader. It is unique for one follower since its start.
+/// Identifies one question to the leader. A follower never uses it twice between restarts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Nonce(pub u64);
 
-/// Until when the cache of a partition may answer.
+/// The proofs of one partition, and until when its cache may answer.
 #[derive(Debug)]
 pub(crate) struct Freshness {
     stale_max: Duration,
     pub(crate) guards: Guards,
     next: u64,
-    /// Questions without a reply, and when they were asked.
+    /// Questions without a reply, with the times at which they were asked.
     asked: VecDeque<(Nonce, Timestamp)>,
-    /// Proofs of places that are not applied yet, and until when they hold.
+    /// Proofs of places that are not applied yet, with the times until which they hold.
     proofs: VecDeque<(LogPoint, Timestamp)>,
-    /// The cache may answer before this time.
+    /// The time before which the cache may answer.
     until: Timestamp,
 }
 
 impl Freshness {
-    /// Not fresh; a proof holds for `stale_max`.
+    /// Returns a state without proofs. Each proof will hold for `stale_max`.
     pub(crate) fn new(stale_max: Duration) -> Self {
         Self {
             stale_max,
@@ -42,7 +43,7 @@ impl Freshness {
         }
     }
 
-    /// A question to the leader, asked now.
+    /// Creates a question to the leader, which is sent now.
     pub(crate) fn ask(&mut self, now: Timestamp) -> Nonce {
         let nonce = Nonce(self.next);
         self.next += 1;
@@ -50,7 +51,7 @@ impl Freshness {
         nonce
     }
 
-    /// The leader's reply: the end of the log when it read it.
+    /// Handles the leader's reply, which contains the end of the log when the leader read it.
     pub(crate) fn replied(&mut self, nonce: Nonce, end: LogPoint, applied: LogPoint, now: Timestamp) {
         let place = self.asked.iter().position(|(asked, _)| *asked == nonce);
         let asked = place.and_then(|place| self.asked.remove(place)).map(|(_, at)| at);
@@ -60,14 +61,14 @@ impl Freshness {
             _ => now,
         };
         let until = from + self.stale_max;
-        // A proof that is over need not wait for its place.
+        // An expired proof need not wait for its place.
         if now < until {
             push(&mut self.proofs, (end, until));
             self.applied(applied);
         }
     }
 
-    /// The cache has applied everything up to `applied`.
+    /// Records that the cache has applied everything up to `applied`.
     pub(crate) fn applied(&mut self, applied: LogPoint) {
         let until = &mut self.until;
         self.proofs.retain(|(end, holds)| {
@@ -88,7 +89,7 @@ impl Freshness {
         self.until
     }
 
-    /// Forgets all proofs: what was applied is not the history of the log.
+    /// Drops all proofs, because the applied changes are not in the log's history.
     pub(crate) fn reset(&mut self) {
         self.asked.clear();
         self.proofs.clear();

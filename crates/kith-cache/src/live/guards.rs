@@ -1,4 +1,5 @@
-//! The rules that keep answers right. Tests and simulations switch off one at a time, and show that an answer is then wrong.
+//! The rules that keep answers correct. Tests and simulations switch off one rule at a time, and show that an answer is
+//! then wrong.
 
 /// One rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,29 +11,29 @@ pub enum Guard {
     RefuseChanged,
     /// A fill is refused if it was read before the memory of changes begins.
     RefuseBeforeMemory,
-    /// After a jump the memory of changes begins at its target.
+    /// After a jump, the memory of changes begins at the target of the jump.
     MemoryBeginsAtJump,
-    /// Entries and fills of a history that a database has lost do not count.
+    /// Entries and fills from a history that a database has lost are ignored.
     LostHistory,
-    /// A change of a later term that was sent unasked counts only if it follows what the cache has applied.
+    /// An unasked change of a later term is applied only if it follows the place that the cache has applied.
     SameLog,
     /// A reply proves freshness only if it answers a question of this follower.
     OwnNonce,
     /// A proof holds from the time at which the follower asked, by its own clock.
     OwnClock,
-    /// A read is answered only once the place that it requires was applied.
+    /// A read is answered only once the place that it requires has been applied.
     WaitApplied,
     /// A verification counts only for requests that arrived before it began.
     VerifyAfterArrival,
-    /// Before a ticket of an earlier term is honoured, its place is looked for in the log.
+    /// Before the cache honours a ticket of an earlier term, its place is looked up in the log.
     FindTickets,
-    /// What was found in the log that the cache follows says nothing of rows that were read in another term.
+    /// A place that was found in the followed log proves nothing about rows that were read in another term.
     FindInOwnLog,
-    /// What was found in the log before a jump may not be in the log that the cache follows since.
+    /// A place that was found in the log before a jump is looked up again after the jump.
     FindAgainAfterJump,
 }
 
-/// Which rules hold: in production all of them.
+/// The rules that are in force; in production all of them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Guards {
     pub(crate) off: Option<Guard>,

@@ -1,22 +1,22 @@
-//! What entries and fills are about.
+//! The keys of entries and of fills.
 
 use kith_live::{AssociationKey, Effect, ListKey, ListPlace, RowQuery};
 
-/// What one entry of the cache holds.
+/// The key of one entry of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
-    /// An object, or that there is none.
+    /// An object, or the proof that there is none.
     Object(u64),
     /// The length of a list.
     Count(ListKey),
     /// The newest part of a list, or all of it.
     Prefix(ListKey),
-    /// One association, or that there is none: for what lies outside of the prefix.
+    /// One association outside of the prefix, or the proof that there is none.
     Association(AssociationKey),
 }
 
 impl Key {
-    /// The key under which changes are remembered. The length of a list changes only when the list does.
+    /// Returns the key under which changes are remembered. The length of a list changes only when the list does.
     pub(crate) fn changes_with(self) -> Key {
         match self {
             Key::Count(list) => Key::Prefix(list),
@@ -24,7 +24,7 @@ impl Key {
         }
     }
 
-    /// What an effect may change.
+    /// Returns the keys whose values an effect may change.
     pub(crate) fn touched(effect: &Effect) -> Vec<Key> {
         let of_list =
             |list: ListKey, id2| vec![Key::Prefix(list), Key::Count(list), Key::Association(list.to(id2))];
@@ -37,17 +37,17 @@ impl Key {
     }
 }
 
-/// What one read of the database brings. Reads of equal keys wait for each other.
+/// The result of one read of the database. Concurrent reads with the same key share one flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FillKey {
-    /// What an entry can hold. All lengths of a prefix have the same key.
+    /// An entry. All lengths of a prefix have the same key.
     Entry(Key),
-    /// Part of a list that does not begin with the newest association. It is not kept.
+    /// A part of a list that does not begin with the newest association. It is not kept.
     Page(ListKey, ListPlace, u32),
 }
 
 impl FillKey {
-    /// `None` for rows that are not cached.
+    /// Returns the key of a row query; `None` for rows that are not cached.
     pub(crate) fn of(query: &RowQuery) -> Option<FillKey> {
         Some(match query {
             RowQuery::Object(id) => FillKey::Entry(Key::Object(*id)),
@@ -61,7 +61,7 @@ impl FillKey {
         })
     }
 
-    /// The key under which changes to it are remembered.
+    /// Returns the key under which changes to it are remembered.
     pub(crate) fn changes_with(self) -> Key {
         match self {
             FillKey::Entry(key) => key.changes_with(),

@@ -11,13 +11,13 @@ use kith_live::{Association, ListKey, ListPlace, RowQuery};
 use kith_types::LogPoint;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The shortest prefix that is read: most lists are shorter, and are then known as a whole.
+/// The shortest prefix that is read. Most lists are shorter, and are then known as a whole.
 const PREFIX_MIN: u32 = 64;
 
-/// If no part of a list is known and more associations than this are looked for, the list is read first.
+/// If no part of a list is known and more associations than this are requested, the list is read first.
 const ASSOCIATIONS_FIRST: usize = 16;
 
-/// The part of a list that is wanted: from `start` on, while the time is at least `low`.
+/// The requested part of a list: from `start` on, while the time is at least `low`.
 #[derive(Clone, Copy)]
 struct Window {
     start: Start,
@@ -66,7 +66,7 @@ impl<W> PartitionCache<'_, W> {
             let before = wanted.len();
             let here = prefix.items().iter().filter(|item| wanted.remove(&item.id2));
             found.extend(here.map(|item| (item.place(), item.clone())).collect::<Vec<_>>());
-            // Of those that are not in the prefix, an association with a time in the bounds would be.
+            // An id that is still wanted has no association with a time in the bounds if the prefix would contain it.
             wanted.retain(|id2| !prefix.covers(ListPlace { time: low, id2: *id2 }));
             if wanted.len() < before {
                 span.add(*at);
@@ -124,17 +124,17 @@ impl<W> PartitionCache<'_, W> {
 }
 
 impl Window {
-    /// The wanted part of a list, if the prefix contains it.
+    /// Returns the requested part of a list, if the prefix contains it.
     fn of(&self, prefix: &Prefix) -> Option<Vec<Association>> {
         let items = prefix.items();
         let found = self.take(items.get(self.first(items)..).unwrap_or_default());
         let full = found.len() as u64 == u64::from(self.limit);
-        // Everything with such a time, or a later one, is in the prefix.
+        // The prefix contains every association with this time or a later one.
         let ended = prefix.covers(ListPlace { time: self.low, id2: u64::MAX });
         (full || ended).then_some(found)
     }
 
-    /// The index at which it begins.
+    /// Returns the index of the first requested association.
     fn first(&self, items: &[Association]) -> usize {
         match self.start {
             Start::Index(index) => index as usize,
@@ -146,7 +146,7 @@ impl Window {
         items.iter().take(self.limit as usize).take_while(|item| self.low <= item.time).cloned().collect()
     }
 
-    /// What to read: a longer prefix if that is short enough to be kept, and otherwise the wanted part alone.
+    /// Returns the rows to read: a longer prefix if it is short enough to be kept, otherwise only the requested part.
     fn missing(&self, list: ListKey, known: Option<&Prefix>, length_is_known: bool) -> Vec<RowQuery> {
         let page = match self.start {
             Start::After(after) => Some(RowQuery::List { list, after: Some(after), limit: self.limit }),
@@ -178,13 +178,13 @@ impl Window {
     }
 }
 
-/// The length of the prefix to read if `wanted` associations are needed.
+/// Returns the length of the prefix to read if `wanted` associations are needed.
 fn rounded(wanted: u32) -> u32 {
     let most = PREFIX_MAX as u32;
     if most <= wanted { wanted } else { wanted.next_power_of_two().clamp(PREFIX_MIN, most) }
 }
 
-/// What to read for associations that are neither in the known prefix nor proven to be absent.
+/// Returns the rows to read for associations that are neither in the known prefix nor known to be absent.
 fn missing_associations(
     list: ListKey,
     wanted: &BTreeSet<u64>,

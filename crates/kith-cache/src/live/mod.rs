@@ -1,12 +1,13 @@
 //! Caches that follow the log of a partition of a live graph (TAO §4; `docs/design/0019-live-graph.md`).
 //!
-//! [`LiveCaches`] holds the entries of all partitions of a node, bounded in bytes together: objects, the newest parts of
-//! association lists, the lengths of lists, and proofs that something is absent. Each partition has a [`PartitionCache`],
-//! which applies the changes of the log in order and answers queries as of a place in it. What it cannot answer it names as
-//! [`kith_live::RowQuery`]s; the rows come back with the place at which they were read, and count only if they are not
-//! older than what was applied. It answers from memory only while a proof of [freshness](PartitionCache::ask_freshness) holds.
+//! [`LiveCaches`] holds the entries of all partitions of a node, with one limit in bytes: objects, the newest parts of
+//! association lists, the lengths of lists, and proofs of absence. Each partition has a [`PartitionCache`], which
+//! applies the changes of the log in order and answers queries as of a place in the log. If rows are missing, it
+//! returns the [`kith_live::RowQuery`]s to read. The rows come back with the place at which they were read, and are
+//! used only if they are not older than the applied changes. The cache answers from memory only while a proof of
+//! [freshness](PartitionCache::ask_freshness) holds.
 //!
-//! Reading databases, waiting, and the clock are the caller's. Undo information for graph queries is not kept here.
+//! The caller reads databases and the clock, and does the waiting. Undo information for graph queries is not kept here.
 //!
 //! ```
 //! use kith_cache::live::{Answer, Begin, LiveCacheOptions, LiveCaches, Need, Query, Reply};
@@ -67,18 +68,19 @@ use std::collections::{BTreeMap, btree_map::Entry};
 use std::time::Duration;
 use store::Store;
 
-/// Bounds of [`LiveCaches`].
+/// Limits of [`LiveCaches`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveCacheOptions {
-    /// Bytes of all entries together, their keys and places included.
+    /// The most bytes of all entries together, including their keys and bookkeeping.
     pub bytes_max: u64,
-    /// A partition answers from memory for this long after it asked for the end of the log.
+    /// How long a partition may answer from memory after it asked for the end of the log.
     pub stale_max: Duration,
-    /// Changes are remembered for this long, so that older fills can be refused. Longer than any read of the database takes.
+    /// How long changes are remembered, so that older fills can be refused. This must be longer than any read of the
+    /// database takes.
     pub recent_for: Duration,
-    /// The most changes that are remembered of each partition, at about 100 bytes each.
+    /// The most changes that are remembered per partition, at about 100 bytes each.
     pub recent_max: usize,
-    /// The most reads of the database that are under way for each partition.
+    /// The most reads of the database under way per partition.
     pub fills_max: usize,
 }
 
@@ -95,7 +97,8 @@ impl Default for LiveCacheOptions {
     }
 }
 
-/// The caches of the partitions of one node. A node with many cores may have several, each with its share of the bytes.
+/// The caches of the partitions of one node. A node with many cores may have several of them, each with its share of
+/// the bytes.
 #[derive(Debug)]
 pub struct LiveCaches<W> {
     options: LiveCacheOptions,
@@ -104,12 +107,12 @@ pub struct LiveCaches<W> {
 }
 
 impl<W> LiveCaches<W> {
-    /// No partitions yet.
+    /// Returns caches without partitions.
     pub fn new(options: LiveCacheOptions) -> Self {
         Self { options, store: Store::new(options.bytes_max), partitions: BTreeMap::new() }
     }
 
-    /// Begins to follow the log of a partition after `at`, with an empty cache, in place of the one that it may have had.
+    /// Starts to follow the log of a partition after `at`, with an empty cache that replaces any existing one.
     pub fn open(&mut self, id: PartitionId, at: LogPoint) -> PartitionCache<'_, W> {
         let LiveCacheOptions { stale_max, recent_for, recent_max, fills_max, .. } = self.options;
         let recent = Recent::new(at, recent_for, recent_max);
@@ -126,18 +129,19 @@ impl<W> LiveCaches<W> {
         PartitionCache { id, partition, store: &mut self.store }
     }
 
-    /// Stops following a partition. Its entries are evicted as they are found, and reads that wait for its fills are dropped.
+    /// Stops following a partition. Its entries are removed as they are encountered, and the waiters of its fills are
+    /// dropped.
     pub fn close(&mut self, id: PartitionId) {
         self.partitions.remove(&id);
     }
 
-    /// The cache of a partition; `None` if it is not followed.
+    /// Returns the cache of a partition; `None` if it is not followed.
     pub fn partition(&mut self, id: PartitionId) -> Option<PartitionCache<'_, W>> {
         let partition = self.partitions.get_mut(&id)?;
         Some(PartitionCache { id, partition, store: &mut self.store })
     }
 
-    /// What the caches have done so far, and what they hold.
+    /// Returns the counters since the start, and the current contents.
     pub fn counters(&self) -> CacheCounters {
         let flights = self.partitions.values().map(Partition::flight_count).sum::<usize>() as u64;
         CacheCounters { flights, ..self.store.counters() }

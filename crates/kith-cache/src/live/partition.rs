@@ -1,4 +1,4 @@
-//! The cache of one partition: it follows the log, and takes fills that are not older than what it has applied.
+//! The cache of one partition. It follows the log, and accepts fills that are not older than the applied changes.
 
 use super::entry::Entry;
 use super::freshness::{Freshness, Nonce};
@@ -13,13 +13,13 @@ use kith_types::{LogPoint, PartitionId, Position, Term, Timestamp};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Fills that are ahead of the cache may be of this many terms; beyond, the cache is emptied.
+/// The most terms whose fills are ahead of the cache. If there are more, the cache is emptied.
 const TERMS_AHEAD_MAX: usize = 16;
 
-/// What is known of one partition, apart from its entries.
+/// The state of one partition, except for its entries.
 #[derive(Debug)]
 pub(super) struct Partition<W> {
-    /// Entries of another epoch do not count.
+    /// The current epoch. Entries of other epochs are ignored.
     pub(super) epoch: u64,
     pub(super) applied: LogPoint,
     /// The greatest place that the log is known to have reached.
@@ -29,11 +29,11 @@ pub(super) struct Partition<W> {
     pub(super) guards: Guards,
     flights: Flights<FillKey, W>,
     fills_max: usize,
-    /// What changed while a fill is under way.
+    /// The changes during each fill under way.
     pending: BTreeMap<FillKey, Pending>,
-    /// By term, the greatest position at which an entry was read that the cache had not applied.
+    /// By term, the greatest position at which an entry was read that the cache had not applied yet.
     ahead: BTreeMap<Term, Position>,
-    /// By earlier term, the greatest position that the log was found to contain.
+    /// By earlier term, the greatest position that was found in the log.
     pub(super) contained: BTreeMap<Term, Position>,
     /// How often the cache has jumped.
     pub(super) jumps: u64,
@@ -68,8 +68,8 @@ impl<W> Partition<W> {
     }
 }
 
-/// The cache of one partition, borrowed from [`super::LiveCaches`]. `W` stands for one who waits for a fill, such as the
-/// sending end of a channel.
+/// The cache of one partition, borrowed from [`super::LiveCaches`]. `W` is a waiter for a fill, such as the sending end
+/// of a channel.
 #[derive(Debug)]
 pub struct PartitionCache<'a, W> {
     pub(super) id: PartitionId,
@@ -77,60 +77,61 @@ pub struct PartitionCache<'a, W> {
     pub(super) store: &'a mut Store,
 }
 
-/// What became of a change.
+/// The outcome of applying a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "after a gap, the log must be read"]
 pub enum Progress {
-    /// The cache has applied it.
+    /// The change was applied.
     Applied,
-    /// The cache had applied it before, or it is of a term that has ended.
+    /// The change was applied before, or is of a term that has ended.
     Known,
-    /// Changes before it are missing: read the log after this place. If the log does not contain this place any more, or not
-    /// the changes that follow it, [`PartitionCache::jump`].
+    /// Earlier changes are missing. Read the log after this place. If the log no longer contains this place, or not the
+    /// changes that follow it, call [`PartitionCache::jump`].
     Gap {
-        /// What the cache has applied.
+        /// The place that the cache has applied.
         after: LogPoint,
     },
 }
 
-/// Whether to read rows for a miss.
+/// Whether to read the rows of a miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
-    /// Read them, and report to [`PartitionCache::land`] or [`PartitionCache::failed`].
+    /// Read the rows, and report the outcome to [`PartitionCache::land`] or [`PartitionCache::failed`].
     Fetch(FlightId),
-    /// They are being read: [`PartitionCache::join`].
+    /// The rows are being read; call [`PartitionCache::join`].
     Join(FlightId),
-    /// The partition has as many reads under way as it may. Refuse the request as overloaded.
+    /// The partition has as many reads under way as allowed. Refuse the request as overloaded.
     Busy,
-    /// Rows of this kind are not cached: read them without a flight.
+    /// Rows of this kind are not cached. Read them without a flight.
     Uncached,
 }
 
-/// Rows that were read for the cache and are valid, whether or not they were kept. Reads that waited for them pass them to
-/// [`PartitionCache::ask`], so that an answer does not depend on whether they were evicted meanwhile.
+/// Valid rows that were read for the cache, whether or not they were kept. Requests that waited for them pass them to
+/// [`PartitionCache::ask`], so that evictions in the meantime do not change the answer.
 #[derive(Clone, Debug)]
 pub struct Filled {
     pub(super) key: FillKey,
     pub(super) entry: Arc<Entry>,
 }
 
-/// How a flight ended.
+/// The outcome of a flight.
 #[derive(Debug)]
 pub struct Landed<W> {
-    /// The rows; `None` if they were read before a change that the cache has applied, and must be read again.
+    /// The rows. `None` if they were read before a change that the cache has applied; they must then be read again.
     pub filled: Option<Filled>,
-    /// Who waits for them. Each asks again, with the rows if there are any.
+    /// The waiters of the flight. Each asks again, and passes the rows if there are any.
     pub waiters: Vec<W>,
 }
 
 impl<W> PartitionCache<'_, W> {
-    /// The last place of the log that the cache has applied.
+    /// Returns the last place of the log that the cache has applied.
     pub fn applied(&self) -> LogPoint {
         self.partition.applied
     }
 
-    /// Applies what one position of the log changed. The change comes from a log that contains [`Self::applied`], such as a read
-    /// of the log that began there. For changes that somebody sends unasked there is [`Self::apply_after`].
+    /// Applies the change at one position of the log. The log that the change was read from must contain
+    /// [`Self::applied`], as a read of the log that began there does. For changes that another node sends unasked, use
+    /// [`Self::apply_after`].
     pub fn apply(&mut self, point: LogPoint, change: &Change, now: Timestamp) -> Progress {
         let applied = self.partition.applied;
         if point <= applied {
@@ -147,9 +148,9 @@ impl<W> PartitionCache<'_, W> {
         Progress::Applied
     }
 
-    /// Applies a change that follows `after` in the log of a sender that does not know what this cache has applied. The first
-    /// change of a later term is a gap unless the cache has applied `after`: the database may have been replaced by an older copy
-    /// of itself, in which positions that the cache has applied are used again.
+    /// Applies a change that follows `after` in the log of its sender, who does not know what this cache has applied.
+    /// The first change of a later term is a gap unless the cache has applied `after`: the database may have been
+    /// replaced by an older copy of itself, which uses positions again that the cache has applied.
     pub fn apply_after(
         &mut self,
         after: LogPoint,
@@ -165,8 +166,8 @@ impl<W> PartitionCache<'_, W> {
         self.apply(point, change, now)
     }
 
-    /// A later term began at the position that the cache has applied: the log ends at `point`, and no change is missing. As
-    /// for [`Self::apply`], the caller knows that the log contains [`Self::applied`].
+    /// Applies the beginning of a later term without changes: the log ends at `point`, at the position that the cache
+    /// has applied. As for [`Self::apply`], the log must contain [`Self::applied`].
     pub fn begin_term(&mut self, point: LogPoint) -> Progress {
         let applied = self.partition.applied;
         if point <= applied {
@@ -179,8 +180,8 @@ impl<W> PartitionCache<'_, W> {
         Progress::Applied
     }
 
-    /// Empties the cache and goes on from `at`, because the log does not reach back to [`Self::applied`], or does not contain
-    /// it. Fills that were read before `at` are refused. `O(1)` in the number of entries.
+    /// Empties the cache and continues from `at`, because the log does not reach back to [`Self::applied`] or does not
+    /// contain it. Fills that were read before `at` are refused. `O(1)` in the number of entries.
     pub fn jump(&mut self, at: LogPoint) {
         (self.partition.applied, self.partition.seen) = (at, at);
         self.partition.jumps += 1;
@@ -201,29 +202,30 @@ impl<W> PartitionCache<'_, W> {
         self.partition.freshness.guards.off = Some(guard);
     }
 
-    /// Empties the cache, which goes on from where it is. `O(1)` in the number of entries.
+    /// Empties the cache, which continues from the place that it has applied. `O(1)` in the number of entries.
     pub fn empty(&mut self) {
         self.partition.recent.begin(self.partition.applied);
         self.forget_entries();
     }
 
-    /// A question about the end of the log, to be sent to the leader now. `now` is of a clock that counts while the machine is
-    /// suspended.
+    /// Creates a question about the end of the log, which the caller must send to the leader now. `now` must come from
+    /// a clock that also runs while the machine is suspended.
     pub fn ask_freshness(&mut self, now: Timestamp) -> Nonce {
         self.partition.freshness.ask(now)
     }
 
-    /// The leader's reply: the end of the log, which it read from the primary database after the question arrived.
+    /// Handles the leader's reply: the end of the log, which the leader read from the primary database after the
+    /// question arrived.
     pub fn prove_freshness(&mut self, nonce: Nonce, end: LogPoint, now: Timestamp) {
         self.partition.freshness.replied(nonce, end, self.partition.applied, now);
     }
 
-    /// The cache answers from memory before this time.
+    /// Returns the time before which the cache answers from memory.
     pub fn fresh_until(&self) -> Timestamp {
         self.partition.freshness.until()
     }
 
-    /// Whether to read the rows of `query`, which [`super::Reply::Missing`] named.
+    /// Decides whether to read the rows of `query`, which [`super::Reply::Missing`] named.
     pub fn begin(&mut self, query: &RowQuery) -> Begin {
         let Some(key) = FillKey::of(query) else { return Begin::Uncached };
         if let Some(flight) = self.partition.flights.find(&key) {
@@ -240,12 +242,12 @@ impl<W> PartitionCache<'_, W> {
     /// Waits for a flight.
     ///
     /// # Errors
-    /// The waiter itself, if the flight has ended by now: ask again.
+    /// Returns the waiter if the flight has ended by now; the caller must ask again.
     pub fn join(&mut self, flight: FlightId, waiter: W) -> Result<(), W> {
         self.partition.flights.join(flight, waiter)
     }
 
-    /// Ends a flight with the rows that answer `query` and the place at which they were read: one snapshot.
+    /// Ends a flight with the rows that answer `query` and the place at which they were read, both from one snapshot.
     pub fn land(
         &mut self,
         flight: FlightId,
@@ -272,8 +274,8 @@ impl<W> PartitionCache<'_, W> {
         landing
     }
 
-    /// Takes rows that somebody read, and the place at which they were read: one snapshot. `None` if they are older than what
-    /// the cache has applied, or if the cache cannot tell; they must not be used then.
+    /// Adds rows and the place at which they were read, both from one snapshot. Returns `None` if they are older than
+    /// the applied changes, or if that is unknown; they must then not be used.
     pub fn fill(&mut self, at: LogPoint, query: &RowQuery, answer: &RowAnswer) -> Option<Filled> {
         let key = FillKey::of(query)?;
         let mut entry = Entry::read(at, query, answer)?;
@@ -288,7 +290,7 @@ impl<W> PartitionCache<'_, W> {
         Some(Filled { key, entry })
     }
 
-    /// Whether nothing that the cache has applied changed the value since it was read.
+    /// Whether no applied change has changed the value since it was read.
     pub(super) fn is_current(&self, key: FillKey, at: LogPoint) -> bool {
         let Partition { applied, recent, guards, .. } = &*self.partition;
         let known = *applied <= at || recent.reaches(at) || !guards.hold(Guard::RefuseBeforeMemory);
@@ -296,7 +298,7 @@ impl<W> PartitionCache<'_, W> {
         known && !(changed && guards.hold(Guard::RefuseChanged))
     }
 
-    /// Applies what the cache has applied since the entry was read. `false` if it does not know what that is.
+    /// Applies to the entry the changes since it was read. Returns `false` if they are not known.
     fn bring_up_to_date(&self, key: FillKey, entry: &mut Entry) -> bool {
         let Partition { applied, recent, pending, .. } = &*self.partition;
         if self.is_current(key, entry.at) {
@@ -357,7 +359,7 @@ impl<W> PartitionCache<'_, W> {
         *seen = point.max(*seen);
         if was.term != point.term && guards.hold(Guard::LostHistory) {
             recent.note_term(point.term, was.position);
-            // What was read beyond the end of an earlier term is of a history that the database has lost.
+            // Entries that were read beyond the end of an earlier term are from a history that the database has lost.
             let lost = ahead.range(..point.term).any(|(_, position)| was.position < *position);
             ahead.retain(|term, _| point.term <= *term);
             if lost {

@@ -1,19 +1,20 @@
-//! What changed while rows are being read. A list that changes all the time could otherwise never be filled: some change
-//! would always be applied between the read and its arrival.
+//! The changes that are applied while rows are being read. Without them, a list that changes all the time could never
+//! be filled, because some change would always be applied between the read and its arrival.
 
 use kith_live::Effect;
 use kith_types::LogPoint;
 
-/// The most changes that are noted for one fill; beyond, it is refused if any of them came after its read.
+/// The most changes that are recorded for one fill. If there are more, the fill is refused if any of them followed its
+/// read.
 const CHANGES_MAX: usize = 64;
 
 /// The changes of one key since its fill began.
 #[derive(Debug)]
 pub(crate) struct Pending {
-    /// What was applied when the fill began.
+    /// The place that was applied when the fill began.
     since: LogPoint,
     changes: Vec<(LogPoint, Effect)>,
-    /// Whether all changes after `since` are here.
+    /// Whether all changes after `since` are recorded.
     complete: bool,
 }
 
@@ -32,7 +33,7 @@ impl Pending {
         }
     }
 
-    /// All changes after `at`, oldest first; `None` if they are not all known.
+    /// Returns all changes after `at`, oldest first; `None` if they are not all known.
     pub(crate) fn after(&self, at: LogPoint) -> Option<Vec<&Effect>> {
         let known = self.complete && self.since <= at;
         let later = self.changes.iter().filter(|(point, _)| at < *point);

@@ -5,30 +5,31 @@ use kith_live::{Association, ListPlace};
 /// All associations of a list up to a place.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Prefix {
-    /// In the order of the list.
+    /// The associations, in the order of the list.
     items: Vec<Association>,
-    /// How far it reaches.
+    /// How far the prefix reaches.
     end: End,
-    /// Bytes of all records.
+    /// The memory of the fields of all associations, in bytes.
     data_bytes: usize,
 }
 
-/// How far a prefix reaches. A greater one reaches further.
+/// How far a prefix reaches. A greater value reaches further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum End {
     /// Nothing is known.
     Nothing,
-    /// Every association at this place or before it is here.
+    /// The prefix has every association at or before this place.
     At(ListPlace),
-    /// The whole list is here.
+    /// The prefix is the whole list.
     Whole,
 }
 
-/// What every record costs beside its bytes: the counters of its `Arc`.
+/// The memory of the fields of an association in addition to their bytes: the counters of an `Arc`.
 const DATA_OVERHEAD: usize = 2 * size_of::<usize>();
 
 impl Prefix {
-    /// What a database answers if it is asked for at most `limit` associations. Fewer are the whole list.
+    /// Returns the prefix that a database answers if it is asked for at most `limit` associations. If it returns fewer,
+    /// they are the whole list.
     pub(crate) fn read(items: &[Association], limit: u32) -> Self {
         debug_assert!(
             items.is_sorted_by_key(Association::place),
@@ -47,12 +48,12 @@ impl Prefix {
         self.end == End::Whole
     }
 
-    /// Whether every association of the list at `place` or before it is here.
+    /// Whether the prefix has every association of the list at or before `place`.
     pub(crate) fn covers(&self, place: ListPlace) -> bool {
         End::At(place) <= self.end
     }
 
-    /// Whether this knows at least as much of the list as `other` does.
+    /// Whether this prefix knows at least as much of the list as `other`.
     pub(crate) fn covers_all_of(&self, other: &Prefix) -> bool {
         other.end <= self.end
     }
@@ -61,7 +62,7 @@ impl Prefix {
         self.items.capacity() * size_of::<Association>() + self.data_bytes
     }
 
-    /// Drops all but the `most` newest associations.
+    /// Removes all but the `most` newest associations.
     pub(crate) fn truncate(&mut self, most: usize) {
         if self.items.len() <= most {
             return;
@@ -71,7 +72,7 @@ impl Prefix {
         self.items.shrink_to_fit();
     }
 
-    /// An association was written. `false` if the change does not fit what is here, which is then worthless.
+    /// Adds or replaces an association. Returns `false` if the change contradicts the prefix, which is then useless.
     pub(crate) fn put(&mut self, now: &Association, was: Option<u64>, count: u64) -> bool {
         if was.is_some_and(|time| !self.take(ListPlace { time, id2: now.id2 })) {
             return false;
@@ -86,12 +87,12 @@ impl Prefix {
         self.agrees_with(count)
     }
 
-    /// An association is gone. As [`Prefix::put`].
+    /// Removes an association. Returns `false` as [`Prefix::put`] does.
     pub(crate) fn remove(&mut self, place: ListPlace, count: u64) -> bool {
         self.take(place) && self.agrees_with(count)
     }
 
-    /// Takes an association out. `false` if it should be here and is not.
+    /// Removes an association. Returns `false` if the prefix should have it but does not.
     fn take(&mut self, place: ListPlace) -> bool {
         match self.search(place) {
             Ok(index) => {
@@ -102,7 +103,7 @@ impl Prefix {
         }
     }
 
-    /// Compares what is here with the length of the list. If everything is here, the list is whole from now on.
+    /// Compares the prefix with the length of the list. If it has all associations, it is the whole list from now on.
     fn agrees_with(&mut self, count: u64) -> bool {
         let here = self.items.len() as u64;
         if self.is_whole() {
@@ -120,7 +121,7 @@ impl Prefix {
 }
 
 impl End {
-    /// The end of a prefix of these items.
+    /// Returns the end of a prefix of these associations.
     fn of(items: &[Association]) -> Self {
         items.last().map_or(End::Nothing, |last| End::At(last.place()))
     }

@@ -1,4 +1,4 @@
-//! What a cache is asked, and how it replies.
+//! Queries of a cache, and its replies.
 
 use super::partition::Filled;
 use kith_live::{Association, ListKey, ListPlace, Object, RowQuery};
@@ -17,7 +17,7 @@ pub enum Query {
     Count(ListKey),
     /// At most `limit` associations of a list, newest first. Answered by [`Answer::Associations`].
     Range { list: ListKey, start: Start, limit: u32 },
-    /// The same of those with `low <= time <= high`.
+    /// As [`Query::Range`], but only associations with `low <= time <= high`.
     TimeRange { list: ListKey, high: u64, low: u64, limit: u32 },
 }
 
@@ -30,73 +30,75 @@ pub enum Start {
     After(ListPlace),
 }
 
-/// What a cache answers to a [`Query`].
+/// The answer to a [`Query`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// One per id, in their order; `None` if there is no such object.
+    /// One entry per id, in the order of the ids; `None` if the object does not exist.
     Objects(Vec<Option<Object>>),
-    /// In the order of the list.
+    /// Associations in the order of the list.
     Associations(Vec<Association>),
     /// The length of a list.
     Count(u64),
 }
 
-/// An answer, and the state of the partition that it shows.
+/// An answer, and the state of the partition that it reflects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answered {
     /// The answer.
     pub answer: Answer,
-    /// Everything in it is at least as new as this place.
+    /// Every part of the answer is at least as new as this place.
     pub from: LogPoint,
-    /// Nothing in it is newer than this place. If both are equal, the answer is the state at that place. They differ only if
-    /// objects, or associations of a [`Query::Get`], come from entries that were read at different places.
+    /// No part of the answer is newer than this place. If both places are equal, the answer is the state at that place.
+    /// They differ only if objects, or associations of a [`Query::Get`], come from entries that were read at different
+    /// places.
     pub until: LogPoint,
 }
 
-/// How an answer may come about.
+/// The requirements of a read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Need<'a> {
     /// The place that every part of the answer must have reached: that of the ticket, or of a verification.
     pub after: LogPoint,
     /// Whether entries in memory may be used.
     pub memory: Memory,
-    /// What was read for this query. It is used in any case, if it is current and has reached `after`.
+    /// Rows that were read for this query. They are used in any case if they are current and have reached `after`.
     pub filled: &'a [Filled],
 }
 
-/// Whether a query may be answered with what is in memory.
+/// Whether a query may be answered from memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Memory {
-    /// If a proof of freshness holds.
+    /// Yes, if a proof of freshness holds.
     #[default]
     IfFresh,
-    /// Yes: `after` is the end of the log, read from the primary database after the query arrived ([`super::Verifier`]).
+    /// Yes, because `after` is the end of the log, read from the primary database after the query arrived
+    /// ([`super::Verifier`]).
     Verified,
-    /// No: everything is to be read from the database.
+    /// No. Everything must be read from the database.
     Bypass,
 }
 
-/// What the one who asks must do.
+/// What the caller must do.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
-    /// Return it.
+    /// Return the answer.
     Answer(Answered),
-    /// Read these rows, each behind [`super::PartitionCache::begin`], and ask again with what was filled. All may be read from
-    /// one snapshot.
+    /// Read these rows, each after [`super::PartitionCache::begin`], and ask again with the filled rows. All of them
+    /// may be read from one snapshot.
     Missing(Vec<RowQuery>),
-    /// The cache has not applied `after` yet: ask again when it has, and after a while ask the leader.
+    /// The cache has not applied `after` yet. Ask again when it has; if this takes long, ask the leader.
     Wait,
-    /// No proof of freshness holds: ask the leader, or read the database with [`Memory::Bypass`].
+    /// No proof of freshness holds. Ask the leader, or read the database with [`Memory::Bypass`].
     NotFresh,
 }
 
-/// Whether a cache can answer a query from memory at all.
+/// Whether a cache can answer a query from memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// The cache is fresh, and has applied the place that the query requires.
+    /// The cache is fresh, and has applied the required place.
     Now,
-    /// The cache is fresh, but has not applied that place yet.
+    /// The cache is fresh, but has not applied the required place yet.
     Wait,
-    /// No proof of freshness holds: ask the leader.
+    /// No proof of freshness holds. Ask the leader.
     NotFresh,
 }

@@ -1,4 +1,4 @@
-//! One read of a partition, from its beginning to its answer.
+//! One read of a partition, from its arrival to its answer.
 
 use super::follow::{Search, Shows};
 use super::partition::{Filled, PartitionCache};
@@ -6,48 +6,48 @@ use super::query::{Answered, Memory, Need, Query, Reply};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, Timestamp};
 
-/// The most attempts of a read whose rows keep changing while it reads them.
+/// The most attempts of a read whose rows change while they are read.
 const ATTEMPTS_MAX: u32 = 16;
 
 /// A read under way.
 #[derive(Clone, Debug)]
 pub struct Reading {
     query: Query,
-    /// The place that the caller's ticket names; the start of the log without one.
+    /// The place in the caller's ticket; the start of the log if there is no ticket.
     ticket: LogPoint,
-    /// For a critical read, where the log ended after it had arrived.
+    /// For a critical read, the end of the log after the read arrived.
     verified: Option<LogPoint>,
     filled: Vec<Filled>,
     attempts: u32,
 }
 
-/// What a read does next.
+/// The next step of a read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// It ends with this answer.
+    /// Return this answer.
     Answer(Answered),
-    /// It waits until the cache has reached this place of its log, and asks again.
+    /// Wait until the cache has reached this place of its log, then ask again.
     CatchUp(LogPoint),
-    /// It asks the database whether the log contains this place, tells [`PartitionCache::found`] if it does, and asks again. If
-    /// it does not, the read fails.
+    /// Ask the database whether the log contains this place. If it does, report it to [`PartitionCache::found`] and ask
+    /// again. If it does not, the read fails.
     Find(Search),
-    /// It waits until the cache has been proven to be fresh, and asks again.
+    /// Wait until the cache is proven to be fresh, then ask again.
     Freshen,
-    /// It reads these rows, passes them to [`Reading::filled`], and asks again.
+    /// Read these rows, pass them to [`Reading::filled`], and ask again.
     Fetch(Vec<RowQuery>),
-    /// It ends without an answer: changes come in faster than they are read.
+    /// End without an answer, because changes arrive faster than they are read.
     GiveUp,
 }
 
 impl Reading {
-    /// A read that must show the place `ticket`. For a critical one, `verified` is where the log ended when the database was asked
-    /// after the read had arrived.
+    /// Returns a read that must reflect the place `ticket`. For a critical read, `verified` is the end of the log,
+    /// which was read from the database after the read arrived.
     pub fn new(query: Query, ticket: LogPoint, verified: Option<LogPoint>) -> Self {
         Self { query, ticket, verified, filled: Vec::new(), attempts: 0 }
     }
 
-    /// Asks the cache, and says what to do. An answer is given only by a cache whose log contains the place of the ticket at that
-    /// moment: a cache may jump to another history while rows are read.
+    /// Asks the cache, and returns the next step. The answer comes only from a cache whose log contains the place of
+    /// the ticket at that moment, because a cache may jump to another history while rows are read.
     pub fn next<W>(&mut self, cache: &mut PartitionCache<'_, W>, now: Timestamp) -> Step {
         let after = self.ticket.max(self.verified.unwrap_or_default());
         if cache.applied() < after {
@@ -62,7 +62,7 @@ impl Reading {
         }
         let memory = if self.verified.is_some() { Memory::Verified } else { Memory::IfFresh };
         match cache.ask(&self.query, Need { after, memory, filled: &self.filled }, now) {
-            // Rows may have been read from a later history than the cache has applied.
+            // The rows may be from a later history than the one that the cache follows.
             Reply::Answer(answered) => match cache.shows(self.ticket, answered.until) {
                 Shows::Yes => Step::Answer(answered),
                 Shows::Unknown(search) => Step::Find(search),
@@ -74,7 +74,7 @@ impl Reading {
         }
     }
 
-    /// Rows that were read for it.
+    /// Adds rows that were read for this query.
     pub fn filled(&mut self, rows: Vec<Filled>) {
         self.filled.extend(rows);
     }

@@ -1,6 +1,6 @@
-//! What changed in the last minutes. Without this memory, a slow fill could bring back an old value: the change that made it
-//! old was applied before the fill arrived, and nothing in the cache tells of it if the entry was evicted
-//! (`docs/design/0019-live-graph.md`).
+//! The memory of recent changes. Without it, a slow fill could bring back an old value: if the change that replaced the
+//! value was applied before the fill arrived, and the entry was evicted, nothing else in the cache would show the
+//! change (`docs/design/0019-live-graph.md`).
 
 use super::key::Key;
 use kith_types::{LogPoint, Position, Term, Timestamp};
@@ -10,34 +10,34 @@ use std::time::Duration;
 /// The most terms that are remembered.
 const TERMS_MAX: usize = 16;
 
-/// Which keys changed lately, and when.
+/// The keys that changed recently, and where.
 #[derive(Debug)]
 pub(crate) struct Recent {
     keep: Duration,
     most: usize,
     /// All changes after this place are known.
     since: LogPoint,
-    /// The last change of each key.
+    /// The place of the last change of each key.
     last: BTreeMap<Key, LogPoint>,
     /// All changes, oldest first.
     order: VecDeque<(Timestamp, LogPoint, Key)>,
-    /// The terms that began since, and the last position before each.
+    /// The terms that began since, with the last position before each.
     terms: VecDeque<(Term, Position)>,
 }
 
 impl Recent {
-    /// A memory that begins at `since`, keeps changes for `keep`, and at most `most` of them.
+    /// Returns a memory that begins at `since`. It keeps changes for the duration `keep`, and at most `most` of them.
     pub(crate) fn new(since: LogPoint, keep: Duration, most: usize) -> Self {
         let (last, order, terms) = (BTreeMap::new(), VecDeque::new(), VecDeque::new());
         Self { keep, most, since, last, order, terms }
     }
 
-    /// Forgets everything. Fills that were read before `since` are refused from then on.
+    /// Drops all changes. Fills that were read before `since` are refused from then on.
     pub(crate) fn begin(&mut self, since: LogPoint) {
         *self = Self::new(since, self.keep, self.most);
     }
 
-    /// Remembers a change.
+    /// Records a change.
     pub(crate) fn note(&mut self, key: Key, point: LogPoint, now: Timestamp) {
         self.last.insert(key, point);
         self.order.push_back((now, point, key));
@@ -46,7 +46,7 @@ impl Recent {
         }
     }
 
-    /// Remembers that `term` began after `position`.
+    /// Records that `term` began after `position`.
     pub(crate) fn note_term(&mut self, term: Term, position: Position) {
         self.terms.push_back((term, position));
         if TERMS_MAX < self.terms.len()
@@ -56,15 +56,15 @@ impl Recent {
         }
     }
 
-    /// Forgets what is too old.
+    /// Drops changes that are too old.
     pub(crate) fn forget(&mut self, now: Timestamp) {
         while self.order.front().is_some_and(|(at, ..)| self.keep < now.since(*at)) {
             self.forget_oldest();
         }
     }
 
-    /// Whether everything after `point` is remembered, and `point` is in the history that the cache has applied. A database
-    /// that was replaced by an older copy of itself loses the end of its history.
+    /// Whether all changes after `point` are remembered, and `point` is in the history that the cache has applied. If a
+    /// database is replaced by an older copy of itself, it loses the end of its history.
     pub(crate) fn reaches(&self, point: LogPoint) -> bool {
         let next_term = self.terms.iter().find(|(term, _)| point.term < *term);
         self.since <= point && next_term.is_none_or(|(_, began)| point.position <= *began)

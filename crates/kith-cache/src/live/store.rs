@@ -1,4 +1,4 @@
-//! The entries of all partitions, bounded in bytes together.
+//! The entries of all partitions, with one limit in bytes.
 
 use super::entry::Entry;
 use super::key::Key;
@@ -7,14 +7,14 @@ use crate::queues::Queues;
 use kith_types::PartitionId;
 use std::sync::Arc;
 
-/// The most associations of a list that are kept: more than a read returns by default (6,000), so that such a read can be
-/// answered. Longer lists are not kept whole.
+/// The most associations of a list that are kept. This is more than a read returns by default (6,000), so that such a
+/// read can be answered from memory. Of longer lists, only the newest part is kept.
 pub(super) const PREFIX_MAX: usize = 8_192;
 
-/// No entry takes more than this share of the bytes.
+/// One entry takes at most this share of the bytes.
 const ENTRY_SHARE: u64 = 16;
 
-/// Of which partition an entry is, and what it holds.
+/// The partition and the key of an entry.
 pub(super) type Place = (PartitionId, Key);
 
 /// One entry that is kept.
@@ -40,25 +40,25 @@ impl Store {
         Self { entry_bytes_max, queues: Queues::new(bytes_max), epoch: 0, counters: CacheCounters::default() }
     }
 
-    /// An epoch that no entry has.
+    /// Returns a new epoch, which no entry has.
     pub(super) fn next_epoch(&mut self) -> u64 {
         self.epoch += 1;
         self.epoch
     }
 
-    /// The entry, if it is of this epoch.
+    /// Returns the entry, if it is of this epoch.
     pub(super) fn get(&self, place: Place, epoch: u64) -> Option<&Arc<Entry>> {
         self.queues.get(&place).filter(|kept| kept.value.epoch == epoch).map(|kept| &kept.value.entry)
     }
 
-    /// As [`Store::get`], for somebody who asks for it.
+    /// As [`Store::get`], for a query; counts as a hit.
     pub(super) fn read(&mut self, place: Place, epoch: u64) -> Option<Arc<Entry>> {
         let entry = Arc::clone(self.get(place, epoch)?);
         self.queues.touch(&place);
         Some(entry)
     }
 
-    /// Keeps an entry, or the newest part of a list that is too long.
+    /// Keeps an entry. If a list is too long, keeps its newest part.
     pub(super) fn keep(&mut self, place: Place, mut held: Held) {
         let kept = match fit(&mut held.entry, self.entry_bytes_max) {
             Some(weight) => self.queues.insert(place, held, weight),
@@ -67,7 +67,7 @@ impl Store {
         self.counters.note_kept(kept);
     }
 
-    /// Changes an entry of this epoch. It is dropped if `change` says that its value is unknown.
+    /// Changes an entry of this epoch. Removes it if `change` returns `false`, which means that its value is unknown.
     pub(super) fn update(&mut self, place: Place, epoch: u64, change: impl FnOnce(&mut Entry) -> bool) {
         let Some(held) = self.queues.get_mut(&place) else { return };
         let known = held.epoch == epoch && change(Arc::make_mut(&mut held.entry));
@@ -86,7 +86,8 @@ impl Store {
     }
 }
 
-/// Shortens a list until it has at most `most` bytes. Returns what the entry weighs; `None` if it cannot be shortened.
+/// Shortens a list until it has at most `most` bytes. Returns the weight of the entry; `None` if it cannot be shortened
+/// enough.
 fn fit(entry: &mut Arc<Entry>, most: u64) -> Option<u64> {
     if entry.prefix().is_some_and(|prefix| PREFIX_MAX < prefix.items().len()) {
         Arc::make_mut(entry).truncate(PREFIX_MAX);

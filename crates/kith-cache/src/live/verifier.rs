@@ -1,26 +1,27 @@
-//! When to read the end of a log from the primary database. A critical read, and a proof of freshness, need a read that began
-//! after they arrived. Requests that arrive during a read share the next one, so that there is one read at a time.
+//! Decides when to read the end of a log from the primary database. A critical read, and a proof of freshness, need a
+//! read that began after they arrived. Requests that arrive during a read share the next one, so that only one read is
+//! under way at a time.
 
 use super::guards::{Guard, Guards};
 
-/// The requests that wait for a read of the end of a log. `W` stands for one of them. Their number is bounded by the requests
-/// that the node admits.
+/// The requests that wait for a read of the end of a log. `W` is one such request. The requests that the node admits
+/// limit their number.
 #[derive(Debug)]
 pub struct Verifier<W> {
     pub(crate) guards: Guards,
-    /// They arrived before the read under way began.
+    /// The requests that arrived before the read under way began.
     reading: Option<Vec<W>>,
-    /// They wait for the next read.
+    /// The requests that wait for the next read.
     next: Vec<W>,
 }
 
-/// A read of the end of a log has ended.
+/// The outcome of a read of the end of a log.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Verified<W> {
-    /// The requests that it counts for. A critical read then asks the cache with [`super::Memory::Verified`], and requires the
-    /// place that was read.
+    /// The requests that may use the result. A critical read then asks the cache with [`super::Memory::Verified`], and
+    /// requires the place that was read.
     pub waiters: Vec<W>,
-    /// Whether the next read is to begin now.
+    /// Whether the next read must begin now.
     pub again: bool,
 }
 
@@ -31,12 +32,12 @@ impl<W> Default for Verifier<W> {
 }
 
 impl<W> Verifier<W> {
-    /// Nobody waits.
+    /// Returns a verifier without waiting requests.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A request has arrived. Returns whether a read is to begin now.
+    /// Adds a request. Returns whether a read must begin now.
     pub fn arrive(&mut self, waiter: W) -> bool {
         match &mut self.reading {
             Some(reading) if !self.guards.hold(Guard::VerifyAfterArrival) => {
@@ -54,7 +55,7 @@ impl<W> Verifier<W> {
         }
     }
 
-    /// The read under way has ended, well or badly.
+    /// Ends the read under way, whether or not it succeeded.
     pub fn ended(&mut self) -> Verified<W> {
         let waiters = self.reading.take().unwrap_or_default();
         let next = std::mem::take(&mut self.next);

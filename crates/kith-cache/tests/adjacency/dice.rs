@@ -1,4 +1,4 @@
-//! Random numbers that are the same for the same seed.
+//! Pseudo-random numbers that depend only on the seed.
 
 use kith_types::fmix64;
 
@@ -20,7 +20,7 @@ impl Dice {
     }
 }
 
-/// How many random cases a test runs.
+/// Returns how many random cases a test runs.
 pub fn runs(usual: u64) -> u64 {
     std::env::var("KITH_RUNS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(usual)
 }

@@ -1,4 +1,4 @@
-//! What queries see, and what a node runs into.
+//! Examples of what queries see, and of special cases that nodes meet.
 
 use crate::twin::{Log, Rows, TYPES, edge, kind, lists, types};
 use kith_cache::adjacency::{Adjacency, AdjacencyOptions, BuildError, InstallError, Progress, Window};
@@ -19,7 +19,7 @@ fn seconds(seconds: u64) -> Timestamp {
     Timestamp(Duration::from_secs(seconds))
 }
 
-/// A graph of one partition that has these associations, at position 0.
+/// Returns a graph of one partition with these associations, at position 0.
 fn graph(types: &GraphTypes, options: AdjacencyOptions, rows: &[(u64, &str, u64)]) -> Adjacency {
     let graph = Adjacency::new(PartitionCount::new(1).unwrap(), types, options);
     build(&graph, types, rows);
@@ -204,7 +204,7 @@ fn adjacency_that_is_switched_on_needs_a_build_and_a_new_type_does_not() {
     let evolve = |types: &GraphTypes, text: &str| types.evolve(&text.parse().unwrap()).unwrap().0;
     let text = format!("{TYPES}\n[association.knows]\nsymmetric = true\n");
     let newer = evolve(&old, &text);
-    // The new type is written before this node hears of it.
+    // The new type is written before this node learns of it.
     let change = put(&newer, 3, "knows", 4);
     assert_eq!(graph.apply(HERE, at(1), &change, seconds(0)), Some(Progress::Applied));
     let knows = edge("knows", Direction::Both);
@@ -244,7 +244,7 @@ fn pages_that_are_disordered_or_old_are_refused() {
     assert_eq!(build.apply(at(7), &Change::default()), Ok(Progress::Gap { after: at(5) }));
     build.objects(at(9), &[], true).unwrap();
     assert_eq!(build.objects(at(9), &[8], true), Err(BuildError::Disordered));
-    // A later term that began before the page was read ended the history of the page.
+    // A later term that began before the page was read ended the page's history.
     assert_eq!(build.apply(at(6), &Change::default()), Ok(Progress::Applied));
     let lost = Err(BuildError::HistoryLost);
     assert_eq!(build.begin_term(LogPoint::new(2, 6)), lost);

@@ -1,4 +1,5 @@
-//! A live graph answers as the same graph in memory: lists, lengths, postings and members, and whole plans.
+//! Tests that a live graph answers like the same graph loaded into memory: lists, lengths, postings, members and whole
+//! plans.
 
 use crate::dice::{Dice, runs};
 use crate::twin::{IDS, TYPES, edge, kind, lists, types};
@@ -9,7 +10,7 @@ use kith_ops::{EdgeSelector, KindRole, NeighbourSource, Operator, Scratch, Share
 use kith_types::{Direction, LogPoint, PartitionCount, PartitionId, partition_of_id};
 use std::collections::BTreeSet;
 
-/// The name of a type, that of its inverse, and the edges along it.
+/// The name of a type, the name of its inverse, and the edges of the type.
 type Edges = Vec<(&'static str, Option<&'static str>, Vec<(u64, u64)>)>;
 
 fn edges(dice: &mut Dice) -> Edges {
@@ -22,7 +23,7 @@ fn edges(dice: &mut Dice) -> Edges {
     ]
 }
 
-/// Objects are half of the ids, and all ends of edges of which the other end's partition does not know.
+/// The objects are half of the ids, and those ends of edges whose own partition does not know the edge.
 fn objects(edges: &Edges) -> BTreeSet<u64> {
     let one_sided = edges.iter().filter(|(_, inverse, _)| inverse.is_none());
     let with_themselves = edges.iter().flat_map(|(.., edges)| edges).filter(|(from, to)| from == to);
@@ -67,7 +68,8 @@ fn loaded(count: PartitionCount, edges: &Edges) -> MemoryGraph {
     graph
 }
 
-/// Plans of each kind that read the lists of this selector; `back` is the selector of the same edges the other way round.
+/// Returns plans of each kind that read the lists of this selector. `back` selects the same edges in the opposite
+/// direction.
 fn plans(dice: &mut Dice, edge: &EdgeSelector, back: &EdgeSelector) -> Vec<Operator> {
     let expand = |edge: &EdgeSelector| {
         Box::new(Operator::Expand { input: Box::new(Operator::Keys), edge: edge.clone(), longest: 5 })

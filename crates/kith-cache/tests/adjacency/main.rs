@@ -1,4 +1,4 @@
-//! The adjacency of live graphs: against naive twins, against graphs in memory, and while others write.
+//! Tests the adjacency of live graphs: against simple twins, against graphs in memory, and with concurrent writes.
 
 #![allow(clippy::unwrap_used, reason = "a test fails where something is wrong")]
 

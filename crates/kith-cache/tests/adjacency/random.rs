@@ -1,5 +1,5 @@
-//! Random histories: partitions are built from pages that are read while the log goes on, follow their logs through new
-//! terms and lost histories, and are read at points of the past, by readers that are kept.
+//! Random histories. Partitions are built from pages that are read while the log grows, follow their logs through new
+//! terms and lost histories, and are read at earlier points by long-lived readers.
 
 use crate::dice::{Dice, runs};
 use crate::twin::{Log, Rows, Seen, TYPES, Twin, edge, rows_at, types};
@@ -15,7 +15,7 @@ const PARTITIONS: usize = 2;
 
 struct Building {
     build: Build,
-    /// A page that is under way.
+    /// A page that was read but not yet added.
     page: Option<Page>,
 }
 
@@ -35,7 +35,7 @@ struct Run {
     readers: Vec<(AdjacencyReader, Vec<Rows>)>,
     term: u64,
     now: Timestamp,
-    /// What happened: installed builds, comparisons, refused points, old pages, lost histories, expired readers.
+    /// Counts of events: installed builds, comparisons, refused points, old pages, lost histories and expired readers.
     counts: [u64; 6],
 }
 
@@ -97,7 +97,8 @@ impl Run {
         self.builds[at] = Some(Building { build, page: None });
     }
 
-    /// Either what the build asks for, or something else that is allowed: pages before changes, and pages that took long.
+    /// Does what the build asks for, or something else that is allowed: reads pages before changes, or keeps pages for
+    /// long.
     fn build(&mut self, at: usize) {
         for _ in 0..=self.dice.below(5) {
             let Some(mut building) = self.builds[at].take() else { return };
@@ -125,7 +126,7 @@ impl Run {
                 building.land(page)?;
             } else {
                 building.page = Some(page);
-                // Changes that nobody waits for.
+                // Applies changes that the build did not ask for.
                 if let Some(applied) = building.build.applied() {
                     log.replay(&mut building.build, applied, limit)?;
                 }
@@ -154,7 +155,7 @@ impl Run {
         self.seen[at] = Seen::from([(window.to, rows)]);
     }
 
-    /// Applies some changes: all or some, in order, repeated, or with a gap.
+    /// Applies some or all changes: in order, repeated, or with a gap.
     fn follow(&mut self, at: usize) {
         let partition = PartitionId(at as u32);
         let Some(window) = self.graph.window(partition) else { return };
@@ -186,7 +187,7 @@ impl Run {
         }
     }
 
-    /// Reads at the newest points, or at points that may or may not be available.
+    /// Reads at the newest points, or at points that may be unavailable.
     fn read(&mut self) {
         let (mut points, mut rows, mut refused) = (Vec::new(), Vec::new(), false);
         for at in 0..PARTITIONS {
@@ -224,7 +225,7 @@ impl Run {
         }
     }
 
-    /// A reader sees the same as long as it can.
+    /// Checks that a reader sees the same state as long as it can read.
     fn read_again(&mut self) {
         if self.readers.is_empty() {
             return self.read();
@@ -254,7 +255,7 @@ impl Run {
 }
 
 impl Building {
-    /// Hands in a page. It is read again if it is too old.
+    /// Adds a page. It is read again if it is too old.
     fn land(&mut self, page: Page) -> Result<(), BuildError> {
         let applied = self.build.applied();
         let at = match &page {

@@ -1,4 +1,4 @@
-//! Readers and a writer at the same time: what a reader sees does not change.
+//! Readers and a writer run at the same time. The state that a reader sees does not change.
 
 use crate::dice::Dice;
 use crate::twin::{Log, Rows, Seen, TYPES, Twin, edge, types};

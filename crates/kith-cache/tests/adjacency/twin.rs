@@ -1,4 +1,4 @@
-//! The rows of a partition, its log, and what queries see of them, as one would write it on a blackboard.
+//! A simple twin: the rows of a partition, its log, and the results that queries must return.
 
 use crate::dice::Dice;
 use kith_cache::adjacency::{Build, BuildError, Next, Progress};
@@ -10,7 +10,8 @@ use std::ops::ControlFlow;
 
 pub const IDS: u64 = 14;
 
-/// A symmetric type, two-sided types with adjacency in both directions and in one, a one-sided type, and one without adjacency.
+/// A symmetric type, two-sided types with adjacency in both directions and in one direction, a one-sided type, and a
+/// type without adjacency.
 pub const TYPES: &str = "
     [object.person]
     [association.friend]
@@ -38,7 +39,7 @@ pub fn edge(kind: &str, direction: Direction) -> EdgeSelector {
     EdgeSelector { kind: kind.to_owned(), direction, filter: None }
 }
 
-/// What there is in one partition.
+/// The contents of one partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
     pub objects: BTreeSet<u64>,
@@ -50,7 +51,7 @@ impl Rows {
         self.associations.iter().any(|key| key.list.id1 == id1 && kinds.contains(&key.list.kind))
     }
 
-    /// Changes the rows, and says how.
+    /// Changes the rows, and returns the effects.
     pub fn write(&mut self, key: AssociationKey, present: bool) -> Option<Effect> {
         let AssociationKey { list, id2 } = key;
         let was = self.associations.contains(&key).then_some(3);
@@ -82,7 +83,7 @@ impl Rows {
     }
 }
 
-/// What queries see of a graph whose partitions have these rows.
+/// The results of queries on a graph whose partitions have these rows.
 pub struct Twin<'a> {
     pub types: &'a GraphTypes,
     pub count: PartitionCount,
@@ -147,7 +148,7 @@ impl Twin<'_> {
         ids.into_iter().filter(|id| self.is_member(*id)).collect()
     }
 
-    /// Compares all that a source answers for one selector.
+    /// Compares everything that a source answers for one selector.
     pub fn compare(&self, source: &dyn NeighbourSource, edge: &EdgeSelector) -> Result<(), SourceError> {
         let expected = self.lists(edge);
         match (expected, lists(source, edge)) {
@@ -172,7 +173,7 @@ impl Twin<'_> {
     }
 }
 
-/// The lists of all ids, which must be those of `lengths` and `edges`.
+/// Returns the lists of all ids, and checks that `lengths` and `edges` agree with them.
 pub fn lists(source: &dyn NeighbourSource, edge: &EdgeSelector) -> Lists {
     let keys: Vec<u64> = (0..IDS).collect();
     let (mut lists, mut lengths, mut edges) = (Vec::new(), Vec::new(), Vec::new());
@@ -200,13 +201,13 @@ pub fn lists(source: &dyn NeighbourSource, edge: &EdgeSelector) -> Lists {
 /// The log of one partition, and the rows at each of its points.
 #[derive(Clone, Debug)]
 pub struct Log {
-    /// The ids that are here.
+    /// The ids of this partition.
     pub ids: Vec<u64>,
     pub entries: Vec<(LogPoint, Change)>,
-    /// After each entry.
+    /// The rows after each entry.
     pub states: Vec<Rows>,
     pub end: LogPoint,
-    /// At each point, also of histories that were lost.
+    /// The rows at each point, including points of lost histories.
     pub ever: Seen,
 }
 
@@ -250,7 +251,7 @@ impl Log {
         self.ever.insert(self.end, self.rows());
     }
 
-    /// Begins a later term; the database may be replaced by an older copy of itself.
+    /// Begins a later term. The database may be replaced by an older copy of itself.
     pub fn begin_term(&mut self, term: u64, position: u64) {
         self.entries.truncate(position as usize);
         self.states.truncate(position as usize);
@@ -258,7 +259,8 @@ impl Log {
         self.ever.insert(self.end, self.rows());
     }
 
-    /// The entries after a point, and the terms that begin after it; `None` if the point is in no history of this log.
+    /// Returns the entries after a point, and the terms that begin after it. `None` if the point is not in a history of
+    /// this log.
     pub fn after(&self, point: LogPoint) -> Option<&[(LogPoint, Change)]> {
         let position = point.position.0 as usize;
         let written = position.checked_sub(1).map(|index| self.entries.get(index).map(|(at, _)| *at));
@@ -271,14 +273,14 @@ impl Log {
         contains.then_some(later)
     }
 
-    /// A page of objects after an id.
+    /// Returns a page of objects after an id.
     pub fn objects(&self, after: Option<u64>, limit: usize) -> (LogPoint, Vec<u64>, bool) {
         let rows = self.rows();
         let ids: Vec<u64> = rows.objects.into_iter().filter(|id| after < Some(*id)).take(limit).collect();
         (self.end, ids.clone(), ids.len() < limit)
     }
 
-    /// A page of associations after a key.
+    /// Returns a page of associations after a key.
     pub fn associations(
         &self,
         after: Option<AssociationKey>,
@@ -290,7 +292,7 @@ impl Log {
         (self.end, keys.clone(), keys.len() < limit)
     }
 
-    /// Does what a build asks for, once: reads at most `limit` rows or changes.
+    /// Carries out one request of a build: reads at most `limit` rows or changes.
     pub fn serve(&self, build: &mut Build, limit: usize) -> Result<bool, BuildError> {
         match build.next() {
             Next::Nothing => return Ok(true),
@@ -320,12 +322,12 @@ impl Log {
     }
 }
 
-/// What an instance has been through: the rows at each point that it applied.
+/// The history of an instance: the rows at each point that it applied.
 pub type Seen = BTreeMap<LogPoint, Rows>;
 
-/// The rows at a point, if it is in the history.
+/// Returns the rows at a point, if it is in the history.
 pub fn rows_at(seen: &Seen, point: LogPoint) -> Option<&Rows> {
     let (at, rows) = seen.range(..=point).next_back()?;
-    // A term that began without a change.
+    // A term began without a change.
     (at.position == point.position).then_some(rows)
 }

@@ -1,4 +1,4 @@
-//! Random numbers that are the same for the same seed.
+//! Pseudo-random numbers that depend only on the seed.
 
 use super::truth::{Op, list};
 use crate::live::query::{Query, Start};

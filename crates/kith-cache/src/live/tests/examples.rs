@@ -1,4 +1,4 @@
-//! What each kind of knowledge answers, and what is read otherwise (TAO §4.2).
+//! Tests which queries each kind of entry answers, and which rows are read for the others (TAO §4.2).
 
 use super::truth::{Op, P, Truth, cache, list, open, options, point};
 use crate::live::query::{Answer, Memory, Need, Query, Readiness, Reply, Start};
@@ -9,7 +9,7 @@ use kith_types::{PartitionId, Timestamp};
 const NOW: Timestamp = Timestamp::ZERO;
 const NONE: [u64; 0] = [];
 
-/// A list with associations to `1..=len`, of which the greatest id has the greatest time, 10 times the id.
+/// A list with associations to `1..=len`. The time of each is 10 times its id.
 struct Example {
     truth: Truth,
     caches: LiveCaches<char>,
@@ -37,7 +37,7 @@ impl Example {
         cache(&mut self.caches).ask(query, need, NOW)
     }
 
-    /// Asserts that memory answers, and rightly; returns the ids that were found.
+    /// Asserts that the cache answers from memory, and correctly. Returns the ids in the answer.
     fn ids(&mut self, query: &Query) -> Vec<u64> {
         match self.ask(query) {
             Reply::Answer(answered) => {

@@ -1,4 +1,5 @@
-//! One read of the database at a time for each key, and a bound of all (TAO §4.4).
+//! Tests that each key has at most one read of the database under way, and that all reads together are limited (TAO
+//! §4.4).
 
 use super::truth::{Op, Truth, cache, list, open, options, point};
 use crate::live::query::{Answer, Memory, Need, Query, Reply};

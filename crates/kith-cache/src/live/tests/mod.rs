@@ -1,4 +1,4 @@
-//! Tests of the whole machine.
+//! Tests of the live caches as a whole.
 
 mod dice;
 mod examples;

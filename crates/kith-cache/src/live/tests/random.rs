@@ -1,5 +1,6 @@
-//! Random histories: every answer is the state of the twin at the place that the answer states, whatever fills arrive late,
-//! in whatever order, while entries are evicted, logs trimmed, terms begun and databases replaced by older copies.
+//! Random histories. Every answer is the state of the twin at the place that the answer names, although fills arrive
+//! late and in any order, entries are evicted, logs are trimmed, terms begin, and databases are replaced by older
+//! copies.
 
 use super::dice::Dice;
 use super::truth::{State, Truth, cache, list, open, options, parts_are_right};
@@ -11,7 +12,7 @@ use kith_live::{RowAnswer, RowQuery};
 use kith_types::{LogPoint, PartitionId, Timestamp};
 use std::time::Duration;
 
-/// Rows on their way from the database.
+/// Rows that were read from the database but have not arrived yet.
 struct Fill {
     flight: Option<FlightId>,
     at: LogPoint,
@@ -28,15 +29,15 @@ struct Run {
     bytes_max: u64,
     fills: Vec<Fill>,
     now: Timestamp,
-    /// The log is read from here on.
+    /// The log is trimmed up to this place.
     trimmed: u64,
     /// Rows that were read for earlier queries.
     kept: Vec<Filled>,
-    /// Waiters that were promised an end.
+    /// The number of waiters that must still be woken.
     waiting: u64,
 }
 
-/// Runs one history, and returns what the caches did in it; an error says what was wrong.
+/// Runs one history, and returns the counters of the caches. An error says what was wrong.
 fn run(seed: u64, off: Option<Guard>) -> Result<CacheCounters, String> {
     let mut dice = Dice(seed);
     let bytes_max = [3_000, 12_000, 1 << 20][dice.below(3) as usize];
@@ -79,7 +80,7 @@ impl Run {
         Ok(())
     }
 
-    /// Applies what follows in the log, or jumps if the log does not reach back or has another history.
+    /// Applies the next change of the log, or jumps if the log does not reach back or has another history.
     fn follow(&mut self) -> Result<(), String> {
         let applied = cache(&mut self.caches).applied();
         if self.dice.once_in(3) {
@@ -92,7 +93,7 @@ impl Run {
             return Ok(());
         }
         let now = self.now;
-        // A term may have begun here, and the follower may hear of it before the next change, or only with it.
+        // A term may have begun here. The follower may learn of it before the next change, or only with it.
         let begun = self.truth.points.iter().rev().find(|at| at.position == applied.position);
         if let Some(begun) = begun.copied().filter(|begun| applied < *begun && self.dice.once_in(2)) {
             return expect(cache(&mut self.caches).begin_term(begun), Progress::Applied);
@@ -107,17 +108,17 @@ impl Run {
         expect(progress, Progress::Applied)
     }
 
-    /// The leader sends its last change to everybody.
+    /// The leader sends its last change to every follower, unasked.
     fn push(&mut self) {
         let now = self.now;
         let Some((point, change)) = self.truth.log.last() else { return };
-        // The last place of the log before it: of its own term, if that had begun by then.
+        // The last place of the log before the change. It is in the change's own term if that term had begun by then.
         let after = self.truth.points.iter().rev().find(|at| at.position.0 + 1 == point.position.0);
         let after = after.copied().unwrap_or_default();
         let _ = cache(&mut self.caches).apply_after(after, *point, change, now);
     }
 
-    /// Changes that arrive again, or before their time.
+    /// Changes that arrive a second time, or too early.
     fn repeat(&mut self) -> Result<(), String> {
         let applied = cache(&mut self.caches).applied();
         if self.truth.log.is_empty() || !self.truth.contains(applied) {
@@ -134,7 +135,7 @@ impl Run {
         expect(cache(&mut self.caches).apply(point, &change, now), expected)
     }
 
-    /// Terms, older copies of the database, trimmed logs, emptied caches, restarts.
+    /// New terms, older copies of the database, trimmed logs, emptied caches and restarts.
     fn disturb(&mut self) {
         let end = self.truth.end.position.0;
         match self.dice.below(6) {
@@ -148,7 +149,7 @@ impl Run {
             3 => self.trimmed = end.saturating_sub(self.dice.below(3)),
             4 => cache(&mut self.caches).empty(),
             _ => {
-                // A restarted node knows of no flights.
+                // A restarted node knows none of the flights.
                 let at = self.truth.end;
                 open(&mut self.caches, at, self.off);
                 self.fills.retain_mut(|fill| {
@@ -161,7 +162,7 @@ impl Run {
         }
     }
 
-    /// Another partition needs the bytes.
+    /// Another partition needs memory.
     fn crowd(&mut self) {
         let mut other = self.caches.open(PartitionId(8), self.truth.end);
         for _ in 0..20 {
@@ -170,7 +171,7 @@ impl Run {
         }
     }
 
-    /// Rows that nobody waits for, as a leader has them after a commit.
+    /// Fills rows that nobody waits for, as a leader does after a commit.
     fn read_early(&mut self) {
         let query = self.dice.query();
         if self.dice.once_in(2) {
@@ -185,9 +186,9 @@ impl Run {
         }
     }
 
-    /// Reads rows at a place of the log that is not far from its end: databases replicate, too.
+    /// Reads rows at a place near the end of the log, because databases replicate with a delay.
     fn read(&mut self, flight: Option<FlightId>, row: RowQuery, query: Query) {
-        // Most lists of the test would be whole if they were read as asked.
+        // With the requested limits, most lists of this test would be read as a whole.
         let short = self.dice.below(6) as u32;
         let row = match row {
             RowQuery::List { list, after: None, .. } if short != 0 => {
@@ -230,7 +231,7 @@ impl Run {
         }
     }
 
-    /// One of the fills under way arrives, or fails.
+    /// One of the fills under way arrives or fails.
     fn deliver(&mut self) -> Result<(), String> {
         if self.fills.is_empty() {
             return Ok(());
@@ -269,7 +270,8 @@ impl Run {
         }
     }
 
-    /// The answer is the state at the place that it states, or, part by part, at places in the range that it states.
+    /// Checks that the answer is the state at the place that it names, or, if it names a range, that each part is a
+    /// state in that range.
     fn check(&mut self, query: &Query, answered: &Answered, after: LogPoint) -> Result<(), String> {
         let Answered { answer, from, until } = answered;
         let applied = cache(&mut self.caches).applied();
@@ -285,7 +287,7 @@ impl Run {
         if right { Ok(()) } else { Err(format!("{query:?} at {from} to {until}: {answer:?}")) }
     }
 
-    /// In the end, everything is answered with what is read, and is the state of the end.
+    /// Finally checks that every query is answered from what is read, with the state at the end of the log.
     fn settle(mut self) -> Result<CacheCounters, String> {
         let counters = self.caches.counters();
         while !self.fills.is_empty() {
@@ -349,7 +351,7 @@ fn answers_are_the_states_that_they_state() {
     assert!(all.iter().all(|sum| runs <= 2 * sum), "all of it happens in most histories: {all:?}");
 }
 
-/// Each rule is needed: without it, a random history soon finds a wrong answer.
+/// Each rule is necessary: without it, some random history produces a wrong answer.
 #[test]
 fn every_rule_is_needed() {
     for guard in [

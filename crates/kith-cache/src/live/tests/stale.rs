@@ -42,8 +42,8 @@ fn a_cache_that_is_not_fresh_answers_nothing_from_memory() {
     assert_eq!(cache(&mut caches).ask(&query, Need::default(), at(20)), Reply::NotFresh, "after a jump");
 }
 
-/// A leader is deposed at 0, and its successor commits a change at once. A message of the old one, delayed, says that there is
-/// nothing.
+/// A leader is deposed at 0, and its successor commits a change at once. A delayed message of the old leader says that
+/// there is no change.
 #[test]
 fn a_heartbeat_proves_nothing() {
     let fresh_at_3 = |off| {
@@ -102,7 +102,7 @@ fn a_jump_forgets_proofs_that_wait_for_changes() {
     assert!(!is_fresh(&mut caches, 20), "it was a proof about another history");
 }
 
-/// Random delays of questions, replies and changes. Returns whether a change was missed for too long.
+/// Runs with random delays of questions, replies and changes. Returns whether a change was missed for too long.
 fn misses_a_change(seed: u64, off: Option<Guard>) -> bool {
     let mut dice = Dice(seed);
     let (mut caches, mut truth) = (caches(off), Truth::new());
@@ -120,7 +120,7 @@ fn misses_a_change(seed: u64, off: Option<Guard>) -> bool {
                 }
             }
             3 => questions.push(cache(&mut caches).ask_freshness(at(now))),
-            // The leader reads the end of the log for one of the questions; or it sends it to everybody, unasked.
+            // The leader reads the end of the log to answer a question, or sends it to every follower unasked.
             4 | 5 if !questions.is_empty() => {
                 let index = dice.below(questions.len() as u64) as usize;
                 replies.push((questions.swap_remove(index), truth.end));

@@ -1,4 +1,5 @@
-//! A ticket names a place in a log. After a database was replaced by an older copy of itself, its log may not have the place.
+//! Tests of tickets, which name places in a log. After a database was replaced by an older copy of itself, its log may
+//! lack such a place.
 
 use super::truth::{Op, Truth, cache, open, options, point};
 use crate::live::guards::Guard;
@@ -10,7 +11,7 @@ use kith_types::{LogPoint, Timestamp};
 
 const NOW: Timestamp = Timestamp::ZERO;
 
-/// A cache that has applied `at`, and is fresh there.
+/// Returns a cache that has applied `at` and is fresh there.
 fn follower(at: LogPoint, off: Option<Guard>) -> LiveCaches<char> {
     let mut caches = LiveCaches::new(options(1 << 20));
     open(&mut caches, at, off);
@@ -24,7 +25,7 @@ fn freshen(caches: &mut LiveCaches<char>) {
     cache.prove_freshness(nonce, applied, NOW);
 }
 
-/// A read of the object that the write of the ticket created.
+/// Returns a read of the object that the write of the ticket created.
 fn reading(ticket: LogPoint) -> Reading {
     Reading::new(Query::Objects(vec![1]), ticket, None)
 }
@@ -49,7 +50,7 @@ fn a_ticket_of_an_earlier_term_is_looked_for_once() {
 #[test]
 fn a_ticket_of_a_lost_history_is_not_honoured() {
     for (off, is_right) in [(None, true), (Some(Guard::FindTickets), false)] {
-        // The log ended at (1, 5) when the database was replaced; the ticket is of a later write.
+        // The log ended at (1, 5) when the database was replaced. The ticket is of a later write.
         let mut caches = follower(point(2, 9), off);
         let step = reading(point(1, 7)).next(&mut cache(&mut caches), NOW);
         assert_eq!(found(step).is_some(), is_right);
@@ -69,7 +70,7 @@ fn what_was_found_before_a_jump_is_looked_for_again() {
             cache(&mut caches).found(search);
         }
         cache(&mut caches).jump(point(3, 5));
-        // The answer may also come after the jump, from the database as it was before.
+        // The answer may also arrive after the jump, from the database as it was before.
         cache(&mut caches).found(search);
         freshen(&mut caches);
         let step = reading(point(1, 7)).next(&mut cache(&mut caches), NOW);
@@ -84,7 +85,7 @@ fn a_ticket_is_looked_for_again_if_the_cache_jumps_while_rows_are_read() {
     let mut caches = follower(point(1, 1), None);
     let mut reading = reading(point(1, 1));
     assert!(matches!(reading.next(&mut cache(&mut caches), NOW), Step::Fetch(_)));
-    // The database loses the object. The next leader has written something else when the rows arrive.
+    // The database loses the object. When the rows arrive, the next leader has written something else.
     truth.restore(0);
     let end = truth.write(Op::Nothing);
     cache(&mut caches).jump(end);
@@ -122,7 +123,7 @@ fn what_was_found_in_one_log_is_looked_for_again_in_rows_of_another_one() {
         let search = found(reading.next(&mut cache(&mut caches), NOW)).unwrap();
         cache(&mut caches).found(search);
         assert!(matches!(reading.next(&mut cache(&mut caches), NOW), Step::Fetch(_)));
-        // The rows come from a database that has lost the write of the ticket, and that the cache does not follow yet.
+        // The rows come from a database that has lost the ticket's write, and whose log the cache does not follow yet.
         truth.restore(0);
         let row = RowQuery::Object(1);
         let end = truth.end;
@@ -157,14 +158,14 @@ fn a_log_that_ends_before_a_place_lacks_it() {
 fn a_log_that_ends_before_a_place_that_its_leader_saw_was_replaced() {
     let mut caches = follower(point(1, 4), None);
     assert!(cache(&mut caches).was_replaced(point(1, 4), point(1, 3)));
-    // The leader has begun a term that the cache has not heard of.
+    // The leader has begun a term of which the cache does not know.
     cache(&mut caches).saw(point(2, 4));
     assert_eq!((cache(&mut caches).seen(), cache(&mut caches).applied()), (point(2, 4), point(1, 4)));
     assert!(cache(&mut caches).was_replaced(point(2, 4), point(1, 4)));
     assert!(!cache(&mut caches).was_replaced(point(1, 4), point(1, 4)), "that was asked before");
     assert_eq!(cache(&mut caches).replaced(point(1, 3)), point(2, 4), "the leader must hear of its own term");
     assert_eq!(cache(&mut caches).seen(), point(1, 3));
-    // This is of the new history; what was applied is not.
+    // This place is in the new history, but the applied place is not.
     cache(&mut caches).saw(point(3, 4));
     assert_eq!(cache(&mut caches).replaced(point(3, 4)), point(1, 3));
 }

@@ -1,5 +1,5 @@
-//! The violations that the models in `cache.py` of the design found, each as a script of the real code: right with all rules,
-//! wrong without the one that prevents it.
+//! The violations that the models in `cache.py` of the design found, each as a script for the real code. The answers
+//! are correct with all rules, and wrong without the rule that prevents the violation.
 
 use super::truth::{Op, Truth, cache, list, open, options, point};
 use crate::live::guards::Guard;
@@ -11,7 +11,7 @@ use kith_types::{LogPoint, Timestamp};
 const NOW: Timestamp = Timestamp::ZERO;
 const OBJECT: RowQuery = RowQuery::Object(1);
 
-/// A follower at the start of a log, and the database.
+/// A follower at the start of a log, and its database.
 struct Trace {
     truth: Truth,
     caches: LiveCaches<char>,
@@ -45,7 +45,7 @@ impl Trace {
         cache(&mut self.caches).fill(at, &OBJECT, answer).is_some()
     }
 
-    /// Whether the cache has no answer, or the right one.
+    /// Whether the cache gives no answer or the correct one.
     fn is_right(&mut self) -> bool {
         let query = Query::Objects(vec![1]);
         let need = Need { memory: Memory::Verified, ..Need::default() };
@@ -56,7 +56,7 @@ impl Trace {
     }
 }
 
-/// Runs a script with all rules and without one.
+/// Runs a script with all rules, and without one of them.
 fn needs(guard: Guard, script: impl Fn(&mut Trace) -> bool) {
     assert!(script(&mut Trace::new(None)), "with all rules");
     assert!(!script(&mut Trace::new(Some(guard))), "without {guard:?}");
@@ -81,7 +81,7 @@ fn a_late_fill_does_not_bring_back_what_was_evicted() {
         let late = trace.read(point(1, 1));
         trace.write(Op::Object(1));
         trace.apply_to(2);
-        // Nothing in the cache knows of the second write: there was no entry that it could change.
+        // Nothing in the cache shows the second write, because there was no entry that it could change.
         trace.fill(point(1, 1), &late);
         trace.is_right()
     });
@@ -110,7 +110,7 @@ fn a_fill_from_before_a_jump_is_refused() {
         let late = trace.read(point(1, 1));
         trace.write(Op::Object(1));
         trace.write(Op::Nothing);
-        // The log was trimmed up to here, so the second write was never seen.
+        // The log was trimmed up to here, so the cache never saw the second write.
         cache(&mut trace.caches).jump(point(1, 3));
         trace.fill(point(1, 1), &late);
         trace.is_right()
@@ -212,8 +212,8 @@ fn a_late_fill_of_a_lost_history_is_refused() {
     });
 }
 
-/// The leader has committed a change that it has not applied yet, as when the answer to its commit was lost. Somebody has
-/// read it from the database; a critical read that starts then must see it.
+/// The leader has committed a change that it has not applied yet, because it lost the answer to its commit. Another
+/// client has read the change from the database, so a critical read that starts later must see it.
 fn critical(off: Option<Guard>, after: impl Fn(&Trace) -> LogPoint) -> bool {
     let mut trace = Trace::new(off);
     let nothing = trace.read(point(1, 0));
@@ -249,7 +249,8 @@ fn a_verification_that_began_before_a_critical_read_does_not_count_for_it() {
         let mut verifier = Verifier::new();
         verifier.guards.off = off;
         assert!(verifier.arrive("an earlier request"));
-        // It reads position 0. Then the change is committed, somebody sees it, and the critical read arrives.
+        // The verifier reads position 0. Then the change is committed, another client sees it, and the critical read
+        // arrives.
         assert!(!verifier.arrive("a critical read"));
         let verified = verifier.ended();
         let end = if verified.waiters.contains(&"a critical read") { point(1, 0) } else { point(1, 1) };

@@ -1,4 +1,4 @@
-//! The slow, obvious twin: a log, and the whole state after each of its changes. It is the database that tests read.
+//! A simple and slow twin: a log, and the whole state after each of its changes. Tests use it as their database.
 
 use crate::live::guards::Guard;
 use crate::live::query::{Answer, Query, Start};
@@ -32,11 +32,11 @@ pub(super) fn point(term: u64, position: u64) -> LogPoint {
     LogPoint::new(term, position)
 }
 
-/// What one change of the test does.
+/// The effect of one change in the test.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Op {
     Object(u64),
-    /// An object that is left out of the change.
+    /// An object that is too large to be part of the change.
     LargeObject(u64),
     NoObject(u64),
     Put(ListKey, u64, u64),
@@ -50,14 +50,14 @@ pub(super) struct State {
     lists: BTreeMap<ListKey, Vec<Association>>,
 }
 
-/// A database, its log, and every state that there ever was.
+/// A database, its log, and every state that it has ever had.
 #[derive(Debug)]
 pub(super) struct Truth {
-    /// The log: the change at position `i + 1`, and its place.
+    /// The log. Index `i` has the change at position `i + 1`, and its place.
     pub(super) log: Vec<(LogPoint, Change)>,
     /// The end of the log.
     pub(super) end: LogPoint,
-    /// The ends that the log has had and that it still contains.
+    /// The ends that the log has had and still contains.
     pub(super) points: Vec<LogPoint>,
     states: BTreeMap<LogPoint, State>,
 }
@@ -68,7 +68,7 @@ impl Truth {
         Self { log: vec![], end, points: vec![end], states: BTreeMap::from([(end, State::default())]) }
     }
 
-    /// A database that begins with one list, in its order.
+    /// Returns a database with one list, given in its order.
     pub(super) fn with_list(list: ListKey, items: impl Iterator<Item = (u64, u64)>) -> Self {
         let mut truth = Self::new();
         let item = |(id2, time)| Association { id2, time, stamp: truth.end, data: Data::default() };
@@ -81,7 +81,7 @@ impl Truth {
         &self.states[&at]
     }
 
-    /// The states from one place to another, lost ones too.
+    /// Returns the states between two places, including lost ones.
     pub(super) fn between(&self, from: LogPoint, until: LogPoint) -> impl Iterator<Item = &State> {
         self.states.range(from..=until).map(|(_, state)| state)
     }
@@ -95,7 +95,7 @@ impl Truth {
         end
     }
 
-    /// A new leader takes a term.
+    /// Begins a term with a new leader.
     pub(super) fn begin_term(&mut self) -> LogPoint {
         let state = self.states[&self.end].clone();
         let term = self.states.keys().next_back().map_or(1, |point| point.term.0 + 1);
@@ -104,7 +104,7 @@ impl Truth {
         end
     }
 
-    /// The database is replaced by a copy of itself as of `position`, and a new leader takes a term.
+    /// Replaces the database by a copy of itself as of `position`, and begins a term with a new leader.
     pub(super) fn restore(&mut self, position: u64) {
         self.log.truncate(position as usize);
         self.points.retain(|point| point.position.0 <= position);
@@ -112,7 +112,7 @@ impl Truth {
         self.begin_term();
     }
 
-    /// The change after a place of the log.
+    /// Returns the change after a place of the log.
     pub(super) fn after(&self, applied: LogPoint) -> Option<&(LogPoint, Change)> {
         self.log.get(applied.position.0 as usize)
     }
