@@ -1,48 +1,50 @@
-//! What can go wrong, and its stable code. The one distinction that leaders live by: was nothing written, or is that unknown?
+//! Errors of databases and their stable codes. For leaders, the most important distinction is whether nothing was
+//! written or that is unknown.
 
 use kith_live::Garbled;
 use kith_types::{ErrorCode, LogPoint, PartitionCount, PartitionId, Position};
 use thiserror::Error;
 
-/// A database cannot be used, or a call failed without having written anything.
+/// Why a database cannot be used, or why a call failed without writing anything.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum DatabaseError {
-    /// It cannot be reached, does not answer in time, or other transactions are in the way. The call may be repeated.
+    /// The database cannot be reached, does not answer in time, or is blocked by other transactions. The call may be
+    /// repeated.
     #[error("the database is unavailable: {reason}")]
     Unavailable { reason: String },
-    /// It has no space left.
+    /// The database has no space left.
     #[error("the database is full: {reason}")]
     Full { reason: String },
-    /// It accepts no writes.
+    /// The database accepts no writes.
     #[error("the database is read-only: {reason}")]
     ReadOnly { reason: String },
-    /// It denies the login or a permission, or it does not know a statement.
+    /// The database denies the login or a permission, or it does not know a statement.
     #[error("the database refuses the request: {reason}")]
     Refused { reason: String },
-    /// Its contents contradict themselves, or cannot be decoded.
+    /// The contents of the database contradict themselves or cannot be decoded.
     #[error("the database is damaged: {detail}")]
     Damaged { detail: String },
-    /// There is no graph at this place.
+    /// The database has no graph.
     #[error("there is no graph in the database {place}")]
     NoGraph { place: String },
-    /// A later release has changed its tables.
+    /// A later release has changed the tables of the database.
     #[error("the tables of the database have version {found}, and this release knows versions up to {known}")]
     Newer { found: u32, known: u32 },
-    /// It holds another graph.
+    /// The database holds another graph.
     #[error("the database holds the graph {found:016x}, not {expected:016x}")]
     OtherGraph { found: u64, expected: u64 },
     /// The graph has another number of partitions.
     #[error("the graph in the database has {found} partitions, not {expected}")]
     OtherPartitions { found: u64, expected: u32 },
-    /// The caller asked for something impossible.
+    /// The request is invalid.
     #[error("invalid request to the database: {detail}")]
     Invalid { detail: String },
 }
 
 impl DatabaseError {
-    /// The stable code.
+    /// Returns the stable error code.
     #[deny(clippy::wildcard_enum_match_arm)]
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -68,7 +70,7 @@ impl DatabaseError {
         DatabaseError::Unavailable { reason: reason.into() }
     }
 
-    /// The partition is none of this graph.
+    /// Returns the error for a partition that the graph does not have.
     pub(crate) fn no_partition(partition: PartitionId, count: PartitionCount) -> Self {
         let detail = format!("{partition} is not one of the {} partitions of the graph", count.get());
         DatabaseError::Invalid { detail }
@@ -81,7 +83,7 @@ impl From<Garbled> for DatabaseError {
     }
 }
 
-/// A transaction of a leader failed.
+/// Why a transaction of a leader failed.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum CommitError {
@@ -91,8 +93,8 @@ pub enum CommitError {
     /// The term is right, but the log ends elsewhere. Nothing was written.
     #[error("the log of {partition} ends at {found}, not where the transaction expected")]
     Moved { partition: PartitionId, found: LogPoint },
-    /// A log does not contain a place that the transaction requires: the database was replaced by another copy of itself, which
-    /// lacks it. Nothing was written.
+    /// A log lacks a place that the transaction requires, because the database was replaced by another copy of itself.
+    /// Nothing was written.
     #[error("the log of {partition} has no {point}, which the transaction requires")]
     Lacks { partition: PartitionId, point: LogPoint, end: LogPoint },
     /// The connection was lost, or the disk failed, during the commit. The transaction may have been written.
@@ -104,7 +106,7 @@ pub enum CommitError {
 }
 
 impl CommitError {
-    /// The stable code.
+    /// Returns the stable error code.
     #[deny(clippy::wildcard_enum_match_arm)]
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -116,7 +118,7 @@ impl CommitError {
         }
     }
 
-    /// A log does not contain what a transaction requires.
+    /// Converts the error of a log that lacks a place which a transaction requires.
     pub(crate) fn lacks(error: LogError) -> Self {
         match error {
             LogError::HistoryLost { partition, point, end } => CommitError::Lacks { partition, point, end },
@@ -125,7 +127,7 @@ impl CommitError {
         }
     }
 
-    /// A log does not end where a transaction expected.
+    /// Returns the error for a log that does not end where a transaction expected.
     pub(crate) fn elsewhere(partition: PartitionId, expected: LogPoint, found: LogPoint) -> Self {
         if found.term == expected.term {
             CommitError::Moved { partition, found }
@@ -135,24 +137,24 @@ impl CommitError {
     }
 }
 
-/// A log cannot be read on from where its reader is.
+/// Why a reader cannot continue to read a log.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum LogError {
-    /// The changes that follow have been removed.
+    /// The changes after the reader's point were removed.
     #[error("the log of {partition} no longer has the changes between {after} and {first}")]
     Trimmed {
         partition: PartitionId,
         after: LogPoint,
-        /// The first position that the log still has, or will have next.
+        /// The first position that the log still has, or its next position if it is empty.
         first: Position,
     },
-    /// The reader's point is not in this log: the database was replaced by another copy of itself, which lacks it.
+    /// The log lacks the reader's point, because the database was replaced by another copy of itself.
     #[error("the log of {partition} has no {point}: it belongs to another history, which the database lost")]
     HistoryLost {
         partition: PartitionId,
         point: LogPoint,
-        /// Where the log ends.
+        /// The end of the log.
         end: LogPoint,
     },
     /// The database cannot be read.
@@ -161,7 +163,7 @@ pub enum LogError {
 }
 
 impl LogError {
-    /// The stable code.
+    /// Returns the stable error code.
     #[deny(clippy::wildcard_enum_match_arm)]
     pub fn code(&self) -> ErrorCode {
         match self {

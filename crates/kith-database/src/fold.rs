@@ -1,5 +1,5 @@
-//! A batch as what it does to tables: the last state of each row that it writes, in the order of keys, so that transactions
-//! lock rows in one order.
+//! Folds a batch into writes to tables: the last state of each row, in the order of keys, so that all transactions lock
+//! rows in the same order.
 
 use crate::{
     DatabaseError,
@@ -10,12 +10,13 @@ use kith_live::{Batch, BatchPart, LoggedChange, RowWrite};
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The tables that rows are written to, in the order in which they are.
+/// The tables of rows, in the order in which they are written.
 static TABLES: [&Table; 7] = [&OBJECTS, &ASSOCIATIONS, &COUNTS, &INTENTS, &PAIR_STAMPS, &FLOORS, &OUTCOMES];
-/// Where [`PAIR_STAMPS`] is in [`TABLES`].
+/// The index of [`PAIR_STAMPS`] in [`TABLES`].
 const STAMPS: usize = 4;
 
-/// Where logs must end for a transaction to take effect, and where they end after it. Ascending partitions.
+/// Where a log must end for a transaction to take effect, and where it ends afterwards. Fences are in ascending order
+/// of partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fence {
     pub partition: PartitionId,
@@ -23,7 +24,7 @@ pub(crate) struct Fence {
     pub end: LogPoint,
 }
 
-/// What one transaction does to one table. Rows are complete, with their partitions; deletions name keys.
+/// The writes of one transaction to one table. Rows are complete and include their partition; deletions are keys.
 #[derive(Debug)]
 pub(crate) struct TableWrites {
     pub table: &'static Table,
@@ -31,7 +32,7 @@ pub(crate) struct TableWrites {
     pub deletes: Vec<Key>,
 }
 
-/// Pair stamps of `partition` to be deleted: those ordered by `from` and below `before`.
+/// Pair stamps of `partition` to be deleted: those that `from` orders and that are below `before`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StampDrop {
     pub partition: PartitionId,
@@ -39,22 +40,22 @@ pub(crate) struct StampDrop {
     pub before: LogPoint,
 }
 
-/// What a batch does, in the order in which a transaction does it.
+/// The writes of a batch, in the order in which a transaction makes them.
 #[derive(Debug)]
 pub(crate) struct Writes {
     pub fences: Vec<Fence>,
-    /// What logs must contain.
+    /// The places that logs must contain.
     pub requires: Vec<(PartitionId, LogPoint)>,
     pub stamp_drops: Vec<StampDrop>,
     pub tables: Vec<TableWrites>,
-    /// New rows of the table `changes`.
+    /// The new rows of the table `changes`.
     pub changes: Vec<Vec<Cell>>,
 }
 
-/// The last state of each row: `None` if it is deleted.
+/// The last state of each row; `None` if the row is deleted.
 type States = BTreeMap<Key, Option<Vec<Cell>>>;
 
-/// The share of one partition while it is folded.
+/// The fold of one partition's part.
 struct Folding {
     partition: PartitionId,
     partitions: PartitionCount,
@@ -62,10 +63,12 @@ struct Folding {
     stamp_drops: Vec<StampDrop>,
 }
 
-/// What `batch` does to the tables of a graph of so many partitions.
+/// Folds `batch` for a graph of `partitions` partitions. `written_ms` is the time of its changes, in milliseconds since
+/// 1970.
 ///
 /// # Errors
-/// [`DatabaseError::Invalid`] if it names a partition twice or one that there is not, or a term that cannot be.
+/// [`DatabaseError::Invalid`] if the batch names a partition twice, a partition that does not exist, or term 0, or if
+/// it would exceed the greatest position.
 pub(crate) fn fold(
     batch: Batch,
     partitions: PartitionCount,
@@ -175,7 +178,8 @@ impl Folding {
         self.states[index].insert(key, rest);
     }
 
-    /// Transactions drop stamps before they write rows, so a stamp that this batch wrote before is dropped here.
+    /// Transactions drop stamps before they write rows. Therefore stamps that this batch wrote earlier must be dropped
+    /// here.
     fn drop_stamps(&mut self, from: PartitionId, before: LogPoint) {
         let before_cells = rows::point(before);
         for (key, rest) in &mut self.states[STAMPS] {

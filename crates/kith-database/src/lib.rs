@@ -1,9 +1,10 @@
-//! The store of record of a live graph (`docs/design/0019-live-graph.md`): one trait, and a database in a file (SQLite), in
-//! another process that has such files, or behind the protocol of MySQL.
+//! The durable store of a live graph (`docs/design/0019-live-graph.md`): one trait, [`Database`], with three
+//! implementations. A database is a SQLite file, a SQLite file in another process, or a database behind the MySQL
+//! protocol.
 //!
-//! A database stores rows and the log of each partition. It does not know what a write means: leaders decide, and their
-//! transactions are conditional on the term and the position that they believe to be the last. The tables are described in
-//! `docs/formats/database.md`.
+//! A database stores rows and the log of each partition. It does not know the meaning of a write: leaders decide, and
+//! their transactions are conditional on the term and position that they believe to be the last.
+//! `docs/formats/database.md` describes the tables.
 //!
 //! ```
 //! use kith_database::{BeginTerm, Database, GraphIdentity, SqliteDatabase, SqliteOptions};
@@ -54,27 +55,27 @@ use futures::future::BoxFuture;
 use kith_live::{Association, AssociationKey, Batch, Change, ListKey, Object, RowQuery, RowsAt};
 use kith_types::{LogPoint, PartitionCount, PartitionId, Position, Term};
 
-/// The version of the tables that this release writes.
+/// The version of the tables in this release.
 pub const SCHEMA_VERSION: u32 = 1;
 
-/// Which graph a database holds. Both are fixed when the database is created.
+/// The graph that a database holds. Both fields are fixed when the database is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GraphIdentity {
-    /// The graph ([`kith_live::GraphTypes::identity`]).
+    /// The identity of the graph ([`kith_live::GraphTypes::identity`]).
     pub graph: u64,
-    /// The number of its partitions.
+    /// The number of partitions of the graph.
     pub partitions: PartitionCount,
 }
 
-/// What a new leader asks for.
+/// The request of a new leader to begin a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BeginTerm {
     /// The partition.
     pub partition: PartitionId,
-    /// The term that the metadata assigned to the leader.
+    /// The term that the metadata store has assigned to the leader.
     pub term: Term,
-    /// A random number that the process of the leader drew when it started. It tells a repeat of this request from a request of
-    /// another process for the same term.
+    /// A random number that the leader's process drew when it started. It distinguishes a repeat of this request from a
+    /// request of another process for the same term.
     pub leader: u64,
 }
 
@@ -83,110 +84,113 @@ pub struct BeginTerm {
 pub struct LogEntry {
     /// Its place in the log.
     pub at: LogPoint,
-    /// When it was written: milliseconds since 1970, by the clock of the process that wrote it.
+    /// When it was written, in milliseconds since 1970, by the clock of the process that wrote it.
     pub written_ms: u64,
-    /// What changed.
+    /// The change.
     pub change: Change,
 }
 
 /// Consecutive changes of a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogPart {
-    /// The changes, in order and without gaps. Empty if the log has none after the point that was asked for.
+    /// The changes, in order and without gaps. Empty if the log has none after the requested point.
     pub changes: Vec<LogEntry>,
-    /// Where the log ended when it was read. Its term may be later than that of the last change.
+    /// The end of the log when it was read. Its term may be later than that of the last change.
     pub end: LogPoint,
 }
 
-/// Objects of one partition in ascending order of their ids.
+/// A page of objects of one partition, in ascending order of ids.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectPage {
     /// The end of the log in the snapshot that the page was read from.
     pub at: LogPoint,
-    /// The objects. Fewer than the limit: these are the last ones.
+    /// The objects. If there are fewer than the limit, no further objects follow.
     pub objects: Vec<Object>,
 }
 
-/// Associations of one partition in ascending order of their keys.
+/// A page of associations of one partition, in ascending order of keys.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AssociationPage {
     /// The end of the log in the snapshot that the page was read from.
     pub at: LogPoint,
-    /// The associations with their lists. Fewer than the limit: these are the last ones.
+    /// The associations with their lists. If there are fewer than the limit, no further associations follow.
     pub associations: Vec<(ListKey, Association)>,
 }
 
-/// What is no longer needed of a partition.
+/// The parts of a partition that are no longer needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trim {
-    /// Changes before this position may go …
+    /// Changes before this position may be removed …
     pub changes_before: Position,
-    /// … if they were written before this time too (milliseconds since 1970). Only a prefix of the log is removed.
+    /// … if they were also written before this time, in milliseconds since 1970. Only a prefix of the log is removed.
     pub changes_written_before_ms: u64,
-    /// Outcomes that were decided before this time may go (milliseconds since 1970).
+    /// Outcomes that were decided before this time may be removed, in milliseconds since 1970.
     pub outcomes_before_ms: u64,
 }
 
-/// What [`Database::trim`] removed.
+/// The result of [`Database::trim`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trimmed {
-    /// The number of changes.
+    /// The number of removed changes.
     pub changes: u64,
-    /// The number of outcomes.
+    /// The number of removed outcomes.
     pub outcomes: u64,
-    /// Whether one transaction was not enough: trim again.
+    /// Whether one transaction did not suffice, so that the caller should trim again.
     pub more: bool,
 }
 
-/// What a call of a [`Database`] returns: a future of its outcome.
+/// The result of a call of a [`Database`]: a future of its outcome.
 pub type Reply<'a, T, E = DatabaseError> = BoxFuture<'a, Result<T, E>>;
 
-/// What reading the log of a partition returns.
+/// The result of reading the log of a partition.
 pub type LogReply<'a> = Reply<'a, LogPart, LogError>;
 
-/// The database of one live graph. Implementations are held to `tests/contract.rs`.
+/// The database of one live graph. `tests/contract.rs` checks all implementations.
 ///
-/// Callers may assume: a transaction takes effect as a whole or not at all, and is durable once it is acknowledged; reads
-/// see all transactions that were acknowledged before they began; the answers of one call come from one snapshot.
+/// Callers may rely on the following. A transaction takes effect as a whole or not at all, and is durable once it is
+/// acknowledged. Reads see all transactions that were acknowledged before the reads began. All answers of one call come
+/// from one snapshot.
 ///
-/// Requests and answers are plain values, so that a process can offer its database to others.
+/// Requests and answers are plain values, so that a process can serve its database to others.
 pub trait Database: Send + Sync + 'static {
-    /// Which graph this is.
+    /// Returns the graph that this database holds.
     fn identity(&self) -> GraphIdentity;
 
-    /// Raises the term of a partition and returns where its log ends: in the new term, at the last position. From then on
+    /// Raises the term of a partition and returns the end of its log: the last position, in the new term. From then on,
     /// commits of earlier terms are refused.
     ///
     /// A repeat with the same term and the same [`BeginTerm::leader`] succeeds and returns the current end of the log.
     ///
     /// # Errors
-    /// [`CommitError::Fenced`] if the partition has a later term, or this term with another leader.
-    /// [`CommitError::Unknown`]: ask for a later term. After a repeat of this request the term might begin in two histories, if the
-    /// database is replaced by an older copy of itself.
+    /// - [`CommitError::Fenced`] if the partition has a later term, or this term with another leader.
+    /// - [`CommitError::Unknown`] if the outcome is unknown. The caller should then ask for a later term, not repeat
+    ///   this request: if the database is replaced by an older copy of itself, the same term could begin in two
+    ///   histories.
     fn begin_term(&self, request: BeginTerm) -> Reply<'_, LogPoint, CommitError>;
 
-    /// Writes all parts of `batch` in one transaction, if the log of each of its partitions ends where the part expects,
-    /// and if logs contain what the batch requires. A part without changes writes nothing and is only such a condition.
+    /// Writes all parts of `batch` in one transaction, if the log of each of its partitions ends where the part
+    /// expects, and if all logs contain the places that the batch requires. A part without changes writes nothing and
+    /// is only a condition.
     ///
     /// # Errors
-    /// Nothing was written, except after [`CommitError::Unknown`]. To find out what happened then, begin a later term:
-    /// the batch cannot take effect any more, and the end of the log tells whether it has.
+    /// Except after [`CommitError::Unknown`], nothing was written. To find out what happened in that case, begin a
+    /// later term: the batch can then no longer take effect, and the end of the log shows whether it has.
     fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError>;
 
     /// Reads rows of one partition and the end of its log.
     fn read(&self, partition: PartitionId, queries: Vec<RowQuery>) -> Reply<'_, RowsAt>;
 
-    /// Where the logs of these partitions end, in their order.
+    /// Returns the ends of the logs of these partitions, in the same order.
     fn points(&self, partitions: Vec<PartitionId>) -> Reply<'_, Vec<LogPoint>>;
 
-    /// The changes after `after`, which is a place that the caller has reached: at most about `bytes_max` of them, but at
-    /// least one if there is any.
+    /// Reads the changes after `after`, which is a place that the caller has reached. Returns about `bytes_max` bytes
+    /// of changes at most, but at least one change if there is any.
     fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogReply<'_>;
 
-    /// At most `limit` objects with ids above `after`. Each page is a snapshot of its own.
+    /// Reads at most `limit` objects with ids above `after`. Each page is a snapshot of its own.
     fn scan_objects(&self, partition: PartitionId, after: Option<u64>, limit: u32) -> Reply<'_, ObjectPage>;
 
-    /// At most `limit` associations with keys above `after`. Each page is a snapshot of its own.
+    /// Reads at most `limit` associations with keys above `after`. Each page is a snapshot of its own.
     fn scan_associations(
         &self,
         partition: PartitionId,
@@ -194,21 +198,22 @@ pub trait Database: Send + Sync + 'static {
         limit: u32,
     ) -> Reply<'_, AssociationPage>;
 
-    /// Removes old changes and outcomes, as many as one short transaction allows. It may be repeated at any time.
+    /// Removes old changes and outcomes, as many as fit into one short transaction. The call may be repeated at any
+    /// time.
     fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, Trimmed>;
 
-    /// Waits for transactions under way and closes all connections. Later calls fail as unavailable.
+    /// Waits for transactions under way, and closes all connections. Later calls fail as unavailable.
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// The time of day, for [`LogEntry::written_ms`].
+/// Returns the time of day in milliseconds since 1970, for [`LogEntry::written_ms`].
 fn now_ms() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 impl GraphIdentity {
-    /// Refuses a partition that the graph does not have.
+    /// Returns an error if the graph does not have this partition.
     fn check_partition(self, partition: PartitionId) -> Result<(), DatabaseError> {
         match partition.0 < self.partitions.get() {
             true => Ok(()),
@@ -216,7 +221,7 @@ impl GraphIdentity {
         }
     }
 
-    /// Compares with what the table `meta` says.
+    /// Compares this identity with the contents of the table `meta`.
     fn check(self, version: u32, graph: u64, partitions: u64) -> Result<(), DatabaseError> {
         if version == 0 || SCHEMA_VERSION < version {
             return Err(DatabaseError::Newer { found: version, known: SCHEMA_VERSION });

@@ -1,23 +1,24 @@
-//! Whether a place is in the log of a partition, and whether the changes that were read follow it.
+//! Checks whether a place is in the log of a partition, and whether changes that were read follow it.
 
 use crate::{DatabaseError, LogEntry, LogError, LogPart, Trim};
 use kith_types::{LogPoint, PartitionId, Position};
 
 /// The most changes that one call reads.
 pub(crate) const ENTRIES_MAX: u32 = 4096;
-/// The most changes, and the most outcomes, that one call removes. Commits wait meanwhile, for about 10 ms.
+/// The most changes, and the most outcomes, that one call removes. Commits wait for about 10 ms meanwhile.
 pub(crate) const TRIMMED_MAX: u32 = 1024;
 
-/// Which positions belong to a term, as the table `terms` has it.
+/// The positions that belong to a term, according to the table `terms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TermSpan {
     /// The last position before the term's first change.
     pub began_at: u64,
-    /// The same of the next term; `None` if there is none yet.
+    /// The last position before the first change of the next term; `None` if there is no next term.
     pub next_began_at: Option<u64>,
 }
 
-/// Checks that `point` is a place that this log has had: the start, or an end that a term has seen.
+/// Checks that this log has had the place `point`: the start of the log, or a position that belongs to the point's
+/// term.
 pub(crate) fn check(
     partition: PartitionId,
     point: LogPoint,
@@ -32,7 +33,7 @@ pub(crate) fn check(
     if is_in_log { Ok(()) } else { Err(LogError::HistoryLost { partition, point, end }) }
 }
 
-/// The changes that were read after `after`, which [`check`] has found in the log.
+/// Returns the changes that were read after `after`, a place that [`check`] has found in the log.
 pub(crate) fn part(
     partition: PartitionId,
     after: LogPoint,
@@ -53,7 +54,7 @@ pub(crate) fn part(
     Ok(LogPart { changes, end })
 }
 
-/// How many of the first entries fit into `bytes_max`: at least one, if there is any.
+/// Returns how many of the first entries fit into `bytes_max`, but at least one if there is any.
 pub(crate) fn fitting(sizes: impl Iterator<Item = u64>, bytes_max: usize) -> usize {
     let mut bytes = 0u64;
     let fits = |size: u64| {
@@ -65,12 +66,13 @@ pub(crate) fn fitting(sizes: impl Iterator<Item = u64>, bytes_max: usize) -> usi
     sizes.map(fits).take_while(|fits| *fits).count().max(any)
 }
 
-/// Whether a change may go that was written at `written_ms`, if all changes before it go.
+/// Whether a change may be removed if all changes before it are removed.
 pub(crate) fn may_go(trim: Trim, position: u64, written_ms: u64) -> bool {
     position < trim.changes_before.0 && written_ms < trim.changes_written_before_ms
 }
 
-/// Before which position the log may be cut: `written_ms` has position and time of the first changes, in order.
+/// Returns the position before which the log may be cut. `written_ms` lists the positions and times of the first
+/// changes, in order.
 pub(crate) fn cut(trim: Trim, written_ms: &[(u64, u64)]) -> Option<Position> {
     let goes = |(position, at): &&(u64, u64)| may_go(trim, *position, *at);
     let last = written_ms.iter().take_while(goes).last()?;

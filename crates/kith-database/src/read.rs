@@ -1,4 +1,4 @@
-//! What a read asks of tables, and its answers from the rows that were found. Dialects only fetch rows.
+//! Translates queries to reads of tables, and the rows that were found to answers. The implementations only fetch rows.
 
 use crate::{
     DatabaseError,
@@ -11,10 +11,10 @@ use kith_live::{
 use kith_types::{LogPoint, PartitionCount};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rows that were read: the columns after the partition.
+/// Rows that were read, each without its partition.
 pub(crate) type Rows = Vec<Vec<Cell>>;
 
-/// Rows of one table and one partition to fetch.
+/// The rows of one table and one partition to fetch.
 #[derive(Debug)]
 pub(crate) enum Select {
     /// The rows with these keys, in any order.
@@ -28,7 +28,7 @@ pub(crate) enum Select {
 /// The tables that are read by key.
 static BY_KEY: [&Table; 6] = [&OBJECTS, &ASSOCIATIONS, &COUNTS, &PAIR_STAMPS, &FLOORS, &OUTCOMES];
 
-/// What must be fetched to answer `queries`.
+/// Returns the rows to fetch to answer `queries`.
 pub(crate) fn selects(queries: &[RowQuery], partitions: PartitionCount) -> Vec<Select> {
     let mut keys: [BTreeSet<Key>; BY_KEY.len()] = Default::default();
     let mut selects = Vec::new();
@@ -60,7 +60,7 @@ pub(crate) fn selects(queries: &[RowQuery], partitions: PartitionCount) -> Vec<S
     selects
 }
 
-/// Decoded rows, by what queries name.
+/// Decoded rows, by the keys that queries name.
 #[derive(Default)]
 struct Found {
     objects: BTreeMap<u64, Object>,
@@ -70,7 +70,7 @@ struct Found {
     floors: BTreeMap<u32, LogPoint>,
     outcomes: BTreeMap<WriteId, RecordedOutcome>,
     intents: Vec<Intent>,
-    /// In the order of the queries.
+    /// The lists, in the order of the queries.
     lists: Vec<Vec<Association>>,
 }
 
@@ -111,7 +111,8 @@ impl Found {
     }
 }
 
-/// The answers to `queries` from the rows of `selects`, which are those of [`selects`], in their order.
+/// Answers `queries` from the rows that were fetched for `selects`, which must come from [`selects`] for the same
+/// queries.
 pub(crate) fn answers(
     queries: Vec<RowQuery>,
     selects: &[Select],

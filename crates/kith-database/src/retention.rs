@@ -7,26 +7,27 @@ use std::time::Duration;
 /// How long the log of a live graph and the outcomes of its writes are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// Changes are kept for this long. A replica that is further behind empties its cache and builds its lists again.
+    /// How long changes are kept. A replica that is further behind must empty its cache and build its lists again.
     pub changes: Duration,
-    /// Outcomes are kept for this long. Until then, a repeat of a write with the same `write_id` gets the first outcome.
+    /// How long outcomes are kept. Within this time, a repeat of a write with the same `write_id` gets the first
+    /// outcome.
     pub outcomes: Duration,
 }
 
 impl Default for Retention {
-    /// Ten minutes each. Outcomes are kept for a minute more, because the clock of the leader that trims may be ahead of
-    /// the clock of the one that decided.
+    /// Ten minutes each. Outcomes are kept for one more minute, because the clock of the leader that trims may be ahead
+    /// of the clock of the leader that decided.
     fn default() -> Self {
         Self { changes: Self::CHANGES_DEFAULT, outcomes: Duration::from_secs(11 * 60) }
     }
 }
 
 impl Retention {
-    /// How long changes are kept unless a setting says otherwise.
+    /// How long changes are kept by default.
     pub const CHANGES_DEFAULT: Duration = Duration::from_secs(10 * 60);
 
-    /// What may be removed of a partition at the time `now_ms` (milliseconds since 1970). Changes after `needed_after` stay,
-    /// however old they are: somebody is about to read them.
+    /// Returns what may be removed from a partition at the time `now_ms`, in milliseconds since 1970. Changes after
+    /// `needed_after` stay, however old they are, because a reader still needs them.
     pub fn trim(self, now_ms: u64, needed_after: Option<Position>) -> Trim {
         let before =
             |age: Duration| now_ms.saturating_sub(u64::try_from(age.as_millis()).unwrap_or(u64::MAX));

@@ -1,4 +1,4 @@
-//! Rows of the vocabulary of `kith-live` as cells of tables, and back.
+//! Converts rows of `kith-live` to cells of tables, and back.
 
 use crate::{
     DatabaseError, LogEntry,
@@ -30,7 +30,7 @@ pub(crate) fn association_key(key: AssociationKey) -> Key {
     cells
 }
 
-/// Two cells: the key of an intent, and the value of other tables.
+/// Returns two cells, which are the key of an intent or a value in other tables.
 pub(crate) fn point(point: LogPoint) -> Vec<Cell> {
     vec![Cell::Wide(point.term.0), Cell::Wide(point.position.0)]
 }
@@ -70,7 +70,7 @@ pub(crate) fn put_outcome(outcome: &RecordedOutcome) -> Vec<Cell> {
     vec![Cell::Wide(outcome.at), Cell::Bytes(outcome.to_bytes().into())]
 }
 
-/// A row of table [`CHANGES`] without its partition.
+/// Returns a row of the table [`CHANGES`] without its partition.
 pub(crate) fn change_row(at: LogPoint, written_ms: u64, change: &Change) -> Vec<Cell> {
     vec![
         Cell::Wide(at.position.0),
@@ -80,12 +80,12 @@ pub(crate) fn change_row(at: LogPoint, written_ms: u64, change: &Change) -> Vec<
     ]
 }
 
-/// What a row of one table is, once it is decoded.
+/// A decoded row of one table.
 pub(crate) trait Row: Sized {
-    /// The table that has such rows.
+    /// The table of these rows.
     const TABLE: &'static Table;
 
-    /// The row, from the columns after the partition.
+    /// Decodes a row from the columns after the partition.
     fn take(cells: &mut Cells) -> Result<Self, DatabaseError>;
 }
 
@@ -129,7 +129,7 @@ impl Row for (ListKey, Association) {
     }
 }
 
-/// A row of table `counts`.
+/// A row of the table `counts`.
 impl Row for (ListKey, u64) {
     const TABLE: &'static Table = &COUNTS;
 
@@ -164,7 +164,7 @@ impl Row for (Pair, LogPoint) {
     }
 }
 
-/// A row of table `floors`.
+/// A row of the table `floors`.
 pub(crate) struct Floor(pub PartitionId, pub LogPoint);
 
 impl Row for Floor {
@@ -181,13 +181,13 @@ impl Row for (WriteId, RecordedOutcome) {
     fn take(cells: &mut Cells) -> Result<Self, DatabaseError> {
         let id = cells.bytes()?;
         let id = std::str::from_utf8(&id).ok().and_then(|text| text.parse().ok());
-        let id = id.ok_or_else(|| DatabaseError::damaged("a write id in the table outcomes is none"))?;
+        let id = id.ok_or_else(|| DatabaseError::damaged("the table outcomes has an invalid write id"))?;
         let _decided_ms = cells.wide()?;
         Ok((id, RecordedOutcome::from_bytes(&cells.bytes()?)?))
     }
 }
 
-/// A row of table `partitions`: where a log ends.
+/// A row of the table `partitions`: the end of a log.
 impl Row for LogPoint {
     const TABLE: &'static Table = &PARTITIONS;
 

@@ -1,5 +1,5 @@
-//! Where the rows of a live graph are, as the graph's document says: a database process of the cluster, or a server that speaks
-//! the protocol of MySQL.
+//! The storage of a live graph, which the graph's document names: a database process of the cluster, or a server that
+//! speaks the MySQL protocol.
 
 use crate::{
     Database, DatabaseError, GraphIdentity, Locate, MysqlDatabase, MysqlOptions, MysqlTarget, PasswordSource,
@@ -9,56 +9,57 @@ use kith_net::security::Dialer;
 use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
 use thiserror::Error;
 
-/// The environment variable with the password for servers, unless a file is named.
+/// The environment variable with the password for servers, used if no password file is given.
 pub const PASSWORD_VARIABLE: &str = "KITH_DATABASE_PASSWORD";
 
-/// What the storage of a database process begins with.
+/// The prefix of the storage in a database process.
 const PROCESS: &str = "database:";
-/// What the storage on a server begins with.
+/// The prefix of the storage on a server.
 const SERVER: &str = "mysql://";
 
-/// Where the rows of a live graph are. It contains no password.
+/// Where the rows of a live graph are stored. Contains no password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Storage {
     /// `database:ID`: the database process of the cluster with this id.
     Process(u32),
     /// `mysql://USER@HOST:PORT/DATABASE`: a database on a server.
     Server {
-        /// The address as it was written.
+        /// The address as the user wrote it.
         address: String,
-        /// What it names.
+        /// The parsed address.
         target: MysqlTarget,
     },
 }
 
-/// A text that is no [`Storage`]. The message does not repeat the text, which may contain a password by mistake.
+/// Why a text is not a valid [`Storage`]. The message does not repeat the text, which may contain a password by
+/// mistake.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StorageError {
-    /// It begins with neither of the two words.
+    /// The text begins with neither prefix.
     #[error("the storage of a live graph is database:ID, or mysql://USER@HOST:PORT/DATABASE")]
     Kind,
-    /// What follows `database:` is not the id of a process.
+    /// The text after `database:` is not the id of a process.
     #[error(
         "the storage of a live graph has {id:?} after database:, which is not the id of a database process"
     )]
     Id {
-        /// What follows.
+        /// The text after the prefix.
         id: String,
     },
-    /// The address of a server makes no sense.
+    /// The address of the server is malformed.
     #[error(transparent)]
     Address(#[from] TargetError),
 }
 
-/// How a process of the cluster reaches databases.
+/// How a process of the cluster connects to databases.
 #[derive(Clone)]
 pub struct Reach {
-    /// Where database processes are.
+    /// Finds the addresses of database processes.
     pub locate: Locate,
-    /// How to connect to them.
+    /// Connects to database processes.
     pub dialer: Dialer,
-    /// A file with the password for servers. Without one, [`PASSWORD_VARIABLE`] has it, if it is set.
+    /// A file with the password for servers. Without a file, [`PASSWORD_VARIABLE`] is used if it is set.
     pub password_file: Option<PathBuf>,
 }
 
@@ -91,10 +92,11 @@ impl fmt::Display for Storage {
 pub type Opened = Result<Arc<dyn Database>, DatabaseError>;
 
 impl Storage {
-    /// Creates the database of the graph `name`. Does nothing if it is there.
+    /// Creates the database of the graph `name`. Does nothing if it exists.
     ///
     /// # Errors
-    /// [`DatabaseError::OtherGraph`] and the like if there is another graph at this place.
+    /// [`DatabaseError::OtherGraph`] or [`DatabaseError::OtherPartitions`] if another graph is stored there; any other
+    /// [`DatabaseError`] if the database cannot be used.
     pub async fn create(&self, name: &str, identity: GraphIdentity, reach: &Reach) -> Opened {
         Ok(match self {
             Storage::Process(database) => {
@@ -110,8 +112,9 @@ impl Storage {
     /// Opens the database of the graph `name`.
     ///
     /// # Errors
-    /// [`DatabaseError::NoGraph`] if it has not been created; [`DatabaseError::OtherGraph`] and the like if there is another
-    /// graph at this place.
+    /// [`DatabaseError::NoGraph`] if the database has not been created; [`DatabaseError::OtherGraph`] or
+    /// [`DatabaseError::OtherPartitions`] if another graph is stored there; any other [`DatabaseError`] if it cannot be
+    /// used.
     pub async fn open(&self, name: &str, identity: GraphIdentity, reach: &Reach) -> Opened {
         Ok(match self {
             Storage::Process(database) => {
@@ -124,10 +127,12 @@ impl Storage {
         })
     }
 
-    /// Removes the rows of the graph `name`, for good: its file, or its tables on a server. Does nothing if they are not there.
+    /// Removes the rows of the graph `name` permanently: its file, or its tables on a server. Does nothing if they do
+    /// not exist.
     ///
     /// # Errors
-    /// [`DatabaseError::OtherGraph`] and the like if there is another graph at this place.
+    /// [`DatabaseError::OtherGraph`] or [`DatabaseError::OtherPartitions`] if another graph is stored there; any other
+    /// [`DatabaseError`] if the rows cannot be removed.
     pub async fn remove(
         &self,
         name: &str,

@@ -1,15 +1,15 @@
-//! The tables that rows of partitions live in, for both dialects: names, keys and kinds of columns. The statements that create
-//! them are in `sqlite/sql.rs` and `mysql/sql.rs`; `docs/formats/database.md` explains them.
+//! The tables of a graph, for both dialects: names, keys and types of columns. The statements that create the tables
+//! are in `sqlite/sql.rs` and `mysql/sql.rs`; `docs/formats/database.md` explains them.
 
 use crate::DatabaseError;
 use std::sync::Arc;
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A number of at most 32 bits.
     Small,
-    /// A number of 64 bits. Dialects keep its full range and its order.
+    /// A number of 64 bits. Both dialects preserve its full range and its order.
     Wide,
     /// Bytes.
     Bytes,
@@ -22,7 +22,7 @@ pub(crate) struct Column {
     pub kind: Kind,
 }
 
-/// One table. All keys begin with [`PARTITION`].
+/// One table. Every key begins with [`PARTITION`].
 #[derive(Debug)]
 pub(crate) struct Table {
     pub name: &'static str,
@@ -31,7 +31,7 @@ pub(crate) struct Table {
     pub rest: &'static [Column],
 }
 
-/// A value of a column. Keys are compared by it.
+/// A value of a column. Its order is that of keys.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Cell {
     Small(u32),
@@ -51,7 +51,7 @@ const fn bytes(name: &'static str) -> Column {
     Column { name, kind: Kind::Bytes }
 }
 
-/// The first column of all tables.
+/// The first column of every table.
 pub(crate) const PARTITION: Column = small("partition_id");
 const TERM: Column = wide("term");
 const POSITION: Column = wide("position");
@@ -99,7 +99,7 @@ pub(crate) static TERMS: Table =
 pub(crate) static CHANGES: Table =
     Table { name: "changes", key: &[PARTITION, POSITION], rest: &[TERM, wide("written_ms"), bytes("bytes")] };
 
-/// All tables but `meta`, which says whose they are.
+/// All tables except `meta`, which identifies the graph.
 pub(crate) static ALL: [&Table; 10] = [
     &OBJECTS,
     &ASSOCIATIONS,
@@ -114,28 +114,28 @@ pub(crate) static ALL: [&Table; 10] = [
 ];
 
 impl Table {
-    /// All columns: the key, then the rest.
+    /// Iterates over all columns: the key, then the rest.
     pub fn columns(&self) -> impl Iterator<Item = &'static Column> + Clone + use<> {
         self.key.iter().chain(self.rest)
     }
 
-    /// The columns after the partition. Rows are read in this form.
+    /// Iterates over the columns after the partition, in the order in which they are read.
     pub fn read_columns(&self) -> impl Iterator<Item = &'static Column> + Clone + use<> {
         self.columns().skip(1)
     }
 
-    /// `SELECT` and all columns after the partition, up to and including the name of the table.
+    /// Returns a `SELECT` of all columns after the partition, up to and including the name of the table.
     pub fn select(&self) -> String {
         format!("SELECT {} FROM {}", names(self.read_columns()), self.name)
     }
 }
 
-/// Names of columns with commas between them.
+/// Returns the names of columns, separated by commas.
 pub(crate) fn names(columns: impl Iterator<Item = &'static Column>) -> String {
     columns.map(|column| column.name).collect::<Vec<_>>().join(", ")
 }
 
-/// The columns of a row that was read, after the partition, taken one after the other.
+/// The columns of a row that was read, without the partition, to be taken one by one.
 pub(crate) struct Cells {
     table: &'static Table,
     rest: std::vec::IntoIter<Cell>,
@@ -146,7 +146,7 @@ impl Cells {
         Self { table, rest: cells.into_iter() }
     }
 
-    /// The next column, a number of 64 bits.
+    /// Takes the next column, which is a number of 64 bits.
     pub fn wide(&mut self) -> Result<u64, DatabaseError> {
         match self.rest.next() {
             Some(Cell::Wide(number)) => Ok(number),
@@ -154,7 +154,7 @@ impl Cells {
         }
     }
 
-    /// The next column, a small number.
+    /// Takes the next column, which is a small number.
     pub fn small<T: TryFrom<u32>>(&mut self) -> Result<T, DatabaseError> {
         match self.rest.next() {
             Some(Cell::Small(number)) => T::try_from(number).map_err(|_| self.damaged()),
@@ -162,7 +162,7 @@ impl Cells {
         }
     }
 
-    /// The next column, bytes.
+    /// Takes the next column, which is bytes.
     pub fn bytes(&mut self) -> Result<Arc<[u8]>, DatabaseError> {
         match self.rest.next() {
             Some(Cell::Bytes(bytes)) => Ok(bytes),

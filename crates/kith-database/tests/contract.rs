@@ -1,4 +1,4 @@
-//! Every database keeps the same contract: a twin in memory, a file of SQLite, and a real MariaDB.
+//! The contract of all databases. The same tests run against a twin in memory, a SQLite file, and a real MariaDB.
 
 #[path = "contract/logs.rs"]
 mod logs;
@@ -122,7 +122,7 @@ async fn rows_are_read_as_they_were_written() {
         ]);
         assert_eq!(read(&*database, queries.clone()).await, expected);
 
-        // A later state replaces an earlier one, also within a change.
+        // A later state replaces an earlier one, even within one change.
         let again = vec![
             RowWrite::PutObject(object(0, "first")),
             RowWrite::PutObject(object(0, "second")),
@@ -153,7 +153,7 @@ async fn lists_are_read_from_any_place_newest_first_with_ties_by_id() {
             .collect();
         rows.push(RowWrite::PutAssociation(list(2), association(1, 10)));
         let end = write(&*database, P, lead(&*database, P, 1).await, rows).await;
-        // A later time moves an association to another place.
+        // A later time moves an association to another place of its list.
         let moved = RowWrite::PutAssociation(list(1), association(3, 12));
         write(&*database, P, end, vec![moved]).await;
         let ids = |after, limit| {
@@ -209,7 +209,7 @@ async fn what_pairs_need_is_kept_and_dropped() {
         ];
         let end = write(&*database, P, end, rows).await;
         assert_eq!(read(&*database, queries()).await, points([start, stamp(6), stamp(1), stamp(6), start]));
-        // In one change: what is put before the drop goes with it, what is put after it stays.
+        // Within one change, a drop removes the stamps that were put before it, but not those that are put after it.
         let rows = vec![
             RowWrite::PutPairStamp(two, stamp(8)),
             RowWrite::DropPairStamps { from, before: LogPoint::new(3, 0) },
@@ -295,7 +295,7 @@ async fn impossible_requests_are_refused() {
     .await;
 }
 
-/// Writes `count` changes; before each, tries one at a wrong place.
+/// Writes `count` changes. Before each, tries to write one at a wrong place.
 async fn hammer(database: Arc<dyn Database>, partition: PartitionId, count: u64) {
     let mut end = lead(&*database, partition, 1).await;
     for id in 0..count {

@@ -1,4 +1,4 @@
-//! What only one kind of database has: files and servers, logins, TLS, other graphs, damage.
+//! Tests of features that only one kind of database has: files, servers, logins, TLS, other graphs, and damage.
 
 mod support;
 
@@ -91,7 +91,7 @@ async fn damaged_rows_of_a_file_are_errors() {
     damaged(refusal(database.read(P, vec![RowQuery::Object(1)]).await));
     damaged(refusal(database.read(Q, vec![]).await));
     damaged(database.commit(batch(Q, end, vec![])).await.expect_err("there is no row").code());
-    // Another process must not have written to the log.
+    // Another process must not have written to the write-ahead log.
     execute("INSERT INTO changes SELECT partition_id, position + 1, term, written_ms, bytes FROM changes");
     damaged(database.commit(batch(P, end, vec![])).await.expect_err("the position is taken").code());
 }
@@ -198,7 +198,7 @@ async fn a_server_reads_no_more_rows_than_it_returns() {
     let database = on(&server, MysqlOptions::default()).await;
     let mut end = lead(&database, P, 1).await;
     for chunk in 0..8 {
-        // Half of the list has one time.
+        // Half of the associations have the same time.
         let time = |id2| if id2 % 2 == 0 { 1_000 } else { id2 };
         let ids = chunk * 500..chunk * 500 + 500;
         let mut rows: Vec<_> =
@@ -231,7 +231,7 @@ async fn a_server_reads_no_more_rows_than_it_returns() {
     assert!(read <= 60, "scans and the log read {read} rows");
 }
 
-/// A server with two users: one may do everything in `social`, the other may only read it.
+/// Starts a server with two users: one may do everything in `social`, the other may only read it.
 async fn with_users() -> MariaDb {
     let server = MariaDb::start_with_users().await;
     for statement in [

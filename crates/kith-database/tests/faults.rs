@@ -1,5 +1,5 @@
-//! Processes that die, servers that come and go, answers that are lost: what was acknowledged stays, and what is unknown is said
-//! to be unknown.
+//! Tests of processes that die, servers that restart, and answers that are lost. Acknowledged commits survive, and an
+//! unknown outcome is reported as unknown.
 
 mod support;
 
@@ -22,12 +22,13 @@ use support::{
     target, write,
 };
 
-/// Names the file that the child of [`a_killed_process_loses_no_acknowledged_commit`] writes to.
+/// The environment variable with the file that the child of [`a_killed_process_loses_no_acknowledged_commit`] writes
+/// to.
 const FILE: &str = "KITH_TEST_DATABASE_FILE";
-/// How often that child is killed.
+/// How often the child is killed.
 const KILLS: u64 = 5;
 
-/// Writes without end, if it is that child: change `n` sets an object and a count to `n`.
+/// In the child, writes until the process is killed: change `n` sets an object and a count to `n`.
 #[tokio::test]
 async fn writes_until_it_is_killed() {
     let Some(file) = std::env::var_os(FILE) else { return };
@@ -116,7 +117,7 @@ async fn idle_connections_that_the_server_closed_are_replaced() {
     }
 }
 
-/// A database behind a proxy.
+/// Creates a database behind a proxy.
 async fn behind_proxy(server: &MariaDb) -> (MysqlDatabase, Proxy) {
     let proxy = Proxy::start(server.port()).await;
     let name = server.database().await;
@@ -167,7 +168,8 @@ async fn a_leader_whose_take_over_was_not_answered_asks_again() {
 #[tokio::test]
 async fn a_server_that_stands_still_is_not_waited_for() {
     let server = MariaDb::start(&[]).await;
-    // On a busy machine, everything before the pause may take longer than 300 ms, so only the commit has so little time.
+    // On a busy machine, everything before the pause may take longer than 300 ms. Therefore only the commit has this
+    // timeout.
     let options = MysqlOptions {
         statement_timeout: Duration::from_millis(300),
         connect_timeout: Duration::from_secs(60),
@@ -214,7 +216,7 @@ async fn a_database_that_was_replaced_by_an_older_copy_says_so() {
     let next = LogPoint { position: end.position.next(), ..end };
     assert_eq!(changes(next).await.expect_err("the copy lacks it").code(), ErrorCode::HistoryLost);
     assert_eq!(changes(lost).await.expect_err("the copy lacks it").code(), ErrorCode::HistoryLost);
-    // The next leader uses the positions again, in a new term.
+    // The next leader uses the same positions again, in a new term.
     write(&copy, P, lead(&copy, P, 3).await, vec![]).await;
     assert_eq!(changes(end).await.map(|part| part.changes.len()), Ok(1));
     assert_eq!(changes(next).await.expect_err("it was another change").code(), ErrorCode::HistoryLost);

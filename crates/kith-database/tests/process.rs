@@ -1,4 +1,5 @@
-//! Databases in another process: it dies, moves, stands still or is not there, and callers learn what became of their commits.
+//! Tests of databases in another process. The process dies, moves, stalls or is missing, and callers learn the outcome
+//! of their commits.
 
 mod support;
 
@@ -26,16 +27,16 @@ use support::{
 };
 use tokio::net::TcpListener;
 
-/// Names the folder whose graphs the child of [`a_killed_process_loses_no_acknowledged_commit`] serves.
+/// The environment variable with the folder that the child of [`a_killed_process_loses_no_acknowledged_commit`] serves.
 const FOLDER: &str = "KITH_TEST_DATABASE_FOLDER";
-/// Names the port at which it does; 0 takes a free one.
+/// The environment variable with the port of the child; 0 means any free port.
 const PORT: &str = "KITH_TEST_DATABASE_PORT";
-/// How often it is killed.
+/// How often the child is killed.
 const KILLS: u64 = 5;
-/// How long a process may take to come back.
+/// How long the process may take to come back.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Serves until it is killed, if it is that child.
+/// In the child, serves until the process is killed.
 #[tokio::test(flavor = "multi_thread")]
 async fn serves_until_it_is_killed() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
@@ -45,7 +46,7 @@ async fn serves_until_it_is_killed() {
     std::future::pending::<()>().await;
 }
 
-/// A process that serves the graphs of `folder`, and its port.
+/// Starts a process that serves the graphs of `folder`. Returns the process and its port.
 fn serve(folder: &Path, port: u16) -> (Child, u16) {
     let mut child = Command::new(std::env::current_exe().expect("this test"))
         .args(["serves_until_it_is_killed", "--exact", "--nocapture"])
@@ -62,13 +63,14 @@ fn serve(folder: &Path, port: u16) -> (Child, u16) {
     (child, port)
 }
 
-/// Finds out whether a commit at `end` was written, by an empty change there. Returns where the log ends then.
+/// Writes an empty change at `end` to find out whether an earlier commit there was written. Returns whether it was, and
+/// the end of the log.
 async fn settle(database: &RemoteDatabase, end: LogPoint) -> (bool, LogPoint) {
     let settled = async {
         loop {
             match database.commit(batch(P, end, vec![])).await {
                 Ok(()) => return (false, LogPoint { position: end.position.next(), ..end }),
-                // It may have been an empty change before this one, which was not answered.
+                // The write may be an earlier empty change of this function, whose answer was lost.
                 Err(CommitError::Moved { found, .. }) => return (true, found),
                 Err(CommitError::Unknown { .. } | CommitError::NotWritten(_)) => {
                     tokio::time::sleep(Duration::from_millis(10)).await;
@@ -181,7 +183,7 @@ async fn a_connection_that_ends_before_the_reply_leaves_a_commit_unknown() {
     let cut = async {
         let (stream, _) = listener.accept().await.expect("it connects");
         let mut bytes = [0; 1 << 10];
-        // The preface of HTTP/2, and what follows of a request.
+        // The preface of HTTP/2, and the beginning of a request.
         for _ in 0..2 {
             stream.readable().await.expect("it sends");
             let _ = stream.try_read(&mut bytes);

@@ -1,4 +1,4 @@
-//! Whatever leaders ask for in whatever order, a database answers as its twin does.
+//! For any sequence of requests, a database answers like its twin.
 
 mod support;
 
@@ -12,7 +12,7 @@ use proptest::{collection::vec, prelude::*, test_runner::TestRunner};
 use std::fmt::Debug;
 use support::{association, change, identity, lead, list, mariadb::MariaDb, object, on, twin::Twin};
 
-/// What is asked for. Places in logs are relative to where they end, so that most commits take effect.
+/// A request. Places in logs are relative to the ends of the logs, so that most commits take effect.
 #[derive(Clone, Debug)]
 enum Step {
     Begin { partition: u32, term: u64, leader: u64 },
@@ -23,7 +23,7 @@ enum Step {
     Scan { partition: u32, after: Option<u64>, limit: u32 },
 }
 
-/// Which end of a log a part expects.
+/// The end of the log that a part expects.
 #[derive(Clone, Copy, Debug)]
 enum Aim {
     Right,
@@ -31,7 +31,7 @@ enum Aim {
     Term(u64),
 }
 
-/// Few ids, at both ends of the range, so that they meet.
+/// A few ids at both ends of the range, so that they often collide.
 fn id() -> impl Strategy<Value = u64> + Clone {
     prop_oneof![0u64..3, (u64::MAX - 1)..=u64::MAX, Just(1 << 63)]
 }
@@ -88,7 +88,7 @@ fn row() -> impl Strategy<Value = RowWrite> {
     ]
 }
 
-/// Rows about pairs only, which depend on their order.
+/// Rows of pairs only. Their result depends on their order.
 fn pair_row() -> impl Strategy<Value = RowWrite> {
     let low = |low| Pair::of(low, low + 1).expect("they differ");
     let partitions = identity().partitions;
@@ -101,7 +101,7 @@ fn pair_row() -> impl Strategy<Value = RowWrite> {
     ]
 }
 
-/// Associations of one list only, with few times.
+/// Associations of a single list, with few different times.
 fn list_row() -> impl Strategy<Value = RowWrite> {
     (0u64..9, 0u64..3).prop_map(|(id2, time)| RowWrite::PutAssociation(list(0), association(id2, time)))
 }
@@ -128,7 +128,7 @@ fn query() -> impl Strategy<Value = RowQuery> {
     ]
 }
 
-/// Mostly the first two, which are compared as a whole at the end.
+/// Usually one of the first two partitions, which are compared as a whole at the end.
 fn some_partition() -> impl Strategy<Value = u32> {
     prop_oneof![6 => 0u32..2, 1 => 2u32..4]
 }
@@ -155,7 +155,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Without what the twin does not know: the time of day, and the words of messages.
+/// Returns the result without the parts that the twin does not know: the time of day, and the texts of messages.
 fn plain<T: Debug, E: Debug>(result: Result<T, E>) -> String {
     let text = format!("{result:?}");
     text.split("Invalid { detail").next().unwrap_or_default().to_owned()
@@ -212,11 +212,11 @@ async fn take(database: &dyn Database, step: Step) -> String {
     }
 }
 
-/// Compares a new database with a new twin, step by step.
+/// Compares a new database with a new twin after each step.
 async fn compare(database: &dyn Database, steps: Vec<Step>) -> Result<(), TestCaseError> {
     let twin = Twin::new(identity());
     for partition in 0..3 {
-        // Without a leader nothing can be written. The last partition has none at first.
+        // Nothing can be written without a leader. The last partition has none at first.
         lead(&twin, PartitionId(partition), 1).await;
         lead(database, PartitionId(partition), 1).await;
     }

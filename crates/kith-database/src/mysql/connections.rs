@@ -1,4 +1,4 @@
-//! A bounded number of connections with the same settings, and packets of statements over them.
+//! A limited number of connections with the same settings, and packets of statements on them.
 
 use super::{
     MysqlOptions, MysqlTarget,
@@ -14,46 +14,47 @@ use tokio::{
     time::timeout,
 };
 
-/// Connections to one server.
+/// A pool of connections to one server.
 pub(super) struct Connections {
     target: MysqlTarget,
     options: MysqlOptions,
     most: usize,
-    /// What a new connection is set to.
+    /// The statements that set up a new connection.
     settings: Vec<String>,
     /// One permit per connection in use.
     free: Semaphore,
     idle: Mutex<Vec<Conn>>,
 }
 
-/// A connection in use. Unless it is given back, it is closed when this is dropped, and the server rolls back.
+/// A connection in use. If it is dropped before [`Lease::give_back`], it is closed, and the server rolls its
+/// transaction back.
 pub(super) struct Lease<'a> {
     connection: Conn,
     from: &'a Connections,
-    /// Whether it has been idle. Then the server may have closed it in the meantime.
+    /// Whether the connection was idle before. In that case, the server may have closed it meanwhile.
     was_idle: bool,
     _permit: SemaphorePermit<'a>,
 }
 
-/// What a statement returned.
+/// The result of a statement.
 #[derive(Debug, Default)]
 pub(super) struct Returned {
-    /// The number of rows that it found and changed.
+    /// The number of rows that the statement matched.
     pub affected: u64,
     pub rows: Vec<Row>,
 }
 
-/// A packet failed.
+/// Why a packet failed.
 #[derive(Debug)]
 pub(super) enum PacketError {
-    /// The server has refused a statement, or the connection is lost.
+    /// The server refused a statement, or the connection was lost.
     Failed(Error),
-    /// There was no answer in time.
+    /// The answer did not arrive within this time.
     Late(std::time::Duration),
 }
 
 impl PacketError {
-    /// The meaning before the commit.
+    /// Returns the meaning of this error before the commit.
     pub fn failure(&self) -> DatabaseError {
         match self {
             PacketError::Failed(error) => failure(error),
@@ -63,12 +64,12 @@ impl PacketError {
         }
     }
 
-    /// Whether the server has rolled the transaction back for the sake of another one.
+    /// Whether the server rolled the transaction back in favour of another one.
     pub fn is_victim(&self) -> bool {
         matches!(self, PacketError::Failed(error) if is_victim(error))
     }
 
-    /// Whether the server has refused a statement, and the connection goes on.
+    /// Whether the server refused a statement, and the connection is still usable.
     pub fn is_refusal(&self) -> bool {
         matches!(self, PacketError::Failed(Error::Server(_))) && !self.is_victim()
     }
@@ -93,21 +94,21 @@ impl Connections {
         Self { target, options, most, settings, free, idle }
     }
 
-    /// A connection, once one is free, on which the server has executed the first packet of a transaction. A connection that
-    /// turns out to be closed is replaced.
+    /// Waits for a free connection, and runs the first packet of a transaction on it. A connection that turns out to be
+    /// closed is replaced.
     pub async fn begin(&self, first: &[String]) -> Result<(Lease<'_>, Vec<Returned>), PacketError> {
         loop {
             let mut lease = self.lease().await?;
             match lease.run(first).await {
                 Ok(returned) => return Ok((lease, returned)),
-                // Probably the server has been restarted, and all others are closed too.
+                // The server was probably restarted, so all other idle connections are closed too.
                 Err(error) if lease.was_idle && error.is_lost() => self.close_idle(),
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// A connection, once one is free. The server may have closed it.
+    /// Waits for a free connection. The server may have closed it.
     pub async fn lease(&self) -> Result<Lease<'_>, PacketError> {
         let patience = self.options.statement_timeout;
         let permit = timeout(patience, self.free.acquire()).await.map_err(|_| PacketError::Late(patience))?;
@@ -125,7 +126,7 @@ impl Connections {
     async fn connect(&self) -> Result<Conn, PacketError> {
         let patience = self.options.connect_timeout;
         let options = self.target.options().map_err(|error| {
-            // Its causes would be lost in an error of the driver.
+            // An error of the driver would lose the causes of this one.
             PacketError::Failed(Error::Other(kith_types::with_causes(&error).into()))
         })?;
         let connected = async {
@@ -139,27 +140,27 @@ impl Connections {
         connected.map_err(PacketError::Failed)
     }
 
-    /// Closes the connections that are not in use, so that new ones take their place.
+    /// Closes the idle connections, so that new ones replace them.
     pub fn close_idle(&self) {
         self.idle.lock().clear();
     }
 
-    /// Waits for the connections in use and closes all.
+    /// Waits for the connections in use, and closes all connections.
     pub async fn close(&self) {
         let all = u32::try_from(self.most).unwrap_or(u32::MAX);
-        // It fails only if this has been closed already.
+        // This fails only if the pool was closed already.
         let _ = self.free.acquire_many(all).await;
         self.free.close();
         let idle = std::mem::take(&mut *self.idle.lock());
         for connection in idle {
-            // A connection that cannot be closed in order is closed all the same.
+            // If a connection cannot be closed cleanly, dropping it closes it.
             let _ = timeout(self.options.connect_timeout, connection.disconnect()).await;
         }
     }
 }
 
 impl Lease<'_> {
-    /// Executes statements in one packet, or one by one if the server takes only one at a time.
+    /// Runs statements in one packet, or one by one if the server does not accept several in a packet.
     pub async fn run(&mut self, statements: &[String]) -> Result<Vec<Returned>, PacketError> {
         let patience = self.from.options.statement_timeout;
         let together = self.from.options.statements_together;
@@ -167,7 +168,7 @@ impl Lease<'_> {
         timeout(patience, run).await.map_err(|_| PacketError::Late(patience))?
     }
 
-    /// Executes statements in as few packets as their sizes allow.
+    /// Runs statements in as few packets as their sizes allow.
     pub async fn run_all(&mut self, statements: &[String]) -> Result<(), PacketError> {
         let mut rest = statements;
         while !rest.is_empty() {
@@ -178,7 +179,7 @@ impl Lease<'_> {
         Ok(())
     }
 
-    /// Keeps the connection for others. No transaction may be open.
+    /// Returns the connection to the pool. No transaction may be open.
     pub fn give_back(self) {
         let Lease { connection, from, _permit, .. } = self;
         if !from.free.is_closed() {
@@ -187,7 +188,7 @@ impl Lease<'_> {
     }
 }
 
-/// How many of these statements fit into one packet; at least one, if there are any.
+/// Returns how many of these statements fit into one packet, but at least one.
 pub(super) fn first_packet(statements: &[String]) -> usize {
     let mut bytes = 0;
     let fits = |statement: &&String| {
@@ -207,7 +208,7 @@ async fn run(
     for packet in packets {
         let mut result = connection.query_iter(packet.join("; ")).await?;
         for _ in packet {
-            // Reading the rows of one statement moves on to the next.
+            // Reading the rows of one statement advances to the next statement.
             let affected = result.affected_rows();
             returned.push(Returned { affected, rows: result.collect().await? });
         }

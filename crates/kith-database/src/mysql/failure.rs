@@ -1,9 +1,9 @@
-//! What an error of a server, or of the connection to it, means.
+//! The meaning of errors of a server, or of the connection to it.
 
 use crate::{CommitError, DatabaseError};
 use mysql_async::{DriverError, Error, IoError, ServerError};
 
-/// The meaning of an error before the commit: nothing was written.
+/// Returns the meaning of an error before the commit. Nothing was written.
 pub(super) fn failure(error: &Error) -> DatabaseError {
     match error {
         Error::Server(server) => refusal(server),
@@ -15,17 +15,19 @@ pub(super) fn failure(error: &Error) -> DatabaseError {
             | DriverError::PacketTooLarge,
         )
         | Error::Url(_) => DatabaseError::Refused { reason: error.to_string() },
-        // Its own words for this repeat those of its source.
+        // The message of this error repeats that of its source.
         Error::Io(IoError::Io(error)) => DatabaseError::unavailable(error.to_string()),
         Error::Driver(_) | Error::Io(_) | Error::Other(_) => DatabaseError::unavailable(error.to_string()),
     }
 }
 
-/// What a server says. The numbers are those of MySQL and MariaDB; above 8000 they are TiDB's.
+/// Returns the meaning of a server's error. The numbers are those of MySQL and MariaDB; numbers above 8000 are those of
+/// TiDB.
 fn refusal(server: &ServerError) -> DatabaseError {
     let reason = format!("{} (error {})", server.message, server.code);
     match server.code {
-        // Locks, deadlocks, write conflicts; too many connections; starting, stopping, out of memory; killed, timed out.
+        // Locks, deadlocks and write conflicts; too many connections; a server that starts, stops or is out of memory;
+        // statements that were killed or timed out.
         1205
         | 1213
         | 9007
@@ -47,15 +49,16 @@ fn refusal(server: &ServerError) -> DatabaseError {
         1290 | 1792 | 1836 => DatabaseError::ReadOnly { reason },
         28 | 1021 | 1114 => DatabaseError::Full { reason },
         1030 | 1026 if server.message.contains("28") => DatabaseError::Full { reason },
-        // A row that must be new is there already; tables or columns are missing; a table is corrupt.
+        // A new row exists already; a table or column is missing; a table is corrupt.
         1062 | 1054 | 1146 | 1034 | 1035 | 1194 | 1195 | 1712 => DatabaseError::Damaged { detail: reason },
-        // Logins, permissions, unknown databases, statements that it does not know, and everything else.
+        // Logins, permissions, unknown databases, unknown statements, and everything else.
         _ => DatabaseError::Refused { reason },
     }
 }
 
-/// The meaning of an error of `COMMIT` itself. Only a few errors prove that the transaction was rolled back: a deadlock (also
-/// between the nodes of a Galera cluster), a write conflict, a veto by group replication, and a server that became read-only.
+/// Returns the meaning of an error of `COMMIT` itself. Only a few errors prove that the transaction was rolled back: a
+/// deadlock (also between the nodes of a Galera cluster), a write conflict, a veto by group replication, and a server
+/// that became read-only.
 pub(super) fn commit_failure(error: &Error) -> CommitError {
     match error {
         Error::Server(server) if [1205, 1213, 9007, 3101, 1290, 1836].contains(&server.code) => {
@@ -65,7 +68,7 @@ pub(super) fn commit_failure(error: &Error) -> CommitError {
     }
 }
 
-/// Whether the connection is of no more use. If it had been idle, its server may have been restarted.
+/// Whether the connection is unusable. If the connection was idle before, its server may have been restarted.
 pub(super) fn is_lost(error: &Error) -> bool {
     match error {
         Error::Server(server) => [1053, 1927, 4031, 2006, 2013].contains(&server.code),
@@ -73,7 +76,7 @@ pub(super) fn is_lost(error: &Error) -> bool {
     }
 }
 
-/// Whether the transaction was rolled back for the sake of another one: a deadlock, or a write conflict.
+/// Whether the transaction was rolled back in favour of another one, because of a deadlock or a write conflict.
 pub(super) fn is_victim(error: &Error) -> bool {
     matches!(error, Error::Server(server) if [1213, 9007].contains(&server.code))
 }

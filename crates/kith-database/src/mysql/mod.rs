@@ -1,7 +1,8 @@
-//! A live graph in a database that speaks the protocol of MySQL: MariaDB and MySQL, and the way to grow, TiDB, Vitess, Galera.
+//! A live graph in a database that speaks the MySQL protocol: MariaDB or MySQL, or for larger graphs, TiDB, Vitess or
+//! Galera.
 //!
-//! Commits run under `READ COMMITTED`: the first statement locks the ends of the logs, and nobody else writes the rows of a
-//! partition, so locks on gaps would only make leaders of neighbouring partitions wait. Reads are snapshots under
+//! Commits run under `READ COMMITTED`. The first statement locks the ends of the logs, and nobody else writes the rows
+//! of a partition, so gap locks would only make leaders of neighbouring partitions wait. Reads are snapshots under
 //! `REPEATABLE READ`.
 
 mod connections;
@@ -23,18 +24,18 @@ use kith_live::{AssociationKey, Batch, RowQuery, RowsAt};
 use kith_types::{LogPoint, PartitionId};
 use std::time::Duration;
 
-/// How a server is used.
+/// Limits and timeouts for the use of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MysqlOptions {
-    /// The most transactions at a time, each on a connection.
+    /// The most concurrent write transactions, each on its own connection.
     pub writers_max: usize,
-    /// The most reads at a time, each on a connection.
+    /// The most concurrent reads, each on its own connection.
     pub readers_max: usize,
     /// How long connecting and logging in may take.
     pub connect_timeout: Duration,
-    /// How long the answer to a packet of statements may take, or the wait for a free connection.
+    /// How long the answer to a packet of statements may take, and how long to wait for a free connection.
     pub statement_timeout: Duration,
-    /// Whether the server takes several statements in one packet. If not, every statement costs a round trip.
+    /// Whether the server accepts several statements in one packet. If not, every statement costs a round trip.
     pub statements_together: bool,
 }
 
@@ -50,25 +51,25 @@ impl Default for MysqlOptions {
     }
 }
 
-/// The database of a graph on a server. The graph has the database to itself.
+/// The database of a graph on a server. A database holds at most one graph.
 ///
-/// [`Database::begin_term`] and [`Database::points`] notice if the database has been dropped or replaced since it was opened: they
-/// fail as opening it would.
+/// [`Database::begin_term`] and [`Database::points`] notice if the database was dropped or replaced after it was
+/// opened. They then fail with the error that opening it would return.
 pub struct MysqlDatabase {
     home: Home,
     writers: Connections,
     readers: Connections,
 }
 
-/// The graph that a database should have.
+/// The graph that a database is expected to hold.
 struct Home {
-    /// Where the database is, as errors name it.
+    /// The name of the database in errors.
     place: String,
     identity: GraphIdentity,
 }
 
 impl Home {
-    /// The version of the tables, from the answer to [`sql::META`].
+    /// Checks the answer to [`sql::META`], and returns the version of the tables.
     fn check(&self, meta: Option<Returned>) -> Result<u32, DatabaseError> {
         let row = meta.into_iter().flat_map(|returned| returned.rows).next();
         let [version, graph, partitions] = sql::numbers("meta", row.ok_or_else(|| self.no_graph())?)?;
@@ -83,10 +84,11 @@ impl Home {
 }
 
 impl MysqlDatabase {
-    /// Creates the tables of a graph. Does no harm if the database has that graph already, or half of it.
+    /// Creates the tables of a graph. If they exist already, or some of them do, only the missing ones are created.
     ///
     /// # Errors
-    /// [`DatabaseError::OtherGraph`] and the like if the database has another one.
+    /// [`DatabaseError::OtherGraph`] or [`DatabaseError::OtherPartitions`] if the database has another graph; any other
+    /// [`DatabaseError`] if it cannot be used.
     pub async fn create(
         target: MysqlTarget,
         identity: GraphIdentity,
@@ -97,7 +99,7 @@ impl MysqlDatabase {
             Err(DatabaseError::NoGraph { .. }) => {
                 database.migrate(0).await?;
                 let mut statements = sql::put_partitions(identity);
-                // The row of `meta` is last: without it, there is no graph.
+                // The row of `meta` is written last. Without it, the database has no graph.
                 statements.push(sql::put_meta(identity));
                 database.write(&statements).await?;
                 database.version().await?;
@@ -108,10 +110,11 @@ impl MysqlDatabase {
         Ok(database)
     }
 
-    /// Opens the database of a graph, and brings its tables to the version of this release.
+    /// Opens the database of a graph, and migrates its tables to the version of this release.
     ///
     /// # Errors
-    /// [`DatabaseError::NoGraph`] if there is none; [`DatabaseError::OtherGraph`] and the like if it is another one.
+    /// [`DatabaseError::NoGraph`] if the database has no graph; [`DatabaseError::OtherGraph`] or
+    /// [`DatabaseError::OtherPartitions`] if it has another one; any other [`DatabaseError`] if it cannot be used.
     pub async fn open(
         target: MysqlTarget,
         identity: GraphIdentity,
@@ -123,11 +126,11 @@ impl MysqlDatabase {
         Ok(database)
     }
 
-    /// Removes the tables of a graph, and leaves other tables of the database alone. Does nothing if it has no graph.
+    /// Removes the tables of a graph, but no other tables of the database. Does nothing if the database has no graph.
     ///
     /// # Errors
-    /// [`DatabaseError::OtherGraph`] and the like if it has another graph. If the connection is lost, some tables may be gone:
-    /// repeat it.
+    /// [`DatabaseError::OtherGraph`] or [`DatabaseError::OtherPartitions`] if the database has another graph. If the
+    /// connection is lost, some tables may have been removed; repeat the call.
     pub async fn remove(
         target: MysqlTarget,
         identity: GraphIdentity,
@@ -152,7 +155,7 @@ impl MysqlDatabase {
         }
     }
 
-    /// The version of the tables, if they hold the graph that is expected.
+    /// Returns the version of the tables, if they hold the expected graph.
     async fn version(&self) -> Result<u32, DatabaseError> {
         let (lease, returned) = match self.writers.begin(&[sql::META.to_owned()]).await {
             Err(PacketError::Failed(error)) if failure::is_no_table(&error) => {
@@ -164,11 +167,12 @@ impl MysqlDatabase {
         self.home.check(returned.into_iter().next())
     }
 
-    /// What opening the database would report, if `error` may come from its having been dropped or replaced; otherwise `error`.
+    /// Returns the error that opening the database would return, if the database may have been dropped or replaced;
+    /// otherwise returns `error`.
     async fn explained(&self, error: DatabaseError) -> DatabaseError {
         match error {
             DatabaseError::Damaged { .. } | DatabaseError::Refused { .. } => {
-                // Only a new connection is told that there is no such database.
+                // The server reports a missing database only to a new connection.
                 self.writers.close_idle();
                 self.version().await.err().unwrap_or(error)
             }
@@ -176,7 +180,7 @@ impl MysqlDatabase {
         }
     }
 
-    /// Brings tables of version `from` to that of this release. 0: there are none.
+    /// Migrates tables of version `from` to that of this release. 0 means that there are no tables.
     async fn migrate(&self, from: u32) -> Result<(), DatabaseError> {
         if from == SCHEMA_VERSION {
             return Ok(());
@@ -188,7 +192,7 @@ impl MysqlDatabase {
         self.write(&[sql::set_version()]).await
     }
 
-    /// Executes statements outside of a transaction. Each may be repeated.
+    /// Runs statements outside of a transaction. Each of them may be repeated.
     async fn write(&self, statements: &[String]) -> Result<(), DatabaseError> {
         for statement in statements {
             let (lease, _) = self.writers.begin(std::slice::from_ref(statement)).await?;

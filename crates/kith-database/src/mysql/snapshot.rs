@@ -1,4 +1,4 @@
-//! Reads. What belongs together is read in one transaction, as a rule in one packet.
+//! Reads. Everything that must be consistent is read in one transaction, usually in one packet.
 
 use super::{
     Home,
@@ -16,7 +16,7 @@ use kith_live::{RowQuery, RowsAt};
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
 use std::collections::BTreeMap;
 
-/// Executes `statements` and one that reads the end of the log of `partition`, in one snapshot.
+/// Runs `statements` and a statement that reads the end of the log of `partition`, in one snapshot.
 async fn snapshot(
     readers: &Connections,
     partition: PartitionId,
@@ -34,7 +34,7 @@ async fn snapshot(
     Ok((at, returned))
 }
 
-/// The end of a log from the answer to [`sql::point`].
+/// Returns the end of a log from the answer to [`sql::point`].
 pub(super) fn one_point(
     partition: PartitionId,
     returned: Option<Returned>,
@@ -44,7 +44,7 @@ pub(super) fn one_point(
     points.pop().ok_or_else(missing)
 }
 
-/// The leader of a term from the answer to [`sql::terms`].
+/// Returns the leader of a term from the answer to [`sql::terms`].
 pub(super) fn leader_of(term: Term, returned: Option<Returned>) -> Result<Option<u64>, DatabaseError> {
     let mut leader = None;
     for row in returned.unwrap_or_default().rows {
@@ -94,7 +94,7 @@ fn statements(partition: PartitionId, select: &Select) -> Vec<String> {
     }
 }
 
-/// Where logs end, if they are those of `home`.
+/// Returns the ends of logs, if the database holds the graph of `home`.
 pub(super) async fn points(
     readers: &Connections,
     home: &Home,
@@ -103,7 +103,7 @@ pub(super) async fn points(
     if partitions.is_empty() {
         return Ok(Vec::new());
     }
-    // In this order: if the graph is the right one afterwards, the ends before were its own.
+    // The order matters: if the graph is the right one afterwards, the ends that were read before belong to it.
     let packet = [sql::points(partitions.iter().copied()), sql::META.to_owned()];
     let (lease, returned) = readers.begin(&packet).await?;
     lease.give_back();
@@ -130,7 +130,7 @@ pub(super) async fn scan<R: Row>(
     Ok((at, decode(rows(R::TABLE, returned)?)?))
 }
 
-/// Two round trips: how many changes fit, then these changes.
+/// Reads changes in two round trips: first how many changes fit, then these changes.
 pub(super) async fn changes(
     readers: &Connections,
     partition: PartitionId,
@@ -160,7 +160,7 @@ pub(super) async fn changes(
     log::part(partition, after, entries, end)
 }
 
-/// The span of a term from the answer to [`sql::terms`].
+/// Returns the span of a term from the answer to [`sql::terms`].
 pub(super) fn span(term: Term, returned: Option<Returned>) -> Result<Option<TermSpan>, DatabaseError> {
     let rows = returned.unwrap_or_default().rows.into_iter();
     let rows: Vec<[u64; 3]> = rows.map(|row| sql::numbers("terms", row)).collect::<Result<_, _>>()?;

@@ -1,5 +1,6 @@
-//! The dialect of MySQL, MariaDB and what speaks their protocol: tables and statements. Statements carry their values as
-//! numbers and hexadecimal strings, so that several of them travel in one packet without being prepared first.
+//! The dialect of MySQL, MariaDB and databases that speak their protocol: tables and statements. Statements contain
+//! their values as numbers and hexadecimal strings, so that several statements fit into one packet without being
+//! prepared first.
 
 use crate::{
     DatabaseError, GraphIdentity, SCHEMA_VERSION,
@@ -13,7 +14,7 @@ use kith_types::{LogPoint, PartitionId, Position, Term};
 use mysql_async::{Row, Value};
 use std::fmt::Write as _;
 
-/// The statements of a packet are together no longer than this, unless one alone is. The smallest default of
+/// The most bytes of statements in one packet, unless a single statement is longer. The smallest default of
 /// `max_allowed_packet` is 4 MiB, and an object of 1 MiB takes 2 MiB.
 pub(super) const PACKET_BYTES: usize = 3 << 20;
 /// The most keys that one statement reads.
@@ -27,8 +28,8 @@ pub(super) const COMMIT: &str = "COMMIT";
 pub(super) const ROLLBACK: &str = "ROLLBACK";
 pub(super) const META: &str = "SELECT schema_version, graph, partitions FROM meta";
 
-/// Statements that bring the tables from the version before to this one; the first ones make them. Statements that change
-/// tables are not part of transactions here, so each may be repeated.
+/// For each version, the statements that migrate the tables from the version before. Those of the first version create
+/// the tables. Statements that change tables are not part of a transaction here, so each of them may be repeated.
 pub(super) static MIGRATIONS: [&[&str]; 1] = [&[
     "CREATE TABLE IF NOT EXISTS meta (
         one INT UNSIGNED NOT NULL PRIMARY KEY, schema_version INT UNSIGNED NOT NULL,
@@ -79,7 +80,7 @@ pub(super) static MIGRATIONS: [&[&str]; 1] = [&[
         KEY outcomes_oldest (partition_id, decided_ms)) ENGINE=InnoDB",
 ]];
 
-/// What a new connection is set to.
+/// Returns the statements that set up a new connection.
 pub(super) fn settings(isolation: &str, lock_wait_seconds: u64) -> Vec<String> {
     vec![
         format!("SET SESSION TRANSACTION ISOLATION LEVEL {isolation}"),
@@ -88,7 +89,7 @@ pub(super) fn settings(isolation: &str, lock_wait_seconds: u64) -> Vec<String> {
     ]
 }
 
-/// Rows of the table `partitions` for a new graph.
+/// Inserts the rows of the table `partitions` for a new graph.
 pub(super) fn put_partitions(identity: GraphIdentity) -> Vec<String> {
     let count = identity.partitions.get();
     let chunk = |first: u32| {
@@ -107,7 +108,7 @@ pub(super) fn put_meta(identity: GraphIdentity) -> String {
     )
 }
 
-/// Removes all tables. `meta` is last: as long as it is there, the others are known to be those of its graph.
+/// Removes all tables. `meta` is removed last: while it exists, the other tables are known to belong to its graph.
 pub(super) fn drop_tables() -> [String; 2] {
     let tables: Vec<_> = ALL.iter().map(|table| table.name).collect();
     [format!("DROP TABLE IF EXISTS {}", tables.join(", ")), "DROP TABLE IF EXISTS meta".to_owned()]
@@ -117,7 +118,8 @@ pub(super) fn set_version() -> String {
     format!("UPDATE meta SET schema_version = {SCHEMA_VERSION} WHERE one = 1")
 }
 
-/// Moves the ends of logs. It changes as many rows as there are fences, or the transaction is to be rolled back.
+/// Moves the ends of logs. It must match as many rows as there are fences; otherwise the transaction must be rolled
+/// back.
 pub(super) fn fence(fences: &[Fence]) -> String {
     let mut ends = String::new();
     let mut expected = Vec::new();
@@ -129,19 +131,19 @@ pub(super) fn fence(fences: &[Fence]) -> String {
     format!("UPDATE partitions SET position = CASE partition_id{ends} END WHERE {}", expected.join(" OR "))
 }
 
-/// Where logs end, with their partitions.
+/// Reads the ends of logs, with their partitions.
 pub(super) fn points(partitions: impl Iterator<Item = PartitionId>) -> String {
     let partitions: Vec<_> = partitions.map(|partition| partition.0.to_string()).collect();
     let columns = names(PARTITIONS.columns());
     format!("SELECT {columns} FROM partitions WHERE partition_id IN ({})", partitions.join(", "))
 }
 
-/// Where one log ends.
+/// Reads the end of one log.
 pub(super) fn point(partition: PartitionId) -> String {
     format!("{} WHERE partition_id = {}", PARTITIONS.select(), partition.0)
 }
 
-/// Where one log ends; nobody else moves its end until the transaction has ended.
+/// Reads the end of one log, and locks it until the transaction ends.
 pub(super) fn point_for_update(partition: PartitionId) -> String {
     format!("{} FOR UPDATE", point(partition))
 }
@@ -150,7 +152,7 @@ pub(super) fn raise_term(partition: PartitionId, term: Term) -> String {
     format!("UPDATE partitions SET term = {} WHERE partition_id = {}", term.0, partition.0)
 }
 
-/// The row of a term, and the one of the next term.
+/// Reads the row of a term and that of the next term.
 pub(super) fn terms(partition: PartitionId, term: Term) -> String {
     let (select, partition, term) = (TERMS.select(), partition.0, term.0);
     format!("{select} WHERE partition_id = {partition} AND {term} <= term ORDER BY term LIMIT 2")
@@ -165,7 +167,7 @@ pub(super) fn drop_stamps(drop: &StampDrop) -> String {
     )
 }
 
-/// Positions and times of the first changes, at most `limit`.
+/// Reads positions and times of the first changes, at most `limit`.
 pub(super) fn written(partition: PartitionId, limit: u32) -> String {
     let partition = partition.0;
     format!(
@@ -185,7 +187,7 @@ pub(super) fn delete_outcomes(partition: PartitionId, before_ms: u64) -> String 
     )
 }
 
-/// Positions and sizes of the changes after a position.
+/// Reads positions and sizes of the changes after a position.
 pub(super) fn change_sizes(partition: PartitionId, after: Position) -> String {
     let (partition, after, limit) = (partition.0, after.0, log::ENTRIES_MAX);
     format!(
@@ -194,7 +196,7 @@ pub(super) fn change_sizes(partition: PartitionId, after: Position) -> String {
     )
 }
 
-/// The changes after a position, up to another one.
+/// Reads the changes after a position, up to and including `last`.
 pub(super) fn changes(partition: PartitionId, after: Position, last: u64) -> String {
     let (select, partition, after) = (CHANGES.select(), partition.0, after.0);
     format!(
@@ -203,8 +205,8 @@ pub(super) fn changes(partition: PartitionId, after: Position, last: u64) -> Str
     )
 }
 
-/// Inserts rows, in as many statements as packets need. With `replace`, a row replaces one with the same key; without it,
-/// that is an error.
+/// Inserts rows, in as many statements as packets require. With `replace`, a row replaces an existing row with the same
+/// key; without it, an existing row is an error.
 pub(super) fn insert(table: &'static Table, rows: &[Vec<Cell>], replace: bool) -> Vec<String> {
     let head = format!("INSERT INTO {} ({}) VALUES ", table.name, names(table.columns()));
     let set = table.rest.iter().map(|column| format!("{0} = VALUES({0})", column.name));
@@ -228,13 +230,14 @@ pub(super) fn select_keys(table: &Table, partition: PartitionId, keys: &[Key]) -
     keys.chunks(KEYS_MAX).map(chunk).collect()
 }
 
-/// Reads the rows of a partition in the order of their keys.
+/// Reads all rows of a partition, in the order of their keys.
 pub(super) fn select_all(table: &Table, partition: PartitionId) -> String {
     let order = names(table.key.iter());
     format!("{} WHERE partition_id = {} ORDER BY {order}", table.select(), partition.0)
 }
 
-/// A part of an association list: the rows of these statements one after the other, and of those the first `limit`.
+/// Reads a part of an association list. The part is the first `limit` rows of the concatenated results of these
+/// statements.
 pub(super) fn list(
     partition: PartitionId,
     list: ListKey,
@@ -245,7 +248,7 @@ pub(super) fn list(
     let index = "FORCE INDEX (associations_newest)";
     let head = format!("{select} {index} WHERE partition_id = {partition} AND id1 = {id1} AND type = {kind}");
     let tail = format!("ORDER BY time DESC, id2 LIMIT {limit}");
-    // Not one condition with OR, for which servers would sort the whole list.
+    // A single condition with OR would make servers sort the whole list.
     match after {
         None => vec![format!("{head} {tail}")],
         Some(ListPlace { time, id2 }) => vec![
@@ -255,7 +258,7 @@ pub(super) fn list(
     }
 }
 
-/// At most `limit` rows after a key in the order of keys.
+/// Reads at most `limit` rows after a key, in the order of keys.
 pub(super) fn scan(table: &Table, partition: PartitionId, after: Option<&Key>, limit: u32) -> String {
     let (select, partition) = (table.select(), partition.0);
     let columns = &table.key[1..];
@@ -263,7 +266,8 @@ pub(super) fn scan(table: &Table, partition: PartitionId, after: Option<&Key>, l
     let Some(after) = after else {
         return format!("{select} WHERE partition_id = {partition} {tail}");
     };
-    // One range for each column of the key. Servers do not see that a comparison of tuples is a range.
+    // There is one range for each column of the key, because servers do not recognize a comparison of tuples as a
+    // range.
     let ranges = (0..columns.len()).rev().map(|last| {
         let equal: String = (0..last)
             .map(|index| format!(" AND {} = {}", columns[index].name, literal(&after[index])))
@@ -274,7 +278,7 @@ pub(super) fn scan(table: &Table, partition: PartitionId, after: Option<&Key>, l
     format!("{} {tail}", ranges.collect::<Vec<_>>().join(" UNION ALL "))
 }
 
-/// Statements that begin with `head`, have as many of `items` as fit into a packet, and end with `tail`.
+/// Returns statements that begin with `head`, contain as many of `items` as fit into a packet, and end with `tail`.
 fn packed(head: &str, items: impl Iterator<Item = String>, between: &str, tail: &str) -> Vec<String> {
     let mut statements: Vec<String> = Vec::new();
     for item in items {
@@ -316,7 +320,7 @@ fn literal(cell: &Cell) -> String {
     }
 }
 
-/// The cells of a row that has columns of `kinds`.
+/// Returns the cells of a row whose columns have these types.
 pub(super) fn cells(
     table: &str,
     kinds: impl Iterator<Item = Kind>,
@@ -339,7 +343,7 @@ pub(super) fn cells(
     kinds.zip(row.unwrap_raw()).map(cell).collect()
 }
 
-/// Rows of numbers of 64 bits, as `(position, written_ms)` and the like are.
+/// Returns the columns of a row of 64-bit numbers, such as `(position, written_ms)`.
 pub(super) fn numbers<const N: usize>(table: &str, row: Row) -> Result<[u64; N], DatabaseError> {
     let cells = cells(table, [Kind::Wide; N].into_iter(), row)?;
     let numbers: Vec<u64> = cells
@@ -350,11 +354,11 @@ pub(super) fn numbers<const N: usize>(table: &str, row: Row) -> Result<[u64; N],
     <[u64; N]>::try_from(numbers).map_err(short)
 }
 
-/// The end of a log from a row of [`points`].
+/// Returns a partition and the end of its log from a row of [`points`].
 pub(super) fn partition_point(row: Row) -> Result<(PartitionId, LogPoint), DatabaseError> {
     let [partition, term, position] = numbers("partitions", row)?;
     let partition = u32::try_from(partition)
-        .map_err(|_| DatabaseError::damaged("the table partitions has a partition above all"))?;
+        .map_err(|_| DatabaseError::damaged("the table partitions has an invalid partition"))?;
     Ok((PartitionId(partition), LogPoint::new(term, position)))
 }
 

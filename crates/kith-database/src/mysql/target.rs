@@ -1,14 +1,15 @@
-//! Which server an address names, decided from text alone: `mysql://USER@HOST:PORT/DATABASE?tls=required&ca=FILE`.
+//! Parses the address of a database on a server: `mysql://USER@HOST:PORT/DATABASE?tls=required&ca=FILE`. Makes no
+//! connection.
 
 use mysql_async::{OptsBuilder, SslOpts};
 use std::{io, net::IpAddr, path::PathBuf};
 use thiserror::Error;
 use url::Url;
 
-/// The port of MySQL if the address names none.
+/// The port of MySQL, if the address contains none.
 const PORT_DEFAULT: u16 = 3306;
 
-/// Where a password comes from. It is read for each new connection, so it may be changed while processes run.
+/// The source of a password. It is read for each new connection, so the password can be changed while processes run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PasswordSource {
     /// The first line of a file.
@@ -17,7 +18,7 @@ pub enum PasswordSource {
     Variable(String),
 }
 
-/// A database on a server, and how to log in. It holds no secret, so it may be stored and printed.
+/// A database on a server, and how to log in. Contains no secret, so it can be stored and printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MysqlTarget {
     host: String,
@@ -31,11 +32,11 @@ pub struct MysqlTarget {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Tls {
     Off,
-    /// With the authorities to trust, as PEM; `None`: the public ones.
+    /// TLS is required. The file contains the trusted authorities as PEM; `None` means the public authorities.
     Required(Option<PathBuf>),
 }
 
-/// An address makes no sense, or its password cannot be read.
+/// Why an address is malformed, or why its password cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -43,14 +44,14 @@ pub enum TargetError {
     /// The message does not repeat the address, which may contain a password by mistake.
     #[error("the address of the database {detail}")]
     Address { detail: String },
-    /// The file of the password cannot be read.
+    /// The password file cannot be read.
     #[error("read the password of the database from {path}")]
     PasswordFile {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// The variable of the password is not set.
+    /// The environment variable of the password is not set.
     #[error(
         "the environment variable {variable}, which should hold the password of the database, is not set"
     )]
@@ -58,7 +59,7 @@ pub enum TargetError {
 }
 
 impl MysqlTarget {
-    /// Reads an address. Without `tls=off` or `tls=required`, connections use TLS unless the host is this machine.
+    /// Parses an address. Without `tls=off` or `tls=required`, connections use TLS unless the host is this machine.
     ///
     /// # Errors
     /// [`TargetError::Address`].
@@ -99,18 +100,18 @@ impl MysqlTarget {
         Ok(Self { host, port: url.port().unwrap_or(PORT_DEFAULT), user, database, tls, password })
     }
 
-    /// The same, with a password.
+    /// Returns the same target with a password.
     #[must_use]
     pub fn with_password(self, password: Option<PasswordSource>) -> Self {
         Self { password, ..self }
     }
 
-    /// The place, for messages.
+    /// Returns the name of the database for messages.
     pub fn place(&self) -> String {
         format!("{} at {}:{}", self.database, self.host, self.port)
     }
 
-    /// How to connect, with the password as it is now.
+    /// Returns the options for a connection, with the current password.
     pub(super) fn options(&self) -> Result<OptsBuilder, TargetError> {
         let tls = match &self.tls {
             Tls::Off => None,
@@ -127,7 +128,7 @@ impl MysqlTarget {
             .pass(self.password()?)
             .db_name(Some(&self.database))
             .ssl_opts(tls)
-            // A condition that holds already counts as a row, as it does in SQLite.
+            // A row that a statement matches but does not change also counts, as it does in SQLite.
             .client_found_rows(true)
             .prefer_socket(false)
             .stmt_cache_size(0))

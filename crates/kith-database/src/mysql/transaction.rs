@@ -1,4 +1,5 @@
-//! Transactions that write. `COMMIT` always travels in a packet of its own: whatever fails before it has written nothing.
+//! Write transactions. `COMMIT` always has a packet of its own, so a failure of an earlier packet means that nothing
+//! was written.
 
 use super::{
     Home,
@@ -16,13 +17,13 @@ use crate::{
 use kith_types::{LogPoint, PartitionId};
 use std::collections::BTreeMap;
 
-/// How often a transaction is tried that the server rolls back for the sake of another one.
+/// How often a transaction is tried if the server rolls it back in favour of another one.
 const TRIES: u32 = 4;
 
-/// A transaction failed.
+/// Why a transaction failed.
 struct Stopped {
     error: CommitError,
-    /// Whether it was rolled back because of another transaction, so that it may take effect if it is tried again.
+    /// Whether the transaction was rolled back in favour of another one, so that another try may succeed.
     is_victim: bool,
 }
 
@@ -38,7 +39,8 @@ impl From<PacketError> for Stopped {
     }
 }
 
-/// Writes a batch. Servers may lock more than the rows of a batch, so that leaders of neighbouring partitions meet.
+/// Writes a batch. Servers may lock more than the rows of a batch, so transactions of neighbouring partitions' leaders
+/// may conflict.
 pub(super) async fn commit(writers: &Connections, writes: &Writes) -> Result<(), CommitError> {
     if writes.fences.is_empty() {
         return Ok(());
@@ -52,8 +54,9 @@ pub(super) async fn commit(writers: &Connections, writes: &Writes) -> Result<(),
     }
 }
 
-/// Two round trips, unless the rows take several packets: the fence with the rows, and the commit. Rows that were written although
-/// the fence changed too few rows are rolled back.
+/// Tries to write a batch, usually in two round trips: the fence with the rows, then the commit. More round trips are
+/// needed if the rows take several packets. If the fence matched too few rows, rows that were already written are
+/// rolled back.
 async fn try_commit(writers: &Connections, writes: &Writes) -> Result<(), Stopped> {
     let mut all = vec![sql::BEGIN.to_owned(), sql::fence(&writes.fences)];
     let fence = all.len() - 1;
@@ -80,7 +83,7 @@ async fn try_commit(writers: &Connections, writes: &Writes) -> Result<(), Stoppe
     end(lease).await
 }
 
-/// Checks what logs must contain, from the answers to [`sql::point`] and [`sql::terms`] for each place.
+/// Checks that logs contain the required places, from the answers to [`sql::point`] and [`sql::terms`] for each place.
 fn contained(
     requires: &[(PartitionId, LogPoint)],
     mut returned: impl Iterator<Item = Returned>,
@@ -92,8 +95,8 @@ fn contained(
     })
 }
 
-/// Why the server refused a statement: perhaps only because another leader has written rows since, so that the fence had changed too
-/// few rows already.
+/// Returns why the server refused a statement. Another leader may have written rows, in which case the fence had
+/// already matched too few rows.
 async fn refused(writers: &Connections, fences: &[Fence], error: PacketError) -> CommitError {
     match writers.lease().await.map_err(before) {
         Ok(lease) => match elsewhere(lease, fences).await {
@@ -114,7 +117,7 @@ fn statements(writes: &Writes) -> Vec<String> {
     statements
 }
 
-/// The rows that the last statement found.
+/// Returns the number of rows that the last statement matched.
 fn affected(returned: &[Returned]) -> u64 {
     returned.last().map_or(0, |returned| returned.affected)
 }
@@ -139,12 +142,13 @@ async fn end(mut lease: Lease<'_>) -> Result<(), Stopped> {
     Err(Stopped { error, is_victim })
 }
 
-/// Ends a transaction that changed nothing, or whose changes are not wanted. If that fails, its connection is closed.
+/// Ends a transaction that changed nothing or whose changes are not wanted. If this fails, its connection is closed.
 async fn roll_back(lease: &mut Lease<'_>) -> Result<(), CommitError> {
     lease.run(&[sql::ROLLBACK.to_owned()]).await.map(|_| ()).map_err(before)
 }
 
-/// Which log does not end where it should. No transaction may be open: in it, some of the ends would have been moved.
+/// Finds the log that does not end where it should. No transaction may be open, because an open transaction would see
+/// some of the ends already moved.
 async fn elsewhere(mut lease: Lease<'_>, fences: &[Fence]) -> CommitError {
     let read = async {
         let statement = sql::points(fences.iter().map(|fence| fence.partition));
@@ -178,7 +182,7 @@ pub(super) async fn begin_term(
     request: BeginTerm,
 ) -> Result<LogPoint, CommitError> {
     let BeginTerm { partition, term, leader } = request;
-    // The lock comes first. As long as it is held, the tables cannot be replaced.
+    // The lock comes first. While it is held, the tables cannot be replaced.
     let lock = sql::point_for_update(partition);
     let first = [sql::BEGIN.to_owned(), lock, sql::terms(partition, term), sql::META.to_owned()];
     let (mut lease, returned) = writers.begin(&first).await.map_err(before)?;
@@ -202,7 +206,8 @@ pub(super) async fn begin_term(
     Ok(LogPoint { term, ..found })
 }
 
-/// Each statement is a transaction of its own, so that a deletion holds its locks for a short time.
+/// Removes old changes and outcomes. Each statement is a transaction of its own, so that each deletion holds its locks
+/// only briefly.
 pub(super) async fn trim(
     writers: &Connections,
     partition: PartitionId,
@@ -210,7 +215,7 @@ pub(super) async fn trim(
 ) -> Result<Trimmed, DatabaseError> {
     let (mut lease, returned) = writers.begin(&[sql::written(partition, 1)]).await?;
     let mut trimmed = Trimmed::default();
-    // Mostly, the oldest change stays, so the others need not be read.
+    // Usually the oldest change stays, and the others need not be read.
     if log::cut(trim, &written(returned)?).is_some() {
         let first = lease.run(&[sql::written(partition, log::TRIMMED_MAX)]).await?;
         if let Some(before) = log::cut(trim, &written(first)?) {
@@ -225,7 +230,7 @@ pub(super) async fn trim(
     Ok(trimmed)
 }
 
-/// Positions and times of changes.
+/// Returns positions and times of changes.
 fn written(returned: Vec<Returned>) -> Result<Vec<(u64, u64)>, DatabaseError> {
     let rows = returned.into_iter().flat_map(|returned| returned.rows);
     rows.map(|row| sql::numbers(CHANGES.name, row).map(|[position, at]| (position, at))).collect()

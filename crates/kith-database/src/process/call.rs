@@ -1,4 +1,4 @@
-//! Calls to a database process: where it is, how long they may take, and what a call without a reply means.
+//! Calls to a database process: its address, the time limits, and the meaning of a call without a reply.
 
 use crate::{CommitError, DatabaseError, GraphIdentity, LogError};
 use kith_net::security::{Dialer, GrpcChannel, was_never_sent};
@@ -11,15 +11,15 @@ use std::{future::Future, sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
 use tonic::{Code, Response, Status};
 
-/// Finds the address of a database process by its id, as the metadata has it now.
+/// Finds the current address of a database process by its id, from the metadata.
 pub type Locate = Arc<dyn Fn(u32) -> Option<String> + Send + Sync>;
 
-/// How a database process is used.
+/// Limits of the calls to a database process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RemoteOptions {
-    /// The most calls at a time. More wait.
+    /// The most concurrent calls. Further calls wait.
     pub calls_max: u32,
-    /// How long a call may take, including its wait for others.
+    /// How long a call may take, including the wait for other calls.
     pub timeout: Duration,
 }
 
@@ -29,35 +29,36 @@ impl Default for RemoteOptions {
     }
 }
 
-/// A graph in a database process, and how to reach it.
+/// A graph in a database process, and how to connect to it.
 #[derive(Clone)]
 pub struct RemoteTarget {
     /// The id of the process.
     pub database: u32,
     /// The name of the graph.
     pub graph: String,
-    /// Where the process is.
+    /// Finds the address of the process.
     pub locate: Locate,
-    /// How to connect to it.
+    /// Connects to the process.
     pub dialer: Dialer,
-    /// How to use it.
+    /// Limits of the calls.
     pub options: RemoteOptions,
 }
 
-/// The way to a graph in a database process. It follows the process to other addresses and connects again by itself.
+/// Calls a database process about one graph. If the address of the process changes, or the connection is lost, the next
+/// call connects again.
 pub(super) struct Caller {
     target: RemoteTarget,
     identity: GraphIdentity,
     calls: Semaphore,
-    /// The address that was used last, and the channel to it.
+    /// The address of the last call, and the channel to it.
     channel: Mutex<Option<(String, GrpcChannel)>>,
 }
 
 /// Why a call has no reply.
 pub(super) enum Failed {
-    /// The process cannot have acted on it.
+    /// The process cannot have processed the call.
     NotSent(DatabaseError),
-    /// It may have.
+    /// The process may have processed the call.
     Unknown(String),
 }
 
@@ -95,7 +96,7 @@ impl Caller {
         self.identity
     }
 
-    /// The graph, as requests name it.
+    /// Returns the graph in the form of requests.
     pub fn graph(&self) -> Option<v1::DatabaseGraph> {
         let GraphIdentity { graph: identity, partitions } = self.identity;
         let name = self.target.graph.clone();
@@ -122,7 +123,7 @@ impl Caller {
         let _call = match tokio::time::timeout_at(deadline, self.calls.acquire()).await {
             Ok(Ok(call)) => call,
             Ok(Err(_)) => return Err(not_sent("it has been closed".to_owned())),
-            Err(_) => return Err(not_sent(format!("other calls took more than {timeout:?}"))),
+            Err(_) => return Err(not_sent(format!("the call waited more than {timeout:?} for other calls"))),
         };
         let (addr, channel) = self.channel()?;
         let client = DatabaseClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX);
@@ -133,16 +134,16 @@ impl Caller {
         }
     }
 
-    /// Waits for calls under way. Later ones fail as unavailable.
+    /// Waits for calls under way. Later calls fail as unavailable.
     pub async fn close(&self) {
         let all = self.target.options.calls_max.max(1);
-        // It fails only if another caller has closed it.
+        // This fails only if another caller has closed it already.
         if let Ok(_calls) = self.calls.acquire_many(all).await {
             self.calls.close();
         }
     }
 
-    /// The channel to where the process is now.
+    /// Returns the channel to the current address of the process.
     fn channel(&self) -> Result<(String, GrpcChannel), Failed> {
         let RemoteTarget { database, locate, dialer, .. } = &self.target;
         let not_sent = |reason| Failed::NotSent(DatabaseError::Unavailable { reason });
@@ -159,7 +160,7 @@ impl Caller {
         Ok((addr, channel))
     }
 
-    /// What a status means that is not from the database itself.
+    /// Returns the meaning of a status that does not come from the database itself.
     fn failed(&self, addr: &str, status: &Status) -> Failed {
         let name = self.name(addr);
         // A peer may reject the certificate only after this side has sent its first request.
@@ -175,7 +176,7 @@ impl Caller {
             Code::Unauthenticated | Code::PermissionDenied | Code::Unimplemented => {
                 Failed::NotSent(DatabaseError::Refused { reason })
             }
-            // A message is too long. A reply to a commit never is, so the process refused a request.
+            // A message is too long. The reply to a commit is never that long, so the process has refused a request.
             Code::OutOfRange => Failed::NotSent(DatabaseError::Invalid { detail: reason }),
             _ => Failed::Unknown(tls.map_or(reason, |tls| format!("{name}: {tls}"))),
         }

@@ -1,4 +1,4 @@
-//! Errors of databases on the wire and back: they arrive as what they were.
+//! Converts errors of databases to wire messages and back without loss.
 
 use crate::{CommitError, DatabaseError, LogError};
 use kith_types::{LogPoint, PartitionId, Position};
@@ -8,7 +8,7 @@ pub(super) fn place(point: LogPoint) -> v1::LogPlace {
     v1::LogPlace { term: point.term.0, position: point.position.0 }
 }
 
-/// A place that is not there is the start of a log.
+/// Converts a place. An absent place is the start of a log.
 pub(super) fn point(place: Option<v1::LogPlace>) -> LogPoint {
     let place = place.unwrap_or_default();
     LogPoint::new(place.term, place.position)
@@ -75,7 +75,7 @@ impl From<LogError> for v1::DatabaseFault {
     }
 }
 
-/// A fault that this release does not know, or that does not belong to the call.
+/// Describes a fault that this release does not know or that does not belong to the call.
 fn unexpected(kind: Option<Kind>) -> String {
     match kind {
         Some(kind) => format!("the database process answered {kind:?}, which does not belong to this call"),
@@ -122,7 +122,7 @@ impl From<v1::DatabaseFault> for CommitError {
                 point: point(it.point),
                 end: point(it.end),
             },
-            // It may be a new way to say that the outcome is unknown.
+            // An unknown fault may be a new way to report that the outcome is unknown.
             kind @ (None | Some(Kind::Trimmed(_))) => CommitError::Unknown { reason: unexpected(kind) },
             kind => CommitError::NotWritten(v1::DatabaseFault { kind }.into()),
         }

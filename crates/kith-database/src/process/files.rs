@@ -1,4 +1,4 @@
-//! The graphs of a database process: a folder with one file of SQLite per graph.
+//! The graphs of a database process: a folder with one SQLite file per graph.
 
 use crate::{Database, DatabaseError, GraphIdentity, SCHEMA_VERSION, SqliteDatabase, SqliteOptions};
 use kith_types::check_store_name;
@@ -11,18 +11,18 @@ use std::{
 };
 use tokio::{sync::Mutex, task::spawn_blocking};
 
-/// What the file of a graph is called after the graph's name. SQLite keeps two further files next to it.
+/// The suffix of a graph's file, after the name of the graph. SQLite keeps two further files next to it.
 const SUFFIX: &str = ".sqlite";
 const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
-/// What a file is called, after its name, between the decision to remove it and its removal.
+/// The suffix that is added to a file when it is renamed for removal.
 const DROPPED: &str = ".dropped";
 
-/// The graphs in a folder. A graph is opened when it is first used.
+/// The graphs in a folder. Each graph is opened when it is first used.
 pub struct GraphFiles {
     folder: PathBuf,
     options: SqliteOptions,
     open: RwLock<BTreeMap<String, Arc<SqliteDatabase>>>,
-    /// Held while files are created, opened or removed. Says whether everything has been closed.
+    /// Held while files are created, opened or removed. True once everything is closed.
     closed: Mutex<bool>,
 }
 
@@ -30,7 +30,7 @@ pub struct GraphFiles {
 type OpenedFile = Result<Arc<SqliteDatabase>, DatabaseError>;
 
 impl GraphFiles {
-    /// The graphs in `folder`, which must exist. Finishes removals that were interrupted. Blocks.
+    /// Returns the graphs in `folder`, which must exist. Finishes removals that were interrupted. Blocks.
     ///
     /// # Errors
     /// If the folder cannot be read, or a file cannot be removed.
@@ -44,7 +44,7 @@ impl GraphFiles {
         Ok(Self { folder, options, open: RwLock::default(), closed: Mutex::new(false) })
     }
 
-    /// Creates a graph. Does nothing if it is there.
+    /// Creates a graph. Does nothing if it exists.
     pub(super) async fn create(&self, name: &str, identity: GraphIdentity) -> Result<(), DatabaseError> {
         let closed = self.closed.lock().await;
         check_open(*closed)?;
@@ -57,7 +57,7 @@ impl GraphFiles {
         Ok(())
     }
 
-    /// The database of a graph.
+    /// Returns the database of a graph, and opens it if necessary.
     pub(super) async fn get(&self, name: &str, identity: GraphIdentity) -> OpenedFile {
         if let Some(known) = self.known(name, identity)? {
             return Ok(known);
@@ -67,7 +67,7 @@ impl GraphFiles {
         self.opened(name, identity).await
     }
 
-    /// Removes a graph. Does nothing if it is not there.
+    /// Removes a graph. Does nothing if it does not exist.
     pub(super) async fn remove(&self, name: &str, identity: GraphIdentity) -> Result<(), DatabaseError> {
         let closed = self.closed.lock().await;
         check_open(*closed)?;
@@ -84,7 +84,7 @@ impl GraphFiles {
         .await
     }
 
-    /// Waits for transactions under way and closes all files. Later calls fail as unavailable.
+    /// Waits for transactions under way, and closes all files. Later calls fail as unavailable.
     pub async fn close(&self) {
         *self.closed.lock().await = true;
         let open = std::mem::take(&mut *self.open.write());
@@ -93,7 +93,7 @@ impl GraphFiles {
         }
     }
 
-    /// A graph that is open, if it is the one that is meant.
+    /// Returns the database of a graph if it is open. Returns an error if it has another identity.
     fn known(
         &self,
         name: &str,
@@ -105,7 +105,7 @@ impl GraphFiles {
         Ok(Some(known))
     }
 
-    /// A graph, which is opened if it is not. To be called while [`GraphFiles::closed`] is held.
+    /// Returns the database of a graph, and opens it if necessary. The caller must hold [`GraphFiles::closed`].
     async fn opened(&self, name: &str, identity: GraphIdentity) -> OpenedFile {
         if let Some(known) = self.known(name, identity)? {
             return Ok(known);
@@ -133,13 +133,13 @@ async fn blocking<T: Send + 'static>(
     done.unwrap_or_else(|_| Err(DatabaseError::unavailable("the process is ending")))
 }
 
-/// Renames a file, which decides that it goes, and removes it.
+/// Removes a file. The removal is decided once the file is renamed; it is completed after a restart if necessary.
 fn remove_file(file: &Path, folder: &Path) -> io::Result<()> {
     let with = |end: &str| PathBuf::from(format!("{}{end}", file.display()));
     let dropped = with(DROPPED);
     fs::rename(file, &dropped)?;
     fs::File::open(folder)?.sync_all()?;
-    // They are there only if the file could not be closed in order. A new file of this name ignores them.
+    // These files exist only if the database could not be closed cleanly. A new file of the same name ignores them.
     for companion in COMPANIONS {
         match fs::remove_file(with(companion)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -1,4 +1,4 @@
-//! Databases in a process of their own: one file per graph, which nodes reach over gRPC.
+//! Databases in a separate process: one file per graph, which nodes access over gRPC.
 
 mod call;
 mod fault;

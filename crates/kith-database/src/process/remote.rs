@@ -18,13 +18,13 @@ use kith_wire::v1;
 
 /// The database of a graph in a database process of the cluster.
 ///
-/// A commit, or the begin of a term, is [`CommitError::Unknown`] if the connection is lost before the reply. It is
-/// [`CommitError::NotWritten`] if no connection could be opened.
+/// If the connection is lost before the reply, a commit or the beginning of a term fails with [`CommitError::Unknown`].
+/// If no connection could be opened, it fails with [`CommitError::NotWritten`].
 pub struct RemoteDatabase {
     caller: Caller,
 }
 
-/// Sends one request and returns the reply, unless that is a fault.
+/// Sends a request and returns the reply. If the reply is a fault, returns from the function with an error.
 macro_rules! call {
     ($caller:expr, $method:ident, $request:expr) => {{
         let reply = $caller
@@ -41,7 +41,8 @@ impl RemoteDatabase {
     /// Creates the database of a graph. Does nothing if the process has that graph already.
     ///
     /// # Errors
-    /// [`DatabaseError::OtherGraph`] and the like if the process has another graph of this name.
+    /// [`DatabaseError::OtherGraph`] or [`DatabaseError::OtherPartitions`] if the process has another graph of this
+    /// name; any other [`DatabaseError`] if it cannot be used.
     pub async fn create(target: RemoteTarget, identity: GraphIdentity) -> Result<Self, DatabaseError> {
         let caller = Caller::new(target, identity);
         call!(caller, create, v1::DatabaseGraphRequest { graph: caller.graph() });
@@ -51,17 +52,20 @@ impl RemoteDatabase {
     /// Opens the database of a graph.
     ///
     /// # Errors
-    /// [`DatabaseError::NoGraph`] if there is none, [`DatabaseError::OtherGraph`] and the like if it is another one.
+    /// [`DatabaseError::NoGraph`] if the process does not have the graph; [`DatabaseError::OtherGraph`] or
+    /// [`DatabaseError::OtherPartitions`] if it has another graph of this name; any other [`DatabaseError`] if it
+    /// cannot be used.
     pub async fn open(target: RemoteTarget, identity: GraphIdentity) -> Result<Self, DatabaseError> {
         let caller = Caller::new(target, identity);
         call!(caller, open, v1::DatabaseGraphRequest { graph: caller.graph() });
         Ok(Self { caller })
     }
 
-    /// Removes the database of a graph. Does nothing if it is not there.
+    /// Removes the database of a graph. Does nothing if it does not exist.
     ///
     /// # Errors
-    /// [`DatabaseError::OtherGraph`] and the like if the process has another graph of this name.
+    /// [`DatabaseError::OtherGraph`] or [`DatabaseError::OtherPartitions`] if the process has another graph of this
+    /// name; any other [`DatabaseError`] if it cannot be used.
     pub async fn remove(target: RemoteTarget, identity: GraphIdentity) -> Result<(), DatabaseError> {
         let caller = Caller::new(target, identity);
         call!(caller, drop, v1::DatabaseGraphRequest { graph: caller.graph() });
@@ -113,7 +117,7 @@ impl Database for RemoteDatabase {
             let request = v1::DatabasePointsRequest { graph: self.caller.graph(), partitions };
             let ends = call!(self.caller, points, request).ends;
             if ends.len() != expected {
-                let detail = format!("{} ends of logs came instead of {expected}", ends.len());
+                let detail = format!("the process returned {} log ends instead of {expected}", ends.len());
                 return Err(DatabaseError::damaged(detail));
             }
             Ok(ends.into_iter().map(|end| point(Some(end))).collect())
@@ -177,7 +181,7 @@ impl Database for RemoteDatabase {
         })
     }
 
-    /// Waits for calls under way. The process keeps the graph open for others.
+    /// Waits for calls under way. The process keeps the graph open for other callers.
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.caller.close())
     }

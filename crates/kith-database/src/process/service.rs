@@ -1,4 +1,4 @@
-//! Answers over gRPC what nodes ask of the graphs of a database process.
+//! Serves the graphs of a database process to nodes over gRPC.
 
 use super::{
     fault::{place, point},
@@ -20,20 +20,20 @@ use kith_wire::{
 use std::sync::Arc;
 use tonic::{Request, Response, Status};
 
-/// The most bytes of changes in one reply, whatever was asked for: well below what a message may have.
+/// The most bytes of changes in one reply, whatever the request asks for. It is far below the maximum of a message.
 const CHANGES_BYTES_MAX: usize = 32 << 20;
 /// The most bytes of rows in one reply. The rest of the message is small.
 const ROWS_BYTES_MAX: usize = MESSAGE_BYTES_MAX - 1024;
 
-/// gRPC `Database` over the graphs of a process.
+/// The gRPC service `Database` for the graphs of a process.
 pub struct DatabaseService {
     graphs: Arc<GraphFiles>,
 }
 
-/// A reply, which may be a fault.
+/// A reply, which may contain a fault.
 type Answer<R> = Result<Response<R>, Status>;
 
-/// Replies to a call with what was computed, or with its error as a fault.
+/// Replies with the result of `$work`, or with its error as a fault.
 macro_rules! answer {
     ($call:literal, $error:ty, $reply:ident, $work:expr) => {{
         let done: Result<v1::$reply, $error> = async { $work }.await;
@@ -45,7 +45,7 @@ macro_rules! answer {
 }
 
 impl DatabaseService {
-    /// The values of the label `call` of `kith_database_calls_total`: all calls.
+    /// All values of the label `call` of the counter `kith_database_calls_total`.
     pub const CALLS: &[&str] = &[
         "create",
         "open",
@@ -60,7 +60,7 @@ impl DatabaseService {
         "trim",
     ];
 
-    /// The values of the label `code` of `kith_database_faults_total`: the codes of all errors.
+    /// All values of the label `code` of the counter `kith_database_faults_total`: the codes of all errors.
     pub const FAULTS: &[&str] = &[
         "database_damaged",
         "database_empty",
@@ -78,7 +78,7 @@ impl DatabaseService {
         "outcome_unknown",
     ];
 
-    /// Serves these graphs.
+    /// Returns a service for these graphs.
     pub fn new(graphs: Arc<GraphFiles>) -> database_server::DatabaseServer<Self> {
         database_server::DatabaseServer::new(Self { graphs })
             .max_decoding_message_size(REQUEST_BYTES_MAX)
@@ -91,7 +91,7 @@ impl DatabaseService {
     }
 }
 
-/// Counts a call, and why it failed if it did.
+/// Counts a call, and its error code if it failed.
 fn count(call: &'static str, fault: Option<ErrorCode>) {
     metrics::counter!("kith_database_calls_total", "call" => call).increment(1);
     if let Some(code) = fault {
@@ -111,7 +111,8 @@ fn invalid(detail: impl Into<String>) -> DatabaseError {
     DatabaseError::Invalid { detail: detail.into() }
 }
 
-/// Bytes of a request, unlike those of a database, do not say that the database is damaged.
+/// Converts the error of a malformed request. Unlike malformed bytes of a database, it does not mean that the database
+/// is damaged.
 fn unreadable(garbled: Garbled) -> DatabaseError {
     invalid(garbled.to_string())
 }

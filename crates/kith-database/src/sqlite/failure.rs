@@ -1,9 +1,9 @@
-//! What an error of SQLite means.
+//! The meaning of SQLite errors.
 
 use crate::{CommitError, DatabaseError};
 use rusqlite::{Error, ErrorCode};
 
-/// The meaning of an error before the commit: nothing was written.
+/// Returns the meaning of an error before the commit. Nothing was written.
 pub(super) fn failure(error: &Error) -> DatabaseError {
     let reason = error.to_string();
     match error.sqlite_error_code() {
@@ -12,7 +12,7 @@ pub(super) fn failure(error: &Error) -> DatabaseError {
         Some(ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied) => {
             DatabaseError::Refused { reason }
         }
-        // A row that must be new is there already, or a table is missing.
+        // A new row exists already, or a table is missing.
         Some(
             ErrorCode::DatabaseCorrupt
             | ErrorCode::NotADatabase
@@ -25,8 +25,9 @@ pub(super) fn failure(error: &Error) -> DatabaseError {
     }
 }
 
-/// The meaning of an error of `COMMIT` itself. If the disk failed, the commit may have reached the log, where recovery would
-/// find it. The record that ends the transaction is written last, so a full disk or a lock proves that it is not there.
+/// Returns the meaning of an error of `COMMIT` itself. If the disk failed, the commit may have reached the write-ahead
+/// log, where recovery would find it. The record that ends the transaction is written last, so a full disk or a lock
+/// proves that this record is missing.
 pub(super) fn commit_failure(error: &Error) -> CommitError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy) => failure(error).into(),

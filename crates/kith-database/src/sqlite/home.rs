@@ -1,4 +1,4 @@
-//! Whether a file that was opened is still the one at its path, with the graph that it had.
+//! Checks whether an opened file is still the one at its path, with the same graph.
 
 use super::{SqliteOptions, check, connect, no_graph};
 use crate::{DatabaseError, GraphIdentity};
@@ -9,30 +9,31 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A file that is open, and the graph that it should have.
+/// An open file, and the graph that it is expected to hold.
 #[derive(Debug)]
 pub(super) struct Home {
     pub file: PathBuf,
     pub identity: GraphIdentity,
-    /// The device and the number of the file, which tell it from others.
+    /// The device and inode number, which identify the file.
     inode: (u64, u64),
 }
 
 impl Home {
-    /// The file at this path, which must be there. Blocks.
+    /// Returns the file at this path, which must exist. Blocks.
     pub fn new(file: &Path, identity: GraphIdentity) -> Result<Self, DatabaseError> {
         let inode = inode(file).ok_or_else(|| no_graph(file))?;
         Ok(Self { file: file.to_owned(), identity, inode })
     }
 
-    /// Fails as opening the file would, if it is not there any more, or is another one, or has another graph. `connection` is
-    /// one to the file that was opened. Blocks.
+    /// Checks that the file still exists, is the same file, and holds the same graph. Otherwise returns the error that
+    /// opening the path would return. `connection` is a connection to the opened file. Blocks.
     pub fn check(&self, connection: &Connection) -> Result<(), DatabaseError> {
         self.check_file()?;
         check(connection, &self.file, self.identity).map(drop)
     }
 
-    /// Fails as opening the file would, if it is not there any more, or is another one. Blocks.
+    /// Checks that the file still exists and is the same file. Otherwise returns the error that opening the path would
+    /// return. Blocks.
     pub fn check_file(&self) -> Result<(), DatabaseError> {
         match inode(&self.file) {
             Some(inode) if inode == self.inode => Ok(()),

@@ -1,4 +1,5 @@
-//! A live graph in one file of SQLite. It survives the death of the process and the loss of power, but not that of the disk.
+//! A live graph in one SQLite file. Acknowledged commits survive the death of the process and a power failure, but not
+//! a disk failure.
 
 mod failure;
 mod home;
@@ -29,13 +30,13 @@ use std::{
     time::Duration,
 };
 
-/// The most prepared statements that a connection keeps: more than there are.
+/// The most prepared statements that a connection keeps. There are fewer different statements.
 const STATEMENTS_MAX: usize = 64;
 
-/// How a file is used.
+/// Limits and timeouts for the use of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SqliteOptions {
-    /// The most reads at a time. Each has a connection and a thread.
+    /// The most concurrent reads. Each has its own connection and thread.
     pub readers_max: usize,
     /// How long to wait for a lock that another process holds on the file.
     pub lock_wait: Duration,
@@ -49,8 +50,8 @@ impl Default for SqliteOptions {
 
 /// The database of a graph in one file.
 ///
-/// [`Database::begin_term`] and [`Database::points`] notice if the file has been removed or replaced since it was opened: they fail
-/// as opening it would.
+/// [`Database::begin_term`] and [`Database::points`] notice if the file was removed or replaced after it was opened.
+/// They then fail with the error that opening it would return.
 pub struct SqliteDatabase {
     home: Arc<Home>,
     writer: Arc<Writer>,
@@ -58,10 +59,11 @@ pub struct SqliteDatabase {
 }
 
 impl SqliteDatabase {
-    /// Creates the database of a graph. Does no harm if the file has that graph already. Blocks.
+    /// Creates the database of a graph. Does nothing if the file holds that graph already. Blocks.
     ///
     /// # Errors
-    /// [`DatabaseError::OtherGraph`] and the like if the file has another one.
+    /// [`DatabaseError::OtherGraph`] or [`DatabaseError::OtherPartitions`] if the file holds another graph; any other
+    /// [`DatabaseError`] if it cannot be used.
     pub fn create(
         file: &Path,
         identity: GraphIdentity,
@@ -82,10 +84,11 @@ impl SqliteDatabase {
         Self::start(connection, file, identity, options)
     }
 
-    /// Opens the database of a graph, and brings its tables to the version of this release. Blocks.
+    /// Opens the database of a graph, and migrates its tables to the version of this release. Blocks.
     ///
     /// # Errors
-    /// [`DatabaseError::NoGraph`] if there is none; [`DatabaseError::OtherGraph`] and the like if it is another one.
+    /// [`DatabaseError::NoGraph`] if the file holds no graph; [`DatabaseError::OtherGraph`] or
+    /// [`DatabaseError::OtherPartitions`] if it holds another one; any other [`DatabaseError`] if it cannot be used.
     pub fn open(file: &Path, identity: GraphIdentity, options: SqliteOptions) -> Result<Self, DatabaseError> {
         if !file.exists() {
             return Err(no_graph(file));
@@ -140,7 +143,7 @@ fn connect(file: &Path, options: SqliteOptions, flags: OpenFlags) -> Result<Conn
     Ok(connection)
 }
 
-/// The version of the tables, if they hold the graph that is expected.
+/// Returns the version of the tables, if they hold the expected graph.
 fn check(connection: &Connection, file: &Path, identity: GraphIdentity) -> Result<u32, DatabaseError> {
     let read = || {
         let tables: u32 = connection.query_row(sql::HAS_META, [], |row| row.get(0))?;
@@ -156,7 +159,7 @@ fn check(connection: &Connection, file: &Path, identity: GraphIdentity) -> Resul
     Ok(version)
 }
 
-/// Brings tables of version `from` to that of this release. 0: there are none.
+/// Migrates tables of version `from` to that of this release. 0 means that there are no tables.
 fn migrate(connection: &Connection, from: u32, identity: GraphIdentity) -> Result<(), DatabaseError> {
     if from == SCHEMA_VERSION {
         return Ok(());
@@ -172,7 +175,7 @@ fn migrate(connection: &Connection, from: u32, identity: GraphIdentity) -> Resul
     run().map(|_| ()).map_err(|error| failure(&error))
 }
 
-/// SQLite writes the name of a new file into its folder, but does not wait for the disk.
+/// Syncs the folder of a file. SQLite creates a new file, but does not wait until its name in the folder is on disk.
 fn sync_folder(file: &Path) -> Result<(), DatabaseError> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.map_or_else(|| PathBuf::from("."), Path::to_owned);
@@ -256,7 +259,7 @@ impl Database for SqliteDatabase {
                 Ok(Done::Trimmed(trimmed)) => Ok(trimmed),
                 Ok(other) => Err(mixed_up(&other)),
                 Err(CommitError::NotWritten(error)) => Err(error),
-                // It may be repeated at any time.
+                // The outcome is unknown, but trimming may be repeated at any time.
                 Err(error) => Err(DatabaseError::unavailable(error.to_string())),
             }
         })
@@ -266,13 +269,13 @@ impl Database for SqliteDatabase {
         let (writer, readers) = (self.writer.clone(), self.readers.clone());
         Box::pin(async move {
             readers.close().await;
-            // It fails only if the process is ending, and then the thread ends too.
+            // This fails only if the process is ending, and then the thread ends too.
             let _ = tokio::task::spawn_blocking(move || writer.close()).await;
         })
     }
 }
 
-/// The writer has answered another question: a defect, but no reason to take the process down.
+/// The writer's answer belongs to another request. This is a defect, but no reason to stop the process.
 fn mixed_up(done: &Done) -> DatabaseError {
-    DatabaseError::Invalid { detail: format!("the writer answered {done:?} to another question") }
+    DatabaseError::Invalid { detail: format!("the writer's answer {done:?} belongs to another request") }
 }

@@ -1,4 +1,4 @@
-//! Reads of a file: each in a transaction of its own, which is a snapshot, on a connection of its own.
+//! Reads of a file. Each read is a transaction, and thus a snapshot, on its own connection.
 
 use super::{SqliteOptions, connect, failure::failure, home::Home, sql, work};
 use crate::{
@@ -14,16 +14,16 @@ use rusqlite::{Connection, OpenFlags, params_from_iter};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// The connections for reads.
+/// The pool of connections for reads.
 pub(super) struct Readers {
     home: Arc<Home>,
     options: SqliteOptions,
-    /// One permit per read at a time.
+    /// Each read under way holds one permit.
     free: Arc<Semaphore>,
     idle: Mutex<Vec<Connection>>,
 }
 
-/// A transaction that reads.
+/// A read transaction.
 pub(super) struct Reader<'a>(&'a Connection);
 
 impl Readers {
@@ -61,17 +61,17 @@ impl Readers {
         };
         connection.execute_batch("BEGIN").map_err(|error| failure(&error))?;
         let result = read(&Reader(&connection));
-        // A connection that cannot end its snapshot is closed.
+        // If a connection cannot end its snapshot, it is closed.
         if connection.execute_batch("COMMIT").is_ok() && !self.free.is_closed() {
             self.idle.lock().push(connection);
         }
         result
     }
 
-    /// Waits for the reads under way and closes the connections.
+    /// Waits for the reads under way, and closes the connections.
     pub async fn close(&self) {
         let all = u32::try_from(self.options.readers_max.max(1)).unwrap_or(u32::MAX);
-        // It fails only if this has been closed already.
+        // This fails only if the pool was closed already.
         let _ = self.free.acquire_many(all).await;
         self.free.close();
         self.idle.lock().clear();
@@ -142,13 +142,13 @@ impl Reader<'_> {
         Ok(rows)
     }
 
-    /// Where logs end, if they are those of `home`.
+    /// Returns the ends of logs, if the database holds the graph of `home`.
     pub fn points(&self, home: &Home, partitions: &[PartitionId]) -> Result<Vec<LogPoint>, DatabaseError> {
         home.check(self.0)?;
         partitions.iter().map(|partition| work::point(self.0, *partition)).collect()
     }
 
-    /// A page of a table in the order of its key.
+    /// Returns a page of a table in the order of its key.
     pub fn scan<R: Row>(
         &self,
         partition: PartitionId,

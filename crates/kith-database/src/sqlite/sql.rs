@@ -1,5 +1,6 @@
-//! The dialect of SQLite: tables, statements, and how values are kept. SQLite has no unsigned numbers of 64 bits, so a number
-//! is stored with its highest bit inverted, which keeps order and range (`docs/formats/database.md`). Views show plain numbers.
+//! The dialect of SQLite: tables, statements, and the representation of values. SQLite has no unsigned numbers of 64
+//! bits, so a number is stored with its highest bit inverted, which preserves order and range
+//! (`docs/formats/database.md`). Views show the plain numbers.
 
 use crate::{
     DatabaseError,
@@ -10,15 +11,16 @@ use rusqlite::{
     types::{ToSqlOutput, Value, ValueRef},
 };
 
-/// Keeps changes in a log beside the file, so that reads and writes do not wait for each other. Returns the mode that there is.
+/// Enables the write-ahead log, so that reads and writes do not wait for each other. Returns the resulting mode.
 pub(super) const WAL: &str = "PRAGMA journal_mode = WAL";
-/// What else every connection is set to. A commit returns after the log has reached the disk.
+/// The other settings of every connection. A commit returns after its log has reached the disk.
 pub(super) const SETTINGS: &str = "
     PRAGMA synchronous = FULL;
     PRAGMA journal_size_limit = 67108864;
     PRAGMA cache_size = -16384;";
 
-/// Statements that bring the tables from the version before to this one; the first one makes them.
+/// For each version, the statements that migrate the tables from the version before. Those of the first version create
+/// the tables.
 pub(super) static MIGRATIONS: [&str; 1] = ["
     CREATE TABLE meta (
         one INTEGER PRIMARY KEY CHECK (one = 1), schema_version INTEGER NOT NULL, graph INTEGER NOT NULL,
@@ -63,7 +65,7 @@ pub(super) static MIGRATIONS: [&str; 1] = ["
     CREATE INDEX outcomes_oldest ON outcomes (partition_id, decided_ms);
 "];
 
-/// The row of `meta`, if the table is there.
+/// Returns whether the table `meta` exists.
 pub(super) const HAS_META: &str = "SELECT count(*) FROM sqlite_schema WHERE name = 'meta'";
 pub(super) const META: &str = "SELECT schema_version, graph, partitions FROM meta";
 pub(super) const PUT_META: &str = "
@@ -90,7 +92,8 @@ pub(super) const DELETE_OUTCOMES: &str = "
     DELETE FROM outcomes WHERE partition_id = ?1 AND write_id IN (
         SELECT write_id FROM outcomes WHERE partition_id = ?1 AND decided_ms < ?2 ORDER BY decided_ms LIMIT ?3)";
 
-/// Inserts a row. With `replace`, the row replaces one with the same key; without it, that is an error.
+/// Inserts a row. With `replace`, the row replaces an existing row with the same key; without it, an existing row is an
+/// error.
 pub(super) fn insert(table: &'static Table, replace: bool) -> String {
     let places: Vec<_> = (1..=table.columns().count()).map(|place| format!("?{place}")).collect();
     let columns = names(table.columns());
@@ -113,12 +116,13 @@ pub(super) fn select_key(table: &Table) -> String {
     format!("{} WHERE {}", table.select(), is_key(table))
 }
 
-/// Reads the rows of a partition in the order of their keys.
+/// Reads all rows of a partition, in the order of their keys.
 pub(super) fn select_all(table: &Table) -> String {
     format!("{} WHERE partition_id = ?1 ORDER BY {}", table.select(), names(table.key.iter()))
 }
 
-/// At most ?2 rows after a key, whose columns are ?3 and so on; all rows if there is no key.
+/// Reads at most ?2 rows. With `has_key`, reads the rows after the key whose columns are ?3 and so on; otherwise reads
+/// from the first row.
 pub(super) fn scan(table: &Table, has_key: bool) -> String {
     let columns = || table.key.iter().skip(1);
     let places: Vec<_> = columns().enumerate().map(|(index, _)| format!("?{}", index + 3)).collect();
@@ -131,22 +135,23 @@ pub(super) fn scan(table: &Table, has_key: bool) -> String {
     format!("{} WHERE partition_id = ?1 {after}ORDER BY {order} LIMIT ?2", table.select())
 }
 
-/// The newest associations of a list: at most ?4.
+/// Reads the newest associations of a list, at most ?4.
 pub(super) fn list() -> String {
     format!("{} ORDER BY time DESC, id2 LIMIT ?4", of_list())
 }
 
-/// The associations of a list with time ?5 and ids above ?6: at most ?4.
+/// Reads the associations of a list with time ?5 and ids above ?6, at most ?4.
 pub(super) fn list_ties() -> String {
     format!("{} AND time = ?5 AND ?6 < id2 ORDER BY id2 LIMIT ?4", of_list())
 }
 
-/// The associations of a list with times before ?5: at most ?4.
+/// Reads the associations of a list with times before ?5, at most ?4.
 pub(super) fn list_older() -> String {
     format!("{} AND time < ?5 ORDER BY time DESC, id2 LIMIT ?4", of_list())
 }
 
-/// SQLite has no statistics, and would take the primary key for ties, which means the whole list.
+/// Selects a list through its index. Without statistics, SQLite would use the primary key for ties, and read the whole
+/// list.
 fn of_list() -> String {
     let select = ASSOCIATIONS.select();
     format!("{select} INDEXED BY associations_newest WHERE partition_id = ?1 AND id1 = ?2 AND type = ?3")
@@ -157,7 +162,7 @@ fn is_key(table: &Table) -> String {
     table.key.iter().enumerate().map(equal).collect::<Vec<_>>().join(" AND ")
 }
 
-/// A view for each table that shows its numbers as they are.
+/// Returns a view for each table that shows its numbers without the inverted bit.
 pub(super) fn views() -> String {
     let column = |column: &Column| match column.kind {
         Kind::Wide => format!(
@@ -178,12 +183,12 @@ pub(super) fn views() -> String {
     ALL.map(view).concat()
 }
 
-/// A number of 64 bits as SQLite keeps it.
+/// Returns a number of 64 bits in SQLite's representation.
 pub(super) fn stored(number: u64) -> i64 {
     (number ^ (1 << 63)).cast_signed()
 }
 
-/// The number that [`stored`] stored.
+/// Returns the number that [`stored`] has converted.
 pub(super) fn plain(stored: i64) -> u64 {
     stored.cast_unsigned() ^ (1 << 63)
 }
@@ -198,7 +203,7 @@ impl ToSql for Cell {
     }
 }
 
-/// The cells of a row that was read with [`Table::select`].
+/// Returns the cells of a row that was read with [`Table::select`].
 pub(super) fn cells(table: &'static Table, row: &Row<'_>) -> Result<Vec<Cell>, DatabaseError> {
     let damaged = |column: &Column| {
         DatabaseError::damaged(format!(

@@ -1,4 +1,4 @@
-//! What the writer does inside a transaction.
+//! The operations of the writer inside a transaction.
 
 use super::{failure::failure, home::Home, sql};
 use crate::{
@@ -11,16 +11,16 @@ use kith_types::{LogPoint, PartitionId};
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 use std::sync::Arc;
 
-/// One thing to do in a savepoint of its own.
+/// One operation, which runs in its own savepoint.
 #[derive(Debug)]
 pub(super) enum Work {
     Commit(Writes),
-    /// If the file is still the one of the graph.
+    /// Begins a term if the file is still that of the graph.
     BeginTerm(BeginTerm, Arc<Home>),
     Trim(PartitionId, Trim),
 }
 
-/// What came of it.
+/// The result of an operation.
 #[derive(Debug)]
 pub(super) enum Done {
     Committed,
@@ -41,7 +41,7 @@ impl Work {
     }
 }
 
-/// Where the log of a partition ends.
+/// Returns the end of the log of a partition.
 pub(super) fn point(connection: &Connection, partition: PartitionId) -> Result<LogPoint, DatabaseError> {
     let mut statement = connection.prepare_cached(sql::POINT).map_err(|error| failure(&error))?;
     let point = statement
@@ -126,7 +126,7 @@ fn begin_term(connection: &Connection, request: BeginTerm) -> Result<LogPoint, C
     Ok(LogPoint { term, ..found })
 }
 
-/// Which positions belong to a term; `None` if it never began.
+/// Returns the positions that belong to a term; `None` if the term never began.
 pub(super) fn span(
     connection: &Connection,
     partition: PartitionId,
@@ -137,7 +137,7 @@ pub(super) fn span(
     Ok(Some(TermSpan { began_at, next_began_at }))
 }
 
-/// The one number that a statement about a term reads, if there is one.
+/// Returns the number that a statement about a term reads, if there is one.
 fn wide(
     connection: &Connection,
     statement: &str,
@@ -166,7 +166,7 @@ fn trim(connection: &Connection, partition: PartitionId, trim: Trim) -> Result<T
     Ok(trimmed)
 }
 
-/// Positions and times of the first changes, up to the first one that stays.
+/// Returns positions and times of the first changes, up to the first change that stays.
 fn written_and_old(
     connection: &Connection,
     partition: PartitionId,

@@ -1,5 +1,5 @@
-//! The one thread that writes to a file. It takes everything that waits, runs each piece of work in a savepoint of one
-//! transaction, and commits them together: one wait for the disk for all.
+//! The one thread that writes to a file. It takes all waiting jobs, runs each in a savepoint of one transaction, and
+//! commits them together, so that they share one wait for the disk.
 
 use super::{
     failure::{commit_failure, failure},
@@ -11,9 +11,9 @@ use rusqlite::Connection;
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
 
-/// The most pieces of work in one transaction.
+/// The most jobs in one transaction.
 const GROUP_MAX: usize = 256;
-/// How many pieces of work may wait. More wait outside of the queue.
+/// The most jobs in the queue. Further callers wait for room.
 const WAITING_MAX: usize = 1024;
 
 type Answer = Result<Done, CommitError>;
@@ -23,7 +23,7 @@ struct Job {
     answer: oneshot::Sender<Answer>,
 }
 
-/// The way to the thread. It ends when this is closed or dropped, after the work that it has.
+/// A handle to the thread. When it is closed or dropped, the thread finishes its jobs and ends.
 pub(super) struct Writer {
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -38,7 +38,7 @@ impl Writer {
         Ok(Self { jobs: Mutex::new(Some(jobs)), thread: Mutex::new(Some(thread)) })
     }
 
-    /// Does `work` in the next transaction.
+    /// Runs `work` in the next transaction.
     pub async fn run(&self, work: Work) -> Answer {
         let jobs = self.jobs.lock().clone();
         let closed = || DatabaseError::unavailable("it has been closed");
@@ -47,11 +47,11 @@ impl Writer {
         answered.await.unwrap_or_else(|_| Err(CommitError::Unknown { reason: "its thread ended".to_owned() }))
     }
 
-    /// Finishes the work that waits and closes the connection. Blocks.
+    /// Finishes the waiting jobs, and closes the connection. Blocks.
     pub fn close(&self) {
         self.jobs.lock().take();
         let thread = self.thread.lock().take();
-        // The thread panics only if there is a defect, and then whoever waits for an answer learns of it.
+        // The thread panics only because of a defect, and then the callers that wait for an answer learn of it.
         let _ = thread.map(JoinHandle::join);
     }
 }
@@ -66,13 +66,13 @@ fn run(connection: &Connection, mut waiting: mpsc::Receiver<Job>) {
         }
         let answers = commit(connection, &group);
         for (job, answer) in group.into_iter().zip(answers) {
-            // The caller may have gone.
+            // The caller may have stopped waiting.
             let _ = job.answer.send(answer);
         }
     }
 }
 
-/// Runs a group in one transaction. One answer per job.
+/// Runs a group of jobs in one transaction. Returns one answer per job.
 fn commit(connection: &Connection, group: &[Job]) -> Vec<Answer> {
     let all = |error: &CommitError| group.iter().map(|_| Err(error.clone())).collect();
     if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
@@ -92,7 +92,7 @@ fn commit(connection: &Connection, group: &[Job]) -> Vec<Answer> {
         Ok(()) => answers,
         Err(error) => {
             roll_back(connection);
-            // Refusals do not stand either: they may have seen changes of this transaction.
+            // Refusals are not valid either, because they may depend on changes of this transaction.
             all(&commit_failure(&error))
         }
     }
@@ -105,7 +105,7 @@ fn savepoint(connection: &Connection, work: &Work) -> Result<Answer, DatabaseErr
     let answer = work.run(connection);
     match &answer {
         Ok(_) => must("RELEASE job")?,
-        // SQLite has ended the transaction by itself, as it does if the disk is full.
+        // SQLite has ended the transaction on its own, for example because the disk is full.
         Err(CommitError::NotWritten(error)) if connection.is_autocommit() => return Err(error.clone()),
         Err(_) => must("ROLLBACK TO job; RELEASE job")?,
     }
@@ -114,7 +114,7 @@ fn savepoint(connection: &Connection, work: &Work) -> Result<Answer, DatabaseErr
 
 fn roll_back(connection: &Connection) {
     if !connection.is_autocommit() {
-        // If this fails, the next BEGIN fails too, and says why.
+        // If this fails, the next BEGIN fails too and reports the reason.
         let _ = connection.execute_batch("ROLLBACK");
     }
 }

@@ -1,4 +1,4 @@
-//! Claims about logs and about pages of tables.
+//! The part of the contract about logs and pages of tables.
 
 use crate::{
     read,

@@ -1,4 +1,4 @@
-//! Claims about databases that are removed, or replaced by others, while they are open.
+//! The part of the contract about databases that are removed or replaced while they are open.
 
 use crate::support::{P, Q, identity, lead, mariadb::MariaDb, served::Served, target, write};
 use kith_database::{
@@ -12,7 +12,7 @@ fn other_graph() -> GraphIdentity {
     GraphIdentity { graph: 7, ..identity() }
 }
 
-/// What the two calls report that leaders and followers make again and again.
+/// Returns the errors of the two calls that leaders and followers repeat regularly.
 async fn reported(database: &dyn Database) -> [DatabaseError; 2] {
     let points = database.points(vec![P]).await.expect_err("its graph is gone");
     let begin = BeginTerm { partition: Q, term: Term(9), leader: 9 };
@@ -22,7 +22,7 @@ async fn reported(database: &dyn Database) -> [DatabaseError; 2] {
     }
 }
 
-/// The database reports what opening it again reports, which is `code`.
+/// Asserts that the open database reports the same error as opening it again does, and that the error has this code.
 async fn assert_reports(
     database: &dyn Database,
     opened: Result<impl Database, DatabaseError>,
@@ -35,12 +35,12 @@ async fn assert_reports(
 
 fn remove(file: &Path) {
     for end in ["", "-wal", "-shm"] {
-        // Only the file itself is there at all times.
+        // The other files do not always exist.
         let _ = fs::remove_file(format!("{}{end}", file.display()));
     }
 }
 
-/// The database of a graph in `file` is open, perhaps in another process.
+/// Tests a database that is open, perhaps in another process, with its graph in `file`.
 async fn assert_notices_files(database: &dyn Database, file: &Path) {
     let options = SqliteOptions::default;
     let open = || SqliteDatabase::open(file, identity(), options());
@@ -53,7 +53,7 @@ async fn assert_notices_files(database: &dyn Database, file: &Path) {
     other.close().await;
     remove(file);
     SqliteDatabase::create(file, identity(), options()).expect("the name is free").close().await;
-    // It is the right graph, but another file: what was written to the open one would be lost.
+    // The new file holds the right graph, but writes to the open file would be lost.
     let errors = reported(database).await;
     assert!(errors.iter().all(|error| error.to_string().contains("was replaced while it was open")));
 }

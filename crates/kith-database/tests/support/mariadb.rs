@@ -1,4 +1,4 @@
-//! A real MariaDB of the system's packages, on loopback, with its data in a temporary folder.
+//! A real MariaDB from the system's packages, on loopback, with its data in a temporary folder.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -17,20 +17,20 @@ use std::{
 };
 use tokio::sync::Mutex;
 
-/// Where distributions have it; it is not on everybody's path.
+/// The places where distributions install the server. They may not be in `PATH`.
 const PROGRAMS: [&str; 3] = ["/usr/sbin/mariadbd", "/usr/local/sbin/mariadbd", "/usr/libexec/mariadbd"];
-/// Makes the tables of users and rights.
+/// The script that creates the tables of users and rights.
 const SYSTEM_TABLES: &str = "/usr/share/mysql/mysql_system_tables.sql";
-/// Bound on every wait; far above what any of them takes.
+/// The limit of every wait, far above what any of them takes.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Somebody else may take a port between its choice and its use.
+/// How often a start is tried. Another process may take the port between its choice and its use.
 const STARTS_MAX: u32 = 5;
 
-/// The server that the tests of a binary share while any of them runs.
+/// The server that all tests of a binary share while any of them runs.
 static SHARED: Mutex<Weak<MariaDb>> = Mutex::const_new(Weak::new());
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
-/// A running server; killed when dropped.
+/// A running server, which is killed when dropped.
 pub struct MariaDb {
     child: Option<Child>,
     folder: tempfile::TempDir,
@@ -39,7 +39,7 @@ pub struct MariaDb {
 }
 
 impl MariaDb {
-    /// A server without users, which takes every login. It is shared with other tests of this process.
+    /// Returns a server without users, which accepts every login. Other tests of this process share it.
     pub async fn shared() -> Arc<Self> {
         let mut shared = SHARED.lock().await;
         if let Some(server) = shared.upgrade() {
@@ -50,19 +50,20 @@ impl MariaDb {
         server
     }
 
-    /// A server of one's own without users.
+    /// Starts a server without users for one test alone.
     pub async fn start(arguments: &[String]) -> Self {
         let arguments = [&["--skip-grant-tables".to_owned()], arguments].concat();
         Self::start_with(arguments, |_| {}).await
     }
 
-    /// The same with data that were shut down in order once. InnoDB does not recover from a death before that.
+    /// As [`MariaDb::start`], with data that were shut down cleanly once. InnoDB does not recover from a crash before
+    /// that.
     pub async fn start_to_be_killed() -> Self {
         let arguments = vec!["--skip-grant-tables".to_owned()];
         Self::start_with(arguments, |data| bootstrap(data, b"SELECT 1;\n")).await
     }
 
-    /// A server that knows the user `root` without a password, on this machine.
+    /// Starts a server whose only user is `root`, from this machine and without a password.
     pub async fn start_with_users() -> Self {
         let tables = fs::read(SYSTEM_TABLES).expect("it is in the package of the server");
         let root =
@@ -86,7 +87,7 @@ impl MariaDb {
         panic!("MariaDB did not start {STARTS_MAX} times");
     }
 
-    /// Ends it as a power cut would.
+    /// Kills the server, like a power failure.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().expect("it can be killed");
@@ -94,14 +95,14 @@ impl MariaDb {
         }
     }
 
-    /// Starts it again on the same port with the same data.
+    /// Starts the server again on the same port, with the same data.
     pub async fn restart(&mut self) {
         self.kill();
         self.spawn();
         assert!(self.is_up().await, "it comes up again: {}", self.log());
     }
 
-    /// Stops the server's process (`-STOP`) or lets it go on (`-CONT`), and waits until none or some of its threads run.
+    /// Pauses (`-STOP`) or resumes (`-CONT`) the server, and waits until it has taken effect.
     pub fn signal(&self, signal: &str) {
         let pid = self.pid().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().expect("kill runs").success());
@@ -114,7 +115,7 @@ impl MariaDb {
         }
     }
 
-    /// The server's process.
+    /// Returns the id of the server's process.
     pub fn pid(&self) -> u32 {
         self.child.as_ref().expect("it runs").id()
     }
@@ -123,14 +124,14 @@ impl MariaDb {
         self.port
     }
 
-    /// Makes an empty database, and returns its name.
+    /// Creates an empty database, and returns its name.
     pub async fn database(&self) -> String {
         let name = format!("graph_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
         self.execute(&format!("CREATE DATABASE {name}")).await;
         name
     }
 
-    /// The address of a database.
+    /// Returns the address of a database.
     pub fn address(&self, database: &str) -> String {
         format!("mysql://root@127.0.0.1:{}/{database}", self.port)
     }
@@ -141,7 +142,7 @@ impl MariaDb {
         done.unwrap_or_else(|error| panic!("{statement}: {error}"));
     }
 
-    /// How many rows it has read from tables and indexes since it was started.
+    /// Returns how many rows the server has read from tables and indexes since it was started.
     pub async fn rows_read(&self) -> u64 {
         let mut connection = self.connect().await.expect("it can be connected to");
         let count = connection.query_first("SHOW GLOBAL STATUS LIKE 'Rows_read'").await;
@@ -149,7 +150,7 @@ impl MariaDb {
         count
     }
 
-    /// The rows of a statement, as text.
+    /// Returns the rows of a statement as text.
     pub async fn rows(&self, statement: &str) -> Vec<String> {
         let mut connection = self.connect().await.expect("it can be connected to");
         let rows: Vec<mysql_async::Row> =
@@ -180,7 +181,7 @@ impl MariaDb {
         self.child = Some(child.expect("MariaDB starts"));
     }
 
-    /// Whether it came up.
+    /// Waits until the server answers. Returns `false` if its process has ended.
     async fn is_up(&mut self) -> bool {
         let started = Instant::now();
         while started.elapsed() < PATIENCE {
@@ -200,7 +201,7 @@ impl MariaDb {
         fs::read_to_string(self.folder.path().join("log.err")).unwrap_or_default()
     }
 
-    /// A file in its folder.
+    /// Returns the path of a file in the server's folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -215,20 +216,20 @@ impl Drop for MariaDb {
     }
 }
 
-/// The server with what all its starts have in common.
+/// Returns the server command with the arguments of every start.
 fn command(data: &Path) -> Command {
     let program = PROGRAMS.iter().find(|program| Path::new(program).exists());
     let mut command = Command::new(program.expect("MariaDB is installed: see scripts/packages.sh"));
     command.args(["--no-defaults", "--innodb-buffer-pool-size=32M", "--innodb-log-file-size=16M"]);
     command.arg(format!("--datadir={}", data.display()));
     if is_root() {
-        // It refuses to be run by root unless told.
+        // The server refuses to run as root unless it is told to.
         command.arg("--user=root");
     }
     command
 }
 
-/// Makes data by running a script, and shuts down.
+/// Creates the data by running a script, and shuts the server down.
 fn bootstrap(data: &Path, script: &[u8]) {
     fs::create_dir(data.join("mysql")).expect("the folder can be written");
     let mut child = command(data)

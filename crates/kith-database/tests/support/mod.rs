@@ -1,4 +1,4 @@
-//! What the tests of databases share: the graph, each of its databases, and small writes.
+//! Helpers that the tests of databases share: the graph, each kind of database, and small writes.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -22,15 +22,15 @@ use twin::Twin;
 
 /// The partition that most tests write to.
 pub const P: PartitionId = PartitionId(2);
-/// Another one.
+/// Another partition.
 pub const Q: PartitionId = PartitionId(1);
 
-/// A graph of four partitions, with an identity that has its highest bit set.
+/// A graph of four partitions, whose identity has its highest bit set.
 pub fn identity() -> GraphIdentity {
     GraphIdentity { graph: 0xfeed_0000_0000_0001, partitions: PartitionCount::new(4).expect("it is one") }
 }
 
-/// Runs a claim against each implementation; the last one of MySQL sends its statements one by one.
+/// Runs a test against each implementation. The last MySQL database sends its statements one by one.
 pub async fn each<F: Future<Output = ()>>(claim: impl Fn(Arc<dyn Database>) -> F) {
     eprintln!("the twin");
     claim(Arc::new(Twin::new(identity()))).await;
@@ -52,7 +52,7 @@ pub async fn each<F: Future<Output = ()>>(claim: impl Fn(Arc<dyn Database>) -> F
     }
 }
 
-/// A new graph on a server.
+/// Creates a graph in a new database on a server.
 pub async fn on(server: &MariaDb, options: MysqlOptions) -> MysqlDatabase {
     let target = target(&server.address(&server.database().await));
     MysqlDatabase::create(target, identity(), options).await.expect("an empty database")
@@ -62,7 +62,7 @@ pub fn target(address: &str) -> MysqlTarget {
     MysqlTarget::parse(address, None).expect("it makes sense")
 }
 
-/// Begins a term of partition `partition` as its first leader.
+/// Begins a term of a partition as its first leader.
 pub async fn lead(database: &dyn Database, partition: PartitionId, term: u64) -> LogPoint {
     let request = BeginTerm { partition, term: Term(term), leader: term };
     database.begin_term(request).await.expect("it is the latest term")
@@ -82,7 +82,7 @@ pub fn association(id2: u64, time: u64) -> Association {
     Association { id2, time, stamp: LogPoint::new(u64::MAX, 0), data }
 }
 
-/// One change with these rows. Its record names objects and associations that are put.
+/// A change with these rows. Its record lists the objects and associations that the rows put.
 pub fn change(rows: Vec<RowWrite>) -> LoggedChange {
     let effect = |row: &RowWrite| match row {
         RowWrite::PutObject(object) => Some(Effect::Object(object.clone())),
@@ -100,12 +100,12 @@ pub fn part(partition: PartitionId, expected: LogPoint, changes: Vec<LoggedChang
     BatchPart { partition, expected, changes }
 }
 
-/// A batch of one partition and one change.
+/// A batch of one partition with one change.
 pub fn batch(partition: PartitionId, expected: LogPoint, rows: Vec<RowWrite>) -> Batch {
     Batch { parts: vec![part(partition, expected, vec![change(rows)])], requires: Vec::new() }
 }
 
-/// Commits one change, and returns where the log ends then.
+/// Commits one change, and returns the new end of the log.
 pub async fn write(
     database: &dyn Database,
     partition: PartitionId,

@@ -1,4 +1,4 @@
-//! A proxy in front of a server that loses the answer to a commit, or the commit itself.
+//! A proxy in front of a server, which can lose a commit or the answer to it.
 
 use std::sync::{
     Arc,
@@ -9,14 +9,14 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-/// What happens to the next packet that contains `COMMIT`.
+/// The fate of the next packet that contains `COMMIT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// It is passed on.
+    /// The packet is passed on.
     Nothing,
-    /// It reaches the server; then the connection ends before the answer.
+    /// The packet reaches the server; then the connection ends before the answer.
     Answer,
-    /// The connection ends before it reaches the server.
+    /// The connection ends before the packet reaches the server.
     Request,
 }
 
@@ -26,7 +26,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Listens in front of `server`, a port of this machine.
+    /// Starts a proxy in front of `server`, a port of this machine.
     pub async fn start(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
@@ -50,7 +50,8 @@ impl Proxy {
     }
 }
 
-/// A command of the protocol: four bytes of header, the number of the command for queries, and the statement.
+/// Whether a packet is a commit. A packet has a header of four bytes, the number of the command for queries, and the
+/// statement.
 fn is_commit(packet: &[u8]) -> bool {
     packet.get(4..) == Some(b"\x03COMMIT")
 }
@@ -81,7 +82,7 @@ async fn pass(client: TcpStream, server: TcpStream, loss: Arc<AtomicU8>) {
             break;
         }
         if lost == Loss::Answer as u8 {
-            // Once it answers, the server has executed the commit.
+            // When the server answers, it has executed the commit.
             back.await.expect("it does not panic");
             return;
         }

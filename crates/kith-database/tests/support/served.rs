@@ -1,4 +1,4 @@
-//! The graphs of a folder, served over gRPC on loopback, as a database process serves them.
+//! Serves the graphs of a folder over gRPC on loopback, as a database process does.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
@@ -20,7 +20,7 @@ use std::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// The graph that tests use.
+/// The name of the graph in the tests.
 pub const GRAPH: &str = "people";
 
 pub struct Served {
@@ -36,7 +36,7 @@ impl Served {
         Self::start_at(folder, SocketAddr::from(([127, 0, 0, 1], 0))).await
     }
 
-    /// The same at an address.
+    /// As [`Served::start`], but at a given address.
     pub async fn start_at(folder: &Path, addr: SocketAddr) -> Self {
         let graphs = GraphFiles::new(folder.to_owned(), SqliteOptions::default()).expect("a folder");
         let graphs = Arc::new(graphs);
@@ -66,7 +66,7 @@ pub fn target(port: u16) -> RemoteTarget {
     target_at(Arc::new(AtomicU16::new(port)))
 }
 
-/// The same at a port that may change; 0: there is no such process.
+/// As [`target`], but at a port that may change; 0 means that there is no process.
 pub fn target_at(port: Arc<AtomicU16>) -> RemoteTarget {
     let address = move |_| match port.load(Ordering::Relaxed) {
         0 => None,

@@ -1,5 +1,5 @@
-//! A database that is slow, obvious and in memory: what the others are compared with. It remembers every point that a log has
-//! had, and copies everything for each transaction.
+//! A simple and slow database in memory, with which the others are compared. It remembers every point that a log has
+//! had, and copies its whole state for each transaction.
 
 use futures::{FutureExt, future::BoxFuture};
 use kith_database::{
@@ -182,7 +182,7 @@ impl Twin {
         Ok(LogPart { changes, end })
     }
 
-    /// Here all changes are as old as can be.
+    /// Here, every change is old enough to be removed.
     fn try_trim(&self, partition: PartitionId, trim: Trim) -> Result<Trimmed, DatabaseError> {
         self.part(partition)?;
         let part = &mut self.parts.lock()[partition.index()];
@@ -278,7 +278,7 @@ impl Database for Twin {
     }
 }
 
-/// Everything before this position.
+/// Returns a trim of everything before this position.
 pub fn trim_before(position: u64) -> Trim {
     Trim { changes_before: Position(position), changes_written_before_ms: u64::MAX, outcomes_before_ms: 0 }
 }
