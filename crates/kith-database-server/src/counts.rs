@@ -1,4 +1,4 @@
-//! The counters of a database process, which stand at 0 before there is anything to count.
+//! The counters of a database process, which start at 0 before anything is counted.
 
 use kith_database::DatabaseService;
 use kith_process::counts::{self, Labelled, zero};
@@ -8,7 +8,7 @@ const LABELLED_OF_DATABASES: [Labelled; 2] = [
     Labelled { name: "kith_database_faults_total", label: "code", values: DatabaseService::FAULTS },
 ];
 
-/// Counts for a database process from zero.
+/// Starts all counters of a database process at 0.
 pub(super) fn of_database() {
     counts::of_process();
     zero(&[], &LABELLED_OF_DATABASES);

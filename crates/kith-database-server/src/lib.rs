@@ -1,4 +1,4 @@
-//! A database process: keeps the rows and logs of live graphs, one file per graph, for the nodes of its cluster
+//! The database process, which keeps the rows and logs of live graphs for the nodes of its cluster, one file per graph
 //! (`docs/design/0019-live-graph.md`).
 
 mod counts;
@@ -26,9 +26,9 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// A running database process.
 pub struct DatabaseServer {
-    /// Where it listens for gRPC.
+    /// The address on which it serves gRPC.
     pub addr: SocketAddr,
-    /// Locked while it runs.
+    /// The data directory, which stays locked while the process runs.
     _data: DataDir,
     graphs: Arc<GraphFiles>,
     readiness: Readiness,
@@ -43,10 +43,10 @@ impl fmt::Debug for DatabaseServer {
 }
 
 impl DatabaseServer {
-    /// Starts a database process; returns once it answers. Runs until `stop`.
+    /// Starts a database process, and returns once it answers requests. It runs until `stop` is cancelled.
     ///
     /// # Errors
-    /// [`StartError`]: the directory, the addresses or the topology.
+    /// [`StartError`] if the data directory, the addresses or the topology cannot be used.
     pub async fn start(
         options: DatabaseOptions,
         metadata: Arc<dyn MetadataStore>,
@@ -59,8 +59,8 @@ impl DatabaseServer {
         Self::serve(options, data, metadata, followed.topology, stop).await
     }
 
-    /// Starts a database in the process of the metadata store. It shares the topology that the process follows, and keeps no
-    /// copy of it on disk.
+    /// Starts a database within the process of the metadata store. It shares the topology that this process follows,
+    /// and keeps no copy of the topology on disk.
     ///
     /// # Errors
     /// As [`DatabaseServer::start`].
@@ -115,7 +115,8 @@ impl DatabaseServer {
         Ok(Self { addr: at.grpc, _data: data, graphs, readiness, serving, stop })
     }
 
-    /// Takes no more requests and ends transactions under way. Cancels the `stop` that it was started with.
+    /// Stops accepting requests, and waits for transactions under way. Cancels the token `stop` that the process was
+    /// started with.
     pub async fn leave(&self) {
         tracing::info!(addr = %self.addr, "database leaves");
         self.readiness.set(false);
@@ -123,7 +124,7 @@ impl DatabaseServer {
         self.ended().await;
     }
 
-    /// Waits, once it is to stop, until transactions under way have ended and all files are closed.
+    /// Waits, after `stop` was cancelled, until transactions under way have ended and all files are closed.
     pub async fn ended(&self) {
         server::ended(&self.serving).await;
         self.graphs.close().await;

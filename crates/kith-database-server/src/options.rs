@@ -1,40 +1,40 @@
-//! How a database process is run.
+//! The options of a database process.
 
 use kith_net::server::{Addresses, FrontPage, connections::ConnectionSettings, security::Security};
 use kith_process::StartError;
 use kith_wire::documents::{DOCUMENT_FORMAT, DatabaseDocument};
 use std::{net::SocketAddr, path::PathBuf};
 
-/// How a database process is run.
+/// The options of a database process.
 #[derive(Clone, Debug)]
 pub struct DatabaseOptions {
-    /// Its id. Live graphs name it as their storage: `database:ID`.
+    /// The id of the database, which live graphs name as their storage: `database:ID`.
     pub database: u32,
-    /// Where it listens for gRPC; port 0 takes a free one.
+    /// The address for gRPC. Port 0 means any free port.
     pub listen: SocketAddr,
-    /// Where it serves `/metrics` and friends.
+    /// The address for `/metrics`, `/healthz` and `/readyz`.
     pub http: SocketAddr,
-    /// Its data directory: one file per graph.
+    /// The data directory, with one file per graph.
     pub data: PathBuf,
-    /// How its connections are bounded.
+    /// The limits of its connections.
     pub connections: ConnectionSettings,
-    /// Who may speak to it.
+    /// The callers that may connect to it, and their rights.
     pub security: Security,
 }
 
 impl DatabaseOptions {
-    /// Refuses listeners that would give what they serve to everybody.
+    /// Refuses addresses at which everybody could use the process without authentication.
     pub(super) fn check(&self) -> Result<(), StartError> {
         self.security.check_listen(self.listen)?;
         Ok(self.security.check_http(self.http)?)
     }
 
-    /// Where it asks to listen.
+    /// Returns the requested addresses.
     pub(super) fn addresses(&self) -> Addresses {
         Addresses { grpc: self.listen, http: self.http, resp: None }
     }
 
-    /// What its HTTP port says about it.
+    /// Returns the front page of its HTTP port.
     pub(super) fn front_page(&self, at: Addresses) -> FrontPage {
         FrontPage {
             name: format!("database {}", self.database),
@@ -44,7 +44,7 @@ impl DatabaseOptions {
         }
     }
 
-    /// What it says about itself in the metadata, once it listens `at` these addresses.
+    /// Returns its metadata document, once it listens on these addresses.
     pub(super) fn document(&self, at: &Addresses) -> DatabaseDocument {
         DatabaseDocument {
             format: DOCUMENT_FORMAT,
