@@ -1,4 +1,4 @@
-//! Partitions that tasks build one by one, before they are assembled to a version.
+//! Partitions that tasks build one by one, before they are assembled into a version.
 //!
 //! In a bucket, the folder of a partition is named by its number and the beginning of its seal. A task that runs twice
 //! writes the same bytes under the same names, whether one run fails or is killed, and another outcome of the same

@@ -66,7 +66,7 @@ fn mute(mut stream: TcpStream, _: &Methods) {
 
 fn read(access: &Access, narrow: impl FnOnce(Objects) -> Objects) -> Duration {
     let location: Location = "s3://bucket/store".parse().expect("a place");
-    let objects = narrow(Objects::open(&location, access).expect("settings that can be used"));
+    let objects = narrow(Objects::open(&location, access).expect("the settings are valid"));
     let begun = Instant::now();
     let mut bytes = [0; 16];
     Source::read(&objects, "manifest.json", 0, &mut bytes).expect_err("nobody answers");

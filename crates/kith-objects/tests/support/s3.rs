@@ -248,5 +248,5 @@ impl AsyncWrite for Cut {
 /// Truncates a file.
 pub fn truncate(path: &Path, bytes: u64) {
     let file = std::fs::File::options().write(true).open(path).expect("the file is there");
-    file.set_len(bytes).expect("it can be cut");
+    file.set_len(bytes).expect("the file can be truncated");
 }
