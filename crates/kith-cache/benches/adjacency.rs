@@ -32,23 +32,24 @@ fn other(number: u64) -> u64 {
 }
 
 fn graph() -> Adjacency {
-    let declared = "[object.person]\n[association.friend]\nsymmetric = true".parse().expect("it is valid");
-    let types = GraphTypes::new(1, &declared).expect("it declares a graph");
+    let declared =
+        "[object.person]\n[association.friend]\nsymmetric = true".parse().expect("the declaration is valid");
+    let types = GraphTypes::new(1, &declared).expect("the types are valid");
     assert_eq!(types.association("friend").map(|(kind, _)| kind), Some(TypeId(2)));
     let one = PartitionCount::new(1).expect("1 is a valid count");
     let graph = Adjacency::new(one, &types, AdjacencyOptions::default());
     let mut build = graph.open(HERE);
     let members: Vec<u64> = (1..=HUB).collect();
-    build.objects(LogPoint::new(1, 0), &members, true).expect("it is the first page");
+    build.objects(LogPoint::new(1, 0), &members, true).expect("the page is the first one");
     for member in members {
         let degree = if member == HUB { HUB_DEGREE } else { DEGREE };
         let ids = (0..degree).map(|number| other(member * HUB_DEGREE + number));
         let mut keys: Vec<AssociationKey> = ids.map(|id2| key(member, id2)).collect();
         keys.sort_unstable();
         keys.dedup();
-        build.associations(LogPoint::new(1, 0), &keys, member == HUB).expect("it is the next page");
+        build.associations(LogPoint::new(1, 0), &keys, member == HUB).expect("the page is the next one");
     }
-    graph.install(build).expect("it is complete");
+    graph.install(build).expect("the build is complete");
     graph
 }
 
@@ -95,7 +96,7 @@ fn keys() -> Vec<u64> {
 }
 
 fn reader(graph: &Adjacency) -> AdjacencyReader {
-    graph.reader([(HERE, None)]).expect("it is built")
+    graph.reader([(HERE, None)]).expect("the partition is built")
 }
 
 #[divan::bench]

@@ -37,7 +37,7 @@ impl Key {
     }
 }
 
-/// The result of one read of the database. Concurrent reads with the same key share one flight.
+/// The key of one read of the database. Concurrent reads with the same key share one flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum FillKey {
     /// An entry. All lengths of a prefix have the same key.
