@@ -174,7 +174,8 @@ impl Folding {
                 (&OUTCOMES, rows::outcome_key(&id), Some(rows::put_outcome(&outcome)))
             }
         };
-        let index = TABLES.iter().position(|it| it.name == table.name).expect("TABLES has all of them");
+        let index =
+            TABLES.iter().position(|it| it.name == table.name).expect("TABLES contains every table of rows");
         self.states[index].insert(key, rest);
     }
 
@@ -203,14 +204,14 @@ mod tests {
     }
 
     fn folded(parts: Vec<BatchPart>) -> Result<Writes, DatabaseError> {
-        fold(Batch { parts, ..Default::default() }, PartitionCount::new(4).expect("it is one"), 0)
+        fold(Batch { parts, ..Default::default() }, PartitionCount::new(4).expect("the count is valid"), 0)
     }
 
     #[test]
     fn only_the_last_state_of_a_row_is_written() {
         let list = ListKey { id1: 1, kind: TypeId(2) };
         let rows = vec![RowWrite::SetCount(list, 1), RowWrite::SetCount(list, 2), RowWrite::DeleteObject(5)];
-        let writes = folded(vec![part(3, rows)]).expect("it is valid");
+        let writes = folded(vec![part(3, rows)]).expect("the batch is valid");
         assert_eq!(writes.tables.len(), 2);
         assert_eq!(writes.tables[0].deletes, [vec![Cell::Small(3), Cell::Wide(5)]]);
         let row = vec![Cell::Small(3), Cell::Wide(1), Cell::Small(2), Cell::Wide(2)];
@@ -219,7 +220,7 @@ mod tests {
 
     #[test]
     fn partitions_are_fenced_in_order_and_each_once_by_a_leader() {
-        let writes = folded(vec![part(2, vec![]), part(0, vec![])]).expect("it is valid");
+        let writes = folded(vec![part(2, vec![]), part(0, vec![])]).expect("the batch is valid");
         let fences: Vec<_> = writes.fences.iter().map(|fence| (fence.partition.0, fence.end)).collect();
         assert_eq!(fences, [(0, LogPoint::new(1, 8)), (2, LogPoint::new(1, 8))]);
         let in_no_term = BatchPart { expected: LogPoint::new(0, 0), ..part(1, vec![]) };

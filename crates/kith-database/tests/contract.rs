@@ -15,15 +15,15 @@ use std::sync::Arc;
 use support::{P, Q, association, batch, change, each, lead, list, object, part, write};
 
 async fn read(database: &dyn Database, queries: Vec<RowQuery>) -> Vec<RowAnswer> {
-    database.read(P, queries).await.expect("it can be read").answers
+    database.read(P, queries).await.expect("the read succeeds").answers
 }
 
 async fn point(database: &dyn Database, partition: PartitionId) -> LogPoint {
-    database.points(vec![partition]).await.expect("it can be read")[0]
+    database.points(vec![partition]).await.expect("the read succeeds")[0]
 }
 
 fn pair(one: u64, other: u64) -> Pair {
-    Pair::of(one, other).expect("they differ")
+    Pair::of(one, other).expect("the ids differ")
 }
 
 #[tokio::test]
@@ -37,14 +37,14 @@ async fn a_batch_takes_effect_whole_or_not_at_all() {
             database.commit(both(LogPoint::new(1, 7))).await.expect_err("the log of Q is elsewhere");
         assert_eq!(refused, CommitError::Moved { partition: Q, found: q });
         assert_eq!(refused.code(), ErrorCode::LogMoved);
-        assert_eq!(database.points(vec![Q, P, Q]).await.expect("it can be read"), [q, p, q]);
+        assert_eq!(database.points(vec![Q, P, Q]).await.expect("the read succeeds"), [q, p, q]);
         assert_eq!(read(&*database, vec![RowQuery::Object(1)]).await, [RowAnswer::Object(None)]);
 
-        database.commit(both(q)).await.expect("both logs are there");
+        database.commit(both(q)).await.expect("both logs exist");
         let ends = [LogPoint::new(1, 2), LogPoint::new(1, 1)];
-        assert_eq!(database.points(vec![P, Q]).await.expect("it can be read"), ends);
+        assert_eq!(database.points(vec![P, Q]).await.expect("the read succeeds"), ends);
         let rows = database.read(Q, vec![RowQuery::Object(3), RowQuery::Object(1)]).await;
-        let rows = rows.expect("it can be read");
+        let rows = rows.expect("the read succeeds");
         assert_eq!(rows.at, ends[1]);
         assert_eq!(rows.answers[0], RowAnswer::Object(Some(object(3, "here"))));
         assert_eq!(rows.answers[1], RowAnswer::Object(None), "object 1 is in another partition");
@@ -59,7 +59,7 @@ async fn only_the_leader_of_the_latest_term_writes() {
     each(|database| async move {
         let first = write(&*database, P, lead(&*database, P, 3).await, vec![]).await;
         assert_eq!(lead(&*database, P, 5).await, LogPoint::new(5, 1), "the position goes on");
-        let refused = database.commit(batch(P, first, vec![])).await.expect_err("its term is over");
+        let refused = database.commit(batch(P, first, vec![])).await.expect_err("the term has ended");
         let found = LogPoint::new(5, 1);
         assert_eq!(refused, CommitError::Fenced { partition: P, found });
         assert_eq!(refused.code(), ErrorCode::Fenced);
@@ -171,7 +171,7 @@ async fn lists_are_read_from_any_place_newest_first_with_ties_by_id() {
         for index in 0..all.len() {
             for limit in [0, 1, 2, 3, 99] {
                 let expected: Vec<_> = all.iter().skip(index + 1).take(limit).cloned().collect();
-                let limit = u32::try_from(limit).expect("it is small");
+                let limit = u32::try_from(limit).expect("the limit is small");
                 assert_eq!(ids(Some(all[index].place()), limit).await, expected, "{limit} after {index}");
             }
         }
@@ -186,7 +186,8 @@ async fn what_pairs_need_is_kept_and_dropped() {
         let ordered_by = |pair: Pair| pair.partitions(partitions).0;
         let (one, two) = (pair(1, 900), pair(1, 901));
         let from = ordered_by(one);
-        let other = (2..).map(|id| pair(id, 900)).find(|it| ordered_by(*it) != from).expect("there is one");
+        let other =
+            (2..).map(|id| pair(id, 900)).find(|it| ordered_by(*it) != from).expect("such a pair exists");
         let stamp = |position| LogPoint::new(2, position);
         let rows = vec![
             RowWrite::PutPairStamp(one, stamp(4)),
@@ -233,7 +234,7 @@ async fn intents_and_outcomes_are_kept_until_they_are_removed() {
             name: None,
         };
         let outcome = |at| RecordedOutcome { write: 7, at, outcome: Outcome::Done(done), elsewhere: None };
-        let id = |text: &str| text.parse().expect("it is one");
+        let id = |text: &str| text.parse().expect("the write id is valid");
         let rows = vec![
             RowWrite::PutIntent(intent(2, 1)),
             RowWrite::PutIntent(intent(1, u64::MAX)),
@@ -317,7 +318,7 @@ async fn leaders_do_not_disturb_each_other() {
         let hammers = (0..4).map(|it| tokio::spawn(hammer(database.clone(), PartitionId(it), 20)));
         futures::future::try_join_all(hammers).await.expect("no claim fails");
         for partition in (0..4).map(PartitionId) {
-            let page = database.scan_objects(partition, None, 99).await.expect("it can be read");
+            let page = database.scan_objects(partition, None, 99).await.expect("the read succeeds");
             assert_eq!((page.at, page.objects.len()), (LogPoint::new(1, 20), 20));
         }
     })

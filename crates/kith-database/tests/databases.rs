@@ -18,7 +18,7 @@ fn other_graph() -> GraphIdentity {
 }
 
 fn other_count() -> GraphIdentity {
-    GraphIdentity { partitions: PartitionCount::new(8).expect("it is one"), ..identity() }
+    GraphIdentity { partitions: PartitionCount::new(8).expect("the count is valid"), ..identity() }
 }
 
 fn sqlite(file: &Path, identity: GraphIdentity) -> Result<SqliteDatabase, DatabaseError> {
@@ -26,7 +26,7 @@ fn sqlite(file: &Path, identity: GraphIdentity) -> Result<SqliteDatabase, Databa
 }
 
 fn refusal<T>(opened: Result<T, DatabaseError>) -> ErrorCode {
-    opened.err().expect("it is refused").code()
+    opened.err().expect("the request is refused").code()
 }
 
 #[tokio::test]
@@ -39,23 +39,24 @@ async fn a_file_belongs_to_one_graph() {
     let database = create(identity()).expect("a new file");
     write(&database, P, lead(&database, P, 1).await, vec![]).await;
     database.close().await;
-    let error = database.commit(batch(P, LogPoint::new(1, 1), vec![])).await.expect_err("it was closed");
+    let error =
+        database.commit(batch(P, LogPoint::new(1, 1), vec![])).await.expect_err("the database was closed");
     assert_eq!(error.code(), ErrorCode::DatabaseUnavailable);
-    let error = database.read(P, vec![]).await.expect_err("it was closed");
+    let error = database.read(P, vec![]).await.expect_err("the database was closed");
     assert_eq!(error.code(), ErrorCode::DatabaseUnavailable);
 
     for other in [other_graph(), other_count()] {
         assert_eq!(refusal(create(other)), ErrorCode::DatabaseOtherGraph);
         assert_eq!(refusal(sqlite(&file, other)), ErrorCode::DatabaseOtherGraph);
     }
-    let again = create(identity()).expect("it is that graph");
+    let again = create(identity()).expect("the database holds that graph");
     assert_eq!(again.points(vec![P]).await, Ok(vec![LogPoint::new(1, 1)]));
     again.close().await;
-    let connection = Connection::open(&file).expect("any tool opens it");
-    connection.execute("UPDATE meta SET schema_version = 2", []).expect("it can be written");
+    let connection = Connection::open(&file).expect("any tool can open the file");
+    connection.execute("UPDATE meta SET schema_version = 2", []).expect("the database can be written");
     let error = sqlite(&file, identity()).err().expect("its tables are those of a later release");
     assert_eq!(error, DatabaseError::Newer { found: 2, known: SCHEMA_VERSION });
-    fs::write(&file, "this is no database, whatever its name says").expect("it can be written");
+    fs::write(&file, "this is no database, whatever its name says").expect("the file can be written");
     assert_eq!(refusal(sqlite(&file, identity())), ErrorCode::DatabaseDamaged);
 }
 
@@ -67,11 +68,14 @@ async fn any_tool_reads_plain_numbers_from_a_file() {
     let ids = [0, 5, i64::MAX as u64, 1 << 63, u64::MAX];
     let rows = ids.map(|id| RowWrite::PutObject(object(id, ""))).to_vec();
     write(&database, P, lead(&database, P, 1).await, rows).await;
-    let connection = Connection::open(&file).expect("any tool opens it");
+    let connection = Connection::open(&file).expect("any tool can open the file");
     let statement = "SELECT CAST(id AS TEXT) AS plain FROM plain_objects ORDER BY length(plain), plain";
-    let mut statement = connection.prepare(statement).expect("there is a view");
-    let found: Vec<String> =
-        statement.query_map([], |row| row.get(0)).expect("it runs").map(|id| id.expect("text")).collect();
+    let mut statement = connection.prepare(statement).expect("the view exists");
+    let found: Vec<String> = statement
+        .query_map([], |row| row.get(0))
+        .expect("the statement runs")
+        .map(|id| id.expect("text"))
+        .collect();
     assert_eq!(found, ids.map(|id| id.to_string()));
 }
 
@@ -82,12 +86,12 @@ async fn damaged_rows_of_a_file_are_errors() {
     let database = SqliteDatabase::create(&file, identity(), SqliteOptions::default()).expect("a new file");
     let end =
         write(&database, P, lead(&database, P, 1).await, vec![RowWrite::PutObject(object(1, ""))]).await;
-    let connection = Connection::open(&file).expect("any tool opens it");
-    let execute = |statement: &str| connection.execute_batch(statement).expect("it can be written");
+    let connection = Connection::open(&file).expect("any tool can open the file");
+    let execute = |statement: &str| connection.execute_batch(statement).expect("the database can be written");
     execute("UPDATE changes SET bytes = x'ff'; UPDATE objects SET type = 70000");
     execute("DELETE FROM partitions WHERE partition_id = 1");
     let damaged = |code| assert_eq!(code, ErrorCode::DatabaseDamaged);
-    damaged(database.changes(P, LogPoint::default(), 9).await.expect_err("it is damaged").code());
+    damaged(database.changes(P, LogPoint::default(), 9).await.expect_err("the rows are damaged").code());
     damaged(refusal(database.read(P, vec![RowQuery::Object(1)]).await));
     damaged(refusal(database.read(Q, vec![]).await));
     damaged(database.commit(batch(Q, end, vec![])).await.expect_err("there is no row").code());
@@ -104,17 +108,17 @@ async fn a_database_on_a_server_belongs_to_one_graph() {
     let create = |identity| MysqlDatabase::create(target(&address), identity, MysqlOptions::default());
     assert_eq!(refusal(open(identity()).await), ErrorCode::DatabaseEmpty);
     let (one, two) = tokio::join!(create(identity()), create(identity()));
-    let (one, two) = (one.expect("it is empty"), two.expect("both make the same"));
+    let (one, two) = (one.expect("the database is empty"), two.expect("both create the same graph"));
     write(&one, P, lead(&one, P, 1).await, vec![]).await;
     assert_eq!(two.points(vec![P]).await, Ok(vec![LogPoint::new(1, 1)]));
     one.close().await;
-    let error = one.commit(batch(P, LogPoint::new(1, 1), vec![])).await.expect_err("it was closed");
+    let error = one.commit(batch(P, LogPoint::new(1, 1), vec![])).await.expect_err("the database was closed");
     assert_eq!(error.code(), ErrorCode::DatabaseUnavailable);
     for other in [other_graph(), other_count()] {
         assert_eq!(refusal(create(other).await), ErrorCode::DatabaseOtherGraph);
         assert_eq!(refusal(open(other).await), ErrorCode::DatabaseOtherGraph);
     }
-    assert_eq!(create(identity()).await.expect("it is that graph").identity(), identity());
+    assert_eq!(create(identity()).await.expect("the database holds that graph").identity(), identity());
     let name = address.rsplit('/').next().expect("a name");
     server.execute(&format!("UPDATE {name}.meta SET schema_version = 2")).await;
     let error = open(identity()).await.err().expect("its tables are those of a later release");
@@ -130,25 +134,25 @@ async fn a_graph_is_removed_from_its_server_and_other_tables_stay() {
     let remove = |identity| MysqlDatabase::remove(target(&address), identity, MysqlOptions::default());
     server.execute(&format!("CREATE TABLE {name}.mine (id INT)")).await;
     assert_eq!(remove(identity()).await, Ok(()), "there is none");
-    let database = create(identity()).await.expect("it is empty");
+    let database = create(identity()).await.expect("the database is empty");
     write(&database, P, lead(&database, P, 1).await, vec![RowWrite::PutObject(object(1, ""))]).await;
     assert_eq!(remove(other_graph()).await.map_err(|error| error.code()), Err(ErrorCode::DatabaseOtherGraph));
     assert_eq!(remove(identity()).await, Ok(()));
     assert!(database.points(vec![P]).await.is_err(), "its tables are gone");
     let left = server.rows(&format!("SHOW TABLES FROM {name}")).await;
     assert!(left.len() == 1 && left[0].contains("mine"), "{left:?}");
-    let again = create(other_graph()).await.expect("it is empty again");
+    let again = create(other_graph()).await.expect("the database is empty again");
     assert_eq!(again.scan_objects(P, None, 9).await.map(|page| page.objects), Ok(vec![]));
 }
 
 #[tokio::test]
 async fn the_most_partitions_that_a_cluster_may_have_can_be_created() {
     let server = MariaDb::shared().await;
-    let all = PartitionCount::new(PartitionCount::MAX).expect("it is one");
+    let all = PartitionCount::new(PartitionCount::MAX).expect("the count is valid");
     let identity = GraphIdentity { graph: 1, partitions: all };
     let address = server.address(&server.database().await);
     let created = MysqlDatabase::create(target(&address), identity, MysqlOptions::default()).await;
-    let points = created.expect("it is empty").points(all.iter().collect()).await;
+    let points = created.expect("the database is empty").points(all.iter().collect()).await;
     assert_eq!(points.map(|points| points.len()), Ok(PartitionCount::MAX as usize));
 }
 
@@ -158,14 +162,14 @@ async fn damaged_rows_of_a_server_are_errors() {
     let name = server.database().await;
     let database =
         MysqlDatabase::create(target(&server.address(&name)), identity(), MysqlOptions::default()).await;
-    let database = database.expect("it is empty");
+    let database = database.expect("the database is empty");
     let end =
         write(&database, P, lead(&database, P, 1).await, vec![RowWrite::PutObject(object(1, ""))]).await;
     server.execute(&format!("UPDATE {name}.changes SET bytes = x'ff'")).await;
     server.execute(&format!("UPDATE {name}.objects SET type = 70000")).await;
     server.execute(&format!("DELETE FROM {name}.partitions WHERE partition_id = 1")).await;
     let damaged = |code| assert_eq!(code, ErrorCode::DatabaseDamaged);
-    damaged(database.changes(P, LogPoint::default(), 9).await.expect_err("it is damaged").code());
+    damaged(database.changes(P, LogPoint::default(), 9).await.expect_err("the rows are damaged").code());
     damaged(refusal(database.read(P, vec![RowQuery::Object(1)]).await));
     damaged(refusal(database.read(Q, vec![]).await));
     damaged(database.commit(batch(Q, end, vec![])).await.expect_err("there is no row").code());
@@ -186,9 +190,9 @@ async fn large_batches_are_split_into_packets() {
     let parts = vec![support::part(P, end, vec![change])];
     database.commit(kith_live::Batch { parts, requires: Vec::new() }).await.expect("no packet is too large");
     let queries = (0..2_000).map(|id2| RowQuery::Association(list(1).to(id2))).collect();
-    let found = database.read(P, queries).await.expect("it can be read").answers;
+    let found = database.read(P, queries).await.expect("the read succeeds").answers;
     assert!(found.iter().all(|answer| matches!(answer, RowAnswer::Association(Some(_)))));
-    let page = database.scan_objects(P, None, 99).await.expect("it can be read");
+    let page = database.scan_objects(P, None, 99).await.expect("the read succeeds");
     assert_eq!(page.objects.len(), 9);
 }
 
@@ -219,14 +223,14 @@ async fn a_server_reads_no_more_rows_than_it_returns() {
     ];
     for queries in reads {
         let before = server.rows_read().await;
-        database.read(P, queries.clone()).await.expect("it can be read");
+        database.read(P, queries.clone()).await.expect("the read succeeds");
         let read = server.rows_read().await - before;
         assert!(read <= 30, "{queries:?} reads {read} rows");
     }
     let before = server.rows_read().await;
-    database.scan_objects(P, Some(2_000), 10).await.expect("it can be read");
-    database.scan_associations(P, Some(list(1).to(2_000)), 10).await.expect("it can be read");
-    database.changes(P, LogPoint::new(1, 6), 9).await.expect("it can be read");
+    database.scan_objects(P, Some(2_000), 10).await.expect("the read succeeds");
+    database.scan_associations(P, Some(list(1).to(2_000)), 10).await.expect("the read succeeds");
+    database.changes(P, LogPoint::new(1, 6), 9).await.expect("the read succeeds");
     let read = server.rows_read().await - before;
     assert!(read <= 60, "scans and the log read {read} rows");
 }
@@ -253,24 +257,24 @@ async fn logins_and_rights_are_checked_by_the_server() {
     fs::write(&file, "right\n").expect("the folder can be written");
     let target = |user: &str, password: Option<PasswordSource>| {
         let address = format!("mysql://{user}@127.0.0.1:{}/social", server.port());
-        MysqlTarget::parse(&address, password).expect("it makes sense")
+        MysqlTarget::parse(&address, password).expect("the address is valid")
     };
     let from_file = || Some(PasswordSource::File(file.clone()));
     let create = |target| MysqlDatabase::create(target, identity(), MysqlOptions::default());
     assert_eq!(refusal(create(target("kith", None)).await), ErrorCode::DatabaseRefused);
     let missing = Some(PasswordSource::Variable("KITH_TEST_NO_SUCH_VARIABLE".to_owned()));
-    let error = create(target("kith", missing)).await.err().expect("there is no password");
+    let error = create(target("kith", missing)).await.err().expect("the password is missing");
     assert!(error.to_string().contains("KITH_TEST_NO_SUCH_VARIABLE"), "{error}");
     let database = create(target("kith", from_file())).await.expect("the password is right");
     let end = lead(&database, P, 1).await;
 
     let reader = MysqlDatabase::open(target("reader", from_file()), identity(), MysqlOptions::default());
-    let reader = reader.await.expect("it may read");
+    let reader = reader.await.expect("the user may read");
     assert_eq!(reader.points(vec![P]).await, Ok(vec![end]));
-    let error = reader.commit(batch(P, end, vec![])).await.expect_err("it may not write");
+    let error = reader.commit(batch(P, end, vec![])).await.expect_err("the user may not write");
     assert_eq!(error.code(), ErrorCode::DatabaseRefused, "{error}");
     server.execute("SET GLOBAL read_only = 1").await;
-    let error = database.commit(batch(P, end, vec![])).await.expect_err("nobody may write");
+    let error = database.commit(batch(P, end, vec![])).await.expect_err("no leader may write");
     assert_eq!(error.code(), ErrorCode::DatabaseReadOnly, "{error}");
 }
 
@@ -281,15 +285,15 @@ async fn connections_over_tls_check_the_server() {
     let authority = |name: &str| {
         let mut params = CertificateParams::new(vec![]).expect("no names");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let issuer =
-            CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("it is right");
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key"))
+            .expect("the certificate is valid");
         fs::write(path(name), issuer.pem()).expect("the folder can be written");
         issuer
     };
     let (issuer, _) = (authority("ca.pem"), authority("other-ca.pem"));
     let key = KeyPair::generate().expect("a key");
     let params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
-    let certificate = params.signed_by(&key, &issuer).expect("it is right");
+    let certificate = params.signed_by(&key, &issuer).expect("the certificate is valid");
     fs::write(path("cert.pem"), certificate.pem()).expect("the folder can be written");
     fs::write(path("key.pem"), key.serialize_pem()).expect("the folder can be written");
     let tls = [format!("--ssl-cert={}", path("cert.pem")), format!("--ssl-key={}", path("key.pem"))];

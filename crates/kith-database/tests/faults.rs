@@ -33,8 +33,8 @@ const KILLS: u64 = 5;
 async fn writes_until_it_is_killed() {
     let Some(file) = std::env::var_os(FILE) else { return };
     let database = SqliteDatabase::open(Path::new(&file), identity(), SqliteOptions::default());
-    let database = database.expect("the parent made it");
-    let at = database.points(vec![P]).await.expect("it can be read")[0];
+    let database = database.expect("the parent created it");
+    let at = database.points(vec![P]).await.expect("the read succeeds")[0];
     let mut end = lead(&database, P, at.term.0 + 1).await;
     loop {
         let next = end.position.0 + 1;
@@ -57,26 +57,26 @@ async fn a_killed_process_loses_no_acknowledged_commit() {
             .env(FILE, &file)
             .stdout(Stdio::piped())
             .spawn()
-            .expect("it starts");
-        let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+            .expect("the child starts");
+        let lines = BufReader::new(child.stdout.take().expect("the stream is piped")).lines();
         let mut acknowledged = lines.map_while(Result::ok).filter_map(|line| {
             line.strip_prefix("acknowledged ").and_then(|number| number.parse::<u64>().ok())
         });
         let enough = last + 40 + 7 * kill;
-        let seen = acknowledged.find(|number| enough <= *number).expect("it writes");
-        child.kill().expect("it can be killed");
+        let seen = acknowledged.find(|number| enough <= *number).expect("the child writes");
+        child.kill().expect("the process can be killed");
         last = acknowledged.last().unwrap_or(seen);
-        child.wait().expect("it can be waited for");
+        child.wait().expect("the process can be waited for");
 
         let database = SqliteDatabase::open(&file, identity(), SqliteOptions::default());
-        let database = database.expect("a log of SQLite is enough");
+        let database = database.expect("the write-ahead log suffices for recovery");
         let found = database.read(P, vec![RowQuery::Object(1), RowQuery::Count(list(1))]).await;
-        let found = found.expect("it can be read");
+        let found = found.expect("the read succeeds");
         let position = found.at.position.0;
         assert!(last <= position && position <= last + 1, "{last} was acknowledged, {position} is there");
         let expected = object(1, &position.to_string());
         assert_eq!(found.answers, [RowAnswer::Object(Some(expected)), RowAnswer::Count(position)]);
-        let log = database.changes(P, LogPoint::default(), usize::MAX).await.expect("it is whole");
+        let log = database.changes(P, LogPoint::default(), usize::MAX).await.expect("the log is complete");
         assert_eq!(log.changes.len() as u64, position);
         database.close().await;
         last = position;
@@ -106,14 +106,14 @@ async fn idle_connections_that_the_server_closed_are_replaced() {
     let server = MariaDb::start(&[]).await;
     let database = on(&server, MysqlOptions::default()).await;
     let mut end = lead(&database, P, 1).await;
-    database.read(P, vec![]).await.expect("it can be read");
+    database.read(P, vec![]).await.expect("the read succeeds");
     for _ in 0..3 {
         for row in server.rows("SELECT id FROM information_schema.processlist WHERE db LIKE 'graph%'").await {
             let id: String = row.chars().filter(char::is_ascii_digit).collect();
             server.execute(&format!("KILL {id}")).await;
         }
         end = write(&database, P, end, vec![]).await;
-        database.read(P, vec![]).await.expect("it can be read");
+        database.read(P, vec![]).await.expect("the read succeeds");
     }
 }
 
@@ -145,7 +145,7 @@ async fn an_empty_change_settles_a_commit_whose_answer_was_lost() {
         } else {
             assert_eq!(settled, Ok(()), "{loss:?}");
         }
-        let found = database.read(P, vec![RowQuery::Object(id)]).await.expect("it can be read");
+        let found = database.read(P, vec![RowQuery::Object(id)]).await.expect("the read succeeds");
         assert_eq!(found.at, next);
         assert_eq!(found.answers == [RowAnswer::Object(Some(object(id, "here")))], is_written, "{loss:?}");
         end = next;
@@ -178,15 +178,15 @@ async fn a_server_that_stands_still_is_not_waited_for() {
     let name = server.database().await;
     let target = target(&server.address(&name));
     let patient = MysqlDatabase::create(target.clone(), identity(), MysqlOptions::default()).await;
-    let end = lead(&patient.expect("it is empty"), P, 1).await;
+    let end = lead(&patient.expect("the database is empty"), P, 1).await;
     let database = loop {
         match MysqlDatabase::open(target.clone(), identity(), options.clone()).await {
             Err(DatabaseError::Unavailable { .. }) => {}
-            opened => break opened.expect("it was made"),
+            opened => break opened.expect("the graph was created"),
         }
     };
     server.signal("-STOP");
-    let error = database.commit(batch(P, end, vec![])).await.expect_err("it stands still");
+    let error = database.commit(batch(P, end, vec![])).await.expect_err("the server is paused");
     server.signal("-CONT");
     let expected = DatabaseError::Unavailable { reason: "it did not answer within 300ms".to_owned() };
     assert_eq!(error, CommitError::NotWritten(expected));
@@ -203,14 +203,14 @@ async fn a_database_that_was_replaced_by_an_older_copy_says_so() {
         end = write(&database, P, end, vec![]).await;
     }
     database.close().await;
-    std::fs::copy(path("graph"), path("copy")).expect("it was closed, so it is one file");
+    std::fs::copy(path("graph"), path("copy")).expect("the database was closed, so it is one file");
     let open = |name| SqliteDatabase::open(&path(name), identity(), SqliteOptions::default());
-    let database = open("graph").expect("it was made");
+    let database = open("graph").expect("the graph was created");
     write(&database, P, end, vec![]).await;
     let lost = write(&database, P, lead(&database, P, 2).await, vec![]).await;
     database.close().await;
 
-    let copy = open("copy").expect("it is a database too");
+    let copy = open("copy").expect("the copy is a database");
     let changes = |after| copy.changes(P, after, usize::MAX);
     assert!(changes(end).await.is_ok());
     let next = LogPoint { position: end.position.next(), ..end };
@@ -219,6 +219,6 @@ async fn a_database_that_was_replaced_by_an_older_copy_says_so() {
     // The next leader uses the same positions again, in a new term.
     write(&copy, P, lead(&copy, P, 3).await, vec![]).await;
     assert_eq!(changes(end).await.map(|part| part.changes.len()), Ok(1));
-    assert_eq!(changes(next).await.expect_err("it was another change").code(), ErrorCode::HistoryLost);
+    assert_eq!(changes(next).await.expect_err("the change is another one").code(), ErrorCode::HistoryLost);
     assert_eq!(changes(lost).await.expect_err("the term was lost").code(), ErrorCode::HistoryLost);
 }

@@ -40,7 +40,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[tokio::test(flavor = "multi_thread")]
 async fn serves_until_it_is_killed() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
-    let port = std::env::var(PORT).expect("it is set").parse().expect("a port");
+    let port = std::env::var(PORT).expect("the variable is set").parse().expect("a port");
     let served = Served::start_at(Path::new(&folder), SocketAddr::from(([127, 0, 0, 1], port))).await;
     println!("\nserves at {}", served.addr.port());
     std::future::pending::<()>().await;
@@ -54,12 +54,12 @@ fn serve(folder: &Path, port: u16) -> (Child, u16) {
         .env(PORT, port.to_string())
         .stdout(Stdio::piped())
         .spawn()
-        .expect("it starts");
-    let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        .expect("the child starts");
+    let lines = BufReader::new(child.stdout.take().expect("the stream is piped")).lines();
     let mut ports = lines
         .map_while(Result::ok)
         .filter_map(|line| line.strip_prefix("serves at ").and_then(|number| number.parse().ok()));
-    let port = ports.next().expect("it serves");
+    let port = ports.next().expect("the child serves");
     (child, port)
 }
 
@@ -94,8 +94,8 @@ async fn a_killed_process_loses_no_acknowledged_commit() {
         let pid = child.id();
         let killer = tokio::task::spawn_blocking(move || {
             std::thread::sleep(Duration::from_millis(40 + 13 * kill));
-            child.kill().expect("it can be killed");
-            child.wait().expect("it can be waited for");
+            child.kill().expect("the process can be killed");
+            child.wait().expect("the process can be waited for");
         });
         let failed = loop {
             let id = end.position.0 + 1;
@@ -107,7 +107,7 @@ async fn a_killed_process_loses_no_acknowledged_commit() {
                 Err(error) => break error,
             }
         };
-        killer.await.expect("it does not panic");
+        killer.await.expect("the task does not panic");
         (child, _) = serve(folder.path(), port);
         assert_ne!(child.id(), pid);
         match failed {
@@ -116,7 +116,7 @@ async fn a_killed_process_loses_no_acknowledged_commit() {
                 let id = end.position.0 + 1;
                 let (is_written, now) = settle(&database, end).await;
                 end = now;
-                let found = database.read(P, vec![RowQuery::Object(id)]).await.expect("it can be read");
+                let found = database.read(P, vec![RowQuery::Object(id)]).await.expect("the read succeeds");
                 assert_eq!(found.at, end);
                 assert_eq!(found.answers == [RowAnswer::Object(Some(object(id, "here")))], is_written);
                 written.extend(is_written.then_some(id));
@@ -129,12 +129,12 @@ async fn a_killed_process_loses_no_acknowledged_commit() {
         }
     }
     let queries = written.iter().copied().map(RowQuery::Object).collect();
-    let found = database.read(P, queries).await.expect("it can be read");
+    let found = database.read(P, queries).await.expect("the read succeeds");
     let expected = written.iter().map(|id| RowAnswer::Object(Some(object(*id, "here"))));
     assert_eq!(found.answers, expected.collect::<Vec<_>>());
     assert!(0 < unknown, "commits were under way");
-    child.kill().expect("it can be killed");
-    child.wait().expect("it can be waited for");
+    child.kill().expect("the process can be killed");
+    child.wait().expect("the process can be waited for");
 }
 
 #[tokio::test]
@@ -163,7 +163,7 @@ async fn without_a_connection_nothing_is_written() {
     port.store(moved.addr.port(), Ordering::Relaxed);
     write(&database, P, end, vec![]).await;
     database.close().await;
-    let closed = database.commit(batch(P, end, vec![])).await.expect_err("it was closed");
+    let closed = database.commit(batch(P, end, vec![])).await.expect_err("the database was closed");
     assert!(matches!(closed, CommitError::NotWritten(DatabaseError::Unavailable { .. })), "{closed}");
     moved.end().await;
 }
@@ -181,11 +181,11 @@ async fn a_connection_that_ends_before_the_reply_leaves_a_commit_unknown() {
     port.store(listener.local_addr().expect("an address").port(), Ordering::Relaxed);
 
     let cut = async {
-        let (stream, _) = listener.accept().await.expect("it connects");
+        let (stream, _) = listener.accept().await.expect("the client connects");
         let mut bytes = [0; 1 << 10];
         // The preface of HTTP/2, and the beginning of a request.
         for _ in 0..2 {
-            stream.readable().await.expect("it sends");
+            stream.readable().await.expect("the client sends");
             let _ = stream.try_read(&mut bytes);
         }
     };
@@ -193,7 +193,7 @@ async fn a_connection_that_ends_before_the_reply_leaves_a_commit_unknown() {
     assert!(matches!(lost, Err(CommitError::Unknown { .. })), "{lost:?}");
 
     let silent = async {
-        let stream = listener.accept().await.expect("it connects");
+        let stream = listener.accept().await.expect("the client connects");
         tokio::time::sleep(Duration::from_secs(1)).await;
         drop(stream);
     };
@@ -223,10 +223,10 @@ async fn a_process_that_ends_in_order_finishes_transactions() {
     });
     tokio::time::sleep(Duration::from_millis(100)).await;
     served.end().await;
-    let (end, _) = writes.await.expect("it does not panic");
+    let (end, _) = writes.await.expect("the task does not panic");
     let again = Served::start(folder.path()).await;
-    let opened = RemoteDatabase::open(target(again.addr.port()), identity()).await.expect("it is there");
-    let found = opened.points(vec![P]).await.expect("it can be read")[0];
+    let opened = RemoteDatabase::open(target(again.addr.port()), identity()).await.expect("the graph exists");
+    let found = opened.points(vec![P]).await.expect("the read succeeds")[0];
     assert!(
         found == end || found == LogPoint { position: end.position.next(), ..end },
         "{found} after {end}"
@@ -248,8 +248,8 @@ async fn a_graph_is_opened_and_removed_by_its_name_and_identity() {
     let refused = Some(DatabaseError::OtherGraph { found: identity().graph, expected: 7 });
     assert_eq!(RemoteDatabase::open(here(), other).await.err(), refused);
     assert_eq!(RemoteDatabase::remove(here(), other).await.err(), refused);
-    RemoteDatabase::remove(here(), identity()).await.expect("it is the one");
-    RemoteDatabase::remove(here(), identity()).await.expect("it has gone");
+    RemoteDatabase::remove(here(), identity()).await.expect("the identity matches");
+    RemoteDatabase::remove(here(), identity()).await.expect("removing it again succeeds");
     RemoteDatabase::create(here(), other).await.expect("the name is free");
     let named = RemoteTarget { graph: "../people".to_owned(), ..here() };
     let refused = RemoteDatabase::create(named, identity()).await.err();

@@ -41,11 +41,11 @@ fn point() -> impl Strategy<Value = LogPoint> {
 }
 
 fn pair() -> impl Strategy<Value = Pair> {
-    (0u64..4, 1u64..4).prop_map(|(low, gap)| Pair::of(low, low + gap).expect("they differ"))
+    (0u64..4, 1u64..4).prop_map(|(low, gap)| Pair::of(low, low + gap).expect("the ids differ"))
 }
 
 fn write_id() -> impl Strategy<Value = WriteId> {
-    "[ab']{1,2}".prop_map(|text| text.parse().expect("it is one"))
+    "[ab']{1,2}".prop_map(|text| text.parse().expect("the write id is valid"))
 }
 
 fn intent() -> impl Strategy<Value = Intent> {
@@ -90,7 +90,7 @@ fn row() -> impl Strategy<Value = RowWrite> {
 
 /// Rows of pairs only. Their result depends on their order.
 fn pair_row() -> impl Strategy<Value = RowWrite> {
-    let low = |low| Pair::of(low, low + 1).expect("they differ");
+    let low = |low| Pair::of(low, low + 1).expect("the ids differ");
     let partitions = identity().partitions;
     prop_oneof![
         (0u64..2, point()).prop_map(move |(id, stamp)| RowWrite::PutPairStamp(low(id), stamp)),
@@ -169,7 +169,7 @@ async fn take(database: &dyn Database, step: Step) -> String {
         }
         Step::Commit(parts) => {
             let all = (0..4).map(PartitionId).collect();
-            let ends = database.points(all).await.expect("it can be read");
+            let ends = database.points(all).await.expect("the read succeeds");
             let part = |(partition, aim, changes): (u32, Aim, Vec<Vec<RowWrite>>)| {
                 let mut expected = ends[partition as usize];
                 match aim {
@@ -257,7 +257,7 @@ fn sqlite_answers_as_its_twin_does() {
         let database = database.expect("a new file");
         runtime.block_on(compare(&database, steps))
     };
-    runner(96).run(&vec(step(), 1..60), claim).expect("they agree");
+    runner(96).run(&vec(step(), 1..60), claim).expect("the database agrees with its twin");
 }
 
 #[test]
@@ -270,5 +270,5 @@ fn mariadb_answers_as_its_twin_does() {
             compare(&database, steps).await
         })
     };
-    runner(32).run(&vec(step(), 1..60), claim).expect("they agree");
+    runner(32).run(&vec(step(), 1..60), claim).expect("the database agrees with its twin");
 }

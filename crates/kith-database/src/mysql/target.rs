@@ -158,12 +158,12 @@ mod tests {
     use super::*;
 
     fn refusal(address: &str) -> String {
-        MysqlTarget::parse(address, None).expect_err("it makes no sense").to_string()
+        MysqlTarget::parse(address, None).expect_err("the address is invalid").to_string()
     }
 
     #[test]
     fn other_machines_are_reached_over_tls() {
-        let tls = |address: &str| MysqlTarget::parse(address, None).expect("it makes sense").tls;
+        let tls = |address: &str| MysqlTarget::parse(address, None).expect("the address is valid").tls;
         assert_eq!(tls("mysql://kith@db.example/social"), Tls::Required(None));
         assert_eq!(tls("mysql://kith@db.example/social?tls=off"), Tls::Off);
         assert_eq!(tls("mysql://kith@127.0.0.1:3307/social"), Tls::Off);

@@ -19,7 +19,7 @@ async fn a_log_is_read_on_from_where_its_reader_is() {
         let end = lead(&*database, P, 6).await;
         assert_eq!(end, LogPoint::new(6, 4));
 
-        let all = database.changes(P, LogPoint::default(), usize::MAX).await.expect("it reaches back");
+        let all = database.changes(P, LogPoint::default(), usize::MAX).await.expect("the log reaches back");
         assert_eq!(all.end, end);
         let places: Vec<_> = all.changes.iter().map(|entry| entry.at).collect();
         let expected = [(1, 1), (1, 2), (1, 3), (4, 4)].map(|(term, position)| LogPoint::new(term, position));
@@ -27,20 +27,20 @@ async fn a_log_is_read_on_from_where_its_reader_is() {
         assert_eq!(all.changes[2].change, put(3).change);
         let bytes = all.changes[0].change.to_bytes().len();
         for (bytes_max, count) in [(0, 1), (bytes, 1), (3 * bytes, 3)] {
-            let some = database.changes(P, start, bytes_max).await.expect("it reaches back");
+            let some = database.changes(P, start, bytes_max).await.expect("the log reaches back");
             assert_eq!((some.changes.len(), some.end), (count, end), "{bytes_max} bytes");
         }
         for (term, position, count) in [(1, 0, 4), (1, 2, 2), (1, 3, 1), (4, 3, 1), (4, 4, 0), (6, 4, 0)] {
             let rest = database.changes(P, LogPoint::new(term, position), usize::MAX).await;
             assert_eq!(
-                rest.expect("it is in the log").changes,
+                rest.expect("the point is in the log").changes,
                 all.changes[4 - count..],
                 "{term} {position}"
             );
         }
         for (term, position) in [(1, 4), (4, 2), (4, 5), (6, 3), (6, 5), (5, 4), (7, 4), (0, 1)] {
             let lost = LogPoint::new(term, position);
-            let error = database.changes(P, lost, usize::MAX).await.expect_err("it is not in the log");
+            let error = database.changes(P, lost, usize::MAX).await.expect_err("the point is not in the log");
             assert_eq!(error, LogError::HistoryLost { partition: P, point: lost, end });
             assert_eq!(error.code(), ErrorCode::HistoryLost);
         }
@@ -60,7 +60,7 @@ async fn a_transaction_may_require_that_other_logs_contain_places() {
             let point = LogPoint::new(term, position);
             let refused = database.commit(required(q, vec![(P, one), (P, point)])).await;
             assert_eq!(refused, Err(CommitError::Lacks { partition: P, point, end }));
-            assert_eq!(refused.expect_err("it is").code(), ErrorCode::HistoryLost);
+            assert_eq!(refused.expect_err("a place is missing").code(), ErrorCode::HistoryLost);
         }
         assert_eq!(database.points(vec![P, Q]).await, Ok(vec![end, q]), "nothing was written");
         assert_eq!(database.trim(P, trim_before(3)).await.map(|it| it.changes), Ok(2));
@@ -89,14 +89,15 @@ async fn a_trimmed_log_says_where_it_begins() {
         let young = Trim { changes_before: Position(9), ..Default::default() };
         assert_eq!(database.trim(P, young).await.map(|it| it.changes), Ok(0), "all were written just now");
         assert_eq!(database.trim(P, trim_before(3)).await.map(|it| it.changes), Ok(2));
-        let error = database.changes(P, LogPoint::new(1, 1), usize::MAX).await.expect_err("2 is gone");
+        let error =
+            database.changes(P, LogPoint::new(1, 1), usize::MAX).await.expect_err("position 2 is gone");
         let trimmed = |position, first| {
             let after = LogPoint::new(1, position);
             LogError::Trimmed { partition: P, after, first: Position(first) }
         };
         assert_eq!(error, trimmed(1, 3));
         assert_eq!(error.code(), ErrorCode::LogTrimmed);
-        let rest = database.changes(P, LogPoint::new(1, 2), usize::MAX).await.expect("3 is there");
+        let rest = database.changes(P, LogPoint::new(1, 2), usize::MAX).await.expect("position 3 exists");
         assert_eq!(rest.changes.len(), 3);
         assert_eq!(database.trim(P, trim_before(u64::MAX)).await.map(|it| it.changes), Ok(3));
         let error = database.changes(P, LogPoint::new(1, 4), usize::MAX).await;
@@ -126,7 +127,7 @@ async fn scans_return_every_row_once_in_the_order_of_keys() {
             let (mut objects, mut associations) = (Vec::new(), Vec::new());
             loop {
                 let after = objects.last().map(|it: &Object| it.id);
-                let page = database.scan_objects(P, after, limit).await.expect("it can be read");
+                let page = database.scan_objects(P, after, limit).await.expect("the read succeeds");
                 assert_eq!(page.at, end);
                 let is_last = page.objects.len() < limit as usize;
                 objects.extend(page.objects);
@@ -136,7 +137,7 @@ async fn scans_return_every_row_once_in_the_order_of_keys() {
             }
             loop {
                 let after = associations.last().map(|(list, id2): &(ListKey, u64)| list.to(*id2));
-                let page = database.scan_associations(P, after, limit).await.expect("it can be read");
+                let page = database.scan_associations(P, after, limit).await.expect("the read succeeds");
                 let is_last = page.associations.len() < limit as usize;
                 associations.extend(page.associations.into_iter().map(|(list, it)| (list, it.id2)));
                 if is_last {
@@ -148,7 +149,7 @@ async fn scans_return_every_row_once_in_the_order_of_keys() {
             let keys: Vec<AssociationKey> = associations.iter().map(|(list, id2)| list.to(*id2)).collect();
             assert!(keys.len() == 15 && keys.is_sorted(), "{keys:?}");
         }
-        let other = database.scan_objects(Q, None, 9).await.expect("it can be read");
+        let other = database.scan_objects(Q, None, 9).await.expect("the read succeeds");
         assert_eq!((other.at, other.objects.len()), (LogPoint::default(), 0));
     })
     .await;

@@ -14,9 +14,9 @@ fn other_graph() -> GraphIdentity {
 
 /// Returns the errors of the two calls that leaders and followers repeat regularly.
 async fn reported(database: &dyn Database) -> [DatabaseError; 2] {
-    let points = database.points(vec![P]).await.expect_err("its graph is gone");
+    let points = database.points(vec![P]).await.expect_err("the graph is gone");
     let begin = BeginTerm { partition: Q, term: Term(9), leader: 9 };
-    match database.begin_term(begin).await.expect_err("its graph is gone") {
+    match database.begin_term(begin).await.expect_err("the graph is gone") {
         CommitError::NotWritten(error) => [points, error],
         other => panic!("{other}"),
     }
@@ -28,7 +28,7 @@ async fn assert_reports(
     opened: Result<impl Database, DatabaseError>,
     code: ErrorCode,
 ) {
-    let expected = opened.err().expect("its graph is gone");
+    let expected = opened.err().expect("the graph is gone");
     assert_eq!(expected.code(), code);
     assert_eq!(reported(database).await.map(|error| error.code()), [code; 2], "{expected}");
 }
@@ -79,17 +79,19 @@ async fn a_database_on_a_server_that_is_dropped_or_replaced_is_noticed() {
         let name = server.database().await;
         let at = || target(&server.address(&name));
         let open = || MysqlDatabase::open(at(), identity(), options());
-        let database = MysqlDatabase::create(at(), identity(), options()).await.expect("it is empty");
+        let database =
+            MysqlDatabase::create(at(), identity(), options()).await.expect("the database is empty");
         write(&database, P, lead(&database, P, 1).await, vec![]).await;
 
         server.execute(&format!("DROP DATABASE {name}")).await;
         assert_reports(&database, open().await, ErrorCode::DatabaseRefused).await;
         server.execute(&format!("CREATE DATABASE {name}")).await;
         assert_reports(&database, open().await, ErrorCode::DatabaseEmpty).await;
-        let other = MysqlDatabase::create(at(), other_graph(), options()).await.expect("it is empty");
+        let other =
+            MysqlDatabase::create(at(), other_graph(), options()).await.expect("the database is empty");
         write(&other, P, lead(&other, P, 1).await, vec![]).await;
         assert_reports(&database, open().await, ErrorCode::DatabaseOtherGraph).await;
-        let kept = other.points(vec![Q]).await.expect("it is that graph");
+        let kept = other.points(vec![Q]).await.expect("the database holds that graph");
         assert_eq!(kept, [kith_types::LogPoint::default()], "no term of the other graph has begun");
     }
 }

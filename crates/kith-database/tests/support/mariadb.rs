@@ -65,7 +65,7 @@ impl MariaDb {
 
     /// Starts a server whose only user is `root`, from this machine and without a password.
     pub async fn start_with_users() -> Self {
-        let tables = fs::read(SYSTEM_TABLES).expect("it is in the package of the server");
+        let tables = fs::read(SYSTEM_TABLES).expect("the script is in the server package");
         let root =
             br#"INSERT INTO global_priv VALUES ('localhost', 'root', '{"access":18446744073709551615}');"#;
         let script = [&b"USE mysql;\n"[..], &tables, root, b"\n"].concat();
@@ -90,8 +90,8 @@ impl MariaDb {
     /// Kills the server, like a power failure.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
-            child.kill().expect("it can be killed");
-            child.wait().expect("it can be waited for");
+            child.kill().expect("the process can be killed");
+            child.wait().expect("the process can be waited for");
         }
     }
 
@@ -117,7 +117,7 @@ impl MariaDb {
 
     /// Returns the id of the server's process.
     pub fn pid(&self) -> u32 {
-        self.child.as_ref().expect("it runs").id()
+        self.child.as_ref().expect("the server runs").id()
     }
 
     pub fn port(&self) -> u16 {
@@ -137,22 +137,23 @@ impl MariaDb {
     }
 
     pub async fn execute(&self, statement: &str) {
-        let mut connection = self.connect().await.expect("it can be connected to");
+        let mut connection = self.connect().await.expect("the server accepts connections");
         let done = connection.query_drop(statement).await;
         done.unwrap_or_else(|error| panic!("{statement}: {error}"));
     }
 
     /// Returns how many rows the server has read from tables and indexes since it was started.
     pub async fn rows_read(&self) -> u64 {
-        let mut connection = self.connect().await.expect("it can be connected to");
+        let mut connection = self.connect().await.expect("the server accepts connections");
         let count = connection.query_first("SHOW GLOBAL STATUS LIKE 'Rows_read'").await;
-        let (_, count): (String, u64) = count.expect("it counts").expect("it has that count");
+        let (_, count): (String, u64) =
+            count.expect("the statement succeeds").expect("the server has this counter");
         count
     }
 
     /// Returns the rows of a statement as text.
     pub async fn rows(&self, statement: &str) -> Vec<String> {
-        let mut connection = self.connect().await.expect("it can be connected to");
+        let mut connection = self.connect().await.expect("the server accepts connections");
         let rows: Vec<mysql_async::Row> =
             connection.query(statement).await.unwrap_or_else(|error| panic!("{statement}: {error}"));
         rows.into_iter().map(|row| format!("{row:?}")).collect()
@@ -185,7 +186,7 @@ impl MariaDb {
     async fn is_up(&mut self) -> bool {
         let started = Instant::now();
         while started.elapsed() < PATIENCE {
-            let child = self.child.as_mut().expect("it was started");
+            let child = self.child.as_mut().expect("the server was started");
             if child.try_wait().expect("the child can be waited for").is_some() {
                 return false;
             }
@@ -239,8 +240,8 @@ fn bootstrap(data: &Path, script: &[u8]) {
         .stderr(Stdio::null())
         .spawn()
         .expect("MariaDB starts");
-    child.stdin.take().expect("it is piped").write_all(script).expect("it reads");
-    assert!(child.wait().expect("it can be waited for").success(), "the script is right");
+    child.stdin.take().expect("the stream is piped").write_all(script).expect("the server reads");
+    assert!(child.wait().expect("the process can be waited for").success(), "the script is right");
 }
 
 fn free_port() -> u16 {

@@ -27,7 +27,10 @@ pub const Q: PartitionId = PartitionId(1);
 
 /// A graph of four partitions, whose identity has its highest bit set.
 pub fn identity() -> GraphIdentity {
-    GraphIdentity { graph: 0xfeed_0000_0000_0001, partitions: PartitionCount::new(4).expect("it is one") }
+    GraphIdentity {
+        graph: 0xfeed_0000_0000_0001,
+        partitions: PartitionCount::new(4).expect("the count is valid"),
+    }
 }
 
 /// Runs a test against each implementation. The last MySQL database sends its statements one by one.
@@ -59,13 +62,13 @@ pub async fn on(server: &MariaDb, options: MysqlOptions) -> MysqlDatabase {
 }
 
 pub fn target(address: &str) -> MysqlTarget {
-    MysqlTarget::parse(address, None).expect("it makes sense")
+    MysqlTarget::parse(address, None).expect("the address is valid")
 }
 
 /// Begins a term of a partition as its first leader.
 pub async fn lead(database: &dyn Database, partition: PartitionId, term: u64) -> LogPoint {
     let request = BeginTerm { partition, term: Term(term), leader: term };
-    database.begin_term(request).await.expect("it is the latest term")
+    database.begin_term(request).await.expect("the term is the latest one")
 }
 
 pub fn object(id: u64, text: &str) -> Object {

@@ -83,7 +83,7 @@ async fn pass(client: TcpStream, server: TcpStream, loss: Arc<AtomicU8>) {
         }
         if lost == Loss::Answer as u8 {
             // When the server answers, it has executed the commit.
-            back.await.expect("it does not panic");
+            back.await.expect("the task does not panic");
             return;
         }
     }
