@@ -32,7 +32,7 @@ impl<E> Agenda<E> {
         self.now
     }
 
-    /// Adds an event. An event in the past happens now.
+    /// Adds an event. If `at` is in the past, the event happens at the current time.
     pub fn at(&mut self, at: Timestamp, event: E) {
         let sequence = self.next_sequence;
         self.next_sequence += 1;

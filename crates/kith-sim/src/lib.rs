@@ -1,11 +1,11 @@
 //! Simulated clusters that run Kith's production decisions, and the figures of Moolle.
 //!
-//! [`cluster::simulate`] runs clients and nodes as discrete events. All decisions come from `kith-routing`, which
+//! [`cluster::simulate`] runs clients and nodes as discrete events. Every decision is made by `kith-routing`, which
 //! `kith-client` uses too: which node receives a request, how many groups take part, when a request is repeated, and which
-//! node is considered down. What the paper measured on 200 machines is modelled here: queues, a heavy-tailed network, and
+//! node is considered down. The paper's 200 machines are replaced by a model: queues, a heavy-tailed network, and
 //! costs per request and key. [`cluster::ClusterConfig`] documents every number of the model with its reason.
 //!
-//! [`live`] does the same for live graphs: it searches for histories that break a promise.
+//! [`live`] simulates live graphs in the same way and searches for histories that break a promise.
 //!
 //! [`figures`] draws the paper's figures. `docs/figures.md` compares them with the paper.
 //!

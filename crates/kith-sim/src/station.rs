@@ -26,7 +26,7 @@ impl<J> Station<J> {
         Self { workers, busy: 0, waiting: VecDeque::new(), worked: Duration::ZERO }
     }
 
-    /// Adds a job. Returns it with its length if it starts at once.
+    /// Adds a job. If a worker is idle, the job starts at once and is returned with its length; otherwise it waits.
     pub fn arrive(&mut self, job: J, length: Duration) -> Option<(J, Duration)> {
         if self.busy == self.workers {
             self.waiting.push_back((job, length));
@@ -37,7 +37,7 @@ impl<J> Station<J> {
         Some((job, length))
     }
 
-    /// Ends a job and starts the next one that is still wanted, which is returned with its length.
+    /// Ends a job. Starts the next waiting job that is still wanted, and returns it with its length.
     pub fn end(&mut self, mut is_wanted: impl FnMut(&J) -> bool) -> Option<(J, Duration)> {
         while let Some((job, length)) = self.waiting.pop_front() {
             if is_wanted(&job) {
@@ -49,7 +49,7 @@ impl<J> Station<J> {
         None
     }
 
-    /// Drops all jobs.
+    /// Drops all jobs, running and waiting.
     pub fn reset(&mut self) {
         self.busy = 0;
         self.waiting.clear();

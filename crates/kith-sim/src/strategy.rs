@@ -1,4 +1,4 @@
-//! The strategies that the paper compares. Each is a production policy with production controllers.
+//! The strategies that the paper compares. Each combines a production policy with production controllers.
 
 use kith_routing::fan_out::ControllerConfig;
 use kith_routing::{Controllers, ReplicaPolicy, load::Hedging, policy};
@@ -13,7 +13,7 @@ pub struct Strategy {
     pub policy: &'static dyn ReplicaPolicy,
     /// The controllers, which set the number of groups. Only cluster-aware policies follow them.
     pub controllers: Controllers,
-    /// Whether late requests are also sent to another node. In the paper they are not.
+    /// Whether the keys of late requests are also requested from another node. The paper does not hedge.
     pub hedging: Hedging,
 }
 

@@ -1,17 +1,17 @@
-//! The part of a request's latency that does not depend on its size: network, scheduling, garbage collection, a log transfer
-//! that evicts the file cache (Moolle §I-A, §IV-B1, figure 5).
+//! The part of a request's latency that does not depend on its size: network, scheduling, garbage collection, or a log
+//! transfer that evicts the file cache (Moolle §I-A, §IV-B1, figure 5).
 //!
-//! Up to the 99th percentile, the distribution is lognormal through the paper's median and p99. Above it, it is a Pareto
-//! tail that is cut off at the paper's maximum. The paper gives no fourth number for the index of the tail; it is chosen so
-//! that the largest of [`PAPER_SAMPLES`] requests is about the paper's maximum. `docs/figures.md` shows how much depends on
-//! this choice.
+//! Up to the 99th percentile, the distribution is lognormal through the paper's median and p99. Above that, it is a Pareto
+//! tail that is cut off at the paper's maximum. The paper gives no fourth number for the index of the tail. We choose it so
+//! that the largest of [`PAPER_SAMPLES`] requests is about the paper's maximum. `docs/figures.md` shows how much the results
+//! depend on this choice.
 //!
 //! Draws are independent of each other, while real stalls last for some time and affect every request to a node.
 
 use rand::{Rng, RngExt};
 use std::time::Duration;
 
-/// The assumed number of requests of which the paper's maximum is the largest. The paper's figure shows one test run of a
+/// We assume that the paper's maximum is the largest of this many requests. The paper's figure shows one test run of a
 /// service that answers hundreds of thousands of queries per second.
 pub const PAPER_SAMPLES: f64 = 100_000.0;
 
@@ -60,9 +60,9 @@ impl TailLatency {
     }
 }
 
-/// The probability of each of the two tails, in which other coefficients apply.
+/// The probability of each of the two tails. [`normal_quantile`] uses other coefficients there.
 const TAIL: f64 = 0.024_25;
-/// The coefficients of [`normal_quantile`] in the centre, starting with the highest power.
+/// The coefficients of [`normal_quantile`] in the centre, highest power first.
 const CENTRE_NUMERATOR: [f64; 6] = [
     -39.696_830_286_653_76,
     220.946_098_424_520_5,
@@ -79,7 +79,7 @@ const CENTRE_DENOMINATOR: [f64; 6] = [
     -13.280_681_552_885_72,
     1.0,
 ];
-/// The coefficients of [`normal_quantile`] in the tails.
+/// The coefficients of [`normal_quantile`] in the tails, highest power first.
 const TAIL_NUMERATOR: [f64; 6] = [
     -0.007_784_894_002_430_293,
     -0.322_396_458_041_136_5,

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The distribution of the number of keys of multi-key queries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KeyCounts {
-    /// The median, if there were no bounds.
+    /// The median of the distribution without its bounds.
     pub median: f64,
     /// The standard deviation of the logarithm; 0 if all queries have the same number of keys.
     pub spread: f64,
@@ -24,7 +24,7 @@ pub struct KeyCounts {
 }
 
 impl KeyCounts {
-    /// Returns the distribution that the documentation of this module explains.
+    /// Returns the lognormal distribution that the module documentation explains.
     pub fn of_the_paper() -> Self {
         Self { median: 400.0, spread: 1.0, least: 50, most: 5_000 }
     }
@@ -34,7 +34,7 @@ impl KeyCounts {
         Self { median: f64::from(keys), spread: 0.0, least: keys, most: keys }
     }
 
-    /// Draws a number of keys. A number outside the bounds is drawn again.
+    /// Draws a number of keys. If the number is outside the bounds, it is drawn again.
     pub fn draw(&self, rng: &mut impl Rng) -> u32 {
         loop {
             let u = rng.random_range(1e-9..1.0 - 1e-9);
@@ -46,7 +46,7 @@ impl KeyCounts {
     }
 }
 
-/// Returns the operation that makes fan-outs of a kind in the paper (§IV-A).
+/// Returns the operation that makes fan-outs of the given kind in the paper (§IV-A).
 pub fn operation_of(kind: FanOutKind) -> OperationName {
     match kind {
         FanOutKind::SingleKey => OperationName::Connections,
@@ -56,34 +56,34 @@ pub fn operation_of(kind: FanOutKind) -> OperationName {
     }
 }
 
-/// The arrivals of queries.
+/// The distribution of the gaps between queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrivals {
-    /// Independent of each other.
+    /// Queries arrive independently of each other.
     Poisson,
-    /// Evenly spaced.
+    /// Queries are evenly spaced.
     Regular,
 }
 
 /// The workload of each client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
-    /// The kinds of fan-out, with their relative frequencies.
+    /// The kinds of fan-out with their relative frequencies, which need not add up to 1.
     pub mix: Vec<(FanOutKind, f64)>,
     /// The number of keys of the multi-key kinds.
     pub keys: KeyCounts,
     /// The share of early-terminable queries that have a positive answer. The paper only says "a high probability of early
     /// termination" (§IV-D).
     pub positive_share: f64,
-    /// The mean number of partitions with a positive answer, if there is any. The distribution is geometric.
+    /// The mean number of partitions with a positive answer, among queries that have one. The distribution is geometric.
     pub hits_mean: f64,
     /// Queries per second at each client.
     pub qps: f64,
-    /// The arrivals of queries.
+    /// How the gaps between queries are distributed.
     pub arrivals: Arrivals,
 }
 
-/// One query, as the client receives it.
+/// One query as a client receives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuerySpec {
     /// The kind of its fan-out.
@@ -126,7 +126,7 @@ impl Workload {
         }
     }
 
-    /// Draws the next query. Keys are distributed uniformly over partitions, as by the hash.
+    /// Draws the next query. Keys are distributed uniformly over the partitions, as a hash would distribute them.
     pub fn draw(&self, partitions: PartitionCount, rng: &mut impl Rng) -> QuerySpec {
         let kind = self.draw_kind(rng);
         let mut any = || PartitionId(rng.random_range(0..partitions.get()));
@@ -153,7 +153,7 @@ impl Workload {
                 return *kind;
             }
         }
-        self.mix.last().expect("a workload has a kind of query").0
+        self.mix.last().expect("a workload has at least one kind of query").0
     }
 
     fn draw_hits(&self, partitions: PartitionCount, rng: &mut impl Rng) -> Vec<PartitionId> {

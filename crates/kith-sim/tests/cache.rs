@@ -1,4 +1,4 @@
-//! The network cache answers 95 in 100 lookups at once (Moolle §II-A).
+//! The hit rate of the network cache is over 95 % (Moolle §II-A).
 
 use kith_sim::figures::{Population, TraceOptions, run_cache};
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ fn on_the_bundled_graph_a_degree_weighted_trace_hits_95_in_100() {
         let options = TraceOptions { lookups: 200_000, cache_bytes: 256 << 20, visit_mean: 1.0, seed };
         let run = run_cache(&village, options);
         eprintln!("hit rate {:.4}, second half {:.4}", run.hit_rate, run.hit_rate_warm);
-        assert!(0.95 <= run.hit_rate, "first look-ups included: {run:?}");
+        assert!(0.95 <= run.hit_rate, "including first lookups: {run:?}");
         assert!(0.99 <= run.hit_rate_warm && run.evictions == 0, "{run:?}");
     }
 }
@@ -57,9 +57,9 @@ fn visits_need_far_less_memory_than_independent_look_ups() {
         assert!(run.bytes <= all * share / 100, "the bound holds: {run:?}");
         run.hit_rate
     };
-    assert!(0.95 <= rate(1.0, 100), "degree-weighted and independent, everything fits");
-    assert!(rate(1.0, 25) < 0.5, "independent look-ups have nothing for a small cache to find");
-    assert!(0.9 <= rate(20.0, 25), "visits come back while their network is held");
+    assert!(0.95 <= rate(1.0, 100), "lookups are degree-weighted and independent, and all networks fit");
+    assert!(rate(1.0, 25) < 0.5, "a small cache finds few entries for independent lookups");
+    assert!(0.9 <= rate(20.0, 25), "the lookups of a visit find the network in the cache");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Properties of the simulator that hold for any numbers of the model.
+//! Properties of the simulator that hold regardless of the numbers of the model.
 
 use kith_routing::execution::Verdict;
 use kith_sim::cluster::{ClientModel, ClusterConfig, Strategy, Trace, simulate};
@@ -73,7 +73,7 @@ fn a_busy_client_makes_queries_wait() {
         config.client = ClientModel { send: Duration::from_micros(send), ..config.client };
         simulate(&config).summary(Some(FanOutKind::SingleKey)).p99_ms
     };
-    assert!(2.0 * p99(0) < p99(120), "single keys wait behind the many requests of others");
+    assert!(2.0 * p99(0) < p99(120), "single-key queries wait behind the many requests of other queries");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn the_part_that_grows_with_keys_is_seen() {
         workload.keys = KeyCounts::exactly(keys);
         simulate(&config(Strategy::moolle_static(1), workload)).summary(None).median_ms
     };
-    // 250 keys per node at 20 µs take 5 ms, and merging 5,000 keys takes as long again.
+    // 250 keys per node at 20 µs take 5 ms, and merging 5,000 keys takes another 5 ms.
     assert!(median(200) + 4.0 < median(5_000), "equation 4: {} and {}", median(200), median(5_000));
 }
 

@@ -1,6 +1,6 @@
-//! Nodes crash, pause, slow down and return while queries run, by random schedules. No answer is wrong, no key is lost that
-//! another replica has, and no client sends requests to a dead node for long. A failing schedule prints its seed, which
-//! reproduces it.
+//! Nodes crash, pause, slow down and return while queries run, on random schedules. No answer is wrong, no query fails while
+//! another replica of its keys is running, and clients soon stop sending requests to a dead node. A failing test prints the
+//! seed of its schedule, which reproduces it.
 
 use kith_routing::execution::Verdict;
 use kith_sim::cluster::{ClusterConfig, Fault, FaultAt, QueryRecord, Strategy, Trace, simulate};
@@ -13,7 +13,7 @@ use std::time::Duration;
 const GROUPS: u32 = 3;
 const NODES: u32 = 4;
 
-/// The duration of one bout of faults. Queries must not span two bouts: a key might then have failed on every replica in
+/// The duration of one bout of faults. Queries must not span two bouts, because a key might then fail on every replica in
 /// turn, although the replicas were never all down at once.
 const BOUT: Duration = Duration::from_secs(5);
 
@@ -40,7 +40,7 @@ fn schedule(seed: u64, slow_max: f64) -> Vec<FaultAt> {
         let start = BOUT * bout + Duration::from_millis(500);
         let spared = rng.random_range(0..GROUPS);
         for group in (0..GROUPS).filter(|group| *group != spared) {
-            // One node, some nodes, or the whole group.
+            // Faults affect one node, some nodes, or the whole group.
             for node in 0..rng.random_range(1..=NODES) {
                 let fault = match rng.random_range(0..3) {
                     0 => Fault::Crash,
@@ -61,7 +61,7 @@ fn schedule(seed: u64, slow_max: f64) -> Vec<FaultAt> {
 fn counters_are_clean(trace: &Trace, seed: u64, policy: &str) {
     assert_eq!(trace.unended, 0, "seed {seed}, {policy}: every query ends");
     assert_eq!(trace.outstanding_keys, 0, "seed {seed}, {policy}: load counters return to zero");
-    assert_eq!(trace.late_sends, 0, "seed {seed}, {policy}: nobody asks a silent node after a second");
+    assert_eq!(trace.late_sends, 0, "seed {seed}, {policy}: no client sends to a silent node after a second");
     for query in &trace.queries {
         assert_eq!(query.wrong_keys, 0, "seed {seed}, {policy}: {query:?}");
     }
@@ -80,7 +80,7 @@ fn no_query_fails_while_another_replica_lives() {
         }
         retries += trace.queries.iter().map(|query| u64::from(query.retries)).sum::<u64>();
     }
-    assert!(500 < retries, "the faults are felt: {retries} retries");
+    assert!(500 < retries, "the faults cause retries: {retries}");
 }
 
 #[test]
@@ -127,7 +127,10 @@ fn a_paused_group_is_noticed_within_a_second_and_used_again() {
     let stall = took_between(&trace, Duration::from_millis(4_900), Duration::from_secs(6));
     assert!(Duration::from_millis(400) < stall && stall < Duration::from_millis(1_400), "{stall:?}");
     let after = took_between(&trace, Duration::from_secs(6), Duration::from_secs(10));
-    assert!(after < Duration::from_millis(400), "once noticed, only the network's tail is left: {after:?}");
+    assert!(
+        after < Duration::from_millis(400),
+        "after the detection, only the tail of the network remains: {after:?}"
+    );
 }
 
 #[test]
@@ -137,10 +140,13 @@ fn a_crash_costs_a_retry_and_no_more() {
     let trace = simulate(&config("n-groups", vec![crash, back], 4));
     counters_are_clean(&trace, 4, "n-groups");
     let slowest = took_between(&trace, Duration::from_millis(4_500), Duration::from_secs(8));
-    assert!(slowest < Duration::from_millis(700), "two draws of the tail at worst: {slowest:?}");
-    assert!(Timestamp(Duration::from_secs(21)) < trace.last_served[&NodeId(2)], "it is used again");
+    assert!(slowest < Duration::from_millis(700), "at worst, two draws from the tail: {slowest:?}");
+    assert!(Timestamp(Duration::from_secs(21)) < trace.last_served[&NodeId(2)], "the node is used again");
     let retried = trace.queries.iter().filter(|query| 0 < query.retries).count();
-    assert!((1..200).contains(&retried), "{retried} queries were under way or came before it was known");
+    assert!(
+        (1..200).contains(&retried),
+        "{retried} queries ran during the crash or began before its detection"
+    );
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn figure_8_naive_is_slowest_then_set_cover_then_moolle() {
 fn figure_9a_moolle_keeps_the_penalty_low_and_breaks_where_the_paper_does() {
     let drawing = draw("9a");
     let [penalty, requests, groups] = &drawing.panels[..] else { panic!("three panels") };
-    // For so few keys that they do not reach every node of a group, set cover makes even fewer requests.
+    // Below 200 keys, which do not reach every node of a group, set cover makes even fewer requests.
     for (keys, moolle) in penalty.series("Moolle").points.iter().filter(|(keys, _)| 200.0 <= *keys) {
         for other in ["naive", "set cover (Norbert)", "set cover (greedy)"] {
             let other_penalty = penalty.series(other).at(*keys);
@@ -113,8 +113,12 @@ fn figures_9b_and_9c_fan_out_shrinks_to_keep_the_desired_rate() {
     let per_query = &draw("9b").panels[0];
     let moolle = per_query.series("Moolle");
     assert_eq!((moolle.at(10.0), moolle.at(24.0)), (200.0, 200.0), "all groups below 25 queries a second");
-    assert_eq!((moolle.at(126.0), moolle.at(200.0)), (20.0, 20.0), "one above 125, like set cover");
-    about(moolle.at(50.0), 100.0, 0.21, "five groups, or four for a rate a little higher");
+    assert_eq!(
+        (moolle.at(126.0), moolle.at(200.0)),
+        (20.0, 20.0),
+        "one group above 125 queries a second, like set cover"
+    );
+    about(moolle.at(50.0), 100.0, 0.21, "five groups, or four at a slightly higher rate");
     assert_eq!(per_query.series("set cover (greedy)").at(200.0), 20.0);
 
     let per_second = &draw("9c").panels[0];

@@ -1,4 +1,4 @@
-//! Live graphs in a simulated cluster. `KITH_RUNS` sets the number of runs, and `KITH_SEED` runs a single one.
+//! Live graphs in a simulated cluster. `KITH_RUNS` sets the number of runs; `KITH_SEED` selects a single run by its seed.
 
 use kith_cache::live::Guard;
 use kith_live::Guards;
@@ -10,7 +10,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
-/// Runs these seeds on all processors until one breaks a promise.
+/// Runs these seeds on all processors until a run breaks a promise. Returns the sum of the reports and the failing seed.
 fn run(seeds: std::ops::Range<u64>, rules: &Rules) -> (Report, Option<u64>) {
     let workers = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
     let next = std::sync::atomic::AtomicU64::new(seeds.start);
@@ -48,7 +48,7 @@ fn no_run_breaks_a_promise() {
     assert_eq!(
         failing,
         None,
-        "KITH_SEED={} runs it again: {:#?}",
+        "KITH_SEED={} reproduces it: {:#?}",
         failing.unwrap_or_default(),
         report.violations
     );
@@ -61,11 +61,11 @@ fn the_same_seed_is_the_same_run() {
     }
 }
 
-/// The number of runs that are searched for one in which a missing rule breaks a promise.
+/// The maximum number of runs in which to look for a promise that breaks without a rule.
 const SEARCHED: u64 = 1_500;
 
-/// The tests in `kith-live/src/leader/tests` cover the rules of leaders that are absent here, and those in
-/// `kith-cache/src/live/tests` the rules of caches.
+/// The tests in `kith-live/src/leader/tests` cover the rules of leaders that are missing here, and those in
+/// `kith-cache/src/live/tests` cover the missing rules of caches.
 #[test]
 fn without_a_rule_some_run_breaks_a_promise() {
     let all = Guards::default();
@@ -81,12 +81,15 @@ fn without_a_rule_some_run_breaks_a_promise() {
     ];
     for leaders in leaders {
         let rules = Rules { leaders, ..Rules::default() };
-        assert!(run(0..SEARCHED, &rules).1.is_some(), "nothing needs what is off in {leaders:?}");
+        assert!(run(0..SEARCHED, &rules).1.is_some(), "no run needs the rule that is off in {leaders:?}");
     }
     for guard in [Guard::RefuseChanged, Guard::FindTickets] {
         let rules = Rules { caches_without: Some(guard), ..Rules::default() };
-        assert!(run(0..SEARCHED, &rules).1.is_some(), "nothing needs {guard:?}");
+        assert!(run(0..SEARCHED, &rules).1.is_some(), "no run needs the rule {guard:?}");
     }
     let rules = Rules { clients_trust_errors: true, ..Rules::default() };
-    assert!(run(0..SEARCHED, &rules).1.is_some(), "nothing shows that the error of a repeat proves nothing");
+    assert!(
+        run(0..SEARCHED, &rules).1.is_some(),
+        "no run shows that the error of a repeated write proves nothing"
+    );
 }

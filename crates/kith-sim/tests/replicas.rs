@@ -1,5 +1,5 @@
-//! Tests Venice's claim about large fan-outs with production decisions: with groups, further replicas increase the
-//! throughput.
+//! Tests Venice's claim about large fan-outs with production decisions: more replicas increase the throughput only with
+//! groups.
 
 use kith_routing::execution::Verdict;
 use kith_sim::cluster::{ClientModel, ClusterConfig, NodeModel, Strategy, Trace, simulate};
@@ -8,8 +8,8 @@ use kith_sim::workload::{KeyCounts, Workload};
 use kith_types::FanOutKind;
 use std::time::Duration;
 
-/// Simulates queries of 1,000 keys, so many that without groups every node receives a request. A request costs its node 60
-/// µs and half a microsecond per key. Clients cost nothing, because more routers could be added at any time.
+/// Simulates queries of 1,000 keys. Without groups, every node receives a request of each query. A request costs its node
+/// 60 µs and half a microsecond per key. Clients take no time, because more routers could be added at any time.
 fn replicas(policy: &str, groups: u32, qps: f64) -> Trace {
     let mut workload = Workload::only(FanOutKind::NonUnion, qps / 8.0);
     workload.keys = KeyCounts::exactly(1_000);

@@ -1,5 +1,5 @@
-//! The tail experiment at reduced size: 10 × 20 nodes, the paper's latency with a part that grows with keys, the 40/40/20
-//! mix, and at least 50 keys in multi-key queries (median 400).
+//! The tail experiment at reduced size: 10 groups of 20 nodes, the paper's latency plus a part that grows with the keys, the
+//! 40/40/20 mix, and at least 50 keys in multi-key queries (median 400).
 
 use kith_sim::cluster::{Strategy, Summary, Trace};
 use kith_sim::figures::{LOADS, Size, mixed, rivals};
@@ -20,7 +20,7 @@ fn moolle_cuts_median_and_p99_by_a_third_and_requests_by_half() {
     for load in LOADS.iter().filter(|load| load.name != "low") {
         for seed in [1, 2] {
             let (naive, moolle) = compare(load.qps, seed);
-            assert!(naive.queries.len() == moolle.queries.len(), "both are asked the same");
+            assert!(naive.queries.len() == moolle.queries.len(), "both strategies get the same queries");
             assert!(naive.queries.iter().filter(|q| q.kind == FanOutKind::SyncUnion).all(|q| 50 <= q.keys));
             for kind in [None, Some(FanOutKind::SyncUnion)] {
                 let (naive, moolle) = (naive.summary(kind), moolle.summary(kind));

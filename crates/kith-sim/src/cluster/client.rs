@@ -1,7 +1,7 @@
-//! A client: it makes its decisions with production code, and carries them out with a simulated processor.
+//! A client, which decides with production code and acts through a simulated processor.
 //!
-//! The order of calls is that of the executor of `kith-client`: the query is counted, the load is measured, the controller
-//! sets the limit, the policy plans, and the execution decides what to do.
+//! It calls the production code in the same order as the executor of `kith-client`: it counts the query and measures the
+//! load, the controller sets the limit, the policy makes the plan, and the execution decides what to do.
 
 use crate::cluster::{ClusterConfig, QueryRecord};
 use crate::station::Station;
@@ -48,9 +48,9 @@ impl Task {
 pub(super) struct Call {
     pub(super) node: NodeId,
     pub(super) keys: Arc<[u32]>,
-    /// The time at which it left the client's processor.
+    /// The time at which the request left the client's processor.
     pub(super) left: Timestamp,
-    /// The time at which its reply reached the client's queue.
+    /// The time at which the reply reached the client's queue.
     pub(super) back: Timestamp,
     pub(super) open: bool,
     /// `None` once the request has ended.
@@ -64,10 +64,10 @@ pub(super) struct Query {
     pub(super) partitions: Vec<PartitionId>,
     pub(super) hits: Vec<PartitionId>,
     pub(super) execution: Execution,
-    /// The time of the next event that a request may be late.
+    /// The time of the next [`Event::HedgeDue`](super::Event::HedgeDue), if one is scheduled.
     pub(super) hedge_timer: Option<Timestamp>,
     pub(super) calls: Vec<Call>,
-    /// The number of answers for each key, which is one if nothing is wrong.
+    /// The number of answers for each key. It should be 1 for every key when the query is complete.
     pub(super) answers: Vec<u8>,
     pub(super) record: QueryRecord,
 }
@@ -84,7 +84,8 @@ pub(super) struct Client {
     pub(super) station: Station<Task>,
     pub(super) queries: BTreeMap<u64, Query>,
     next_query: u64,
-    /// Draws queries and their times. It is independent of the strategy.
+    /// The random numbers for queries and their times. They do not depend on the strategy, so all strategies get the same
+    /// queries.
     pub(super) asked: StdRng,
     decided: StdRng,
     deadline: Option<Duration>,
@@ -96,7 +97,7 @@ impl Client {
         let stream = |stream: u64| kith_types::fmix64(config.seed ^ (u64::from(number) << 8 | stream) << 32);
         let mut health = Health::new(config.health);
         health.follow(table, Timestamp::ZERO);
-        // Routers ask each node once before they accept queries; this puts the client in the same state.
+        // Routers probe each node once before they accept queries. This puts the client in the same state.
         for node in table.nodes() {
             health.on(node.id, HealthEvent::ProbeOk, Timestamp::ZERO);
         }
@@ -179,14 +180,14 @@ impl Client {
         Ok(number)
     }
 
-    /// Returns the request, if it is still open.
+    /// Returns the request and the kind of its query if the request is still open.
     pub(super) fn open_call(&mut self, key: RequestKey) -> Option<(&mut Call, FanOutKind)> {
         let query = self.queries.get_mut(&key.query)?;
         let call = query.calls.get_mut(key.request.0 as usize)?;
         call.open.then_some((call, query.kind))
     }
 
-    /// Closes a request, whatever its outcome.
+    /// Closes a request with the given outcome, if it is still open.
     pub(super) fn close(&mut self, key: RequestKey, end: RequestEnd, now: Timestamp) {
         let Some((call, _)) = self.open_call(key) else { return };
         call.open = false;
@@ -202,7 +203,7 @@ impl Client {
         self.queries.get_mut(&query).map_or(Vec::new(), |query| query.execution.next(&view, budgets))
     }
 
-    /// Records a health event of a node. Returns whether the event changed the node to down.
+    /// Records a health event of a node. Returns whether this event made the client consider the node down.
     pub(super) fn on_health(
         &mut self,
         node: NodeId,

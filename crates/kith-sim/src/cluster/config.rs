@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A client notices a broken or refused connection after this time.
 pub(super) const RESET: Duration = Duration::from_micros(200);
 
-/// The model of a client's processor: the multiget hole (Moolle §I-A). Its queue is the left term of equation 4.
+/// The model of a client's processor, which causes the multiget hole (Moolle §I-A). Its queue is the left term of equation 4.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClientModel {
     /// The number of threads that send requests and receive replies.
@@ -41,14 +41,14 @@ impl Default for ClientModel {
 pub struct NodeModel {
     /// The number of threads that serve requests.
     pub workers: usize,
-    /// The time to serve a request, regardless of its keys.
+    /// The time to serve a request, in addition to the time for its keys or partitions.
     pub request: Duration,
-    /// The time to read the list of one key and add it to the union. This part grows with the keys.
+    /// The time to read the list of one key and add it to the union.
     pub per_key: Duration,
     /// The time to look up the inverted index of one partition.
     pub per_partition: Duration,
-    /// The number of equal clients that each simulated client represents. Nodes multiply the rates and numbers of clients
-    /// that they report by it. The load on their processors is not multiplied.
+    /// The number of equal clients that each simulated client represents. Nodes multiply the request rate and the number of
+    /// clients that they report by this number. The load on their processors is not multiplied.
     pub clients_each: u32,
 }
 
@@ -86,13 +86,13 @@ pub struct ClusterConfig {
     pub client: ClientModel,
     /// The model of a node's processor.
     pub node: NodeModel,
-    /// The latency of a request without the times of the processors.
+    /// The latency of a request without the time that processors spend on it.
     pub latency: TailLatency,
     /// Queries that begin before this time are not recorded, because meters and queues are still filling.
     pub warm_up: Duration,
     /// No query begins after this time. Queries in progress run to their end.
     pub until: Duration,
-    /// The time that a query may take; `None`: unlimited.
+    /// The time that a query may take; `None` if it is unlimited.
     pub deadline: Option<Duration>,
     /// The faults of nodes.
     pub faults: Vec<FaultAt>,

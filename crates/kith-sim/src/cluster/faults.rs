@@ -9,7 +9,7 @@ pub enum Fault {
     Crash,
     /// The process is paused, as in a long garbage collection. Its connections stay open, but it answers nothing.
     Pause,
-    /// Everything takes longer by this factor.
+    /// The node's processor and its network take longer by this factor.
     Slow(f64),
     /// The fault ends: a crashed process has been restarted, and a paused one continues.
     Return,
@@ -20,8 +20,8 @@ pub enum Fault {
 pub struct FaultAt {
     /// The simulated time at which the fault begins.
     pub at: Timestamp,
-    /// The node.
+    /// The node that is faulty.
     pub node: NodeId,
-    /// The fault.
+    /// The kind of the fault.
     pub fault: Fault,
 }

@@ -40,7 +40,7 @@ enum Event {
     Asked { client: u32 },
     /// A client's processor has finished a task.
     Done { task: Task },
-    /// A request reaches its node. `incarnation` is that of the node when the request was sent.
+    /// A request reaches its node. `incarnation` is the incarnation that the node had when the request was sent.
     AtNode { node: NodeId, incarnation: u32, work: Work },
     /// A node's processor has finished a request.
     Served { node: NodeId, incarnation: u32, work: Work },
@@ -48,13 +48,13 @@ enum Event {
     Broken { key: RequestKey, node: NodeId },
     /// A client checks which nodes it should probe.
     ProbeTime { client: u32 },
-    /// A probe ends. It succeeds if it is in time and the node is running.
+    /// A probe ends. It succeeds if its reply is in time and the node is running.
     ProbeEnd { client: u32, node: NodeId, in_time: bool },
     /// A fault begins.
     Fault { index: usize },
-    /// The deadline of a query.
+    /// A query reaches its deadline.
     Deadline { client: u32, query: u64 },
-    /// A request of a query may be late.
+    /// The execution of a query checks whether one of its requests is late.
     HedgeDue { client: u32, query: u64 },
     /// A reply reaches its client's queue.
     Back { key: RequestKey, report: NodeReport },

@@ -1,4 +1,4 @@
-//! A node: a processor with a queue, and the load that it reports on replies.
+//! A node: a processor with a queue, and the load that the node reports with each reply.
 
 use crate::cluster::{Event, NodeModel, RequestKey, Work};
 use crate::station::Station;
@@ -15,20 +15,20 @@ pub(super) enum Life {
     Crashed,
 }
 
-/// Clients from which a request came within this time are counted.
+/// A node counts the clients that sent it a request within this time.
 const CLIENT_AGE_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(super) struct Node {
     model: NodeModel,
     pub(super) life: Life,
-    /// The time at which it stopped answering.
+    /// The time at which the node stopped answering; `None` while it answers.
     pub(super) silent_since: Option<Timestamp>,
     /// The number of crashes. Work of an earlier incarnation is lost.
     pub(super) incarnation: u32,
     pub(super) slowness: f64,
     pub(super) station: Station<Work>,
-    /// The events that happened while it was paused.
+    /// The events that happened while the node was paused.
     pub(super) held: Vec<Event>,
     pub(super) last_served: Option<Timestamp>,
     requests: RateMeter,
@@ -56,7 +56,7 @@ impl Node {
         self.heard_from.insert(key.client, now);
     }
 
-    /// Returns the time for which its processor is busy with a request.
+    /// Returns the time for which the processor is busy with a request.
     pub(super) fn service(&self, kind: FanOutKind, keys: usize) -> Duration {
         let each = match kind {
             FanOutKind::EarlyTerminable | FanOutKind::Broadcast => self.model.per_partition,

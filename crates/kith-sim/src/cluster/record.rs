@@ -8,17 +8,17 @@ use std::time::Duration;
 /// One query and its outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryRecord {
-    /// The kind of its fan-out.
+    /// The kind of the query's fan-out.
     pub kind: FanOutKind,
-    /// The number of its keys.
+    /// The number of keys of the query.
     pub keys: usize,
     /// The number of keys on the busiest node, according to the plan.
     pub busiest_keys: usize,
-    /// The time at which it began.
+    /// The time at which the query began.
     pub began: Timestamp,
     /// The duration of the query.
     pub took: Duration,
-    /// The right term of equation 4: the duration of its slowest request, from leaving the client to its reply.
+    /// The right term of equation 4: the longest time between a request's departure from the client and its reply's arrival.
     pub slowest: Duration,
     /// The number of requests sent, including retries.
     pub requests: u32,
@@ -28,10 +28,10 @@ pub struct QueryRecord {
     pub hedged_keys: u32,
     /// The outcome; `None` if no plan could be made.
     pub verdict: Option<Verdict>,
-    /// Whether a positive answer ended it early.
+    /// Whether a positive answer ended the query early.
     pub stopped_early: bool,
-    /// The number of keys that were answered by a node that does not hold them, answered twice, or not answered although the
-    /// query is complete. It is 0 unless the decisions are wrong.
+    /// The number of keys that were answered by a node that does not hold them, were answered twice, or were not answered
+    /// although the query is complete. Any number but 0 is an error in the production decisions.
     pub wrong_keys: usize,
 }
 
@@ -54,14 +54,14 @@ impl QueryRecord {
     }
 }
 
-/// The results of a run.
+/// The queries of a run, and the state of clients and nodes at its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     /// The queries that began after the warm-up, in the order in which they ended.
     pub queries: Vec<QueryRecord>,
     /// The utilisation of the clients' processors while queries arrived: 0 to 1.
     pub client_utilisation: f64,
-    /// The utilisation of the nodes' processors.
+    /// The utilisation of the nodes' processors while queries arrived: 0 to 1.
     pub node_utilisation: f64,
     /// The number of requests sent to a node more than a second after it stopped answering, although another replica of at
     /// least one of the keys was running.
@@ -72,11 +72,11 @@ pub struct Trace {
     pub outstanding_keys: u64,
     /// The time at which each node last served a request.
     pub last_served: BTreeMap<NodeId, Timestamp>,
-    /// The duration of the recorded part.
+    /// The duration of the part of the run that was recorded.
     pub recorded: Duration,
 }
 
-/// The latency and cost of some queries.
+/// The latency and cost of a set of queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
     /// The number of queries.
@@ -125,7 +125,7 @@ pub fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1_000.0
 }
 
-/// Returns the value that a share `share` of the sorted values does not exceed; 0 if there are no values.
+/// Returns the quantile `share` (0 to 1) of values that are sorted in ascending order; 0 if there are no values.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let rank = (sorted.len() as f64 * share).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)

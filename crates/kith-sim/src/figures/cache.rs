@@ -1,8 +1,8 @@
 //! The network cache's hit rate on degree-weighted traces (Moolle §II-A: "over 95 %").
 //!
-//! Runs the production state machine of `kith-cache` under queries that ask for each member with a probability proportional
-//! to its number of connections. A fetch takes some time, so that lookups join fetches in progress, as in production; these
-//! do not count as hits.
+//! The traces run against the production state machine of `kith-cache`. Queries ask for each member with a probability
+//! proportional to its number of connections. A fetch takes some time, so lookups join fetches in progress, as in
+//! production. Such lookups do not count as hits.
 
 use crate::agenda::Agenda;
 use crate::figures::{Axis, Drawing, Figure, Panel, Series, Size, Style, Table};
@@ -13,31 +13,32 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::time::Duration;
 
-/// There is only one graph version.
+/// The origin of all entries, because there is only one graph version.
 const ORIGIN: Origin = Origin { component: StoreVersion(1), graph: StoreVersion(1) };
 
 pub(super) const CACHE: Figure = Figure {
     name: "cache",
     title: "hit rate of the network cache on degree-weighted traces",
-    shows: "The share of look-ups answered at once, over the length of the trace and the size of the cache (§II-A).",
+    shows: "The share of lookups answered from the cache, by length of the trace and size of the cache (§II-A).",
     parameters: &[
-        "20,000 members with lognormal degrees: median 51, spread 0.8, as kith-metro; 1,000,000 look-ups",
-        "200 look-ups a second, 30 ms a fetch; caches of 5 to 100 % of all networks' bytes",
+        "20,000 members with lognormal degrees as in kith-metro: median 51, spread 0.8; 1,000,000 lookups",
+        "200 lookups per second, 30 ms per fetch; caches of 5 to 100 % of the bytes of all networks",
     ],
     assumptions: &[
-        "a network weighs 2 bytes an id; it has degree × mean degree of a neighbour ids, at most the population",
-        "independent: each look-up draws a member by degree anew. Visits: it draws one by degree, who then \
-         makes 20 look-ups on average, one every 3 s (pages with distance badges and network sizes): 3 % of all \
-         members are there at a time",
-        "one graph version throughout; rates are over the whole trace, first look-ups included, and over its second half",
+        "a network takes 2 bytes per id; its number of ids is the member's degree times the mean degree of a neighbour, at \
+         most the population",
+        "independent: each lookup draws a member by degree. Visits: each visit draws a member by degree, for whom \
+         20 lookups follow on average, one every 3 s (pages with distance badges and network sizes); 3 % of all \
+         members are visiting at a time",
+        "one graph version throughout; hit rates cover the whole trace, including first lookups, and its second half",
     ],
     draw,
 };
 
-/// The members of a graph, as a trace needs them.
+/// The members of a graph, with the properties that a trace needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Population {
-    /// The sums of the degrees of all members up to each one.
+    /// For each member, the sum of the degrees of all members up to and including this one.
     cumulative: Vec<u64>,
     /// The size of each member's network, in bytes.
     pub network_bytes: Vec<usize>,
@@ -45,6 +46,9 @@ pub struct Population {
 
 impl Population {
     /// Builds a population from the degrees of its members and the sizes of their networks in bytes.
+    ///
+    /// # Panics
+    /// If the two lists differ in length.
     pub fn new(degrees: &[u64], network_bytes: Vec<usize>) -> Self {
         assert_eq!(degrees.len(), network_bytes.len(), "one network per member");
         let mut sum = 0;
@@ -55,7 +59,7 @@ impl Population {
         Self { cumulative: degrees.iter().map(add).collect(), network_bytes }
     }
 
-    /// Builds a population with lognormal degrees like those of the bundled generator's larger graph.
+    /// Builds a population with lognormal degrees like those of the larger graph of the bundled generator (kith-metro).
     pub fn lognormal(members: usize, seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut degree = || {
@@ -94,11 +98,11 @@ pub struct TraceOptions {
 /// The results of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CacheRun {
-    /// The share of lookups that are answered at once, including the first lookup of each member.
+    /// The share of lookups that are answered from the cache; the first lookup of each member counts too.
     pub hit_rate: f64,
     /// The same share over the second half of the trace.
     pub hit_rate_warm: f64,
-    /// The number of lookups at each tenth of the trace, and the share up to there.
+    /// The hit rate at each tenth of the trace: the number of lookups so far, and their hit rate.
     pub growth: Vec<(f64, f64)>,
     /// The number of entries that were evicted.
     pub evictions: u64,
@@ -115,11 +119,11 @@ enum CacheEvent {
     Visit,
     /// A further lookup of a visit.
     Again(usize),
-    /// A fetch ends.
+    /// The fetch of a member's network ends. The number is the network's size in bytes.
     Landed(FlightId, usize),
 }
 
-/// Runs a trace.
+/// Runs a trace against the production network cache.
 pub fn run(population: &Population, options: TraceOptions) -> CacheRun {
     let cache = CacheOptions { bytes_max: options.cache_bytes, ..CacheOptions::default() };
     let mut cache: NetworkCache<u64, (), ()> = NetworkCache::new(cache);
@@ -137,7 +141,7 @@ pub fn run(population: &Population, options: TraceOptions) -> CacheRun {
             }
             CacheEvent::Again(member) => member,
             CacheEvent::Visit => {
-                // The longer visits are, the fewer begin, so that the rate of lookups stays the same.
+                // Visits begin less often if they are longer, so that the rate of lookups stays the same.
                 agenda.at(now + GAP.mul_f64(options.visit_mean), CacheEvent::Visit);
                 population.draw(&mut rng)
             }
@@ -172,7 +176,7 @@ fn draw(size: Size, seed: u64) -> Drawing {
         Size::Reduced => (6_000, 150_000),
     };
     let population = Population::lognormal(members, seed);
-    // An entry takes a little more than the bytes of its value.
+    // An entry takes about 256 bytes more than its value.
     let all: u64 = population.network_bytes.iter().map(|bytes| *bytes as u64 + 256).sum();
     let shares = [0.05, 0.1, 0.25, 0.5, 1.0];
     let (mut rows, mut by_share, mut by_length) = (Vec::new(), Vec::new(), Vec::new());
@@ -218,7 +222,7 @@ fn panels(by_share: Vec<Series>, by_length: Vec<Series>) -> Vec<Panel> {
     let rate = Axis::linear("hit rate, %", "hit_rate_percent");
     let warming = Axis { column: "hit_rate_percent_by_lookups", ..rate };
     let share = Axis::linear("cache, % of the bytes of all networks", "cache_percent");
-    let lookups = Axis::linear("look-ups", "lookups");
+    let lookups = Axis::linear("lookups", "lookups");
     let panel =
         |title: &str, x, y, series| Panel { title: title.to_owned(), x, y, style: Style::Lines, series };
     vec![

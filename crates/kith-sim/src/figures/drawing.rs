@@ -3,21 +3,21 @@
 /// An axis of a panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// The label, with the unit.
+    /// The label, including the unit.
     pub label: &'static str,
-    /// The name of its column in the CSV file.
+    /// The name of the axis's column in the CSV file.
     pub column: &'static str,
-    /// Whether equal distances are equal ratios.
+    /// Whether equal distances stand for equal ratios, not for equal differences.
     pub logarithmic: bool,
 }
 
 impl Axis {
-    /// Returns a linear axis: equal distances are equal differences.
+    /// Returns a linear axis, on which equal distances stand for equal differences.
     pub const fn linear(label: &'static str, column: &'static str) -> Self {
         Self { label, column, logarithmic: false }
     }
 
-    /// Returns a logarithmic axis: equal distances are equal ratios.
+    /// Returns a logarithmic axis, on which equal distances stand for equal ratios.
     pub const fn logarithmic(label: &'static str, column: &'static str) -> Self {
         Self { label, column, logarithmic: true }
     }
@@ -28,16 +28,16 @@ impl Axis {
 pub enum Style {
     /// One line per series.
     Lines,
-    /// One bar per x, in which the series are stacked.
+    /// One bar per x value, in which the series are stacked.
     StackedBars,
 }
 
 /// One series of a panel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Its name in the legend.
+    /// The name of the series in the legend.
     pub name: String,
-    /// Points (x, y), in ascending order of x.
+    /// The points (x, y), in ascending order of x.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -58,9 +58,9 @@ pub struct Panel {
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// The style of the series.
+    /// How the series are drawn.
     pub style: Style,
-    /// The series.
+    /// The series, in the order of the legend.
     pub series: Vec<Series>,
 }
 
@@ -91,7 +91,7 @@ pub struct Table {
 pub struct Drawing {
     /// The panels, from top to bottom.
     pub panels: Vec<Panel>,
-    /// The tables.
+    /// The tables, each of which becomes a CSV file.
     pub tables: Vec<Table>,
 }
 

@@ -1,7 +1,7 @@
 //! Figures 9b, 9c and 9d: controllers of early-terminable queries (Moolle §IV-D, §V-C).
 //!
 //! The paper used a simulator for these figures too. Each simulated client measures its own rates and receives reports from
-//! the nodes. The numbers are the results of this loop, not of the equations.
+//! the nodes. The results come from this feedback loop, not from the equations.
 
 use crate::cluster::{ClientModel, ClusterConfig, Strategy, Trace, simulate};
 use crate::figures::{Axis, Drawing, Figure, Panel, Series, Size, Style};
@@ -12,25 +12,26 @@ use std::time::Duration;
 /// The controller with the paper's desired rates and gains (§V-C).
 const CONTROLLER: &str = "pd(global-rps(client=5000, node=10000), proportional=1, derivative=0.5)";
 
-/// The number of clients, which the knee of figure 9d at D_SRPS = 2,500 and 8 groups implies: by equation 10, the client's
+/// The number of clients. The knee of figure 9d at D_SRPS = 2,500 and 8 groups implies it: by equation 10, the client's
 /// bound, 5,000 ÷ (20 × 30) = 8.3 groups, equals the servers' bound, 10 × 2,500 ÷ (m × 30), at m = 100.
 const CLIENTS: u32 = 100;
 
 const PARAMETERS_9BC: &[&str] = &[
-    "10 groups of 20 nodes, 100 clients alike, 5 to 200 queries a second each",
+    "10 groups of 20 nodes, 100 equal clients, 5 to 200 queries per second each",
     "controller pd(global-rps(client=5000, node=10000), proportional=1, derivative=0.5)",
 ];
 const ASSUMPTIONS_9: &[&str] = &[
-    "about 100 clients: figure 9d's knee implies it (10 × 2,500 ÷ (m × 30) = 8.3 groups)",
-    "queries come evenly spaced, save in the series that says otherwise",
-    "requests cost nothing at the client: only their number is of interest, as in §V-A",
-    "one client is simulated in full; nodes report 100 times its rate and number",
+    "about 100 clients, as the knee of figure 9d implies (10 × 2,500 ÷ (m × 30) = 8.3 groups)",
+    "queries are evenly spaced, except in the series with Poisson arrivals",
+    "requests cost the client no time, because only their number matters, as in §V-A",
+    "one client is simulated; nodes report 100 times its request rate, and 100 clients",
 ];
 
 pub(super) const FIGURE_9B: Figure = Figure {
     name: "9b",
     title: "requests per early-terminable query over queries per second",
-    shows: "All groups below 25 queries a second, one above about 125, in between as many as D_RPS allows (§V-C).",
+    shows: "All groups take part below 25 queries per second, one above about 125, and as many as D_RPS allows \
+            in between (§V-C).",
     parameters: PARAMETERS_9BC,
     assumptions: ASSUMPTIONS_9,
     draw: |size, seed| {
@@ -42,7 +43,7 @@ pub(super) const FIGURE_9B: Figure = Figure {
 pub(super) const FIGURE_9C: Figure = Figure {
     name: "9c",
     title: "requests per second of a client over queries per second",
-    shows: "The client stays within D_RPS = 5,000 for as long as one group allows (§V-C).",
+    shows: "The client stays within D_RPS = 5,000 as long as queries to a single group do (§V-C).",
     parameters: PARAMETERS_9BC,
     assumptions: ASSUMPTIONS_9,
     draw: |size, seed| {
@@ -52,7 +53,7 @@ pub(super) const FIGURE_9C: Figure = Figure {
         let ends = [panel.series[0].points[0].0, panel.series[0].points.last().map_or(0.0, |point| point.0)];
         let points = ends.map(|qps| (qps, 5_000.0)).into();
         panel.series.push(Series { name: "D_RPS".to_owned(), points });
-        // The line of naive goes up to 40,000 and would make the other lines flat.
+        // The line of naive rises to 40,000 and would flatten the other lines, so its upper part is left out.
         panel.series[0].points.retain(|point| point.1 <= 20_000.0);
         drawing
     },
@@ -61,9 +62,10 @@ pub(super) const FIGURE_9C: Figure = Figure {
 pub(super) const FIGURE_9D: Figure = Figure {
     name: "9d",
     title: "requests per early-terminable query over the desired rate of a node",
-    shows: "At 30 queries a second the client caps fan-out at 160 requests; below D_SRPS = 2,500 the nodes do (§V-C).",
+    shows: "At 30 queries per second, the client's limit is 160 requests; below D_SRPS = 2,500, the nodes' limit is \
+            lower (§V-C).",
     parameters: &[
-        "10 groups of 20 nodes, 100 clients alike, 30 queries a second each",
+        "10 groups of 20 nodes, 100 equal clients, 30 queries per second each",
         "controller pd(global-rps(client=5000, node=D_SRPS), proportional=1, derivative=0.5)",
     ],
     assumptions: ASSUMPTIONS_9,
@@ -77,7 +79,7 @@ fn trace(strategy: Strategy, qps: f64, arrivals: Arrivals, size: Size, seed: u64
     config.node.clients_each = CLIENTS;
     let free = Duration::ZERO;
     config.client = ClientModel { send: free, receive: free, per_key: free, ..config.client };
-    // The warm-up is seven time constants of the PD controller.
+    // The warm-up lasts for seven time constants of the PD controller.
     config.warm_up = Duration::from_secs(10);
     config.until = config.warm_up + Duration::from_secs(if size == Size::Full { 10 } else { 5 });
     simulate(&config)
@@ -129,7 +131,7 @@ fn draw_9d(size: Size, seed: u64) -> Drawing {
         points: desired.iter().map(|node| requests(node, arrivals)).collect(),
     });
     Drawing::of(Panel {
-        title: "30 queries a second at each of 100 clients, D_RPS 5,000".to_owned(),
+        title: "30 queries per second at each of 100 clients, D_RPS 5,000".to_owned(),
         x: Axis::linear("D_SRPS: desired requests per second of a node", "d_srps"),
         y: Axis::linear("requests per query", "requests"),
         style: Style::Lines,

@@ -14,14 +14,14 @@ const KEYS_7B: u32 = 200;
 pub(super) const FIGURE_7A: Figure = Figure {
     name: "7a",
     title: "requests per query over keys per query",
-    shows: "Moolle (c) saturates at 20·c requests, naive goes on to 200, set cover stays near one group (§V-A).",
+    shows: "Moolle (c) saturates at 20·c requests, naive at 200, and set cover stays near one group (§V-A).",
     parameters: &[
         "10 groups of 20 nodes, 1,536 partitions, 1 to 5,000 keys",
         "policies round-robin, set-cover-norbert, set-cover, and n-groups under static(1, 3, 5, 7, 10)",
     ],
     assumptions: &[
-        "keys uniformly random, an independent balanced placement in each group",
-        "the paper's set cover is its reference [16], Norbert's; the textbook's greedy one is drawn beside it",
+        "keys are uniformly random; each group has an independent, balanced placement",
+        "the paper's set cover is that of Norbert (its reference [16]); the greedy one of textbooks is shown for comparison",
     ],
     draw: draw_7a,
 };
@@ -29,10 +29,10 @@ pub(super) const FIGURE_7A: Figure = Figure {
 pub(super) const FIGURE_7B: Figure = Figure {
     name: "7b",
     title: "requests per query over nodes",
-    shows: "As groups are added naive grows with the nodes; Moolle (1) and set cover do not (§V-A).",
+    shows: "As groups are added, naive grows with the number of nodes; Moolle (1) and set cover do not (§V-A).",
     parameters: &["1 to 10 groups of 20 nodes, 1,536 partitions", "200 keys per query"],
     assumptions: &[
-        "the paper does not say how many keys; 200 reach every node of a group",
+        "the paper does not state the number of keys; 200 keys reach every node of a group",
         "otherwise as figure 7a",
     ],
     draw: draw_7b,

@@ -10,12 +10,12 @@ use std::time::Duration;
 pub(super) const FIGURE_5: Figure = Figure {
     name: "5",
     title: "the long tail of a single-key request",
-    shows: "Share of requests slower than x: median under 2 ms, p99 21 ms, maximum 323 ms (§IV-B1).",
-    parameters: &["one client, 200 single-key queries a second, 100,000 in all", "10 groups of 20 nodes"],
+    shows: "The share of requests slower than x: median under 2 ms, p99 21 ms, maximum 323 ms (§IV-B1).",
+    parameters: &["one client, 200 single-key queries per second, 100,000 in total", "10 groups of 20 nodes"],
     assumptions: &[
         "lognormal body (median 1.5 ms, p99 21 ms) and a bounded Pareto tail up to 323 ms, drawn independently",
-        "tail index 2.53: the largest of 100,000 draws is then about the paper's maximum",
-        "60 µs of processor time on each way at the client, 60 µs + 20 µs a key at the node",
+        "tail index 2.53, with which the largest of 100,000 draws is about the paper's maximum",
+        "processor time: 60 µs in each direction at the client, 60 µs + 20 µs per key at the node",
     ],
     draw: draw_5,
 };
@@ -24,26 +24,29 @@ pub(super) const FIGURE_6: Figure = Figure {
     name: "6",
     title: "latency of a non-union fan-out over groups",
     shows: "More groups make a latency-bound fan-out slower: both terms of equation 4 grow (§IV-B2).",
-    parameters: &["one client, 5 queries a second of 100 keys", "n-groups under static(1) to static(10)"],
+    parameters: &[
+        "one client, 5 queries per second of 100 keys each",
+        "n-groups under static(1) to static(10)",
+    ],
     assumptions: &[
-        "100 keys: what is left of a page of search results to badge; the paper does not say",
-        "server term: the slowest request from leaving the client to coming back; client term: the rest",
-        "latencies and processor times as in figure 5; 1 µs a key to merge",
+        "100 keys: the members of a page of search results that need a distance badge; the paper gives no number",
+        "server term: the time of the slowest request between leaving the client and coming back; client term: the rest",
+        "latencies and processor times as in figure 5; 1 µs per key to merge",
     ],
     draw: draw_6,
 };
 
 /// The parameters of figures 8a and 8b.
 const PARAMETERS_8: &[&str] = &[
-    "10 clients of 5 to 42 queries a second each, 10 groups of 20 nodes",
+    "10 clients with 5 to 42 queries per second each, 10 groups of 20 nodes",
     "keys per query lognormal, median 400, spread 1, 50 to 5,000",
     "controllers: the default of synchronous unions (minimum)",
 ];
 const ASSUMPTIONS_8: &[&str] = &[
-    "the network cache's own fan-outs only, as the paper measured one NCS node: synchronous unions",
-    "a client is busy 120 µs a request: the paper's D_RPS of 5,000 at 60 %; naive then saturates at about 49",
-    "medium is 24 and peak 42 queries a second: naive's client is about 48 % and 85 % busy",
-    "nodes: 60 µs a request, 20 µs a key; latency as in figure 5",
+    "only the fan-outs of the network cache (synchronous unions), because the paper measured one NCS node",
+    "a request takes 120 µs of the client: the paper's D_RPS of 5,000 at 60 % utilisation; naive then saturates at about 49",
+    "medium load is 24 and peak load 42 queries per second, at which naive's client is about 48 % and 85 % busy",
+    "nodes: 60 µs per request, 20 µs per key; latency as in figure 5",
 ];
 
 pub(super) const FIGURE_8A: Figure = Figure {
@@ -58,7 +61,7 @@ pub(super) const FIGURE_8A: Figure = Figure {
 pub(super) const FIGURE_8B: Figure = Figure {
     name: "8b",
     title: "99th percentile latency over queries per second",
-    shows: "So is its p99; set cover's p99 suffers from a few requests more, not from imbalance (§V-B1).",
+    shows: "Moolle's p99 is the lowest too; set cover's p99 suffers from a few more requests, not from imbalance (§V-B1).",
     parameters: PARAMETERS_8,
     assumptions: ASSUMPTIONS_8,
     draw: |size, seed| draw_8(size, seed, "p99 latency, ms", |summary| summary.p99_ms),
@@ -72,7 +75,7 @@ fn draw_5(size: Size, seed: u64) -> Drawing {
     config.until = Duration::from_secs(if size == Size::Full { 500 } else { 100 });
     let mut took: Vec<f64> = simulate(&config).queries.iter().map(|query| millis(query.took)).collect();
     took.sort_by(f64::total_cmp);
-    // There are twenty points per decade of the share, down to the slowest single request.
+    // Twenty points per decade of the share, down to the single slowest request.
     let decades = (took.len() as f64).log10();
     let shares = (0..=(decades * 20.0) as u32).map(|step| 10f64.powf(-f64::from(step) / 20.0));
     let mut points: Vec<(f64, f64)> = shares.map(|share| (quantile(&took, 1.0 - share), share)).collect();
@@ -137,7 +140,7 @@ fn draw_8(size: Size, seed: u64, label: &'static str, of: fn(&Summary) -> f64) -
         Series { name: strategy.name.clone(), points: rates.iter().map(value).collect() }
     });
     Drawing::of(Panel {
-        title: "second-degree look-ups behind the network cache".to_owned(),
+        title: "second-degree lookups behind the network cache".to_owned(),
         x: Axis::linear("queries per second and client", "qps"),
         y: Axis::linear(label, "latency_ms"),
         style: Style::Lines,

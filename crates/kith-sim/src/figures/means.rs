@@ -12,11 +12,11 @@ use rand::{RngExt, SeedableRng};
 /// Means over several plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeanPlan {
-    /// The number of groups that the controller allowed.
+    /// The mean number of groups that the controller allowed.
     pub groups: f64,
-    /// The number of requests per query.
+    /// The mean number of requests per query.
     pub requests: f64,
-    /// The number of keys on the busiest node.
+    /// The mean number of keys on the busiest node.
     pub busiest_keys: f64,
 }
 

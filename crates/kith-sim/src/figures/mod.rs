@@ -1,7 +1,7 @@
 //! The figures of Moolle, drawn from production decisions, and two further reports.
 //!
 //! A figure is a value: its title, its parameters, its assumptions, and a function from a seed to a [`Drawing`]. Each family
-//! of figures has a file, and each figure a line in [`ALL`].
+//! of figures has a file, and each figure has a line in [`ALL`].
 
 mod cache;
 mod drawing;
@@ -25,9 +25,9 @@ use std::fmt;
 /// The size of a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// The size for `kith sim`.
+    /// The size that `kith sim` draws.
     Full,
-    /// A size that takes seconds and suffices to test the shape of a figure.
+    /// A size that takes seconds and is large enough to test the shape of a figure.
     Reduced,
 }
 
@@ -38,11 +38,11 @@ pub struct Figure {
     pub name: &'static str,
     /// The title above the figure.
     pub title: &'static str,
-    /// What the figure shows, and the section of the paper.
+    /// The result that the figure shows, and the section of the paper.
     pub shows: &'static str,
     /// The parameters of the simulation.
     pub parameters: &'static [&'static str],
-    /// Assumptions where the paper does not give a number.
+    /// The assumptions that replace numbers that the paper does not give.
     pub assumptions: &'static [&'static str],
     draw: fn(Size, u64) -> Drawing,
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 const WIDTH: u32 = 900;
 const PANEL_HEIGHT: u32 = 440;
 
-/// The approximate height that axes, their labels and the caption leave in a panel.
+/// The approximate height of a panel without its axes, their labels and the caption.
 const PLOT_HEIGHT: f64 = 350.0;
 
 /// The colours of Okabe and Ito, which most people can distinguish.
@@ -24,13 +24,13 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(185, 185, 185),
 ];
 
-/// The last colour is drawn with a wide line. Where this line coincides with another, as naive and Moolle (10) do in figure
-/// 7a, both remain visible.
+/// The index of the last colour, which is drawn with a wide line. Where this line coincides with another, as those of naive
+/// and Moolle (10) do in figure 7a, both remain visible.
 const WIDE: usize = COLOURS.len() - 1;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// A line in the coordinates of its panel: logarithms on logarithmic axes.
+/// A line in the coordinates of its panel. Values on logarithmic axes are logarithms.
 struct Placed {
     name: String,
     points: Vec<(f64, f64)>,
@@ -73,8 +73,7 @@ fn draw_panel(panel: &Panel, area: &Area<'_>) -> Result<(), Box<dyn Error>> {
     mesh.label_style(("sans-serif", 14)).axis_desc_style(("sans-serif", 15));
     mesh.light_line_style(WHITE).bold_line_style(BLACK.mix(0.12));
     mesh.x_labels(12).y_labels(10).draw()?;
-    // The order is from the last series to the first, so that lower bars are drawn over higher ones, and earlier lines over
-    // later ones.
+    // Series are drawn from the last to the first, so that lower bars cover higher ones, and earlier lines cover later ones.
     for (index, line) in lines.iter().enumerate().rev() {
         let (points, colour) = (line.points.iter().copied(), colour(panel.style, index));
         if bars {
@@ -118,7 +117,7 @@ fn place(panel: &Panel) -> Vec<Placed> {
     series.into_iter().map(line).collect()
 }
 
-/// Returns series in which each contains the sum of itself and the series before it.
+/// Returns the running sums of the series: each is the sum of itself and all series before it.
 fn stacked(series: &[Series]) -> Vec<Series> {
     let mut sums: Vec<Series> = Vec::new();
     for next in series {
@@ -143,7 +142,7 @@ fn range(axis: &Axis, values: impl Iterator<Item = f64>, from_zero: bool) -> Ran
     if from_zero && !axis.logarithmic { low..high + margin } else { low - margin..high + margin }
 }
 
-/// Returns the upper corner in which the legend hides less, and a range of y that is high enough to keep this corner free.
+/// Returns the upper corner in which the legend hides less, and a range of y that leaves enough room for the legend there.
 fn make_room(lines: &[Placed], x: &Range<f64>, y: Range<f64>) -> (SeriesLabelPosition, Range<f64>) {
     let width = x.end - x.start;
     let highest = |part: Range<f64>| {

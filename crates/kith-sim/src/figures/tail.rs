@@ -1,6 +1,6 @@
 //! The tail experiment. It compares Moolle's controllers with naive round robin on the whole 40/40/20 mix, and Kith's
-//! defaults with every policy and controller. It also shows how much the result depends on assumptions that the paper does
-//! not state.
+//! defaults with every policy and controller. It also shows how much the result depends on assumptions about numbers that
+//! the paper does not state.
 
 use crate::cluster::{ClusterConfig, Strategy, Summary, Trace, simulate};
 use crate::figures::{Axis, Drawing, Figure, Panel, Series, Size, Style, Table};
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// A load with a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
-    /// Its name in tables.
+    /// The name of the load in tables.
     pub name: &'static str,
     /// Queries per second at each client.
     pub qps: f64,
@@ -27,33 +27,35 @@ pub const LOADS: [Load; 3] =
 pub(super) const TAIL: Figure = Figure {
     name: "tail",
     title: "the 40/40/20 mix: Kith's defaults against Moolle's controllers, set covers and naive round robin",
-    shows: "Median and p99 of all queries, and requests per query, over load; tables by kind, for every policy and controller; by assumption; and of when \
-            early ends pay.",
+    shows: "Median and p99 of all queries, and requests per query, by load. Tables: each kind of query under every policy and \
+            controller; each assumption; and when it pays to end a query early.",
     parameters: &[
-        "10 groups of 20 nodes, 1,536 partitions, 10 clients, 10 to 75 queries a second each",
+        "10 groups of 20 nodes, 1,536 partitions, 10 clients, 10 to 75 queries per second each",
         "40 % single-key, 40 % multi-key (median 400 keys, spread 1, 50 to 5,000), 20 % common-entity",
-        "Moolle: n-groups with the paper's controller of each kind of query",
-        "default: what Kith does unless told otherwise, which is n-groups with its default controllers, and late requests hedged",
-        "\"policy, controller\": a policy with one controller for every kind; the other policies do not listen to controllers",
+        "Moolle: n-groups with the paper's controller for each kind of query",
+        "default: Kith's default settings, which are n-groups, the default controllers, and hedging of late requests",
+        "\"policy, controller\": a policy with one controller for all kinds of queries; the other policies ignore controllers",
     ],
     assumptions: &[
-        "latency as in figure 5; 120 µs a request and 1 µs a key at the client, 60 µs and 20 µs at the node",
+        "latency as in figure 5; 120 µs per request and 1 µs per key at the client, 60 µs and 20 µs at the node",
         "seven in ten common-entity queries have a positive answer, in four partitions on average",
-        "low, medium and peak are 10, 40 and 70 queries a second: naive's client is 12, 48 and 83 % busy",
-        "a cancelled request costs nothing from then on",
-        "the default is recorded after three minutes instead of two seconds: until 100 requests of a node have ended, none is late",
+        "low, medium and peak load are 10, 40 and 70 queries per second, at which naive's client is 12, 48 and 83 % busy",
+        "a request costs nothing more once it is cancelled",
+        "the default is recorded after three minutes instead of two seconds, because a client considers no request to a node \
+         late before 100 requests to this node have ended",
     ],
     draw,
 };
 
-/// The warm-up of a client that hedges. A client does not consider any request late before it has seen a hundred requests of
-/// the node.
+/// The warm-up of a client that hedges. A client does not consider a request to a node late before a hundred requests to
+/// this node have ended.
 const HEDGING_WARM_UP: Duration = Duration::from_secs(180);
-/// The time for which queries are recorded, and the warm-up before it, in which meters and queues fill.
+/// The time for which queries are recorded.
 const RECORDED: Duration = Duration::from_secs(20);
+/// The warm-up of a client that does not hedge, in which meters and queues fill.
 const WARM_UP: Duration = Duration::from_secs(2);
 
-/// Runs one strategy on the mix. `vary` changes the configuration beforehand.
+/// Runs one strategy on the mix, with a configuration that `vary` has changed.
 fn run(strategy: Strategy, qps: f64, size: Size, seed: u64, vary: &dyn Fn(&mut ClusterConfig)) -> Trace {
     let mut config = ClusterConfig::of_the_paper(strategy, Workload::mixed(qps), seed);
     config.clients = match size {
@@ -185,7 +187,7 @@ fn rows_of(load: &Load, strategy: &str, trace: &Trace) -> Vec<Vec<String>> {
 /// A change to the model, with its name.
 type Vary = (&'static str, fn(&mut ClusterConfig));
 
-/// The variations, each of which changes one assumption, at medium load.
+/// The variations, which run at medium load. Each changes one assumption; the first one changes nothing.
 const VARIATIONS: &[Vary] = &[
     ("as assumed", |_| {}),
     ("lighter tail: maximum is the largest of a million", |config| {
@@ -244,8 +246,8 @@ fn sensitivity(seed: u64) -> Table {
     Table { name: "sensitivity", columns, rows }
 }
 
-/// Shows when it pays to ask many groups for a query that ends with the first positive answer. Simulates common-entity
-/// queries alone, at low load, for several costs of a partition at a node.
+/// Shows when it pays to send a query that ends with the first positive answer to many groups. The workload consists of
+/// common-entity queries at low load; a node's time per partition varies.
 fn early(seed: u64) -> Table {
     let mut rows = Vec::new();
     for micros in [5, 50, 200, 1_000] {

@@ -23,7 +23,7 @@ pub enum WriteError {
 /// Writes a figure's files into `dir`, which is created if necessary. Returns the paths of the files.
 ///
 /// # Errors
-/// If a file cannot be written.
+/// If a file cannot be written, or the figure cannot be drawn.
 pub fn write(figure: &Figure, drawing: &Drawing, dir: &Path) -> Result<Vec<PathBuf>, WriteError> {
     let title = match figure.name.starts_with(|c: char| c.is_ascii_digit()) {
         true => format!("Moolle, figure {}: {}", figure.name, figure.title),
@@ -35,7 +35,7 @@ pub fn write(figure: &Figure, drawing: &Drawing, dir: &Path) -> Result<Vec<PathB
 /// Writes the files of a drawing that is not one of the figures, such as measurements, with the given name and title.
 ///
 /// # Errors
-/// The same as those of [`write()`].
+/// The errors are those of [`write()`].
 pub fn write_drawing(
     name: &str,
     title: &str,
@@ -60,8 +60,8 @@ pub fn write_drawing(
     Ok(written)
 }
 
-/// Returns all points in long format, one line per point, which every tool can read. The third column is named after the x
-/// axis if this is the same in all panels.
+/// Returns all points in long format, which every tool can read: one line per point. The third column is named after the x
+/// axis if all panels have the same x axis.
 fn points_csv(drawing: &Drawing) -> String {
     let mut columns = drawing.panels.iter().map(|panel| panel.x.column);
     let first = columns.next().unwrap_or("x");
@@ -71,7 +71,7 @@ fn points_csv(drawing: &Drawing) -> String {
         for series in &panel.series {
             for (x, y) in &series.points {
                 let (quantity, name) = (cell(panel.y.column), cell(&series.name));
-                writeln!(text, "{quantity},{name},{x},{y:.6}").expect("a String takes everything");
+                writeln!(text, "{quantity},{name},{x},{y:.6}").expect("writing to a String never fails");
             }
         }
     }

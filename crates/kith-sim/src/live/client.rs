@@ -1,4 +1,4 @@
-//! Clients: they write and read through routers, carry tickets, and repeat writes whose outcome they do not know.
+//! Clients. They write through routers, read from nodes, carry tickets, and repeat writes whose outcome they do not know.
 
 use super::executor::Process;
 use super::node::{Asked, ReadError};
@@ -14,20 +14,22 @@ use rand::rngs::StdRng;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// How long a write may take, and how long its answer is waited for beyond that.
+/// How long a client tries to write before it gives up.
 const WRITE_PATIENCE: Duration = Duration::from_secs(2);
+/// How much longer than the rest of [`WRITE_PATIENCE`] a client waits for the answer to a write that it has sent.
 const ANSWER_GRACE: Duration = Duration::from_millis(500);
-/// How long to wait for news of leaders before a write that was not carried out is sent again.
+/// How long a client waits for news of leaders before it sends a write again that no leader accepted.
 const LEADER_WAIT: Duration = Duration::from_millis(20);
+/// How long a client waits for the answer to a read.
 const READ_PATIENCE: Duration = Duration::from_secs(2);
-/// A request may arrive so late.
+/// The maximum delay of a write request whose connection broke, in milliseconds.
 const LATE_MS: u64 = 4_000;
-/// How often a named write is sent whose outcome is not known.
+/// How often a client sends a write with a write id while its outcome is unknown.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// Why there is no answer to a write.
+/// The reasons for which a client has no positive answer to a write.
 enum Unwritten {
-    /// Nothing was written.
+    /// This attempt wrote nothing. `None` if no leader received the request.
     Nothing(Option<WriteError>),
     /// The request was sent, and no answer came.
     Lost,
@@ -49,7 +51,7 @@ pub(super) fn start(world: &Shared, number: usize) {
             }
             let (partition, query) = universe.read(&own.types, &mut random);
             let ticket = match own.below(3) {
-                // Tickets are passed on, too.
+                // Clients also pass tickets on to each other.
                 0 => own.tickets.borrow()[own.below(own.config.clients as u64) as usize].point(partition),
                 1 => own.tickets.borrow()[number].point(partition),
                 _ => LogPoint::default(),
@@ -62,7 +64,8 @@ pub(super) fn start(world: &Shared, number: usize) {
     });
 }
 
-/// After all faults, every partition takes a write, and every replica shows what is stored, to readers with tickets too.
+/// Checks, after all faults, that every partition accepts a write, and that every replica returns the stored data, also to
+/// readers with tickets.
 pub(super) fn finish(world: &Shared) {
     let universe = Rc::new(Universe::new(&world.config));
     for partition in world.count.iter() {
@@ -70,7 +73,9 @@ pub(super) fn finish(world: &Shared) {
         world.last(async move {
             let write = universe.last_write(own.truth.borrow().written(), partition);
             if own.write(0, write).await != Told::Done {
-                own.truth.borrow_mut().fault(format!("partition {partition} takes no write in the end"));
+                own.truth
+                    .borrow_mut()
+                    .fault(format!("partition {partition} accepts no write after all faults"));
             }
         });
     }
@@ -96,7 +101,7 @@ impl World {
         });
     }
 
-    /// Reads at a node that holds the partition, without faults.
+    /// Reads from a node if it holds the partition, after all faults, and compares the answer with the database.
     async fn last_read(
         self: &Shared,
         index: usize,
@@ -112,7 +117,8 @@ impl World {
             |ticket| Asked { partition, query: query.clone(), ticket, is_critical: false, began: self.now() };
         let answer = self.read_at(index, ask(ticket)).await;
         if is_lost != matches!(answer, Some(Err(ReadError::HistoryLost))) {
-            let what = format!("a read with a ticket ({is_lost}: lost) is told {answer:?} in the end");
+            let what =
+                format!("after all faults, a read with a ticket (write lost: {is_lost}) got {answer:?}");
             self.truth.borrow_mut().fault(what);
         }
         match self.read_at(index, ask(LogPoint::default())).await {
@@ -120,7 +126,7 @@ impl World {
                 let database = self.database.borrow();
                 self.truth.borrow_mut().check_last(&database, partition, &query, &answered);
             }
-            other => self.truth.borrow_mut().fault(format!("a read is told {other:?} in the end")),
+            other => self.truth.borrow_mut().fault(format!("after all faults, a read got {other:?}")),
         }
     }
 
@@ -159,7 +165,7 @@ impl World {
         Some(answer)
     }
 
-    /// Writes, and repeats the write while its outcome is not known.
+    /// Sends a write, and repeats it while its outcome is unknown, if it has a write id.
     async fn write(self: &Shared, client: usize, write: Write) -> Told {
         let number = self.truth.borrow_mut().begin(write.clone());
         let (mut told, mut is_unknown) = (Told::Unknown, false);
@@ -217,7 +223,7 @@ impl World {
         }
     }
 
-    /// Sends a write to a process. Without an error, nothing was sent.
+    /// Sends a write to a process. The result `Nothing(None)` means that the process refused the connection.
     async fn send_write_to(
         self: &Shared,
         index: usize,
@@ -225,7 +231,7 @@ impl World {
         patience: Duration,
     ) -> Result<kith_live::Answered, Unwritten> {
         if self.now() < Timestamp(self.config.faults_end) && self.one_in(16) {
-            // The connection breaks, and the request arrives much later, perhaps after the client has repeated it.
+            // The connection breaks, but the request still arrives much later, perhaps after the client has repeated it.
             let late = write.clone();
             self.after(Duration::from_millis(self.below(LATE_MS)), move |world| {
                 let (nobody, _) = promise(&world.wakes);

@@ -1,11 +1,11 @@
-//! How large a simulated cluster is, and how rough its life is. All of it follows from the seed.
+//! The size of a simulated cluster and its faults. All of it follows from the seed.
 
 use kith_cache::live::LiveCacheOptions;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::time::Duration;
 
-/// One run.
+/// The configuration of one run.
 #[derive(Clone, Debug)]
 pub(super) struct LiveConfig {
     pub(super) seed: u64,
@@ -14,19 +14,19 @@ pub(super) struct LiveConfig {
     pub(super) partitions: u32,
     pub(super) clients: usize,
     pub(super) writes_max: usize,
-    /// The pause of a client between two operations.
+    /// The maximum pause of a client between two operations, in milliseconds.
     pub(super) pause_ms: u64,
-    /// Faults begin two seconds after the start, and end at this time.
+    /// The time at which all faults end. Faults begin two seconds after the start.
     pub(super) faults_end: Duration,
-    /// How many faults there are.
+    /// The number of faults, apart from the replacement of the database.
     pub(super) faults: usize,
     /// Whether the database is replaced by an older copy of itself.
     pub(super) fails_over: bool,
-    /// How much faster or slower clocks run at most.
+    /// The maximum relative deviation of the rate of a node's clock: 0.2 means 20 % faster or slower.
     pub(super) drift: f64,
-    /// One in this many messages takes up to some seconds. 0: no message does.
+    /// One in this many messages takes up to two seconds. With 0, no message does.
     pub(super) slow_one_in: u32,
-    /// Whether a client concerns itself with few pairs and additions and deletions only.
+    /// Whether clients only add and delete associations of one type, between two pairs of objects.
     pub(super) narrow: bool,
     pub(super) caches: LiveCacheOptions,
 }

@@ -1,4 +1,5 @@
-//! The database: one copy of the rows and logs of all partitions, with the transactions that `kith_database::Database` promises.
+//! The database: one copy of the rows and logs of all partitions. Its transactions keep the contract of
+//! `kith_database::Database`.
 
 use kith_live::testing::Tables;
 use kith_live::{Batch, Change, CommitResult, RowQuery, RowsAt};
@@ -6,31 +7,31 @@ use kith_types::{LogPoint, PartitionCount, PartitionId, Term, Timestamp};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// At most so many changes are read at once.
+/// The maximum number of changes that one read of a log returns.
 const CHANGES_MAX: usize = 8;
 
 #[derive(Clone)]
 pub(super) struct Database {
     pub(super) count: PartitionCount,
     pub(super) logs: Vec<Log>,
-    /// It answers nothing before this time.
+    /// The database answers nothing before this time.
     pub(super) down_until: Timestamp,
-    /// How often it was replaced. Connections to the database before are broken.
+    /// How often the database was replaced. A connection breaks when the database is replaced.
     pub(super) replaced: u32,
 }
 
 #[derive(Clone, Default)]
 pub(super) struct Log {
     pub(super) end: LogPoint,
-    /// The number of the process that leads.
+    /// The number of the process that leads the partition.
     leader: u64,
-    /// Every end that the log has had.
+    /// All ends that the log has had.
     pub(super) points: BTreeSet<LogPoint>,
     changes: Vec<(LogPoint, Rc<Change>)>,
     pub(super) tables: Rc<Tables>,
 }
 
-/// What a read of a log brings.
+/// The result of a read of a log.
 pub(super) enum LogRead {
     Changes { changes: Vec<(LogPoint, Rc<Change>)>, end: LogPoint },
     HistoryLost { end: LogPoint },
@@ -59,10 +60,10 @@ impl Database {
         Ok(log.end)
     }
 
-    /// The transaction takes effect, and `note` is told of every change, the rows after it included.
+    /// Carries out a transaction, and passes every change to `note`, together with the rows after it.
     ///
     /// # Errors
-    /// Which condition does not hold.
+    /// The condition of the transaction that does not hold. In this case the transaction has no effect.
     pub(super) fn commit(
         &mut self,
         batch: &Batch,
@@ -115,7 +116,7 @@ impl Database {
         LogRead::Changes { changes: later.take(CHANGES_MAX).cloned().collect(), end: log.end }
     }
 
-    /// Forgets the older half of each log.
+    /// Deletes the older half of the changes of each log.
     pub(super) fn trim(&mut self) {
         for log in &mut self.logs {
             let half = log.changes.len() / 2;

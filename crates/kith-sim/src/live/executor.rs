@@ -1,4 +1,4 @@
-//! Tasks in virtual time. They are polled in the order in which they were woken, so a run depends on its seed alone.
+//! Tasks in virtual time. They are polled in the order in which they were woken, so a run depends only on its seed.
 
 use super::{Shared, World};
 use kith_types::Timestamp;
@@ -12,10 +12,10 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct TaskId(u64);
 
-/// Where a task runs. Tasks of a node end when it crashes, and stand still while it is frozen.
+/// The process in which a task runs. The tasks of a node end when the node crashes, and make no progress while it is frozen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Process {
-    /// A client or a router: these never fail.
+    /// A client or a router. These never fail.
     Outside,
     Node {
         index: usize,
@@ -23,7 +23,7 @@ pub(super) enum Process {
     },
 }
 
-/// Which task runs, and which ones are to run next. Clones share it.
+/// The running task, and the tasks that are to be polled next. Clones share the same state.
 #[derive(Clone, Default)]
 pub(super) struct Wakes(Rc<(Cell<TaskId>, RefCell<Vec<TaskId>>)>);
 
@@ -37,7 +37,7 @@ impl Wakes {
     }
 }
 
-/// What happens at some time.
+/// An event of the agenda.
 pub(super) enum Happening {
     Poll(TaskId),
     Do(Box<dyn FnOnce(&Shared)>),
@@ -63,7 +63,7 @@ impl World {
         self.wakes.wake(id);
     }
 
-    /// Does something later, whatever becomes of the process that asks for it.
+    /// Carries out `work` after a delay, even if the process that asked for it has ended by then.
     pub(super) fn after(&self, delay: Duration, work: impl FnOnce(&Shared) + 'static) {
         let at = self.now() + delay;
         self.agenda.borrow_mut().at(at, Happening::Do(Box::new(work)));
@@ -73,7 +73,7 @@ impl World {
         self.agenda.borrow().now()
     }
 
-    /// Lets everything happen until `until`.
+    /// Runs the simulation until the time `until`.
     pub(super) fn run_until(self: &Rc<Self>, until: Timestamp) {
         loop {
             self.poll_woken();
@@ -115,7 +115,7 @@ impl World {
         }
     }
 
-    /// Ends the tasks of a process.
+    /// Ends all tasks of a process.
     pub(super) fn kill(&self, process: Process) {
         let mut tasks = self.tasks.tasks.borrow_mut();
         let dead: Vec<TaskId> =
@@ -125,7 +125,7 @@ impl World {
         drop(dead);
     }
 
-    /// Ends everything.
+    /// Drops all tasks and all future events.
     pub(super) fn end(&self) {
         let tasks = std::mem::take(&mut *self.tasks.tasks.borrow_mut());
         drop(tasks);
@@ -137,7 +137,7 @@ impl World {
         Sleep { world: self, until: self.now() + time, is_set: false }
     }
 
-    /// Waits for something, but not for longer than `patience`.
+    /// Waits for a future, but not for longer than `patience`. Returns `None` if the time is over.
     pub(super) fn within<F: Future + Unpin>(&self, patience: Duration, future: F) -> Within<'_, F> {
         Within { sleep: self.sleep(patience), future }
     }

@@ -1,4 +1,4 @@
-//! What goes wrong, and when. Faults begin two seconds after the start, and all of them have ended at a given time.
+//! The faults of a run. They begin two seconds after the start, and all of them end at `LiveConfig::faults_end`.
 
 use super::Shared;
 use super::network::Weather;
@@ -12,7 +12,7 @@ fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Lays down what will happen.
+/// Schedules the faults of the run.
 pub(super) fn schedule(world: &Shared) {
     let span = (world.config.faults_end - BEGIN).as_millis() as u64;
     for _ in 0..world.config.faults {

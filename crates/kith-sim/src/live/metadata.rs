@@ -1,4 +1,4 @@
-//! The metadata store: who leads, and which nodes are alive. Everybody watches it, and hears of changes late.
+//! The metadata store: the leaders, and which nodes are alive. Nodes and routers watch it, and hear of changes late.
 
 use super::{Shared, World};
 use kith_routing::Leaders;
@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// A node that has not been heard of for this long is not alive.
+/// A node is alive as long as it renewed its lease within this time.
 const LEASE: Duration = Duration::from_secs(3);
-/// A conditional write is tried so many times.
+/// How often a conditional write is tried.
 const ATTEMPTS_MAX: u32 = 4;
 
-/// A copy of the leaders, and its revision.
+/// The revision of the leaders in the metadata store, and a copy of them.
 pub(super) type Seen = (u64, Rc<Leaders>);
 
 #[derive(Default)]
@@ -26,7 +26,7 @@ impl Metadata {
         self.leaders.clone()
     }
 
-    /// The nodes that are alive.
+    /// Returns the nodes that are alive.
     pub(super) fn alive(&self, now: Timestamp) -> BTreeSet<NodeId> {
         self.leases.iter().filter(|(_, until)| now < **until).map(|(node, _)| *node).collect()
     }
@@ -37,7 +37,8 @@ impl Metadata {
 }
 
 impl World {
-    /// Changes the leaders, if `decide` wants so, by a conditional write as `kith_process::change_leaders` does.
+    /// Changes the leaders to the result of `decide` with a conditional write, as `kith_process::change_leaders` does. Returns
+    /// whether `decide` wanted a change; `None` if the outcome is unknown or other writers were faster in every attempt.
     pub(super) async fn change_leaders(
         self: &Shared,
         decide: impl Fn(&Leaders) -> Option<Leaders>,
@@ -50,7 +51,7 @@ impl World {
             if self.metadata.borrow().leaders.0 == revision {
                 self.metadata.borrow_mut().leaders = (revision + 1, Rc::new(next));
                 self.spread_news();
-                // Whoever wrote it may not hear that it did.
+                // The answer may be lost although the write succeeded.
                 self.back().await?;
                 return Some(true);
             }
@@ -58,7 +59,7 @@ impl World {
         None
     }
 
-    /// Tells everybody of the leaders, each a little later.
+    /// Sends the leaders to all nodes and routers. Each of them receives the news after its own delay.
     fn spread_news(self: &Shared) {
         (0..self.nodes.len()).for_each(|node| self.send_news(node));
         for router in 0..self.routers.borrow().len() {
@@ -72,7 +73,7 @@ impl World {
         }
     }
 
-    /// Tells a node of the leaders, which it may have heard of already.
+    /// Sends the leaders to a node, which may know them already.
     pub(super) fn send_news(self: &Shared, node: usize) {
         let seen = self.metadata.borrow().leaders();
         let incarnation = self.nodes[node].borrow().incarnation;

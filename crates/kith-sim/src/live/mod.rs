@@ -1,15 +1,15 @@
 //! A simulated cluster that serves a live graph with the production code of leaders, caches and the assignment of leaders
 //! (`docs/design/0019-live-graph.md`, "Simulated").
 //!
-//! Everything happens in virtual time, in an order that depends on the seed alone. Clients write and read through routers;
-//! nodes lead and follow; a database and a metadata store hold what a real cluster would hold there. Messages are lost, delayed,
-//! reordered and repeated. Nodes crash, freeze and have clocks that run too fast or too slow. The answers to commits are lost,
-//! the database is down for a while, or is replaced by an older copy of itself. `Truth` sees every transaction
-//! and every answer, and notes whatever breaks a promise.
+//! Everything happens in virtual time, in an order that depends only on the seed. Clients write to the leaders that routers
+//! know, and read from replicas. Nodes lead and follow partitions. A database and a metadata store hold the same data as in a
+//! real cluster. Messages are lost, delayed, reordered and repeated. Nodes crash and freeze, and their clocks run too fast or
+//! too slow. Answers to commits are lost, and the database is down for a while or is replaced by an older copy of itself.
+//! `Truth` sees every transaction and every answer, and records every broken promise.
 //!
-//! The logic of `kith-node/src/live` that waits for databases and messages is repeated here (`node`), because that code is
-//! bound to tokio. What it decides is not: it calls [`kith_live::Leader`], [`kith_live::Duties`], [`kith_routing::Leaders`] and
-//! [`kith_cache::live`], as nodes do.
+//! `node` repeats the logic of `kith-node/src/live` that waits for databases and messages, because that code is bound to
+//! tokio. The decisions are not repeated: `node` calls [`kith_live::Leader`], [`kith_live::Duties`],
+//! [`kith_routing::Leaders`] and [`kith_cache::live`], as real nodes do.
 //!
 //! ```
 //! use kith_sim::live::{Rules, simulate};
@@ -54,32 +54,33 @@ use std::sync::Arc;
 use std::time::Duration;
 use truth::Truth;
 
-/// How many routers there are.
+/// The number of routers.
 const ROUTERS: usize = 2;
-/// After the last fault, everything is in step again within this time.
+/// The time after the last fault within which the cluster must recover and complete all intents.
 const SETTLES_WITHIN: Duration = Duration::from_secs(10);
-/// How long the last reads and writes may take.
+/// The time that the last reads and writes may take together.
 const LAST_WITHIN: Duration = Duration::from_secs(12);
 
-/// Which rules are kept: by default all of them. Simulations with a rule switched off show what it prevents.
+/// The rules that the code keeps; by default all of them. A simulation with one rule switched off shows which fault this
+/// rule prevents.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rules {
     /// The rules of leaders.
     pub leaders: Guards,
-    /// A rule of caches that does not hold.
+    /// A rule of caches that is switched off.
     pub caches_without: Option<Guard>,
-    /// Clients take the error of a repeated write for its outcome, as they must not.
+    /// Whether clients believe the error of a repeated write, although the first attempt may have taken effect.
     pub clients_trust_errors: bool,
 }
 
-/// Runs a cluster for about half a minute of virtual time. Takes some milliseconds.
+/// Runs a cluster for about half a minute of virtual time, which takes some milliseconds.
 pub fn simulate(seed: u64, rules: &Rules) -> Report {
     World::run(LiveConfig::of_seed(seed), rules)
 }
 
 type Shared = Rc<World>;
 
-/// Everything that a run consists of.
+/// The state of a run.
 struct World {
     config: LiveConfig,
     rules: Rules,
@@ -95,22 +96,22 @@ struct World {
     truth: RefCell<Truth>,
     metadata: RefCell<Metadata>,
     nodes: Vec<RefCell<Node>>,
-    /// What each router knows of the leaders.
+    /// The leaders as each router knows them.
     routers: RefCell<Vec<Seen>>,
-    /// A node that is being drained.
+    /// The node that is being drained, if there is one.
     leaving: Cell<Option<NodeId>>,
-    /// What each client has written.
+    /// The ticket of each client, which covers its writes.
     tickets: RefCell<Vec<Ticket>>,
-    /// How many of the last reads and writes have not ended.
+    /// The number of the last reads and writes that have not ended.
     last_left: Cell<usize>,
     report: RefCell<Report>,
 }
 
 impl World {
     fn new(config: LiveConfig, rules: &Rules) -> Self {
-        let count = PartitionCount::new(config.partitions).expect("there are partitions");
+        let count = PartitionCount::new(config.partitions).expect("a cluster has partitions");
         let table = uniform_table(config.groups, config.nodes_per_group, count, config.seed);
-        let table = table.expect("there are nodes");
+        let table = table.expect("a cluster has nodes");
         let types = Arc::new(fixture::types());
         let mut random = StdRng::seed_from_u64(config.seed ^ 0x6b69_7468_7369_6d00);
         let nodes = (0..table.nodes().len())
@@ -155,7 +156,7 @@ impl World {
         let mut truth = world.truth.borrow_mut();
         truth.check_told(&world.database.borrow());
         if world.last_left.get() != 0 {
-            truth.fault(format!("{} of the last reads and writes never end", world.last_left.get()));
+            truth.fault(format!("{} of the last reads and writes did not end", world.last_left.get()));
         }
         let violations = std::mem::take(&mut truth.violations);
         drop(truth);
@@ -173,14 +174,14 @@ impl World {
         }
     }
 
-    /// Until when a node is frozen, if it is.
+    /// Returns the time until which a node is frozen; `None` if it is not frozen.
     fn frozen_until(&self, index: usize) -> Option<Timestamp> {
         let until = self.nodes[index].borrow().frozen_until;
         (self.now() < until).then_some(until)
     }
 
-    /// A message has come to the process that answers for a node now. `work` is done when the process runs; it is dropped if
-    /// the process is down.
+    /// Delivers a message to the current process of a node. `work` is carried out once the process is not frozen; it is dropped
+    /// if the process is down.
     fn arrive(self: &Shared, index: usize, work: impl FnOnce(&Shared, Me) + 'static) {
         let (is_up, incarnation) = {
             let node = self.nodes[index].borrow();
@@ -191,7 +192,7 @@ impl World {
         }
     }
 
-    /// Does something in a process as soon as it is not frozen, unless it has ended by then.
+    /// Carries out `work` in a process as soon as the process is not frozen, unless it has ended by then.
     fn when_it_runs(self: &Shared, me: Me, work: impl FnOnce(&Shared, Me) + 'static) {
         if !self.is_alive(me) {
             return;
@@ -205,7 +206,7 @@ impl World {
         }
     }
 
-    /// Whether a process has not ended.
+    /// Whether a process is still running (it may be frozen).
     fn is_alive(&self, me: Me) -> bool {
         let node = self.nodes[me.index].borrow();
         node.is_up && node.incarnation == me.incarnation

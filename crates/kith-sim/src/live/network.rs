@@ -1,4 +1,4 @@
-//! Messages: how long they take, and whether they arrive.
+//! The network: how long messages take, and whether they arrive.
 
 use super::{Shared, World};
 use super::{database::Database, promise::promise, truth::Truth};
@@ -9,23 +9,23 @@ use std::time::Duration;
 /// How long a caller waits for the database.
 pub(super) const DATABASE_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What the network does to messages now.
+/// The current state of the network.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Weather {
-    /// How many of a thousand messages are lost.
+    /// The number of messages in a thousand that are lost.
     pub(super) lost_permille: u32,
-    /// One in this many messages takes up to some seconds. 0: no message does.
+    /// One in this many messages takes up to two seconds. With 0, no message does.
     pub(super) slow_one_in: u32,
-    /// News of the metadata take up to this long.
+    /// The maximum delay of news from the metadata store, if it is longer than the usual one.
     pub(super) news_delay: Duration,
 }
 
-/// Why a call of the database brought nothing.
+/// The reasons for which a call of the database returns no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// It did not take effect, and never will.
+    /// The call did not take effect, and never will.
     Unavailable,
-    /// No answer came.
+    /// No answer came. The call may have taken effect, or may still do so.
     Lost,
 }
 
@@ -38,7 +38,7 @@ impl World {
         times != 0 && self.random.borrow_mut().random_ratio(1, times)
     }
 
-    /// How long the next message takes; `None` if it is lost.
+    /// Draws the delay of the next message; `None` if the message is lost.
     pub(super) fn hop(&self) -> Option<Duration> {
         let weather = self.weather.get();
         if self.below(1_000) < u64::from(weather.lost_permille) {
@@ -51,14 +51,14 @@ impl World {
         Some(Duration::from_micros(micros))
     }
 
-    /// The way back of an answer; `None` if it is lost.
+    /// Waits until an answer has come back; `None` if the answer is lost.
     pub(super) async fn back(&self) -> Option<()> {
         let delay = self.hop()?;
         self.sleep(delay).await;
         Some(())
     }
 
-    /// Calls the database. The call reaches it even if the caller is gone by then.
+    /// Calls the database. The call reaches the database even if the caller has ended by then.
     pub(super) async fn database<T: 'static>(
         self: &Shared,
         call: impl FnOnce(&mut Database, &mut Truth, Timestamp) -> T + 'static,
@@ -85,7 +85,7 @@ impl World {
             }
         });
         let result = self.within(DATABASE_PATIENCE, answer).await.flatten();
-        // Its process may have been frozen since the answer came.
+        // The caller's process may have been frozen since the answer came, and the connection may have broken meanwhile.
         let is_broken = connection != self.database.borrow().replaced;
         result.filter(|_| !is_broken).unwrap_or(Err(Fault::Lost))
     }

@@ -1,4 +1,4 @@
-//! A value that one task waits for and another one provides.
+//! A value that one task provides and another task waits for.
 
 use super::executor::{TaskId, Wakes};
 use std::cell::RefCell;
@@ -12,13 +12,13 @@ struct Slot<T> {
     waits: Option<TaskId>,
 }
 
-/// Provides the value. Dropped without one, it tells the one who waits.
+/// Provides the value. If it is dropped without a value, the waiting task gets `None`.
 pub(super) struct Giver<T> {
     slot: Rc<RefCell<Slot<T>>>,
     wakes: Wakes,
 }
 
-/// Waits for the value; `None` if there will be none.
+/// Waits for the value. The result is `None` if there will be no value.
 pub(super) struct Promise<T> {
     slot: Rc<RefCell<Slot<T>>>,
     wakes: Wakes,

@@ -1,13 +1,13 @@
-//! What came of a run.
+//! The results of a run.
 
-/// What came of a run. Equal seeds give equal reports.
+/// The results of a run. Equal seeds give equal reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Promises that were broken, in words. Empty if all is well.
+    /// Descriptions of the promises that were broken; empty if none was.
     pub violations: Vec<String>,
-    /// Writes that clients were told to be done.
+    /// Writes that were acknowledged as done.
     pub done: u64,
-    /// Writes that were refused because of what was stored.
+    /// Writes that were refused because of the stored data.
     pub refused: u64,
     /// Writes that failed without having written anything.
     pub failed: u64,
@@ -17,20 +17,20 @@ pub struct Report {
     pub reads: u64,
     /// Reads that failed.
     pub reads_failed: u64,
-    /// Reads that were told that their ticket names a lost write.
+    /// Reads that failed because their ticket names a lost write.
     pub history_lost: u64,
     /// Transactions that the database carried out.
     pub commits: u64,
-    /// Rows that were read but had changed meanwhile.
+    /// Rows that caches refused because they had changed after they were read.
     pub fills_refused: u64,
     /// Terms that began.
     pub terms: u64,
-    /// How often the database was replaced by an older copy of itself.
+    /// The number of times that the database was replaced by an older copy of itself.
     pub replaced: u64,
 }
 
 impl Report {
-    /// Adds the numbers of another run, and its violations.
+    /// Adds the counts and the violations of another run.
     pub fn add(&mut self, other: &Report) {
         self.violations.extend(other.violations.iter().cloned());
         let own = [

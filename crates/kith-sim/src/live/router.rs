@@ -1,4 +1,4 @@
-//! Routers: each assigns leaders, and knows who leads.
+//! Routers. Each of them assigns leaders, and knows the current leaders.
 
 use super::Shared;
 use super::executor::Process;
@@ -6,12 +6,12 @@ use kith_types::NodeId;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// How often a router looks whether leadership must move.
+/// The interval at which a router checks whether leadership must move.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Nodes that are not alive yet are waited for this long after the start.
+/// How long routers wait after the start for all nodes to be alive, before they assign leaders without them.
 const START_WAIT: Duration = Duration::from_secs(2);
 
-/// Starts a router, as `kith-control/src/live/leaders.rs` does.
+/// Starts a router, which assigns leaders as `kith-control/src/live/leaders.rs` does.
 pub(super) fn start(world: &Shared) {
     let own = world.clone();
     world.spawn(Process::Outside, async move {

@@ -1,4 +1,4 @@
-//! What really happened: every transaction and every answer is compared with a model that knows no partitions, logs or caches.
+//! The truth about a run. Every transaction and every answer is compared with a model without partitions, logs and caches.
 
 mod answers;
 mod history;
@@ -15,17 +15,17 @@ use operations::Operation;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A run stops noting violations after so many.
+/// The maximum number of violations that a run records.
 const VIOLATIONS_MAX: usize = 8;
 
 pub(super) struct Truth {
     count: PartitionCount,
     types: Arc<GraphTypes>,
-    /// What is stored, as TAO's callers see it, when all open intents are complete.
+    /// The data that callers see, as TAO defines it, once all open intents are complete.
     model: Model,
     operations: Vec<Operation>,
     history: History,
-    /// Broken promises, in words.
+    /// Descriptions of broken promises.
     pub(super) violations: Vec<String>,
     pub(super) commits: u64,
     pub(super) terms: u64,
@@ -51,7 +51,7 @@ impl Truth {
         }
     }
 
-    /// Carries out a transaction, and looks at what it does.
+    /// Carries out a transaction, records its changes, and checks the rows that it leaves.
     pub(super) fn commit(
         &mut self,
         database: &mut Database,
@@ -76,11 +76,12 @@ impl Truth {
         }
     }
 
-    /// What must hold some time after the last fault.
+    /// Checks the conditions that must hold some time after the last fault: no intent is open, and the database and the model
+    /// hold the same objects and associations.
     pub(super) fn check_settled(&mut self, database: &Database) {
         let open: usize = database.logs.iter().map(|log| log.tables.intents.len()).sum();
         if open != 0 {
-            self.fault(format!("{open} intents are open ten seconds after the last fault"));
+            self.fault(format!("{open} intents are still open ten seconds or more after the last fault"));
         }
         let named = |kind| self.types.associations.get(kind).map_or("", |kind| &kind.name);
         let stored: BTreeMap<(u64, String, u64), (u64, u64)> = tables_of(database)
@@ -93,7 +94,7 @@ impl Truth {
             .collect();
         let expected = self.model.edges.iter().map(|(name, edge)| (name.clone(), (edge.0, edge.1))).collect();
         if open == 0 && stored != expected {
-            self.fault(format!("associations {stored:?} are stored, and not {expected:?}"));
+            self.fault(format!("the stored associations are {stored:?}, expected {expected:?}"));
         }
         let objects: BTreeMap<u64, u64> = tables_of(database)
             .iter()
@@ -103,7 +104,7 @@ impl Truth {
         let expected: BTreeMap<u64, u64> =
             self.model.objects.iter().map(|(id, object)| (*id, object.0)).collect();
         if objects != expected {
-            self.fault(format!("objects {objects:?} are stored, and not {expected:?}"));
+            self.fault(format!("the stored objects are {objects:?}, expected {expected:?}"));
         }
     }
 }

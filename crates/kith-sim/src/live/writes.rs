@@ -1,4 +1,4 @@
-//! What clients write and read.
+//! The writes and reads of clients.
 
 use super::config::LiveConfig;
 use kith_cache::live::{Query, Start};
@@ -8,10 +8,10 @@ use kith_types::{PartitionCount, PartitionId, partition_of_id};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// The types whose associations have an inverse.
+/// The indexes in `fixture::NAMES` of the types whose associations have an inverse.
 const TWO_SIDED: std::ops::Range<usize> = 2..6;
 
-/// The ids and types that a run is about: few, so that operations meet each other.
+/// The ids and types that a run uses. There are few of them, so that operations conflict with each other.
 pub(super) struct Universe {
     count: PartitionCount,
     pub(super) pairs: Vec<(u64, u64)>,
@@ -19,22 +19,23 @@ pub(super) struct Universe {
     is_narrow: bool,
 }
 
-/// How a write is found again: those without a write id by the time of their association.
+/// Returns the write id of the write with the given number. A write without a write id is recognised by the time of its
+/// association.
 pub(super) fn id_of(number: usize) -> String {
     format!("w{number}")
 }
 
 impl Universe {
     pub(super) fn new(config: &LiveConfig) -> Self {
-        let count = PartitionCount::new(config.partitions).expect("there are partitions");
+        let count = PartitionCount::new(config.partitions).expect("a cluster has partitions");
         let mut random = StdRng::seed_from_u64(config.seed ^ 0x7061_6972);
         let ids = |partition: u32| -> Vec<u64> {
             (1..).filter(|id| partition_of_id(*id, count) == PartitionId(partition)).take(40).collect()
         };
         let (a, b) = (ids(0), ids(1));
         let after = |ids: &[u64], low: u64| ids.iter().copied().find(|id| low < *id).unwrap_or(ids[0]);
-        // Pairs in two partitions that the same one orders, one the other way round, one in one partition, and an object with
-        // itself.
+        // The pairs are two across partitions 0 and 1 that partition 0 orders, one that partition 1 orders, one within a
+        // partition, and one of an object with itself.
         let mut pairs = vec![(a[0], after(&b, a[0])), (a[1], after(&b, a[1]))];
         pairs.extend([(b[0], after(&a, b[0])), (a[0], a[1]), (a[0], a[0])]);
         pairs.truncate(if config.narrow { 2 } else { 5 });
@@ -45,7 +46,8 @@ impl Universe {
         Self { count, pairs, kinds, is_narrow: config.narrow }
     }
 
-    /// The write of this number. Only additions of associations may lack a write id; the time tells which one it was.
+    /// Draws the write with the given number. Only additions of associations may lack a write id; they are recognised by their
+    /// time.
     pub(super) fn write(&self, number: usize, random: &mut StdRng) -> Write {
         let (one, other) = self.pairs[random.random_range(0..self.pairs.len())];
         let is_forward = self.is_narrow || random.random_ratio(1, 2);
@@ -72,11 +74,11 @@ impl Universe {
         let if_exists = [None, None, Some(true), Some(false)][random.random_range(0..4)];
         let is_addition = matches!(mutation, Mutation::AddAssociation { .. });
         let is_unnamed = is_addition && if_exists.is_none() && random.random_ratio(1, 4);
-        let write_id = (!is_unnamed).then(|| id_of(number).parse().expect("it is short and printable"));
+        let write_id = (!is_unnamed).then(|| id_of(number).parse().expect("the id is short and printable"));
         Write { mutation, conditions: Conditions { if_exists, if_version: None }, write_id }
     }
 
-    /// A write to one partition, after all faults.
+    /// Returns a write to the given partition, for the end of the run.
     pub(super) fn last_write(&self, number: usize, partition: PartitionId) -> Write {
         let id1 = (1..).find(|id| partition_of_id(*id, self.count) == partition).unwrap_or(1);
         let (kind, time) = ("likes".to_owned(), Some(number as u64 + 1));
@@ -87,7 +89,7 @@ impl Universe {
         }
     }
 
-    /// A read, and the partition that answers it.
+    /// Draws a read. Returns it with the partition that answers it.
     pub(super) fn read(&self, types: &GraphTypes, random: &mut StdRng) -> (PartitionId, Query) {
         let (one, other) = self.pairs[random.random_range(0..self.pairs.len())];
         let (id1, id2) = if random.random_ratio(1, 2) { (one, other) } else { (other, one) };
@@ -103,7 +105,7 @@ impl Universe {
         (partition_of_id(id1, self.count), query)
     }
 
-    /// Reads that together show all that may be stored.
+    /// Returns reads that together cover all objects and associations of the universe.
     pub(super) fn everything(&self, types: &GraphTypes) -> Vec<(PartitionId, Query)> {
         let mut ids: Vec<u64> = self.pairs.iter().flat_map(|(one, other)| [*one, *other]).collect();
         ids.sort_unstable();

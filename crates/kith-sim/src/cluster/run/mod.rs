@@ -1,4 +1,4 @@
-//! The event loop.
+//! The event loop of a simulation.
 
 mod query;
 mod request;
@@ -21,7 +21,7 @@ pub(super) struct Run<'a> {
     agenda: Agenda<Event>,
     clients: Vec<Client>,
     nodes: Vec<Node>,
-    /// Draws the latencies of the network.
+    /// The random numbers for the latencies of the network.
     chance: StdRng,
     records: Vec<QueryRecord>,
     late_sends: u64,

@@ -1,4 +1,4 @@
-//! The course of a query, from its arrival at the client to its record. The actions of its execution are carried out.
+//! The course of a query, from its arrival at the client to its record, including the actions of its execution.
 
 use super::Run;
 use crate::cluster::{Event, QueryRecord, RequestKey};
@@ -42,7 +42,7 @@ impl Run<'_> {
                     let now = self.now();
                     self.clients[client as usize].close(RequestKey { client, query, request }, end, now);
                 }
-                Action::Use { .. } => unreachable!("simulated answers can be taken apart by key"),
+                Action::Use { .. } => unreachable!("simulated answers can be split by key"),
                 Action::Refresh { .. } => unreachable!("the table of a simulated cluster does not change"),
                 Action::Finish(outcome) => self.finish(client, query, &outcome),
             }
@@ -50,7 +50,7 @@ impl Run<'_> {
         self.arm(client, query);
     }
 
-    /// Sets the query's hedge timer again if the execution gives another time.
+    /// Schedules the query's hedge timer if the execution names a time for which it is not yet scheduled.
     fn arm(&mut self, client: u32, query: u64) {
         let Some(under_way) = self.clients[client as usize].queries.get_mut(&query) else { return };
         let due = under_way.execution.next_hedge();

@@ -17,7 +17,7 @@ impl Run<'_> {
         let now = self.now();
         self.late_sends += u64::from(self.is_late_send(key, node, &keys));
         let client = &mut self.clients[key.client as usize];
-        let query = client.queries.get_mut(&key.query).expect("a query that sends is under way");
+        let query = client.queries.get_mut(&key.query).expect("a query that sends requests is in progress");
         let charge = Some(client.meter.on_send(load::Work::graph(query.kind), node, keys.len(), now));
         assert_eq!(query.calls.len(), key.request.0 as usize, "requests are numbered in order");
         query.calls.push(Call { node, keys, left: now, back: now, open: true, charge });
@@ -48,7 +48,7 @@ impl Run<'_> {
         }
     }
 
-    /// A request leaves the client. Its latency in the network is drawn.
+    /// Draws the network latency of a request that leaves the client, and schedules its arrival at the node.
     fn leave(&mut self, key: RequestKey) {
         let now = self.now();
         let Some((call, kind)) = self.clients[key.client as usize].open_call(key) else { return };
@@ -66,7 +66,7 @@ impl Run<'_> {
         if node.life == Life::Crashed {
             self.agenda.at(now + RESET, Event::Broken { key: work.key, node: id });
         } else if node.incarnation != incarnation || !wanted {
-            // The connection broke earlier, or the request was cancelled on its way.
+            // The connection broke earlier, or the client has cancelled the request.
         } else if node.life == Life::Paused {
             node.held.push(Event::AtNode { node: id, incarnation, work });
         } else {
@@ -135,8 +135,8 @@ impl Run<'_> {
     }
 }
 
-/// Counts the keys of a reply as answered, and checks that the node holds them. Returns whether one of the answers is
-/// positive.
+/// Counts the keys of a reply as answered, except the keys whose answers came too late, and checks that the node holds them.
+/// Returns whether one of the answers is positive.
 fn count_answers(query: &mut Query, key: RequestKey, late: &[u32], table: &RoutingTable) -> bool {
     let call = &query.calls[key.request.0 as usize];
     query.record.slowest = query.record.slowest.max(call.back.since(call.left));

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The interval at which a client checks whether probes are due.
 const PROBE_TICK: Duration = Duration::from_millis(10);
 
-/// After this time, no client should send requests to a node that stopped answering.
+/// Clients must not send requests to a node that stopped answering longer ago than this.
 const DETECTION_MAX: Duration = Duration::from_secs(1);
 
 impl Run<'_> {
@@ -66,7 +66,7 @@ impl Run<'_> {
         }
     }
 
-    /// A client has found a node to be down. The keys that the node has not answered are requested from other nodes.
+    /// Tells all queries of a client that a node is down, so that they request its unanswered keys from other nodes.
     fn lose(&mut self, client: u32, node: NodeId) {
         let queries: Vec<u64> = self.clients[client as usize].queries.keys().copied().collect();
         for query in queries {
@@ -87,7 +87,7 @@ impl Run<'_> {
             };
             self.agenda.at(now + after, Event::ProbeEnd { client, node: id, in_time });
         }
-        // Clients continue to probe while queries arrive or are in progress.
+        // Clients probe as long as queries arrive or are in progress.
         if !self.is_ending() || self.clients.iter().any(|client| !client.queries.is_empty()) {
             self.agenda.at(now + PROBE_TICK, Event::ProbeTime { client });
         }
@@ -102,8 +102,8 @@ impl Run<'_> {
         }
     }
 
-    /// Whether a request goes to a node that stopped answering long ago, although another replica of one of the keys is
-    /// running.
+    /// Whether a request goes to a node that stopped answering more than [`DETECTION_MAX`] ago, although another replica of
+    /// one of the keys is running.
     pub(super) fn is_late_send(&self, key: RequestKey, node: NodeId, keys: &[u32]) -> bool {
         let Some(since) = self.node(node).silent_since else { return false };
         let partitions = &self.clients[key.client as usize].queries[&key.query].partitions;

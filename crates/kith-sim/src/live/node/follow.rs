@@ -1,4 +1,4 @@
-//! What `kith-node/src/live/{tail,catch_up}.rs` do: follow logs, and prove that caches are fresh.
+//! Follows logs and proves that caches are fresh, as `kith-node/src/live/{tail,catch_up}.rs` do.
 
 use super::{Me, Turn};
 use crate::live::database::LogRead;
@@ -13,17 +13,17 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// How often the ends of all logs are read.
+/// The interval at which a node reads the ends of all its logs.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Why a read failed.
+/// The reasons for which a read fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::live) enum ReadError {
     /// The database does not answer.
     Database,
-    /// The ticket names a place that the log does not have.
+    /// The ticket names a place in the log that the log does not contain.
     HistoryLost,
-    /// Changes come in faster than they are read, or too many rows are being read.
+    /// Changes arrive faster than the node reads them, or too many rows are being read.
     Behind,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn start(world: &Shared, me: Me) {
     world.spawn(me.process(), async move {
         loop {
             let held = own.nodes[me.index].borrow().held.clone();
-            // What fails is tried again next time.
+            // A failure is ignored, because the next round tries again.
             let _ = own.freshen(me, held).await;
             own.sleep(INTERVAL).await;
         }
@@ -54,11 +54,12 @@ impl World {
     ) -> T {
         let mut node = self.nodes[me.index].borrow_mut();
         let now = node.local(self.now());
-        let mut cache = node.caches.partition(partition).expect("a node is asked for what it holds");
+        let mut cache =
+            node.caches.partition(partition).expect("a node is asked only for partitions that it holds");
         work(&mut cache, now)
     }
 
-    /// Reads where logs end, applies what is missing, and proves that the caches were fresh when this began.
+    /// Reads the ends of logs, applies the missing changes, and proves that the caches were fresh when this call began.
     pub(super) async fn freshen(self: &Shared, me: Me, held: Vec<PartitionId>) -> Result<(), ReadError> {
         let nonces: Vec<_> = held
             .iter()
@@ -85,7 +86,7 @@ impl World {
         result
     }
 
-    /// Applies the log of a partition until it has reached `target`.
+    /// Applies the log of a partition to the cache until the cache has reached `target`.
     pub(super) async fn catch_up(
         self: &Shared,
         me: Me,
@@ -140,7 +141,10 @@ impl World {
         Ok(end)
     }
 
-    /// Refuses a place that the log does not contain.
+    /// Checks that the log contains the place that `search` looks for.
+    ///
+    /// # Errors
+    /// [`ReadError::HistoryLost`] if the log does not contain it.
     pub(super) async fn look_for(
         self: &Shared,
         me: Me,
@@ -158,10 +162,10 @@ impl World {
     }
 }
 
-/// The turn, until it is dropped.
+/// The right to read a log, until it is dropped.
 struct Taken<'a>(&'a Turn, &'a World);
 
-/// Waits for the turn.
+/// Waits for the right to read a log.
 struct Take<'a>(&'a Turn, &'a World);
 
 impl Turn {

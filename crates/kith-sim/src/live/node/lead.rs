@@ -1,4 +1,4 @@
-//! What `kith-node/src/live/lead.rs` does: carries out the actions of the leader.
+//! Carries out the actions of the leader, as `kith-node/src/live/lead.rs` does.
 
 use super::{Me, WriteGiver};
 use crate::live::network::Fault;
@@ -9,20 +9,20 @@ use kith_live::{Action, CallerId, CommitResult, Delivery, DeliveryError, Event, 
 use kith_types::{LogPoint, PartitionId, Term, Timestamp};
 use std::time::Duration;
 
-/// How long a delivery may take; after that it is sent again.
+/// How long a sender waits for the answer to a delivery before it reports a failure to the leader.
 const DELIVERY_PATIENCE: Duration = Duration::from_secs(1);
-/// How long stepped-down partitions are collected before new terms are asked for.
+/// How long a node collects partitions whose leader stepped down before it asks for new terms.
 const RENEWAL_DELAY: Duration = Duration::from_millis(20);
-/// How long to wait before the metadata are asked again.
+/// How long a node waits before it asks the metadata store again.
 const RENEWAL_RETRY: Duration = Duration::from_millis(500);
-/// A delivery that is repeated by the network may be late by up to this time.
+/// The maximum delay of a delivery that the network repeats, in milliseconds.
 const LATE_MS: u64 = 6_000;
 
-/// Where the answer to a delivery goes; `None`: to nobody.
+/// The receiver of the answer to a delivery; `None` if nobody waits for it.
 type DeliveryGiver = Option<Giver<Result<LogPoint, DeliveryError>>>;
 
 impl World {
-    /// Tells the leader of a process of an event, and carries out what it wants.
+    /// Passes an event to the leader of a process, and carries out the actions that follow.
     pub(in crate::live) fn tell(self: &Shared, me: Me, event: Event) {
         if !self.is_alive(me) {
             return;
@@ -60,7 +60,7 @@ impl World {
         self.tell(me, Event::Woken);
     }
 
-    /// A write arrives at a process.
+    /// Accepts a write that has arrived at a process.
     pub(in crate::live) fn write_arrives(self: &Shared, me: Me, write: Write, answer: WriteGiver) {
         let caller = {
             let mut node = self.nodes[me.index].borrow_mut();
@@ -85,7 +85,7 @@ impl World {
         match action {
             Action::BeginTerm { partition, term } => self.begin_term(me, partition, term),
             Action::Load { load, queries } => self.do_beside(me, async move |world| {
-                // Replacing a database takes longer than a read, which therefore never sees both.
+                // A real replacement of a database takes longer than a read, so a read never sees both databases.
                 let replaced = world.database.borrow().replaced;
                 let mut rows = Vec::new();
                 for (partition, queries) in queries {
@@ -133,7 +133,7 @@ impl World {
                 if has_gap {
                     let own = self.clone();
                     self.spawn(me.process(), async move {
-                        // What fails is tried again when all logs are read.
+                        // A failure is ignored, because the next round over all logs tries again.
                         let _ = own.catch_up(me, partition, previous).await;
                     });
                 }
@@ -143,7 +143,7 @@ impl World {
         }
     }
 
-    /// Carries out an action beside the leader; what came of it is an event.
+    /// Carries out an action in a task of its own, and passes the resulting event to the leader.
     fn do_beside<F>(self: &Shared, me: Me, work: impl FnOnce(Shared) -> F)
     where
         F: Future<Output = Event> + 'static,
@@ -156,7 +156,7 @@ impl World {
     }
 
     fn begin_term(self: &Shared, me: Me, partition: PartitionId, term: Term) {
-        // It tells the leader of one process from those of all others.
+        // The number is different for every process of every node.
         let number = (me.index as u64) << 32 | u64::from(me.incarnation);
         self.do_beside(me, async move |world| {
             let begun = world.database(move |database, truth, now| {
@@ -221,7 +221,7 @@ impl World {
         }
     }
 
-    /// Asks the metadata for terms in place of those that cannot be used.
+    /// Asks the metadata store, after a short delay, for new terms in place of those that cannot be used any more.
     pub(super) fn renew_soon(self: &Shared, me: Me) {
         let own = self.clone();
         self.spawn(me.process(), async move {

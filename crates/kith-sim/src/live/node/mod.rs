@@ -1,4 +1,4 @@
-//! A node: the process that leads and follows partitions, as `kith-node/src/live` does.
+//! A node: a process that leads and follows partitions, as `kith-node/src/live` does.
 
 mod follow;
 mod lead;
@@ -24,7 +24,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often a node renews its lease.
+/// The interval at which a node renews its lease.
 const LEASE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// One process of a node.
@@ -38,23 +38,23 @@ pub(super) type WriteGiver = Giver<Result<Answered, WriteError>>;
 
 pub(super) struct Node {
     id: NodeId,
-    /// The partitions that it holds.
+    /// The partitions that the node holds.
     held: Vec<PartitionId>,
     pub(super) incarnation: u32,
     pub(super) is_up: bool,
     pub(super) frozen_until: Timestamp,
-    /// How many seconds of its clock a second takes.
+    /// The number of seconds that the node's clock advances in one second.
     pub(super) clock_rate: f64,
     started: Timestamp,
     leader: Leader,
     duties: Duties,
     pub(super) caches: LiveCaches<Giver<()>>,
-    /// What keeps two readers of one log apart.
+    /// For each partition, the right to read its log. Only one task at a time may have it.
     turns: BTreeMap<PartitionId, Rc<Turn>>,
     callers: BTreeMap<u64, WriteGiver>,
     senders: BTreeMap<u64, Giver<Result<LogPoint, DeliveryError>>>,
     last_id: u64,
-    /// When the leader is woken, unless something else happens before.
+    /// The time at which the leader is woken, unless an event wakes it earlier.
     timer: Option<Timestamp>,
     seen: Seen,
 }
@@ -113,7 +113,7 @@ impl Node {
         }
     }
 
-    /// Loses everything that is in memory.
+    /// Resets all state that a process keeps in memory.
     fn forget(&mut self, config: &LiveConfig, rules: &Rules, parts: (&Arc<GraphTypes>, PartitionCount)) {
         self.leader = Leader::new(Arc::clone(parts.0), parts.1).with_guards(rules.leaders);
         self.duties = Duties::default();
@@ -124,7 +124,7 @@ impl Node {
         self.open_caches(config, rules);
     }
 
-    /// The time of its clock.
+    /// Returns the time that the node's clock shows.
     fn local(&self, now: Timestamp) -> Timestamp {
         Timestamp(now.since(self.started).mul_f64(self.clock_rate))
     }
@@ -134,7 +134,7 @@ impl Node {
         Now { since_start, since_1970: since_start.0.as_millis() as u64 }
     }
 
-    /// When its clock shows this time.
+    /// Returns the time at which the node's clock shows `local`, rounded up.
     fn when(&self, local: Timestamp) -> Timestamp {
         self.started + local.0.div_f64(self.clock_rate) + Duration::from_micros(2)
     }
@@ -163,7 +163,7 @@ pub(super) fn start(world: &Shared, index: usize) {
     });
 }
 
-/// The process dies.
+/// Ends the process of a node, which loses everything in memory.
 pub(super) fn crash(world: &Shared, index: usize) {
     let me = {
         let mut node = world.nodes[index].borrow_mut();
@@ -177,7 +177,7 @@ pub(super) fn crash(world: &Shared, index: usize) {
     node.forget(&world.config, &world.rules, (&world.types, world.count));
 }
 
-/// A process is started again.
+/// Starts a new process of a node that is down.
 pub(super) fn restart(world: &Shared, index: usize) {
     {
         let mut node = world.nodes[index].borrow_mut();
@@ -192,7 +192,7 @@ pub(super) fn restart(world: &Shared, index: usize) {
 }
 
 impl super::World {
-    /// A node hears who leads.
+    /// Accepts news of the leaders at a node.
     pub(super) fn news_arrive(self: &Shared, index: usize, incarnation: u32, seen: Seen) {
         self.when_it_runs(Me { index, incarnation }, move |world, me| {
             let told = {

@@ -1,4 +1,4 @@
-//! What `kith-node/src/live/read.rs` does: answers reads.
+//! Answers reads, as `kith-node/src/live/read.rs` does.
 
 use super::Me;
 use super::follow::ReadError;
@@ -9,22 +9,22 @@ use kith_cache::{Failure, FlightId, Landing};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, PartitionId, Timestamp};
 
-/// A read, as a client asked for it.
+/// A read as a client requested it.
 #[derive(Clone, Debug)]
 pub(in crate::live) struct Asked {
     pub(in crate::live) partition: PartitionId,
     pub(in crate::live) query: Query,
-    /// The place that the client's ticket names.
+    /// The place in the log that the client's ticket names.
     pub(in crate::live) ticket: LogPoint,
     pub(in crate::live) is_critical: bool,
-    /// When the client asked.
+    /// The time at which the client sent the request.
     pub(in crate::live) began: Timestamp,
 }
 
 pub(in crate::live) type ReadGiver = Giver<Result<Answered, ReadError>>;
 
 impl World {
-    /// A read arrives at a process.
+    /// Answers a read that has arrived at a process.
     pub(in crate::live) fn read_arrives(self: &Shared, me: Me, asked: Asked, answer: ReadGiver) {
         let own = self.clone();
         self.spawn(me.process(), async move {
@@ -61,7 +61,7 @@ impl World {
         }
     }
 
-    /// Reads rows of a partition, or waits until others have read them.
+    /// Reads rows of a partition from the database, or waits until other tasks have read them.
     async fn bring(
         self: &Shared,
         me: Me,

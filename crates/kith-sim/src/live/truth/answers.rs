@@ -1,4 +1,4 @@
-//! Answers to reads: each is the state of its partition at a place of the log, and the place is not too old.
+//! Checks answers to reads. Each must be the state of its partition at one place in the log, which must not be too old.
 
 use super::Truth;
 use crate::live::database::Database;
@@ -8,13 +8,14 @@ use kith_live::testing::Tables;
 use kith_types::{LogPoint, PartitionId, Timestamp};
 use std::time::Duration;
 
-/// A cache answers from memory for so long after it was fresh, by its own clock.
+/// How long a cache may answer from memory after it was proven fresh, by its own clock.
 const STALE_MAX: Duration = Duration::from_secs(2);
-/// How long after the database was replaced a read with a good ticket may fail: it may have asked for the end of the log before.
+/// How long a read with a valid ticket may fail after the database was replaced, because the read may have asked for the end
+/// of the log before the replacement.
 const REPLACED_FOR: Duration = Duration::from_secs(5);
 
 impl Truth {
-    /// A node answers a read. `clock_rate` is how fast its clock runs.
+    /// Checks the answer of a node to a read. `clock_rate` is the rate of the node's clock, with 1 for real time.
     pub(in crate::live) fn check_read(
         &mut self,
         asked: &Asked,
@@ -28,35 +29,38 @@ impl Truth {
         let is_right = |tables: &Tables| answer_of(tables, query) == *answer;
         let right = history.between(*partition, (*from, *until)).any(is_right);
         let bound = STALE_MAX.div_f64(clock_rate) + Duration::from_millis(1);
-        // A read that takes long shows what was written before it was asked.
+        // The answer to a read that takes long must at least show the writes before the client sent the request.
         let oldest = Timestamp(now.0.saturating_sub(bound)).min(asked.began);
         let oldest = history.end_at(*partition, oldest);
         let verified = history.end_at(*partition, asked.began);
         let what = if !right {
-            "is not the state there"
+            "is not the state at any of these places"
         } else if until < ticket {
-            "is behind its ticket"
+            "is behind the ticket"
         } else if history.is_lost(*partition, *ticket) && !history.is_lost(*partition, *until) {
-            "does not show the lost write of its ticket"
+            "was given although the ticket names a lost write"
         } else if *until < oldest && !history.is_lost(*partition, oldest) {
             "is too old"
         } else if asked.is_critical && *until < verified && !history.is_replaced(asked.began, now) {
-            "is critical and does not show what was written before"
+            "is to a critical read and does not show all earlier writes"
         } else {
             return;
         };
         self.fault(format!(
-            "at {:?} the answer {answer:?} to {asked:?} from {from} to {until} {what}",
+            "at {:?} the answer {answer:?} to {asked:?}, valid from {from} to {until}, {what}",
             now.0
         ));
     }
 
-    /// A node says that a ticket names a lost write.
+    /// Checks the answer of a node that a ticket names a lost write.
     pub(in crate::live) fn check_history_lost(&mut self, asked: &Asked, now: Timestamp) {
         let lost = self.history.is_lost(asked.partition, asked.ticket);
         let lately = Timestamp(asked.began.0.saturating_sub(REPLACED_FOR));
         if !lost && !self.history.is_replaced(lately, now) {
-            self.fault(format!("at {:?} {asked:?} is told that history was lost, and it was not", now.0));
+            self.fault(format!(
+                "at {:?} {asked:?} got the answer that history was lost, but none was",
+                now.0
+            ));
         }
     }
 
@@ -64,7 +68,7 @@ impl Truth {
         self.history.is_lost(partition, point)
     }
 
-    /// In the end, an answer is what the database holds.
+    /// Checks that an answer after all faults is the data in the database.
     pub(in crate::live) fn check_last(
         &mut self,
         database: &Database,
@@ -76,7 +80,7 @@ impl Truth {
         let stored = answer_of(&log.tables, query);
         if log.end != answered.until || stored != answered.answer {
             self.fault(format!(
-                "in the end {query:?} is {answered:?}, and {stored:?} at {} is stored",
+                "after all faults, the answer to {query:?} is {answered:?}, but {stored:?} is stored at {}",
                 log.end
             ));
         }

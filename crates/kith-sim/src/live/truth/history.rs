@@ -1,4 +1,4 @@
-//! The states that the logs have had, lost ones too.
+//! All states that the logs have had, including those that were lost when the database was replaced.
 
 use super::Truth;
 use super::operations::Executed;
@@ -11,28 +11,28 @@ use std::rc::Rc;
 /// The states of all logs.
 pub(super) struct History {
     logs: Vec<LogHistory>,
-    /// When the database was replaced by an older copy of itself.
+    /// The times at which the database was replaced by an older copy of itself.
     replaced: Vec<Timestamp>,
 }
 
 #[derive(Clone, Default)]
 struct LogHistory {
-    /// The rows at each place.
+    /// The rows at each place in the log.
     states: BTreeMap<LogPoint, Rc<Tables>>,
-    /// The end of the log, and since when.
+    /// The ends of the log, each with the time from which on the log ended there.
     ends: Vec<(Timestamp, LogPoint)>,
-    /// Places that the log has had and lost.
+    /// Places that the log contained and lost when the database was replaced.
     lost: BTreeSet<LogPoint>,
 }
 
-/// A place of a lost history is a place of the log again. Nobody can tell the two histories apart then.
+/// A place of a lost history is used again in the current log, so the two histories cannot be told apart.
 #[derive(Debug)]
 pub(super) struct UsedAgain {
     partition: PartitionId,
     point: LogPoint,
 }
 
-/// A copy of the database, and what had happened by then.
+/// A copy of the database, and the state of the truth when the copy was made.
 pub(in crate::live) struct OlderCopy {
     database: Database,
     model: Model,
@@ -49,10 +49,10 @@ impl History {
         Self { logs: vec![log; count.get() as usize], replaced: Vec::new() }
     }
 
-    /// Notes that a log ends at a place now. Whether it did not before.
+    /// Records that a log now ends at `point`. Returns whether it ended elsewhere before.
     ///
     /// # Errors
-    /// The place was in a history that the database has lost.
+    /// If the place was in a history that the database has lost.
     pub(super) fn note(
         &mut self,
         partition: PartitionId,
@@ -69,7 +69,7 @@ impl History {
         if log.lost.contains(&point) { Err(UsedAgain { partition, point }) } else { Ok(true) }
     }
 
-    /// The rows at places of a range, both ends included.
+    /// Returns the rows at all places of a range, both ends included.
     pub(super) fn between(
         &self,
         partition: PartitionId,
@@ -79,7 +79,7 @@ impl History {
         range.map(|(_, tables)| &**tables)
     }
 
-    /// Where the log ended at a time.
+    /// Returns the place at which the log ended at the given time.
     pub(super) fn end_at(&self, partition: PartitionId, at: Timestamp) -> LogPoint {
         let ends = &self.logs[partition.index()].ends;
         let later = ends.partition_point(|(since, _)| *since <= at);
@@ -97,7 +97,7 @@ impl History {
 }
 
 impl Truth {
-    /// As [`History::note`].
+    /// Calls [`History::note`], and records a violation if a lost place is used again.
     pub(super) fn note_end(
         &mut self,
         partition: PartitionId,
@@ -106,23 +106,23 @@ impl Truth {
         now: Timestamp,
     ) -> bool {
         self.history.note(partition, point, tables, now).unwrap_or_else(|UsedAgain { partition, point }| {
-            self.fault(format!("at {:?} {point} of {partition} is used again, which was lost", now.0));
+            self.fault(format!("at {:?} the lost place {point} of {partition} is used again", now.0));
             true
         })
     }
 
-    /// How often the database was replaced.
+    /// Returns how often the database was replaced.
     pub(in crate::live) fn replaced_times(&self) -> u64 {
         self.history.replaced.len() as u64
     }
 
-    /// The database is copied.
+    /// Makes a copy of the database.
     pub(in crate::live) fn copied(&self, database: &Database) -> OlderCopy {
         let executed = self.operations.iter().map(|operation| operation.executed).collect();
         OlderCopy { database: database.clone(), model: self.model.clone(), executed }
     }
 
-    /// The database is replaced by a copy.
+    /// Replaces the database by a copy.
     pub(in crate::live) fn replaced(&mut self, copy: OlderCopy, database: &mut Database, now: Timestamp) {
         for (log, (old, new)) in
             self.history.logs.iter_mut().zip(database.logs.iter().zip(&copy.database.logs))

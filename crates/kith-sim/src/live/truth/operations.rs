@@ -1,4 +1,5 @@
-//! Writes: each takes effect once at most, and its outcome is that of the model in the order of the logs.
+//! Checks writes. Each must take effect at most once, and its outcome must be the one that the model computes in the order of
+//! the logs.
 
 use super::Truth;
 use crate::live::database::Database;
@@ -10,31 +11,31 @@ use kith_types::{LogPoint, PartitionId};
 /// A write of a client.
 pub(super) struct Operation {
     write: Write,
-    /// The partition that orders it.
+    /// The partition that orders the write.
     partition: Option<PartitionId>,
-    /// What the client was told in the end.
+    /// The outcome that the client learned in the end.
     told: Option<Told>,
-    /// What came of it, in the history that the database has.
+    /// The effect of the write in the current history of the database.
     pub(super) executed: Option<Executed>,
-    /// What had come of it in a history that the database has lost.
+    /// The effect of the write in a history that the database has lost.
     pub(super) lost: Option<Executed>,
 }
 
 impl Operation {
-    /// What came of it, in the history that the database has and in the one that it has lost.
+    /// Returns the effects of the write in the current history and in the lost one.
     fn outcomes(&self) -> impl Iterator<Item = Executed> {
         self.executed.into_iter().chain(self.lost)
     }
 }
 
-/// How a write was decided.
+/// The place in the log at which a write was decided, and its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Executed {
     point: LogPoint,
     outcome: Outcome,
 }
 
-/// What a client was told.
+/// The outcome of a write as its client learned it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::live) enum Told {
     Done,
@@ -45,19 +46,19 @@ pub(in crate::live) enum Told {
 }
 
 impl Truth {
-    /// How many writes have begun.
+    /// Returns the number of writes that have begun.
     pub(in crate::live) fn written(&self) -> usize {
         self.operations.len()
     }
 
-    /// A client begins a write, which gets the next number.
+    /// Records that a client begins a write. Returns the number of the write.
     pub(in crate::live) fn begin(&mut self, write: Write) -> usize {
         let partition = ordering_partition(&write, &self.types, self.count).ok();
         self.operations.push(Operation { write, partition, told: None, executed: None, lost: None });
         self.operations.len() - 1
     }
 
-    /// A change is committed: finds the write that it decides, and compares the outcome with the model.
+    /// Finds the write that a committed change decides, and compares its outcome with the model.
     pub(super) fn note_change(&mut self, partition: PartitionId, point: LogPoint, logged: &LoggedChange) {
         let Some((number, outcome)) = self.decided(partition, point, logged) else { return };
         let operation = &mut self.operations[number];
@@ -66,17 +67,17 @@ impl Truth {
         let before = operation.executed.replace(executed);
         if let Some(before) = before {
             self.fault(format!(
-                "write {number} takes effect at {point}, and took effect at {}",
+                "write {number} takes effect at {point}, but already took effect at {}",
                 before.point
             ));
         }
         if outcome.is_some_and(|outcome| outcome != executed.outcome) {
-            let what = format!("write {number} has the outcome {outcome:?}, and not {:?}", executed.outcome);
+            let what = format!("write {number} has the outcome {outcome:?}, expected {:?}", executed.outcome);
             self.fault(what);
         }
     }
 
-    /// The write that a change decides, and its outcome if the change tells.
+    /// Returns the number of the write that a change decides, and its outcome if the change contains it.
     fn decided(
         &self,
         partition: PartitionId,
@@ -91,7 +92,7 @@ impl Truth {
                     let number = named.or_else(|| Some(time? as usize - 1))?;
                     return Some((number, Some(Outcome::Done(intent.done))));
                 }
-                // It was decided when the intent was stored.
+                // The write was decided when its intent was stored.
                 RowWrite::DeleteIntent(_) => return None,
                 RowWrite::PutOutcome(id, recorded) => return Some((number_of(id)?, Some(recorded.outcome))),
                 _ => {}
@@ -105,7 +106,7 @@ impl Truth {
         })
     }
 
-    /// A client is told that a write is done.
+    /// Checks the answer to a client that a write is done.
     pub(in crate::live) fn answered(&mut self, number: usize, answered: &Answered) {
         let operation = &self.operations[number];
         let wanted = Outcome::Done(answered.done);
@@ -114,39 +115,43 @@ impl Truth {
         match (known, seen) {
             (Some(known), Some(seen)) if known.point <= seen || answered.done.version == 0 => {}
             (Some(known), _) => {
-                self.fault(format!("the ticket of write {number} does not reach {}", known.point));
+                self.fault(format!("the ticket of write {number} does not reach its place {}", known.point));
             }
             (None, _) => {
-                let what = format!("write {number} is told {wanted:?}, and was {:?}", operation.executed);
+                let what = format!(
+                    "the answer to write {number} is {wanted:?}, but its effect was {:?}",
+                    operation.executed
+                );
                 self.fault(what);
             }
         }
     }
 
-    /// A client is told that a write is refused.
+    /// Checks the answer to a client that a write is refused.
     pub(in crate::live) fn refused(&mut self, number: usize, refusal: Refusal) {
         let operation = &self.operations[number];
         if !operation.outcomes().any(|known| known.outcome == Outcome::Refused(refusal)) {
             let known: Vec<Executed> = operation.outcomes().collect();
-            self.fault(format!("write {number} is told {refusal:?}, and was {known:?}"));
+            self.fault(format!("write {number} was refused with {refusal:?}, but its effect was {known:?}"));
         }
     }
 
-    /// What a client was told in the end.
+    /// Records the outcome that a client learned in the end.
     pub(in crate::live) fn told(&mut self, number: usize, told: Told) {
         self.operations[number].told = Some(told);
     }
 
-    /// In the end: writes that failed took no effect, and those that are done are stored or lost with the database.
+    /// Checks, at the end of a run, that failed writes had no effect, and that acknowledged writes had one, at least in a lost
+    /// history. Repeats the checks of [`Truth::check_settled`].
     pub(in crate::live) fn check_told(&mut self, database: &Database) {
         let mut faults = Vec::new();
         for (number, operation) in self.operations.iter().enumerate() {
             match (operation.told, operation.executed) {
                 (Some(Told::Failed), Some(executed)) => {
-                    faults.push(format!("write {number} failed, and took effect: {executed:?}"));
+                    faults.push(format!("write {number} failed, but took effect: {executed:?}"));
                 }
                 (Some(Told::Done | Told::Refused), None) if operation.lost.is_none() => {
-                    faults.push(format!("write {number} was acknowledged, and never took effect"));
+                    faults.push(format!("write {number} was acknowledged, but never took effect"));
                 }
                 _ => {}
             }
