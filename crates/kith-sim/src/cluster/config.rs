@@ -9,7 +9,8 @@ use std::time::Duration;
 /// A client notices a broken or refused connection after this time.
 pub(super) const RESET: Duration = Duration::from_micros(200);
 
-/// The model of a client's processor, which causes the multiget hole (Moolle §I-A). Its queue is the left term of equation 4.
+/// The model of a client's processor, which causes the multiget hole (Moolle §I-A). Its queue is the left term of equation
+/// 4.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClientModel {
     /// The number of threads that send requests and receive replies.

@@ -37,8 +37,9 @@ impl Metadata {
 }
 
 impl World {
-    /// Changes the leaders to the result of `decide` with a conditional write, as `kith_process::change_leaders` does. Returns
-    /// whether `decide` wanted a change; `None` if the outcome is unknown or other writers were faster in every attempt.
+    /// Changes the leaders to the result of `decide` with a conditional write, as `kith_process::change_leaders` does.
+    /// Returns whether `decide` wanted a change; `None` if the outcome is unknown or other writers were faster in every
+    /// attempt.
     pub(super) async fn change_leaders(
         self: &Shared,
         decide: impl Fn(&Leaders) -> Option<Leaders>,

@@ -2,9 +2,9 @@
 //! (`docs/design/0019-live-graph.md`, "Simulated").
 //!
 //! Everything happens in virtual time, in an order that depends only on the seed. Clients write to the leaders that routers
-//! know, and read from replicas. Nodes lead and follow partitions. A database and a metadata store hold the same data as in a
-//! real cluster. Messages are lost, delayed, reordered and repeated. Nodes crash and freeze, and their clocks run too fast or
-//! too slow. Answers to commits are lost, and the database is down for a while or is replaced by an older copy of itself.
+//! know, and read from replicas. Nodes lead and follow partitions. A database and a metadata store hold the same data as in
+//! a real cluster. Messages are lost, delayed, reordered and repeated. Nodes crash and freeze, and their clocks run too fast
+//! or too slow. Answers to commits are lost, and the database is down for a while or is replaced by an older copy of itself.
 //! `Truth` sees every transaction and every answer, and records every broken promise.
 //!
 //! `node` repeats the logic of `kith-node/src/live` that waits for databases and messages, because that code is bound to
@@ -180,8 +180,8 @@ impl World {
         (self.now() < until).then_some(until)
     }
 
-    /// Delivers a message to the current process of a node. `work` is carried out once the process is not frozen; it is dropped
-    /// if the process is down.
+    /// Delivers a message to the current process of a node. `work` is carried out once the process is not frozen; it is
+    /// dropped if the process is down.
     fn arrive(self: &Shared, index: usize, work: impl FnOnce(&Shared, Me) + 'static) {
         let (is_up, incarnation) = {
             let node = self.nodes[index].borrow();

@@ -76,8 +76,8 @@ impl Truth {
         }
     }
 
-    /// Checks the conditions that must hold some time after the last fault: no intent is open, and the database and the model
-    /// hold the same objects and associations.
+    /// Checks the conditions that must hold some time after the last fault: no intent is open, and the database and the
+    /// model hold the same objects and associations.
     pub(super) fn check_settled(&mut self, database: &Database) {
         let open: usize = database.logs.iter().map(|log| log.tables.intents.len()).sum();
         if open != 0 {

@@ -46,8 +46,8 @@ impl Universe {
         Self { count, pairs, kinds, is_narrow: config.narrow }
     }
 
-    /// Draws the write with the given number. Only additions of associations may lack a write id; they are recognised by their
-    /// time.
+    /// Draws the write with the given number. Only additions of associations may lack a write id; they are recognised by
+    /// their time.
     pub(super) fn write(&self, number: usize, random: &mut StdRng) -> Write {
         let (one, other) = self.pairs[random.random_range(0..self.pairs.len())];
         let is_forward = self.is_narrow || random.random_ratio(1, 2);

@@ -1,5 +1,5 @@
-//! Checks writes. Each must take effect at most once, and its outcome must be the one that the model computes in the order of
-//! the logs.
+//! Checks writes. Each must take effect at most once, and its outcome must be the one that the model computes in the order
+//! of the logs.
 
 use super::Truth;
 use crate::live::database::Database;
@@ -141,8 +141,8 @@ impl Truth {
         self.operations[number].told = Some(told);
     }
 
-    /// Checks, at the end of a run, that failed writes had no effect, and that acknowledged writes had one, at least in a lost
-    /// history. Repeats the checks of [`Truth::check_settled`].
+    /// Checks, at the end of a run, that failed writes had no effect, and that acknowledged writes had one, at least in a
+    /// lost history. Repeats the checks of [`Truth::check_settled`].
     pub(in crate::live) fn check_told(&mut self, database: &Database) {
         let mut faults = Vec::new();
         for (number, operation) in self.operations.iter().enumerate() {
