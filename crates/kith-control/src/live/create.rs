@@ -1,7 +1,8 @@
-//! Live graphs are created: first their documents, which reserve the names, then their databases.
+//! Creates live graphs: first the document, which reserves the name, then the database.
 //!
-//! The answer of a database may be lost, and the graph may be dropped at the same time. In both cases either the graph is there, or
-//! nothing of it is left, or its document is: then applying the schema again goes on, and dropping the graph removes the rest.
+//! The answer of the database may be lost, and the graph may be dropped at the same time. In both cases, either the graph
+//! exists, or nothing of it is left, or at least its document is left. With the document, applying the schema again
+//! continues the creation, and dropping the graph removes the rest.
 
 use super::schema::{
     Applied, LiveGraphStore, SchemaApply, bad_schema, no_database, text_of, types_of, unavailable, unreadable,
@@ -33,7 +34,7 @@ impl LiveGraphStore {
             return Ok(applied);
         }
         let document = document(request, &types, storage);
-        // What is wrong with the place is told before anything is written.
+        // Errors of the storage location are reported before anything is written.
         self.databases.reach(&document, identity).await.map_err(|error| no_database(&error))?;
         let revision = self.reserve(&document).await?;
         if let Err(error) = self.databases.create_with_retry(&document, identity).await {
@@ -44,7 +45,10 @@ impl LiveGraphStore {
         Ok(applied)
     }
 
-    /// Refuses the name of a store or a loaded graph.
+    /// Checks that no store or loaded graph has the name.
+    ///
+    /// # Errors
+    /// `loaded_graph` or `store_exists`.
     fn check_no_store(&self, graph: &str) -> Result<(), Status> {
         let topology = self.topology.borrow();
         match topology.stores.iter().find(|store| store.name == graph) {
@@ -54,13 +58,13 @@ impl LiveGraphStore {
                 Err(kith_wire::status(ErrorCode::LoadedGraph, message, "choose another name"))
             }
             Some(_) => {
-                let message = format!("there is a store {graph:?} already");
+                let message = format!("store {graph:?} exists already");
                 Err(kith_wire::status(ErrorCode::StoreExists, message, "choose another name"))
             }
         }
     }
 
-    /// Writes the document of a new graph; its revision.
+    /// Writes the document of a new graph. Returns its revision.
     async fn reserve(&self, document: &LiveGraphDocument) -> Result<u64, Status> {
         let (live, store) = (keys::live_graph(&document.name), keys::store(&document.name));
         let conditions = [&live, &store].map(|key| Condition { key: key.clone(), revision: 0 });
@@ -73,8 +77,8 @@ impl LiveGraphStore {
         }
     }
 
-    /// Takes back the creation of a graph whose database could not be created, or not with certainty. Returns what the caller is
-    /// told. The document stays if something may be left in the database, or if the database was created after all.
+    /// Undoes the creation of a graph after its database returned an error. Returns the error for the caller. The document
+    /// stays if the database may still hold a part of the graph.
     async fn undo(
         &self,
         document: &LiveGraphDocument,
@@ -83,7 +87,7 @@ impl LiveGraphStore {
         error: &DatabaseError,
     ) -> Status {
         let undone = async {
-            // From here on, nobody else creates the database or leads the graph.
+            // From here on, no other router creates the database, and no node leads the graph.
             let revision = self.withdraw(document, revision).await?;
             if let Ok(true) = self.databases.remove_unused(document, identity).await {
                 return self.forget(&document.name, revision).await;
@@ -99,11 +103,11 @@ impl LiveGraphStore {
         }
     }
 
-    /// To be called after the database of a graph was created: the graph may have been dropped in between. In that case, what
-    /// was created is removed again.
+    /// Checks, after the database of a graph was created, that the graph was not dropped in the meantime. If it was, the new
+    /// database is removed again unless it was used.
     ///
     /// # Errors
-    /// `conflict` if the graph is gone or being dropped.
+    /// `conflict` if the graph does not exist any more or is being dropped.
     pub(super) async fn check_not_dropped(
         &self,
         document: &LiveGraphDocument,
@@ -117,18 +121,18 @@ impl LiveGraphStore {
                 return Ok(());
             }
         }
-        // Rows that somebody has written are not removed here: `--keep-rows` may have left them.
+        // A database that had a leader is not removed here, because `--keep-rows` may have left its rows on purpose.
         let removed = self.databases.remove_unused(document, identity).await;
         let LiveGraphDocument { name, storage, .. } = document;
         let mut message = format!("graph {name:?} was dropped at the same time");
         if let Err(error) = removed {
             message =
-                format!("{message}, and what was created of it in {storage} may be left there: {error}");
+                format!("{message}, and its new database in {storage} may not have been removed: {error}");
         }
         Err(kith_wire::status(
             ErrorCode::Conflict,
             message,
-            "apply the schema again to create the graph again",
+            "apply the schema again if you want to create the graph again",
         ))
     }
 }
@@ -147,8 +151,8 @@ fn document(request: &SchemaApply, types: &GraphTypes, storage: String) -> LiveG
 fn unfinished(error: &DatabaseError, document: &LiveGraphDocument) -> Status {
     let LiveGraphDocument { name, storage, .. } = document;
     let message = format!(
-        "graph {name:?} has its name now, but whether its database in {storage} was created is not known: {error}"
+        "the name of graph {name:?} is reserved, but whether its database in {storage} was created is not known: {error}"
     );
-    let help = "apply the schema again, which goes on from here, or drop the graph";
+    let help = "apply the schema again to continue, or drop the graph";
     kith_wire::status(error.code(), message, help)
 }

@@ -1,4 +1,4 @@
-//! The databases of live graphs, as far as creating and removing them goes.
+//! Creates and removes the databases of live graphs.
 
 use kith_database::{DatabaseError, GraphIdentity, Reach, Storage, StorageError};
 use kith_net::security::Dialer;
@@ -8,22 +8,22 @@ use kith_wire::documents::{LiveGraphDocument, TopologyDocument};
 use std::path::PathBuf;
 use tonic::Status;
 
-/// Where databases of live graphs can be created.
+/// The database processes and servers in which databases of live graphs can be created.
 #[derive(Clone)]
 pub struct Databases {
     pub(super) reach: Reach,
 }
 
 impl Databases {
-    /// The database processes of the cluster, and servers that take the password in `password_file`.
+    /// Returns the database processes of the cluster, and servers that accept the password in `password_file`.
     pub fn new(topology: TopologyReceiver, dialer: Dialer, password_file: Option<PathBuf>) -> Self {
         Self { reach: Reach { locate: database_addresses(topology), dialer, password_file } }
     }
 
-    /// Where the rows of a new graph are if nobody says: in the first database process of the cluster.
+    /// Returns the default location of the rows of a new graph: the first database process of the cluster.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the cluster has no database process.
     pub(super) fn default_storage(&self, topology: &TopologyDocument) -> Result<String, Status> {
         let first = topology.databases.iter().map(|database| database.database).min();
         first.map(|database| Storage::Process(database).to_string()).ok_or_else(|| {
@@ -33,7 +33,10 @@ impl Databases {
         })
     }
 
-    /// Refuses a text that names no database.
+    /// Checks that a text names a database.
+    ///
+    /// # Errors
+    /// `bad_request` if it does not.
     pub(super) fn check(&self, storage: &str) -> Result<(), Status> {
         storage.parse::<Storage>().map(drop).map_err(|error| {
             let help = "use database:ID or mysql://USER@HOST:PORT/DATABASE, or leave --storage out";
@@ -41,7 +44,7 @@ impl Databases {
         })
     }
 
-    /// Creates the tables of a graph, unless they are there.
+    /// Creates the tables of a graph, unless they exist.
     pub(super) async fn create(
         &self,
         document: &LiveGraphDocument,
@@ -52,7 +55,8 @@ impl Databases {
         Ok(())
     }
 
-    /// As [`Databases::create`], but a second time if the database may have done it without saying so.
+    /// Calls [`Databases::create`], and calls it a second time if the database was unavailable: the tables may have been
+    /// created although the answer was lost.
     pub(super) async fn create_with_retry(
         &self,
         document: &LiveGraphDocument,
@@ -64,7 +68,7 @@ impl Databases {
         }
     }
 
-    /// Whether the database of a graph answers, or says that it has no such graph.
+    /// Checks that the database of a graph answers. It need not have the graph.
     pub(super) async fn reach(
         &self,
         document: &LiveGraphDocument,
@@ -78,8 +82,8 @@ impl Databases {
         Ok(())
     }
 
-    /// Removes the database of a graph if none of its partitions has had a leader yet: it has no rows then. Returns whether nothing
-    /// of the graph is left.
+    /// Removes the database of a graph if none of its partitions has had a leader yet, because it has no rows then. Returns
+    /// whether nothing of the graph is left.
     pub(super) async fn remove_unused(
         &self,
         document: &LiveGraphDocument,
@@ -87,7 +91,7 @@ impl Databases {
     ) -> Result<bool, DatabaseError> {
         let opened = storage_of(document)?.open(&document.name, identity, &self.reach).await;
         let database = match opened {
-            // At this place, there is nothing, or something else.
+            // At this location, there is no graph of this name, or another graph.
             Err(
                 DatabaseError::NoGraph { .. }
                 | DatabaseError::OtherGraph { .. }
@@ -104,7 +108,7 @@ impl Databases {
         Ok(true)
     }
 
-    /// Removes the rows of a graph, if they are there.
+    /// Removes the rows of a graph, if they exist.
     pub(super) async fn remove(
         &self,
         document: &LiveGraphDocument,

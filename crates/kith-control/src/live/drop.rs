@@ -1,5 +1,5 @@
-//! Live graphs are dropped: first nobody can ask them any more, then their rows go, and last their names become free. A drop
-//! that was interrupted goes on when it is repeated.
+//! Drops live graphs. First the graph stops serving, then its rows are removed, and at last its name becomes free. Repeating
+//! an interrupted drop continues it.
 
 use super::schema::{LiveGraphStore, types_of, unavailable, unreadable};
 use kith_database::DatabaseError;
@@ -12,11 +12,11 @@ use kith_wire::{
 use tonic::Status;
 
 impl LiveGraphStore {
-    /// Drops a live graph; with `keep_rows`, its rows are left where they are.
+    /// Drops a live graph. With `keep_rows`, its rows stay in the database.
     ///
     /// # Errors
-    /// `unknown_graph`, `loaded_graph`. `database_…` if the database cannot be reached: nothing has changed then, unless the message
-    /// says so.
+    /// `unknown_graph` or `loaded_graph`; `conflict` if the graph was changed at the same time; `database_…` if the database
+    /// cannot be reached, in which case nothing has changed unless the message says so.
     pub(super) async fn drop_graph(&self, graph: &str, keep_rows: bool) -> Result<v1::SchemaOutcome, Status> {
         let key = keys::live_graph(graph);
         let snapshot = self.metadata.read(&key).await.map_err(|error| unavailable(&error))?;
@@ -36,7 +36,8 @@ impl LiveGraphStore {
         Ok(v1::SchemaOutcome { storage: document.storage, ..Default::default() })
     }
 
-    /// Notes that a graph is being dropped, so that nobody asks or leads it any more; the revision of its document then.
+    /// Marks a graph as being dropped, so that nodes neither serve nor lead it any more. Returns the new revision of its
+    /// document.
     pub(super) async fn withdraw(&self, document: &LiveGraphDocument, revision: u64) -> Result<u64, Status> {
         if document.dropping {
             return Ok(revision);
@@ -78,6 +79,6 @@ fn unfinished(error: &DatabaseError, document: &LiveGraphDocument) -> Status {
     let LiveGraphDocument { name, storage, .. } = document;
     let message =
         format!("graph {name:?} can no longer be asked, but its rows in {storage} were not removed: {error}");
-    let help = "drop it again, which goes on from here; its name is free only after that";
+    let help = "drop the graph again to continue; its name is free only after that";
     kith_wire::status(error.code(), message, help)
 }

@@ -1,5 +1,5 @@
-//! Sees to it that every partition of a live graph has a leader that is alive. Every router does so; conditional writes keep
-//! them from undoing each other's work. Leaders that are alive hand over by themselves (`kith-node/src/live/hand_over.rs`).
+//! Assigns a leader that is alive to every partition of a live graph. All routers do this, and conditional writes keep them
+//! from undoing each other's work. Leaders that are alive hand over by themselves (`kith-node/src/live/hand_over.rs`).
 
 use kith_api::topology::{leaders_of, table_of_document};
 use kith_metadata::MetadataStore;
@@ -11,15 +11,15 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How often leaders are looked at if nothing changes.
+/// The interval at which a router checks the leaders if nothing changes.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// A node that is not alive is waited for this long after this router has started: all processes of a cluster start at once.
+/// How long a router waits after its start for all nodes to be alive, because all processes of a cluster may start at once.
 const START_WAIT: Duration = Duration::from_secs(2);
-/// If leaders that are alive should hand over, and nothing has changed for this long, they are replaced. It is longer than a
-/// leader takes for it.
+/// If leaders that are alive should hand over, but nothing has changed for this long, the router replaces them. A handover
+/// takes less time than this.
 const HANDOVER_WAIT: Duration = Duration::from_secs(15);
 
-/// Assigns leaders until `stop`.
+/// Starts a task that assigns leaders until `stop` is cancelled.
 pub fn assign_leaders(
     metadata: Arc<dyn MetadataStore>,
     mut topology: TopologyReceiver,
@@ -47,7 +47,7 @@ pub fn assign_leaders(
 struct Assigner {
     metadata: Arc<dyn MetadataStore>,
     started: Instant,
-    /// By graph, the leaders of which some should hand over, and since when they have been the same.
+    /// By graph: the leaders, if some of them should hand over, and the time since when they have not changed.
     awaited: BTreeMap<String, (Leaders, Instant)>,
 }
 
@@ -60,7 +60,7 @@ impl Assigner {
         let table = match table_of_document(topology) {
             Ok(table) => table,
             Err(error) => {
-                return tracing::error!(%error, "leaders cannot be assigned: the routing table makes no sense");
+                return tracing::error!(%error, "leaders cannot be assigned because the routing table is invalid");
             }
         };
         for graph in &topology.live {
@@ -78,7 +78,7 @@ impl Assigner {
         }
     }
 
-    /// Whether leaders that are alive should have handed over long ago.
+    /// Whether leaders that are alive should have handed over more than [`HANDOVER_WAIT`] ago.
     fn is_overdue(
         &mut self,
         graph: &str,

@@ -1,4 +1,4 @@
-//! Live graphs: their types and databases, and who leads their partitions (`docs/design/0019-live-graph.md`).
+//! Live graphs: their types, their databases, and the leaders of their partitions (`docs/design/0019-live-graph.md`).
 
 mod create;
 mod databases;

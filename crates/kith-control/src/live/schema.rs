@@ -1,4 +1,4 @@
-//! The types of live graphs are shown and changed. `create.rs` creates graphs, `drop.rs` removes them.
+//! Shows and changes the types of live graphs. `create.rs` creates graphs, and `drop.rs` removes them.
 
 use super::databases::Databases;
 use kith_api::QueryError;
@@ -14,10 +14,10 @@ use kith_wire::{
 use std::{sync::Arc, time::Duration};
 use tonic::Status;
 
-/// How long a change may take to come back through the watch.
+/// How long a request waits for its change to come back through the watch of the metadata store.
 const VISIBLE_WAIT: Duration = Duration::from_secs(5);
 
-/// Creates and changes live graphs, for one router.
+/// Creates, changes, shows and drops live graphs, on behalf of one router.
 #[derive(Clone)]
 pub struct LiveGraphStore {
     pub(super) metadata: Arc<dyn MetadataStore>,
@@ -25,41 +25,42 @@ pub struct LiveGraphStore {
     pub(super) databases: Databases,
 }
 
-/// What is to become of a live graph.
+/// A request to create a live graph or to change its types.
 #[derive(Clone, Debug)]
 pub(super) struct SchemaApply {
-    /// The graph.
+    /// The name of the graph.
     pub graph: String,
-    /// Its types (`docs/formats/graph-types.md`).
+    /// The types of the graph (`docs/formats/graph-types.md`).
     pub text: String,
-    /// Where its rows are to be; empty: where they are, or in the first database process of the cluster.
+    /// The location of the graph's rows. If it is empty, the location of an existing graph stays, and a new graph gets the
+    /// first database process of the cluster.
     pub storage: String,
-    /// Whether only to say what would change.
+    /// Whether to report the changes without making them.
     pub dry_run: bool,
-    /// Who asks.
+    /// The subject that sent the request.
     pub who: String,
 }
 
-/// What has become of a live graph, or would.
+/// The result of a [`SchemaApply`], or with `dry_run` the result that it would have.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Applied {
     /// Whether the graph is new.
     pub is_new: bool,
-    /// What changed.
+    /// The changes to the types.
     pub changes: Vec<TypeChange>,
-    /// How often its types have changed: 1 for a new graph.
+    /// The revision of the types: 1 for a new graph, and one more with each change.
     pub revision: u64,
-    /// Where its rows are.
+    /// The location of the graph's rows.
     pub storage: String,
 }
 
 impl LiveGraphStore {
-    /// Creates and changes graphs whose rows are in `databases`.
+    /// Returns a store of graphs whose rows are in `databases`.
     pub fn new(metadata: Arc<dyn MetadataStore>, topology: TopologyReceiver, databases: Databases) -> Self {
         Self { metadata, topology, databases }
     }
 
-    /// Does what is asked.
+    /// Carries out a command on behalf of the subject `who`.
     pub(crate) async fn command(
         &self,
         request: v1::SchemaCommand,
@@ -93,8 +94,8 @@ impl LiveGraphStore {
     /// Creates a live graph, or changes its types.
     ///
     /// # Errors
-    /// `bad_schema` if the text is wrong or the types cannot change like that; `loaded_graph` or `store_exists` if the name is
-    /// taken; `database_…` if there is no database for it. Nothing has changed then.
+    /// `bad_schema` if the text is invalid or the types cannot be changed in this way, `loaded_graph` or `store_exists` if
+    /// the name is taken, and `database_…` if the database cannot be used. The message says whether something has changed.
     pub(super) async fn apply(&self, request: SchemaApply) -> Result<Applied, Status> {
         check_store_name(&request.graph).map_err(|error| {
             kith_wire::status(ErrorCode::InvalidName, error.to_string(), "choose another name")
@@ -111,7 +112,7 @@ impl LiveGraphStore {
         }
     }
 
-    /// The types of a graph, as the text that declares them.
+    /// Returns the types of a graph, as the text that declares them.
     ///
     /// # Errors
     /// `unknown_graph`, `loaded_graph`.
@@ -147,7 +148,7 @@ impl LiveGraphStore {
     ) -> Result<Applied, Status> {
         if document.dropping {
             let message = format!("graph {:?} is being dropped", document.name);
-            let help = "finish that with `kith graph drop`; after that, the name is free";
+            let help = "run `kith graph drop` again to finish the drop; after that, the name is free";
             return Err(kith_wire::status(ErrorCode::Conflict, message, help));
         }
         if !request.storage.is_empty() && request.storage != document.storage {
@@ -200,12 +201,15 @@ impl LiveGraphStore {
         self.metadata.commit(conditions, writes).await.map_err(|error| unavailable(&error))
     }
 
-    /// A graph that was created can be asked at this router at once, and one that was dropped no longer.
+    /// Waits until this router has seen a change, so that it serves a new graph at once, and a dropped one no longer.
     pub(super) async fn wait_until_visible(&self, revision: u64) {
         let mut topology = self.topology.clone();
         let visible = topology.wait_for(|topology| revision <= topology.revision);
         if tokio::time::timeout(VISIBLE_WAIT, visible).await.is_err() {
-            tracing::warn!(revision, "a change has not come back through the watch yet");
+            tracing::warn!(
+                revision,
+                "a change has not yet come back through the watch of the metadata store"
+            );
         }
     }
 }
@@ -217,7 +221,7 @@ pub(super) fn text_of(types: &GraphTypes) -> String {
 pub(super) fn types_of(document: &LiveGraphDocument) -> Result<GraphTypes, Status> {
     let damaged = |detail: String| {
         let message = format!("the types of graph {:?} cannot be read: {detail}", document.name);
-        kith_wire::status(ErrorCode::Internal, message, "use a release that knows them")
+        kith_wire::status(ErrorCode::Internal, message, "use a release that knows these types")
     };
     let types: TypesDocument =
         serde_json::from_str(&document.types).map_err(|error| damaged(error.to_string()))?;
@@ -237,7 +241,7 @@ pub(super) fn unavailable(error: &MetadataError) -> Status {
 }
 
 pub(super) fn unreadable(error: &DocumentError) -> Status {
-    kith_wire::status(ErrorCode::Internal, error.to_string(), "use a release that knows the document")
+    kith_wire::status(ErrorCode::Internal, error.to_string(), "use a release that knows this document")
 }
 
 pub(super) fn no_database(error: &DatabaseError) -> Status {

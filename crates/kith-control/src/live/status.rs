@@ -1,4 +1,5 @@
-//! The part of the cluster's status about live graphs: who leads their partitions, and how far their replicas are behind.
+//! The part of the cluster's status about live graphs: the leaders of their partitions, and how far their replicas are
+//! behind.
 
 use super::schema::LiveGraphStore;
 use kith_api::topology::leaders_of;
@@ -14,10 +15,10 @@ use std::{
     time::Duration,
 };
 
-/// What the nodes that are up have told, by node.
+/// The positions that nodes have applied, as the nodes that are up reported them, by node.
 pub(crate) type Told = BTreeMap<u32, Vec<v1::AppliedLogs>>;
 
-/// The live graphs of the cluster.
+/// Returns the status of each live graph of the cluster.
 pub(crate) fn graphs(topology: &TopologyDocument, told: &Told) -> Vec<v1::LiveGraphStatus> {
     topology.live.iter().map(|graph| status_of(graph, topology, told)).collect()
 }
@@ -45,7 +46,7 @@ fn status_of(graph: &LiveGraphDocument, topology: &TopologyDocument, told: &Told
     }
 }
 
-/// By node that has opened the graph: the positions that it has applied, by partition.
+/// Returns, for each node that has opened the graph, the positions that it has applied, by partition.
 fn applied(graph: &str, told: &Told) -> BTreeMap<u32, BTreeMap<u32, u64>> {
     let logs = told.iter().filter_map(|(node, logs)| {
         let logs = logs.iter().find(|logs| logs.graph == graph)?;
@@ -79,8 +80,8 @@ fn nodes(
 }
 
 impl LiveGraphStore {
-    /// The processes with embedded databases, and whether their leases last. Waits for the metadata store no longer than
-    /// `patience`.
+    /// Returns the status of the processes with embedded databases: `up` while the lease of the process lasts. Waits for the
+    /// metadata store no longer than `patience`; after that, the state is `unknown`.
     pub(crate) async fn database_statuses(
         &self,
         databases: &[DatabaseDocument],
@@ -129,7 +130,7 @@ mod tests {
             "live": [{"format": 1, "name": "social", "types": "", "storage": "database:0", "who": ""}],
             "leaders": [{"format": 1, "graph": "social", "term_last": 4, "nodes": [0, 2, 1], "terms": [1, 2, 4]}],
         }))
-        .expect("a document");
+        .expect("the document is valid");
         let logs = |graph: &str, positions: &[(u32, u64)]| {
             let (partitions, positions) = positions.iter().copied().unzip();
             vec![v1::AppliedLogs { graph: graph.to_owned(), partitions, positions }]

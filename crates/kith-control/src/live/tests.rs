@@ -1,4 +1,5 @@
-//! Graphs are created while answers are lost and while others drop them. The database process and the metadata are real.
+//! Tests of creating graphs while answers are lost, and while other callers drop the graphs. The database service and the
+//! metadata store are real.
 
 use super::{
     Databases, LiveGraphStore,
@@ -31,10 +32,11 @@ const STORAGE: &str = "database:0";
 const TYPES: &str = "[object.person]\n";
 const MORE_TYPES: &str = "[object.person]\n[object.page]\n";
 
-/// Where the next requests to the database go, in their order; `None`: nowhere. Later ones reach it.
+/// The addresses to which the next requests to the database go, in order; `None` for a request that finds no address. Once
+/// the queue is empty, requests go to the database itself.
 type Route = Arc<Mutex<VecDeque<Option<String>>>>;
 
-/// A router's part of a cluster with one database process.
+/// The control part of a router, with a metadata store and one database process.
 struct Scene {
     folder: tempfile::TempDir,
     metadata: Arc<EmbeddedMetadata>,
@@ -77,7 +79,7 @@ impl Scene {
         Some(self.addr.to_string())
     }
 
-    /// The address of a relay to the database that loses the answer to the request that creates the graph.
+    /// Starts a relay to the database that loses the answer to the request that creates the graph. Returns its address.
     async fn lossy(&self) -> Option<String> {
         let (listener, addr) = listen().await;
         let (server, file) = (self.addr, self.file());
@@ -112,7 +114,7 @@ impl Scene {
         snapshot.get(&key).map(|entry| LiveGraphDocument::decode(&entry.value).unwrap())
     }
 
-    /// The database of the graph, as nodes open it.
+    /// Opens the database of the graph as nodes do.
     async fn open(&self) -> Arc<dyn Database> {
         let graph = types_of(&self.document().await.unwrap()).unwrap().identity;
         let identity = GraphIdentity { graph, partitions: PartitionCount::new(2).unwrap() };
@@ -120,7 +122,7 @@ impl Scene {
         storage.open(GRAPH, identity, &self.store.databases.reach).await.unwrap()
     }
 
-    /// Applies the types; the code of the error, if there is one, and its message.
+    /// Applies the types. The error is the text of the status.
     async fn apply(&self, types: &str) -> Result<(), String> {
         let [graph, text, storage, who] = [GRAPH, types, STORAGE, "ada"].map(str::to_owned);
         let applied = self.store.apply(SchemaApply { graph, text, storage, dry_run: false, who }).await;
@@ -173,7 +175,8 @@ async fn a_creation_that_is_taken_back_leaves_nothing_in_the_database() {
     assert_eq!(scene.document().await, None);
 }
 
-/// Applies types, and has the graph dropped after that has looked at the metadata and before it creates the database.
+/// Applies types, and drops the graph after the router has read the metadata and before it creates the database. Returns the
+/// error of the applying request.
 async fn dropped_meanwhile(scene: &Scene, types: &str, keep_rows: bool) -> String {
     let (listener, gate) = listen().await;
     let (arrived, dropped) = (Notify::new(), Notify::new());
@@ -184,7 +187,7 @@ async fn dropped_meanwhile(scene: &Scene, types: &str, keep_rows: bool) -> Strin
         arrived.notify_one();
         dropped.notified().await;
         let mut server = TcpStream::connect(scene.addr).await.unwrap();
-        // It ends with the connection.
+        // The copy ends when the connection closes.
         let _ = copy_bidirectional(&mut client, &mut server).await;
     };
     let drop = async {
@@ -195,7 +198,7 @@ async fn dropped_meanwhile(scene: &Scene, types: &str, keep_rows: bool) -> Strin
     let applied = async { tokio::join!(scene.apply(types), drop).0 };
     tokio::select! {
         refused = applied => refused.unwrap_err(),
-        () = async { relay.await; std::future::pending().await } => unreachable!("it waits for ever"),
+        () = async { relay.await; std::future::pending().await } => unreachable!("the relay branch never ends"),
     }
 }
 
