@@ -1,14 +1,17 @@
-//! What must remain of each store when a group is taken out.
+//! Checks which replicas of each store remain when a group stops serving.
 //!
-//! Another group does not take over. That would move data for a mere change of role that is soon reverted, and then move it
-//! back. So a group is not taken out if a store needs it.
+//! No other group takes over the group's partitions, because that would move data for a change of role that is soon
+//! reverted, and then move it back. Instead, a group cannot stop serving if a store needs it.
 
 use crate::{PlanRefusal, StoreSizes};
 use kith_routing::{GroupIndex, GroupRole, RoutingTable};
 use kith_types::{GroupId, PartitionId};
 
-/// Checks that every store that is served can still be read without a group. A store that is not served, or lacks replicas
-/// that must agree, even with the group is not affected. O(stores × partitions × groups) if nodes lack versions.
+/// Checks that every served store can still be read without a group. Replicas that a store lacks even with
+/// the group are no reason to refuse. O(stores × partitions × groups) if nodes lack versions.
+///
+/// # Errors
+/// The first store that needs the group.
 pub(crate) fn check_stores_outlive(
     table: &RoutingTable,
     group: GroupId,
