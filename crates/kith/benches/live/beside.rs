@@ -1,4 +1,5 @@
-//! Single-key reads of a store at a set rate, alone and beside 1,000 writes a second to a live graph on the same nodes, in turn.
+//! Single-key reads of a store at a fixed rate, alternately alone and during 1,000 writes per second to a live graph on the
+//! same nodes.
 
 use super::{
     rig::{
@@ -52,9 +53,11 @@ pub async fn run() {
         p99.push(ratio(0.99));
         all.iter_mut().zip(&one).for_each(|(all, one)| all.add(one));
     }
-    println!("{rate} lookups/s; beside {WRITES_PER_SECOND} writes/s / alone");
+    println!(
+        "{rate} lookups/s; ratio of the latency during {WRITES_PER_SECOND} writes/s to the latency alone"
+    );
     for (quantile, share, ratios) in [("p50", 0.5, &p50), ("p99", 0.99, &p99)] {
-        let ratio = median_interval(ratios).expect("there are pairs");
+        let ratio = median_interval(ratios).expect("at least one pair was measured");
         println!(
             "  {quantile} {:.2} ({:.2} to {:.2}, {} pairs); {} and {} us",
             ratio.median,
@@ -66,8 +69,8 @@ pub async fn run() {
         );
     }
     let seconds = STRETCH.as_secs() as usize * pairs as usize;
-    for (name, used) in [("alone", &used[0]), ("beside writes", &used[1])] {
-        println!("  CPU a second, {name}: {}", cpu::describe(&site.parts, &cpu::sums(used), seconds));
+    for (name, used) in [("alone", &used[0]), ("during writes", &used[1])] {
+        println!("  CPU per second, {name}: {}", cpu::describe(&site.parts, &cpu::sums(used), seconds));
     }
 }
 
@@ -76,7 +79,7 @@ async fn read(store: &Store, rate: f64, seed: u64) -> Latencies {
     store.read_singles(rate, STRETCH, seed, || rng.random_range(0..ROWS)).await
 }
 
-/// Adds associations at the set rate, each of which must succeed.
+/// Adds associations at the fixed rate. Each write must succeed.
 async fn write(site: &Site, seed: u64) {
     let client = Arc::clone(&site.client);
     let schedule = Schedule::new(WRITES_PER_SECOND, STRETCH, seed.wrapping_add(1));

@@ -1,7 +1,7 @@
-//! The rival of writes: the transaction that Kith commits for an association, sent to the same MariaDB without Kith.
+//! The baseline of writes: the transaction that Kith commits for an association, sent to MariaDB without Kith.
 //!
-//! It does nothing else: nothing is read, no types or preconditions are checked, no outcome is remembered, and the position comes from the
-//! table. The whole transaction travels in one packet.
+//! The baseline does nothing else. It reads nothing, checks no types or preconditions, remembers no outcome, and takes the
+//! position from the table. The whole transaction is sent in one packet.
 
 use super::site::Association;
 use futures::{StreamExt, stream};
@@ -11,10 +11,10 @@ use mysql_async::{Conn, OptsBuilder, SslOpts, prelude::Queryable};
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
-/// Bytes of the change record that Kith writes beside the rows of such an association.
+/// The size of the change record that Kith writes in addition to the rows of an association without data, in bytes.
 const CHANGE_BYTES: usize = 64;
 
-/// Which rows a transaction writes.
+/// The rows that a transaction writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
     /// The association, the length of its list, the end of the log and the change record, as Kith does.
@@ -30,12 +30,12 @@ pub struct Direct {
 }
 
 impl Direct {
-    /// Makes the tables, in a database of their own.
+    /// Creates the tables in the database that `address` names, and connects to it.
     pub async fn start(port: u16, address: &str, partitions: PartitionCount, connections: usize) -> Self {
         let target = MysqlTarget::parse(address, None).expect("an address");
         let identity = GraphIdentity { graph: 1, partitions };
         let created = MysqlDatabase::create(target, identity, MysqlOptions::default()).await;
-        drop(created.expect("the tables can be made"));
+        drop(created.expect("the tables can be created"));
         let database = address.rsplit_once('/').expect("an address").1;
         let options = OptsBuilder::default()
             .ip_or_hostname("127.0.0.1")
@@ -55,7 +55,7 @@ impl Direct {
         self.add_over(&mut *self.connections[0].lock().await, association, rows).await;
     }
 
-    /// Adds many, one at a time over each connection; how long that took.
+    /// Adds many associations, one at a time over each connection. Returns the time that this took.
     pub async fn add_all(&self, associations: &[Association], rows: Rows) -> Duration {
         let started = Instant::now();
         let share = associations.len().div_ceil(self.connections.len());
@@ -97,6 +97,6 @@ impl Direct {
              INSERT INTO counts (partition_id, id1, type, length) VALUES ({partition}, {id1}, 1, 1)
              ON DUPLICATE KEY UPDATE length = length + 1; {log_entry} COMMIT"
         );
-        connection.query_drop(transaction).await.expect("MariaDB takes it");
+        connection.query_drop(transaction).await.expect("MariaDB commits the transaction");
     }
 }

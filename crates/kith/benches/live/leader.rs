@@ -1,4 +1,4 @@
-//! How long writes wait after the node that leads was killed.
+//! How long writes wait after the leader of their partition was killed.
 
 use super::{
     rig,
@@ -9,10 +9,10 @@ use futures::{StreamExt, stream};
 use std::time::Duration;
 
 const SHAPE: [&str; 6] = ["--groups", "2", "--nodes", "2", "--partitions", "24"];
-/// Some of them lie in any partition.
+/// The number of objects that are written. Every partition holds some of them.
 const OBJECTS: u64 = 200;
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Until the node that was killed is back and leads its share.
+/// The time until a killed node is back and leads its share of the partitions.
 const PAUSE: Duration = Duration::from_secs(6);
 
 pub async fn run() {
@@ -30,16 +30,16 @@ pub async fn run() {
     }
     longest.sort_by(f64::total_cmp);
     println!(
-        "a node that leads a quarter of the partitions is killed, {deaths} times: the longest that a write of any partition takes"
+        "the slowest write of any partition after a node that leads a quarter of the partitions was killed, {deaths} times"
     );
     println!(
         "  median {:.0} ms, longest {:.0} ms",
         longest[longest.len() / 2] / 1e3,
-        longest.last().expect("there are some") / 1e3
+        longest.last().expect("at least one node was killed") / 1e3
     );
 }
 
-/// Writes to every object at once; how long the slowest took, in microseconds.
+/// Writes to all objects at once. Returns the time of the slowest write, in microseconds.
 async fn all(site: &Site, turn: u64) -> f64 {
     let write = async |id1: u64| {
         let association = Association { kind: "likes", id1, id2: OBJECTS + turn, time: turn, data: None };

@@ -1,9 +1,11 @@
-//! The live graph: writes against the same transactions sent to MariaDB directly, cached lists against a `get`, second degree
-//! against the same graph loaded, reads of a store beside writes, and how long writes wait for a new leader.
+//! Benchmarks of the live graph: writes against the same transactions sent to MariaDB directly, cached lists against a
+//! `get`, the second degree against the same graph loaded, reads of a store during writes, and the wait of writes for a new
+//! leader.
 //!
-//! `KITH_BENCH_WHAT` selects some of `writes,ranges,second_degree,beside,leader`. `KITH_BENCH_WRITES` is the number of single
-//! writes, `KITH_BENCH_ROUNDS` the number of rounds with many writes in flight, `KITH_BENCH_QUERIES` the number of reads of each
-//! kind, `KITH_BENCH_GRAPH` is the graph whose second degree is read, `KITH_BENCH_PAIRS` the number of pairs of stretches beside writes, and `KITH_BENCH_DEATHS` how many leaders are killed.
+//! `KITH_BENCH_WHAT` selects some of `writes,ranges,second_degree,beside,leader`. `KITH_BENCH_WRITES` is the number of
+//! single writes, `KITH_BENCH_ROUNDS` is the number of rounds with many writes in flight, `KITH_BENCH_QUERIES` is the number
+//! of reads of each kind, `KITH_BENCH_GRAPH` is the graph whose second degree is read, `KITH_BENCH_PAIRS` is the number of
+//! pairs of read periods with and without writes, and `KITH_BENCH_DEATHS` is the number of leaders that are killed.
 
 mod beside;
 mod direct;
@@ -16,7 +18,7 @@ mod rig;
 mod second_degree;
 mod site;
 #[path = "../../../kith-bench/src/stats.rs"]
-#[allow(dead_code, reason = "quantiles are for calibration")]
+#[allow(dead_code, reason = "only the calibration uses quantiles")]
 mod stats;
 #[path = "../../tests/support/mod.rs"]
 mod support;
@@ -34,7 +36,7 @@ fn main() {
             "second_degree" => runtime.block_on(second_degree::run()),
             "beside" => runtime.block_on(beside::run()),
             "leader" => runtime.block_on(leader::run()),
-            other => panic!("KITH_BENCH_WHAT: {other:?} is none of {PARTS}"),
+            other => panic!("KITH_BENCH_WHAT: {other:?} is not one of {PARTS}"),
         }
     }
 }

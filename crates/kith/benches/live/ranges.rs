@@ -1,4 +1,5 @@
-//! A list that is cached on nodes, against a `get` of one value of a store: through the same router, from the same nodes.
+//! Reads of a list that nodes have cached, against a `get` of one value of a store, through the same router and from the
+//! same nodes.
 
 use super::{
     rig::{self, cpu, reads},
@@ -16,10 +17,10 @@ const SHAPE: [&str; 4] = ["--groups", "1", "--nodes", "3"];
 const STORE: &str = "people";
 const TYPES: (KeyType, ValueType) = (KeyType::Id, ValueType::Bytes);
 const OBJECTS: u64 = 500;
-/// Associations of each object; all are asked for.
+/// The number of associations of each object. A read returns all of them.
 const LENGTH: u64 = 20;
 const WRITES_IN_FLIGHT: usize = 128;
-/// Reads of one side in a row, when CPU time is read.
+/// The number of consecutive reads of one kind for which CPU time is measured.
 const BLOCK: usize = 500;
 
 pub async fn run() {
@@ -56,7 +57,9 @@ pub async fn run() {
         used[side].push((before, cpu::now(&site.parts)));
     }
     let [range, get] = took;
-    println!("assoc_range of {LENGTH}, cached, against a get of 1 KiB, through a router; {queries} in turn");
+    println!(
+        "cached assoc_range of {LENGTH} against a get of 1 KiB, through a router; {queries} of each, alternately"
+    );
     println!(
         "  assoc_range / get {}; p50 {:.0} and {:.0} us",
         ratios(&range, &get),
@@ -69,7 +72,7 @@ pub async fn run() {
     }
 }
 
-/// Asks for a list, or for a value.
+/// Reads a list (`side` 0) or a value (`side` 1), and checks the answer.
 async fn ask(site: &Site, side: usize, id: u64) {
     if side == 1 {
         let answer = site.client.multi_get(STORE, &BatchKeys::Ids(vec![id]), &QueryOptions::default()).await;

@@ -1,4 +1,5 @@
-//! Second degree of members of a graph that is live and loaded: one cluster, in turn. Every answer is checked.
+//! The second degree of members, alternately in a live graph and in the same graph loaded, in one cluster. All answers are
+//! checked.
 
 use super::{
     rig::{self, Edges, cpu},
@@ -11,7 +12,7 @@ use kith_types::Workflow;
 
 const SHAPE: [&str; 4] = ["--groups", "1", "--nodes", "3"];
 const WRITES_IN_FLIGHT: usize = 512;
-/// Queries of one side in a row, when CPU time is read.
+/// The number of consecutive queries of one graph for which CPU time is measured.
 const BLOCK: usize = 50;
 
 pub async fn run() {
@@ -70,20 +71,20 @@ pub async fn run() {
             "  {name}, {queries} members: live / loaded {}; p50 {a:.0} and {b:.0} us",
             ratios(&live, &loaded)
         );
-        println!("    all together {:.3}", live.iter().sum::<f64>() / loaded.iter().sum::<f64>());
+        println!("    ratio of the sums {:.3}", live.iter().sum::<f64>() / loaded.iter().sum::<f64>());
         for (name, used) in [("live", &used[0]), ("loaded", &used[1])] {
             println!(
-                "    CPU a query, {name}: {}",
+                "    CPU per query, {name}: {}",
                 cpu::describe(&site.parts, &cpu::sums(used), members.len())
             );
         }
     }
 }
 
-/// First degree, and everybody within two steps.
+/// Returns the number of members in the first degree, and the number within two steps.
 async fn network(site: &Site, graph: &str, id: u64) -> (u64, u64) {
     let operand = Operand::Network { id, want: Want::Size };
-    // The loaded graph has one edge type only.
+    // The loaded graph has only one edge type.
     let edge_type = (graph == GRAPH).then(|| "friend".to_owned());
     let query = GraphQuery { operand, edge_type, direction: None, workflow: Workflow::Interactive };
     let options = QueryOptions { cache: CacheMode::Bypass, ..QueryOptions::default() };

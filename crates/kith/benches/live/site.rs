@@ -16,10 +16,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The live graph.
+/// The name of the live graph.
 pub const GRAPH: &str = "live";
 
-/// One-sided and symmetric associations.
+/// A one-sided and a symmetric association type.
 const TYPES: &str = r#"
 [object.person]
 
@@ -34,12 +34,12 @@ symmetric = true
 pub struct Site {
     pub cluster: Cluster,
     pub client: Arc<RouterClient>,
-    /// Its processes by role, and this one.
+    /// The processes of the cluster by role, and this process as `client`.
     pub parts: Parts,
 }
 
 impl Site {
-    /// Starts a cluster; the rows of the graph are in its own database, or where `storage` says.
+    /// Starts a cluster. The rows of the graph are in `storage`, or by default in the cluster's own database.
     pub async fn start(shape: &[&str], storage: Option<&str>) -> Self {
         let cluster = Cluster::start(&[&["--processes"], shape].concat());
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -71,7 +71,7 @@ impl Site {
         added.unwrap_or_else(|error| panic!("{write:?}: {error}"));
     }
 
-    /// Adds many, so many at a time; how long that took.
+    /// Adds associations, with `in_flight` writes at a time. Returns the time that this took.
     pub async fn add_all(&self, associations: Vec<Association>, in_flight: usize) -> Duration {
         let started = Instant::now();
         stream::iter(associations)
@@ -80,7 +80,8 @@ impl Site {
         started.elapsed()
     }
 
-    /// Adds an association, and tries again until `patience` ends; how often it had to.
+    /// Adds an association, and repeats the write after a temporary error until `patience` is over. Returns the number of
+    /// repeats.
     pub async fn add_at_last(&self, association: &Association, patience: Duration) -> u32 {
         let (write, started) = (association.write(), Instant::now());
         let mut repeats = 0;
@@ -99,14 +100,14 @@ fn is_passing(error: &QueryError) -> bool {
     matches!(error.code(), NotLeader | OutcomeUnknown | Unreachable)
 }
 
-/// An association that is added.
+/// An association to add.
 #[derive(Clone, Debug)]
 pub struct Association {
     pub kind: &'static str,
     pub id1: u64,
     pub id2: u64,
     pub time: u64,
-    /// Its fields: a JSON object.
+    /// The fields of the association, as a JSON object.
     pub data: Option<String>,
 }
 
@@ -118,20 +119,21 @@ impl Association {
     }
 }
 
-/// How long a call took, in microseconds, and what it returned.
+/// Returns the duration of a call in microseconds, and its result.
 pub async fn timed<T>(call: impl Future<Output = T>) -> (f64, T) {
     let started = Instant::now();
     let value = call.await;
     (started.elapsed().as_secs_f64() * 1e6, value)
 }
 
-/// `0.41 (0.40 to 0.43)`: the median of the ratios of pairs, and its interval.
+/// Formats the median of the ratios of pairs and its confidence interval, such as `0.410 (0.400 to 0.430)`.
 pub fn ratios(ours: &[f64], theirs: &[f64]) -> String {
     let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
-    let Interval { median, low, high, .. } = median_interval(&ratios).expect("there are pairs");
+    let Interval { median, low, high, .. } =
+        median_interval(&ratios).expect("at least one pair was measured");
     format!("{median:.3} ({low:.3} to {high:.3})")
 }
 
 pub fn median(values: &[f64]) -> f64 {
-    median_interval(values).expect("there are values").median
+    median_interval(values).expect("at least one value was measured").median
 }

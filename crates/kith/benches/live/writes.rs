@@ -1,4 +1,4 @@
-//! `assoc_add` against the same transaction sent to MariaDB directly: one at a time, and many in flight.
+//! `assoc_add` against the same transaction sent to MariaDB directly, one at a time and with many in flight.
 
 use super::{
     direct::{Direct, Rows},
@@ -15,14 +15,14 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 const SHAPE: [&str; 6] = ["--groups", "1", "--nodes", "3", "--partitions", "24"];
 const PARTITIONS: u32 = 24;
 const IN_FLIGHT: usize = 32;
-/// Writes of one side in a row, with many in flight.
+/// The number of consecutive writes of one side, with many in flight.
 const BLOCK: usize = 2_000;
-/// Objects whose lists grow.
+/// The number of objects whose lists grow.
 const OBJECTS: u64 = 20_000;
-/// Written before anything is measured.
+/// The number of writes to each side before anything is measured.
 const WARM: usize = 500;
 
-/// One who is written to.
+/// A system that is measured.
 enum Side<'a> {
     Kith(&'a Site, &'static str),
     Direct(&'a Direct, Rows),
@@ -30,7 +30,7 @@ enum Side<'a> {
 
 pub async fn run() {
     let server = MariaDb::start_to_be_killed().await;
-    let partitions = PartitionCount::new(PARTITIONS).expect("it is not zero");
+    let partitions = PartitionCount::new(PARTITIONS).expect("the count is not zero");
     let direct = server.address(&server.database().await);
     let direct = Direct::start(server.port(), &direct, partitions, IN_FLIGHT).await;
     let storage = server.address(&server.database().await);
@@ -64,10 +64,12 @@ async fn one_at_a_time(sides: &[(&str, Side<'_>, &Parts)], random: &mut Random) 
             took[at].push(timed(sides[at].1.add(&association)).await.0);
         }
     }
-    println!("assoc_add, one at a time, {writes} each; p50, and its ratio to the first");
+    println!(
+        "assoc_add, one at a time, {writes} each; p50, its ratio to that of the first, and the median of the ratios of pairs"
+    );
     for ((name, ..), took_it) in sides.iter().zip(&took) {
         println!(
-            "  {name}: {:.0} us, {:.2}; pair by pair {}",
+            "  {name}: {:.0} us, {:.2}; pairs {}",
             median(took_it),
             median(took_it) / median(&took[0]),
             ratios(took_it, &took[0])
@@ -90,11 +92,11 @@ async fn many_in_flight(sides: &[(&str, Side<'_>, &Parts)], random: &mut Random)
         }
     }
     println!(
-        "assoc_add, {IN_FLIGHT} in flight, {rounds} rounds of {BLOCK}; writes/s, and their ratio to the first"
+        "assoc_add, {IN_FLIGHT} in flight, {rounds} rounds of {BLOCK}; writes/s, and the ratio to the first"
     );
     for (at, (name, _, parts)) in sides.iter().enumerate() {
         println!("  {name}: {:.0}/s, {}", median(&rates[at]), ratios(&rates[at], &rates[0]));
-        println!("    CPU a write: {}", cpu::describe(parts, &cpu::sums(&used[at]), rounds * BLOCK));
+        println!("    CPU per write: {}", cpu::describe(parts, &cpu::sums(&used[at]), rounds * BLOCK));
     }
 }
 
@@ -106,7 +108,7 @@ impl Side<'_> {
         }
     }
 
-    /// Seconds that it took.
+    /// Adds associations, and returns the time that this took in seconds.
     async fn add_all(&self, associations: Vec<Association>) -> f64 {
         let took = match self {
             Side::Kith(site, _) => site.add_all(associations, IN_FLIGHT).await,
@@ -131,7 +133,7 @@ impl Random {
         let associations = (0..count).map(|_| {
             self.time += 1;
             let id1 = self.rng.random_range(0..OBJECTS);
-            // Every association leads to another object.
+            // Every association has a different `id2`, so none exists yet.
             let id2 = OBJECTS + self.time;
             let data = (kind == "likes")
                 .then(|| r#"{"note":"a few words, as a comment would have them"}"#.to_owned());

@@ -1,9 +1,9 @@
-//! Live graphs and databases, as the status of the cluster shows them.
+//! The status of live graphs and databases, as part of the status of the cluster.
 
 use kith_wire::v1;
 use serde::Serialize;
 
-/// The leaders of a live graph, and how far its replicas have come.
+/// The leaders of a live graph, and the positions that its replicas have applied.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveGraphReply {
     pub graph: String,
@@ -32,8 +32,8 @@ pub struct LiveNodeReply {
     pub leads: u32,
     /// The number of partitions that the node follows; 0 if it is down or has not opened the graph.
     pub follows: u32,
-    /// How many positions the node is behind: in all partitions together, and (`behind_max`) in the one that is furthest
-    /// behind.
+    /// The number of positions that the node is behind, in all partitions together. `behind_max` is the number in the
+    /// partition that is furthest behind.
     pub behind: u64,
     pub behind_max: u64,
 }

@@ -1,4 +1,4 @@
-//! Processes of `kith dev`: what they say when they are ready, how they end, and what they keep.
+//! The life of the processes of `kith dev`: their ready file, their end, and the data that they keep.
 
 use super::{one, village};
 use crate::support::{
@@ -41,7 +41,7 @@ fn children_end_with_their_supervisor_however_it_ends() {
     cluster.wait_until("the children are gone", |_| !pids.iter().any(|pid| is_alive(*pid)));
 }
 
-/// Starts a cluster that must not start, with arguments of `kith dev`; what it says on standard error.
+/// Runs `kith dev` with arguments that it must refuse. Returns its standard error.
 fn refused_to_start(arguments: &[&str]) -> String {
     let output =
         support::cluster::dev(arguments).stdin(std::process::Stdio::null()).output().expect("kith runs");

@@ -1,4 +1,4 @@
-//! What makes no sense is refused with a code and a helpful message, and nothing is half done.
+//! Invalid input is refused with a code and a helpful message, and changes nothing.
 
 use crate::site::{GRAPH, Site, TYPES, Talk};
 use crate::support::cluster::text;
@@ -7,9 +7,9 @@ use std::process::Output;
 
 const SHAPE: [&str; 6] = ["--groups", "1", "--nodes", "2", "--partitions", "4"];
 
-/// The error that a command ended with.
+/// Returns the code of a command's error and the whole error as JSON text.
 fn error(output: &Output) -> (String, String) {
-    assert!(!output.status.success(), "it must be refused: {}", text(output));
+    assert!(!output.status.success(), "the command must fail: {}", text(output));
     let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(output)));
     let error = &told["error"];
     (error["code"].as_str().unwrap_or_default().to_owned(), error.to_string())
@@ -87,7 +87,8 @@ fn writes_that_make_no_sense_are_refused_and_write_nothing() {
         refused(&mut talk, line, code, said);
     }
     assert_unchanged(&mut talk, &first);
-    // In one group, networks are otherwise fetched from all nodes at once, by who leads to whom.
+    // With one group, a network is normally read from all nodes at once through incoming associations, which one-sided types
+    // do not keep.
     let network = json!({"op": "network", "graph": GRAPH, "id": 1, "edge_type": "likes", "return": "size"});
     assert_eq!(talk.must(&network)["degree"], 0);
     the_largest_object_is_stored(&mut talk);
@@ -101,7 +102,7 @@ fn the_largest_object_is_stored(talk: &mut Talk) {
     assert_eq!(got["object"]["data"]["name"].as_str().map(str::len), Some((1 << 20) - 64));
 }
 
-/// The graph has object 1 as it was written first, its one association at both ends, and nothing else.
+/// Checks that the graph has object 1 as it was first written, its one association at both ends, and no other associations.
 fn assert_unchanged(talk: &mut Talk, first: &Value) {
     let got = talk.must(&json!({"op": "object_get", "graph": GRAPH, "id": 1, "critical": true}));
     assert_eq!(got["object"]["version"], first["version"]);
@@ -123,7 +124,7 @@ fn live_graphs_and_stores_do_not_take_each_others_names() {
     assert_eq!(error(&site.command(&load)).0, "live_graph");
     assert_eq!(error(&site.command(&["store", "create", GRAPH, "-o", "json"])).0, "live_graph");
     let stores = site.cluster.must(&["store", "list", "-o", "json"]);
-    assert!(!stores.contains("\"social\""), "nothing is left of them: {stores}");
+    assert!(!stores.contains("\"social\""), "the refused commands leave nothing: {stores}");
     site.cluster.must(&["load", "graph", &edges, "--graph", "village"]);
     let applied = site.apply("village", TYPES, &[]);
     assert_eq!((error(&applied).0.as_str(), applied.status.code()), ("loaded_graph", Some(1)));
@@ -132,7 +133,7 @@ fn live_graphs_and_stores_do_not_take_each_others_names() {
     assert_eq!(talk.refused(&write).0, "loaded_graph");
     let show = ["schema", "show", "--graph", "village", "-o", "json"];
     assert_eq!(error(&site.command(&show)).0, "loaded_graph");
-    // Both go on as before.
+    // Both graphs still work.
     talk.must(&json!({"op": "connections", "graph": "village", "id": 1}));
     talk.must(&json!({"op": "object_add", "graph": GRAPH, "type": "tag"}));
 }
@@ -167,7 +168,7 @@ fn types_that_cannot_change_stay_as_they_are() {
     assert_eq!(shown(), before);
     let (code, told) = error(&site.apply(GRAPH, TYPES, &["--storage", "mysql://root@127.0.0.1:1/x"]));
     assert!(code == "bad_request" && told.contains("database:0"), "{code}: {told}");
-    // What may change does, also for what is stored.
+    // Permitted changes take effect, also for objects that are stored already.
     let types =
         TYPES.replace("name = \"text\"", "name = \"text\", born = { type = \"i64\", default = 1970 }");
     assert!(site.apply(GRAPH, &types, &[]).status.success());

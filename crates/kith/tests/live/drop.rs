@@ -1,4 +1,4 @@
-//! Live graphs are listed, described and dropped as loaded ones are, and a dropped one leaves nothing behind.
+//! Live graphs are listed, described and dropped like loaded graphs, and a dropped graph leaves nothing behind.
 
 use crate::{
     site::{GRAPH, Site, TYPES, Talk, code},
@@ -20,14 +20,15 @@ fn read(site: &Site, arguments: &[&str]) -> Value {
     serde_json::from_str(&site.cluster.must(&[arguments, &["-o", "json"]].concat())).expect("it is JSON")
 }
 
-/// Keys of the metadata that name the graph.
+/// Returns the keys of the metadata store that name the graph.
 fn keys(site: &Site) -> Vec<&'static str> {
-    let metadata = std::fs::read_to_string(site.cluster.data().join("metadata.json")).expect("it is there");
+    let metadata =
+        std::fs::read_to_string(site.cluster.data().join("metadata.json")).expect("the metadata file exists");
     let keys = ["live-graphs/social", "leaders/social"];
     keys.into_iter().filter(|key| metadata.contains(key)).collect()
 }
 
-/// Reads an object from the database, once that can be asked.
+/// Repeats a critical read of an object until it is answered.
 fn read_at_last(talk: &mut Talk, id: u64) -> Value {
     let mut read = object(id, "object_get");
     read["critical"] = json!(true);
@@ -59,7 +60,7 @@ fn a_dropped_graph_leaves_nothing_behind() {
     assert_eq!(described["storage"], "database:0");
     assert_eq!((&described["partitions"], &described["revision"]), (&json!(4), &json!(1)));
     let follows = described["types"].as_array().expect("types").iter().find(|kind| kind["name"] == "follows");
-    assert_eq!(follows.expect("it was declared")["inverse"], "followed_by");
+    assert_eq!(follows.expect("the type was declared")["inverse"], "followed_by");
 
     let unconfirmed = site.command(&["graph", "drop", GRAPH]);
     assert_eq!(unconfirmed.status.code(), Some(2), "{}", text(&unconfirmed));
@@ -74,10 +75,10 @@ fn a_dropped_graph_leaves_nothing_behind() {
     assert!(text(&again).contains("unknown_graph") && text(&again).contains("village"), "{}", text(&again));
 
     site.create(GRAPH, &[]);
-    // One that wrote object 1 would ask with the ticket of that write.
+    // The conversation that wrote object 1 would add the ticket of that write, so another one reads.
     let mut talk = site.talk(1);
     let got = read_at_last(&mut talk, 1);
-    assert_eq!(got["object"], Value::Null, "it is another graph");
+    assert_eq!(got["object"], Value::Null, "the new graph does not have the object");
     talk.must(&add(1));
     let mut read = object(1, "object_get");
     read["ticket"] = first["ticket"].clone();
@@ -88,9 +89,9 @@ fn a_dropped_graph_leaves_nothing_behind() {
 fn a_graph_without_a_database_can_only_be_dropped_without_its_rows() {
     let site = Site::start(&SHAPE);
     let file = site.cluster.data().join("database-000/social.sqlite");
-    // A file of another graph of this name: the database answers, but not for this graph.
+    // The file that the drop leaves belongs to another graph of this name, so the database refuses the new graph.
     site.cluster.must(&["graph", "drop", GRAPH, "--yes", "--keep-rows"]);
-    assert!(file.is_file(), "it was left");
+    assert!(file.is_file(), "--keep-rows leaves the file");
     let refused = site.apply(GRAPH, TYPES, &[]);
     assert!(text(&refused).contains("database_other_graph"), "{}", text(&refused));
     assert_eq!(keys(&site), [""; 0], "nothing is left of a graph that was not created");
@@ -117,7 +118,7 @@ fn a_graph_is_dropped_only_while_its_server_answers() {
     assert_eq!(keys(&site), both, "nothing was changed");
 
     assert!(site.restart_server());
-    assert_eq!(read_at_last(&mut talk, 1)["object"]["id"], 1, "it is as it was");
+    assert_eq!(read_at_last(&mut talk, 1)["object"]["id"], 1, "the object is unchanged");
     site.cluster.must(&["graph", "drop", GRAPH, "--yes"]);
     assert_eq!(keys(&site), [""; 0]);
     let name = storage.rsplit('/').next().expect("a name");

@@ -1,4 +1,4 @@
-//! Nodes end and start again, groups are drained, and partitions move to other nodes, under writers: no write fails.
+//! Nodes are restarted, groups are drained, and partitions move to other nodes while writers run. No write fails.
 
 use crate::{
     site::{GRAPH, Site, Talk, code},
@@ -18,14 +18,14 @@ use std::{
 
 const SHAPE: [&str; 11] =
     ["--processes", "--groups", "2", "--nodes", "2", "--routers", "2", "--partitions", "8", "--threads", "2"];
-/// Writers write to so many objects each. There are enough for all partitions.
+/// The number of objects to which each writer adds associations. Every partition holds some of them.
 const SOURCES: u64 = 16;
-/// Lines of one writer under way.
+/// The maximum number of lines of one writer in flight.
 const IN_FLIGHT: u32 = 8;
-/// One-sided, symmetric, and with an inverse, each with the type of the other direction.
+/// A one-sided type, a symmetric one, and one with an inverse, each with the type of the other direction.
 const TYPES: [(&str, Option<&str>); 3] =
     [("likes", None), ("friend", Some("friend")), ("follows", Some("followed_by"))];
-/// What writers share.
+/// The state that writers share.
 #[derive(Default)]
 struct Writers {
     stop: AtomicBool,
@@ -33,7 +33,7 @@ struct Writers {
 }
 
 impl Writers {
-    /// Writes until told to stop; how many associations there are.
+    /// Writes associations until `stop` is set. Returns the number of associations.
     fn write(&self, writer: u64, talk: &mut Talk) -> u64 {
         let mut written = 0;
         while !self.stop.load(Ordering::Relaxed) {
@@ -50,7 +50,7 @@ impl Writers {
     }
 }
 
-/// The ends of an association, and its type.
+/// Returns the first id, the type and the second id of an association.
 fn association(writer: u64, number: u64) -> (u64, (&'static str, Option<&'static str>), u64) {
     let base = writer * 1_000_000;
     (base + number % SOURCES, TYPES[(number % 3) as usize], base + SOURCES + number / SOURCES)
@@ -62,7 +62,7 @@ fn addition(writer: u64, number: u64) -> Value {
         "write_id": format!("w{writer}-{number}"), "deadline_ms": 50_000})
 }
 
-/// Waits until all partitions have leaders, and these nodes lead some, and no others.
+/// Waits until all partitions have leaders, and exactly these nodes lead some.
 fn wait_until_led_by(cluster: &Cluster, nodes: &[u64]) {
     wait_until(&format!("{nodes:?} lead"), || {
         let status = told(cluster, &["cluster", "status"]);
@@ -73,7 +73,7 @@ fn wait_until_led_by(cluster: &Cluster, nodes: &[u64]) {
     });
 }
 
-/// Every node ends in turn, and the cluster starts it again.
+/// Ends one node after the other. The cluster starts each of them again.
 fn restart_nodes(cluster: &mut Cluster) {
     for index in 0..4 {
         let pid = |cluster: &Cluster| cluster.ready()["nodes"][index]["pid"].as_u64().expect("a pid") as u32;
@@ -94,9 +94,9 @@ fn drain_groups(cluster: &Cluster) {
     }
 }
 
-/// A node comes and takes partitions over, and gives them up again.
+/// Adds a node, which takes over partitions, and removes it again.
 fn rebalance(cluster: &mut Cluster) {
-    let folder = cluster.data().parent().expect("it is in a folder").to_owned();
+    let folder = cluster.data().parent().expect("the data folder has a parent").to_owned();
     let spare = Spare::start(cluster, 100, &folder);
     for (command, leading) in
         [(&["add-node", &spare.addr][..], &[0, 1, 2, 3, 100][..]), (&["remove-node", "100"], &[0, 1, 2, 3])]
@@ -107,10 +107,10 @@ fn rebalance(cluster: &mut Cluster) {
     }
 }
 
-/// All that was written can be read, in both directions.
+/// Checks that all written associations can be read, in both directions.
 fn check(writer: u64, written: u64, talk: &mut Talk) {
     let mut lists: BTreeMap<(u64, &str), Vec<(u64, u64)>> = BTreeMap::new();
-    // The newest comes first.
+    // Lists begin with the newest association.
     for number in (0..written).rev() {
         let (id1, (kind, inverse), id2) = association(writer, number);
         lists.entry((id1, kind)).or_default().push((id2, number));
@@ -154,7 +154,7 @@ fn no_write_fails_when_leadership_is_handed_over() {
     let count: u64 = written.iter().sum();
     assert!(
         failed.is_empty(),
-        "{} of {count} failed:\n{}",
+        "{} of {count} writes failed:\n{}",
         failed.len(),
         failed[..failed.len().min(5)].join("\n")
     );

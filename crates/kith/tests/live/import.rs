@@ -1,4 +1,4 @@
-//! `kith import` and `kith export`: bad files, interruptions, and files that come back as they went.
+//! `kith import` and `kith export`: invalid files, interruptions, and round trips.
 
 use crate::site::{GRAPH, Site, Talk};
 use crate::support::{
@@ -18,12 +18,12 @@ fn json_of(output: &[u8]) -> Value {
     serde_json::from_slice(output).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(output)))
 }
 
-/// What an import that succeeds says.
+/// Runs an import that must succeed. Returns its JSON output.
 fn import(site: &Site, arguments: &[&str]) -> Value {
     json_of(site.cluster.must(&[&["import", GRAPH, "-o", "json"], arguments].concat()).as_bytes())
 }
 
-/// What a command that must fail says on standard error, and its code.
+/// Runs a command that must fail. Returns the code of its error and its whole output.
 fn refused(site: &Site, arguments: &[&str]) -> (String, String) {
     let output = site.command(&[arguments, &["-o", "json"]].concat());
     assert!(!output.status.success(), "{arguments:?} must fail: {}", text(&output));
@@ -104,14 +104,14 @@ fn rows_that_exist_are_overwritten() {
     let renamed = site.file("renamed.csv", "1,\"{\"\"name\"\":\"\"Ada L.\"\"}\"\n");
     import(&site, &["--objects", &renamed, "--type", "person"]);
     assert_eq!(object(&mut talk, 1)["data"], json!({"name": "Ada L.", "age": 36}));
-    // What was deleted is written again, also within the time for which names of writes are remembered.
+    // A deleted object is written again, even while the cluster still remembers the write id of its first import.
     talk.must(&json!({"op": "object_delete", "graph": GRAPH, "id": 2}));
     let said = import(&site, &arguments);
     assert_eq!((&said["added"], &said["existed"]), (&json!(1), &json!(1)));
     let page = ["import", GRAPH, "--objects", &people, "--type", "page"];
-    assert_eq!(refused(&site, &page).0, "bad_lines", "the fields are not those of a page");
+    assert_eq!(refused(&site, &page).0, "bad_lines", "the fields do not fit the type page");
     let tags = site.file("tags.csv", "id\n9\n2\n");
-    // The row that ends the import is not done: the same command tries it again.
+    // The row that ends the import does not count as done, so the same command tries it again.
     for _ in 0..2 {
         let (code, told) = refused(&site, &["import", GRAPH, "--objects", &tags, "--type", "tag"]);
         let reason = "line 3: object 2 exists already, as type \\\"person\\\"";
@@ -119,7 +119,7 @@ fn rows_that_exist_are_overwritten() {
     }
     let said = import(&site, &["--objects", &tags, "--type", "tag", "--max-errors", "1"]);
     assert_eq!(said["dropped"][0]["reason"], "refused by the cluster");
-    // Of lines that name the same association, the last one counts, whichever end is named first.
+    // If several lines name the same association, the last one counts, whichever end it names first.
     let mut rows = String::new();
     for time in 0..500 {
         rows += &format!("{},{},{time}\n", 7 + time % 2, 8 - time % 2);
@@ -129,7 +129,7 @@ fn rows_that_exist_are_overwritten() {
     assert_eq!(talk.must(&range), json!({"out": [[7, 499]], "more": false}));
 }
 
-/// An import that runs, and its checkpoint.
+/// Starts an import of associations.
 fn start(site: &Site, file: &str) -> Child {
     let mut command = site.cluster.kith(&[
         "import",
@@ -146,15 +146,19 @@ fn start(site: &Site, file: &str) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("kith starts")
 }
 
-/// Waits until so many rows are done.
+/// Returns the number of rows that are done according to the checkpoint; `None` if there is no checkpoint.
 fn rows_done(checkpoint: &str) -> Option<u64> {
     let progress: Value = serde_json::from_str(&fs::read_to_string(checkpoint).ok()?).ok()?;
     progress["done"].as_u64()
 }
 
+/// Waits until the running import has done at least `rows` rows.
 fn wait_for_rows(child: &mut Child, checkpoint: &str, rows: u64) {
     wait_until("some rows are done", || {
-        assert!(child.try_wait().expect("it can be waited for").is_none(), "it must not have ended yet");
+        assert!(
+            child.try_wait().expect("the process can be queried").is_none(),
+            "the import must not have ended yet"
+        );
         rows_done(checkpoint).is_some_and(|done| rows <= done)
     });
 }
@@ -174,7 +178,7 @@ fn an_import_continues_after_it_was_interrupted() {
     first.wait().expect("it ends");
     let done = rows_done(&checkpoint).expect("the checkpoint stays");
     let mut second = start(&site, &file);
-    // Progress of its own shows that the second import runs and listens to signals.
+    // Its own progress shows that the second import runs and handles signals.
     wait_for_rows(&mut second, &checkpoint, done + 100);
     signal(second.id(), "INT");
     let output = second.wait_with_output().expect("it ends");
@@ -195,7 +199,7 @@ fn an_import_continues_after_it_was_interrupted() {
     assert_eq!(count(&mut talk, 1, "follows"), 2_000);
     let inverse = json!({"op": "assoc_get", "graph": GRAPH, "id1": 2_009, "type": "followed_by", "ids": [1], "critical": true});
     assert_eq!(talk.must(&inverse), json!({"out": [[1, 2_009]]}));
-    // A file that has changed since is another import.
+    // If the file has changed, the import begins from the start.
     let mut third = start(&site, &file);
     wait_for_rows(&mut third, &checkpoint, 1);
     signal(third.id(), "KILL");
@@ -223,7 +227,7 @@ fn an_import_waits_until_partitions_have_leaders_again() {
     assert_eq!(exported.lines().count(), 601);
 }
 
-/// Exports a type into a file; its content.
+/// Exports a type into a file, and returns the content of the file.
 fn export(site: &Site, graph: &str, what: &str, kind: &str) -> String {
     let file = site.file("exported", "");
     site.cluster.must(&["export", graph, what, "--type", kind, "--out", &file]);
@@ -277,7 +281,7 @@ fn what_is_exported_can_be_imported_again() {
     assert_eq!(header("--objects", "tag").as_deref(), Some("id"));
     assert_eq!(header("--assocs", "knows").as_deref(), Some("id1,id2,time"));
     assert_eq!(header("--assocs", "likes").as_deref(), Some("id1,id2,time,data"));
-    // The inverse type has been written by the import of its other direction.
+    // The import of one direction has also written the inverse type.
     assert_eq!(
         export(&site, "copy", "--assocs", "followed_by"),
         export(&site, GRAPH, "--assocs", "followed_by")

@@ -1,7 +1,7 @@
 //! Real data: the social networks of LDBC, imported into live graphs, with reference answers and a stream of updates.
 //!
-//! By default, one answer in five is checked, over the rows that it needs, and the updates of a part of the types are applied.
-//! `KITH_TEST_FULL=1` (`make test-full`) imports and checks everything.
+//! By default, the tests import only a part of the data, check one association answer in five, and apply a part of the
+//! updates. With `KITH_TEST_FULL=1` (`make test-full`), they import and check everything.
 
 use crate::site::Site;
 use crate::support::{
@@ -35,11 +35,11 @@ adjacency = false
 adjacency = false
 "#;
 
-/// Imports a file; how many rows were new.
+/// Imports a file. Returns the number of new rows.
 fn import(site: &Site, graph: &str, file: &str, rest: &[&str]) -> u64 {
     let checkpoint = site.file("checkpoint", "");
     let arguments = [&["import", graph, "--checkpoint", &checkpoint, "-o", "json"], rest, &[file]].concat();
-    let said: Value = serde_json::from_str(&site.cluster.must(&arguments)).expect("it answers in JSON");
+    let said: Value = serde_json::from_str(&site.cluster.must(&arguments)).expect("the output is JSON");
     assert_eq!((&said["existed"], &said["dropped"]), (&json!(0), &json!([])), "{said}");
     said["added"].as_u64().expect("a count")
 }
@@ -47,7 +47,8 @@ fn import(site: &Site, graph: &str, file: &str, rest: &[&str]) -> u64 {
 #[test]
 fn the_reference_answers_are_reproduced() {
     let Some(data) = data() else { return };
-    // In one partition, a two-sided write takes one commit: fast enough for every run. The other tests have more partitions.
+    // With one partition, a two-sided write takes one commit, which is fast enough for every run. Other tests use more
+    // partitions.
     let partitions = if is_full() { "8" } else { "1" };
     let site = Site::start_empty(&["--groups", "1", "--nodes", "2", "--partitions", partitions]);
     assert!(site.apply(GRAPH, TYPES, &[]).status.success());
@@ -69,7 +70,7 @@ fn the_reference_answers_are_reproduced() {
     association_answers(&site, &records);
 }
 
-/// All likes of posts or comments; by default only those in the lists that `records` are about.
+/// Returns the likes of posts or comments as CSV; by default only those in the lists that `records` describe.
 fn likes(data: &Path, kind: &str, records: &[Value]) -> String {
     let ids = |name: String| -> BTreeSet<u64> {
         let records = records.iter().filter(|record| record["type"] == *name);
@@ -95,7 +96,7 @@ fn graph_answers(site: &Site) {
     let mut cases = reference.cases(if is_full() { 100 } else { 12 }, &extra);
     // A live graph has no entities.
     cases.retain(|case| case.request.get("kind").is_none_or(|kind| kind == "connection"));
-    // What the answers call connections are associations of this type.
+    // The reference answers call associations of this type connections.
     let of_connections = cases.iter_mut().filter(|case| case.request.get("kind").is_some());
     of_connections.for_each(|case| case.request["kind"] = json!("knows"));
     let requests: Vec<Value> = cases.iter().map(|case| case.request.clone()).collect();
@@ -135,7 +136,7 @@ fn association_answers(site: &Site, records: &[Value]) {
     }
 }
 
-/// Ids of persons, posts, comments and forums: each kind of the data counts for itself, but objects of a graph share one space.
+/// The kinds of objects. In the data, each kind has its own ids, but all objects of a graph share one id space.
 #[derive(Clone, Copy)]
 enum Kind {
     Person,
@@ -145,19 +146,20 @@ enum Kind {
 }
 
 impl Kind {
+    /// Returns the id in the graph of the object with this id in the data.
     fn id(self, text: &str) -> u64 {
         text.parse::<u64>().expect("an id") * 4 + self as u64
     }
 }
 
-/// Times and ids in the order of an association list.
+/// The times and ids of an association list, in the order of the list.
 type List = BTreeSet<(Reverse<u64>, u64)>;
 
-/// What the graph must be.
+/// The expected content of the graph.
 #[derive(Default)]
 struct Network {
     objects: BTreeMap<u64, (&'static str, Value)>,
-    /// By type and id1, in the order of the list.
+    /// The lists, by type and `id1`.
     lists: BTreeMap<(&'static str, u64), List>,
 }
 
@@ -185,14 +187,14 @@ inverse = "written_by"
 "#;
 
 impl Network {
-    /// Adds an object; the line that does so.
+    /// Adds an object. Returns the line that adds it to the graph.
     fn object(&mut self, kind: &'static str, id: u64, data: Value) -> Value {
         let line = json!({"op": "object_add", "graph": NETWORK, "type": kind, "id": id, "data": data});
         assert!(self.objects.insert(id, (kind, data)).is_none(), "object {id} is new");
         line
     }
 
-    /// Adds an association, and its inverse; the line that does so.
+    /// Adds an association and its inverse. Returns the line that adds them to the graph.
     fn association(&mut self, kind: &'static str, id1: u64, id2: u64, time: &str) -> Value {
         let time: u64 = time.parse().expect("a time");
         let inverse = match kind {
@@ -212,7 +214,7 @@ impl Network {
         json!({"op": "assoc_add", "graph": NETWORK, "id1": id1, "type": kind, "id2": id2, "time": time})
     }
 
-    /// An update of the stream; the lines that carry it out.
+    /// Applies an update of the stream. Returns the lines that apply it to the graph.
     fn update(&mut self, update: &str) -> Vec<Value> {
         use Kind::{Comment, Forum, Person, Post};
         let fields: Vec<&str> = update.split('|').collect();
@@ -284,7 +286,7 @@ fn the_updates_of_a_network_are_applied_in_time_order() {
     verify(&site, &network);
 }
 
-/// The lines of a file without its header, if it has one.
+/// Returns the lines of a file without the header.
 fn plain(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     text.lines()
@@ -293,7 +295,7 @@ fn plain(path: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Imports the network as it is before the updates: by default persons, friendships and likes.
+/// Imports the network as it is before the updates; by default only persons, friendships and likes.
 fn base(site: &Site, folder: &Path, network: &mut Network) {
     use Kind::{Comment, Forum, Person, Post};
     let file = |name: &str| plain(&folder.join(format!("vanilla/dynamic/{name}_0_0.csv")));
@@ -334,7 +336,7 @@ fn base(site: &Site, folder: &Path, network: &mut Network) {
     }
 }
 
-/// Compares lists and objects with the graph: all of them, by default one in four.
+/// Compares lists and objects with the graph; by default one in four, with `KITH_TEST_FULL=1` all of them.
 fn verify(site: &Site, network: &Network) {
     let step = if is_full() { 1 } else { 4 };
     let mut cases = Vec::new();

@@ -1,7 +1,7 @@
-//! Live graphs, end to end: real clusters and databases against models, through lines of `kith run`.
+//! End-to-end tests of live graphs: real clusters and databases are compared with models, through lines of `kith run`.
 //!
-//! `KITH_SEED` repeats a random program, `KITH_PROGRAM_OPERATIONS` makes it longer, and `KITH_FAULT_SECONDS` brings more faults
-//! about.
+//! `KITH_SEED` reproduces a random program, `KITH_PROGRAM_OPERATIONS` sets its length, and `KITH_FAULT_SECONDS` sets the
+//! duration of the fault tests in seconds.
 
 mod bad_input;
 mod drop;

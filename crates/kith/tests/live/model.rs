@@ -1,6 +1,7 @@
-//! What a live graph should answer: objects and associations in maps, without partitions, logs or caches.
+//! A model of a live graph: objects and associations in maps, without partitions, logs or caches.
 //!
-//! Versions are those that writes returned: the model checks that they grow, and that conditions mean them.
+//! The versions in the model are those that writes returned. The model checks that they grow, and that conditions refer to
+//! them.
 
 use crate::site::code;
 use serde_json::{Map, Value, json};
@@ -25,22 +26,22 @@ type Key = (u64, String, u64);
 pub struct Model {
     pub objects: BTreeMap<u64, Object>,
     associations: BTreeMap<Key, Association>,
-    /// Writes with a name whose outcome was recorded, and their answers.
+    /// The writes with a write id whose outcome the graph recorded, and their answers.
     pub named: BTreeMap<String, (Value, Value)>,
-    /// Of the writes that added objects whose ids the graph chose.
+    /// The tickets of the writes that added objects with ids that the graph chose.
     pub tickets: Vec<Value>,
 }
 
 /// The outcome of a write.
 enum Outcome {
-    /// Something is written; whether it existed.
+    /// Something is written. The value says whether it existed before.
     Changed(bool),
     /// There is nothing to do.
     Nothing,
     Refused(&'static str),
 }
 
-/// How many associations of a type one read returns.
+/// Returns the cap of a type: the maximum number of associations that one read returns.
 fn cap(kind: &str) -> usize {
     match kind {
         "loves" => 4,
@@ -49,7 +50,7 @@ fn cap(kind: &str) -> usize {
     }
 }
 
-/// The type of the other direction; `Some(None)` of a one-sided type, `None` of no type.
+/// Returns the type of the other direction; `Some(None)` for a one-sided type, and `None` if there is no such type.
 fn inverse(kind: &str) -> Option<Option<&str>> {
     Some(match kind {
         "likes" | "loves" | "knows" => None,
@@ -66,7 +67,7 @@ fn has_note(kind: &str) -> bool {
     kind != "knows"
 }
 
-/// The fields of an object after a write; `None` if they do not fit its type.
+/// Returns the fields of an object after a write; `None` if they do not fit its type.
 fn fields(kind: &str, before: Option<&Map<String, Value>>, written: &Value) -> Option<Map<String, Value>> {
     let defaults = match kind {
         "person" => json!({"name": null, "age": null}),
@@ -89,7 +90,10 @@ fn number(line: &Value, name: &str) -> u64 {
 }
 
 impl Model {
-    /// Follows a line; what is wrong with its answer.
+    /// Applies a line to the model, and compares the answer of the graph.
+    ///
+    /// # Errors
+    /// A description of the difference.
     pub fn follow(&mut self, line: &Value, answer: &Value) -> Result<(), String> {
         match text(line, "op") {
             "object_get" | "assoc_get" | "assoc_count" | "assoc_range" | "assoc_time_range" => {
@@ -115,9 +119,9 @@ impl Model {
                 true if ["id", "version", "existed"].into_iter().all(same) && code(first) == code(answer) => {
                     Ok(())
                 }
-                true => Err(format!("a repeat must be answered as the first time: {first}")),
+                true => Err(format!("a repeat must get the first answer: {first}")),
                 false if code(answer) == Some("write_id_taken") => Ok(()),
-                false => Err(format!("its write_id was given to {known}")),
+                false => Err(format!("its write_id belongs to {known}")),
             };
         }
         let before = self.version(line);
@@ -147,7 +151,7 @@ impl Model {
         Ok(())
     }
 
-    /// Why a write makes no sense whatever is stored.
+    /// Returns the error code of a write that is invalid regardless of the stored data.
     fn invalid(&self, line: &Value) -> Option<&'static str> {
         match text(line, "op") {
             "object_add" => fields(text(line, "type"), None, &line["data"]).is_none().then_some("bad_fields"),
@@ -170,7 +174,7 @@ impl Model {
         }
     }
 
-    /// The version of what a write names; 0 if it does not exist.
+    /// Returns the version of the object or association that a write names; 0 if it does not exist.
     pub fn version(&self, line: &Value) -> u64 {
         match line.get("id1") {
             Some(_) => self.associations.get(&key(line)).map_or(0, |found| found.version),
@@ -178,7 +182,7 @@ impl Model {
         }
     }
 
-    /// The outcome of a write that makes sense. What it changes gets `version`.
+    /// Applies a valid write, and returns its outcome. Changed objects and associations get the version `version`.
     fn decide(&mut self, line: &Value, answer: &Value, version: u64) -> Outcome {
         let found = self.version(line);
         let is_other = line["if_version"].as_u64().is_some_and(|wanted| wanted != found);
@@ -237,7 +241,7 @@ impl Model {
         Outcome::Changed(found.is_some())
     }
 
-    /// Sets or removes both directions.
+    /// Sets or removes an association in both directions.
     fn set(&mut self, (id1, kind, id2): &Key, association: Option<Association>) {
         let mirror = inverse(kind).flatten().map(|inverse| (*id2, inverse.to_owned(), *id1));
         for key in [Some((*id1, kind.clone(), *id2)), mirror].into_iter().flatten() {
@@ -248,7 +252,7 @@ impl Model {
         }
     }
 
-    /// The answer to a read, or the code of the error.
+    /// Returns the expected answer to a read, or the code of the expected error.
     fn read(&self, line: &Value) -> Value {
         if text(line, "op") == "object_get" {
             return match line["ids"].as_array() {
@@ -307,7 +311,7 @@ impl Model {
         Some(json!({"id": id, "type": kind, "version": version, "data": fields}))
     }
 
-    /// Newest first; of equal times the smaller id comes first.
+    /// Returns an association list, newest first; at equal times, smaller ids first.
     fn list(&self, id1: u64, kind: &str) -> Vec<(u64, &Association)> {
         let is_in = |key: &Key| key.0 == id1 && key.1 == kind;
         let mut list: Vec<(u64, &Association)> = self

@@ -1,5 +1,5 @@
-//! The database comes back as an older copy of itself: tickets of writes that it has lost are refused, whoever is asked and
-//! whatever is written since; all other reads and writes go on.
+//! The database is replaced by an older copy of itself. Every replica refuses tickets of lost writes, also after new writes.
+//! All other reads and writes continue.
 
 use crate::{
     site::{GRAPH, Site, Talk, code},
@@ -14,14 +14,15 @@ use std::{fs, path::Path, thread, time::Duration};
 /// One partition, so that every write is in the same log.
 const SHAPE: [&str; 9] =
     ["--processes", "--groups", "2", "--nodes", "1", "--partitions", "1", "--threads", "2"];
-/// The files of the graph, in the folder of its database: SQLite keeps what is not yet in the first one in the others.
+/// The files of the graph in the folder of its database. SQLite keeps recent transactions in the second and third file.
 const FILES: [&str; 3] = ["social.sqlite", "social.sqlite-wal", "social.sqlite-shm"];
 
 fn follow(id2: u64) -> Value {
     json!({"op": "assoc_add", "graph": GRAPH, "id1": 1, "type": "follows", "id2": id2, "time": id2, "deadline_ms": 3_000})
 }
 
-/// Reads of what the writes concern, in each group and in any, from caches and from lists.
+/// Returns reads of the written association list with a ticket, in each group and without a group, from caches and from
+/// adjacency lists.
 fn reads(ticket: &Value) -> Vec<Value> {
     let ops = [
         json!({"op": "assoc_range", "graph": GRAPH, "id1": 1, "type": "follows"}),
@@ -42,7 +43,7 @@ fn reads(ticket: &Value) -> Vec<Value> {
     reads.collect()
 }
 
-/// Asks until there is an answer, or an error that is meant.
+/// Repeats a line until it gets an answer or the error `history_lost`.
 fn settled(talk: &mut Talk, line: &Value) -> Value {
     let mut answer = Value::Null;
     let is_settled = in_time().any(|()| {
@@ -57,7 +58,8 @@ fn settled(talk: &mut Talk, line: &Value) -> Value {
     answer
 }
 
-/// Asks until the ticket is refused. Until a replica notices that the database was replaced, it may show what it knew before.
+/// Repeats a line until its ticket is refused. Before a replica notices that the database was replaced, it may still show
+/// the lost writes.
 fn until_lost(talk: &mut Talk, line: &Value) {
     let is_refused = in_time().any(|()| {
         let answer = settled(talk, line);
@@ -68,7 +70,7 @@ fn until_lost(talk: &mut Talk, line: &Value) {
     assert!(is_refused, "{line}");
 }
 
-/// Whether an answer to one of the reads shows these ids, the newest first.
+/// Whether the answer to one of the reads shows these ids, which are given newest first.
 fn is(answer: &Value, ids: &[u64]) -> bool {
     let out: Vec<[u64; 2]> = ids.iter().map(|id| [*id, *id]).collect();
     let mut ascending = ids.to_vec();
@@ -80,16 +82,16 @@ fn copy(from: &Path, to: &Path) {
     for file in FILES {
         let _ = fs::remove_file(to.join(file));
         if from.join(file).exists() {
-            fs::copy(from.join(file), to.join(file)).expect("it can be copied");
+            fs::copy(from.join(file), to.join(file)).expect("the file can be copied");
         }
     }
 }
 
-/// Ends the database, puts the copy in its place, and has it started again.
+/// Kills the database process, replaces its files by the copy, and waits until the process is started again.
 fn replace(site: &Site, folder: &Path, saved: &Path) {
     let pid = || site.cluster.ready()["databases"][0]["pid"].as_u64().expect("a pid") as u32;
     let (before, supervisor) = (pid(), site.cluster.pid());
-    // Its supervisor must not start it again before the files are in place.
+    // The supervisor must not start the process again before the files are in place.
     signal(supervisor, "STOP");
     signal(before, "KILL");
     wait_until("the database is gone", || has_ended(before));
@@ -101,7 +103,7 @@ fn replace(site: &Site, folder: &Path, saved: &Path) {
 #[test]
 fn tickets_of_a_lost_history_are_refused_and_all_else_goes_on() {
     let site = Site::start(&SHAPE);
-    // A conversation adds the tickets of its own writes to its reads, so readers have another one.
+    // A conversation adds the tickets of its own writes to its reads, so reads use another one.
     let (mut writer, mut reader) = (site.talk(1), site.talk(1));
     let kept = writer.must(&follow(2))["ticket"].clone();
     let (folder, saved) = (site.cluster.data().join("database-000"), tempfile::tempdir().expect("a folder"));

@@ -1,4 +1,4 @@
-//! Lines of `kith run` that name a common id take effect in their order, however many are in flight.
+//! Lines of `kith run` that have an id in common take effect in their order, regardless of the number of lines in flight.
 
 use crate::site::Site;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 const LINES: usize = 1_500;
 
-/// Writes and reads of few ids.
+/// Returns random writes and reads of a few ids.
 fn lines() -> Vec<Value> {
     let mut random = StdRng::seed_from_u64(7);
     let line = |turn: usize| {
@@ -26,7 +26,7 @@ fn lines() -> Vec<Value> {
     (0..LINES).map(line).collect()
 }
 
-/// An answer without what may differ from one run to another.
+/// Removes the parts of an answer that may differ from one run to another.
 fn essence(mut answer: Value) -> Value {
     let strip = |object: &mut Value| {
         object.as_object_mut().map(|object| object.remove("version"));

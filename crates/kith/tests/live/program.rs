@@ -1,10 +1,10 @@
-//! Random programs of writes and reads, made of a seed and of what a model knows.
+//! Random programs of writes and reads, which depend on a seed and on the state of the model.
 
 use crate::{model::Model, site::GRAPH};
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Value, json};
 
-/// Ids that meet often, and the greatest ones.
+/// A few small ids, so that operations often concern the same ones, and the greatest ids.
 const IDS: [u64; 12] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 1 << 63, u64::MAX - 1, u64::MAX];
 const OBJECT_TYPES: [&str; 3] = ["person", "page", "tag"];
 const ASSOCIATION_TYPES: [&str; 9] =
@@ -12,7 +12,7 @@ const ASSOCIATION_TYPES: [&str; 9] =
 
 pub struct Program {
     random: StdRng,
-    /// How many writes have got a name.
+    /// The number of writes that have a write id.
     names: u64,
 }
 
@@ -21,7 +21,7 @@ impl Program {
         Self { random: StdRng::seed_from_u64(seed), names: 0 }
     }
 
-    /// The next lines. Writes of earlier rounds may be repeated.
+    /// Returns the next lines. They may repeat writes of earlier rounds.
     pub fn round(&mut self, length: usize, model: &Model) -> Vec<Value> {
         (0..length).map(|_| self.line(model)).collect()
     }
@@ -46,7 +46,7 @@ impl Program {
         *IDS.choose(&mut self.random).expect("there are ids")
     }
 
-    /// An id that an object may have.
+    /// Returns an id, often that of an existing object.
     fn object(&mut self, model: &Model) -> u64 {
         match self.one_of(3) {
             true => model.objects.keys().copied().collect::<Vec<_>>().choose(&mut self.random).copied(),
@@ -69,7 +69,7 @@ impl Program {
         }
     }
 
-    /// A write that was sent before, once more or with other content.
+    /// Returns an earlier write, either unchanged or with other content.
     fn repeat(&mut self, model: &Model) -> Value {
         let names: Vec<&String> = model.named.keys().collect();
         let mut line = model.named[*names.choose(&mut self.random).expect("there is one")].0.clone();
@@ -99,7 +99,7 @@ impl Program {
         line
     }
 
-    /// Fields that fit some type, and sometimes none.
+    /// Returns fields that fit one of the types or, sometimes, none of them.
     fn fields(&mut self) -> Value {
         match self.random.random_range(0..9) {
             0..3 => json!({"name": format!("name {}", self.random.random_range(0..9))}),
@@ -154,7 +154,8 @@ impl Program {
                 json!({"op": "object_get", "ids": ids})
             }
         };
-        // The objects of earlier rounds whose ids the graph chose: no line of this program named them when they were added.
+        // The tickets cover objects of earlier rounds whose ids the graph chose. The lines that added them did not name
+        // these ids, so the conversation does not add their tickets by itself.
         if !model.tickets.is_empty() {
             line["ticket"] = json!(model.tickets);
         }
@@ -210,7 +211,7 @@ impl Program {
         }
     }
 
-    /// Who answers a read.
+    /// Chooses whether a read is critical, or which group answers it.
     fn place(&mut self, line: &mut Value) {
         match self.random.random_range(0..5) {
             0 => line["critical"] = json!(true),

@@ -1,9 +1,9 @@
-//! Random programs against the model, on each kind of storage.
+//! Compares a graph with the model under random programs, on each kind of storage.
 
 use crate::{model::Model, program::Program, site::Site, support::is_full};
 use serde_json::Value;
 
-/// Lines that are sent together.
+/// The number of lines that are sent together.
 const ROUND: usize = 200;
 const SHAPE: [&str; 6] = ["--groups", "2", "--nodes", "2", "--partitions", "8"];
 
@@ -19,7 +19,7 @@ fn seed(usual: u64) -> u64 {
     match std::env::var("KITH_SEED") {
         Ok(seed) => seed.parse().expect("KITH_SEED is a number"),
         Err(_) if is_full() => rand::random(),
-        // The same program each time, so that a short run fails for what was changed.
+        // A short run uses the same program each time, so that it fails only because of a change.
         Err(_) => usual,
     }
 }
@@ -41,7 +41,7 @@ fn check(site: &Site, seed: u64) {
     }
 }
 
-/// The lines of a round that have an id in common with a line, with their answers.
+/// Returns the lines before a line that have an id in common with it, with their answers.
 fn related(line: &Value, before: &[Value], answers: &[Value]) -> Vec<String> {
     let ids = |line: &Value| ["id", "id1", "id2"].map(|name| line[name].as_u64());
     let has_common = |other: &Value| ids(other).iter().any(|id| id.is_some() && ids(line).contains(id));

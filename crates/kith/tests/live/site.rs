@@ -1,4 +1,4 @@
-//! A cluster with a live graph, and how it is asked.
+//! A cluster with a live graph, and conversations with it.
 
 use crate::{
     mariadb::MariaDb,
@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 
 pub const GRAPH: &str = "social";
 
-/// Types of every kind of association: one-sided, with and without fields, symmetric, and with a named inverse.
+/// Association types of every kind: one-sided, symmetric, and with a named inverse, with and without fields.
 pub const TYPES: &str = r#"
 [object.person]
 fields = { name = "text", age = { type = "i64", nullable = true } }
@@ -56,24 +56,24 @@ fields = { note = { type = "text", nullable = true } }
 cap = 3
 "#;
 
-/// A cluster, and the database server of its graph if that is not its own.
+/// A cluster, and the database server of its graph if the cluster's own database does not hold it.
 pub struct Site {
     pub cluster: Cluster,
-    /// How the cluster was started.
+    /// The arguments with which the cluster was started.
     arguments: Vec<String>,
     folder: tempfile::TempDir,
     server: Option<Mutex<MariaDb>>,
 }
 
 impl Site {
-    /// A cluster with the live graph [`GRAPH`] in its own database.
+    /// Starts a cluster with the live graph [`GRAPH`] in its own database.
     pub fn start(arguments: &[&str]) -> Self {
         let site = Self::without_graph(arguments, None);
         site.create(GRAPH, &[]);
         site
     }
 
-    /// The same with the rows of the graph in a MariaDB.
+    /// Starts a cluster with the live graph [`GRAPH`] in a MariaDB server.
     pub fn start_on_mariadb(arguments: &[&str]) -> Self {
         let runtime = Runtime::new().expect("a runtime");
         let (server, address) = runtime.block_on(async {
@@ -86,7 +86,7 @@ impl Site {
         site
     }
 
-    /// A cluster without a graph.
+    /// Starts a cluster without a graph.
     pub fn start_empty(arguments: &[&str]) -> Self {
         Self::without_graph(arguments, None)
     }
@@ -98,37 +98,37 @@ impl Site {
         Self { cluster, arguments, folder, server: server.map(Mutex::new) }
     }
 
-    /// Kills the MariaDB and starts it again, if there is one. Whether there is.
+    /// Kills the MariaDB server and starts it again, if there is one. Returns whether there is one.
     pub fn restart_server(&self) -> bool {
         let Some(server) = &self.server else { return false };
         Runtime::new().expect("a runtime").block_on(server.lock().restart());
         true
     }
 
-    /// The process of the MariaDB, if there is one.
+    /// Returns the process id of the MariaDB server, if there is one.
     pub fn server_pid(&self) -> Option<Pid> {
         let server = self.server.as_ref()?.lock();
         Pid::from_raw(server.pid() as i32)
     }
 
-    /// Kills all processes of the cluster, and starts it again with what they keep. Routers get other addresses.
+    /// Kills all processes of the cluster, and starts it again with the same data. Routers get other addresses.
     pub fn restart(&mut self) {
         let arguments: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
         self.cluster.restart(&arguments);
     }
 
-    /// Kills the MariaDB.
+    /// Kills the MariaDB server.
     pub fn kill_server(&self) {
         self.server.as_ref().expect("it has one").lock().kill();
     }
 
-    /// The rows of a statement at the MariaDB, as text.
+    /// Runs a statement on the MariaDB server. Returns its rows as text.
     pub fn rows(&self, statement: &str) -> Vec<String> {
         let server = self.server.as_ref().expect("it has one").lock();
         Runtime::new().expect("a runtime").block_on(server.rows(statement))
     }
 
-    /// Creates a live graph of [`TYPES`].
+    /// Creates a live graph with [`TYPES`].
     pub fn create(&self, graph: &str, more: &[&str]) {
         let created = self.apply(graph, TYPES, more);
         assert!(created.status.success(), "{}", text(&created));
@@ -140,29 +140,29 @@ impl Site {
         self.command(&[&["schema", "apply", &path, "--graph", graph, "-o", "json"], more].concat())
     }
 
-    /// Writes a file; its path.
+    /// Writes a file in the folder of the site. Returns its path.
     pub fn file(&self, name: &str, content: &str) -> String {
         let path = self.folder.path().join(name);
-        fs::write(&path, content).expect("it can be written");
+        fs::write(&path, content).expect("the file can be written");
         path.to_str().expect("UTF-8").to_owned()
     }
 
-    /// What a command says.
+    /// Runs a `kith` command. Returns its output.
     pub fn command(&self, arguments: &[&str]) -> Output {
         self.cluster.kith(arguments).output().expect("kith runs")
     }
 
-    /// A conversation with any router.
+    /// Starts a conversation with any router.
     pub fn talk(&self, concurrency: u32) -> Talk {
         Talk::start(self.cluster.kith(&["run"]), concurrency)
     }
 
-    /// A conversation with one of the routers.
+    /// Starts a conversation with the router with the given index.
     pub fn talk_to(&self, router: usize, concurrency: u32) -> Talk {
         Talk::at(&self.routers()[router], concurrency)
     }
 
-    /// The addresses of the routers.
+    /// Returns the addresses of the routers.
     pub fn routers(&self) -> Vec<String> {
         let ready = self.cluster.ready();
         let routers = ready["routers"].as_array().expect("a list").iter();
@@ -170,14 +170,14 @@ impl Site {
     }
 }
 
-/// A `kith run` that is asked again and again. It ends when dropped.
+/// A conversation: a `kith run` process that answers lines. The process ends when this value is dropped.
 pub struct Talk {
     child: Child,
     answers: Lines<BufReader<ChildStdout>>,
 }
 
 impl Talk {
-    /// A conversation with the router at an address.
+    /// Starts a conversation with the router at an address.
     pub fn at(addr: &str, concurrency: u32) -> Self {
         Self::start(kith(&["run", "--router", addr]), concurrency)
     }
@@ -190,7 +190,7 @@ impl Talk {
         Self { child, answers }
     }
 
-    /// The answers to several lines, which are sent without waiting.
+    /// Sends several lines without waiting in between. Returns their answers.
     pub fn ask_all(&mut self, lines: &[Value]) -> Vec<Value> {
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         let (input, answers) = (self.child.stdin.as_mut().expect("its input is piped"), &mut self.answers);
@@ -208,14 +208,14 @@ impl Talk {
         self.ask_all(std::slice::from_ref(line)).remove(0)
     }
 
-    /// As [`Talk::ask`], of a line that must succeed.
+    /// Calls [`Talk::ask`] with a line that must succeed.
     pub fn must(&mut self, line: &Value) -> Value {
         let answer = self.ask(line);
         assert!(answer.get("error").is_none(), "{line}: {answer}");
         answer
     }
 
-    /// The code of the error that a line ends with.
+    /// Sends a line that must fail. Returns the code of the error and the whole error as JSON text.
     pub fn refused(&mut self, line: &Value) -> (String, String) {
         let answer = self.ask(line);
         let code = code(&answer).unwrap_or_else(|| panic!("{line} is answered: {answer}")).to_owned();
@@ -225,13 +225,13 @@ impl Talk {
 
 impl Drop for Talk {
     fn drop(&mut self) {
-        // It is of no use to anybody any more, whatever it waits for.
+        // The process may still wait for answers, which nobody needs any more.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The code of an answer that is an error.
+/// Returns the error code of an answer; `None` if the answer is not an error.
 pub fn code(answer: &Value) -> Option<&str> {
     answer["error"]["code"].as_str()
 }

@@ -1,4 +1,4 @@
-//! Whoever presents the ticket of a write sees it: at any router, in any group, at once.
+//! A read with the ticket of a write shows this write at once, at any router and in any group.
 
 use crate::site::{GRAPH, Site, Talk, code};
 use serde_json::{Value, json};
@@ -6,16 +6,16 @@ use std::thread;
 
 const WRITES: u64 = 60;
 
-/// Asks all of them at the same time.
+/// Sends one line to each conversation at the same time. Returns their answers.
 fn ask_each(talks: &mut [Talk], lines: &[Value]) -> Vec<Value> {
     thread::scope(|scope| {
         let asked = talks.iter_mut().zip(lines).map(|(talk, line)| scope.spawn(|| talk.ask(line)));
         let asked: Vec<_> = asked.collect();
-        asked.into_iter().map(|talk| talk.join().expect("it is answered")).collect()
+        asked.into_iter().map(|talk| talk.join().expect("the line is answered")).collect()
     })
 }
 
-/// A read with a ticket, in each group and in any.
+/// Returns a read with a ticket, for each group and without a group.
 fn in_groups(read: &Value, ticket: &Value) -> Vec<Value> {
     [json!(0), json!(1), Value::Null]
         .into_iter()
@@ -46,7 +46,7 @@ fn a_write_shows_at_once_to_whoever_has_its_ticket() {
         for answer in ask_each(&mut readers, &in_groups(&get, &object)) {
             assert_eq!(answer["object"]["data"]["age"], turn, "{answer}");
         }
-        // The two ends lie in different partitions for most of these ids.
+        // For most of these ids, the two ends are in different partitions.
         let other = 1 + turn % 7;
         let add = json!({"op": "assoc_add", "graph": GRAPH, "id1": 10, "type": "follows", "id2": other, "time": turn});
         let edge = writer.must(&add)["ticket"].clone();
@@ -63,7 +63,7 @@ fn a_write_shows_at_once_to_whoever_has_its_ticket() {
         for answer in ask_each(&mut readers, &in_groups(&count, &edge)) {
             assert_eq!(answer["count"], turn.min(7), "{answer}");
         }
-        // Nothing but the ticket tells another router of a removal.
+        // Another router learns of a removal only through the ticket.
         let delete =
             json!({"op": "assoc_delete", "graph": GRAPH, "id1": other, "type": "followed_by", "id2": 10});
         let gone = match turn.is_multiple_of(9) {

@@ -1,4 +1,4 @@
-//! Logs do not grow without bound, and a replica whose log was trimmed while it was frozen goes on with what there is.
+//! Logs are trimmed, and a replica whose log was trimmed while it was frozen recovers from the rows of the database.
 
 use crate::{
     site::{GRAPH, Site, Talk, code},
@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::{thread, time::Duration};
 
-/// One partition in two groups: one node leads, and the other one follows.
+/// One partition in two groups, so that one node leads and the other one follows.
 const SHAPE: [&str; 13] = [
     "--processes",
     "--groups",
@@ -25,7 +25,7 @@ const SHAPE: [&str; 13] = [
     "1s",
 ];
 
-/// A node of the cluster, which has the number of its group.
+/// The only node of a group.
 struct Node {
     group: u64,
     pid: Pid,
@@ -42,11 +42,11 @@ impl Node {
     }
 
     fn signal(&self, signal: Signal) {
-        kill_process(self.pid, signal).expect("it is ours, and runs");
+        kill_process(self.pid, signal).expect("the process belongs to this test and runs");
     }
 }
 
-/// The one that leads, and the other one.
+/// Returns the leader and the follower.
 fn leader_and_follower(site: &Site) -> (Node, Node) {
     let (ready, http) = (site.cluster.ready(), site.cluster.nodes_http());
     let node = |group: usize| {
@@ -57,7 +57,7 @@ fn leader_and_follower(site: &Site) -> (Node, Node) {
     if 0.0 < one.written() { (one, other) } else { (other, one) }
 }
 
-/// Asks until there is an answer: a replica that builds its lists refuses to answer.
+/// Repeats a read until it is answered. A replica that builds its adjacency lists answers `partitions_unavailable`.
 fn answered(talk: &mut Talk, line: &Value) -> Value {
     let mut answer = Value::Null;
     let is_answered = in_time().any(|()| {
@@ -116,7 +116,10 @@ fn a_frozen_replica_whose_log_was_trimmed_reads_its_rows_again() {
     assert_eq!(range["out"], json!([[2, 1], [3, 1]]));
     assert_eq!(connections["ids"], json!([2, 3]));
     assert_eq!(distance["distances"], json!([1]), "{distance}");
-    assert!(0.0 < follower.metric("kith_live_jumps_total"), "it has read the log, which was gone");
+    assert!(
+        0.0 < follower.metric("kith_live_jumps_total"),
+        "the follower has skipped the trimmed part of the log"
+    );
     for bytes in ["kith_live_list_bytes", "kith_live_cache_bytes"] {
         wait_until(bytes, || 0.0 < follower.metric(&format!("{bytes}{{graph=\"{GRAPH}\"}}")));
     }

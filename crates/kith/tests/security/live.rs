@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 const TYPES: &str =
     "[object.person]\nfields = { name = \"text\" }\n\n[association.friend]\nsymmetric = true\n";
 
-/// What a database process at `addr` answers somebody who opens the graph and shows these papers, or none.
+/// Opens the graph in the database process at `addr` with these papers, or without any. Returns the error of the process.
 fn open(cluster: &Secured, addr: &str, papers: Option<&Papers>) -> DatabaseError {
     let options = SecurityOptions {
         ca: Some(cluster.authority.pem.clone()),
@@ -31,12 +31,13 @@ fn open(cluster: &Secured, addr: &str, papers: Option<&Papers>) -> DatabaseError
         dialer: Dialer::open(options).expect("the files are whole"),
         options: RemoteOptions::default(),
     };
-    let identity = GraphIdentity { graph: 1, partitions: PartitionCount::new(24).expect("it is one") };
+    let identity =
+        GraphIdentity { graph: 1, partitions: PartitionCount::new(24).expect("24 is a valid count") };
     let opened = Runtime::new().expect("a runtime").block_on(RemoteDatabase::open(target, identity));
-    opened.err().expect("it is refused")
+    opened.err().expect("the request is refused")
 }
 
-/// Creates the graph, and writes and reads it, also in graph queries, which read lists.
+/// Creates the graph, writes objects and associations, and reads some of them.
 fn use_graph(cluster: &Secured, ops: &Papers) {
     let types = cluster.folder.path().join("types.toml");
     fs::write(&types, TYPES).expect("written");
@@ -45,7 +46,7 @@ fn use_graph(cluster: &Secured, ops: &Papers) {
     let object = |id: u64| json!({"op": "object_add", "graph": "social", "type": "person", "id": id, "data": {"name": "Ada"}});
     let friends =
         |id2: u64| json!({"op": "assoc_add", "graph": "social", "type": "friend", "id1": 1, "id2": id2});
-    // Of so many, some have their ends in different partitions, led by different nodes.
+    // With this number of associations, some have their ends in different partitions with different leaders.
     let mut lines: Vec<_> = (1..20).map(object).chain((2..20).map(friends)).collect();
     lines.push(json!({"op": "object_get", "graph": "social", "id": 1, "critical": true}));
     lines.push(json!({"op": "assoc_count", "graph": "social", "type": "friend", "id1": 1, "critical": true}));
@@ -65,7 +66,7 @@ fn a_database_process_serves_its_cluster_over_tls_and_counts_what_it_does() {
     cluster.spawn(&["database", "--id", "0"], &papers);
     let [addr, http] = cluster.database(0);
     let count = |metric: &str| metric_at(&http, metric).unwrap_or_else(|| panic!("there is no {metric}"));
-    // Everything that it may count is there from the start.
+    // All metrics exist from the start.
     for metric in ["calls_total{call=\"commit\"}", "faults_total{code=\"database_full\"}"] {
         assert!(0.0 <= count(&format!("kith_database_{metric}")));
     }
@@ -82,7 +83,7 @@ fn a_database_process_serves_its_cluster_over_tls_and_counts_what_it_does() {
     assert_eq!(status["databases"][0]["state"], "up", "{told}");
     assert_eq!(status["live_graphs"][0]["leaderless"], 0, "{told}");
 
-    // It answers processes of the cluster only: neither administrators nor whoever shows no certificate.
+    // The process answers only processes of the cluster, and neither administrators nor clients without a certificate.
     let before = count("kith_server_refused_total{code=\"permission_denied\"}");
     let denied = open(&cluster, &addr, Some(&ops));
     assert!(matches!(&denied, DatabaseError::Refused { reason } if reason.contains("ops")), "{denied}");

@@ -1,4 +1,4 @@
-//! Writers, each of its own things, and readers, which present the tickets of what they read.
+//! Writers, each of which writes its own things, and readers, which present the tickets of the last writes.
 
 use super::{
     history::{Fate, History, Look, State, Thing, under},
@@ -10,11 +10,11 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 use std::{thread, time::Duration};
 
-/// Between two attempts of one who is refused.
+/// The pause of a caller after an error.
 pub const BACK_OFF: Duration = Duration::from_millis(30);
 const DEADLINE_MS: u64 = 3_000;
 
-/// Writes its own things, one after the other, until it is told to stop.
+/// Runs a writer, which writes its own things, one write at a time, until the world stops.
 pub fn write(world: &World, writer: usize) {
     let mut random = StdRng::seed_from_u64(writer as u64);
     let mut talks = Talks::start(world);
@@ -29,7 +29,7 @@ pub fn write(world: &World, writer: usize) {
         line["deadline_ms"] = json!(DEADLINE_MS);
         let mut answer = talks.ask(random.random_range(0..2), &line);
         world.note("write", &line, &answer);
-        // Some leave it open, and never write this thing again: the write may still arrive.
+        // One in ten unknown outcomes stays open. The thing is never written again, because the write may still arrive.
         if code(&answer) == Some("outcome_unknown") && random.random_ratio(9, 10) {
             answer = repeat(world, &line, &mut talks, answer);
         }
@@ -44,7 +44,7 @@ pub fn write(world: &World, writer: usize) {
     }
 }
 
-/// Begins the next attempt to write a thing. None if it may not be written any more.
+/// Begins the next attempt to write a thing. Returns `None` if the thing must not be written any more.
 fn begin(history: &Mutex<History>, number: u64, random: &mut StdRng) -> Option<Value> {
     let mut history = history.lock();
     if history.is_open() {
@@ -55,18 +55,18 @@ fn begin(history: &Mutex<History>, number: u64, random: &mut StdRng) -> Option<V
     let to: State = match from {
         None => Some((random.random_range(0..kinds), number)),
         Some(_) if random.random_ratio(1, 4) => None,
-        // A change of type keeps the time.
+        // A change of the type keeps the time.
         Some((_, time)) if random.random_ratio(1, 3) => Some((random.random_range(0..kinds), time)),
         Some((kind, _)) => Some((kind, number)),
     };
     let mut line = history.thing.write(from, to);
-    // A write that were carried out twice would be refused the second time.
+    // The condition refuses a second execution of the same write.
     line["if_version"] = json!(history.version);
     history.begin(to);
     Some(line)
 }
 
-/// Sends a write again until its outcome is known. An error of a repeat does not tell what became of the first attempt.
+/// Repeats a write until it is acknowledged. An error of a repeat does not tell the outcome of the first attempt.
 fn repeat(world: &World, line: &Value, talks: &mut Talks<'_>, mut answer: Value) -> Value {
     for (turn, ()) in in_time().enumerate() {
         answer = talks.ask(turn, line);
@@ -76,11 +76,12 @@ fn repeat(world: &World, line: &Value, talks: &mut Talks<'_>, mut answer: Value)
         }
         thread::sleep(BACK_OFF);
     }
-    world.wrong.lock().push(format!("the outcome stays unknown: {line}: {answer}"));
+    world.wrong.lock().push(format!("the outcome stayed unknown: {line}: {answer}"));
     answer
 }
 
-/// Reads things and lists with the tickets of their last writes, at any router and in each group, until it is told to stop.
+/// Runs a reader, which reads things and lists with the tickets of their last writes, at any router and in each group, until
+/// the world stops.
 pub fn read(world: &World, reader: usize) {
     let random = StdRng::seed_from_u64(100 + reader as u64);
     let mut reader = Reader { world, random, talks: Talks::start(world) };
@@ -122,7 +123,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The line as it was sent, and its answer; none if that is an error.
+    /// Sends a read. Returns the line as it was sent and the answer; `None` if the answer is an error.
     fn ask(&mut self, mut line: Value, ticket: Value) -> Option<(Value, Value)> {
         line["ticket"] = ticket;
         line["deadline_ms"] = json!(DEADLINE_MS);
@@ -141,7 +142,8 @@ impl Reader<'_> {
     }
 }
 
-/// Whether an answer about a list is one that may be, if the read has reached these attempts.
+/// Checks that the answer to a read of a list is possible if the read has reached the attempts `since` of the list's
+/// members.
 fn judge_list(world: &World, members: &[Member], since: &[usize], answer: &Value) -> Result<(), String> {
     let mut counts = (0, 0);
     let connected = answer["ids"].as_array();
@@ -174,7 +176,7 @@ fn judge_list(world: &World, members: &[Member], since: &[usize], answer: &Value
     let listed = out.or(connected).map(Vec::len).filter(|_| !is_cut);
     match length.or(listed) {
         Some(length) if !(counts.0..=counts.1).contains(&length) => {
-            Err(format!("there are {} to {} of them", counts.0, counts.1))
+            Err(format!("the list must have {} to {} entries", counts.0, counts.1))
         }
         _ => Ok(()),
     }

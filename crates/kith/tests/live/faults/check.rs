@@ -1,4 +1,5 @@
-//! What must hold when all is well again: everything is as the writers know, in every direction, and as often as it is counted.
+//! Checks the graph after all faults: things have a state that their writers allow, in every direction, and counts are
+//! right.
 
 use super::{
     callers::BACK_OFF,
@@ -17,22 +18,22 @@ use std::{
 };
 
 const IN_FLIGHT: u32 = 8;
-/// Whatever a fault has left half done is done this long after it.
+/// The time after the faults within which the cluster completes all pending work.
 const SETTLED_WITHIN: Duration = Duration::from_secs(10);
 
 pub fn check(world: &World, site: &Site) {
     let (mut talk, started) = (site.talk(IN_FLIGHT), Instant::now());
     let states: Vec<State> = world.things.iter().map(|history| settled(&history.lock(), &mut talk)).collect();
     let took = started.elapsed();
-    eprintln!("in step {} ms after the writers stopped", took.as_millis());
-    // Other tests may take most of the machine.
+    eprintln!("settled {} ms after the writers stopped", took.as_millis());
+    // In the short run, other tests may use most of the machine.
     assert!(!is_full() || took < SETTLED_WITHIN, "{took:?}");
     for (list, members) in &world.lists {
         check_list(*list, members, &states, &mut talk);
     }
 }
 
-/// Waits until all reads of a thing show the same one of the states that it may have; that state.
+/// Waits until all reads of a thing show the same possible state. Returns this state.
 fn settled(history: &History, talk: &mut Talk) -> State {
     let (since, _) = history.acknowledged();
     let looks = history.thing.looks();
@@ -66,7 +67,7 @@ fn check_list(list: (u64, &'static str), members: &[Member], states: &[State], t
     newest.sort_by_key(|(id, time)| (std::cmp::Reverse(*time), *id));
     let range = talk.must(&critical(of_list("assoc_range", list)));
     let out = range["out"].as_array().expect("a list");
-    // Lists are cut at the caps of their types.
+    // A read returns at most as many entries as the cap of the type.
     assert_eq!(range["more"] == true, out.len() < newest.len(), "{list:?}: {range}, but {newest:?}");
     assert_eq!(json!(newest[..out.len()]), range["out"], "{list:?}");
 }

@@ -1,9 +1,9 @@
-//! What was written to each thing, by one writer, and what reads may therefore show.
+//! The attempts to write a thing, all by one writer, and the states that reads may therefore show.
 
 use crate::site::GRAPH;
 use serde_json::{Value, json};
 
-/// A type of associations, and the type that shows them from the other end.
+/// An association type, and its inverse type if it has one.
 pub type Kind = (&'static str, Option<&'static str>);
 
 /// An object, or an association between two objects, which may change its type.
@@ -13,27 +13,27 @@ pub enum Thing {
     Association { id1: u64, id2: u64, kinds: &'static [Kind] },
 }
 
-/// What a thing is: a number that was written to it, and the index of its type; `None` if it does not exist.
+/// The state of a thing: the index of its type, and the number that was written to it. `None` if the thing does not exist.
 pub type State = Option<(usize, u64)>;
 
-/// What became of an attempt to write.
+/// The outcome of an attempt to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is under way, or nobody knows what became of it.
+    /// The attempt is in progress, or its outcome is unknown.
     Open,
     Done,
     /// An error proved that nothing was written.
     Failed,
 }
 
-/// Attempts to write one thing, with the states to which they bring it.
+/// The attempts to write one thing, with the states to which they lead.
 #[derive(Clone, Debug)]
 pub struct History {
     pub thing: Thing,
     attempts: Vec<(State, Fate)>,
-    /// The last attempt that was acknowledged, and its ticket.
+    /// The index of the last attempt that was acknowledged, and its ticket.
     acknowledged: (usize, Value),
-    /// The version that the thing has since; 0 if it does not exist.
+    /// The version of the thing after that attempt; 0 if it does not exist.
     pub version: u64,
 }
 
@@ -44,7 +44,7 @@ pub struct Look {
 }
 
 impl Thing {
-    /// The write that brings it from one state to another.
+    /// Returns the write that changes the thing from one state to another.
     pub fn write(&self, from: State, to: State) -> Value {
         match *self {
             Thing::Object { id } => match (from, to) {
@@ -76,7 +76,7 @@ impl Thing {
         }
     }
 
-    /// All reads that show what it is: one for each type and direction.
+    /// Returns all reads that show the state of the thing: one for each type and direction.
     pub fn looks(&self) -> Vec<Look> {
         let Thing::Association { id1, id2, kinds } = *self else {
             return vec![Look { line: self.object_read(), kind: 0 }];
@@ -99,7 +99,8 @@ impl Thing {
         }
     }
 
-    /// The association lists that it may be in: the object and the type, its own index of the type, and who it is there.
+    /// Returns the association lists that may contain the thing. Each entry names the list by its object and type, the index
+    /// of this type among the thing's types, and the id of the thing's entry in the list.
     pub fn lists(&self) -> Vec<((u64, &'static str), usize, u64)> {
         let Thing::Association { id1, id2, kinds } = *self else { return Vec::new() };
         let lists = kinds.iter().enumerate().flat_map(|(kind, (name, inverse))| {
@@ -110,31 +111,31 @@ impl Thing {
 }
 
 impl Look {
-    /// The number that an answer shows.
+    /// Returns the number that an answer shows; `None` if the thing does not exist in it.
     pub fn shown(answer: &Value) -> Option<u64> {
         answer["object"]["data"]["age"].as_u64().or(answer["out"][0][1].as_u64())
     }
 }
 
-/// The number that a read under one type shows of a state.
+/// Returns the number that a read under the type `kind` shows of a state.
 pub fn under(kind: usize, state: State) -> Option<u64> {
     state.filter(|(of, _)| *of == kind).map(|(_, number)| number)
 }
 
 impl History {
-    /// A thing as it was written before anything goes wrong.
+    /// Returns the history of a thing whose first write was acknowledged with `answer`.
     pub fn new(thing: Thing, state: State, answer: &Value) -> Self {
         let version = answer["version"].as_u64().expect("a version");
         let acknowledged = (0, answer["ticket"].clone());
         Self { thing, attempts: vec![(state, Fate::Done)], acknowledged, version }
     }
 
-    /// What it is, as far as its writer knows.
+    /// Returns the state after the last acknowledged attempt.
     pub fn state(&self) -> State {
         self.attempts[self.acknowledged.0].0
     }
 
-    /// Whether nobody knows what became of an attempt: it may take effect at any time.
+    /// Whether the outcome of an attempt is unknown, so that it may take effect at any time.
     pub fn is_open(&self) -> bool {
         self.attempts.iter().any(|(_, fate)| *fate == Fate::Open)
     }
@@ -143,7 +144,7 @@ impl History {
         self.attempts.push((to, Fate::Open));
     }
 
-    /// The attempt that began last has ended.
+    /// Records the end of the last attempt.
     pub fn end(&mut self, fate: Fate, answer: &Value) {
         let last = self.attempts.len() - 1;
         self.attempts[last].1 = fate;
@@ -154,17 +155,17 @@ impl History {
         }
     }
 
-    /// The attempt that a read must have reached that presents this ticket.
+    /// Returns the last acknowledged attempt and its ticket. A read with this ticket must reach this attempt.
     pub fn acknowledged(&self) -> (usize, Value) {
         self.acknowledged.clone()
     }
 
-    /// The states that a read may show that has reached attempt `since`.
+    /// Returns the states that a read may show if it has reached attempt `since`.
     pub fn possible(&self, since: usize) -> impl Iterator<Item = State> {
         self.attempts[since..].iter().filter(|(_, fate)| *fate != Fate::Failed).map(|(state, _)| *state)
     }
 
-    /// Whether a read under one type may show this that has reached attempt `since`.
+    /// Whether a read under the type `kind` may show `shown` if it has reached attempt `since`.
     pub fn allows(&self, since: usize, kind: usize, shown: Option<u64>) -> bool {
         self.possible(since).any(|state| under(kind, state) == shown)
     }

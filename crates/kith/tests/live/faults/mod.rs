@@ -1,5 +1,5 @@
-//! Nodes, routers and databases are killed and frozen in turn under writers and readers, the cluster changes its shape, and
-//! everything is restarted: no acknowledged write is lost, none is invented, and no read is behind its ticket.
+//! Nodes, routers and databases are killed and frozen in turn while writers and readers run, the cluster changes its shape,
+//! and all processes are restarted. No acknowledged write is lost, no write is invented, and no read is behind its ticket.
 
 mod callers;
 mod check;
@@ -23,7 +23,7 @@ use std::{
 const READERS: usize = 2;
 const SHAPE: [&str; 11] =
     ["--processes", "--groups", "2", "--nodes", "2", "--routers", "2", "--partitions", "8", "--threads", "2"];
-/// What CI has time for.
+/// The faults of a short run, for which CI has time.
 const SHORT: [Fault; 9] = [
     Kill(("nodes", 0)),
     Freeze(("nodes", 3)),
@@ -35,10 +35,10 @@ const SHORT: [Fault; 9] = [
     RestartAll,
     Kill(("nodes", 1)),
 ];
-/// The same for a database that is slower to start.
+/// The faults of a short run on MariaDB, which is slower to start.
 const SHORT_ON_SERVER: [Fault; 4] =
     [Kill(("databases", 0)), Kill(("nodes", 0)), Freeze(("databases", 0)), Kill(("nodes", 3))];
-/// Everybody is killed and frozen, again and again.
+/// The faults of a long run. They are repeated until the time is over.
 const LONG: [Fault; 16] = [
     Kill(("nodes", 0)),
     Freeze(("nodes", 1)),
@@ -58,10 +58,10 @@ const LONG: [Fault; 16] = [
     Freeze(("nodes", 3)),
 ];
 
-/// What must have been done many times.
+/// The outcomes that must have occurred often at the end of a run.
 const ENOUGH: [&str; 4] = ["write: done", "assoc_get: done", "assoc_range: done", "connections: done"];
 
-/// How long faults go on if there is no hurry.
+/// Returns the duration of a long run; `None` for a short run.
 fn time() -> Option<Duration> {
     let seconds = match std::env::var("KITH_FAULT_SECONDS") {
         Ok(number) => number.parse().expect("KITH_FAULT_SECONDS is a number"),
@@ -99,17 +99,24 @@ fn check_under_faults(mut site: Site, short: &[Fault]) {
     });
     eprintln!("{:#?}", world.counts.lock());
     let wrong = world.wrong.lock();
-    assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong[..wrong.len().min(5)].join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} answers are wrong:\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(5)].join("\n")
+    );
     check::check(world, &site);
 }
 
-/// Goes on until everything was done often enough to show something. On a busy machine, that takes longer.
+/// Waits until each outcome of [`ENOUGH`] has occurred often enough for the test to mean something, which takes longer on a
+/// busy machine.
 fn wait_until_enough(world: &World) {
     let enough = || ENOUGH.iter().all(|what| 50 < world.count(what)) || !world.goes_on();
-    wait_until_or_tell("enough was done", enough, || format!("{:#?}", world.counts.lock()));
+    wait_until_or_tell("enough reads and writes were done", enough, || format!("{:#?}", world.counts.lock()));
 }
 
-/// Brings all faults about, one after the other, until the time is over.
+/// Injects the faults one after the other: all of them once in a short run, and repeatedly until the time is over in a long
+/// one.
 fn bring(short: &[Fault], world: &World, site: &mut Site) {
     let started = Instant::now();
     let faults = if time().is_some() { &LONG } else { short };

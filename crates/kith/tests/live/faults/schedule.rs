@@ -1,4 +1,5 @@
-//! Faults, one after the other: processes are killed and frozen, the cluster changes its shape, everything is restarted.
+//! The faults, which happen one at a time: processes are killed or frozen, the cluster changes its shape, or all processes
+//! are restarted.
 
 use super::world::World;
 use crate::{
@@ -12,28 +13,28 @@ use crate::{
 use rustix::process::{Pid, Signal, kill_process};
 use std::{fs, thread, time::Duration};
 
-/// A cluster has this long between two faults to do what it does when all is well.
+/// The pause between two faults, in which the cluster runs without one.
 const PAUSE: Duration = Duration::from_millis(700);
-/// How long a process stands still: longer than a lease, and than anybody waits for an answer.
+/// How long a process is frozen. It is longer than a lease and longer than any caller waits for an answer.
 const FROZEN: Duration = Duration::from_secs(6);
-/// The first node that joins.
+/// The id of the first node that joins.
 const JOINS: u32 = 100;
 
-/// Members of a cluster, as its ready file lists them: their kind and their index.
+/// A process of the cluster, as the ready file lists it: its kind and its index.
 pub type Victim = (&'static str, usize);
 
-/// One thing that goes wrong, or is changed.
+/// A fault, or a change of the cluster.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
     Kill(Victim),
     Freeze(Victim),
-    /// A node joins and takes partitions over, a group is drained and restored, and the node leaves.
+    /// A node joins and takes over partitions, a group is drained and restored, and the node leaves.
     Reshape,
     /// All processes are killed at once, and started again.
     RestartAll,
 }
 
-/// Brings a fault about, and returns when it is over.
+/// Injects a fault, and returns when it is over.
 pub fn bring(fault: Fault, turn: u32, world: &World, site: &mut Site) {
     let has_happened = match fault {
         Fault::Kill(victim) => kill(victim, site),
@@ -47,7 +48,7 @@ pub fn bring(fault: Fault, turn: u32, world: &World, site: &mut Site) {
     thread::sleep(PAUSE);
 }
 
-/// The process of a member of the cluster, if it is there and is one of this cluster.
+/// Returns the process id of a victim, if the process runs and belongs to this cluster.
 fn process(cluster: &Cluster, (of, index): Victim) -> Option<Pid> {
     let pid = cluster.ready()[of][index]["pid"].as_i64()?;
     let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -55,20 +56,20 @@ fn process(cluster: &Cluster, (of, index): Victim) -> Option<Pid> {
     Pid::from_raw(pid as i32).filter(|_| is_ours)
 }
 
-/// Kills a process, and waits until another one is started in its place.
+/// Kills a process, and waits until the cluster has started another one in its place. Returns whether it was killed.
 fn kill(victim: Victim, site: &Site) -> bool {
     if victim.0 == "databases" && site.restart_server() {
         return true;
     }
     let Some(pid) = process(&site.cluster, victim) else { return false };
-    // It may end by itself meanwhile.
+    // The process may have ended by itself in the meantime.
     let _ = kill_process(pid, Signal::KILL);
     let is_back = || process(&site.cluster, victim).is_some_and(|now| now != pid);
     wait_until_or_tell("a process is started again", is_back, || format!("{victim:?}"));
     true
 }
 
-/// A process that stands still. It goes on when this is dropped.
+/// A process that is stopped by a signal. It continues when this value is dropped.
 struct Frozen(Pid);
 
 impl Drop for Frozen {
@@ -93,7 +94,7 @@ fn reshape(turn: u32, cluster: &mut Cluster) -> bool {
         let ended = told(cluster, &[&["cluster"], command].concat());
         assert_eq!(ended["state"], "finished", "{command:?}: {ended}");
     };
-    let folder = cluster.data().parent().expect("it is in a folder").to_owned();
+    let folder = cluster.data().parent().expect("the data folder has a parent").to_owned();
     let node = (JOINS + turn).to_string();
     let spare = Spare::start(cluster, JOINS + turn, &folder);
     must(cluster, &["add-node", &spare.addr, "--grace", "0"]);

@@ -1,4 +1,4 @@
-//! What writers, readers and whoever brings the faults about share.
+//! The state that writers, readers and the fault injection share.
 
 use super::history::{History, Kind, Thing};
 use crate::site::{GRAPH, Site, Talk, code};
@@ -10,11 +10,11 @@ use std::{
 };
 
 pub const WRITERS: usize = 3;
-/// Things of each writer, which nobody else writes.
+/// The number of things of each writer, which no other writer writes.
 pub const THINGS: u64 = 40;
-/// Lines of one conversation under way.
+/// The maximum number of lines in flight in one conversation.
 const IN_FLIGHT: u32 = 4;
-/// Errors that nobody may be told, whatever happens.
+/// Error codes that no caller may get under any fault.
 const NEVER: [&str; 11] = [
     "internal",
     "bad_request",
@@ -28,7 +28,7 @@ const NEVER: [&str; 11] = [
     "write_id_taken",
     "unknown_type",
 ];
-/// Types that one association may have in turn. Those of `loves` and `hired_by` have short caps.
+/// The types that one association may have in turn. `loves` and `hired_by` have small caps.
 const ONE_SIDED: [Kind; 3] = [("likes", None), ("loves", None), ("knows", None)];
 const TWO_SIDED: [Kind; 4] = [
     ("friend", Some("friend")),
@@ -37,31 +37,31 @@ const TWO_SIDED: [Kind; 4] = [
     ("rival", Some("rival")),
 ];
 
-/// A thing that a list may have.
+/// A thing that a list may contain.
 pub struct Member {
-    /// Its index among all things.
+    /// The index of the thing among all things.
     pub thing: usize,
-    /// Its own index of the type of the list.
+    /// The index of the list's type among the types of the thing.
     pub kind: usize,
-    /// Its id in the list.
+    /// The id of the thing's entry in the list.
     pub id: u64,
 }
 
 pub struct World {
     pub things: Vec<Mutex<History>>,
-    /// The association lists that things may be in.
+    /// The association lists that may contain things.
     pub lists: Vec<((u64, &'static str), Vec<Member>)>,
     pub wrong: Mutex<Vec<String>>,
-    /// Outcomes of writes and reads, and faults, to be printed.
+    /// The numbers of outcomes of writes and reads, and of faults.
     pub counts: Mutex<BTreeMap<String, u64>>,
     stop: AtomicBool,
     names: AtomicU64,
-    /// Where routers are, and how often that has changed.
+    /// How often the addresses of the routers have changed, and the addresses.
     routers: Mutex<(u64, Vec<String>)>,
 }
 
 impl World {
-    /// Writes everything for the first time, while all is well.
+    /// Writes all things for the first time, before any fault.
     pub fn begin(site: &Site) -> Self {
         let mut talk = site.talk(1);
         let things = (1..=WRITERS as u64).flat_map(things);
@@ -96,12 +96,12 @@ impl World {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// The name of a write that nobody has used.
+    /// Returns a new write id.
     pub fn write_id(&self) -> Value {
         json!(format!("w{}", self.names.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// Routers have other addresses from now on.
+    /// Sets new addresses of the routers.
     pub fn moved_to(&self, routers: Vec<String>) {
         let mut current = self.routers.lock();
         *current = (current.0 + 1, routers);
@@ -124,21 +124,21 @@ impl World {
     }
 }
 
-/// The things of a writer, no two of them the same.
+/// Returns the things of a writer, which are all different.
 fn things(writer: u64) -> impl Iterator<Item = Thing> {
     (0..THINGS).map(move |turn| {
         let (id1, id2) = (writer * 1_000 + turn % 7, writer * 1_000 + 100 + turn);
         match turn % 5 {
             0 => Thing::Object { id: id2 },
             1 => Thing::Association { id1, id2, kinds: &ONE_SIDED },
-            // Half of them lie the other way round: the larger id is the first one.
+            // One in three two-sided associations has the larger id first.
             2 => Thing::Association { id1: id2, id2: id1, kinds: &TWO_SIDED },
             _ => Thing::Association { id1, id2, kinds: &TWO_SIDED },
         }
     })
 }
 
-/// One conversation with each router, wherever it is.
+/// One conversation with each router. New conversations begin when the addresses of the routers change.
 pub struct Talks<'w> {
     world: &'w World,
     changes: u64,
@@ -161,7 +161,7 @@ impl<'w> Talks<'w> {
     }
 }
 
-/// A read of an association list.
+/// Returns a read of an association list.
 pub fn of_list(op: &str, (id1, kind): (u64, &'static str)) -> Value {
     match op {
         "connections" => {
