@@ -1,4 +1,4 @@
-//! Questions on their way to the cluster, and their answers on the way back.
+//! Reads and counts of stores, with the conversion of their answers to Python.
 
 use crate::{
     answered::Values,
@@ -12,10 +12,10 @@ use kith_client::{AggregateQuery, BatchAnswer, QueryError, QueryOptions};
 use kith_schema::{ValueType, compute::GroupBy};
 use pyo3::{IntoPyObjectExt, prelude::*, types::PyList};
 
-/// Reads keys of a store, and what is needed to decode their values.
+/// Reads keys of a store, and the schema that is needed to decode their values.
 ///
 /// # Errors
-/// If nothing can be read, or records were found and their schema cannot be had.
+/// If the read fails, or if records were found but their schema is not available.
 pub async fn read(
     shared: &Shared,
     store: &str,
@@ -28,7 +28,7 @@ pub async fn read(
         (ValueType::Record, Some(id), Some((_, version))) => {
             match shared.service().schema(store, *version, id).await {
                 Ok(schema) => Values::Records(schema),
-                // There is nothing to decode by it: what is not there is known all the same.
+                // Without any record, the schema is not needed. The answer still says which keys are absent.
                 Err(_) if answer.counts().found == 0 => Values::Plain(value),
                 Err(error) => return Err(error),
             }
@@ -38,10 +38,11 @@ pub async fn read(
     Ok((answer, values))
 }
 
-/// The counts over the records of keys, as Python has them.
+/// Counts values over the records of keys. Returns the Python tuple `([(name or value, count)], distinct, truncated,
+/// footer)`.
 ///
 /// # Errors
-/// If nothing can be read.
+/// If the read fails.
 pub async fn counted(
     shared: &Shared,
     store: &str,

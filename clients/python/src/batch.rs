@@ -1,4 +1,4 @@
-//! What became of each key of a batch, in the order of the keys, or best first.
+//! A batch: the state of each key, in the order of the keys, or best first.
 
 use crate::{
     answered::{Answered, Values},
@@ -20,12 +20,12 @@ use pyo3::{
 };
 use std::sync::Arc;
 
-/// A sequence of entries. It shares the nodes' answers with its entries and their records.
+/// A sequence of entries. The batch, its entries and their records share the bytes of the answer.
 #[pyclass(frozen, sequence, module = "kith")]
 pub struct Batch(Arc<Answered>);
 
 impl Batch {
-    /// The answer to `keys`.
+    /// Returns the batch of a whole answer to `keys`. `best` is the order of its entries, if it is not that of the keys.
     pub fn new(
         store: String,
         keys: Keys,
@@ -45,7 +45,7 @@ impl Batch {
         }))
     }
 
-    /// Some of the answer to `keys`.
+    /// Returns the batch of one piece of the answer to `keys`.
     pub fn piece(store: &str, keys: &Arc<Keys>, values: &Arc<Values>, piece: BatchPiece) -> Self {
         Self(Arc::new(Answered {
             store: store.to_owned(),
@@ -63,7 +63,8 @@ impl Batch {
         (0..self.__len__()).map(|index| self.0.place(index))
     }
 
-    /// The vectors in a field of all entries, `width` bytes each, and for each entry whether it has one; zeros where it has none.
+    /// Returns the vectors in a field of all entries, `width` bytes each, and for each entry whether it has a vector.
+    /// Entries without a vector get zeros.
     fn vectors(&self, schema: &Schema, field: usize, width: usize) -> PyResult<(Vec<u8>, Vec<u8>)> {
         let mut rows = Vec::with_capacity(width * self.__len__());
         let mut there = Vec::with_capacity(self.__len__());
@@ -91,7 +92,7 @@ impl Batch {
 
     fn __getitem__(&self, index: usize) -> PyResult<Entry> {
         if self.__len__() <= index {
-            return Err(PyIndexError::new_err(format!("there are {} entries", self.__len__())));
+            return Err(PyIndexError::new_err(format!("the batch has {} entries", self.__len__())));
         }
         Ok(Entry::new(Arc::clone(&self.0), self.0.place(index)))
     }
@@ -116,14 +117,14 @@ impl Batch {
         Ok(dict)
     }
 
-    /// A vector field of all entries as a numpy array with one row each; rows of entries without the vector are zeros.
+    /// A vector field of all entries as a numpy array with one row per entry; rows of entries without the vector are zeros.
     /// The second array says which rows have a vector.
     fn numpy<'py>(&self, py: Python<'py>, field: &str) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let Values::Records(schema) = self.0.values.as_ref() else {
             return Err(match self.0.values.as_ref() {
                 Values::Plain(ValueType::Record) => {
-                    let help = "read again: the version may have gone meanwhile";
-                    let told = "none of these records was found, nor the schema that says how long their vectors are";
+                    let help = "read again, because the version may have been removed in the meantime";
+                    let told = "none of these records was found, and the schema with the length of their vectors is not available";
                     error::of(ErrorCode::SchemaUnavailable, told, help)
                 }
                 _ => PyTypeError::new_err("only records have fields"),
@@ -131,7 +132,7 @@ impl Batch {
         };
         let found = schema.index_of(field).map(|index| (index, schema.fields()[index].field_type()));
         let Some((index, FieldType::Vector { element, dimensions })) = found else {
-            return Err(PyTypeError::new_err(format!("field {field:?} of these records is no vector")));
+            return Err(PyTypeError::new_err(format!("field {field:?} of these records is not a vector")));
         };
         let (rows, there) = self.vectors(schema, index, element.width() * dimensions as usize)?;
         let numpy = py.import("numpy")?;
@@ -142,7 +143,8 @@ impl Batch {
         Ok((rows, array(there, "?")?))
     }
 
-    /// How many keys have which state, the version that was read, and the partitions that did not answer: `kith.Footer`.
+    /// The numbers of keys in each state, the version that was read, and the partitions that did not answer, as a
+    /// `kith.Footer`.
     #[getter]
     fn footer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         footer(py, &self.0.records, &self.0.versions, &self.0.missing)

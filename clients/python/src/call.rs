@@ -1,4 +1,4 @@
-//! One request, and the two ways to wait for its answer.
+//! A request, and the two ways to wait for its answer: blocking and with asyncio.
 
 use crate::error::raised;
 use futures::{FutureExt, future::BoxFuture};
@@ -17,39 +17,39 @@ use std::{
 };
 use tokio::{runtime::Builder, task::AbortHandle, time};
 
-/// Threads that send, receive and merge: a client is one of many things that a process does.
+/// The number of threads that send requests and process answers. It is small because a client is only a part of its process.
 const WORKERS: usize = 2;
-/// How long Ctrl-C waits at most.
+/// The maximum time until a blocking wait notices Ctrl-C.
 const SIGNAL_TICK: Duration = Duration::from_millis(50);
 
-/// How long the end of the interpreter waits for threads that hand answers over: that takes them microseconds.
+/// The maximum time that the end of the interpreter waits for threads that pass answers to Python, which takes microseconds.
 const LEAVING_MAX: Duration = Duration::from_secs(1);
 
-/// Whether anything was asked of an event loop.
+/// Whether any request was sent through an event loop.
 static BEGUN: AtomicBool = AtomicBool::new(false);
-/// Which thread ends the interpreter, once it does.
+/// The thread that ends the interpreter, once it has begun to.
 static LEAVING: OnceLock<ThreadId> = OnceLock::new();
 
-/// Makes the answer's Python objects, once there is an answer.
+/// Makes the Python objects of an answer.
 pub type Reply = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
 /// The result of a request.
 pub type Ended = Result<Reply, QueryError>;
 
-/// The result of a request whose Python objects `make` makes.
+/// Returns the result of a successful request. `make` makes its Python objects.
 pub fn reply(make: impl FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send + 'static) -> Ended {
     let make: Reply = Box::new(make);
     Ok(make)
 }
 
-/// A request that is sent by `wait` or by `begin`, once at most.
+/// A request, which `wait` or `begin` sends. It can be sent only once.
 #[pyclass(frozen, module = "kith._kith")]
 pub struct Call {
     /// Taken when the request is sent.
     work: Mutex<Option<BoxFuture<'static, Ended>>>,
 }
 
-/// Sets the number of threads. They start with the first request.
+/// Configures the runtime. Its threads start with the first request.
 pub fn init() {
     let mut builder = Builder::new_multi_thread();
     builder.worker_threads(WORKERS).thread_name("kith").enable_all();
@@ -57,7 +57,7 @@ pub fn init() {
 }
 
 impl Call {
-    /// A request that was not sent yet.
+    /// Returns a request that has not been sent yet.
     pub fn new(work: impl Future<Output = Ended> + Send + 'static) -> Self {
         Self { work: Mutex::new(Some(work.boxed())) }
     }
@@ -65,7 +65,7 @@ impl Call {
     fn take(&self) -> PyResult<BoxFuture<'static, Ended>> {
         same_process()?;
         let work = self.work.lock().take();
-        work.ok_or_else(|| PyRuntimeError::new_err("this request was sent already: make a new one"))
+        work.ok_or_else(|| PyRuntimeError::new_err("this request was already sent; make a new one"))
     }
 }
 
@@ -82,7 +82,7 @@ impl Call {
     fn begin<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let work = self.take()?;
         BEGUN.store(true, Ordering::Release);
-        // What is asked at the end, by another exit handler, is answered.
+        // Requests that another exit handler sends during the end of the interpreter are still answered.
         let is_late = LEAVING.get().is_some();
         future_into_py(py, async move {
             let ended = work.await;
@@ -95,7 +95,8 @@ impl Call {
     }
 }
 
-/// Becomes a Python object where the interpreter may be waited for, which is none of the threads that answer.
+/// The result of a request. It becomes a Python object on a thread that may wait for the interpreter, which the threads of
+/// the runtime must not do.
 struct Answer(Ended);
 
 impl<'py> IntoPyObject<'py> for Answer {
@@ -109,8 +110,9 @@ impl<'py> IntoPyObject<'py> for Answer {
     }
 }
 
-/// Says that the interpreter is about to end; on the thread that ends it. Answers that are being handed to an event loop are waited
-/// for: a thread that is inside the interpreter when it ends takes the process down.
+/// Announces that the interpreter is about to end. It must be called on the thread that ends the interpreter. Waits for
+/// answers that are being passed to an event loop, because a thread inside the interpreter at its end would crash the
+/// process.
 #[pyo3::pyfunction]
 pub fn leave(py: Python<'_>) {
     let _ = LEAVING.set(thread::current().id());
@@ -119,7 +121,7 @@ pub fn leave(py: Python<'_>) {
     }
 }
 
-/// Returns once all workers were idle at one moment, or after [`LEAVING_MAX`].
+/// Waits until all worker threads have met at one moment, so that none is inside the interpreter, or for [`LEAVING_MAX`].
 fn meet_workers() {
     let met = Arc::new((Mutex::new(0), Condvar::new()));
     let meet = |met: &(Mutex<usize>, Condvar)| {
@@ -127,7 +129,7 @@ fn meet_workers() {
         let mut count = count.lock();
         *count += 1;
         changed.notify_all();
-        // Whether all came or time is up, the process ends now.
+        // The result does not matter, because the process ends in either case.
         changed.wait_while_for(&mut count, |count| *count <= WORKERS, LEAVING_MAX);
     };
     for _ in 0..WORKERS {
@@ -151,22 +153,25 @@ async fn interruptible(mut work: BoxFuture<'static, Ended>) -> PyResult<Reply> {
     }
 }
 
-/// Does `work` on the threads that answer.
+/// Starts `work` on the threads of the runtime.
 ///
 /// # Errors
-/// `RuntimeError` in a process that forked.
+/// `RuntimeError` in a child process that was forked after the first use.
 pub fn spawn(work: impl Future<Output = ()> + Send + 'static) -> PyResult<AbortHandle> {
     same_process()?;
     Ok(get_runtime().spawn(work).abort_handle())
 }
 
-/// The threads that answer belong to the process that started them: a child that forked off has none of them.
+/// Checks that this process started the threads of the runtime, because a forked child process does not have them.
+///
+/// # Errors
+/// `RuntimeError` in a child process that was forked after the first use.
 fn same_process() -> PyResult<()> {
     static OWNER: OnceLock<u32> = OnceLock::new();
     if *OWNER.get_or_init(process::id) == process::id() {
         return Ok(());
     }
-    let message = "kith was used before this process forked, and its threads are not in the child: \
-                   connect in the child only, or start it with the spawn method";
+    let message = "kith was used before this process forked, and its threads do not exist in the child process: \
+                   connect only in the child, or start it with the spawn method";
     Err(PyRuntimeError::new_err(message))
 }

@@ -1,4 +1,4 @@
-//! The client: what `kith.Client` and `kith.aio.Client` ask through.
+//! The connection behind `kith.Client` and `kith.aio.Client`.
 
 use crate::{
     answered::Values,
@@ -29,8 +29,8 @@ pub struct Client {
     shared: Arc<Shared>,
 }
 
-/// Connects to the first of `addresses` that answers: to routers, or with `direct` to the nodes behind any of them; over TLS if
-/// `files` (authorities, certificate, key, token) say so.
+/// Connects to the first of the router `addresses` that answers, or with `direct` to the nodes behind them. `files` are the
+/// authorities, certificate, key and token; with them, connections use TLS.
 #[pyo3::pyfunction]
 #[pyo3(signature = (addresses, direct, transport, files))]
 pub fn connect(
@@ -63,7 +63,7 @@ pub fn connect(
 
 #[pymethods]
 impl Client {
-    /// Reads keys of a store: a `Batch`.
+    /// Reads keys of a store. The answer is a `Batch`.
     #[pyo3(signature = (store, keys, given=None))]
     fn multi_get(
         &self,
@@ -74,7 +74,7 @@ impl Client {
         self.read(store, Keys::of(keys)?, options(given)?)
     }
 
-    /// Begins to read keys of a store whose records are handed on as they arrive.
+    /// Begins to read keys of a store, and passes records on as they arrive.
     #[pyo3(signature = (store, keys, given=None))]
     fn stream(
         &self,
@@ -85,7 +85,7 @@ impl Client {
         Stream::begin(Arc::clone(&self.shared), store, Keys::of(keys)?, None, options(given)?)
     }
 
-    /// Begins to work out a plan, without `top_k`, over the records of keys, and hands results on as they arrive.
+    /// Begins to execute a plan without `top_k` over the records of keys, and passes results on as they arrive.
     #[pyo3(signature = (store, plan, keys, given=None))]
     fn compute_stream(
         &self,
@@ -97,13 +97,13 @@ impl Client {
         let query = plan.query();
         if query.plan.top_k.is_some() {
             return Err(PyTypeError::new_err(
-                "a plan with top_k has no stream: which records are the best is known when all are there; execute it",
+                "a plan with top_k cannot be streamed, because the best records are known only at the end; use `execute`",
             ));
         }
         Stream::begin(Arc::clone(&self.shared), store, Keys::of(keys)?, Some(query), options(given)?)
     }
 
-    /// Reads one key: a `Batch` of one.
+    /// Reads one key. The answer is a `Batch` with one entry.
     #[pyo3(signature = (store, key, given=None))]
     fn get(
         &self,
@@ -114,7 +114,7 @@ impl Client {
         self.read(store, Keys::one(key)?, options(given)?)
     }
 
-    /// What a plan makes of the records of keys: a `Batch`, best first if the plan wants the best.
+    /// Executes a plan over the records of keys. The answer is a `Batch`, best first if the plan has `top_k`.
     #[pyo3(signature = (store, plan, keys, given=None))]
     fn compute(
         &self,
@@ -133,7 +133,8 @@ impl Client {
         }))
     }
 
-    /// Counts the values of a field over the records of keys: `([(value, count)], distinct, truncated, footer)`.
+    /// Counts the values of a field over the records of keys. The answer is `([(value, count)], distinct, truncated,
+    /// footer)`.
     #[pyo3(signature = (store, field, keys, top, given=None))]
     fn count_by_value(
         &self,
@@ -146,7 +147,7 @@ impl Client {
         self.count(store, plan::by_value(field, top), keys, given)
     }
 
-    /// Counts how many values of a field are in each bucket: `([(bucket, count)], None, truncated, footer)`.
+    /// Counts the values of a field in each bucket. The answer is `([(bucket, count)], None, truncated, footer)`.
     #[pyo3(signature = (store, field, keys, buckets, given=None))]
     fn count_by_bucket(
         &self,
@@ -159,7 +160,7 @@ impl Client {
         self.count(store, plan::by_bucket(field, buckets)?, keys, given)
     }
 
-    /// Sends a query to a graph; operations and fields as in `docs/queries.md`.
+    /// Sends a query to a graph. `docs/queries.md` describes the operations and fields.
     #[pyo3(signature = (name, op, fields, given=None))]
     fn graph(
         &self,
@@ -171,7 +172,7 @@ impl Client {
         let (shared, options) = (Arc::clone(&self.shared), options(given)?);
         if options.partial {
             return Err(PyTypeError::new_err(
-                "answers of graphs are complete: `partial` is an option of reads of stores",
+                "answers of graphs are always complete; `partial` is an option only of reads of stores",
             ));
         }
         let query = graph::query(op, fields, options.workflow)?;
@@ -181,7 +182,8 @@ impl Client {
         }))
     }
 
-    /// Writes to a live graph; operations and fields as in `docs/live-graph.md`, but `data` is JSON text.
+    /// Writes to a live graph. `docs/live-graph.md` describes the operations and fields, except that `data` is JSON text
+    /// here.
     #[pyo3(signature = (name, op, fields, given=None))]
     fn write(
         &self,
@@ -199,7 +201,7 @@ impl Client {
         }))
     }
 
-    /// What the keys and values of a store are: `(key type, value type)`.
+    /// Returns the types of a store: `(key type, value type)`.
     fn shape(&self, store: String) -> Call {
         let shared = Arc::clone(&self.shared);
         Call::new(async move {

@@ -1,4 +1,4 @@
-//! What became of one key of a batch.
+//! An entry: one key of a batch and its outcome.
 
 use crate::answered::Answered;
 use kith_ops::Record as State;
@@ -9,12 +9,12 @@ use std::sync::Arc;
 #[pyclass(frozen, module = "kith")]
 pub struct Entry {
     answered: Arc<Answered>,
-    /// Among the records.
+    /// The index of the entry's record in the answer.
     place: usize,
 }
 
 impl Entry {
-    /// The entry of the record at `place`.
+    /// Returns the entry of the record at index `place`.
     pub fn new(answered: Arc<Answered>, place: usize) -> Self {
         Self { answered, place }
     }
@@ -22,7 +22,7 @@ impl Entry {
 
 #[pymethods]
 impl Entry {
-    /// The key as it was given.
+    /// The key, as the caller gave it.
     #[getter]
     fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.answered.key(py, self.place)
@@ -51,7 +51,7 @@ impl Entry {
         self.answered.value(py, self.place)
     }
 
-    /// The `kith.KithError` of a key that failed; it is not raised.
+    /// The `kith.KithError` of a key that failed, which is returned and not raised; `None` for other keys.
     #[getter]
     fn error(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         match self.answered.state(self.place) {

@@ -1,16 +1,16 @@
-//! Errors on their way to Python: `kith.KithError` with the code and the help that every client of Kith shows.
+//! Converts errors to `kith.KithError`, with the same code and help as in every client of Kith.
 
 use kith_client::{QueryError, security::SecurityError};
 use kith_types::ErrorCode;
 use pyo3::prelude::*;
 use std::{collections::HashMap, error::Error};
 
-/// The exception for a request that failed.
+/// Returns the exception for a request that failed.
 pub fn raised(error: &QueryError) -> PyErr {
     of(error.code(), &error.to_string(), &error.help())
 }
 
-/// Why a file that says who this program is cannot be used, in the words of the command line.
+/// Returns the exception for a certificate, key, authority or token file that cannot be used, worded as on the command line.
 pub fn refused(error: &SecurityError) -> PyErr {
     let mut message = error.to_string();
     let mut source = error.source();
@@ -21,7 +21,7 @@ pub fn refused(error: &SecurityError) -> PyErr {
     of(error.code(), &message, error.help())
 }
 
-/// The exception class of a code in `kith.errors`; `None` for the base class.
+/// Returns the name of a code's exception class in `kith.errors`; `None` for the base class.
 fn exception(code: ErrorCode) -> Option<&'static str> {
     match code {
         ErrorCode::DeadlineExceeded => Some("DeadlineExceeded"),
@@ -55,17 +55,17 @@ fn exception(code: ErrorCode) -> Option<&'static str> {
     }
 }
 
-/// The exception classes by code, both by name. Codes of the base class are left out.
+/// Returns the names of the exception classes by the names of the codes, without codes of the base class.
 pub fn classes() -> HashMap<&'static str, &'static str> {
     ErrorCode::ALL.iter().filter_map(|code| Some((code.name(), exception(*code)?))).collect()
 }
 
-/// The exception of a code.
+/// Returns the exception with the given code, message and help.
 pub fn of(code: ErrorCode, message: &str, help: &str) -> PyErr {
     refused_rows(code, message, help, Vec::new())
 }
 
-/// As [`of`], with the first wrong rows of files or rows that are refused.
+/// Returns the same exception as [`of`], with the first invalid rows of a refused input.
 pub fn refused_rows(code: ErrorCode, message: &str, help: &str, wrong: Vec<String>) -> PyErr {
     Python::attach(|py| {
         let made = py.import("kith.errors").and_then(|errors| errors.getattr("error_of"));
@@ -76,7 +76,7 @@ pub fn refused_rows(code: ErrorCode, message: &str, help: &str, wrong: Vec<Strin
     })
 }
 
-/// Bytes that do not decode: what was read, and what does not hold.
+/// Returns the exception for bytes of a store that cannot be decoded.
 pub fn damaged(store: &str, detail: impl ToString) -> PyErr {
     raised(&QueryError::Damaged { store: store.to_owned(), detail: detail.to_string() })
 }

@@ -1,4 +1,4 @@
-//! The fields of an operation: a Python dictionary.
+//! The fields of an operation, which are a Python dictionary.
 
 use kith_ops::{ColumnFilter, EdgeCursor, NotACursor};
 use kith_schema::ColumnNumber;
@@ -13,7 +13,7 @@ use pyo3::{
 pub struct Fields<'a, 'py>(pub &'a Bound<'py, PyDict>);
 
 impl<'py> Fields<'_, 'py> {
-    /// The value of a field; `None` if it is left out or `None`.
+    /// Returns the value of a field; `None` if it is left out or `None`.
     pub fn may<T>(&self, name: &str) -> PyResult<Option<T>>
     where
         T: FromPyObjectOwned<'py>,
@@ -23,7 +23,10 @@ impl<'py> Fields<'_, 'py> {
         taken.transpose().map_err(|why: PyErr| PyTypeError::new_err(format!("{name}: {why}")))
     }
 
-    /// The value of a field that must be there.
+    /// Returns the value of a required field.
+    ///
+    /// # Errors
+    /// `TypeError` if it is missing or has another type.
     pub fn must<T>(&self, name: &str) -> PyResult<T>
     where
         T: FromPyObjectOwned<'py>,
@@ -31,7 +34,7 @@ impl<'py> Fields<'_, 'py> {
         self.may(name)?.ok_or_else(|| PyTypeError::new_err(format!("{name} is missing")))
     }
 
-    /// `(column, least, greatest)`, either end `None` if it is open.
+    /// Returns the column filter in a field, which is given as `(column, low, high)`. A bound that is `None` is open.
     pub fn filter(&self, name: &str) -> PyResult<Option<ColumnFilter>> {
         let range = self.may::<(String, Option<Number>, Option<Number>)>(name)?;
         Ok(range.map(|(column, low, high)| ColumnFilter {
@@ -41,13 +44,13 @@ impl<'py> Fields<'_, 'py> {
         }))
     }
 
-    /// What an answer had as `after`.
+    /// Returns the cursor in a field, which is the `after` of an earlier answer.
     pub fn cursor(&self, name: &str) -> PyResult<Option<EdgeCursor>> {
         let cursor = self.may::<String>(name)?.map(|text| text.parse());
         cursor.transpose().map_err(|why: NotACursor| PyValueError::new_err(why.to_string()))
     }
 
-    /// The value of a field, or `default` if it is left out or `None`.
+    /// Returns the value of a field, or `default` if it is left out or `None`.
     pub fn or<T>(&self, name: &str, default: T) -> PyResult<T>
     where
         T: FromPyObjectOwned<'py>,

@@ -1,10 +1,10 @@
-//! What became of every key of an answer, in numbers.
+//! Footers: the counts of keys by state that come with an answer.
 
 use kith_client::StreamFooter;
 use kith_ops::Records;
 use pyo3::{prelude::*, types::PyList};
 
-/// A `kith.Footer`.
+/// Returns a `kith.Footer`.
 ///
 /// # Errors
 /// If the class cannot be imported.
@@ -21,7 +21,7 @@ pub fn footer<'py>(
     class.call1((counts.0, counts.1, counts.2, counts.3, versions, missing))
 }
 
-/// A `kith.StreamFooter`.
+/// Returns a `kith.StreamFooter`.
 ///
 /// # Errors
 /// If the class cannot be imported.

@@ -8,10 +8,10 @@ use kith_schema::ColumnNumber;
 use kith_types::{Direction, Workflow};
 use pyo3::{IntoPyObjectExt, exceptions::PyTypeError, prelude::*, types::PyDict};
 
-/// The query of an operation's name and fields, both as in `docs/queries.md`.
+/// Makes a query from the name and the fields of an operation, which `docs/queries.md` describes.
 ///
 /// # Errors
-/// `TypeError` or `ValueError`, with what is wrong.
+/// `TypeError` or `ValueError` if the operation is unknown or a field is missing or invalid.
 pub fn query(op: &str, fields: &Bound<'_, PyDict>, workflow: Workflow) -> PyResult<GraphQuery> {
     let fields = Fields(fields);
     let want = || match fields.or("return", "ids".to_owned())?.as_str() {
@@ -60,7 +60,7 @@ pub fn query(op: &str, fields: &Bound<'_, PyDict>, workflow: Workflow) -> PyResu
     Ok(GraphQuery { operand, edge_type: fields.may("edge_type")?, direction, workflow })
 }
 
-/// An answer as lists, numbers and, of networks, a dictionary.
+/// Converts an answer to plain Python values: lists, numbers and dictionaries.
 pub fn answer(py: Python<'_>, answer: GraphAnswer) -> PyResult<Py<PyAny>> {
     match answer {
         GraphAnswer::Ids(ids) | GraphAnswer::Common(CommonAnswer::Ids(ids)) => ids.into_py_any(py),

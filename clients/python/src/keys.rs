@@ -1,4 +1,4 @@
-//! Keys on their way in: a list of ids, of `str` or of `bytes`, or an array of ids without a Python object each.
+//! Converts keys of Python: an iterable of ids, of `str` or of `bytes`, or an array of ids without Python objects.
 
 use crate::{error::raised, value::native};
 use kith_client::{ANSWER_BYTES_MAX, BATCH_KEYS_MAX, BatchKeys, QueryError};
@@ -10,7 +10,7 @@ use pyo3::{
     types::{PyBool, PyBytes, PyInt, PyString},
 };
 
-/// A batch of keys, and whether they were text.
+/// A batch of keys, and whether they were given as text.
 pub struct Keys {
     pub batch: BatchKeys,
     text: bool,
@@ -23,13 +23,16 @@ enum Key<'py> {
 }
 
 impl Keys {
-    /// The keys of any iterable.
+    /// Converts the keys of any iterable.
     ///
     /// # Errors
-    /// `TypeError` if they are of no type or of several; `kith.KithError` if they are more than a batch may have.
+    /// `TypeError` if a key has an unsupported type or keys have different types; `kith.KithError` if a batch cannot hold
+    /// them all.
     pub fn of(keys: &Bound<'_, PyAny>) -> PyResult<Self> {
         if keys.is_instance_of::<PyString>() || keys.is_instance_of::<PyBytes>() {
-            return Err(PyTypeError::new_err("keys are a list of keys, not one: `get` reads one"));
+            return Err(PyTypeError::new_err(
+                "keys must be a list of keys, not a single key; use `get` to read one key",
+            ));
         }
         if let Some(ids) = ids_of_array(keys)? {
             return Ok(Self { batch: BatchKeys::Ids(ids), text: false });
@@ -47,7 +50,7 @@ impl Keys {
                     false => format!("of type {}", key.get_type().name()?),
                 };
                 let message = format!(
-                    "key {index} is {what}: keys are whole numbers from 0 to 2**64 - 1, str or bytes, all of one type"
+                    "key {index} is {what}: keys must be whole numbers from 0 to 2**64 - 1, str or bytes, all of one type"
                 );
                 return Err(PyTypeError::new_err(message));
             }
@@ -55,24 +58,24 @@ impl Keys {
         Ok(found)
     }
 
-    /// One key alone.
+    /// Converts a single key.
     ///
     /// # Errors
-    /// `TypeError` if it is none.
+    /// `TypeError` if it is not a key.
     pub fn one(key: &Bound<'_, PyAny>) -> PyResult<Self> {
         let mut found = Self { batch: BatchKeys::Ids(Vec::new()), text: false };
         if Key::of(key).and_then(|key| found.push(key))? {
             return Ok(found);
         }
         let what = match is_out_of_range(key) {
-            true => "one out of range".to_owned(),
+            true => "one that is out of range".to_owned(),
             false => key.get_type().name()?.to_string(),
         };
-        let message = format!("a key is a whole number from 0 to 2**64 - 1, str or bytes, not {what}");
+        let message = format!("a key must be a whole number from 0 to 2**64 - 1, str or bytes, not {what}");
         Err(PyTypeError::new_err(message))
     }
 
-    /// Adds a key; false if it is of another type than those before it, or no key.
+    /// Adds a key. Returns false if `key` is `None` or has a different type than the keys before it.
     fn push(&mut self, key: Option<Key<'_>>) -> PyResult<bool> {
         if self.batch.is_empty() && !matches!(key, Some(Key::Id(_))) {
             self.batch = BatchKeys::Bytes(ByteKeys::default());
@@ -91,12 +94,15 @@ impl Keys {
         Ok(true)
     }
 
-    /// The key at `index`, which is below their number, as it was given.
+    /// Returns the key at `index`, as the caller gave it.
+    ///
+    /// # Panics
+    /// If `index` is not below the number of keys.
     pub fn at<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
         match &self.batch {
             BatchKeys::Ids(ids) => ids[index].into_bound_py_any(py),
             BatchKeys::Bytes(keys) if self.text => {
-                // They were text when they came in.
+                // The keys were given as text, so they are valid UTF-8.
                 String::from_utf8_lossy(keys.get(index)).into_bound_py_any(py)
             }
             BatchKeys::Bytes(keys) => PyBytes::new(py, keys.get(index)).into_bound_py_any(py),
@@ -112,11 +118,11 @@ impl<'py> Key<'py> {
         if let Ok(bytes) = key.cast::<PyBytes>() {
             return Ok(Some(Key::Bytes(bytes.clone())));
         }
-        // A truth value is a number in Python; as a key it is a slip.
+        // A `bool` is a number in Python, but as a key it is a mistake.
         if key.is_instance_of::<PyBool>() {
             return Ok(None);
         }
-        // A number out of range and what is no number are told alike, with their place.
+        // The caller reports numbers out of range and objects that are not numbers, with their index.
         Ok(key.extract::<u64>().ok().map(Key::Id))
     }
 }
@@ -138,7 +144,11 @@ fn too_large(what: &'static str, got: usize, max: usize) -> PyErr {
     raised(&QueryError::BatchTooLarge { what, got: got as u64, max: max as u64 })
 }
 
-/// The ids of an array of one dimension; `None` if it is no array of 64-bit integers in the byte order of this machine.
+/// Returns the ids of a one-dimensional array; `None` if `keys` is not an array of 64-bit integers in the byte order of this
+/// machine.
+///
+/// # Errors
+/// `TypeError` if the array has several dimensions or an id is negative.
 fn ids_of_array(keys: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u64>>> {
     let py = keys.py();
     if let Some(buffer) = native::<u64>(keys) {
@@ -147,13 +157,12 @@ fn ids_of_array(keys: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u64>>> {
     let Some(buffer) = native::<i64>(keys) else { return Ok(None) };
     one_dimension(buffer.dimensions())?;
     let ids = buffer.to_vec(py)?.into_iter().map(u64::try_from).collect::<Result<_, _>>();
-    ids.map(Some)
-        .map_err(|_| PyTypeError::new_err("keys are whole numbers from 0 to 2**64 - 1: one is below 0"))
+    ids.map(Some).map_err(|_| PyTypeError::new_err("keys must be whole numbers from 0 to 2**64 - 1"))
 }
 
 fn one_dimension(dimensions: usize) -> PyResult<()> {
     match dimensions {
         1 => Ok(()),
-        _ => Err(PyTypeError::new_err(format!("keys are an array of one dimension, not {dimensions}"))),
+        _ => Err(PyTypeError::new_err(format!("keys must be an array of one dimension, not {dimensions}"))),
     }
 }

@@ -1,8 +1,9 @@
 //! The Rust half of Kith's Python client: `kith-client` behind the stable ABI of Python 3.11
-//! (`docs/design/0013-python-client.md`). Names, defaults and builders are in `python/kith`; what decides anything is in `kith-client`.
+//! (`docs/design/0013-python-client.md`). Names, defaults and builders are in `python/kith`; all decisions are in
+//! `kith-client`.
 
 #[cfg(target_endian = "big")]
-compile_error!("records are little-endian, and vectors are shown to Python as they lie");
+compile_error!("records are little-endian, and Python sees their vectors without conversion");
 
 mod answered;
 mod ask;
@@ -26,7 +27,7 @@ mod shared;
 mod stream;
 mod value;
 
-/// What `kith` is made of; import that.
+/// The native part of the package `kith`. Import `kith` instead.
 #[pyo3::pymodule]
 mod _kith {
     use pyo3::prelude::*;
@@ -43,7 +44,7 @@ mod _kith {
         stream::Stream,
     };
 
-    /// Sets up what answers, before anybody asks.
+    /// Configures the runtime before the first request.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::call::init();

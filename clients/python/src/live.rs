@@ -14,10 +14,10 @@ use pyo3::{
     types::{PyDict, PyTuple},
 };
 
-/// The query of an operation that only live graphs answer; `None` if it is another operation.
+/// Makes the query of an operation that only live graphs answer; `None` for other operations.
 ///
 /// # Errors
-/// `TypeError` or `ValueError`, with what is wrong.
+/// `TypeError` or `ValueError` if a field is missing or invalid.
 pub fn operand(op: &str, fields: &Fields<'_, '_>) -> PyResult<Option<Operand>> {
     let times = || Ok::<_, PyErr>((fields.may("high")?, fields.may("low")?));
     let select = match op {
@@ -48,10 +48,10 @@ pub fn operand(op: &str, fields: &Fields<'_, '_>) -> PyResult<Option<Operand>> {
     Ok(Some(Operand::Associations { id1: fields.must("id1")?, read }))
 }
 
-/// The write of an operation's name and fields.
+/// Makes a write from the name and the fields of an operation.
 ///
 /// # Errors
-/// `TypeError` or `ValueError`, with what is wrong.
+/// `TypeError` or `ValueError` if the operation is unknown or a field is missing or invalid.
 pub fn write(op: &str, fields: &Fields<'_, '_>) -> PyResult<Write> {
     let (id1, id2) = (|| fields.must("id1"), || fields.must("id2"));
     let kind = || fields.must("type");
@@ -78,7 +78,7 @@ pub fn write(op: &str, fields: &Fields<'_, '_>) -> PyResult<Write> {
             id2: id2()?,
             new_kind: fields.must("new_type")?,
         },
-        _ => return Err(PyTypeError::new_err(format!("there is no write {op:?}"))),
+        _ => return Err(PyTypeError::new_err(format!("there is no write operation {op:?}"))),
     };
     let write_id = fields.may::<String>("write_id")?.map(|text| text.parse()).transpose();
     Ok(Write {
@@ -88,7 +88,8 @@ pub fn write(op: &str, fields: &Fields<'_, '_>) -> PyResult<Write> {
     })
 }
 
-/// The outcome of a write as a dictionary: of a new object `id`, of other writes `existed`, and always `version` and `ticket`.
+/// Converts the outcome of a write to a dictionary with `version`, `ticket`, and `id` for a new object or `existed` for
+/// other writes.
 pub fn written(py: Python<'_>, written: &Written, is_new_object: bool) -> PyResult<Py<PyAny>> {
     let dict = PyDict::new(py);
     match is_new_object {
@@ -108,7 +109,7 @@ fn start(fields: &Fields<'_, '_>) -> PyResult<Start> {
     }
 }
 
-/// An object as a dictionary; `None` if there is none.
+/// Converts an object to a dictionary; `None` if it does not exist.
 pub fn object(py: Python<'_>, object: Option<ObjectAnswer>) -> PyResult<Py<PyAny>> {
     let Some(object) = object else { return Ok(py.None()) };
     let dict = PyDict::new(py);
@@ -119,13 +120,13 @@ pub fn object(py: Python<'_>, object: Option<ObjectAnswer>) -> PyResult<Py<PyAny
     dict.into_py_any(py)
 }
 
-/// Objects as a list.
+/// Converts objects to a list of dictionaries, with `None` for objects that do not exist.
 pub fn objects(py: Python<'_>, objects: Vec<Option<ObjectAnswer>>) -> PyResult<Py<PyAny>> {
     let objects = objects.into_iter().map(|it| object(py, it));
     objects.collect::<PyResult<Vec<_>>>()?.into_py_any(py)
 }
 
-/// Associations as a list of tuples; of answers that have pages, a dictionary with `out` and `more`.
+/// Converts associations to a list of tuples. An answer that is a page becomes a dictionary with `out` and `more`.
 pub fn associations(py: Python<'_>, answer: AssociationsAnswer) -> PyResult<Py<PyAny>> {
     let association = |ListedAssociation { id2, time, data: fields, version }| {
         let fields = fields.map(|fields| data(py, &fields)).transpose()?;
@@ -144,7 +145,7 @@ pub fn associations(py: Python<'_>, answer: AssociationsAnswer) -> PyResult<Py<P
     page.into_py_any(py)
 }
 
-/// The fields of an object or association as a dictionary.
+/// Converts the fields of an object or association to a dictionary.
 fn data<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import("json")?
         .call_method1("loads", (text,))

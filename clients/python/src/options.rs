@@ -14,10 +14,10 @@ use std::time::Duration;
 const KNOWN: &str =
     "deadline, partial, fan_out, policy, hedge, cache, workflow, trace_id, ticket, critical, group";
 
-/// The options of a dictionary; those that are `None` are as if they were left out.
+/// Converts a dictionary of options. Options that are `None` count as not given.
 ///
 /// # Errors
-/// `TypeError` for a name that there is not, `ValueError` for a value that makes no sense.
+/// `TypeError` for an unknown name or a value of the wrong type, `ValueError` for an invalid value.
 pub fn options(given: Option<&Bound<'_, PyDict>>) -> PyResult<QueryOptions> {
     let mut options = QueryOptions::default();
     for (name, value) in given.into_iter().flatten() {
@@ -49,7 +49,7 @@ pub fn options(given: Option<&Bound<'_, PyDict>>) -> PyResult<QueryOptions> {
     Ok(options)
 }
 
-/// Seconds as a number, or a `datetime.timedelta`.
+/// Converts a deadline: a number of seconds or a `datetime.timedelta`.
 fn duration(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     let duration = match value.extract::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
@@ -57,11 +57,11 @@ fn duration(value: &Bound<'_, PyAny>) -> PyResult<Duration> {
     };
     let positive = duration.filter(|duration| !duration.is_zero());
     positive.ok_or_else(|| {
-        PyValueError::new_err("a deadline is a number of seconds above 0, or a datetime.timedelta")
+        PyValueError::new_err("a deadline must be a number of seconds above 0, or a datetime.timedelta")
     })
 }
 
-/// One ticket, or a sequence of tickets.
+/// Converts one ticket or a sequence of tickets, which are merged.
 fn ticket(value: &Bound<'_, PyAny>) -> PyResult<Option<Ticket>> {
     let texts = match value.extract::<String>() {
         Ok(text) => vec![text],
@@ -91,7 +91,7 @@ fn workflow(text: &str) -> PyResult<Workflow> {
     }
 }
 
-/// An error about a word that is not among those there are.
+/// Returns the error for a word that is not one of the known ones.
 pub fn wrong(name: &str, got: &str, known: &str) -> PyErr {
-    PyValueError::new_err(format!("{name} is {known}, not {got:?}"))
+    PyValueError::new_err(format!("{name} must be {known}, not {got:?}"))
 }

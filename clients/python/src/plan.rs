@@ -1,4 +1,4 @@
-//! Plans of read compute, built by `kith.Compute`, and of aggregation.
+//! Plans of read compute, which `kith.Compute` builds, and plans of aggregation.
 
 use crate::{options::wrong, predicate, value};
 use kith_client::{ComputeAt, ComputeQuery};
@@ -21,7 +21,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// As the client library has it.
+    /// Returns the query of the plan for the client library.
     pub fn query(&self) -> ComputeQuery {
         ComputeQuery { plan: self.plan.clone(), at: self.at }
     }
@@ -34,12 +34,12 @@ impl Plan {
         Self::default()
     }
 
-    /// Adds a field of the record.
+    /// Adds a field of the record to the result.
     fn project(&mut self, field: String) {
         self.plan.project.push(field);
     }
 
-    /// Adds the value of `function` (`dot`, `cosine`, `hadamard`, `count`) for a field.
+    /// Adds the value of `function` (`dot`, `cosine`, `hadamard` or `count`) for a field to the result.
     #[pyo3(signature = (function, field, query=None, name=None))]
     fn operator(
         &mut self,
@@ -62,10 +62,10 @@ impl Plan {
         Ok(())
     }
 
-    /// Returns only the `k` records with the greatest `by`.
+    /// Restricts the result to the `k` records with the greatest `by`.
     ///
     /// # Errors
-    /// `ValueError` if there cannot be so many.
+    /// `TypeError` if `k` is not a whole number, `ValueError` if it is out of range.
     fn top_k(&mut self, by: String, k: &Bound<'_, PyAny>) -> PyResult<()> {
         let number = k.cast::<PyInt>().ok().filter(|_| !k.is_instance_of::<PyBool>());
         let count = number.ok_or_else(|| PyTypeError::new_err(format!("k is a whole number, not {k}")))?;
@@ -76,28 +76,28 @@ impl Plan {
         Ok(())
     }
 
-    /// A copy of the plan.
+    /// Returns a copy of the plan.
     fn copy(&self) -> Self {
         Self { plan: self.plan.clone(), at: self.at }
     }
 
-    /// Reads records under this schema (its text) instead of the version's own.
+    /// Reads records under this schema, which is given as text, instead of the schema of the version.
     fn reader(&mut self, schema: &str) -> PyResult<()> {
         self.plan.reader = Some(schema_of(schema)?);
         Ok(())
     }
 
-    /// Where to compute the values: `nodes` or `client`.
+    /// Sets where the values are computed: `nodes` or `client`.
     fn at(&mut self, place: &str) -> PyResult<()> {
         self.at = at(place)?;
         Ok(())
     }
 }
 
-/// Where to compute the values.
+/// Parses where the values are computed.
 ///
 /// # Errors
-/// `ValueError` for another word.
+/// `ValueError` for a word other than `nodes` and `client`.
 fn at(place: &str) -> PyResult<ComputeAt> {
     match place {
         "nodes" => Ok(ComputeAt::Nodes),
@@ -106,19 +106,19 @@ fn at(place: &str) -> PyResult<ComputeAt> {
     }
 }
 
-/// Counts the values of a field, and gives the `top` most frequent ones.
+/// Returns a plan that counts the values of a field and returns the `top` most frequent ones.
 pub fn by_value(field: String, top: u32) -> AggregatePlan {
     AggregatePlan { field, by: GroupBy::Value { top }, reader: None }
 }
 
-/// Counts how many values of a field are in each of `buckets`.
+/// Returns a plan that counts the values of a field in each of `buckets`.
 ///
 /// # Errors
-/// As [`predicate::buckets`].
+/// The errors are those of [`predicate::buckets`].
 pub fn by_bucket(field: String, buckets: &Bound<'_, PyDict>) -> PyResult<AggregatePlan> {
     Ok(AggregatePlan { field, by: GroupBy::Bucket(predicate::buckets(buckets)?), reader: None })
 }
 
 fn schema_of(text: &str) -> PyResult<Schema> {
-    text.parse().map_err(|error| PyValueError::new_err(format!("this is no schema: {error}")))
+    text.parse().map_err(|error| PyValueError::new_err(format!("this is not a schema: {error}")))
 }

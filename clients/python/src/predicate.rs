@@ -1,4 +1,4 @@
-//! Conditions on a value, as `docs/queries.md` spells them: `{"ge": 18, "lt": 30}`.
+//! Conditions on a value, which `docs/queries.md` describes, such as `{"ge": 18, "lt": 30}`.
 
 use kith_schema::compute::{Bucket, Comparison, Operand, Predicate};
 use pyo3::{
@@ -7,10 +7,10 @@ use pyo3::{
     types::{PyBool, PyDict, PyString},
 };
 
-/// The buckets of a dictionary, name → conditions, in its order.
+/// Converts a dictionary of names and conditions to buckets, in the order of the dictionary.
 ///
 /// # Errors
-/// `TypeError` or `ValueError`, with what is wrong.
+/// `TypeError` or `ValueError` if a condition is invalid or nested too deeply.
 pub fn buckets(given: &Bound<'_, PyDict>) -> PyResult<Vec<Bucket>> {
     let bucket = |(name, conditions): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
         Ok(Bucket { name: name.extract()?, predicate: predicate(&conditions, Predicate::DEPTH_MAX)? })
@@ -21,16 +21,18 @@ pub fn buckets(given: &Bound<'_, PyDict>) -> PyResult<Vec<Bucket>> {
 fn predicate(given: &Bound<'_, PyAny>, depth: usize) -> PyResult<Predicate> {
     let conditions = given
         .cast::<PyDict>()
-        .map_err(|_| PyTypeError::new_err("a condition is a dict such as {\"ge\": 18, \"lt\": 30}"))?;
+        .map_err(|_| PyTypeError::new_err("a condition must be a dict such as {\"ge\": 18, \"lt\": 30}"))?;
     let depth =
-        depth.checked_sub(1).ok_or_else(|| PyValueError::new_err("conditions are nested too deep"))?;
+        depth.checked_sub(1).ok_or_else(|| PyValueError::new_err("conditions are nested too deeply"))?;
     let mut all = Vec::with_capacity(conditions.len());
     for (word, value) in conditions {
         let word: String = word.extract()?;
         all.push(condition(&word, &value, depth)?);
     }
     match all.len() {
-        0 => Err(PyValueError::new_err("a condition is one of eq, gt, ge, lt, le, any_of, and, or")),
+        0 => Err(PyValueError::new_err(
+            "a condition must have at least one of eq, gt, ge, lt, le, any_of, and, or",
+        )),
         1 => Ok(all.remove(0)),
         _ => Ok(Predicate::And(all)),
     }
@@ -49,7 +51,8 @@ fn condition(word: &str, value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Pre
         "and" => Ok(Predicate::And(inner()?)),
         "or" => Ok(Predicate::Or(inner()?)),
         _ => {
-            let message = format!("conditions are eq, gt, ge, lt, le, any_of, and, or; not {word:?}");
+            let message =
+                format!("a condition must be one of eq, gt, ge, lt, le, any_of, and, or, not {word:?}");
             Err(PyValueError::new_err(message))
         }
     }
@@ -71,5 +74,5 @@ fn operand(value: &Bound<'_, PyAny>) -> PyResult<Operand> {
     let float = value.extract::<f64>();
     float
         .map(Operand::Float)
-        .map_err(|_| PyTypeError::new_err("values are compared with a number, str or bool"))
+        .map_err(|_| PyTypeError::new_err("values can only be compared with a number, str or bool"))
 }

@@ -1,4 +1,5 @@
-//! A record where it lies in a node's answer: its fields are decoded when they are asked for, vectors never.
+//! A record inside the bytes of an answer. Its fields are decoded when they are read, except vectors, which Python sees
+//! without a copy.
 
 use crate::{error, value};
 use bytes::Bytes;
@@ -10,7 +11,7 @@ use pyo3::{
     types::{PyDict, PyList, PyTuple},
 };
 
-/// A mapping from the names of fields to their values. It keeps the whole answer that it came with in memory.
+/// A mapping from the names of fields to their values. It keeps the whole answer that contains it in memory.
 #[pyclass(frozen, mapping, module = "kith")]
 pub struct Record {
     store: String,
@@ -19,10 +20,10 @@ pub struct Record {
 }
 
 impl Record {
-    /// The record in `bytes`, written under `schema`.
+    /// Returns the record in `bytes`, which was written under `schema`.
     ///
     /// # Errors
-    /// `kith.KithError` if they are none.
+    /// `kith.KithError` if the bytes are not a record.
     pub fn new(store: &str, schema: &Schema, bytes: Bytes) -> PyResult<Self> {
         RecordView::new(schema, &bytes).map_err(|why| error::damaged(store, why))?;
         Ok(Self { store: store.to_owned(), schema: schema.clone(), bytes })
@@ -57,7 +58,8 @@ impl Record {
         }
     }
 
-    /// The elements as they lie; those of half precision widened, since memoryviews know none.
+    /// Returns the elements of a vector without a copy. Elements of half precision are converted to single precision,
+    /// because memoryviews do not support them.
     fn vector<'py>(&self, py: Python<'py>, vector: VectorView<'_>) -> PyResult<Bound<'py, PyAny>> {
         match vector.element() {
             ElementType::F32 => value::numbers(py, self.bytes.slice_ref(vector.bytes()), "f"),
@@ -134,7 +136,7 @@ impl Record {
         Ok(list)
     }
 
-    /// Names and values.
+    /// The names and values of all fields, in the order of the schema.
     fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         for name in self.names() {
@@ -171,7 +173,7 @@ impl Record {
             None => return Ok(py.None().into_bound(py)),
             Some(FieldView::Vector(vector)) => vector,
             Some(_) => {
-                let message = format!("field {name:?} is no vector: read it as record[{name:?}]");
+                let message = format!("field {name:?} is not a vector; read it as record[{name:?}]");
                 return Err(PyTypeError::new_err(message));
             }
         };
@@ -180,7 +182,7 @@ impl Record {
         py.import("numpy")?.call_method1("frombuffer", (bytes, dtype))
     }
 
-    /// The record's bytes, as `docs/formats/record.md` draws them; not copied.
+    /// The record's bytes without a copy. `docs/formats/record.md` describes their format.
     #[getter]
     fn raw<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         value::numbers(py, self.bytes.clone(), "B")
@@ -207,7 +209,7 @@ impl Record {
     }
 }
 
-/// What numpy calls elements.
+/// Returns numpy's name of an element type.
 pub fn dtype(element: ElementType) -> &'static str {
     match element {
         ElementType::F32 => "<f4",

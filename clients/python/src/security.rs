@@ -1,5 +1,5 @@
-//! Who this program is to the cluster, and whom it believes: the files that the command line takes (`docs/operating/securing.md`), read
-//! again when they change.
+//! The identity of this program and the authorities that it trusts. They come from the same files as on the command line
+//! (`docs/operating/securing.md`), which are read again when they change.
 
 use crate::error::refused;
 use kith_client::security::{Dialer, SecurityOptions};
@@ -11,36 +11,37 @@ use std::{
 };
 use tokio::{task, time};
 
-/// How often files are looked at: as often as nodes and routers do.
+/// The interval at which files are checked for changes, which is the same in nodes and routers.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Authorities, certificate, key, token.
+/// The files of the authorities, the certificate, the key and the token.
 pub type Files = (Option<PathBuf>, Option<PathBuf>, Option<PathBuf>, Option<PathBuf>);
 
-/// A dialer, and the files that it was made from.
+/// A dialer, and the files from which it was made.
 pub struct Secured {
     pub dialer: Dialer,
     files: Vec<PathBuf>,
     seen: State,
 }
 
-/// What changes when a file does.
+/// The modification time and the size of each file, by which changes are noticed.
 type State = Vec<Option<(SystemTime, u64)>>;
 
-/// Reads the files; without any, connections are in the clear.
+/// Reads the files. Without any file, connections are not encrypted.
 ///
 /// # Errors
-/// `kith.KithError` with the code and words of the command line.
+/// `kith.KithError` with the same code and message as on the command line.
 pub fn open((ca, cert, key, token): Files) -> PyResult<Secured> {
     let files: Vec<PathBuf> = [&ca, &cert, &key, &token].into_iter().flatten().cloned().collect();
-    // Before they are read: what changes meanwhile is seen as a change.
+    // The state is taken before the files are read, so that a change during the read is noticed later.
     let seen = state_of(&files);
     let dialer = Dialer::open(SecurityOptions { ca, cert, key, token }).map_err(|error| refused(&error))?;
     Ok(Secured { dialer, files, seen })
 }
 
 impl Secured {
-    /// Takes files up anew when they change, as long as there is an `owner`. Called on the threads that answer.
+    /// Starts a task that reads the files again when they change, as long as the `owner` exists. It must be called on a
+    /// thread of the runtime.
     pub fn follow<T: Send + Sync + 'static>(self, owner: Weak<T>) {
         if self.files.is_empty() {
             return;
@@ -58,7 +59,8 @@ impl Secured {
         });
     }
 
-    /// Files that are no longer what they should be leave everything as it was, and are looked at again: one may be half written.
+    /// Reads the files again if they have changed. Invalid files change nothing and are tried again later, because a file
+    /// may be half written.
     fn look(mut self) -> Self {
         let now = state_of(&self.files);
         if now != self.seen && self.dialer.reload().is_ok() {

@@ -1,4 +1,4 @@
-//! What all requests of a client share, including those that outlive it.
+//! The state that all requests of a client share, including requests that outlive the client.
 
 use kith_client::{QueryError, Service, StoreShape};
 use parking_lot::{Mutex, MutexGuard};
@@ -7,33 +7,33 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long the types of a store are cached: they change only if the store is dropped and created again.
+/// How long the types of a store are cached. They change only if the store is dropped and created again.
 const SHAPE_AGE_MAX: Duration = Duration::from_secs(10);
-/// How many stores' types are cached, more than a program reads. Beyond this, the cache is emptied.
+/// The maximum number of stores whose types are cached, which is more than a program reads. Beyond it, the cache is emptied.
 const SHAPES_MAX: usize = 1_024;
 
-/// What all requests of a client share, including those that outlive it.
+/// The connection of a client, and a cache of the types of stores.
 pub struct Shared {
     service: Box<dyn Service>,
-    /// By store, and since when it is known.
+    /// The types by store, with the time at which they were read.
     shapes: Mutex<HashMap<String, (Instant, StoreShape)>>,
 }
 
 impl Shared {
-    /// Of a connection whose stores are not known yet.
+    /// Returns the state of a new connection.
     pub fn new(service: Box<dyn Service>) -> Self {
         Self { service, shapes: Mutex::default() }
     }
 
-    /// Whom to ask.
+    /// Returns the service that answers requests.
     pub fn service(&self) -> &dyn Service {
         self.service.as_ref()
     }
 
-    /// What a store's keys and values are, as a router said lately.
+    /// Returns the types of a store's keys and values, from the cache if they were read within [`SHAPE_AGE_MAX`].
     ///
     /// # Errors
-    /// If there is no such store, or nobody answers.
+    /// If there is no such store, or the cluster does not answer.
     pub async fn shape(&self, store: &str) -> Result<StoreShape, QueryError> {
         let known = self.lock().get(store).copied();
         if let Some((_, shape)) = known.filter(|(since, _)| since.elapsed() < SHAPE_AGE_MAX) {
@@ -48,7 +48,7 @@ impl Shared {
         Ok(shape)
     }
 
-    /// Whatever failed, the store may be another one by now.
+    /// Removes a store from the cache. It is called after an error, because the store may have been replaced.
     pub fn forget(&self, store: &str) {
         self.lock().remove(store);
     }

@@ -1,4 +1,4 @@
-//! Records as they arrive: pieces of a batch, then the footer that accounts for every key.
+//! Streams: pieces of a batch as they arrive, and then the footer that accounts for every key.
 
 use crate::{
     answered::Values,
@@ -21,10 +21,10 @@ use tokio::{
     task::AbortHandle,
 };
 
-/// Pieces that lie ready for their reader. The layers below have one each; what is beyond stays with the nodes.
+/// The number of pieces that are ready for the reader. Each layer below holds one more; the rest stays on the nodes.
 const PIECES_AHEAD: usize = 1;
 
-/// A piece, or the end.
+/// A piece of the answer, or the footer at the end.
 enum Taken {
     Piece(Batch),
     Footer(Box<StreamFooter>),
@@ -32,19 +32,19 @@ enum Taken {
 
 type Item = Result<Taken, QueryError>;
 
-/// A read under way, in a task of its own. It ends when this is closed or nobody holds it any more.
+/// A read in progress, in a task of its own. The task ends when the stream is closed or dropped.
 #[pyclass(frozen, module = "kith._kith")]
 pub struct Stream {
-    /// What the task has made; whoever waits for it holds the lock.
+    /// The items from the task. A caller that waits for an item holds the lock.
     items: Arc<Mutex<mpsc::Receiver<Item>>>,
     end: Arc<End>,
     task: AbortHandle,
 }
 
-/// How a stream ended, if it has.
+/// The end of a stream.
 #[derive(Default)]
 struct End {
-    /// Written once, with the last item.
+    /// The footer, which is set once when the last item is taken.
     footer: OnceLock<Box<StreamFooter>>,
     is_closed: AtomicBool,
 }
@@ -56,10 +56,10 @@ impl Drop for Stream {
 }
 
 impl Stream {
-    /// Begins to read `keys`, or what a query makes of their records.
+    /// Begins to read `keys`, or to execute `query` over their records.
     ///
     /// # Errors
-    /// `RuntimeError` in a process that forked.
+    /// `RuntimeError` in a child process that was forked after the first use.
     pub fn begin(
         shared: Arc<Shared>,
         store: String,
@@ -71,7 +71,7 @@ impl Stream {
         let task = call::spawn(async move {
             let keys = Arc::new(keys);
             if let Err(error) = read(&shared, &store, &keys, query.as_ref(), &options, &sender).await {
-                // The store may be another one by now. Whoever reads no more needs no error.
+                // The store may have been replaced. If the reader is gone, nobody needs the error.
                 shared.forget(&store);
                 let _ = sender.send(Err(error)).await;
             }
@@ -93,7 +93,7 @@ impl Stream {
                     match items.recv().await.transpose()? {
                         Some(Taken::Piece(piece)) => Some(piece),
                         Some(Taken::Footer(footer)) => {
-                            // Before others may look whether more comes: several threads may share a stream.
+                            // The footer is set while the lock is held, because several threads may share a stream.
                             let _ = end.footer.set(footer);
                             None
                         }
@@ -105,8 +105,8 @@ impl Stream {
                 Some(piece) => piece.into_py_any(py),
                 None if end.footer.get().is_some() => Ok(py.None()),
                 None => Err(PyRuntimeError::new_err(
-                    "this stream has ended without its footer: it was closed, its loop was left, a wait for it was cancelled, or it \
-                     failed; what has not come by then has no answer: ask anew",
+                    "this stream has ended without its footer, because it was closed, its loop was left, a wait for it was \
+                     cancelled, or it failed; keys that have not arrived have no answer, so send the request again",
                 )),
             })
         })
@@ -125,7 +125,7 @@ impl Stream {
     }
 }
 
-/// Hands pieces and the footer on, as there is room for them.
+/// Reads pieces and the footer, and passes them on as fast as the reader takes them.
 async fn read(
     shared: &Shared,
     store: &str,
@@ -146,7 +146,7 @@ async fn read(
             Some(StreamItem::Footer(footer)) => Taken::Footer(footer),
             Some(StreamItem::Piece(piece)) => {
                 if let (Values::Plain(ValueType::Record), Some(id)) = (values.as_ref(), piece.schema) {
-                    // One version answers: its schema holds for all pieces.
+                    // A single version answers, so its schema applies to all pieces.
                     let schema = match &piece.result {
                         Some(result) => Schema::clone(result),
                         None => shared.service().schema(store, piece.version, id).await?,

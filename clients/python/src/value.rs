@@ -1,4 +1,4 @@
-//! Single values on their way out, and vectors on their way in.
+//! Converts single values to Python, and vectors from Python.
 
 use bytes::Bytes;
 use kith_schema::Scalar;
@@ -10,7 +10,7 @@ use pyo3::{
     types::{PyBytes, PyComplex, PyMemoryView},
 };
 
-/// A value as Python has it. Timestamps are milliseconds since 1970: they reach beyond `datetime`.
+/// Converts a value to Python. Timestamps become milliseconds since 1970, because `datetime` cannot represent all of them.
 pub fn scalar<'py>(py: Python<'py>, value: Scalar<'_>) -> PyResult<Bound<'py, PyAny>> {
     match value {
         Scalar::Bool(value) => value.into_bound_py_any(py),
@@ -24,13 +24,13 @@ pub fn scalar<'py>(py: Python<'py>, value: Scalar<'_>) -> PyResult<Bound<'py, Py
     }
 }
 
-/// A read-only view of `bytes`, whose owner it keeps alive, as numbers of a `struct` format.
+/// Returns a read-only memoryview of `bytes` as numbers of a `struct` format. The view keeps the owner of the bytes alive.
 pub fn numbers<'py>(py: Python<'py>, bytes: Bytes, format: &str) -> PyResult<Bound<'py, PyAny>> {
     let owner = Bound::new(py, pyo3_bytes::PyBytes::new(bytes))?;
     PyMemoryView::from(owner.as_any())?.call_method1("cast", (format,))
 }
 
-/// An array of such numbers in the byte order of this machine; of others `None`, and a caller reads them one by one.
+/// Returns the buffer of an array of `T` in the byte order of this machine; `None` for other objects.
 pub fn native<T: Element>(given: &Bound<'_, PyAny>) -> Option<PyBuffer<T>> {
     let foreign = if cfg!(target_endian = "little") { &b">!"[..] } else { &b"<"[..] };
     let buffer = PyBuffer::<T>::get(given).ok()?;
@@ -38,10 +38,11 @@ pub fn native<T: Element>(given: &Bound<'_, PyAny>) -> Option<PyBuffer<T>> {
     (!is_foreign).then_some(buffer)
 }
 
-/// The numbers of a query vector: an array of floats (of one dimension; single precision is taken as it is), or any sequence of numbers.
+/// Converts a query vector, which is a one-dimensional array of floats or any sequence of numbers. Arrays of single
+/// precision are copied without conversion.
 ///
 /// # Errors
-/// `TypeError` if it is neither, `ValueError` for a finite number beyond single precision.
+/// `TypeError` for other objects, `ValueError` for a finite number that single precision cannot represent.
 pub fn vector(given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
     let py = given.py();
     if let Some(buffer) = native::<f32>(given) {
@@ -49,10 +50,10 @@ pub fn vector(given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
     }
     let doubles = match native::<f64>(given) {
         Some(buffer) => one_dimension(buffer.dimensions()).and_then(|()| buffer.to_vec(py))?,
-        // A sequence of numbers too, which is never meant.
+        // Bytes are a sequence of numbers too, but are never meant as a vector.
         None if given.is_instance_of::<PyBytes>() => {
             return Err(PyTypeError::new_err(
-                "a query is numbers, not bytes: numpy.frombuffer makes an array of them",
+                "a query must be numbers, not bytes; numpy.frombuffer converts bytes to an array",
             ));
         }
         None => numbers_one_by_one(given)?,
@@ -68,16 +69,16 @@ pub fn vector(given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
 
 fn numbers_one_by_one(given: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
     let unsuitable =
-        |_| PyTypeError::new_err("a query is an array of one dimension, or a sequence of numbers");
+        |_| PyTypeError::new_err("a query must be an array of one dimension or a sequence of numbers");
     let items = given.extract::<Vec<Bound<'_, PyAny>>>().map_err(unsuitable)?;
-    // Asked first: numpy makes a float of a complex number, and drops half of it with a warning.
+    // This check comes first, because numpy converts a complex number to a float by dropping its imaginary part.
     if items.iter().any(is_complex) {
-        return Err(PyTypeError::new_err("a query is real numbers, and these are complex"));
+        return Err(PyTypeError::new_err("a query must be real numbers, not complex ones"));
     }
     items.iter().map(|item| item.extract().map_err(unsuitable)).collect()
 }
 
-/// Python's, or one of numpy's.
+/// Whether a number is a complex number of Python or of numpy.
 fn is_complex(item: &Bound<'_, PyAny>) -> bool {
     let kind = || item.getattr("dtype")?.getattr("kind")?.extract::<char>();
     item.is_instance_of::<PyComplex>() || kind().is_ok_and(|kind| kind == 'c')
@@ -86,6 +87,6 @@ fn is_complex(item: &Bound<'_, PyAny>) -> bool {
 fn one_dimension(dimensions: usize) -> PyResult<()> {
     match dimensions {
         1 => Ok(()),
-        _ => Err(PyTypeError::new_err(format!("a query is an array of one dimension, not {dimensions}"))),
+        _ => Err(PyTypeError::new_err(format!("a query must have one dimension, not {dimensions}"))),
     }
 }

@@ -1,4 +1,4 @@
-//! A graph.
+//! Builds graphs.
 
 use super::{
     Given, check_rows, dropped, interruptible, place, raised,
@@ -17,12 +17,13 @@ use std::path::PathBuf;
 
 /// Name, role, members, edges, entities, self-loops, duplicates, edges in both orders, bytes and the hash of the manifest.
 type Component = (String, &'static str, u64, u64, u64, u64, u64, u64, u64, String);
-/// Version, components, and dropped lines.
+/// Version, components and dropped lines.
 type BuiltGraph = (u64, Vec<Component>, Vec<(String, u64, Vec<String>)>);
 /// Name, role, columns and rows of a component.
 type GivenRows<'py> = (String, String, Vec<String>, Bound<'py, PyAny>);
 
-/// Builds the components of a graph into `out`, of the rows of `components`, or else of the files that `given` names.
+/// Builds the components of a graph into `out`, from the rows of `components` if they are given, and otherwise from the
+/// files that `given` names.
 #[pyfunction]
 #[pyo3(signature = (graph, out, given, components))]
 pub fn build_graph(
@@ -104,7 +105,7 @@ fn of_files(py: Python<'_>, options: &GraphOptions, given: &Given<'_, '_>) -> Py
     load.memory_bytes = options.memory_bytes;
     load.threads = options.threads;
     interruptible(py, &load.stop, || {
-        // The names that files bring are checked by the load; this one is a cluster's.
+        // The load checks names in files. The builder checks the name of the graph.
         GraphBuilder::new(options.clone())?;
         load_graph(&load, &mut |_| {})
     })
@@ -114,7 +115,7 @@ fn of_rows(py: Python<'_>, options: GraphOptions, components: Vec<GivenRows<'_>>
     let mut graph = GraphBuilder::new(options).map_err(raised)?;
     for (name, role, named, rows) in components {
         check_rows(&rows)?;
-        let role = role_by_name(&role).ok_or_else(|| PyValueError::new_err("no such role"))?;
+        let role = role_by_name(&role).ok_or_else(|| PyValueError::new_err("there is no such role"))?;
         let columns = columns(&named)?;
         let component = graph.component(&name, role, &columns).map_err(raised)?;
         take(py, component, role, &rows)?;
@@ -123,7 +124,7 @@ fn of_rows(py: Python<'_>, options: GraphOptions, components: Vec<GivenRows<'_>>
     Ok(LoadReport { components, files: Vec::new() })
 }
 
-/// Adds all rows to a component and ends it.
+/// Adds all rows to a component and finishes it.
 fn take(
     py: Python<'_>,
     mut component: ComponentRows<'_>,
@@ -147,7 +148,7 @@ fn take(
             py.check_signals()?;
         }
     }
-    // Nothing reads the flag: what has all of its rows is written to its end.
+    // Nothing reads the stop flag, because a component with all its rows is written to the end.
     interruptible(py, &Stop::default(), || {
         put(&mut component, role, &mut batch)?;
         component.finish(&mut |_| {}).map(|_| ())
@@ -172,7 +173,7 @@ fn put(component: &mut ComponentRows<'_>, role: KindRole, batch: &mut Vec<Vec<Ce
             let values = values.map_err(|kind| component.wrong(&format!("a column is {kind}")))?;
             component.edge(ids[0].clone().unwrap_or_default(), ids[1].clone().unwrap_or_default(), &values)
         }
-        (_, cells) => Err(component.wrong(&format!("expected 2 columns or more, got {}", cells.len()))),
+        (_, cells) => Err(component.wrong(&format!("expected at least 2 columns, got {}", cells.len()))),
     })
 }
 

@@ -1,5 +1,5 @@
-//! Building graphs and stores from Python: `kith-build` with rows that Python has, or files. Rows are taken a batch at a time with the
-//! interpreter, and checked, sorted and written without it.
+//! Builds graphs and stores from Python with `kith-build`, from Python rows or from files. Rows are taken in batches while
+//! the thread holds the interpreter, and are checked, sorted and written while it does not.
 
 mod graph;
 mod rows;
@@ -18,17 +18,18 @@ use pyo3::{
 };
 use std::{fmt::Display, panic, str::FromStr, sync::mpsc, thread, time::Duration};
 
-/// How long Ctrl-C waits at most before it is noticed.
+/// The maximum time until a build notices Ctrl-C.
 const SIGNAL_TICK: Duration = Duration::from_millis(50);
-/// Less does not hold the buffers of a merge.
+/// The minimum memory of a build, which holds the buffers of a merge.
 const MEMORY_BYTES_MIN: usize = 16 << 20;
 
-/// A build that failed, as an exception.
+/// Returns the exception for a build that failed.
 fn raised(failure: Failure) -> PyErr {
     error::refused_rows(failure.code, &failure.message, &failure.help, failure.wrong)
 }
 
-/// Does `work` on a thread of its own with the interpreter released. Ctrl-C asks it to stop, and is raised once it has ended.
+/// Carries out `work` on a separate thread, without the interpreter. Ctrl-C asks the work to stop, and is raised once the
+/// work has ended.
 fn interruptible<T: Send>(
     py: Python<'_>,
     stop: &Stop,
@@ -42,7 +43,7 @@ fn interruptible<T: Send>(
                 work()
             });
             let mut interrupted = None;
-            // It ends when the worker drops the other half, whatever became of the work.
+            // The loop ends when the worker drops its half of the channel, even if the work panics.
             while end.recv_timeout(SIGNAL_TICK) == Err(mpsc::RecvTimeoutError::Timeout) {
                 if let Err(signal) = Python::attach(|py| py.check_signals()) {
                     stop.stop();
@@ -54,13 +55,13 @@ fn interruptible<T: Send>(
         })
     });
     match interrupted {
-        // What was built by then is whole, and stays.
+        // Parts that were already built are complete, and stay.
         Some(signal) => Err(signal),
         None => ended.map_err(raised),
     }
 }
 
-/// What may be said about a build besides its rows, by name; what is `None` is as if it were left out.
+/// The options of a build by name. An option that is `None` counts as not given.
 struct Given<'a, 'py>(&'a Bound<'py, PyDict>);
 
 impl<'py> Given<'_, 'py> {
@@ -69,7 +70,7 @@ impl<'py> Given<'_, 'py> {
         value.map(|value| value.extract::<T>().map_err(Into::into)).transpose()
     }
 
-    /// A word that is parsed.
+    /// Returns an option that is parsed from text.
     fn word<T: FromStr<Err: Display>>(&self, name: &str) -> PyResult<Option<T>> {
         let word = self.get::<String>(name)?;
         word.map(|word| word.parse::<T>())
@@ -80,14 +81,14 @@ impl<'py> Given<'_, 'py> {
     fn partitions(&self) -> PyResult<PartitionCount> {
         let partitions = self.get::<u32>("partitions")?;
         partitions.and_then(PartitionCount::new).ok_or_else(|| {
-            PyValueError::new_err("partitions: it is the number that `kith cluster status` tells")
+            PyValueError::new_err("partitions: give the number that `kith cluster status` shows")
         })
     }
 
     fn version(&self) -> PyResult<Option<StoreVersion>> {
         match self.get::<u64>("version")? {
             Some(version) if !(1..=StoreVersion::MAX.0).contains(&version) => {
-                Err(PyValueError::new_err(format!("version: a number from 1 to {}", StoreVersion::MAX.0)))
+                Err(PyValueError::new_err(format!("version must be from 1 to {}", StoreVersion::MAX.0)))
             }
             version => Ok(version.map(StoreVersion)),
         }
@@ -96,7 +97,7 @@ impl<'py> Given<'_, 'py> {
     fn memory(&self) -> PyResult<Option<usize>> {
         match self.get::<usize>("memory")? {
             Some(bytes) if bytes < MEMORY_BYTES_MIN => {
-                Err(PyValueError::new_err("memory: too little to sort with: at least 16 MiB"))
+                Err(PyValueError::new_err("memory is too little to sort with; give at least 16 MiB"))
             }
             bytes => Ok(bytes),
         }
@@ -105,38 +106,43 @@ impl<'py> Given<'_, 'py> {
     fn threads(&self) -> PyResult<Option<usize>> {
         match self.get::<usize>("threads")? {
             Some(threads) if !(1..=256).contains(&threads) => {
-                Err(PyValueError::new_err("threads: a number from 1 to 256"))
+                Err(PyValueError::new_err("threads must be from 1 to 256"))
             }
             threads => Ok(threads),
         }
     }
 
-    /// A character that separates columns.
+    /// Returns the character that separates columns.
     fn delimiter(&self) -> PyResult<Option<u8>> {
         let Some(text) = self.get::<String>("delimiter")? else { return Ok(None) };
         match text.as_bytes() {
             [byte] if !byte.is_ascii_alphanumeric() && !matches!(byte, b'"' | b'\n' | b'\r') => {
                 Ok(Some(*byte))
             }
-            _ => Err(PyValueError::new_err("delimiter: one character that no value has")),
+            _ => Err(PyValueError::new_err(
+                "delimiter: expected one character that is not a letter, digit, quote or line end",
+            )),
         }
     }
 }
 
-/// A place by name.
+/// Returns the destination with the given name.
 fn place(out: &str) -> PyResult<Objects> {
     kith_build::place(out).map_err(raised)
 }
 
-/// What was dropped, for Python: reason, count, and the first.
+/// Converts dropped rows for Python: the reason, the count and the first rows.
 fn dropped(dropped: Vec<Dropped>) -> Vec<(String, u64, Vec<String>)> {
     dropped.into_iter().map(|it| (it.reason, it.count, it.first_lines)).collect()
 }
 
-/// Rows that are one text are a slip: a text can be iterated too.
+/// Checks that rows are not a single text. Python could iterate over its characters, which is never meant.
+///
+/// # Errors
+/// `TypeError` if they are.
 fn check_rows(rows: &Bound<'_, PyAny>) -> PyResult<()> {
     if rows.is_instance_of::<PyString>() {
-        return Err(PyTypeError::new_err("rows are an iterable of rows, not text"));
+        return Err(PyTypeError::new_err("rows must be an iterable of rows, not text"));
     }
     Ok(())
 }

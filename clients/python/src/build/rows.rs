@@ -1,4 +1,4 @@
-//! Rows on their way in: taken from Python a batch at a time, as what the builders take.
+//! Converts rows of Python, which are taken in batches, to the values that the builders take.
 
 use kith_build::{ColumnValue, RowKey, RowValue};
 use pyo3::{
@@ -7,26 +7,27 @@ use pyo3::{
     types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple},
 };
 
-/// A batch is handed on when it has so many rows, or so many bytes.
+/// A batch is passed on when it has this many rows.
 pub const BATCH_ROWS: usize = 4_096;
+/// A batch of a store is also passed on when its rows have this many bytes.
 pub const BATCH_BYTES: usize = 1 << 20;
 
-/// A key, or a value of a store, or the value of a column.
+/// A key, a value of a store, or a value of a column.
 pub enum Cell {
     Unsigned(u64),
     Signed(i64),
     Float(f64),
     Text(String),
     Bytes(Vec<u8>),
-    /// What can be none of these, as messages call it.
+    /// An object that cannot be any of these, with its description for messages.
     Other(&'static str),
 }
 
 impl Cell {
-    /// What a Python object is.
+    /// Converts a Python object.
     ///
     /// # Errors
-    /// `UnicodeEncodeError` for text that is none.
+    /// `UnicodeEncodeError` for text that is not valid Unicode.
     pub fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Ok(text) = object.cast::<PyString>() {
             return Ok(Self::Text(text.to_cow()?.into_owned()));
@@ -43,7 +44,7 @@ impl Cell {
         if object.is_instance_of::<PyBool>() {
             return Ok(Self::Other("false or true"));
         }
-        // Also the integers of numpy.
+        // This includes the integers of numpy.
         Ok(match (object.extract::<u64>(), object.extract::<i64>()) {
             (Ok(number), _) => Self::Unsigned(number),
             (_, Ok(number)) => Self::Signed(number),
@@ -53,11 +54,11 @@ impl Cell {
                 Self::Other("a list")
             }
             _ if object.is_instance_of::<PyDict>() => Self::Other("an object"),
-            _ => Self::Other("of a type that is not stored"),
+            _ => Self::Other("of a type that cannot be stored"),
         })
     }
 
-    /// Bytes that it takes beside itself.
+    /// Returns the size of the text or bytes on the heap.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -72,12 +73,12 @@ impl Cell {
             Self::Text(text) => RowKey::Text(text),
             Self::Bytes(bytes) => RowKey::Bytes(bytes),
             Self::Signed(_) => RowKey::Other("a number below 0"),
-            Self::Float(_) => RowKey::Other("a floating number"),
+            Self::Float(_) => RowKey::Other("a floating-point number"),
             Self::Other(kind) => RowKey::Other(kind),
         }
     }
 
-    /// As a value of a store; `is_json`: text is JSON.
+    /// Converts the cell to a value of a store. With `is_json`, text is JSON.
     pub fn value(&self, is_json: bool) -> RowValue<'_> {
         match self {
             Self::Text(text) if is_json => RowValue::Json(text),
@@ -88,10 +89,10 @@ impl Cell {
         }
     }
 
-    /// As the value of a column.
+    /// Converts the cell to a value of a column.
     ///
     /// # Errors
-    /// What it is instead.
+    /// A description of the cell if it is not such a value.
     pub fn column(&self) -> Result<ColumnValue<'_>, &'static str> {
         match self {
             Self::Unsigned(number) => Ok(ColumnValue::Unsigned(*number)),
@@ -103,10 +104,10 @@ impl Cell {
         }
     }
 
-    /// As the id of a member or entity.
+    /// Converts the cell to the id of a member or entity.
     ///
     /// # Errors
-    /// Why it is none, in the words of files.
+    /// The reason why it is not an id, worded like the errors of files.
     pub fn id(&self) -> Result<u64, String> {
         match self {
             Self::Unsigned(id) => Ok(*id),
@@ -117,10 +118,10 @@ impl Cell {
     }
 }
 
-/// Calls `each` for the parts of a row: a tuple, a list or any other iterable.
+/// Calls `each` for the parts of a row, which is a tuple, a list or any other iterable.
 ///
 /// # Errors
-/// `TypeError` if it is none; what `each` raises.
+/// `TypeError` if the row is not iterable or is text or bytes, and the errors of `each`.
 pub fn parts(
     row: &Bound<'_, PyAny>,
     mut each: impl FnMut(&Bound<'_, PyAny>) -> PyResult<()>,
@@ -132,7 +133,7 @@ pub fn parts(
         return row.iter().try_for_each(|part| each(&part));
     }
     if row.is_instance_of::<PyString>() || row.is_instance_of::<PyBytes>() {
-        return Err(PyTypeError::new_err("a row is a tuple, not text"));
+        return Err(PyTypeError::new_err("a row must be a tuple, not text"));
     }
     row.try_iter()?.try_for_each(|part| each(&part?))
 }

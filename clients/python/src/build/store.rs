@@ -1,4 +1,4 @@
-//! A version of a store.
+//! Builds versions of stores.
 
 use super::{
     Given, check_rows, dropped, interruptible, place, raised,
@@ -17,7 +17,7 @@ use pyo3::{
 };
 use std::path::PathBuf;
 
-/// What a version is made of beside its rows.
+/// The description of a version, without its rows.
 struct Plan {
     store: String,
     version: Option<StoreVersion>,
@@ -26,10 +26,11 @@ struct Plan {
     settings: RowSettings,
 }
 
-/// Version, place, records, bytes, duplicates, dropped rows and the hash of the manifest.
+/// Version, location, records, bytes, duplicates, dropped rows and the hash of the manifest.
 type BuiltStore = (u64, String, u64, u64, u64, Vec<(String, u64, Vec<String>)>, String);
 
-/// Builds a version of `store` into `out`, of `rows` (pairs of key and value; JSON and records as JSON text) or of `files`.
+/// Builds a version of `store` into `out`, either from `rows` or from `files`. Rows are pairs of a key and a value, with
+/// JSON and records as JSON text.
 #[pyfunction]
 #[pyo3(signature = (store, out, given, rows, files))]
 pub fn build_store(
@@ -44,7 +45,7 @@ pub fn build_store(
     let built = match (rows, files) {
         (Some(rows), None) => plan.build_rows(py, rows)?,
         (None, Some(files)) => interruptible(py, &plan.settings.stop, || plan.build_files(&files))?,
-        _ => return Err(PyTypeError::new_err("a store is built of rows or of files: give one of them")),
+        _ => return Err(PyTypeError::new_err("a store is built from rows or from files; give one of them")),
     };
     let version = built.manifest.version;
     let location = plan.place.join(&version.0.to_string()).location().to_string();
@@ -120,7 +121,9 @@ fn pair(row: &Bound<'_, PyAny>) -> PyResult<(Cell, Cell)> {
     })?;
     match (key, value) {
         (Some(key), Some(value)) if count == 2 => Ok((key, value)),
-        _ => Err(PyTypeError::new_err(format!("a row is a pair of key and value, not {count} things"))),
+        _ => Err(PyTypeError::new_err(format!(
+            "a row must be a pair of a key and a value, but has {count} parts"
+        ))),
     }
 }
 
@@ -132,7 +135,7 @@ fn settings(given: &Given<'_, '_>) -> PyResult<RowSettings> {
     };
     let compress = given.get::<i32>("compress")?;
     if compress.is_some_and(|level| !(1..=19).contains(&level)) {
-        return Err(PyValueError::new_err("compress: a level from 1 to 19"));
+        return Err(PyValueError::new_err("compress must be a level from 1 to 19"));
     }
     Ok(RowSettings {
         format: given.word::<Format>("format")?.map_or(FormatChoice::Detect, FormatChoice::Told),
