@@ -1,4 +1,5 @@
-//! The lists that graph queries read: built from the database when a partition comes, and brought on with its log.
+//! The adjacency lists that graph queries read. They are built from the database when this node gets a partition, and follow
+//! the log of the partition from then on.
 
 use super::{errors::LiveError, graph::LiveGraph};
 use kith_cache::adjacency::{AdjacencyReader, Build, BuildError, Next};
@@ -14,18 +15,19 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Objects that are read at once: they may have 1 MiB each, and a database process answers with 256 MiB at most.
+/// The number of objects in one read. An object may have 1 MiB, and a database process answers with at most 256 MiB.
 const OBJECTS_READ: u32 = 128;
-/// Associations that are read at once: they may have 64 KiB each.
+/// The number of associations in one read. An association may have 64 KiB.
 const ASSOCIATIONS_READ: u32 = 2_048;
-/// How much of a log is read at once.
+/// The maximum size of one read of a log, in bytes.
 const LOG_BYTES_MAX: usize = 4 << 20;
-/// How long to wait before a build that failed begins again, and before the partitions are looked at again.
+/// The pause before failed builds begin again, and before partitions are checked again for lists to build.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Why a build does not go on.
+/// The reasons for which a build stops.
 pub(super) enum Stopped {
-    /// The log no longer has what the build needs, or the database has lost a page of it: begin again.
+    /// The log no longer contains the changes that the build needs, or the database has lost rows that the build has read.
+    /// The build must begin again.
     BeginAgain,
     Failed(LiveError),
 }
@@ -36,7 +38,7 @@ impl<E: Into<LiveError>> From<E> for Stopped {
     }
 }
 
-/// Starts to build the lists of partitions that come, one after the other.
+/// Starts a task that builds the lists of new partitions, one partition after the other.
 pub(super) fn start(graph: &Arc<LiveGraph>, stop: CancellationToken) {
     let graph = Arc::downgrade(graph);
     tokio::spawn(async move { stop.run_until_cancelled(build_all(graph)).await });
@@ -52,7 +54,7 @@ async fn build_all(graph: Weak<LiveGraph>) {
                 Err(Stopped::BeginAgain) => {
                     tracing::debug!(graph = graph.name, %partition, "the lists of a partition are built from the start");
                 }
-                // While the database is down, all of them fail alike.
+                // While the database is down, all builds fail with the same error.
                 Err(Stopped::Failed(error)) if has_warned => {
                     tracing::debug!(graph = graph.name, %partition, %error, "the lists of a further partition cannot be read from the database yet");
                 }
@@ -68,7 +70,7 @@ async fn build_all(graph: Weak<LiveGraph>) {
 }
 
 impl LiveGraph {
-    /// Held partitions whose lists are to be built, and those that have to be built again for changed types.
+    /// Returns the held partitions without lists, and those whose lists must be built again because types have changed.
     fn unbuilt(&self) -> Vec<PartitionId> {
         let mut unbuilt: Vec<PartitionId> =
             self.held().into_iter().filter(|partition| self.adjacency.window(*partition).is_none()).collect();
@@ -76,28 +78,29 @@ impl LiveGraph {
         unbuilt
     }
 
-    /// Builds the lists of a partition, and has them read from then on.
+    /// Builds the lists of a partition, and installs them for queries.
     pub(super) async fn build(self: &Arc<Self>, partition: PartitionId) -> Result<(), Stopped> {
         let mut build = self.adjacency.open(partition);
         let read = self.read_all(&mut build).await;
         self.building.lock().remove(&partition);
         let (graph, is_whole) = (Arc::clone(self), read.is_ok());
-        // Freeing what is replaced or given up takes long.
+        // Freeing the lists that are replaced or discarded takes long, so another thread does it.
         let installed = tokio::task::spawn_blocking(move || {
             if is_whole {
-                // It is refused if the partition has left this node, or if another build of it has begun since.
+                // The installation is refused if this node no longer holds the partition, or if another build of it has
+                // begun.
                 let _ = graph.adjacency.install(build);
             }
         });
         let _ = installed.await;
-        // It may have left while, or just before, the build was opened.
+        // This node may have lost the partition during the build, or just before it began.
         if !self.held().contains(&partition) {
             self.close_lists(partition);
         }
         read
     }
 
-    /// Reads all rows of a partition, page by page, and the changes meanwhile.
+    /// Reads all rows of a partition, page by page, and the changes that are made in the meantime.
     async fn read_all(&self, build: &mut Build) -> Result<(), Stopped> {
         let partition = build.partition();
         loop {
@@ -138,11 +141,11 @@ impl LiveGraph {
         Ok(())
     }
 
-    /// Brings changes that were read of a log, which ended at `end`, to the lists.
+    /// Applies changes to the lists. They were read from a log that ended at `end`.
     pub(super) fn apply_to_lists(&self, partition: PartitionId, changes: &[LogEntry], end: LogPoint) {
         let now = self.now();
         for entry in changes {
-            // What is missing before it is read soon, or when somebody asks.
+            // The missing changes before this one are read soon, or when a query needs them.
             if let Some(Progress::Gap { .. }) = self.adjacency.apply(partition, entry.at, &entry.change, now)
             {
                 return;
@@ -151,7 +154,7 @@ impl LiveGraph {
         self.begin_term_of_lists(partition, end);
     }
 
-    /// Brings one published change to the lists.
+    /// Applies one published change to the lists.
     pub(super) fn publish_to_lists(
         &self,
         partition: PartitionId,
@@ -169,10 +172,11 @@ impl LiveGraph {
         }
     }
 
-    /// A reader of the lists of partitions, each at the place that `pinned` names, or else at one that has reached `after`.
+    /// Returns a reader of the lists of partitions. Each partition is read at its place in `pinned`, or else at a place that
+    /// has reached `after`.
     ///
     /// # Errors
-    /// If a partition is not here or not built yet, or the place cannot be read any more.
+    /// If the lists of a partition do not exist here yet, or the place can no longer be read.
     pub(super) async fn lists(
         &self,
         partitions: impl IntoIterator<Item = PartitionId>,
@@ -189,10 +193,11 @@ impl LiveGraph {
         Ok(self.adjacency.reader(at)?)
     }
 
-    /// Brings the lists of a partition to what its cache has applied, if they are behind: they were built a moment ago.
+    /// Applies the log to the lists of a partition up to the place that its cache has reached. They may be behind the cache
+    /// after they were built.
     ///
     /// # Errors
-    /// If the database cannot be read, or the partition is not here.
+    /// If the database cannot be read, or this node does not hold the partition.
     pub(super) async fn bring_lists_on(&self, partition: PartitionId) -> Result<(), LiveError> {
         let applied = self.applied(partition)?;
         match self.adjacency.window(partition) {
@@ -218,7 +223,7 @@ impl LiveGraph {
                 }
                 Err(LogError::Database(error)) => return Err(error.into()),
                 Err(LogError::Trimmed { .. } | LogError::HistoryLost { .. }) => {
-                    // The log no longer has what follows the lists: build them again.
+                    // The log no longer contains the changes after the lists, so the lists must be built again.
                     self.close_lists(partition);
                     return Err(LiveError::Lists(SourceError::NotBuilt { partition }));
                 }
@@ -227,7 +232,8 @@ impl LiveGraph {
     }
 }
 
-/// A page that is older than what was applied is read again; one that contradicts the others begins the build again.
+/// Converts the result of adding a page. A page that is older than the applied changes is read again. A page that
+/// contradicts the other pages makes the build begin again.
 fn taken(page: Result<(), BuildError>) -> Result<(), Stopped> {
     match page {
         Ok(()) | Err(BuildError::OldPage { .. }) => Ok(()),

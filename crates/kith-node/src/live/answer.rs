@@ -1,4 +1,4 @@
-//! What a node answers about live graphs: writes to partitions that it leads, and deliveries from other leaders.
+//! Answers requests for live graphs: writes to partitions that this node leads, and deliveries from other leaders.
 
 use super::{
     errors::{delivery_status, write_status},
@@ -19,10 +19,10 @@ use tokio::sync::oneshot;
 use tonic::Status;
 
 impl LiveGraphs {
-    /// Carries out a write, once it is begun to its end, even if the caller goes away.
+    /// Carries out a write. Once the write has begun, it is carried out to its end even if the caller goes away.
     ///
     /// # Errors
-    /// As the caller is to be told. Every error but `outcome_unknown` means that nothing was written.
+    /// The status for the caller. With every error but `outcome_unknown`, this request has written nothing.
     pub async fn write(&self, request: v1::GraphWriteRequest) -> Result<v1::GraphWriteReply, Status> {
         let request = write_from_wire(request).map_err(|error| error.to_status())?;
         let Question::Write { graph: name, write } = request.question else {
@@ -34,16 +34,16 @@ impl LiveGraphs {
         if graph.lead.send(LeadMessage::Write(write, answer)).is_err() {
             return Err(QueryError::NotLeader { detail: "this node is about to end".to_owned() }.to_status());
         }
-        // The node may end while the write is carried out.
+        // The node may end while it carries out the write.
         let lost = |_| QueryError::OutcomeUnknown { detail: "the leader has ended".to_owned() }.to_status();
         let done = answered.await.map_err(lost)?.map_err(|error| write_status(error, &write_id))?;
         Ok(written_to_wire(Written { done: done.done, ticket: done.ticket, profile: None }))
     }
 
-    /// Brings this end of a pair to the state that the leader of the other end has decided.
+    /// Changes this end of a pair to the state that the leader of the other end has decided.
     ///
     /// # Errors
-    /// As the sender is to be told: it sends the delivery again.
+    /// The status for the sender, which sends the delivery again.
     pub async fn deliver(&self, request: v1::DeliverRequest) -> Result<v1::DeliverReply, Status> {
         let graph = self.leading(&request.graph)?;
         let intent = Intent::from_bytes(&request.intent).map_err(|error| {

@@ -1,4 +1,4 @@
-//! Reading a log on from where a partition is.
+//! Reads logs from the places that partitions have applied.
 
 use super::{
     errors::{LiveError, of_log},
@@ -12,11 +12,11 @@ use kith_types::{LogPoint, PartitionId};
 use kith_wire::v1;
 use std::sync::Arc;
 
-/// How much of a log is read at once.
+/// The maximum size of one read of a log, in bytes.
 const LOG_BYTES_MAX: usize = 4 << 20;
 
 impl LiveGraph {
-    /// What all partitions that are here have applied.
+    /// Returns the positions that all held partitions have applied.
     pub(super) fn applied_logs(&self) -> v1::AppliedLogs {
         let held = self.held();
         let mut caches = self.caches.lock();
@@ -28,20 +28,21 @@ impl LiveGraph {
         v1::AppliedLogs { graph: self.name.clone(), partitions, positions }
     }
 
-    /// What a partition has applied.
+    /// Returns the place in the log that a partition has applied.
     ///
     /// # Errors
-    /// [`LiveError::NotOwner`].
+    /// [`LiveError::NotOwner`] if this node does not hold the partition.
     pub(super) fn applied(&self, partition: PartitionId) -> Result<LogPoint, LiveError> {
         let mut caches = self.caches.lock();
         let cache = caches.partition(partition).ok_or(LiveError::NotOwner(partition))?;
         Ok(cache.applied())
     }
 
-    /// Applies the log of a partition until it has reached `target`. Two readers of one log do not read it twice.
+    /// Applies the log of a partition until the partition has reached `target`. Only one task reads a log at a time, so
+    /// tasks do not read the same changes twice.
     ///
     /// # Errors
-    /// [`LiveError::HistoryLost`] if the log ends before `target`; if the database cannot be read.
+    /// [`LiveError::HistoryLost`] if the log does not reach `target`, and errors of the database.
     pub(super) async fn catch_up(&self, partition: PartitionId, target: LogPoint) -> Result<(), LiveError> {
         let turn = self.partitions.read().get(&partition).cloned().ok_or(LiveError::NotOwner(partition))?;
         if self.toward(partition, target)? == Toward::Reached {
@@ -81,11 +82,11 @@ impl LiveGraph {
         Ok(cache.toward(target))
     }
 
-    /// Where the log of a partition ends, read from the database after this call. What the cache holds of a history that the
-    /// database has lost is dropped first.
+    /// Returns the end of a partition's log, according to a read of the database that begins after this call. If the
+    /// database has lost the history that the cache follows, the cache is emptied first.
     ///
     /// # Errors
-    /// If the database cannot be read, or the partition is not here.
+    /// If the database cannot be read, or this node does not hold the partition.
     pub(super) async fn verified_end(
         self: &Arc<Self>,
         partition: PartitionId,
@@ -104,16 +105,17 @@ impl LiveGraph {
         Ok(end)
     }
 
-    /// Where the log of a partition ends, according to the database.
+    /// Reads the end of a partition's log from the database.
     pub(super) async fn end_of(&self, partition: PartitionId) -> Result<LogPoint, LiveError> {
         let ends = self.database.points(vec![partition]).await?;
         Ok(ends.first().copied().unwrap_or_default())
     }
 
-    /// Refuses a place that the log does not contain: the database was replaced by an older copy of itself, and lost it.
+    /// Checks that the log contains the place that `search` looks for.
     ///
     /// # Errors
-    /// [`LiveError::HistoryLost`]; if the database cannot be read.
+    /// [`LiveError::HistoryLost`] if it does not, because the database was replaced by an older copy of itself, and errors
+    /// of the database.
     pub(super) async fn look_for(&self, partition: PartitionId, search: Search) -> Result<(), LiveError> {
         match self.database.changes(partition, search.point(), 1).await {
             Ok(_) | Err(LogError::Trimmed { .. }) => {}
@@ -125,11 +127,11 @@ impl LiveGraph {
         Ok(())
     }
 
-    /// Whether what was read of a partition as of `shown` shows the place `required`. `false` if it is of another term than the
-    /// cache follows by now, so that nobody can tell: then it is to be read again.
+    /// Whether data of a partition at the place `shown` contains the change at the place `required`. Returns `false` if this
+    /// cannot be decided, because the cache follows another term by now. The data must then be read again.
     ///
     /// # Errors
-    /// As [`Self::look_for`].
+    /// The errors of [`Self::look_for`] and [`Self::catch_up`].
     pub(super) async fn shows(
         &self,
         partition: PartitionId,
@@ -151,7 +153,7 @@ impl LiveGraph {
         }
     }
 
-    /// Applies what was read of a log after `after`; where the log ended.
+    /// Applies the part of a log that was read after `after`. Returns the end of the log.
     fn apply_part(
         &self,
         partition: PartitionId,
@@ -169,15 +171,15 @@ impl LiveGraph {
         Ok(part.end)
     }
 
-    /// Begins to follow a log at its end.
+    /// Begins to follow a log at its end. Returns the end.
     fn begin_at(&self, partition: PartitionId, end: LogPoint) -> Result<LogPoint, LiveError> {
         let mut caches = self.caches.lock();
         caches.partition(partition).ok_or(LiveError::NotOwner(partition))?.jump(end);
         Ok(end)
     }
 
-    /// Begins again at the end of a log that has lost what the partition had applied or seen, and tells the leader, which may be
-    /// idle.
+    /// Begins again at the end of a log that has lost places that the partition had applied or seen. Tells the leader too,
+    /// which may be idle and would not notice.
     pub(super) fn replaced(&self, partition: PartitionId, end: LogPoint) -> Result<LogPoint, LiveError> {
         self.note_jump(partition, end);
         let mut caches = self.caches.lock();
@@ -186,7 +188,7 @@ impl LiveGraph {
         Ok(end)
     }
 
-    /// Empties a partition, which goes on from the end of its log.
+    /// Empties the cache of a partition, which continues at the end of its log.
     fn jump(&self, partition: PartitionId, end: LogPoint) -> Result<LogPoint, LiveError> {
         self.note_jump(partition, end);
         let mut caches = self.caches.lock();

@@ -1,5 +1,5 @@
-//! Where logs end now, for reads that must know. Reads of one partition that wait at the same time share reads of the database
-//! (TAO §4.4: a server never asks a database for the same thing twice at once).
+//! The current ends of logs, for critical reads and proofs of freshness. Callers that wait for the end of the same log share
+//! reads of the database (TAO §4.4: a server never sends the same query to a database twice at the same time).
 
 use super::errors::LiveError;
 use kith_cache::live::{Verified, Verifier};
@@ -10,15 +10,15 @@ use tokio::sync::oneshot;
 
 type End = Result<LogPoint, LiveError>;
 
-/// The reads under way, by partition.
+/// The reads in progress, by partition.
 #[derive(Default)]
 pub(super) struct Ends {
     verifiers: Mutex<BTreeMap<PartitionId, Verifier<oneshot::Sender<End>>>>,
 }
 
 impl Ends {
-    /// Where the log of a partition ends, according to a `read` that begins after this call. If one is under way already, the
-    /// next one begins when it ends, and counts for all calls that arrived meanwhile.
+    /// Returns the end of a partition's log, according to a `read` that begins after this call. If a read is already in
+    /// progress, the next one begins when it ends, and answers all calls that arrived in the meantime.
     pub async fn get<F>(
         self: &Arc<Self>,
         partition: PartitionId,
@@ -30,14 +30,14 @@ impl Ends {
         let (waiter, wait) = oneshot::channel();
         let begins = self.verifiers.lock().entry(partition).or_default().arrive(waiter);
         if begins {
-            // In a task of its own: if this caller goes away, the others still get their answer.
+            // The read runs in a task of its own, so that other callers get their answer even if this one goes away.
             let ends = Arc::clone(self);
             tokio::spawn(async move { while ends.ended(partition, read().await) {} });
         }
         wait.await.map_err(|_| LiveError::Busy(partition))?
     }
 
-    /// Answers those who waited for a read; whether others wait for the next one.
+    /// Answers the callers that waited for a read. Returns whether other callers wait for the next one.
     fn ended(&self, partition: PartitionId, end: End) -> bool {
         let Verified { waiters, again } = {
             let mut verifiers = self.verifiers.lock();
@@ -48,7 +48,7 @@ impl Ends {
             verified
         };
         for waiter in waiters {
-            // One that has gone away does not care.
+            // The caller may have gone away.
             let _ = waiter.send(end.clone());
         }
         again
@@ -62,7 +62,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
     use tokio::sync::Semaphore;
 
-    /// A log that grows by one with each read, and reads that end when the test says so.
+    /// A log that grows by one change with each read. Reads end when the test permits it.
     struct Log {
         reads: AtomicU64,
         may_end: Semaphore,

@@ -1,4 +1,4 @@
-//! What callers are told when a live graph cannot do what they ask.
+//! The errors of live graphs, and their conversion to statuses for callers.
 
 use kith_api::QueryError;
 use kith_database::{DatabaseError, LogError};
@@ -8,16 +8,16 @@ use kith_types::{ErrorCode, PartitionId};
 use thiserror::Error;
 use tonic::Status;
 
-/// Why a live graph cannot answer a read.
+/// The reasons for which a live graph cannot answer a read.
 #[derive(Clone, Debug, Error)]
 pub(crate) enum LiveError {
-    /// The partition is not here.
+    /// This node does not hold the partition.
     #[error("partition {} is not held here", .0.0)]
     NotOwner(PartitionId),
     /// The database does not answer, or its answer cannot be used.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// A ticket names a place that the log does not have.
+    /// A ticket names a place that the log does not contain.
     #[error(
         "the ticket names a write that is no longer in the database: it was replaced by an older copy of itself"
     )]
@@ -28,13 +28,13 @@ pub(crate) enum LiveError {
     /// The graph has no such type.
     #[error(transparent)]
     Type(#[from] UnknownType),
-    /// What is stored cannot be decoded.
+    /// Stored fields cannot be decoded.
     #[error(transparent)]
     Fields(#[from] FieldsFault),
-    /// As many reads of the database are under way for the partition as may be.
+    /// The maximum number of database reads is in progress for the partition.
     #[error("too many reads of partition {} wait for the database", .0.0)]
     Busy(PartitionId),
-    /// Changes kept coming in faster than they could be read.
+    /// Changes arrive faster than this node can read them.
     #[error("partition {} cannot keep up with its log", .0.0)]
     Behind(PartitionId),
 }
@@ -69,7 +69,7 @@ impl LiveError {
     }
 }
 
-/// What the caller of a write is told.
+/// Converts the error of a write to the status for its caller.
 pub(crate) fn write_status(error: WriteError, write_id: &str) -> Status {
     let error = match error {
         WriteError::Invalid(fault) => QueryError::Write(fault),
@@ -88,7 +88,7 @@ pub(crate) fn write_status(error: WriteError, write_id: &str) -> Status {
     error.to_status()
 }
 
-/// What the sender of a delivery is told; it sends it again.
+/// Converts the error of a delivery to the status for its sender, which sends the delivery again.
 pub(crate) fn delivery_status(error: DeliveryError) -> Status {
     let code = match error {
         DeliveryError::NotLeader(_) => ErrorCode::NotLeader,
@@ -99,7 +99,7 @@ pub(crate) fn delivery_status(error: DeliveryError) -> Status {
     kith_wire::status(code, error.to_string(), "send it again")
 }
 
-/// Why a log could not be read, apart from gaps, which readers close themselves.
+/// Converts the error of a check whether a log contains a place. Callers handle trimmed logs themselves.
 pub(super) fn of_log(error: LogError) -> LiveError {
     match error {
         LogError::Database(error) => LiveError::Database(error),

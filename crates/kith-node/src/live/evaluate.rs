@@ -15,20 +15,20 @@ use std::{
 };
 use tonic::Status;
 
-/// Time for a request that brings no deadline.
+/// The time limit of a request without a deadline.
 const DEADLINE_DEFAULT: Duration = Duration::from_secs(10);
 
-/// A value, and the places in the logs that it shows.
+/// A value, and the places in the logs at which it was read.
 pub(crate) struct Evaluated {
     pub value: Value,
     pub reached: Ticket,
 }
 
 impl LiveGraph {
-    /// Answers what a request asks of this graph.
+    /// Evaluates a request over this graph.
     ///
     /// # Errors
-    /// As the caller is to be told.
+    /// The status for the caller.
     pub async fn evaluate(self: &Arc<Self>, request: &v1::EvaluateRequest) -> Result<Evaluated, Status> {
         let left = left_of(request);
         let need = self.need_of(request)?;
@@ -75,7 +75,7 @@ impl LiveGraph {
         Ok(Evaluated { value, reached: Ticket { graph: self.identity(), points: reached } })
     }
 
-    /// Evaluates a plan over sorted lists, each partition at one place.
+    /// Evaluates a plan over adjacency lists, with each partition at a single place in its log.
     async fn evaluate_lists(
         self: &Arc<Self>,
         plan: Operator,
@@ -103,8 +103,8 @@ impl LiveGraph {
         Ok((value.map_err(|error| status_of(self.node(), 0, &error))?, reached))
     }
 
-    /// A reader of the lists of partitions. They show what the answer must show: their logs may have been replaced by those of an
-    /// older copy of the database while they were read.
+    /// Returns a reader of the lists of partitions that shows the writes that the answer must show. It reads again if an
+    /// older copy of the database has replaced the logs in the meantime.
     async fn lists_that_show(
         &self,
         partitions: &BTreeSet<PartitionId>,
@@ -116,7 +116,7 @@ impl LiveGraph {
             let reader = self.lists(partitions.iter().copied(), &after, pinned).await?;
             let mut shows = true;
             for (partition, shown) in reader.points() {
-                // What is pinned was found to show it when it was pinned.
+                // A pinned place was checked when it was pinned.
                 if let (Some(&required), None) = (need.after.get(&partition), pinned.get(&partition)) {
                     shows = shows && self.shows(partition, required, shown).await?;
                 }
@@ -127,7 +127,7 @@ impl LiveGraph {
         }
     }
 
-    /// The places that partitions must have reached so that an answer is fresh and shows what it must.
+    /// Brings partitions to places at which an answer is fresh and shows the required writes. Returns these places.
     async fn fresh_places(
         &self,
         partitions: &BTreeSet<PartitionId>,
@@ -157,7 +157,7 @@ impl LiveGraph {
         Ok(places)
     }
 
-    /// What the answer must show.
+    /// Returns the requirements on the freshness of the answer.
     fn need_of(&self, request: &v1::EvaluateRequest) -> Result<ReadNeed, Status> {
         let ticket = request.header.as_ref().map(|header| &header.ticket[..]).unwrap_or_default();
         let after = match ticket_of(ticket)? {
@@ -184,7 +184,7 @@ struct OwnedShare {
     partitions: Vec<PartitionId>,
 }
 
-/// How long the caller waits.
+/// Returns the time for which the caller waits.
 fn left_of(request: &v1::EvaluateRequest) -> Duration {
     match request.header.as_ref().map_or(0, |header| header.deadline_us) {
         0 => DEADLINE_DEFAULT,
@@ -192,7 +192,7 @@ fn left_of(request: &v1::EvaluateRequest) -> Duration {
     }
 }
 
-/// The ticket of these bytes; `None` of none.
+/// Decodes a ticket; `None` if there are no bytes.
 fn ticket_of(bytes: &[u8]) -> Result<Option<Ticket>, Status> {
     if bytes.is_empty() {
         return Ok(None);
@@ -203,7 +203,7 @@ fn ticket_of(bytes: &[u8]) -> Result<Option<Ticket>, Status> {
     })
 }
 
-/// Keeps the later place of each partition.
+/// Records that a partition has reached a place, unless a later place is recorded.
 fn note(reached: &mut BTreeMap<PartitionId, LogPoint>, partition: PartitionId, point: LogPoint) {
     let known = reached.entry(partition).or_insert(point);
     *known = point.max(*known);

@@ -1,4 +1,5 @@
-//! One live graph on a node: its database, the caches of the partitions that are here, and the way to their leader.
+//! One live graph on a node: its database, the caches and adjacency lists of the held partitions, and the channel to the
+//! task that leads.
 
 use super::{ends::Ends, message::LeadMessage};
 use arc_swap::ArcSwap;
@@ -21,10 +22,10 @@ use std::{
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-/// Whoever waits for rows that another read brings.
+/// A read that waits for rows that another read fetches.
 pub(super) type Waiter = oneshot::Sender<()>;
 
-/// What a live graph is made of.
+/// The parts of a live graph.
 pub(super) struct LiveGraphParts {
     pub name: String,
     pub node: NodeId,
@@ -39,17 +40,17 @@ pub(crate) struct LiveGraph {
     pub(super) count: PartitionCount,
     types: ArcSwap<GraphTypes>,
     pub(super) database: Arc<dyn Database>,
-    /// Locked for microseconds.
+    /// The caches of all held partitions. The lock is only held for microseconds.
     pub(super) caches: Mutex<LiveCaches<Waiter>>,
-    /// Reads of where logs end.
+    /// The reads of the ends of logs.
     pub(super) ends: Arc<Ends>,
-    /// The lists that graph queries read.
+    /// The adjacency lists that graph queries read.
     pub(super) adjacency: Adjacency,
-    /// Partitions whose lists are being built, and the position that each build has applied: it reads the log from there on.
+    /// The partitions whose lists are being built, with the position from which each build reads the log.
     pub(super) building: Mutex<BTreeMap<PartitionId, Position>>,
-    /// The partitions that are here, with what keeps two readers of one log apart.
+    /// The partitions that this node holds. The lock of a partition lets only one task at a time read its log.
     pub(super) partitions: RwLock<BTreeMap<PartitionId, Arc<tokio::sync::Mutex<()>>>>,
-    /// To the task that leads.
+    /// The channel to the task that leads.
     pub(super) lead: mpsc::UnboundedSender<LeadMessage>,
     node: NodeId,
     started: Duration,
@@ -57,7 +58,8 @@ pub(crate) struct LiveGraph {
 }
 
 impl LiveGraph {
-    /// Leads and follows nothing until the task that `lead` reaches runs, and [`LiveGraph::follow`] says what.
+    /// Returns a graph that leads and follows no partitions until the task behind `lead` runs and [`LiveGraph::follow`] is
+    /// called.
     pub(super) fn new(
         parts: LiveGraphParts,
         lead: mpsc::UnboundedSender<LeadMessage>,
@@ -80,7 +82,7 @@ impl LiveGraph {
         }
     }
 
-    /// Takes over the types, and leads and follows what the topology gives to this node.
+    /// Takes over the types, and leads and follows the partitions that the topology gives to this node.
     pub(super) fn follow(&self, topology: &TopologyDocument, types: GraphTypes) {
         if types != **self.types.load() {
             let types = Arc::new(types);
@@ -93,8 +95,8 @@ impl LiveGraph {
         let _ = self.lead.send(LeadMessage::Leads(leads));
     }
 
-    /// Begins to follow the logs of partitions that came, and stops following those that are gone. A partition that this node
-    /// still leads is kept until it is handed over.
+    /// Begins to follow the logs of partitions that this node has got, and stops following those that it has lost. A
+    /// partition that this node still leads is kept until it is handed over.
     fn hold(&self, topology: &TopologyDocument, leads: &BTreeMap<PartitionId, Term>) {
         let mut own = owned(topology, self.node);
         own.extend(leads.keys());
@@ -116,33 +118,33 @@ impl LiveGraph {
         }
     }
 
-    /// The node.
+    /// Returns the id of this node.
     pub(super) fn node(&self) -> u32 {
         self.node.0
     }
 
-    /// Its identity.
+    /// Returns the identity of the graph.
     pub fn identity(&self) -> u64 {
         self.types.load().identity
     }
 
-    /// Its types.
+    /// Returns the types of the graph.
     pub fn types(&self) -> Arc<GraphTypes> {
         self.types.load_full()
     }
 
-    /// The partitions that are here.
+    /// Returns the partitions that this node holds.
     pub(super) fn held(&self) -> Vec<PartitionId> {
         self.partitions.read().keys().copied().collect()
     }
 
-    /// Time since this graph was opened, by a clock that goes on while the machine is suspended.
+    /// Returns the time since this graph was opened, by a clock that also advances while the machine is suspended.
     pub(super) fn now(&self) -> Timestamp {
         Timestamp(boot_time().saturating_sub(self.started))
     }
 
-    /// Applies the changes of this leader that follow `after`. If changes before them are missing in the cache, returns the last
-    /// place of `changes`, so that the caller reads the log up to there.
+    /// Applies the changes of this node's leader that follow `after`. If the cache lacks changes before them, returns the
+    /// place of the last change, so that the caller can read the log up to there.
     pub(super) fn apply(
         &self,
         partition: PartitionId,
@@ -165,13 +167,13 @@ impl LiveGraph {
         has_gap.then_some(previous)
     }
 
-    /// Lets go of the lists of a partition. Freeing large ones takes long, so another thread does that.
+    /// Drops the lists of a partition. Freeing large lists takes long, so another thread does it.
     pub(super) fn close_lists(&self, partition: PartitionId) {
         let closed = self.adjacency.close(partition);
         tokio::task::spawn_blocking(move || drop(closed));
     }
 
-    /// Says how much memory the caches and the lists take.
+    /// Sets the metrics of the memory that caches and lists take.
     pub(super) fn report_bytes(&self) {
         self.set_bytes(self.caches.lock().counters().bytes, self.adjacency.bytes());
     }
@@ -184,7 +186,7 @@ impl LiveGraph {
         set("kith_live_list_bytes", listed);
     }
 
-    /// Stops leading and following.
+    /// Stops leading and following, and closes the database.
     pub(super) async fn close(&self) {
         self.stop.cancel();
         self.set_bytes(0, 0);
@@ -192,7 +194,7 @@ impl LiveGraph {
     }
 }
 
-/// The partitions of a graph that a node leads, and the terms for which it does.
+/// Returns the partitions of a graph that a node leads according to the topology, with the terms.
 pub(super) fn led_by(
     topology: &TopologyDocument,
     graph: &LiveGraph,
@@ -207,7 +209,7 @@ pub(super) fn led_by(
     led.collect()
 }
 
-/// The partitions of a node in all groups.
+/// Returns the partitions that a node owns in any group.
 fn owned(topology: &TopologyDocument, node: NodeId) -> Vec<PartitionId> {
     let groups = topology.cluster.groups.iter();
     let mut own: Vec<PartitionId> = groups
@@ -225,7 +227,7 @@ fn boot_time() -> Duration {
     Duration::new(now.tv_sec.max(0) as u64, now.tv_nsec.max(0) as u32)
 }
 
-/// Milliseconds since 1970.
+/// Returns the milliseconds since 1970.
 pub(super) fn wall_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

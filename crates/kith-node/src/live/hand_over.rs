@@ -1,9 +1,9 @@
-//! Hands partitions over to other nodes, so that no write fails: when this node is about to end, when its group takes no reads any
-//! more, when it loses the replica, and when others lead less.
+//! Hands partitions over to other nodes so that no write fails: when this node is about to end, when its group is drained,
+//! when it loses the replica, and when other nodes lead fewer partitions.
 //!
-//! What is due is decided by [`Leaders::due`]. The leader is asked to release it, which it does once all that it has begun is
-//! complete; only then is a successor written to the metadata, by the conditional write that routers make for leaders that are
-//! gone. In between, writes are answered `not_leader`, and routers send them again.
+//! [`Leaders::due`] decides which partitions are due. The leader is asked to release them, which it does once all writes
+//! that it has begun are complete. Only then is a successor written to the metadata store, with the same conditional write
+//! with which routers replace dead leaders. In between, writes are answered with `not_leader`, and routers send them again.
 
 use futures::{FutureExt, future::BoxFuture};
 use kith_api::topology::{leaders_of, table_of_document};
@@ -14,17 +14,17 @@ use kith_types::{NodeId, PartitionId, Term};
 use kith_wire::documents::TopologyDocument;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-/// How long to wait before a successor that could not be written is written again.
+/// The pause after a failed attempt to write successors.
 const RETRY: Duration = Duration::from_millis(500);
-/// How long a node that is about to end waits until others may know that.
+/// How long a node that is about to end waits until the metadata store shows this to others.
 const ANNOUNCE_WAIT: Duration = Duration::from_secs(2);
-/// How long it waits until it has handed over what it leads.
+/// How long a node that is about to end waits until it has handed over the partitions that it leads.
 const LEAVE_WAIT: Duration = Duration::from_secs(10);
 
-/// Partitions whose successors are written, with the terms for which they were led before.
+/// Partitions whose successors have been written, with the terms of their previous leaders.
 pub(super) type Given = BTreeMap<PartitionId, Term>;
 
-/// What decides about the leaders of graphs.
+/// The information that decides about the leaders of graphs.
 #[derive(Clone)]
 pub(crate) struct Outlook {
     pub node: NodeId,
@@ -34,7 +34,7 @@ pub(crate) struct Outlook {
 }
 
 impl Outlook {
-    /// The partitions of a graph that this node leads and should hand over, with the terms.
+    /// Returns the partitions of a graph that this node leads and should hand over, with the terms.
     fn due(&self, graph: &str) -> BTreeMap<PartitionId, Term> {
         let topology = Arc::clone(&self.topology.borrow());
         let Some(lives) = self.lives.borrow().clone() else { return BTreeMap::new() };
@@ -42,7 +42,7 @@ impl Outlook {
         leaders_in(&topology, graph).due(self.node, &table, &lives.eligible(graph, &table))
     }
 
-    /// Writes successors of released partitions; which of them are settled.
+    /// Writes the successors of released partitions. Returns the partitions that have another leader now.
     async fn give(self, graph: String, released: BTreeMap<PartitionId, Term>) -> Given {
         let changed = change_leaders(&*self.metadata, &graph, |leaders| {
             let topology = Arc::clone(&self.topology.borrow());
@@ -51,7 +51,7 @@ impl Outlook {
             leaders.given(self.node, &released, &table, &eligible.unwrap_or_default())
         });
         let error = match changed.await {
-            // Whatever did not change has another leader already.
+            // A partition that did not change already has another leader.
             Ok(_) => return released,
             Err(error) => error,
         };
@@ -60,8 +60,8 @@ impl Outlook {
         Given::new()
     }
 
-    /// Waits until this node leads no partition of these graphs that another node could lead. Others must have been told that it
-    /// is about to end. Gives up after some time.
+    /// Waits until this node leads no partition of these graphs that another node could lead. The node must have announced
+    /// that it is about to end. Gives up after [`ANNOUNCE_WAIT`] and [`LEAVE_WAIT`].
     pub async fn leave(mut self, graphs: &[String]) {
         let leads_any = |outlook: &Self| {
             let topology = Arc::clone(&outlook.topology.borrow());
@@ -101,20 +101,21 @@ fn leaders_in(topology: &TopologyDocument, graph: &str) -> Leaders {
 pub(super) struct HandOver {
     graph: String,
     outlook: Outlook,
-    /// The leader was asked to release them.
+    /// The partitions that the leader was asked to release.
     asked: BTreeMap<PartitionId, Term>,
-    /// The leader has released them, and no successor is written yet.
+    /// The partitions that the leader has released, and whose successors have not been written yet.
     released: BTreeMap<PartitionId, Term>,
     is_writing: bool,
 }
 
 impl HandOver {
-    /// Nothing is handed over yet.
+    /// Returns the state before any handover.
     pub fn new(graph: String, outlook: Outlook) -> Self {
         Self { graph, outlook, asked: BTreeMap::new(), released: BTreeMap::new(), is_writing: false }
     }
 
-    /// The partitions that the leader must be asked to release now. `leads` is what it was told to lead.
+    /// Returns the partitions that the leader must be asked to release now. `leads` are the partitions that it was told to
+    /// lead.
     pub fn begin(&mut self, leads: &BTreeMap<PartitionId, Term>) -> Vec<PartitionId> {
         let is_led = |partition: &PartitionId, term: &mut Term| leads.get(partition) == Some(&*term);
         self.asked.retain(is_led);
@@ -132,15 +133,15 @@ impl HandOver {
         self.asked.contains_key(&partition)
     }
 
-    /// The leader has released a partition.
+    /// Records that the leader has released a partition.
     pub fn released(&mut self, partition: PartitionId) {
         if let Some(term) = self.asked.get(&partition) {
             self.released.insert(partition, *term);
         }
     }
 
-    /// Writes successors of all released partitions, if there are any and no other write is under way. The caller runs the future
-    /// and passes its result to [`HandOver::written`].
+    /// Returns a future that writes the successors of all released partitions; `None` if there are none or another write is
+    /// in progress. The caller runs the future and passes its result to [`HandOver::written`].
     pub fn write(&mut self) -> Option<BoxFuture<'static, Given>> {
         if self.is_writing || self.released.is_empty() {
             return None;
@@ -149,7 +150,7 @@ impl HandOver {
         Some(self.outlook.clone().give(self.graph.clone(), self.released.clone()).boxed())
     }
 
-    /// The write has ended.
+    /// Records the result of the write.
     pub fn written(&mut self, given: &Given) {
         self.is_writing = false;
         self.released.retain(|partition, term| given.get(partition) != Some(term));

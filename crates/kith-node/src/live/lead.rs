@@ -1,4 +1,4 @@
-//! The shell of [`Leader`]: carries out its actions, and tells it what came of them.
+//! The shell of [`Leader`], which carries out its actions and reports their results.
 
 use super::{
     graph::{LiveGraph, wall_ms},
@@ -25,29 +25,30 @@ use std::{
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-/// How long a delivery may take; after that it is sent again.
+/// The time limit of a delivery. After a failure, the leader sends it again.
 const DELIVERY_PATIENCE: Duration = Duration::from_secs(1);
-/// How long stepped-down partitions are collected before the metadata are asked for new terms for all of them.
+/// How long partitions whose leader stepped down are collected before the metadata store is asked for new terms for all of
+/// them.
 const RENEWAL_DELAY: Duration = Duration::from_millis(20);
 
-/// How long to wait before the metadata are asked again.
+/// The pause before the metadata store is asked again.
 const RENEWAL_RETRY: Duration = Duration::from_millis(500);
 
-/// What leading needs besides the graph.
+/// The parts that the task needs in addition to the graph.
 pub(super) struct LeadParts {
     pub outlook: Outlook,
     pub transport: Arc<dyn Transport>,
     pub stop: CancellationToken,
 }
 
-/// The task that leads.
+/// The task that leads the partitions of a graph.
 struct Task {
     graph: Weak<LiveGraph>,
     parts: LeadParts,
     leader: Leader,
-    /// To this task itself.
+    /// The channel to this task itself.
     own: mpsc::UnboundedSender<LeadMessage>,
-    /// Drawn when the process started: it tells this leader from one of an earlier process.
+    /// A random number that distinguishes this leader from that of an earlier process.
     nonce: u64,
     last_id: u64,
     callers: HashMap<u64, oneshot::Sender<Result<Answered, WriteError>>>,
@@ -56,7 +57,7 @@ struct Task {
     hand_over: HandOver,
 }
 
-/// Starts to lead what messages say, until the graph is closed.
+/// Starts the task, which leads the partitions that messages name, until the graph is closed.
 pub(super) fn start(
     graph: &Arc<LiveGraph>,
     parts: LeadParts,
@@ -85,7 +86,7 @@ pub(super) fn start(
 }
 
 impl Task {
-    /// Waits for a message or for the time that the leader named, and does what follows; `None` once the graph is gone.
+    /// Waits for a message or for the time that the leader named, and handles it. Returns `None` once the graph is gone.
     async fn next(&mut self, messages: &mut mpsc::UnboundedReceiver<LeadMessage>) -> Option<()> {
         let graph = self.graph.upgrade()?;
         let wait = self.leader.wakes_at().map(|at| at.since(graph.now()));
@@ -141,7 +142,7 @@ impl Task {
         }
     }
 
-    /// Takes and hands over leadership as the metadata say.
+    /// Takes over and hands over leadership as the metadata store says.
     fn leads(&mut self, graph: &Arc<LiveGraph>, leads: BTreeMap<PartitionId, Term>) {
         let told = self.duties.told(leads);
         if told.renews {
@@ -149,7 +150,7 @@ impl Task {
         }
         for event in told.events {
             let is_asked = |partition| self.hand_over.is_asked(partition);
-            // The leader has been asked already to release what was handed over from here.
+            // The leader was already asked to release partitions that this node handed over itself.
             if !matches!(event, Event::HandOver { partition } if is_asked(partition)) {
                 self.event(graph, event);
             }
@@ -157,7 +158,7 @@ impl Task {
         self.hand_over_due(graph);
     }
 
-    /// Asks the leader to release what another node should lead.
+    /// Asks the leader to release the partitions that another node should lead.
     fn hand_over_due(&mut self, graph: &Arc<LiveGraph>) {
         for partition in self.hand_over.begin(self.duties.leads()) {
             self.event(graph, Event::HandOver { partition });
@@ -224,7 +225,7 @@ impl Task {
         }
     }
 
-    /// Carries out an action beside this task; what came of it is a message.
+    /// Carries out an action in a task of its own, and sends the resulting event to this task.
     fn spawn<F>(&self, graph: &Arc<LiveGraph>, work: impl FnOnce(Arc<LiveGraph>) -> F)
     where
         F: Future<Output = Event> + Send + 'static,
@@ -235,7 +236,7 @@ impl Task {
         });
     }
 
-    /// Brings an intent to whoever leads the partition of the other end: perhaps this node.
+    /// Delivers an intent to the leader of the other end's partition, which may be this node.
     fn deliver(&self, graph: &Arc<LiveGraph>, from: PartitionId, to: PartitionId, delivery: Delivery) {
         let (stamp, as_of) = (delivery.intent.stamp, delivery.as_of);
         let topology = Arc::clone(&self.parts.outlook.topology.borrow());
@@ -311,7 +312,7 @@ impl Task {
 }
 
 impl Task {
-    /// Answers writes and deliveries that have not begun: nothing was written.
+    /// Refuses the writes and deliveries that have not begun. They have written nothing.
     fn end(mut self, mut messages: mpsc::UnboundedReceiver<LeadMessage>) {
         let Some(graph) = self.graph.upgrade() else { return };
         messages.close();
@@ -324,7 +325,7 @@ impl Task {
         }
     }
 
-    /// Carries out only those actions that answer somebody.
+    /// Passes an event to the leader, and carries out only the resulting actions that answer a caller or a sender.
     fn refuse(&mut self, graph: &Arc<LiveGraph>, event: Event) {
         let now = Now { since_start: graph.now(), since_1970: wall_ms() };
         for action in self.leader.on(event, now) {
@@ -347,8 +348,8 @@ async fn begin_term(graph: &LiveGraph, request: BeginTerm) -> Event {
     }
 }
 
-/// Brings the cache of a partition to `end` of its log. The first changes of a term need this: the leader does not know whether
-/// the cache contains everything before them.
+/// Brings the cache of a partition to the place `end` in its log. The first changes of a term need this, because the leader
+/// does not know whether the cache contains all changes before them.
 fn read_missing(graph: &Arc<LiveGraph>, partition: PartitionId, end: LogPoint) {
     let graph = Arc::clone(graph);
     tokio::spawn(async move {
@@ -394,12 +395,12 @@ fn note_write(answer: &Result<Answered, WriteError>) {
     metrics::counter!("kith_live_writes_total", "outcome" => outcome).increment(1);
 }
 
-/// A place in a log, as messages have it.
+/// Encodes a place in a log for messages.
 pub(super) fn place_of(point: LogPoint) -> v1::LogPlace {
     v1::LogPlace { term: point.term.0, position: point.position.0 }
 }
 
-/// The place that a message has.
+/// Decodes a place in a log from a message.
 pub(super) fn point_of(place: v1::LogPlace) -> LogPoint {
     LogPoint::new(place.term, place.position)
 }

@@ -6,24 +6,24 @@ use kith_types::{LogPoint, PartitionId, Term};
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::sync::oneshot;
 
-/// What the task that leads is told.
+/// A message to the task that leads.
 pub(super) enum LeadMessage {
-    /// A caller wants a write.
+    /// A caller requests a write.
     Write(Write, oneshot::Sender<Result<Answered, WriteError>>),
     /// The leader of another partition delivers an intent.
     Deliver(Delivery, oneshot::Sender<Result<LogPoint, DeliveryError>>),
-    /// What the metadata say that this node leads, and for which terms.
+    /// The partitions that this node leads according to the metadata store, with the terms.
     Leads(BTreeMap<PartitionId, Term>),
     /// The types have changed.
     Types(Arc<GraphTypes>),
-    /// An action came to its end.
+    /// An action has ended, or something else has happened that the leader must know.
     Event(Event),
-    /// It is time to ask for new terms for partitions that were stepped down from.
+    /// It is time to ask for new terms for partitions whose leader stepped down.
     Renew,
-    /// Other nodes have come or gone: perhaps partitions are to be handed over.
+    /// Other nodes have come or gone, so partitions may have to be handed over.
     Lives,
     /// An attempt to write the successors of released partitions has ended.
     Given(Given),
-    /// New terms for these partitions, in place of these ones, cannot be had yet.
+    /// The attempt to get new terms for these partitions, in place of these terms, has failed.
     NotRenewed(BTreeMap<PartitionId, Term>),
 }

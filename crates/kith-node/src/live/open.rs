@@ -1,5 +1,5 @@
-//! Opens the databases of live graphs, each in a task of its own: one that hangs holds up neither other graphs nor the leadership
-//! of those that are open.
+//! Opens the databases of live graphs, each in a task of its own. A database that hangs delays neither other graphs nor the
+//! leadership of open graphs.
 
 use futures::{FutureExt, future::BoxFuture};
 use kith_database::{self as database, Database, DatabaseError, GraphIdentity, Reach, Storage, StorageError};
@@ -17,10 +17,10 @@ use tokio::{
     task::{AbortHandle, JoinSet},
 };
 
-/// When a database that could not be opened is tried again.
+/// The pause after a failed attempt to open a database.
 const RETRY: Duration = Duration::from_millis(500);
-/// A node announces that it cannot open a graph if that has failed for so long. It is longer than the processes of a cluster take
-/// that start at once, nodes and databases among them.
+/// A node announces that it cannot open a graph after failures for this long. The processes of a cluster that start at the
+/// same time, such as nodes and databases, take less time than this.
 const ANNOUNCED_AFTER: Duration = Duration::from_secs(5);
 
 /// Opens the databases of live graphs.
@@ -61,10 +61,10 @@ pub(super) struct Opened {
 }
 
 impl Named {
-    /// A graph of the topology.
+    /// Reads a graph from its document in the topology.
     ///
     /// # Errors
-    /// If its document makes no sense to this release.
+    /// If this release does not understand the document.
     pub fn new(document: &LiveGraphDocument, topology: &TopologyDocument) -> Result<Self, String> {
         let types: TypesDocument =
             serde_json::from_str(&document.types).map_err(|error| error.to_string())?;
@@ -75,22 +75,22 @@ impl Named {
         Ok(Self { name: document.name.clone(), count, types: Arc::new(types), storage })
     }
 
-    /// Whether both are one graph at one place, perhaps at different times.
+    /// Whether both are the same graph in the same storage. Other properties, such as the types, may differ.
     fn is_same(&self, other: &Self) -> bool {
         let parts = |it: &Self| (it.types.identity, it.count);
         self.name == other.name && parts(self) == parts(other) && self.storage == other.storage
     }
 }
 
-/// Databases that are being opened. If it is dropped, it gives up on all of them.
+/// The databases that are being opened. Dropping this value cancels all attempts.
 pub(super) struct Openings {
     databases: Arc<dyn Databases>,
     tasks: JoinSet<Attempt>,
-    /// By name.
+    /// The databases that are being opened, by the name of the graph.
     under_way: BTreeMap<String, Opening>,
-    /// Graphs that this node has not been able to open for a while, although perhaps others can.
+    /// The graphs that this node has not been able to open for some time. Other nodes may be able to open them.
     failed: BTreeSet<String>,
-    /// What the node announces about them.
+    /// The announcement of these graphs.
     announced: watch::Sender<String>,
 }
 
@@ -98,24 +98,25 @@ pub(super) struct Openings {
 struct Opening {
     graph: Named,
     since: Instant,
-    /// The attempt under way.
+    /// The task of the current attempt.
     task: AbortHandle,
 }
 
-/// What came of one attempt to open a database.
+/// The result of one attempt to open a database.
 struct Attempt {
     graph: Named,
     result: database::Opened,
 }
 
 impl Openings {
-    /// Opens nothing yet. `announced` is the value of the node's leased key.
+    /// Returns the state without any database. `announced` is the value of the node's leased key.
     pub fn new(databases: Arc<dyn Databases>, announced: watch::Sender<String>) -> Self {
         let (tasks, under_way, failed) = (JoinSet::new(), BTreeMap::new(), BTreeSet::new());
         Self { databases, tasks, under_way, failed, announced }
     }
 
-    /// Opens these graphs, and gives up on all others. `unreadable` are graphs that this release does not understand. Does not wait.
+    /// Begins to open these graphs, and cancels the attempts for all others. `unreadable` are graphs that this release does
+    /// not understand. Does not wait.
     pub fn set(&mut self, graphs: Vec<Named>, unreadable: BTreeSet<String>) {
         self.under_way.retain(|_, opening| {
             let is_wanted = graphs.iter().any(|graph| graph.is_same(&opening.graph));
@@ -134,11 +135,11 @@ impl Openings {
         }
     }
 
-    /// Waits until a database is open. Those that cannot be opened are tried again.
+    /// Waits until a database is open. Failed attempts are repeated.
     pub async fn next(&mut self) -> Opened {
         loop {
             let Some(attempt) = self.tasks.join_next().await else { return std::future::pending().await };
-            // A task that was given up on is cancelled, unless it had ended before.
+            // An aborted task ends with an error, unless it had ended before.
             let Ok(Attempt { graph, result }) = attempt else { continue };
             let opening = self.under_way.get(&graph.name);
             let Some(opening) = opening.filter(|opening| opening.graph.is_same(&graph)) else {
@@ -154,7 +155,7 @@ impl Openings {
                 }
                 Err(error) => {
                     tracing::warn!(graph = graph.name, %error, "a live graph cannot be opened yet");
-                    // Where there is no graph, no node can open it: it is about to be created.
+                    // If the database has no such graph, no node can open it, because it is about to be created.
                     let is_created = !matches!(error, DatabaseError::NoGraph { .. });
                     if is_created && ANNOUNCED_AFTER <= since.elapsed() {
                         self.failed.insert(graph.name.clone());
@@ -177,7 +178,7 @@ impl Openings {
         self.under_way.insert(graph.name.clone(), Opening { graph, since, task });
     }
 
-    /// Others give partitions of graphs that this node cannot open to other nodes.
+    /// Announces the graphs that this node cannot open, so that other nodes lead their partitions.
     fn announce(&self) {
         let value = unable(&self.failed);
         self.announced.send_if_modified(|announced| {

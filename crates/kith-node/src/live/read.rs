@@ -1,4 +1,4 @@
-//! Reads of objects and associations: from memory where that is proven to be right, else from the database.
+//! Reads objects and associations: from memory if it is proven to be fresh enough, otherwise from the database.
 
 use super::{
     errors::LiveError,
@@ -17,20 +17,20 @@ use kith_types::{LogPoint, PartitionId, partition_of_id};
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::sync::oneshot;
 
-/// What a read must see.
+/// The requirements on the freshness of a read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReadNeed {
-    /// By partition, the place that it must have reached.
+    /// By partition, the place in the log that the read must have reached.
     pub after: BTreeMap<PartitionId, LogPoint>,
-    /// Whether it must see everything that was written before it arrived.
+    /// Whether the read must see all writes from before its arrival.
     pub critical: bool,
 }
 
-/// The rows of one partition that a read needs.
+/// The rows of one partition that a read fetches from the database.
 type Fetch = Vec<(FlightId, RowQuery)>;
 
 impl LiveGraph {
-    /// Objects by id, in the order of the ids, and the places as of which they are.
+    /// Reads objects by id. Returns them in the order of the ids, and by partition the place at which they were read.
     pub async fn objects(
         self: &Arc<Self>,
         ids: &[u64],
@@ -61,7 +61,7 @@ impl LiveGraph {
         Ok((objects, reached))
     }
 
-    /// Associations that leave `id1`, and the place as of which they are.
+    /// Reads associations of `id1`. Returns them with their partition and the place at which they were read.
     pub async fn associations(
         self: &Arc<Self>,
         id1: u64,
@@ -120,7 +120,7 @@ impl LiveGraph {
         }
     }
 
-    /// Reads rows of a partition, or waits until others have read them.
+    /// Reads rows of a partition from the database, or waits until other reads have fetched them.
     async fn bring(
         self: &Arc<Self>,
         partition: PartitionId,
@@ -147,7 +147,7 @@ impl LiveGraph {
                 return Err(LiveError::Busy(partition));
             }
         }
-        // In a task of its own: if the caller goes away, those who wait for the rows still get them.
+        // The fetch runs in a task of its own, so that other reads get the rows even if this caller goes away.
         let fetched = match fetch.is_empty() {
             true => Vec::new(),
             false => {
@@ -157,7 +157,7 @@ impl LiveGraph {
             }
         };
         for wait in waits {
-            // Whoever read them may have failed: then this read asks again.
+            // The other read may have failed. In this case, the next step fetches the rows.
             let _ = wait.await;
         }
         Ok(fetched)
@@ -197,16 +197,16 @@ impl LiveGraph {
     }
 }
 
-/// Tells those who waited for rows to ask again.
+/// Wakes the reads that waited for rows.
 fn wake(waiters: Vec<Waiter>) {
     for waiter in waiters {
-        // One that has gone away does not care.
+        // The read may have been cancelled.
         let _ = waiter.send(());
     }
 }
 
-/// What the cache is asked, and how many associations the caller gets at most: one more is asked for where the caller is told
-/// whether there are more.
+/// Returns the query for the cache, and the maximum number of associations for the caller. Range and time-range queries ask for
+/// one more association, so that the answer can say whether there are more.
 fn query_of(list: ListKey, select: &Select, cap: u32) -> (Query, usize) {
     let limited = |limit: Option<u32>| limit.unwrap_or(cap).min(cap);
     match select {

@@ -1,4 +1,4 @@
-//! The live graphs of a node, as the metadata name them.
+//! The live graphs of a node, as the topology names them.
 
 use super::{
     adjacency,
@@ -35,7 +35,7 @@ impl fmt::Debug for LiveGraphs {
     }
 }
 
-/// What all live graphs of a node share.
+/// The parts that all live graphs of a node share.
 pub(crate) struct Surroundings {
     pub outlook: Outlook,
     pub transport: Arc<dyn Transport>,
@@ -45,7 +45,7 @@ pub(crate) struct Surroundings {
 }
 
 impl LiveGraphs {
-    /// Opens the graphs that the topology names, and follows its changes until `stop`.
+    /// Starts a task that opens the graphs in the topology, and follows changes of the topology until `stop` is cancelled.
     pub fn start(around: Surroundings) -> Arc<Self> {
         let (outlook, announced) = (around.outlook.clone(), watch::channel(String::new()).0);
         let graphs = Arc::new(Self { graphs: RwLock::default(), outlook, announced });
@@ -57,24 +57,24 @@ impl LiveGraphs {
         graphs
     }
 
-    /// The graph of this name, once its database is open.
+    /// Returns the graph with this name if its database is open.
     pub fn get(&self, name: &str) -> Option<Arc<LiveGraph>> {
         self.graphs.read().get(name).cloned()
     }
 
-    /// Waits until other nodes lead what this one has led, as far as they can. Others must have been told that this node is about to
-    /// end. Takes milliseconds, and ten seconds at most.
+    /// Waits until other nodes lead the partitions that this node has led, as far as they can. The node must have announced
+    /// that it is about to end. This usually takes milliseconds, and at most twelve seconds.
     pub async fn leave(&self) {
         let graphs: Vec<String> = self.graphs.read().keys().cloned().collect();
         self.outlook.clone().leave(&graphs).await;
     }
 
-    /// How far the logs of all graphs are applied, from memory. `O(partitions)`.
+    /// Returns the applied positions of all graphs, from memory. `O(partitions)`.
     pub fn applied_logs(&self) -> Vec<v1::AppliedLogs> {
         self.graphs.read().values().map(|graph| graph.applied_logs()).collect()
     }
 
-    /// What this node announces in its leased key about graphs that it cannot open.
+    /// Returns the value of this node's leased key, which announces the graphs that it cannot open.
     pub fn announced(&self) -> watch::Receiver<String> {
         self.announced.subscribe()
     }
@@ -93,8 +93,9 @@ impl LiveGraphs {
         }
     }
 
-    /// Brings the graphs that are open to the state of the topology, and closes those that it does not name. Returns those that
-    /// are to be opened, and those that cannot be because this release does not understand them. Does not wait for any database.
+    /// Updates the open graphs to the topology, and closes those that it does not name. Returns the graphs that must be
+    /// opened, and those that cannot be opened because this release does not understand them. Does not wait for any
+    /// database.
     fn apply(&self, topology: &TopologyDocument) -> (Vec<Named>, BTreeSet<String>) {
         let (mut missing, mut kept, mut unreadable) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
         for document in &topology.live {
@@ -129,7 +130,7 @@ impl LiveGraphs {
         }
     }
 
-    /// Takes up a graph whose database is open, as this topology says.
+    /// Starts a graph whose database is open, with its state in the topology.
     fn start_one(&self, around: &Surroundings, topology: &TopologyDocument, opened: Opened) {
         let Opened { graph: Named { name, count, types, .. }, database } = opened;
         let node = around.outlook.node;
@@ -140,7 +141,7 @@ impl LiveGraphs {
     }
 }
 
-/// A graph, with the tasks that lead its partitions, follow and trim their logs, and build their lists.
+/// Makes a graph, and starts the tasks that lead its partitions, follow and trim their logs, and build their lists.
 fn start(around: &Surroundings, parts: LiveGraphParts) -> Arc<LiveGraph> {
     let (lead, messages) = mpsc::unbounded_channel();
     let stop = around.stop.child_token();

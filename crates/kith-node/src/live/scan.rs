@@ -1,7 +1,8 @@
-//! Pages of all rows of a partition, for exports: read from the database, never from memory.
+//! Reads all rows of a partition in pages, for exports, always from the database and never from memory.
 //!
-//! A page consists of the rows as they are in the database when it is read. Keys are visited in ascending order, so a row that
-//! exists from the first page to the last is in exactly one page. A row that is written meanwhile may be in one or in none.
+//! A page consists of the rows as they are in the database when it is read. Keys are visited in ascending order, so a row
+//! that exists from the first page to the last is in exactly one page. A row that is added or removed in the meantime may be
+//! in one or in none.
 
 use super::{
     errors::LiveError,
@@ -14,13 +15,14 @@ use kith_types::{ErrorCode, LogPoint, PartitionId};
 use kith_wire::v1;
 use tonic::Status;
 
-/// Objects that are read at once: they may have 1 MiB each.
+/// The number of objects in one read. An object may have 1 MiB.
 const OBJECTS_READ: u32 = 64;
-/// Associations that are read at once: they may have 64 KiB each.
+/// The number of associations in one read. An association may have 64 KiB.
 const ASSOCIATIONS_READ: u32 = 1_024;
 /// A page ends once its rows have this many bytes, or once [`PAGE_ROWS`] rows have been read.
 const PAGE_BYTES: usize = 1 << 20;
-/// The most rows that are read for a page. Rows of other types count too, although the page does not contain them.
+/// The maximum number of rows that are read for a page. Rows of other types count too, although the page does not contain
+/// them.
 const PAGE_ROWS: usize = 16 << 10;
 
 /// The key of a row.
@@ -30,20 +32,20 @@ enum Key {
     Association(AssociationKey),
 }
 
-/// Rows that were read at once.
+/// The rows of one read.
 struct Part {
     at: LogPoint,
-    /// The key of each row, and the row if it is to be in the page.
+    /// The key of each row, and the row if it belongs in the page.
     rows: Vec<(Key, Option<v1::ScanRow>)>,
     /// Whether these are the last rows.
     is_last: bool,
 }
 
 impl LiveGraphs {
-    /// A page of the rows of one type.
+    /// Returns a page of the rows of one type.
     ///
     /// # Errors
-    /// As the caller is to be told.
+    /// The status for the caller.
     pub async fn scan(&self, request: &v1::ScanRequest) -> Result<v1::ScanReply, Status> {
         let graph = self.get(&request.graph).ok_or_else(|| {
             let message = format!("this node has not opened the live graph {:?}", request.graph);
@@ -83,7 +85,7 @@ impl LiveGraph {
                     bytes += size_of::<v1::ScanRow>() + row.data.len();
                     reply.rows.push(row);
                 }
-                // The rest is read again for the next page.
+                // The remaining rows of this read are read again for the next page.
                 if PAGE_BYTES <= bytes || PAGE_ROWS <= seen {
                     return Ok(reply);
                 }

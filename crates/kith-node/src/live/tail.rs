@@ -1,4 +1,4 @@
-//! Keeps the partitions of a node fresh: asks the database where their logs end, and reads what is missing.
+//! Keeps the partitions of a node fresh: asks the database for the ends of their logs, and reads the missing changes.
 
 use super::{errors::LiveError, graph::LiveGraph};
 use futures::{StreamExt, stream};
@@ -10,12 +10,12 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// How often the ends of all logs are read: a quarter of the time for which a partition is fresh.
+/// The interval at which the ends of all logs are read: a quarter of the time for which a partition is fresh.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// Logs that are read at a time.
+/// The number of logs that are read at the same time.
 const LOGS_AT_A_TIME: usize = 4;
 
-/// Starts to follow the logs of a graph.
+/// Starts a task that follows the logs of a graph.
 pub(super) fn start(graph: &Arc<LiveGraph>, stop: CancellationToken) {
     let graph = Arc::downgrade(graph);
     tokio::spawn(async move { stop.run_until_cancelled(follow(graph)).await });
@@ -36,8 +36,8 @@ async fn follow(graph: Weak<LiveGraph>) {
 }
 
 impl LiveGraph {
-    /// Brings all partitions that are here to the ends of their logs. One that fails holds up no other; the first error is
-    /// returned.
+    /// Brings all held partitions to the ends of their logs. The failure of one partition does not stop the others. Returns
+    /// the first error.
     async fn follow_logs(&self) -> Result<(), LiveError> {
         let held = self.held();
         let mut result = match held.is_empty() {
@@ -50,10 +50,11 @@ impl LiveGraph {
         result
     }
 
-    /// Reads where the logs of these partitions end, applies what is missing, and proves that they were fresh when this began.
+    /// Reads the ends of the logs of these partitions, applies the missing changes, and proves that the partitions were
+    /// fresh when this call began.
     ///
     /// # Errors
-    /// If the database cannot be read, or a partition is not here.
+    /// If the database cannot be read, or this node does not hold a partition.
     pub(super) async fn freshen(&self, partitions: Vec<PartitionId>) -> Result<(), LiveError> {
         let nonces = self.ask_freshness(&partitions);
         let ends = self.database.points(partitions.clone()).await?;
@@ -68,17 +69,19 @@ impl LiveGraph {
         results.into_iter().collect()
     }
 
-    /// The same for one partition. Reads that need it at the same time share reads of the database.
+    /// Freshens one partition as [`Self::freshen`] does. Concurrent calls for the same partition share reads of the
+    /// database.
     ///
     /// # Errors
-    /// As [`Self::freshen`].
+    /// The errors are those of [`Self::freshen`].
     pub(super) async fn freshen_one(self: &Arc<Self>, partition: PartitionId) -> Result<(), LiveError> {
         let asked = self.ask_freshness(&[partition]).into_iter().flatten().next();
         let end = self.verified_end(partition).await?;
         self.prove_fresh(partition, asked.map(|(nonce, _)| nonce), end).await
     }
 
-    /// Applies what is missing up to `end`, which the database named after `nonce` was drawn.
+    /// Applies the missing changes up to `end`, which was read from the database after `nonce` was drawn, and proves
+    /// freshness.
     async fn prove_fresh(
         &self,
         partition: PartitionId,
@@ -94,7 +97,8 @@ impl LiveGraph {
         Ok(())
     }
 
-    /// Asks for freshness; for each partition, the question and the place that its log is known to have reached.
+    /// Begins a proof of freshness. Returns, for each partition, the nonce and the place that its log is known to have
+    /// reached.
     fn ask_freshness(&self, partitions: &[PartitionId]) -> Vec<Option<(Nonce, LogPoint)>> {
         let now = self.now();
         let mut caches = self.caches.lock();
@@ -105,7 +109,7 @@ impl LiveGraph {
         partitions.iter().map(ask).collect()
     }
 
-    /// Notices that a log has lost a place that it was known to have reached.
+    /// Checks whether a log has lost a place that it was known to have reached, and begins again at its end in this case.
     pub(super) fn notice_replaced(
         &self,
         partition: PartitionId,

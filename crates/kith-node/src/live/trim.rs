@@ -1,4 +1,4 @@
-//! Removes what is no longer needed of the partitions that this node leads: old changes of their logs, and old outcomes of writes.
+//! Removes old changes and old outcomes of writes of the partitions that this node leads, once they are no longer needed.
 
 use super::graph::{LiveGraph, led_by, wall_ms};
 use kith_database::{DatabaseError, Retention};
@@ -10,14 +10,14 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// The shortest time between two rounds, which is otherwise a tenth of the time for which changes are kept.
+/// The minimum time between two rounds, which is otherwise a tenth of the time for which changes are kept.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
-/// The longest time between two rounds.
+/// The maximum time between two rounds.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// The pause between two transactions of a round, in which waiting commits run.
 const TRANSACTION_PAUSE: Duration = Duration::from_millis(10);
 
-/// What trimming needs besides the graph.
+/// The parts that trimming needs in addition to the graph.
 pub(super) struct TrimParts {
     pub node: NodeId,
     pub topology: TopologyReceiver,
@@ -25,7 +25,7 @@ pub(super) struct TrimParts {
     pub stop: CancellationToken,
 }
 
-/// Starts to trim the partitions that the node leads, again and again.
+/// Starts a task that trims the partitions that the node leads in rounds.
 pub(super) fn start(graph: &Arc<LiveGraph>, parts: TrimParts) {
     let graph = Arc::downgrade(graph);
     let stop = parts.stop.clone();
@@ -47,7 +47,7 @@ async fn trim_all(graph: Weak<LiveGraph>, parts: TrimParts) {
 }
 
 impl LiveGraph {
-    /// Removes what is old of a partition, in as many short transactions as it takes.
+    /// Removes the old changes and outcomes of a partition, in as many short transactions as it takes.
     async fn trim(&self, partition: PartitionId, retention: Retention) -> Result<(), DatabaseError> {
         loop {
             let trim = retention.trim(wall_ms(), self.needed_after(partition));
@@ -64,7 +64,7 @@ impl LiveGraph {
         }
     }
 
-    /// The position after which this node still reads the log of a partition for its lists.
+    /// Returns the position after which this node still reads the log of a partition for its lists.
     fn needed_after(&self, partition: PartitionId) -> Option<Position> {
         let built = self.adjacency.window(partition).map(|window| window.to.position);
         let building = self.building.lock().get(&partition).copied();

@@ -1,4 +1,4 @@
-//! A caller, which sends writes to whoever leads, and repeats those whose outcome it does not know.
+//! A caller, which sends writes to the current leader and repeats writes whose outcome is unknown.
 
 use super::{
     GRAPH, LOOK, PATIENCE,
@@ -26,7 +26,7 @@ pub struct Caller {
     pub count: PartitionCount,
 }
 
-/// The outcome of a write, as its caller knows it.
+/// The outcome of a write as its caller learns it.
 #[derive(Debug)]
 pub enum CallerOutcome {
     Done(Done, Ticket),
@@ -52,7 +52,7 @@ impl Caller {
                 code @ (ErrorCode::ConditionFailed | ErrorCode::ObjectExists) => {
                     return CallerOutcome::Refused(code);
                 }
-                // The error of a repeat does not tell what became of the first attempt.
+                // The error of a repeat does not tell the outcome of the first attempt.
                 code if code != ErrorCode::OutcomeUnknown && !is_repeat => {
                     return CallerOutcome::Nothing(code);
                 }
@@ -63,7 +63,7 @@ impl Caller {
         }
     }
 
-    /// The same, and tries again if nothing was written.
+    /// Calls [`Self::write`], and calls it again if nothing was written.
     pub async fn insist(&self, write: &Write) -> CallerOutcome {
         let started = Instant::now();
         loop {

@@ -1,22 +1,22 @@
-//! Every kind of write.
+//! The kinds of writes that are tested.
 
 use kith_live::{Conditions, Mutation, Write};
 
-/// A kind of write, with what is written before it, when all is well, and after it.
+/// A kind of write, with the writes before and after it, which are made without faults.
 pub struct Case {
     pub name: &'static str,
-    /// The partitions of the two ids, of which the first is the smaller one.
+    /// The partitions of the two ids. The first id is the smaller one.
     pub partitions: (u32, u32),
-    /// Whether the leaders of both take part.
+    /// Whether the leaders of both partitions take part.
     pub is_split: bool,
-    /// The types of associations that it concerns.
+    /// The association types that the write may change.
     pub kinds: &'static [&'static str],
     pub before: fn(u64, u64) -> Vec<Mutation>,
     pub write: fn(u64, u64) -> Write,
     pub after: fn(u64, u64) -> Vec<Mutation>,
 }
 
-/// Adds an object.
+/// Returns the addition of an object.
 pub fn object(id: u64, number: u64) -> Mutation {
     let data = Some(format!(r#"{{"a":{number}}}"#));
     Mutation::AddObject { kind: "user".to_owned(), data, id: Some(id), near: None }
@@ -30,7 +30,7 @@ fn add(id1: u64, kind: &str, id2: u64, time: u64) -> Mutation {
     Mutation::AddAssociation { id1, kind: kind.to_owned(), id2, time: Some(time), data: None }
 }
 
-/// Adds a pair.
+/// Returns the addition of a pair.
 pub fn friends(one: u64, other: u64) -> Mutation {
     add(one, "friend", other, 1)
 }

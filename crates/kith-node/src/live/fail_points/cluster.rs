@@ -1,5 +1,5 @@
-//! Three nodes, each the production code of a node's live graphs in a runtime of its own, over one real database and one metadata
-//! store. Each node holds both partitions. Who leads what is decided here, as routers would.
+//! Three nodes over one real database and one metadata store. Each node runs the production code of live graphs in a runtime
+//! of its own, and holds both partitions. The test assigns leaders, as routers would.
 
 use super::{
     GRAPH, NODES, PARTITIONS,
@@ -39,7 +39,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Node 0 leads partition 0, and node 1 leads partition 1.
+    /// Starts a cluster in which node 0 leads partition 0, and node 1 leads partition 1.
     pub async fn start() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (types, count) = (Arc::new(fixture::types()), PartitionCount::new(PARTITIONS).expect("not zero"));
@@ -88,7 +88,7 @@ impl Cluster {
                 outlook: Outlook {
                     node: NodeId(node as u32),
                     topology: followed.expect("there is a cluster").topology,
-                    // Nobody hands over by itself.
+                    // Without known lives, no leader hands over by itself.
                     lives: watch::channel(None).1,
                     metadata,
                 },
@@ -103,7 +103,7 @@ impl Cluster {
         (runtime, (handle, graphs))
     }
 
-    /// Does something, and meanwhile what faults want.
+    /// Carries out `work`, and at the same time the actions that faults request.
     pub async fn while_faults<T>(&mut self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {
@@ -133,7 +133,8 @@ impl Cluster {
         }
     }
 
-    /// A process is gone at once; others lead what it led, and it is started again.
+    /// Ends the process of a node at once and starts it again. The next node becomes the leader of the partitions that it
+    /// led.
     async fn kill(&mut self, node: usize) {
         if let Some(dead) = self.runtimes[node].take() {
             dead.shutdown_background();
@@ -149,12 +150,12 @@ impl Cluster {
         }
     }
 
-    /// What is stored.
+    /// Returns access to the stored rows.
     pub fn rows(&self) -> Rows<'_> {
         Rows { database: &*self.database, types: &self.types, count: self.count }
     }
 
-    /// Whoever sends writes to it.
+    /// Returns a caller that sends writes to the cluster.
     pub fn caller(&self) -> Caller {
         Caller {
             plan: Arc::clone(&self.plan),

@@ -1,4 +1,4 @@
-//! Who leads: decided here, as routers would.
+//! The assignment of leaders by the test, which does the work of routers.
 
 use super::{GRAPH, LOOK, NODES, PARTITIONS};
 use kith_api::topology::leaders_of;
@@ -10,10 +10,10 @@ use kith_types::{NodeId, PartitionId, Term};
 use kith_wire::documents::{Document, LeadersDocument};
 use std::time::{Duration, Instant};
 
-/// How long a fault waits for a successor, which may have a fault of its own.
+/// How long a fault waits for a successor to begin its term. The successor may fail too.
 const SUCCESSION: Duration = Duration::from_millis(500);
 
-/// The leaders that the metadata name.
+/// Reads the leaders from the metadata store.
 pub async fn leaders(metadata: &EmbeddedMetadata) -> Leaders {
     let key = keys::leaders(GRAPH);
     let snapshot = metadata.read(&key).await.expect("it can be read");
@@ -21,7 +21,7 @@ pub async fn leaders(metadata: &EmbeddedMetadata) -> Leaders {
     document.as_ref().map(leaders_of).unwrap_or_default()
 }
 
-/// Makes a node the leader of a partition; its term.
+/// Makes a node the leader of a partition. Returns its term.
 pub async fn elect(metadata: &EmbeddedMetadata, partition: PartitionId, node: usize) -> Term {
     let changed = change_leaders(metadata, GRAPH, |leaders| {
         let mut next = leaders.clone();
@@ -35,7 +35,7 @@ pub async fn elect(metadata: &EmbeddedMetadata, partition: PartitionId, node: us
     leaders(metadata).await.of(partition).expect("it was elected").term
 }
 
-/// Makes the next node the leader of a partition, and waits until its term has begun.
+/// Makes the next node the leader of a partition, and waits until its term has begun, but no longer than [`SUCCESSION`].
 pub async fn succeed(metadata: &EmbeddedMetadata, database: &dyn Database, partition: PartitionId) {
     let now = leaders(metadata).await.of(partition).map_or(0, |leader| leader.node.0 as usize);
     let term = elect(metadata, partition, (now + 1) % NODES).await;

@@ -1,4 +1,4 @@
-//! The database and the network, as one node sees them: each call is a step.
+//! The database and the network of one node. Each call may be a step of the plan, which can fail.
 
 use super::plan::{Plan, Step};
 use crate::live::{Databases, LiveGraphs};
@@ -16,7 +16,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::runtime::Handle;
 use tonic::Status;
 
-/// The real database. What a leader asks of it are steps; what followers ask of it are none.
+/// The real database. Calls of leaders are steps of the plan; calls of followers are not.
 pub struct FaultyDatabase {
     pub node: usize,
     pub plan: Arc<Plan>,
@@ -89,7 +89,7 @@ impl Database for FaultyDatabase {
         self.inner.trim(partition, trim)
     }
 
-    /// The other nodes go on using it.
+    /// Does nothing, because the other nodes continue to use the database.
     fn close(&self) -> BoxFuture<'_, ()> {
         std::future::ready(()).boxed()
     }

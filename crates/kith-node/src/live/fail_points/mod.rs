@@ -1,8 +1,8 @@
-//! Every step of every kind of write goes wrong, in every way: no acknowledged write is lost, none is invented or carried out
-//! twice, reads are not behind their tickets, and both directions of an association agree.
+//! Tests in which every step of every kind of write fails in every way. No acknowledged write is lost, no write is invented
+//! or carried out twice, reads are not behind their tickets, and both directions of an association agree.
 //!
-//! The steps are the calls that a write consists of: the caller's request, and what leaders ask of the database and of each other.
-//! The code of nodes and the database are those of production; calls go through wrappers (`faulty.rs`), which follow a plan.
+//! The steps are the calls of which a write consists: the caller's request, and the calls of leaders to the database and to
+//! each other. Nodes and the database run production code. Calls go through wrappers (`faulty.rs`), which follow a plan.
 
 mod caller;
 mod cases;
@@ -29,20 +29,21 @@ use truth::Truth;
 const GRAPH: &str = "social";
 const NODES: usize = 3;
 const PARTITIONS: u32 = 2;
-/// Far more than anything here takes.
+/// A time limit that is far longer than any step of the tests takes.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The interval at which conditions are checked.
 const LOOK: Duration = Duration::from_millis(5);
-/// Cases that run at the same time: they wait most of the time.
+/// The number of cases that run at the same time. They wait most of the time.
 const AT_A_TIME: usize = 6;
 
-/// Where two faults follow each other if time is short: a leader finds out what became of a commit, and another leader takes over an
-/// intent.
+/// The first faults of pairs of faults in a short run. After the first one, a leader finds out the outcome of a commit;
+/// after the second one, another leader takes over an intent.
 const SHORT: [(&str, &str, Fault); 2] = [
     ("a one-sided assoc_add", "commit", Fault::RequestLost),
     ("an assoc_change_type over two partitions", "deliver", Fault::Deposed),
 ];
 
-/// A cluster, and what must be in it.
+/// A run of one case: its cluster, and the expected content of the graph.
 struct Run<'c> {
     case: &'c Case,
     cluster: Cluster,
@@ -57,13 +58,13 @@ impl<'c> Run<'c> {
         let cluster = Cluster::start().await;
         let truth = Truth::new(&cluster.types);
         let mut run = Self { case, cluster, truth, last: 0, writes: 0 };
-        // Both partitions have leaders from here on.
+        // Once these writes are done, both partitions have leaders.
         let (one, other) = (run.next_id(0), run.next_id(1));
         run.write_all(vec![cases::object(one, 1), cases::object(other, 1)]).await;
         run
     }
 
-    /// An id of a partition that nobody has used. Ids ascend.
+    /// Returns a new id in a partition. Each id is greater than all earlier ones.
     fn next_id(&mut self, partition: u32) -> u64 {
         let is_there = |id: &u64| partition_of_id(*id, self.cluster.count) == PartitionId(partition);
         self.last = (self.last + 1..).find(is_there).expect("there are enough");
@@ -76,7 +77,7 @@ impl<'c> Run<'c> {
         Write { write_id: Some(name), ..write }
     }
 
-    /// Writes while all is well.
+    /// Carries out writes without faults.
     async fn write_all(&mut self, mutations: Vec<Mutation>) {
         for mutation in mutations {
             let write = Write { mutation, conditions: Conditions::default(), write_id: None };
@@ -86,7 +87,7 @@ impl<'c> Run<'c> {
         }
     }
 
-    /// Writes once, with these faults. Whether all of them have happened, and the steps.
+    /// Carries out the case once, with these faults. Returns whether all of them have happened, and the steps of the write.
     async fn with(&mut self, faults: &[(usize, Fault)]) -> (bool, Vec<&'static str>) {
         let _context = FailureContext(format!("{}, {faults:?}", self.case.name));
         let (first, second) = self.case.partitions;
@@ -101,7 +102,7 @@ impl<'c> Run<'c> {
         self.truth.check(&self.cluster, (one, other), self.case.kinds).await;
         self.write_all((self.case.after)(one, other)).await;
         if self.case.is_split && plan.has_late() {
-            // Moves the floor past the write.
+            // This write moves the floor past the tested write.
             let (one, other) = (self.next_id(first), self.next_id(second));
             self.write_all(vec![cases::friends(one, other)]).await;
         }
@@ -110,7 +111,7 @@ impl<'c> Run<'c> {
         ended
     }
 
-    /// Each fault at each step that follows other faults; how many there were.
+    /// Tests each fault at each step after the faults `before`. Returns the number of faults.
     async fn at_each_step(&mut self, before: &[(usize, Fault)]) -> usize {
         let mut count = 0;
         for fault in Fault::ALL {
@@ -125,7 +126,7 @@ impl<'c> Run<'c> {
     }
 }
 
-/// What was being done when a test failed.
+/// A description of the current run, which is printed if the test fails.
 struct FailureContext(String);
 
 impl Drop for FailureContext {
@@ -141,7 +142,7 @@ async fn check(case: &Case) {
     let (_, steps) = run.with(&[]).await;
     let count = run.at_each_step(&[]).await;
     eprintln!("{}: {count} faults at the steps {steps:?}", case.name);
-    // If one node leads both partitions, it delivers to itself, which is no step.
+    // If one node leads both partitions, it delivers to itself, which is not a step.
     let least = Fault::ALL.len() * (steps.len() - usize::from(case.is_split));
     assert!(least <= count, "{}: {count} faults at {steps:?}", case.name);
     assert_eq!(steps.contains(&"deliver"), case.is_split);
@@ -151,7 +152,7 @@ async fn check(case: &Case) {
     }
 }
 
-/// Faults at whose end another one is to happen: some of them, unless there is no hurry.
+/// Returns the first faults of pairs of faults: all of them with `KITH_TEST_FULL`, otherwise those in [`SHORT`].
 fn firsts(case: &Case, steps: &[&'static str]) -> Vec<(usize, Fault)> {
     if is_full() {
         let each = |fault| (0..steps.len()).map(move |step| (step, fault));

@@ -1,4 +1,4 @@
-//! Which step of a write goes wrong, and how.
+//! The plan of a test: the steps of a write that fail, and how they fail.
 
 use futures::{FutureExt, future::BoxFuture};
 use kith_types::PartitionId;
@@ -6,24 +6,24 @@ use parking_lot::Mutex;
 use std::{collections::VecDeque, sync::Arc};
 use tokio::sync::{mpsc, oneshot};
 
-/// What happens to the request of a step.
+/// The fault of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It is refused: nothing is done.
+    /// The request is refused and not carried out.
     Refused,
-    /// It is lost: nothing is done, and whoever sent it does not know that.
+    /// The request is lost and not carried out, but its sender does not know that.
     RequestLost,
-    /// It is carried out, and its answer is lost.
+    /// The request is carried out, but its answer is lost.
     AnswerLost,
-    /// It is given up, and arrives when everybody has gone on without it.
+    /// The sender gives up on the request, which arrives after the write has ended without it.
     Late,
-    /// The process that sends it dies before it has sent it.
+    /// The process of the sender dies before it sends the request.
     DiesBefore,
-    /// The process that sends it dies before it has the answer.
+    /// The request is carried out, but the process of the sender dies before it gets the answer.
     DiesAfter,
-    /// The process that sends it dies, and it arrives when everybody has gone on without it.
+    /// The process of the sender dies, and the request arrives after the write has ended without it.
     DiesLate,
-    /// It arrives when another node has taken over from the one that sent it.
+    /// The request arrives after another node has become the leader in place of the sender.
     Deposed,
 }
 
@@ -40,7 +40,7 @@ impl Fault {
     ];
 }
 
-/// What a fault wants from the cluster.
+/// An action that a fault requests from the cluster.
 pub enum Wanted {
     Death {
         node: usize,
@@ -50,20 +50,20 @@ pub enum Wanted {
         partitions: Vec<PartitionId>,
         done: oneshot::Sender<()>,
     },
-    /// A look at the rows before a step.
+    /// A check of the rows before a step.
     Look {
         done: oneshot::Sender<()>,
     },
 }
 
-/// A step: who takes it, what it is, and the partitions that it concerns.
+/// A step of a write: the node that takes it, its name, and the partitions that it concerns.
 pub struct Step {
     pub node: usize,
     pub what: &'static str,
     pub partitions: Vec<PartitionId>,
 }
 
-/// The faults that are to come.
+/// The planned faults, and the steps that were taken.
 pub struct Plan {
     state: Mutex<State>,
     wanted: mpsc::UnboundedSender<Wanted>,
@@ -71,14 +71,14 @@ pub struct Plan {
 
 #[derive(Default)]
 struct State {
-    /// Whether steps are counted.
+    /// Whether steps are recorded and may fail.
     is_on: bool,
     looks: bool,
-    /// How many steps go well before each fault.
+    /// The planned faults. The number of a fault counts the steps that succeed before it.
     faults: VecDeque<(usize, Fault)>,
-    /// The steps that were taken since faults were planned.
+    /// The names of the steps since faults were planned.
     taken: Vec<&'static str>,
-    /// Requests that are still on their way.
+    /// The requests that have not arrived yet.
     late: Vec<BoxFuture<'static, ()>>,
 }
 
@@ -88,7 +88,7 @@ impl Plan {
         (Arc::new(Self { state: Mutex::default(), wanted }), receiver)
     }
 
-    /// Plans faults, each so many steps after the one before.
+    /// Plans faults. The number of a fault counts the successful steps between the fault before it and this one.
     pub fn begin(&self, faults: &[(usize, Fault)]) {
         let mut state = self.state.lock();
         state.faults = faults.iter().copied().collect();
@@ -96,7 +96,7 @@ impl Plan {
         state.is_on = true;
     }
 
-    /// Plans no more. Whether all faults have happened, and the steps that were taken.
+    /// Ends the plan. Returns whether all faults have happened, and the names of the steps that were taken.
     pub fn end(&self) -> (bool, Vec<&'static str>) {
         let mut state = self.state.lock();
         let have_happened = state.faults.is_empty();
@@ -105,7 +105,7 @@ impl Plan {
         (have_happened, std::mem::take(&mut state.taken))
     }
 
-    /// Lets the requests arrive that are still on their way.
+    /// Carries out the requests that have not arrived yet.
     pub async fn arrive(&self) {
         let late = std::mem::take(&mut self.state.lock().late);
         for request in late {
@@ -113,12 +113,12 @@ impl Plan {
         }
     }
 
-    /// Whether requests are on their way that nobody waits for.
+    /// Whether there are requests that have not arrived yet.
     pub fn has_late(&self) -> bool {
         !self.state.lock().late.is_empty()
     }
 
-    /// Rows are looked at before each step if no fault is planned.
+    /// Whether rows are checked before each step, which is so if no faults were planned.
     fn looks(&self) -> bool {
         let state = self.state.lock();
         state.is_on && state.looks
@@ -140,7 +140,8 @@ impl Plan {
         Some(fault)
     }
 
-    /// Takes a step: carries out `request`, unless a fault is due. `refused` and `lost` are what the sender is told then.
+    /// Takes a step: carries out `request`, unless a fault is due. `refused` and `lost` are the errors that the sender gets
+    /// in this case.
     pub async fn step<T: Send + 'static, E>(
         &self,
         step: Step,
@@ -200,7 +201,7 @@ impl Plan {
         }
     }
 
-    /// Ends a process, and thereby whoever calls this there.
+    /// Ends the process of a node. If the caller runs in this process, it ends too.
     async fn die(&self, node: usize) {
         self.want(|done| Wanted::Death { node, done }).await;
     }

@@ -1,4 +1,4 @@
-//! The rows of all partitions, which must agree with each other.
+//! Checks that the rows of all partitions agree with each other.
 
 use kith_database::Database;
 use kith_live::{
@@ -7,10 +7,10 @@ use kith_live::{
 };
 use kith_types::{PartitionCount, PartitionId, partition_of_id};
 
-/// More rows than a run writes.
+/// A limit that is greater than the number of rows of a run.
 const ALL: u32 = 100_000;
 
-/// Where the rows are.
+/// Access to the rows of a graph.
 #[derive(Clone, Copy)]
 pub struct Rows<'d> {
     pub database: &'d dyn Database,
@@ -18,8 +18,8 @@ pub struct Rows<'d> {
     pub count: PartitionCount,
 }
 
-/// Counts equal lists, forward associations have their inverse, and both directions agree where no intent is open. Returns the rows of
-/// all partitions.
+/// Checks that counts are the lengths of lists, that forward associations have their inverse, and that both directions agree
+/// where no intent is open. Returns the rows of all partitions.
 pub async fn check_directions(rows: Rows<'_>, ids: &[u64]) -> Vec<Tables> {
     let mut partitions = Vec::new();
     for partition in rows.count.iter() {
@@ -29,7 +29,7 @@ pub async fn check_directions(rows: Rows<'_>, ids: &[u64]) -> Vec<Tables> {
     partitions
 }
 
-/// The rows of a partition, with the lengths of all lists that have associations or are about these ids.
+/// Reads the rows of a partition, with the counts of all lists that have associations or belong to these ids.
 async fn tables(rows: Rows<'_>, partition: PartitionId, ids: &[u64]) -> Tables {
     let database = rows.database;
     let objects = database.scan_objects(partition, None, ALL).await.expect("it can be read").objects;

@@ -1,4 +1,5 @@
-//! What must be stored, and what reads must show: the operations of TAO without partitions, logs, pairs or faults.
+//! The expected rows and the expected answers to reads, by a model of TAO's operations without partitions, logs, pairs or
+//! faults.
 
 use super::{GRAPH, LOOK, NODES, PATIENCE, caller::CallerOutcome, cluster::Cluster, rows::check_directions};
 use crate::live::{LiveGraph, errors::LiveError, read::ReadNeed};
@@ -13,7 +14,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 pub struct Truth {
     model: Model,
-    /// All that was acknowledged.
+    /// The ticket of all acknowledged writes.
     ticket: Ticket,
 }
 
@@ -22,7 +23,7 @@ impl Truth {
         Self { model: Model::default(), ticket: Ticket::new(types.identity) }
     }
 
-    /// A caller was told what became of a write.
+    /// Applies a write to the model, and checks that the caller got the right outcome.
     pub fn take(&mut self, write: &Write, told: CallerOutcome) {
         match told {
             CallerOutcome::Done(done, ticket) => {
@@ -42,8 +43,8 @@ impl Truth {
         }
     }
 
-    /// Waits until no intent is open. Then the rows must be what was acknowledged, and every node must show that to whoever has
-    /// the tickets.
+    /// Waits until no intent is open. Then checks that the rows are those of the acknowledged writes, and that every node
+    /// shows them to reads with the ticket.
     pub async fn check(&self, cluster: &Cluster, ids: (u64, u64), kinds: &[&str]) {
         settle(cluster).await;
         self.check_rows(cluster, ids).await;
@@ -128,7 +129,7 @@ async fn graph_of(cluster: &Cluster, node: usize) -> Arc<LiveGraph> {
     }
 }
 
-/// Reads until there is an answer. A write that was acknowledged is never lost.
+/// Repeats a read until it is answered. Acknowledged writes are never lost, so the error `HistoryLost` fails the test.
 async fn insist<T>(read: impl AsyncFn() -> Result<T, LiveError>) -> T {
     let started = Instant::now();
     loop {

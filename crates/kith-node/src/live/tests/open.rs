@@ -1,4 +1,5 @@
-//! Which graphs a node opens, and what it announces of those that it cannot open. Databases, metadata and connections are real.
+//! Tests of the graphs that a node opens, and of its announcement of graphs that it cannot open. The database service, the
+//! metadata store and the connections are real.
 
 use crate::live::{LiveGraphs, Outlook, Surroundings};
 use kith_database::{DatabaseService, GraphFiles, GraphIdentity, Reach, Retention, SqliteOptions, Storage};
@@ -21,7 +22,7 @@ use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::watch};
 use tokio_util::sync::CancellationToken;
 
-/// Far above what anything here takes.
+/// A time limit that is far longer than any step of the tests takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PARTITIONS: u32 = 2;
 
@@ -29,7 +30,7 @@ fn types(graph: u64) -> GraphTypes {
     GraphTypes::new(graph, &"[object.person]\n".parse().unwrap()).unwrap()
 }
 
-/// Graphs by name, identity and storage.
+/// Returns a topology with these graphs, which are given by name, identity and storage.
 fn topology(graphs: &[(&str, u64, &str)]) -> Arc<TopologyDocument> {
     let document = |(name, graph, storage): &(&str, u64, &str)| {
         let types = serde_json::to_string(&TypesDocument::from(&types(*graph))).unwrap();
@@ -109,7 +110,7 @@ impl Scene {
         assert!(tokio::time::timeout(PATIENCE, held).await.is_ok(), "{what}: {:?}", self.graphs);
     }
 
-    /// What others know of the graphs that the node cannot open.
+    /// Returns the graphs that the node cannot open, as other processes know them.
     fn unable(&self) -> BTreeSet<String> {
         let lives = self.lives.borrow().clone();
         lives.and_then(|lives| lives.unable.get(&NodeId(0)).cloned()).unwrap_or_default()
@@ -128,7 +129,7 @@ async fn a_database_that_hangs_holds_up_no_other_graph() {
     scene.create("quick", 1).await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let hanging = format!("mysql://root@{}/x", silent.local_addr().unwrap());
-    // It comes first in the topology.
+    // The hanging graph comes first in the topology.
     scene.topology.send_replace(topology(&[("hanging", 2, &hanging), ("quick", 1, "database:0")]));
     let (first_attempt, _) = silent.accept().await.unwrap();
     scene.wait_until("the other graph is opened", || scene.graphs.get("quick").is_some()).await;
@@ -137,7 +138,7 @@ async fn a_database_that_hangs_holds_up_no_other_graph() {
     assert!(is_open, "the first attempt is still under way");
     assert!(scene.graphs.get("hanging").is_none());
 
-    // Another graph of the same name takes the place of the open one; and what is dropped is not waited for.
+    // Another graph of the same name replaces the open one. Nothing waits for the graph that was dropped.
     scene.topology.send_replace(topology(&[("hanging", 2, &hanging), ("quick", 3, "database:0")]));
     scene.wait_until("the old graph is closed", || scene.graphs.get("quick").is_none()).await;
     scene.topology.send_replace(topology(&[("hanging", 2, &hanging), ("quick", 1, "database:0")]));
@@ -149,7 +150,7 @@ async fn a_database_that_hangs_holds_up_no_other_graph() {
 async fn a_node_announces_which_graphs_it_cannot_open() {
     let scene = Scene::start().await;
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
-    // Nobody can open a graph that has not been created yet, so that is not announced.
+    // No node can open a graph that has not been created yet, so this is not announced.
     scene.topology.send_replace(topology(&[("away", 1, "database:9"), ("new", 2, "database:0")]));
     scene.wait_until("others know it", || scene.unable() == names(&["away"])).await;
     scene.create("new", 2).await;

@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 const P: PartitionId = PartitionId(0);
 
-/// A database whose log begins with the addition of an object in one term, and goes on in another term.
+/// Creates a database whose log has the addition of an object in one term, and continues in another term. Returns it with
+/// the place of the addition.
 async fn database(folder: &Path, id: u64, (term, next): (u64, u64)) -> (Arc<dyn Database>, LogPoint) {
     let identity = GraphIdentity { graph: 7, partitions: PartitionCount::new(1).unwrap() };
     let file = folder.join(format!("{id}.sqlite"));
@@ -44,14 +45,14 @@ fn graph(database: Arc<dyn Database>) -> LiveGraph {
     };
     let graph = LiveGraph::new(parts, mpsc::unbounded_channel().0, CancellationToken::new());
     graph.partitions.write().insert(P, Arc::default());
-    // However slow the machine is, the cache stays fresh.
+    // The cache stays fresh even on a slow machine.
     let options = LiveCacheOptions { stale_max: Duration::from_secs(3_600), ..Default::default() };
     *graph.caches.lock() = LiveCaches::new(options);
     graph.caches.lock().open(P, LogPoint::default());
     graph
 }
 
-/// A question for all members of the graph, with the ticket of a write.
+/// Returns a request for all members of the graph, with the ticket of a write.
 fn members(written: LogPoint) -> v1::EvaluateRequest {
     let mut ticket = Ticket::new(7);
     ticket.require(P, written);
@@ -75,7 +76,7 @@ async fn lists_of_an_older_copy_of_the_database_do_not_count_as_showing_a_lost_w
     let shown = graph.evaluate(&members(written)).await.unwrap();
     assert_eq!(shown.value, Value::Set(vec![1]));
     graph.freshen(vec![P]).await.unwrap();
-    // The cache is fresh, and has found the write in the log. The lists are built anew from the copy.
+    // The cache is fresh, and has found the write in the log. The lists are then built again from the copy.
     Arc::get_mut(&mut graph).unwrap().database = copy;
     graph.close_lists(P);
     graph.build(P).await.unwrap_or_else(|_| panic!("nothing else happens"));
