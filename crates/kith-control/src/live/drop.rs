@@ -78,7 +78,7 @@ fn unreachable(error: &DatabaseError, document: &LiveGraphDocument) -> Status {
 fn unfinished(error: &DatabaseError, document: &LiveGraphDocument) -> Status {
     let LiveGraphDocument { name, storage, .. } = document;
     let message =
-        format!("graph {name:?} can no longer be asked, but its rows in {storage} were not removed: {error}");
+        format!("graph {name:?} no longer serves, but its rows in {storage} were not removed: {error}");
     let help = "drop the graph again to continue; its name is free only after that";
     kith_wire::status(error.code(), message, help)
 }

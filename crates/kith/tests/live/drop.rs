@@ -17,7 +17,8 @@ fn add(id: u64) -> Value {
 }
 
 fn read(site: &Site, arguments: &[&str]) -> Value {
-    serde_json::from_str(&site.cluster.must(&[arguments, &["-o", "json"]].concat())).expect("it is JSON")
+    serde_json::from_str(&site.cluster.must(&[arguments, &["-o", "json"]].concat()))
+        .expect("the output is JSON")
 }
 
 /// Returns the keys of the metadata store that name the graph.
@@ -110,7 +111,7 @@ fn a_graph_is_dropped_only_while_its_server_answers() {
     site.kill_server();
     let refused = site.command(&["graph", "drop", GRAPH, "--yes", "-o", "json"]);
     assert!(!refused.status.success(), "{}", text(&refused));
-    let told: Value = serde_json::from_slice(&refused.stdout).expect("it is JSON");
+    let told: Value = serde_json::from_slice(&refused.stdout).expect("the output is JSON");
     assert_eq!(told["error"]["code"], "database_unavailable", "{told}");
     let (message, help) = (told["error"]["message"].to_string(), told["error"]["help"].to_string());
     assert!(message.contains("the rows of graph") && message.contains("cannot be removed"), "{told}");

@@ -175,13 +175,13 @@ fn an_import_continues_after_it_was_interrupted() {
     let (code, told) = refused(&site, &["import", GRAPH, "--assocs", &file, "--type", "follows"]);
     assert!(code == "load_running" && told.contains("another import"), "{told}");
     signal(first.id(), "KILL");
-    first.wait().expect("it ends");
+    first.wait().expect("the import ends");
     let done = rows_done(&checkpoint).expect("the checkpoint stays");
     let mut second = start(&site, &file);
     // Its own progress shows that the second import runs and handles signals.
     wait_for_rows(&mut second, &checkpoint, done + 100);
     signal(second.id(), "INT");
-    let output = second.wait_with_output().expect("it ends");
+    let output = second.wait_with_output().expect("the import ends");
     let error = json_of(&output.stdout)["error"].clone();
     assert!(
         error["code"] == "cancelled" && error["help"].to_string().contains("continues after"),
@@ -203,8 +203,8 @@ fn an_import_continues_after_it_was_interrupted() {
     let mut third = start(&site, &file);
     wait_for_rows(&mut third, &checkpoint, 1);
     signal(third.id(), "KILL");
-    third.wait().expect("it ends");
-    fs::write(&file, "1,5000000,1\n").expect("it can be written");
+    third.wait().expect("the import ends");
+    fs::write(&file, "1,5000000,1\n").expect("the file can be written");
     let said = import(&site, &["--assocs", &file, "--type", "follows"]);
     assert_eq!((&said["resumed"], &said["rows"], &said["added"]), (&json!(0), &json!(1), &json!(1)));
 }
@@ -217,7 +217,7 @@ fn an_import_waits_until_partitions_have_leaders_again() {
     let mut running = start(&site, &file);
     wait_for_rows(&mut running, &format!("{file}.{GRAPH}.follows.kith-import"), 20);
     signal(site.cluster.node_pids(0)[0], "KILL");
-    let output = running.wait_with_output().expect("it ends");
+    let output = running.wait_with_output().expect("the import ends");
     assert!(output.status.success(), "{}", text(&output));
     assert_eq!(
         (&json_of(&output.stdout)["added"], &json_of(&output.stdout)["dropped"]),
@@ -231,7 +231,7 @@ fn an_import_waits_until_partitions_have_leaders_again() {
 fn export(site: &Site, graph: &str, what: &str, kind: &str) -> String {
     let file = site.file("exported", "");
     site.cluster.must(&["export", graph, what, "--type", kind, "--out", &file]);
-    fs::read_to_string(&file).expect("it was written")
+    fs::read_to_string(&file).expect("the export was written")
 }
 
 #[test]

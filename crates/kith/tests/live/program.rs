@@ -72,7 +72,8 @@ impl Program {
     /// Returns an earlier write, either unchanged or with other content.
     fn repeat(&mut self, model: &Model) -> Value {
         let names: Vec<&String> = model.named.keys().collect();
-        let mut line = model.named[*names.choose(&mut self.random).expect("there is one")].0.clone();
+        let mut line =
+            model.named[*names.choose(&mut self.random).expect("there is a named write")].0.clone();
         if self.one_of(3) {
             match line["op"].as_str() {
                 Some("assoc_add") => line["time"] = json!(1_000),

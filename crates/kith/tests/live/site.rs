@@ -119,12 +119,12 @@ impl Site {
 
     /// Kills the MariaDB server.
     pub fn kill_server(&self) {
-        self.server.as_ref().expect("it has one").lock().kill();
+        self.server.as_ref().expect("the site has a server").lock().kill();
     }
 
     /// Runs a statement on the MariaDB server. Returns its rows as text.
     pub fn rows(&self, statement: &str) -> Vec<String> {
-        let server = self.server.as_ref().expect("it has one").lock();
+        let server = self.server.as_ref().expect("the site has a server").lock();
         Runtime::new().expect("a runtime").block_on(server.rows(statement))
     }
 
@@ -186,18 +186,18 @@ impl Talk {
         command.args(["--input", "-", "--concurrency", &concurrency.to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("kith run starts");
-        let answers = BufReader::new(child.stdout.take().expect("its output is piped")).lines();
+        let answers = BufReader::new(child.stdout.take().expect("the output is piped")).lines();
         Self { child, answers }
     }
 
     /// Sends several lines without waiting in between. Returns their answers.
     pub fn ask_all(&mut self, lines: &[Value]) -> Vec<Value> {
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        let (input, answers) = (self.child.stdin.as_mut().expect("its input is piped"), &mut self.answers);
+        let (input, answers) = (self.child.stdin.as_mut().expect("the input is piped"), &mut self.answers);
         thread::scope(|scope| {
             scope.spawn(move || input.write_all(text.as_bytes()).expect("kith run reads"));
             let answer = |_: &Value| {
-                let line = answers.next().expect("kith run answers every line").expect("its output is text");
+                let line = answers.next().expect("kith run answers every line").expect("the output is text");
                 serde_json::from_str(&line).expect("each line is JSON")
             };
             lines.iter().map(answer).collect()

@@ -118,7 +118,7 @@ impl Run<'_> {
             return;
         }
         client.close(key, RequestEnd::Answered, now);
-        let query = client.queries.get_mut(&key.query).expect("its call was open");
+        let query = client.queries.get_mut(&key.query).expect("the query of an open call exists");
         let late = match query.execution.on(Happened::Reply { request: key.request }, now) {
             Disposition::Accepted => Some(Vec::new()),
             Disposition::AcceptedInPart { late } => Some(late),
