@@ -176,7 +176,16 @@ impl v1::cluster_server::Cluster for Admin {
     ) -> Result<Response<v1::SchemaOutcome>, Status> {
         let who = Who::of(&request, &request.get_ref().who).name;
         let request = request.into_inner();
-        Ok(Response::new(self.live.command(request, who).await?))
+        let graph = request.graph.clone();
+        let is_dry_run = matches!(
+            &request.command,
+            Some(v1::schema_command::Command::Apply(v1::ApplySchema { dry_run: true, .. }))
+        );
+        let outcome = self.live.command(request, who).await?;
+        if outcome.is_new && !is_dry_run {
+            self.wait_until_ready(&graph).await;
+        }
+        Ok(Response::new(outcome))
     }
 
     async fn fetch_rates(

@@ -2,7 +2,7 @@
 
 use crate::{
     admin::Admin,
-    live::status::{self as live, Told},
+    live::status::{self as live, LogsByNode},
     own_status, shape,
     versions::{last_push, observed},
 };
@@ -16,6 +16,10 @@ use std::{sync::Arc, time::Duration};
 
 /// A node or router that does not answer within this time is shown as `down`.
 const NODE_PATIENCE: Duration = Duration::from_millis(500);
+/// How long the creation of a live graph waits until nodes serve it.
+const READY_PATIENCE: Duration = Duration::from_secs(5);
+/// How often it asks them.
+const READY_INTERVAL: Duration = Duration::from_millis(20);
 
 impl Admin {
     /// Returns the status that the request asks for: of this router alone, or of the whole cluster.
@@ -28,7 +32,7 @@ impl Admin {
         if own {
             return v1::ClusterStatus { counters: told, revision, metadata_age_ms, ..Default::default() };
         }
-        let (nodes, told_live) = self.node_statuses(&topology, counters).await;
+        let (nodes, live_logs) = self.node_statuses(&topology, counters).await;
         let is_away =
             |node: &&v1::NodeStatus| !node.spare && ["down", "unregistered"].contains(&node.state.as_str());
         let nodes_down: Vec<u32> = nodes.iter().filter(is_away).map(|node| node.node).collect();
@@ -44,9 +48,25 @@ impl Admin {
             metadata_age_ms,
             stores: self.store_statuses().await,
             groups: shape::groups(&topology, &nodes_down),
-            live_graphs: live::graphs(&topology, &told_live),
+            live_graphs: live::graphs(&topology, &live_logs),
             databases: self.live.database_statuses(&topology.databases, NODE_PATIENCE).await,
         }
+    }
+
+    /// Waits until a new live graph answers all requests, for a limited time. What is missing after that is shown by the status of
+    /// the cluster.
+    pub(super) async fn wait_until_ready(&self, graph: &str) {
+        let ready = async {
+            loop {
+                let topology = Arc::clone(&self.topology.borrow());
+                let (_, reports) = self.node_statuses(&topology, false).await;
+                if live::is_ready(graph, &topology, &reports) {
+                    return;
+                }
+                tokio::time::sleep(READY_INTERVAL).await;
+            }
+        };
+        let _ = tokio::time::timeout(READY_PATIENCE, ready).await;
     }
 
     /// Returns the status of every listed node and of live spares, and what nodes that are up report about live graphs.
@@ -54,7 +74,7 @@ impl Admin {
         &self,
         topology: &TopologyDocument,
         counters: bool,
-    ) -> (Vec<v1::NodeStatus>, Told) {
+    ) -> (Vec<v1::NodeStatus>, LogsByNode) {
         let groups = topology.cluster.groups.iter();
         let listed: Vec<(Option<u32>, u32)> =
             groups.flat_map(|group| group.nodes.iter().map(|&node| (Some(group.group), node))).collect();

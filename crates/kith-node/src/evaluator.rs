@@ -58,7 +58,7 @@ impl Evaluator {
 
     async fn evaluated(&self, request: v1::EvaluateRequest, started: Instant) -> Result<Answered, Status> {
         let _in_flight = self.admit(&request, started)?;
-        if let Some(graph) = self.live.get(&request.name) {
+        if let Some(graph) = self.live.find(&request.name).map_err(|error| error.to_status())? {
             return self.evaluated_live(&graph, &request, started).await;
         }
         let served = vec![v1::Served::of_version(request.name.clone(), request.version)];

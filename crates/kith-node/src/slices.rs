@@ -92,7 +92,7 @@ impl Evaluator {
         cut: Cut,
     ) -> Result<Parts, Status> {
         let in_flight = self.admit(&request, started)?;
-        if let Some(graph) = self.live.get(&request.name) {
+        if let Some(graph) = self.live.find(&request.name).map_err(|error| error.to_status())? {
             let first = self.evaluated_live(&graph, &request, started).await?;
             return Ok(Parts { first, rest: None });
         }

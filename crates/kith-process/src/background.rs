@@ -85,8 +85,8 @@ fn runtime() -> io::Result<Runtime> {
         .build()
 }
 
-/// Lowers the priority of this thread, and of those that it starts.
-fn give_way() {
+/// Lowers the priority of this thread, and of those that it starts. Does nothing on systems other than Linux.
+pub fn give_way() {
     // On Linux each thread has its own niceness; elsewhere it would apply to the whole process.
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {

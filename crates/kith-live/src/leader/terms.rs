@@ -1,7 +1,7 @@
 //! Taking the leadership of a partition, and giving it up.
 
 use super::intents::OpenIntents;
-use super::limits::back_off;
+use super::limits::{FAILURES_HELD_MAX, back_off};
 use super::queue::{PendingWrite, Task};
 use super::{Action, Leader, LoadId, Stage, WriteError};
 use crate::{RowAnswer, RowQuery, RowsAt};
@@ -182,12 +182,17 @@ impl Leader {
         (leadership.stage == TermStage::Asked && leadership.asked == term).then_some(leadership)
     }
 
-    /// Tries later what failed.
+    /// Repeats later what the database did not do. Writes wait for it, but not through more than [`FAILURES_HELD_MAX`] failures
+    /// in a row.
     fn again(&mut self, partition: PartitionId, stage: impl FnOnce(Timestamp) -> TermStage) {
-        if let Some(leadership) = self.partitions.get_mut(&partition) {
-            leadership.failures += 1;
-            leadership.stage = stage(self.now.since_start + back_off(leadership.failures));
+        let Some(leadership) = self.partitions.get_mut(&partition) else { return };
+        leadership.failures += 1;
+        leadership.stage = stage(self.now.since_start + back_off(leadership.failures));
+        if leadership.failures <= FAILURES_HELD_MAX {
+            return;
         }
+        let held = std::mem::take(&mut leadership.held);
+        held.into_iter().for_each(|pending| self.fail(Task::Write(pending)));
     }
 
     pub(super) fn retry_terms(&mut self) {

@@ -2,7 +2,6 @@
 
 use super::{
     errors::{delivery_status, write_status},
-    graph::LiveGraph,
     lead::{place_of, point_of},
     message::LeadMessage,
     registry::LiveGraphs,
@@ -14,7 +13,6 @@ use kith_api::{
 use kith_live::{Delivery, Intent};
 use kith_types::ErrorCode;
 use kith_wire::v1;
-use std::sync::Arc;
 use tokio::sync::oneshot;
 use tonic::Status;
 
@@ -36,7 +34,10 @@ impl LiveGraphs {
         }
         // The node may end while it carries out the write.
         let lost = |_| QueryError::OutcomeUnknown { detail: "the leader has ended".to_owned() }.to_status();
-        let done = answered.await.map_err(lost)?.map_err(|error| write_status(error, &write_id))?;
+        let done = answered
+            .await
+            .map_err(lost)?
+            .map_err(|error| write_status(error, &write_id, graph.database_error()))?;
         Ok(written_to_wire(Written { done: done.done, ticket: done.ticket, profile: None }))
     }
 
@@ -56,13 +57,6 @@ impl LiveGraphs {
         let lost = |_| kith_wire::status(ErrorCode::NotLeader, "the leader has ended", "send it again");
         let reached = answered.await.map_err(lost)?.map_err(delivery_status)?;
         Ok(v1::DeliverReply { reached: Some(place_of(reached)) })
-    }
-
-    fn leading(&self, name: &str) -> Result<Arc<LiveGraph>, Status> {
-        self.get(name).ok_or_else(|| {
-            let detail = format!("this node has not opened the live graph {name:?}");
-            QueryError::NotLeader { detail }.to_status()
-        })
     }
 }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 const LOG_BYTES_MAX: usize = 4 << 20;
 
 impl LiveGraph {
-    /// Returns the positions that all held partitions have applied.
+    /// Returns the positions that all held partitions have applied, and why the database does not work, if it does not.
     pub(super) fn applied_logs(&self) -> v1::AppliedLogs {
         let held = self.held();
         let mut caches = self.caches.lock();
@@ -24,8 +24,11 @@ impl LiveGraph {
             let applied = caches.partition(partition)?.applied();
             Some((partition.0, applied.position.0))
         });
-        let (partitions, positions) = logs.unzip();
-        v1::AppliedLogs { graph: self.name.clone(), partitions, positions }
+        let (partitions, positions): (Vec<u32>, Vec<u64>) = logs.unzip();
+        let is_unbuilt = |partition: &&u32| self.adjacency.window(PartitionId(**partition)).is_none();
+        let unbuilt = partitions.iter().filter(is_unbuilt).count() as u32;
+        let error = self.database_error().map(|error| error.to_string()).unwrap_or_default();
+        v1::AppliedLogs { graph: self.name.clone(), partitions, positions, error, unbuilt }
     }
 
     /// Returns the place in the log that a partition has applied.

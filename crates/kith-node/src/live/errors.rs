@@ -8,12 +8,18 @@ use kith_types::{ErrorCode, PartitionId};
 use thiserror::Error;
 use tonic::Status;
 
+/// What an operator does about a database that does not work.
+const LOOK: &str = "look at the database and at `kith cluster status`";
+
 /// The reasons for which a live graph cannot answer a read.
 #[derive(Clone, Debug, Error)]
 pub(crate) enum LiveError {
     /// This node does not hold the partition.
     #[error("partition {} is not held here", .0.0)]
     NotOwner(PartitionId),
+    /// The database of the graph is not open on this node.
+    #[error("the live graph {graph:?} is not open on this node: {reason}")]
+    NotOpen { graph: String, code: ErrorCode, reason: String },
     /// The database does not answer, or its answer cannot be used.
     #[error(transparent)]
     Database(#[from] DatabaseError),
@@ -48,7 +54,8 @@ impl LiveError {
                 let detail = kith_wire::v1::ErrorDetail { help, partitions, ..Default::default() };
                 return kith_wire::with_detail(ErrorCode::NotOwner, self.to_string(), detail);
             }
-            LiveError::Database(error) => (error.code(), "look at the database and at `kith cluster status`"),
+            LiveError::NotOpen { code, .. } => (*code, LOOK),
+            LiveError::Database(error) => (error.code(), LOOK),
             LiveError::HistoryLost => {
                 (ErrorCode::HistoryLost, "read without the ticket, and write again what is missing")
             }
@@ -69,8 +76,9 @@ impl LiveError {
     }
 }
 
-/// Converts the error of a write to the status for its caller.
-pub(crate) fn write_status(error: WriteError, write_id: &str) -> Status {
+/// Converts the error of a write to the status for its caller. `database` is the reason for which the database did not do what
+/// the leader last asked, if it is known.
+pub(crate) fn write_status(error: WriteError, write_id: &str, database: Option<DatabaseError>) -> Status {
     let error = match error {
         WriteError::Invalid(fault) => QueryError::Write(fault),
         WriteError::Refused(refusal) => QueryError::Refused(refusal),
@@ -80,9 +88,11 @@ pub(crate) fn write_status(error: WriteError, write_id: &str) -> Status {
         }
         WriteError::Overloaded => QueryError::Overloaded { detail: error.to_string() },
         WriteError::OutcomeUnknown => QueryError::OutcomeUnknown { detail: error.to_string() },
+        // Only `Unavailable` is left.
         other => {
-            let help = "nothing was written; look at the database and at `kith cluster status`";
-            return kith_wire::status(ErrorCode::DatabaseUnavailable, other.to_string(), help);
+            let code = database.as_ref().map_or(ErrorCode::DatabaseUnavailable, DatabaseError::code);
+            let reason = database.map_or_else(|| other.to_string(), |database| database.to_string());
+            return kith_wire::status(code, format!("nothing was written: {reason}"), LOOK);
         }
     };
     error.to_status()

@@ -8,7 +8,7 @@ use kith_cache::{
     adjacency::{Adjacency, AdjacencyOptions},
     live::{LiveCacheOptions, LiveCaches, Progress},
 };
-use kith_database::Database;
+use kith_database::{Database, DatabaseError};
 use kith_live::{Change, GraphTypes};
 use kith_types::{LogPoint, NodeId, PartitionCount, PartitionId, Position, Term, Timestamp};
 use kith_wire::documents::TopologyDocument;
@@ -40,6 +40,8 @@ pub(crate) struct LiveGraph {
     pub(super) count: PartitionCount,
     types: ArcSwap<GraphTypes>,
     pub(super) database: Arc<dyn Database>,
+    /// The error of the last call by which this node leads or follows a partition; `None` if the call succeeded.
+    database_error: Mutex<Option<DatabaseError>>,
     /// The caches of all held partitions. The lock is only held for microseconds.
     pub(super) caches: Mutex<LiveCaches<Waiter>>,
     /// The reads of the ends of logs.
@@ -71,6 +73,7 @@ impl LiveGraph {
             adjacency: Adjacency::new(parts.count, &parts.types, AdjacencyOptions::default()),
             types: ArcSwap::new(parts.types),
             database: parts.database,
+            database_error: Mutex::default(),
             caches: Mutex::new(LiveCaches::new(LiveCacheOptions::default())),
             ends: Arc::default(),
             building: Mutex::default(),
@@ -80,6 +83,19 @@ impl LiveGraph {
             started: boot_time(),
             stop,
         }
+    }
+
+    /// Records whether the database has done what it was asked.
+    pub(super) fn note_database(&self, error: Option<&DatabaseError>) {
+        let mut last = self.database_error.lock();
+        if last.as_ref() != error {
+            *last = error.cloned();
+        }
+    }
+
+    /// Returns why the database did not do what it was last asked, if it did not.
+    pub(super) fn database_error(&self) -> Option<DatabaseError> {
+        self.database_error.lock().clone()
     }
 
     /// Takes over the types, and leads and follows the partitions that the topology gives to this node.

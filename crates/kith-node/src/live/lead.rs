@@ -7,7 +7,7 @@ use super::{
 };
 use futures::future::try_join_all;
 use kith_api::topology::leaders_of;
-use kith_database::{BeginTerm, CommitError};
+use kith_database::{BeginTerm, CommitError, DatabaseError};
 use kith_live::{
     Action, Answered, CallerId, CommitResult, Delivery, DeliveryError, Duties, Event, Leader, Now, SenderId,
     WriteError,
@@ -183,7 +183,9 @@ impl Task {
             }
             Action::Load { load, queries } => self.spawn(graph, async move |graph| {
                 let reads = queries.into_iter().map(|(partition, rows)| graph.database.read(partition, rows));
-                match try_join_all(reads).await {
+                let read = try_join_all(reads).await;
+                graph.note_database(read.as_ref().err());
+                match read {
                     Ok(rows) => Event::Loaded { load, rows },
                     Err(error) => {
                         tracing::warn!(graph = graph.name, %error, "a leader cannot read the database");
@@ -194,7 +196,9 @@ impl Task {
             Action::Commit { commit, batch } => self.spawn(graph, async move |graph| {
                 let changes: usize = batch.parts.iter().map(|part| part.changes.len()).sum();
                 metrics::histogram!("kith_live_commit_changes").record(changes as f64);
-                let result = commit_result(graph.database.commit(batch).await);
+                let committed = graph.database.commit(batch).await;
+                note_commit(&graph, &committed);
+                let result = commit_result(committed);
                 Event::Committed { commit, result }
             }),
             Action::Deliver { to, from, delivery } => self.deliver(graph, from, to, delivery),
@@ -338,7 +342,9 @@ impl Task {
 
 async fn begin_term(graph: &LiveGraph, request: BeginTerm) -> Event {
     let BeginTerm { partition, term, .. } = request;
-    match graph.database.begin_term(request).await {
+    let begun = graph.database.begin_term(request).await;
+    note_commit(graph, &begun);
+    match begun {
         Ok(end) => Event::TermBegun { partition, term, end: end.position },
         Err(CommitError::Fenced { .. }) => Event::TermRefused { partition, term },
         Err(error) => {
@@ -357,6 +363,18 @@ fn read_missing(graph: &Arc<LiveGraph>, partition: PartitionId, end: LogPoint) {
             tracing::debug!(graph = graph.name, %partition, %error, "a log cannot be followed now");
         }
     });
+}
+
+/// Records whether the database has executed a transaction of the leader, or has refused it as it should.
+fn note_commit<T>(graph: &LiveGraph, result: &Result<T, CommitError>) {
+    let error = match result {
+        Err(CommitError::NotWritten(error)) => Some(error.clone()),
+        Err(CommitError::Unknown { reason }) => Some(DatabaseError::Unavailable { reason: reason.clone() }),
+        Ok(_) | Err(CommitError::Fenced { .. } | CommitError::Moved { .. } | CommitError::Lacks { .. }) => {
+            None
+        }
+    };
+    graph.note_database(error.as_ref());
 }
 
 fn commit_result(result: Result<(), CommitError>) -> CommitResult {

@@ -21,6 +21,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 mod trim;
+mod unopened;
 
 pub(crate) use evaluate::Evaluated;
 pub(crate) use graph::LiveGraph;

@@ -1,17 +1,14 @@
 //! Opens the databases of live graphs, each in a task of its own. A database that hangs delays neither other graphs nor the
 //! leadership of open graphs.
 
+use super::unopened::UnopenedGraphs;
 use futures::{FutureExt, future::BoxFuture};
-use kith_database::{self as database, Database, DatabaseError, GraphIdentity, Reach, Storage, StorageError};
+use kith_database::{self as database, Database, GraphIdentity, Reach, Storage, StorageError};
 use kith_live::{GraphTypes, TypesDocument};
 use kith_process::unable;
 use kith_types::PartitionCount;
 use kith_wire::documents::{LiveGraphDocument, TopologyDocument};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{
     sync::watch,
     task::{AbortHandle, JoinSet},
@@ -19,9 +16,6 @@ use tokio::{
 
 /// The pause after a failed attempt to open a database.
 const RETRY: Duration = Duration::from_millis(500);
-/// A node announces that it cannot open a graph after failures for this long. The processes of a cluster that start at the
-/// same time, such as nodes and databases, take less time than this.
-const ANNOUNCED_AFTER: Duration = Duration::from_secs(5);
 
 /// Opens the databases of live graphs.
 pub(crate) trait Databases: Send + Sync {
@@ -88,16 +82,15 @@ pub(super) struct Openings {
     tasks: JoinSet<Attempt>,
     /// The databases that are being opened, by the name of the graph.
     under_way: BTreeMap<String, Opening>,
-    /// The graphs that this node has not been able to open for some time. Other nodes may be able to open them.
-    failed: BTreeSet<String>,
-    /// The announcement of these graphs.
+    /// The graphs that are not open, with the reasons.
+    unopened: Arc<UnopenedGraphs>,
+    /// The announcement of those that this node cannot open.
     announced: watch::Sender<String>,
 }
 
 /// A database that is being opened.
 struct Opening {
     graph: Named,
-    since: Instant,
     /// The task of the current attempt.
     task: AbortHandle,
 }
@@ -110,14 +103,17 @@ struct Attempt {
 
 impl Openings {
     /// Returns the state without any database. `announced` is the value of the node's leased key.
-    pub fn new(databases: Arc<dyn Databases>, announced: watch::Sender<String>) -> Self {
-        let (tasks, under_way, failed) = (JoinSet::new(), BTreeMap::new(), BTreeSet::new());
-        Self { databases, tasks, under_way, failed, announced }
+    pub fn new(
+        databases: Arc<dyn Databases>,
+        unopened: Arc<UnopenedGraphs>,
+        announced: watch::Sender<String>,
+    ) -> Self {
+        Self { databases, tasks: JoinSet::new(), under_way: BTreeMap::new(), unopened, announced }
     }
 
     /// Begins to open these graphs, and cancels the attempts for all others. `unreadable` are graphs that this release does
-    /// not understand. Does not wait.
-    pub fn set(&mut self, graphs: Vec<Named>, unreadable: BTreeSet<String>) {
+    /// not understand, with the reasons. Does not wait.
+    pub fn set(&mut self, graphs: Vec<Named>, unreadable: &BTreeMap<String, String>) {
         self.under_way.retain(|_, opening| {
             let is_wanted = graphs.iter().any(|graph| graph.is_same(&opening.graph));
             if !is_wanted {
@@ -125,12 +121,11 @@ impl Openings {
             }
             is_wanted
         });
-        self.failed.retain(|name| self.under_way.contains_key(name));
-        self.failed.extend(unreadable);
+        self.unopened.set(graphs.iter().map(|graph| graph.name.as_str()), unreadable);
         self.announce();
         for graph in graphs {
             if !self.under_way.contains_key(&graph.name) {
-                self.attempt(graph, Duration::ZERO, Instant::now());
+                self.attempt(graph, Duration::ZERO);
             }
         }
     }
@@ -141,33 +136,25 @@ impl Openings {
             let Some(attempt) = self.tasks.join_next().await else { return std::future::pending().await };
             // An aborted task ends with an error, unless it had ended before.
             let Ok(Attempt { graph, result }) = attempt else { continue };
-            let opening = self.under_way.get(&graph.name);
-            let Some(opening) = opening.filter(|opening| opening.graph.is_same(&graph)) else {
+            if !self.under_way.get(&graph.name).is_some_and(|opening| opening.graph.is_same(&graph)) {
                 continue;
-            };
-            let since = opening.since;
+            }
             match result {
                 Ok(database) => {
                     self.under_way.remove(&graph.name);
-                    self.failed.remove(&graph.name);
-                    self.announce();
                     return Opened { graph, database };
                 }
                 Err(error) => {
                     tracing::warn!(graph = graph.name, %error, "a live graph cannot be opened yet");
-                    // If the database has no such graph, no node can open it, because it is about to be created.
-                    let is_created = !matches!(error, DatabaseError::NoGraph { .. });
-                    if is_created && ANNOUNCED_AFTER <= since.elapsed() {
-                        self.failed.insert(graph.name.clone());
-                        self.announce();
-                    }
-                    self.attempt(graph, RETRY, since);
+                    self.unopened.failed(&graph.name, &error);
+                    self.announce();
+                    self.attempt(graph, RETRY);
                 }
             }
         }
     }
 
-    fn attempt(&mut self, graph: Named, pause: Duration, since: Instant) {
+    fn attempt(&mut self, graph: Named, pause: Duration) {
         let (databases, wanted) = (Arc::clone(&self.databases), graph.clone());
         let task = self.tasks.spawn(async move {
             tokio::time::sleep(pause).await;
@@ -175,12 +162,12 @@ impl Openings {
             let result = databases.open(&wanted.name, &wanted.storage, identity).await;
             Attempt { graph: wanted, result }
         });
-        self.under_way.insert(graph.name.clone(), Opening { graph, since, task });
+        self.under_way.insert(graph.name.clone(), Opening { graph, task });
     }
 
     /// Announces the graphs that this node cannot open, so that other nodes lead their partitions.
-    fn announce(&self) {
-        let value = unable(&self.failed);
+    pub fn announce(&self) {
+        let value = unable(&self.unopened.unable());
         self.announced.send_if_modified(|announced| {
             let has_changed = *announced != value;
             *announced = value;

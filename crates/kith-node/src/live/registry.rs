@@ -2,13 +2,16 @@
 
 use super::{
     adjacency,
+    errors::LiveError,
     graph::{LiveGraph, LiveGraphParts},
     hand_over::Outlook,
     lead::{self, LeadParts},
     open::{Databases, Named, Opened, Openings},
     tail,
     trim::{self, TrimParts},
+    unopened::UnopenedGraphs,
 };
+use kith_api::QueryError;
 use kith_database::Retention;
 use kith_net::transport::Transport;
 use kith_wire::documents::TopologyDocument;
@@ -21,10 +24,12 @@ use std::{
 };
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
+use tonic::Status;
 
 /// The live graphs of a node.
 pub(crate) struct LiveGraphs {
     graphs: RwLock<BTreeMap<String, Arc<LiveGraph>>>,
+    unopened: Arc<UnopenedGraphs>,
     outlook: Outlook,
     announced: watch::Sender<String>,
 }
@@ -48,7 +53,8 @@ impl LiveGraphs {
     /// Starts a task that opens the graphs in the topology, and follows changes of the topology until `stop` is cancelled.
     pub fn start(around: Surroundings) -> Arc<Self> {
         let (outlook, announced) = (around.outlook.clone(), watch::channel(String::new()).0);
-        let graphs = Arc::new(Self { graphs: RwLock::default(), outlook, announced });
+        let graphs =
+            Arc::new(Self { graphs: RwLock::default(), unopened: Arc::default(), outlook, announced });
         let follower = Arc::clone(&graphs);
         tokio::spawn(async move {
             let stop = around.stop.clone();
@@ -62,6 +68,34 @@ impl LiveGraphs {
         self.graphs.read().get(name).cloned()
     }
 
+    /// Returns the graph with this name; `None` if the topology names no such live graph.
+    ///
+    /// # Errors
+    /// The reason, if the graph's database is not open.
+    pub fn find(&self, name: &str) -> Result<Option<Arc<LiveGraph>>, LiveError> {
+        // A graph that is opened meanwhile is added before it ceases to count as unopened.
+        let unopened = self.unopened.error(name);
+        match (self.get(name), unopened) {
+            (None, Some((error, _))) => Err(error),
+            (graph, _) => Ok(graph),
+        }
+    }
+
+    /// Returns the graph with this name, for a request to the leader of a partition.
+    ///
+    /// # Errors
+    /// `not_leader` if the graph is about to be opened, or if another node may be able to open it; the reason, if this node has
+    /// failed to open it for some time.
+    pub(super) fn leading(&self, name: &str) -> Result<Arc<LiveGraph>, Status> {
+        let detail = match (self.unopened.error(name), self.get(name)) {
+            (_, Some(graph)) => return Ok(graph),
+            (Some((error, true)), None) => return Err(error.to_status()),
+            (Some((error, false)), None) => error.to_string(),
+            (None, None) => format!("this node knows no live graph {name:?} yet"),
+        };
+        Err(QueryError::NotLeader { detail }.to_status())
+    }
+
     /// Waits until other nodes lead the partitions that this node has led, as far as they can. The node must have announced
     /// that it is about to end. This usually takes milliseconds, and at most twelve seconds.
     pub async fn leave(&self) {
@@ -71,7 +105,8 @@ impl LiveGraphs {
 
     /// Returns the applied positions of all graphs, from memory. `O(partitions)`.
     pub fn applied_logs(&self) -> Vec<v1::AppliedLogs> {
-        self.graphs.read().values().map(|graph| graph.applied_logs()).collect()
+        let open = self.graphs.read();
+        open.values().map(|graph| graph.applied_logs()).chain(self.unopened.statuses()).collect()
     }
 
     /// Returns the value of this node's leased key, which announces the graphs that it cannot open.
@@ -81,14 +116,18 @@ impl LiveGraphs {
 
     async fn follow(&self, around: &Surroundings) {
         let mut topology = around.outlook.topology.clone();
-        let mut openings = Openings::new(Arc::clone(&around.databases), self.announced.clone());
+        let mut openings =
+            Openings::new(Arc::clone(&around.databases), Arc::clone(&self.unopened), self.announced.clone());
         loop {
             let current = Arc::clone(&topology.borrow_and_update());
             let (missing, unreadable) = self.apply(&current);
-            openings.set(missing, unreadable);
+            openings.set(missing, &unreadable);
             tokio::select! {
                 changed = topology.changed() => if changed.is_err() { return },
-                opened = openings.next() => self.start_one(around, &current, opened),
+                opened = openings.next() => {
+                    self.start_one(around, &current, opened);
+                    openings.announce();
+                }
             }
         }
     }
@@ -96,8 +135,8 @@ impl LiveGraphs {
     /// Updates the open graphs to the topology, and closes those that it does not name. Returns the graphs that must be
     /// opened, and those that cannot be opened because this release does not understand them. Does not wait for any
     /// database.
-    fn apply(&self, topology: &TopologyDocument) -> (Vec<Named>, BTreeSet<String>) {
-        let (mut missing, mut kept, mut unreadable) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+    fn apply(&self, topology: &TopologyDocument) -> (Vec<Named>, BTreeMap<String, String>) {
+        let (mut missing, mut kept, mut unreadable) = (Vec::new(), BTreeSet::new(), BTreeMap::new());
         for document in &topology.live {
             match Named::new(document, topology) {
                 Ok(named) => {
@@ -112,13 +151,13 @@ impl LiveGraphs {
                 }
                 Err(error) => {
                     tracing::warn!(graph = document.name, error, "a live graph cannot be opened or changed");
-                    unreadable.insert(document.name.clone());
+                    unreadable.insert(document.name.clone(), error);
                 }
             }
         }
-        kept.extend(unreadable.iter().cloned());
+        kept.extend(unreadable.keys().cloned());
         self.close_all_but(&kept);
-        unreadable.retain(|name| self.get(name).is_none());
+        unreadable.retain(|name, _| self.get(name).is_none());
         (missing, unreadable)
     }
 
@@ -134,18 +173,21 @@ impl LiveGraphs {
     fn start_one(&self, around: &Surroundings, topology: &TopologyDocument, opened: Opened) {
         let Opened { graph: Named { name, count, types, .. }, database } = opened;
         let node = around.outlook.node;
-        let parts = LiveGraphParts { name: name.clone(), node, count, types: Arc::clone(&types), database };
-        let graph = start(around, parts);
-        graph.follow(topology, (*types).clone());
-        self.graphs.write().insert(name, graph);
+        let parts = LiveGraphParts { name: name.clone(), node, count, types, database };
+        let graph = start(around, parts, topology);
+        self.graphs.write().insert(name.clone(), graph);
+        self.unopened.opened(&name);
     }
 }
 
 /// Makes a graph, and starts the tasks that lead its partitions, follow and trim their logs, and build their lists.
-fn start(around: &Surroundings, parts: LiveGraphParts) -> Arc<LiveGraph> {
+fn start(around: &Surroundings, parts: LiveGraphParts, topology: &TopologyDocument) -> Arc<LiveGraph> {
     let (lead, messages) = mpsc::unbounded_channel();
     let stop = around.stop.child_token();
+    let types = (*parts.types).clone();
     let graph = Arc::new(LiveGraph::new(parts, lead, stop.clone()));
+    // The tasks find the partitions that the graph holds from the start.
+    graph.follow(topology, types);
     let leading = LeadParts {
         outlook: around.outlook.clone(),
         transport: Arc::clone(&around.transport),

@@ -47,8 +47,9 @@ impl LiveGraphs {
     /// # Errors
     /// The status for the caller.
     pub async fn scan(&self, request: &v1::ScanRequest) -> Result<v1::ScanReply, Status> {
-        let graph = self.get(&request.graph).ok_or_else(|| {
-            let message = format!("this node has not opened the live graph {:?}", request.graph);
+        let found = self.find(&request.graph).map_err(|error| error.to_status())?;
+        let graph = found.ok_or_else(|| {
+            let message = format!("this node knows no live graph {:?} yet", request.graph);
             kith_wire::status(ErrorCode::Unavailable, message, "ask another replica, or ask again")
         })?;
         graph.scan(request).await.map_err(|error| error.to_status())

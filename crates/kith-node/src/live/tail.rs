@@ -57,7 +57,9 @@ impl LiveGraph {
     /// If the database cannot be read, or this node does not hold a partition.
     pub(super) async fn freshen(&self, partitions: Vec<PartitionId>) -> Result<(), LiveError> {
         let nonces = self.ask_freshness(&partitions);
-        let ends = self.database.points(partitions.clone()).await?;
+        let ends = self.database.points(partitions.clone()).await;
+        self.note_database(ends.as_ref().err());
+        let ends = ends?;
         let behind = partitions.into_iter().zip(ends).zip(nonces);
         let caught_up = stream::iter(behind).map(async |((partition, end), asked)| {
             if let Some((_, before)) = asked {

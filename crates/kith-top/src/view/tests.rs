@@ -127,7 +127,14 @@ fn the_contract_of_one_sample() {
 fn live_graphs_show_who_leads_and_how_fast_they_change() {
     let at = |at_ms, graphs: &[(&str, u64)]| {
         let mut sample = sample(at_ms, vec![], &[]);
-        let node = v1::LiveNodeStatus { node: 4, leads: 3, follows: 8, behind: 2, behind_max: 1 };
+        let node = v1::LiveNodeStatus {
+            node: 4,
+            leads: 3,
+            follows: 8,
+            behind: 2,
+            behind_max: 1,
+            error: String::new(),
+        };
         let graph = |(graph, position): &(&str, u64)| v1::LiveGraphStatus {
             graph: (*graph).to_owned(),
             position: *position,

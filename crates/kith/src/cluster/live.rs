@@ -36,12 +36,16 @@ pub struct LiveNodeReply {
     /// partition that is furthest behind.
     pub behind: u64,
     pub behind_max: u64,
+    /// Why the node has not opened the graph, or why its database does not work; absent if it works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 impl From<v1::LiveNodeStatus> for LiveNodeReply {
     fn from(wire: v1::LiveNodeStatus) -> Self {
-        let v1::LiveNodeStatus { node, leads, follows, behind, behind_max } = wire;
-        Self { node, leads, follows, behind, behind_max }
+        let v1::LiveNodeStatus { node, leads, follows, behind, behind_max, error } = wire;
+        let error = (!error.is_empty()).then_some(error);
+        Self { node, leads, follows, behind, behind_max, error }
     }
 }
 

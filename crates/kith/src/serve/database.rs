@@ -26,6 +26,8 @@ pub struct DatabaseArgs {
 }
 
 impl Serving for DatabaseArgs {
+    const GIVES_WAY: bool = true;
+
     fn process(&self) -> &ProcessArgs {
         &self.process
     }

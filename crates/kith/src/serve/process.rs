@@ -20,7 +20,7 @@ use kith_net::server::{
     security::{Security, ServerSecurity},
 };
 use kith_node::{Labels, Node, NodeOptions};
-use kith_process::place::ReadFrom;
+use kith_process::{background, place::ReadFrom};
 use kith_router::{Router, RouterOptions};
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -218,6 +218,10 @@ impl ProcessArgs {
 
 /// A role that runs in a process of its own.
 pub trait Serving: Sized {
+    /// Whether all threads of the process have a low priority, so that reads which other processes of the same machine serve
+    /// get the processor first.
+    const GIVES_WAY: bool = false;
+
     /// The flags that all roles share.
     fn process(&self) -> &ProcessArgs;
 
@@ -239,6 +243,9 @@ pub trait Serving: Sized {
     /// If the process cannot start.
     fn run(self, security: SecurityFlags) -> anyhow::Result<Exit> {
         begin("info");
+        if Self::GIVES_WAY {
+            background::give_way();
+        }
         let file = ConfigFile::read(self.process().config.as_deref())?;
         let own = self.own(&file)?;
         block_on_threads(self.process().threads.or(own.threads), self.serve(security, file, own))

@@ -76,7 +76,13 @@ fn notes(status: &StatusReply) -> String {
         let partitions = plural(graph.leaderless.into(), "partition");
         format!("live graph {:?}: {partitions} without a leader accept no writes\n", graph.graph)
     });
-    held_back.chain(out).chain(leaderless).collect()
+    let failing = status.live_graphs.iter().flat_map(|graph| {
+        graph.nodes.iter().filter_map(|node| {
+            let error = node.error.as_ref()?;
+            Some(format!("live graph {:?}, node {}: {error}\n", graph.graph, node.node))
+        })
+    });
+    held_back.chain(out).chain(leaderless).chain(failing).collect()
 }
 
 fn routers(routers: &[RouterReply]) -> String {

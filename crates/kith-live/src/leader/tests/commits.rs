@@ -4,7 +4,7 @@ use super::client::State;
 use super::scenes::*;
 use super::world::{Pending, World};
 use super::*;
-use crate::leader::limits::WRITES_MAX;
+use crate::leader::limits::{FAILURES_HELD_MAX, WRITES_MAX};
 use crate::leader::*;
 use crate::{Batch, Guards, Mutation, Write};
 use kith_types::{PartitionId, Term};
@@ -341,6 +341,29 @@ fn writes_wait_for_the_term_to_begin() {
     world.pass(Duration::from_millis(50));
     world.run_all();
     assert_eq!(world.client.operations[addition].state, State::Done(false));
+    end_without_faults(&mut world);
+}
+
+#[test]
+fn writes_do_not_wait_for_a_database_that_stays_away() {
+    let mut world = begun(Guards::default());
+    let (one, _) = pairs(&world);
+    world.elect(PartitionId(0), 2);
+    let addition = world.submit(2, add(one, "likes", 1));
+    for failures in 1..=FAILURES_HELD_MAX + 1 {
+        assert_eq!(world.client.operations[addition].state, State::Running, "{failures}");
+        world.run(|pending| !matches!(pending, Pending::BeginTerm { .. }));
+        let Some(Pending::BeginTerm { node, partition, term }) = world.take(|_| true) else {
+            panic!("no term")
+        };
+        world.tell(node, Event::TermUnknown { partition, term });
+        world.pass(Duration::from_secs(1));
+    }
+    assert_eq!(world.client.operations[addition].state, State::Failed);
+    world.run_all();
+    let next = world.submit(2, add(one, "likes", 1));
+    world.run_all();
+    assert_eq!(world.client.operations[next].state, State::Done(false), "the first one wrote nothing");
     end_without_faults(&mut world);
 }
 
