@@ -1,4 +1,4 @@
-//! What leaders ask of a database: one transaction over several partitions, and reads from one snapshot.
+//! The requests of leaders to a database: transactions over several partitions, and reads from one snapshot.
 
 use crate::{
     Association, AssociationKey, Change, Intent, ListKey, ListPlace, Object, Outcome, Pair, WriteId,
@@ -8,10 +8,10 @@ use kith_types::{LogPoint, PartitionId};
 /// One transaction: all of it takes effect, or nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
-    /// What changes, by partition; each partition once.
+    /// The changes, with one part for each partition. No partition occurs twice.
     pub parts: Vec<BatchPart>,
-    /// Places that the logs of any partitions must contain for the transaction to take effect: something else was decided there
-    /// that the transaction relies on. A database that was replaced by an older copy of itself may lack them.
+    /// Log points that the logs of these partitions must contain; otherwise the transaction does not take effect. It relies
+    /// on what was decided there. A database that was replaced by an older copy of itself may lack such a log point.
     pub requires: Vec<(PartitionId, LogPoint)>,
 }
 
@@ -20,26 +20,26 @@ pub struct Batch {
 pub struct BatchPart {
     /// The partition.
     pub partition: PartitionId,
-    /// Where its log must end for the transaction to take effect: the term that the leader took, and the position that it
-    /// believes to be the last.
+    /// Where the log of the partition must end; otherwise the transaction does not take effect. This is the term of the
+    /// leader, and the position that the leader believes to be the last.
     pub expected: LogPoint,
-    /// The changes, each at the position after the one before. The first follows `expected.position`. A part without changes
-    /// proves that the log ends where it is expected to.
+    /// The changes, at consecutive positions. The first position is the one after `expected.position`. A part without
+    /// changes only proves that the log ends at `expected`.
     pub changes: Vec<LoggedChange>,
 }
 
 impl BatchPart {
-    /// Where the log ends after the transaction.
+    /// Returns where the log ends after the transaction.
     pub fn end(&self) -> LogPoint {
         let position = self.expected.position.0 + self.changes.len() as u64;
         LogPoint::new(self.expected.term.0, position)
     }
 }
 
-/// One position of a log: what it does to rows, and what replicas learn of it.
+/// One position of a log: the rows that the database writes, and the change that replicas apply.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoggedChange {
-    /// What replicas learn.
+    /// The change that replicas apply.
     pub change: Change,
     /// The rows that are written, in this order.
     pub rows: Vec<RowWrite>,
@@ -48,84 +48,89 @@ pub struct LoggedChange {
 /// The new state of one row. States are absolute, never increments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RowWrite {
-    /// An object is this.
+    /// Stores an object.
     PutObject(Object),
-    /// There is no such object.
+    /// Removes an object.
     DeleteObject(u64),
-    /// An association of a list is this.
+    /// Stores an association of a list.
     PutAssociation(ListKey, Association),
-    /// There is no such association.
+    /// Removes an association.
     DeleteAssociation(AssociationKey),
-    /// The length of a list. 0 removes the row.
+    /// Stores the length of a list. The length 0 removes the row.
     SetCount(ListKey, u64),
-    /// An intent is open. Its key is the position of its stamp.
+    /// Stores an open intent. Its key is its stamp.
     PutIntent(Intent),
-    /// The intent with this stamp is complete.
+    /// Removes the intent with this stamp, which is complete.
     DeleteIntent(LogPoint),
-    /// At the end that does not order a pair: the last stamp that was applied to the pair.
+    /// Stores the last stamp that was applied to a pair, in the partition that does not order the pair.
     PutPairStamp(Pair, LogPoint),
-    /// Forgets the stamps of pairs that partition `from` orders, if they are below `before`.
+    /// Removes the stamps below `before` of all pairs that partition `from` orders.
     DropPairStamps {
         /// The ordering partition.
         from: PartitionId,
         /// The floor.
         before: LogPoint,
     },
-    /// Writes of partition `from` with a stamp below `before` are complete: such a write changes nothing.
+    /// Stores the floor of partition `from`. All of its intents with a stamp below `before` are complete, so a delivery of
+    /// such an intent changes nothing.
     SetFloor {
         /// The ordering partition.
         from: PartitionId,
         /// The floor.
         before: LogPoint,
     },
-    /// What came of a named write.
+    /// Stores the outcome of a write under its write id.
     PutOutcome(WriteId, RecordedOutcome),
 }
 
-/// What is recorded under a write id.
+/// The outcome of a write, as it is recorded under its write id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedOutcome {
-    /// A checksum of the write: the same id with another write is a mistake of the caller.
+    /// The checksum of the write ([`crate::Write::checksum`]). It shows if a caller uses the same id for another write by
+    /// mistake.
     pub write: u64,
-    /// When it was decided: milliseconds since 1970, by the leader's clock.
+    /// When the outcome was recorded: milliseconds since 1970, by the leader's clock.
     pub at: u64,
-    /// What came of it.
+    /// The outcome itself.
     pub outcome: Outcome,
-    /// At a partition that is not the ordering one, the place that the write reached there; part of the ticket.
+    /// For a write to two partitions, the partition that does not order it, and the log point that this partition had
+    /// reached when it had applied the write. The ticket contains both.
     pub elsewhere: Option<(PartitionId, LogPoint)>,
 }
 
-/// A row, or part of an association list, to read.
+/// A query for one row, for several rows of one kind, or for a part of an association list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RowQuery {
-    /// Answered by [`RowAnswer::Object`].
+    /// The object with this id. Answered by [`RowAnswer::Object`].
     Object(u64),
-    /// Answered by [`RowAnswer::Association`].
+    /// The association with this key. Answered by [`RowAnswer::Association`].
     Association(AssociationKey),
-    /// Answered by [`RowAnswer::Count`].
+    /// The length of this list. Answered by [`RowAnswer::Count`].
     Count(ListKey),
-    /// Answered by [`RowAnswer::List`]: at most `limit` associations after `after`, in the order of the list.
+    /// At most `limit` associations that follow `after`, in the order of the list. Answered by [`RowAnswer::List`].
     List {
         /// The list.
         list: ListKey,
-        /// The place before the first one; `None`: from the newest.
+        /// The place after which the answer begins; `None` to begin with the newest association.
         after: Option<ListPlace>,
-        /// The most to return.
+        /// The maximum number of associations to return.
         limit: u32,
     },
     /// All open intents of the partition. Answered by [`RowAnswer::Intents`].
     Intents,
-    /// Answered by [`RowAnswer::Point`]; the start of a log if there is none.
+    /// The stamp that is stored for this pair. Answered by [`RowAnswer::Point`], with the start of a log if no stamp is
+    /// stored.
     PairStamp(Pair),
-    /// The floor of an ordering partition. Answered by [`RowAnswer::Point`]; the start of a log if there is none.
+    /// The floor that is stored for this ordering partition. Answered by [`RowAnswer::Point`], with the start of a log if no
+    /// floor is stored.
     Floor(PartitionId),
-    /// Answered by [`RowAnswer::Outcome`].
+    /// The outcome that is recorded under this write id. Answered by [`RowAnswer::Outcome`].
     Outcome(WriteId),
 }
 
 /// The answer to a [`RowQuery`].
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs, reason = "RowQuery says which answers what")]
+#[allow(missing_docs, reason = "RowQuery says which query each variant answers")]
 pub enum RowAnswer {
     Object(Option<Object>),
     Association(Option<Association>),
@@ -136,11 +141,11 @@ pub enum RowAnswer {
     Outcome(Option<RecordedOutcome>),
 }
 
-/// Rows of one partition, and the place in its log at which they were read: one snapshot.
+/// Rows of one partition that were read from one snapshot, and the end of the log in this snapshot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowsAt {
-    /// The last term and position of the partition.
+    /// The term and the position at which the log of the partition ended.
     pub at: LogPoint,
-    /// One answer per query, in their order.
+    /// The answers, one for each query, in the order of the queries.
     pub answers: Vec<RowAnswer>,
 }

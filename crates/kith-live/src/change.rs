@@ -1,11 +1,12 @@
-//! What one position of a log changed, as replicas apply it to their caches and adjacency.
+//! The changes at the positions of a log, as replicas apply them to their caches and to the lists for graph queries.
 
 use crate::{Association, ListKey, Object};
 
-/// Everything that one position changed. A change without effects takes up a position and changes nothing.
+/// Everything that changed at one position of a log. A change without effects takes up a position, but changes no object and
+/// no association.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Change {
-    /// What changed, in order; each object and each association once.
+    /// The effects, in order. No object and no association occurs twice.
     pub effects: Vec<Effect>,
 }
 
@@ -14,33 +15,34 @@ pub struct Change {
 pub enum Effect {
     /// An object was written.
     Object(Object),
-    /// An object was written whose fields are too large for a change record: they are read from the database.
+    /// An object was written whose record has more than [`CHANGE_OBJECT_BYTES_MAX`] bytes. Replicas read it from the
+    /// database.
     LargeObject(u64),
-    /// An object is gone.
+    /// An object was deleted.
     NoObject(u64),
     /// An association was written.
     Association {
-        /// Its list.
+        /// The list of the association.
         list: ListKey,
-        /// What it is now.
+        /// The new state of the association.
         now: Association,
-        /// Its time before; `None` if it was not there.
+        /// The time that the association had before; `None` if it did not exist.
         was: Option<u64>,
-        /// The length of the list now.
+        /// The length of the list after the change.
         count: u64,
     },
-    /// An association is gone. It was there before.
+    /// An association was deleted. It existed before.
     NoAssociation {
-        /// Its list.
+        /// The list of the association.
         list: ListKey,
-        /// The object that it led to.
+        /// The object that the association led to.
         id2: u64,
-        /// Its time before.
+        /// The time that the association had before.
         was: u64,
-        /// The length of the list now.
+        /// The length of the list after the change.
         count: u64,
     },
 }
 
-/// An object with more bytes than this is not part of change records.
+/// Change records do not contain objects whose record has more bytes than this.
 pub const CHANGE_OBJECT_BYTES_MAX: usize = 4 << 10;

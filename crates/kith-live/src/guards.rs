@@ -1,30 +1,32 @@
-//! The rules that keep pairs and logs right, each of which a test can switch off to show what it prevents.
+//! The rules that keep pairs and logs correct. A test can switch off each of them to show what it prevents.
 
-/// Which rules are kept: in production all of them. `leader/tests/` shows for each one what goes wrong without it.
+/// The rules that are in force: in production, all of them. The tests in `leader/tests/` show for each rule what goes wrong
+/// without it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Guards {
-    /// The first transaction of a pair adds no forward row and removes no inverse row.
+    /// The first transaction of a write to a pair adds no forward row and removes no inverse row.
     pub forward_last: bool,
-    /// Newer writes to a pair, and lookups of a write id, wait for an open intent.
+    /// Newer writes to the pair of an open intent, and writes with the write id of an open intent, wait for it to be
+    /// complete.
     pub intents_block: bool,
     /// The outcome of a refused write is recorded under its id.
     pub refusals_recorded: bool,
-    /// The end that does not order a pair keeps the stamp of rows that it removed.
+    /// The partition that does not order a pair keeps the stamps of rows that it has removed.
     pub removed_rows_keep_stamps: bool,
-    /// Such stamps are kept until the floor has passed them.
+    /// The stamps of removed rows are kept until the floor has passed them.
     pub stamps_kept_until_floor: bool,
     /// Deliveries with a stamp below the floor change nothing.
     pub floor_refuses: bool,
     /// The floor is not above an open intent.
     pub floor_below_intents: bool,
-    /// A commit without an answer is settled by the next term.
+    /// If the answer to a commit is lost, the leader settles the commit by beginning its next term.
     pub unknown_settled: bool,
-    /// Answers that write nothing are proven by a commit that writes nothing.
+    /// An answer to a write that changes nothing is proven by a commit that writes nothing.
     pub answers_proven: bool,
-    /// A leader whose log ends before the place that it knows gives up its term.
+    /// A leader gives up its term if the log ends before the log point that the leader knows.
     pub older_copies_noticed: bool,
-    /// Deliveries and answers to them count only in the history of the database that they are of.
+    /// Deliveries, and the answers to them, take effect only in the history of the database that they come from.
     pub histories_match: bool,
 }
 

@@ -1,8 +1,8 @@
 //! The live graph: objects and associations that are written while they are read (TAO; `docs/design/0019-live-graph.md`).
 //!
-//! Here are its words and its decisions: types and their evolution, writes and their outcomes, rows, the change records of
-//! the log, tickets, what a write does to rows, and the state machines of leaders. Nothing here does I/O, reads a clock or
-//! makes up random numbers.
+//! This crate has the vocabulary and the decisions of live graphs: types and their evolution, writes and their outcomes,
+//! rows, the change records of the log, tickets, how a write changes rows, and the state machine of leaders. Nothing in it
+//! does I/O, reads a clock or draws random numbers.
 
 mod batch;
 mod change;

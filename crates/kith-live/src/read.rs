@@ -1,61 +1,61 @@
-//! Reads of objects and associations as callers ask for them, and their answers (TAO §3.3, §3.4).
+//! Reads of objects and associations as callers request them, and the answers (TAO §3.3, §3.4).
 
 use crate::ListPlace;
 
 /// An object, as a read returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectAnswer {
-    /// Its id.
+    /// The id of the object.
     pub id: u64,
-    /// The name of its type.
+    /// The name of the object's type.
     pub kind: String,
-    /// Its version: the position of its last change.
+    /// The version of the object: the position of its last change.
     pub version: u64,
-    /// Its fields: a JSON object.
+    /// The fields of the object, as a JSON object.
     pub data: String,
 }
 
-/// What is read of one association list.
+/// A read of one association list. The `id1` of the list is not part of this value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssociationRead {
-    /// The name of the type.
+    /// The name of the association type.
     pub kind: String,
-    /// Which associations.
+    /// The associations to read.
     pub select: Select,
-    /// Whether their fields are returned too.
+    /// Whether the answer contains the fields of the associations.
     pub with_data: bool,
-    /// Whether their versions are returned too.
+    /// Whether the answer contains the versions of the associations.
     pub with_versions: bool,
 }
 
-/// Which associations of a list are read. Where a limit is absent or greater than the cap of the type, the cap applies.
+/// The associations of a list to read. If there is no limit, or if it is greater than the cap of the type, the cap applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Select {
-    /// Those that lead to these objects and whose time lies in a range, in the order of the list.
+    /// The associations that lead to given objects and whose time lies in a range, in the order of the list.
     Ids {
-        /// The objects.
+        /// The ids of the objects.
         ids: Vec<u64>,
-        /// The latest time.
+        /// The latest time; `None` if there is no bound.
         high: Option<u64>,
-        /// The earliest time.
+        /// The earliest time; `None` if there is no bound.
         low: Option<u64>,
     },
-    /// None: only their number.
+    /// No associations, but only the length of the list.
     Count,
-    /// From a place on, newest first.
+    /// The associations from a given start, newest first.
     Range {
         /// Where to begin.
         start: Start,
-        /// The most to return.
+        /// The maximum number of associations to return.
         limit: Option<u32>,
     },
-    /// Those whose time lies in a range, newest first.
+    /// The associations whose time lies in a range, newest first.
     Times {
-        /// The latest time.
+        /// The latest time; `None` if there is no bound.
         high: Option<u64>,
-        /// The earliest time.
+        /// The earliest time; `None` if there is no bound.
         low: Option<u64>,
-        /// The most to return.
+        /// The maximum number of associations to return.
         limit: Option<u32>,
     },
 }
@@ -69,16 +69,16 @@ pub enum Start {
     After(ListPlace),
 }
 
-/// What was read of one association list.
+/// The answer to a read of one association list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AssociationAnswer {
     /// The length of the list.
     Count(u64),
-    /// Associations in the order of the list.
+    /// Associations, in the order of the list.
     List {
         /// The associations.
         out: Vec<ListedAssociation>,
-        /// Whether further ones follow that the limit or the cap cut off.
+        /// Whether the limit or the cap cut off further associations.
         more: bool,
     },
 }
@@ -86,13 +86,13 @@ pub enum AssociationAnswer {
 /// An association, as a read returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedAssociation {
-    /// The object that it leads to.
+    /// The object that the association leads to.
     pub id2: u64,
-    /// Its time.
+    /// The time of the association.
     pub time: u64,
-    /// Its fields: a JSON object, if asked for.
+    /// The fields of the association, as a JSON object, if the read asked for them.
     pub data: Option<String>,
-    /// Its version, if asked for: the position of its last change. Both directions of a two-sided association have the same
-    /// version, which is a position in the log of the partition of the smaller id.
+    /// The version of the association, if the read asked for it: the position of the last change. Both directions of a
+    /// two-sided association have the same version, which is a position in the log of the partition of the smaller id.
     pub version: Option<u64>,
 }

@@ -1,4 +1,5 @@
-//! Writes to associations: one row, an edge in one partition, or the first transaction of a pair in two partitions.
+//! Decides writes to associations: to a single row, to both rows of an edge in one partition, or to a pair in two
+//! partitions, of which this is the first transaction.
 
 use super::changes::Changes;
 use super::{Decision, NotLoaded, Place, Rows, done, nothing_to_do, pair, refusal};
@@ -38,7 +39,7 @@ pub(super) fn decide(write: &ResolvedWrite, rows: &Rows, place: Place<'_>) -> Re
     }
 }
 
-/// The association that the write names, read from the row that lies in the ordering partition.
+/// Returns the association that the write names, from the row that lies in the ordering partition.
 fn found<'a>(
     edge: &EdgeKeys,
     write: &ResolvedWrite,
@@ -49,7 +50,7 @@ fn found<'a>(
     rows.association(key)
 }
 
-/// The new states of the edges that a write changes; none if there is nothing to do.
+/// Returns the new states of the edges that a write changes; empty if there is nothing to do.
 fn states(
     step: &Step,
     found: Option<&Association>,
@@ -69,8 +70,8 @@ fn states(
     })
 }
 
-/// The new state of each row. A row that one edge loses and the other gains stays: an object's association with itself that
-/// becomes its own inverse.
+/// Returns the new state of each row. If an object's association with itself changes to the inverse type, the old and the
+/// new edge have the same rows; these rows stay, because the state of the new edge counts.
 fn net(states: &[(EdgeKeys, Option<EdgeContent>)]) -> BTreeMap<AssociationKey, Option<&EdgeContent>> {
     let mut net = BTreeMap::new();
     for (edge, content) in states {
@@ -79,7 +80,8 @@ fn net(states: &[(EdgeKeys, Option<EdgeContent>)]) -> BTreeMap<AssociationKey, O
     net
 }
 
-/// The first transaction of a pair in two partitions: the intent, and the rows here that may change before the other end does.
+/// Decides the first transaction of a write to a pair in two partitions. It stores the intent, and changes those rows of
+/// this partition that may change before the other end.
 fn begin(
     write: &ResolvedWrite,
     pair: crate::Pair,

@@ -1,4 +1,4 @@
-//! Gathers what one position of a log writes: rows, counts, and what replicas learn of them.
+//! Collects what one position of a log writes: rows, lengths of lists, and the effects that replicas apply.
 
 use super::{NotLoaded, Rows};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 use kith_types::LogPoint;
 
-/// A change in the making.
+/// A change that is being built.
 pub(super) struct Changes<'a> {
     rows: &'a Rows,
     change: LoggedChange,
@@ -37,8 +37,8 @@ impl<'a> Changes<'a> {
         self.change.rows.push(RowWrite::DeleteObject(id));
     }
 
-    /// Gives an association its new state, and its list its new length. Each list at most once per change, so that the count
-    /// that was read still holds.
+    /// Gives an association its new state, and its list the new length. A change may call this only once for each list,
+    /// because the new length is computed from the length that was read.
     pub(super) fn set_association(
         &mut self,
         key: AssociationKey,

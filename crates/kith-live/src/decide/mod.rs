@@ -1,4 +1,4 @@
-//! What a write does to rows: pure functions of the write, the rows that it needs, and its place in the log.
+//! How a write changes rows: pure functions of the write, the rows that it needs, and its place in the log.
 
 mod association;
 mod changes;
@@ -24,32 +24,34 @@ pub struct Place<'a> {
     pub types: &'a GraphTypes,
     /// How many partitions the graph has.
     pub count: PartitionCount,
-    /// The position that the write takes in the log of its partition, if it takes one.
+    /// The log point that the write gets in its partition, if it changes something.
     pub point: LogPoint,
     /// The current time in milliseconds since 1970.
     pub now: u64,
-    /// The rules that are kept.
+    /// The rules that are in force.
     pub guards: Guards,
 }
 
-/// What comes of a write.
+/// The decision about a write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
-    /// Nothing is written.
+    /// The write has this outcome, and nothing is written.
     Nothing(Outcome),
-    /// One change completes it.
+    /// The write has this outcome, and this change completes it.
     Changed(Outcome, LoggedChange),
-    /// The other end of the pair must follow: the caller is answered when [`complete`] has been committed.
+    /// The write begins with this change, and the other end of the pair must follow. The caller is answered when the change
+    /// of [`complete`] has been committed.
     Begun(Intent, LoggedChange),
-    /// It was decided before, and this was recorded then.
+    /// The write was decided before, and this outcome was recorded. Nothing is written.
     Repeated(RecordedOutcome),
-    /// Another write was recorded under its id. Nothing is written.
+    /// The outcome of another write is recorded under the same write id. Nothing is written.
     IdTaken,
-    /// It does not make sense for what is stored. Nothing is written.
+    /// The write is invalid for the object or association that is stored. Nothing is written.
     Invalid(WriteFault),
 }
 
-/// Decides a write at its ordering partition, where no open intent concerns its pair or its id.
+/// Decides a write in its ordering partition. No open intent of this partition may concern the pair or the write id of the
+/// write.
 ///
 /// # Errors
 /// [`NotLoaded`] if `rows` lacks an answer to one of [`ResolvedWrite::queries`].
@@ -71,7 +73,7 @@ pub fn decide(write: &ResolvedWrite, rows: &Rows, place: Place<'_>) -> Result<De
     Ok(recorded(write, decision, place))
 }
 
-/// Adds the outcome of a named write to what it writes.
+/// If a write has a write id, adds its outcome to the rows that it writes.
 fn recorded(write: &ResolvedWrite, decision: Decision, place: Place<'_>) -> Decision {
     let Some(name) = &write.name else { return decision };
     let (outcome, mut change) = match decision {
@@ -126,7 +128,7 @@ fn nothing_to_do(id: u64) -> Outcome {
     Outcome::Done(Done { id, version: 0, existed: false })
 }
 
-/// Why a write is refused, if what is stored was written by the change at `found`.
+/// Returns why the conditions refuse a write; `None` if they hold. `found` is the stamp of the stored object or association.
 fn refusal(conditions: Conditions, found: Option<LogPoint>) -> Option<Refusal> {
     let version = found.map_or(0, |stamp| stamp.position.0);
     match conditions.if_version {

@@ -1,7 +1,7 @@
-//! Pairs in two partitions: what the other end does with a delivered intent, and how the ordering end completes it.
+//! Pairs in two partitions: how the other end applies a delivered intent, and how the ordering end completes it.
 //!
-//! At every moment a forward row implies its inverse row: rows that must not be seen without their counterpart appear last and
-//! disappear first.
+//! Invariant: whenever a forward row exists, its inverse row exists too. Forward rows therefore appear last and disappear
+//! first.
 
 use super::changes::Changes;
 use super::{NotLoaded, Place, Rows};
@@ -18,14 +18,14 @@ pub(super) struct PairRow<'a> {
 }
 
 impl PairRow<'_> {
-    /// Whether the ordering end changes it before the other end does: a forward row that goes away, or an inverse row that
-    /// appears.
+    /// Whether the ordering end changes this row before the other end changes its rows. This is so for a forward row that
+    /// disappears, and for an inverse row that appears.
     pub(super) fn is_early(&self) -> bool {
         self.is_forward == self.content.is_none()
     }
 }
 
-/// The rows of an intent that lie in one partition.
+/// Returns the rows of an intent that lie in one partition.
 pub(super) fn rows_here(
     intent: &Intent,
     here: PartitionId,
@@ -43,7 +43,7 @@ fn edge_queries(intent: &Intent, here: PartitionId, count: PartitionCount) -> Ve
     rows_here(intent, here, count).flat_map(row).collect()
 }
 
-/// The rows that [`deliver`] needs, at the end that does not order the pair.
+/// Returns the queries for the rows that [`deliver`] needs, at the end that does not order the pair.
 pub fn delivery_queries(intent: &Intent, count: PartitionCount) -> Vec<RowQuery> {
     let (from, here) = intent.pair.partitions(count);
     let mut queries = edge_queries(intent, here, count);
@@ -51,8 +51,9 @@ pub fn delivery_queries(intent: &Intent, count: PartitionCount) -> Vec<RowQuery>
     queries
 }
 
-/// What a delivered intent changes at the end that does not order the pair. `None` if it was applied before, or is older than
-/// what was: a delivery may arrive any number of times and arbitrarily late.
+/// Returns what a delivered intent changes at the end that does not order the pair. A delivery may arrive any number of
+/// times and arbitrarily late, so the result is `None` if this intent or a later one was applied before. `floor` is the
+/// floor of the ordering partition, as the delivery names it.
 ///
 /// # Errors
 /// [`NotLoaded`] if `rows` lacks an answer to one of [`delivery_queries`].
@@ -93,12 +94,13 @@ pub fn deliver(
     Ok(Some(changes.finish()))
 }
 
-/// The rows that [`complete`] needs, at the end that orders the pair.
+/// Returns the queries for the rows that [`complete`] needs, at the end that orders the pair.
 pub fn completion_queries(intent: &Intent, count: PartitionCount) -> Vec<RowQuery> {
     edge_queries(intent, intent.pair.partitions(count).0, count)
 }
 
-/// The last transaction of a pair in two partitions: the rows that waited for the other end, which has reached `there`.
+/// Returns the change of the last transaction of a write to a pair in two partitions: it changes the rows that had to wait
+/// for the other end, and removes the intent. `there` is the log point that the other end had reached when it answered.
 ///
 /// # Errors
 /// [`NotLoaded`] if `rows` lacks an answer to one of [`completion_queries`].

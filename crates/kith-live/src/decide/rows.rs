@@ -1,4 +1,4 @@
-//! The rows that a decision looks at: as they were read, and as earlier decisions of the same batch leave them.
+//! The rows that decide writes: as they were read, and as earlier decisions of the same batch have changed them.
 
 use crate::{
     Association, AssociationKey, ListKey, Object, Pair, RecordedOutcome, RowAnswer, RowQuery, RowWrite,
@@ -10,17 +10,17 @@ use thiserror::Error;
 
 /// A decision needs a row that was not read.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("a row that decides the write was not read")]
+#[error("a row that the decision needs was not read")]
 pub struct NotLoaded;
 
-/// Rows of one partition by their queries.
+/// Rows of one partition, by the queries that ask for them.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     answers: BTreeMap<RowQuery, RowAnswer>,
 }
 
 impl Rows {
-    /// The rows that answer these queries, one each.
+    /// Takes in rows. `answers` has one answer for each query, in the order of the queries.
     pub fn new(queries: Vec<RowQuery>, answers: Vec<RowAnswer>) -> Self {
         Self { answers: queries.into_iter().zip(answers).collect() }
     }
@@ -68,7 +68,7 @@ impl Rows {
         }
     }
 
-    /// Takes over what a change writes, for the decisions after it.
+    /// Takes in the rows that a change writes, so that later decisions see them.
     pub fn apply(&mut self, writes: &[RowWrite]) {
         for write in writes {
             self.apply_one(write);
@@ -92,9 +92,10 @@ impl Rows {
             RowWrite::PutOutcome(id, outcome) => {
                 (RowQuery::Outcome(id.clone()), RowAnswer::Outcome(Some(*outcome)))
             }
-            // The floor that is set together with it refuses what these stamps would.
+            // The floor that is set together with this row write refuses the deliveries that the dropped stamps would have
+            // refused.
             RowWrite::DropPairStamps { .. } => return,
-            // Leaders hold the open intents themselves.
+            // Leaders keep the open intents in memory.
             RowWrite::PutIntent(_) | RowWrite::DeleteIntent(_) => return,
         };
         self.answers.insert(query, answer);

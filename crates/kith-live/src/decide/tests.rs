@@ -1,4 +1,4 @@
-//! Decisions against a model of TAO's operations that knows no partitions, logs or pairs.
+//! Compares decisions with a model of TAO's operations that has no partitions, logs or pairs.
 
 use super::*;
 use crate::testing::Model;
@@ -8,7 +8,7 @@ use kith_types::{PartitionId, Term};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// Applies writes one after the other, each to its end.
+/// Applies writes one after another, each until it is complete.
 struct Runner {
     twin: Twin,
     now: u64,
@@ -62,7 +62,7 @@ impl Runner {
                 self.finish(&intent);
                 Outcome::Done(intent.done)
             }
-            (_, Decision::IdTaken | Decision::Invalid(_)) => panic!("the programs have no such writes"),
+            (_, Decision::IdTaken | Decision::Invalid(_)) => panic!("the programs contain no such writes"),
         }
     }
 
@@ -71,7 +71,7 @@ impl Runner {
         let (here, there) = intent.pair.partitions(self.twin.count);
         let rows = self.rows(there, delivery_queries(intent, self.twin.count));
         let change = deliver(intent, intent.stamp, &rows, self.place(there)).unwrap();
-        self.commit(there, change.expect("it is new there"));
+        self.commit(there, change.expect("the other end has not applied the intent yet"));
         let again = self.rows(there, delivery_queries(intent, self.twin.count));
         assert_eq!(deliver(intent, intent.stamp, &again, self.place(there)), Ok(None));
         let rows = self.rows(here, completion_queries(intent, self.twin.count));
@@ -80,7 +80,7 @@ impl Runner {
     }
 }
 
-/// Ids in two partitions, so that pairs are split or not.
+/// Returns ids in two partitions, so that some pairs are split and others are not.
 fn ids() -> Vec<u64> {
     let count = kith_types::PartitionCount::new(2).unwrap();
     (0..2).flat_map(|partition| ids_in(PartitionId(partition), count).take(2)).collect()
@@ -105,7 +105,7 @@ fn mutation() -> impl Strategy<Value = Mutation> {
     ]
 }
 
-/// How a write's conditions are chosen: `None`, a version that is right or wrong, existence.
+/// Programs of writes: each has a mutation, a number that chooses its conditions, and perhaps a number for its write id.
 fn program() -> impl Strategy<Value = Vec<(Mutation, u8, Option<u8>)>> {
     proptest::collection::vec((mutation(), 0..8u8, proptest::option::of(0..6u8)), 1..60)
 }
@@ -117,7 +117,7 @@ proptest! {
     fn writes_do_what_tao_says(program in program(), partitions in 1..3u32) {
         let mut runner = Runner::new(partitions);
         let mut model = Model::default();
-        // A write id names one write, whatever is repeated under it.
+        // A write id names one write: a later write of the program with the same id becomes a repeat of it.
         let mut named: BTreeMap<u8, Write> = BTreeMap::new();
         for (mutation, condition, name) in program {
             let found = model.found(&mutation).1.unwrap_or(0);

@@ -4,23 +4,24 @@ use crate::WriteId;
 use kith_types::{PartitionCount, PartitionId, fmix64_inverse, partition_of_hash};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Two independent hashes of a write id: which partition, and which id in that partition.
+/// The seeds of two independent hashes of a write id: the first hash chooses the partition, the second one the id in that
+/// partition.
 const PARTITION_SEED: u64 = 0x6b69_7468_0001;
 const ID_SEED: u64 = 0x6b69_7468_0002;
 
-/// The id of the object that the write named `write_id` creates in the partition `near`, or in that of the hash of the write
-/// id. A repeat of the write meets the same id.
+/// Returns the id of the object that the write with this write id creates. The object lies in the partition `near`, or, if
+/// that is `None`, in a partition that a hash of the write id chooses. A repeat of the write gets the same object id.
 pub fn new_object_id(write_id: &WriteId, near: Option<PartitionId>, count: PartitionCount) -> u64 {
     let bytes = write_id.as_str().as_bytes();
     let partition =
         near.unwrap_or_else(|| partition_of_hash(xxh3_64_with_seed(bytes, PARTITION_SEED), count));
     let (first, after) = (hashes_from(partition.0, count), hashes_from(partition.0 + 1, count));
     let inside = (u128::from(xxh3_64_with_seed(bytes, ID_SEED)) * (after - first)) >> 64;
-    // Below 2⁶⁴, because `inside` is less than the width of the partition.
+    // The sum is below 2⁶⁴, because `inside` is less than the width of the partition.
     fmix64_inverse((first + inside) as u64)
 }
 
-/// The smallest hash of a partition: the smallest `h` with `h × count >> 64` equal to its number.
+/// Returns the smallest hash of a partition: the smallest `h` for which `h × count >> 64` equals the partition's number.
 fn hashes_from(partition: u32, count: PartitionCount) -> u128 {
     (u128::from(partition) << 64).div_ceil(u128::from(count.get()))
 }
@@ -39,7 +40,7 @@ mod tests {
             for number in 0..500 {
                 let write_id: WriteId = format!("write-{number}").parse().unwrap();
                 let id = new_object_id(&write_id, None, count);
-                assert_eq!(id, new_object_id(&write_id, None, count), "a repeat meets the same id");
+                assert_eq!(id, new_object_id(&write_id, None, count), "a repeat gets the same id");
                 partitions.insert(partition_of_id(id, count));
                 ids.insert(id);
                 let near = PartitionId(number % count.get());

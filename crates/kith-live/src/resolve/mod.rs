@@ -1,4 +1,4 @@
-//! What a write means before any row is looked at: who orders it, and which rows it needs.
+//! Resolves writes before any row is read: which partition orders a write, and which rows decide it.
 
 mod ids;
 mod named;
@@ -14,7 +14,7 @@ use crate::{
 use kith_types::{PartitionCount, PartitionId, partition_of_id};
 use thiserror::Error;
 
-/// A write that makes no sense whatever is stored. Nothing was written.
+/// A write is invalid. Nothing was written.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WriteFault {
@@ -24,21 +24,23 @@ pub enum WriteFault {
     /// The fields cannot be stored.
     #[error(transparent)]
     Fields(#[from] FieldsFault),
-    /// An object without an id, and no write id to derive one from.
+    /// The write creates an object, but has neither an id for it nor a write id to derive the id from.
     #[error("an object without an id needs a write_id, from which its id is derived")]
     NoWriteId,
-    /// An object with an id has a partition already.
-    #[error("an object is given \"id\" or \"near\", not both")]
+    /// The write creates an object, and has both an id and `near`. The id alone determines the partition.
+    #[error("an object can have \"id\" or \"near\", but not both")]
     IdAndNear,
-    /// A change to the type that the association has.
-    #[error("the new type is the old one")]
+    /// The write changes the type of an association to the type that it already has.
+    #[error("the new type is the same as the old one")]
     SameType,
-    /// A change between types of which only one has an inverse.
-    #[error("{kind:?} and {new_kind:?} cannot be exchanged: only one of them has an inverse")]
+    /// The write changes the type of an association, and only one of the two types has an inverse.
+    #[error(
+        "an association cannot change from {kind:?} to {new_kind:?}: only one of these types has an inverse"
+    )]
     SidesDiffer {
-        /// The type.
+        /// The name of the old type.
         kind: String,
-        /// The type that it was to become.
+        /// The name of the new type.
         new_kind: String,
     },
 }
@@ -50,16 +52,16 @@ pub struct EdgeKeys {
     pub named: AssociationKey,
     /// The row in the forward direction. In a symmetric type it is the one that leaves the smaller id.
     pub forward: AssociationKey,
-    /// The row in the other direction; `None` for a one-sided type. It equals `forward` for an object's symmetric association
-    /// with itself.
+    /// The row in the other direction; `None` for a one-sided type. If an object has a symmetric association with itself,
+    /// this is the same row as `forward`.
     pub inverse: Option<AssociationKey>,
 }
 
 impl EdgeKeys {
-    /// The rows of an association of the type named `kind`.
+    /// Returns the rows of an association of the type named `kind`.
     ///
     /// # Errors
-    /// [`UnknownType`].
+    /// [`UnknownType`] if the graph has no association type with this name.
     pub fn of(types: &GraphTypes, id1: u64, kind: &str, id2: u64) -> Result<Self, UnknownType> {
         let (own, kind) = types.association_named(kind)?;
         let named = ListKey { id1, kind: own }.to(id2);
@@ -71,18 +73,19 @@ impl EdgeKeys {
         Ok(Self { named, forward, inverse: Some(inverse) })
     }
 
-    /// Its rows, each once.
+    /// Returns the rows of the association, without duplicates.
     pub fn rows(&self) -> impl Iterator<Item = AssociationKey> {
         [Some(self.forward), self.inverse.filter(|inverse| *inverse != self.forward)].into_iter().flatten()
     }
 
-    /// Its rows in one partition, each once.
+    /// Returns the rows of the association that lie in one partition, without duplicates.
     pub fn rows_in(&self, here: PartitionId, count: PartitionCount) -> impl Iterator<Item = AssociationKey> {
         self.rows().filter(move |key| partition_of_id(key.list.id1, count) == here)
     }
 }
 
-/// What a write does, with numbers for types and records for fields.
+/// What a write does. Types are numbers, and the fields of a new object or association are a record. The fields of an update
+/// are still JSON, because the type of the object is not known yet.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "fields are named for what they hold, and Mutation explains the variants")]
 pub enum Step {
@@ -97,31 +100,31 @@ pub enum Step {
 /// A write id, and a checksum of the write that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteName {
-    /// The id.
+    /// The write id.
     pub id: WriteId,
-    /// The checksum: [`Write::checksum`].
+    /// The checksum of the write ([`Write::checksum`]).
     pub checksum: u64,
 }
 
 /// A write that is ready to be decided by the leader of its ordering partition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResolvedWrite {
-    /// The partition whose leader orders it.
+    /// The partition whose leader orders the write.
     pub partition: PartitionId,
-    /// What it does.
+    /// What the write does.
     pub step: Step,
-    /// When to do it.
+    /// The conditions that must hold.
     pub conditions: Conditions,
-    /// Its name.
+    /// The write id and the checksum, if the write has a write id.
     pub name: Option<WriteName>,
-    /// The pair that it changes, if the two ends lie in two partitions.
+    /// The pair that the write changes, if the ends of the pair lie in two partitions.
     pub split: Option<Pair>,
 }
 
-/// The partition whose leader orders a write. Routers send the write there.
+/// Returns the partition whose leader orders a write. Routers send the write to this leader.
 ///
 /// # Errors
-/// [`WriteFault`].
+/// [`WriteFault`] if the partition cannot be determined.
 pub fn ordering_partition(
     write: &Write,
     types: &GraphTypes,
@@ -139,13 +142,13 @@ pub fn ordering_partition(
     })
 }
 
-/// The object whose partition orders writes to an association.
+/// Returns the object whose partition orders writes to an association.
 fn ordering_id(edge: &EdgeKeys) -> u64 {
     let AssociationKey { list, id2 } = edge.named;
     if edge.inverse.is_some() { list.id1.min(id2) } else { list.id1 }
 }
 
-/// The id that a new object gets.
+/// Returns the id that a new object gets.
 fn object_id(
     id: Option<u64>,
     near: Option<u64>,
@@ -163,10 +166,10 @@ fn object_id(
 }
 
 impl ResolvedWrite {
-    /// Finds out what a write means, and encodes its fields.
+    /// Looks up the types of a write, encodes its fields, and determines its partition and its rows.
     ///
     /// # Errors
-    /// [`WriteFault`].
+    /// [`WriteFault`] if the write is invalid, regardless of what is stored.
     pub fn new(write: &Write, types: &GraphTypes, count: PartitionCount) -> Result<Self, WriteFault> {
         let step = step(write, types, count)?;
         let (partition, split) = match &step {
@@ -183,7 +186,7 @@ impl ResolvedWrite {
         Ok(Self { partition, step, conditions: write.conditions, name, split })
     }
 
-    /// The rows that decide it, all in its ordering partition.
+    /// Returns the queries for the rows that decide the write. All of these rows lie in its ordering partition.
     pub fn queries(&self, count: PartitionCount) -> Vec<RowQuery> {
         let mut queries = Vec::new();
         let mut edge = |edge: &EdgeKeys| {
@@ -205,7 +208,7 @@ impl ResolvedWrite {
         queries
     }
 
-    /// About how much memory it takes, in bytes.
+    /// Returns about how much memory the write takes, in bytes.
     pub fn bytes(&self) -> usize {
         let fields = match &self.step {
             Step::AddObject { data, .. } | Step::AddAssociation { data, .. } => data.bytes.len(),
@@ -216,7 +219,7 @@ impl ResolvedWrite {
     }
 }
 
-/// The pair of a two-sided association whose ends lie in two partitions.
+/// Returns the pair of an association if the association is two-sided and its ends lie in two partitions.
 fn split_pair(edge: &EdgeKeys, count: PartitionCount) -> Option<Pair> {
     edge.inverse?;
     let pair = Pair::of(edge.named.list.id1, edge.named.id2)?;

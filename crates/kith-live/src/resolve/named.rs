@@ -1,11 +1,12 @@
-//! The checksum of a write, by which a repeat is told from another write with the same id.
+//! The checksum of a write, which distinguishes a repeat of the write from another write with the same id.
 
 use crate::{Mutation, Write};
 use kith_types::delta::put_varint;
 use xxhash_rust::xxh3::xxh3_64;
 
 impl Write {
-    /// A checksum of what is to be done and under which conditions. Equal writes have equal checksums.
+    /// Returns a checksum of the mutation and its conditions. Equal writes have equal checksums. Since checksums are stored,
+    /// they are the same in every release.
     pub fn checksum(&self) -> u64 {
         let mut out = Vec::new();
         put_mutation(&mut out, &self.mutation);

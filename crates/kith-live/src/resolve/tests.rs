@@ -1,10 +1,10 @@
-//! Who orders which write.
+//! Tests of which partition orders a write, of its rows, and of checksums and derived ids.
 
 use super::*;
 use crate::fixture::{self, BLOCKS, FOLLOWED_BY, FOLLOWS, FRIEND};
 use kith_types::fmix64_inverse;
 
-/// Of two partitions: ids of each.
+/// A hash in the lower half of all hashes.
 const LOW: u64 = 1;
 
 fn count() -> PartitionCount {
@@ -85,14 +85,14 @@ fn writes_that_make_no_sense_are_refused() {
         why(&add(1, "freind", 2)),
         "the graph has no association type \"freind\"; did you mean \"friend\"?"
     );
-    assert_eq!(why(&change("friend", "friend")), "the new type is the old one");
+    assert_eq!(why(&change("friend", "friend")), "the new type is the same as the old one");
     assert_eq!(
         why(&change("friend", "likes")),
-        "\"friend\" and \"likes\" cannot be exchanged: only one of them has an inverse"
+        "an association cannot change from \"friend\" to \"likes\": only one of these types has an inverse"
     );
     assert!(ResolvedWrite::new(&change("friend", "follows"), &types, count()).is_ok());
     let object = |id, near| Mutation::AddObject { kind: "user".to_owned(), data: None, id, near };
-    assert_eq!(why(&write(object(Some(1), Some(2)))), "an object is given \"id\" or \"near\", not both");
+    assert_eq!(why(&write(object(Some(1), Some(2)))), "an object can have \"id\" or \"near\", but not both");
     let nameless = Write { write_id: None, ..write(object(None, None)) };
     assert_eq!(why(&nameless), "an object without an id needs a write_id, from which its id is derived");
 }

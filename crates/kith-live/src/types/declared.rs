@@ -5,57 +5,57 @@ use kith_schema::Schema;
 use serde_json::Value;
 use std::fmt::{self, Write as _};
 
-/// The types that a text declares, in its order. [`str::parse`] reads the text, and [`fmt::Display`] writes its canonical form,
-/// which parses to an equal value.
+/// The types that a text declares, in the order of the text. [`str::parse`] reads the text, and [`fmt::Display`] writes its
+/// canonical form, which parses to an equal value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeclaredTypes {
     /// The object types.
     pub objects: Vec<DeclaredObject>,
-    /// The association types, without those that are the inverse of another.
+    /// The association types, without those that are the inverse of another type.
     pub associations: Vec<DeclaredAssociation>,
 }
 
-/// A declared type of objects.
+/// A declared object type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeclaredObject {
-    /// Its name.
+    /// The name of the type.
     pub name: String,
-    /// Its fields; `None` if it has none.
+    /// The fields of the type; `None` if it has none.
     pub fields: Option<Schema>,
 }
 
-/// A declared type of associations, together with its inverse.
+/// A declared association type, together with its inverse.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeclaredAssociation {
-    /// Its name.
+    /// The name of the type.
     pub name: String,
-    /// Its fields, which are also those of its inverse; `None` if it has none.
+    /// The fields of the type and of its inverse; `None` if they have none.
     pub fields: Option<Schema>,
-    /// The most associations that one read returns.
+    /// The maximum number of associations that one read returns.
     pub cap: u32,
-    /// Whether graph queries follow its associations.
+    /// Whether graph queries follow associations of this type.
     pub adjacency: bool,
-    /// The other direction.
+    /// The inverse of the type.
     pub inverse: DeclaredInverse,
 }
 
-/// The other direction of a declared type.
+/// The inverse of a declared association type.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs, reason = "fields are named as those of DeclaredAssociation")]
+#[allow(missing_docs, reason = "DeclaredAssociation has fields of the same names")]
 pub enum DeclaredInverse {
-    /// There is none.
+    /// The type has no inverse.
     None,
     /// The type is its own inverse.
     Symmetric,
-    /// A type of its own, which has the same fields.
+    /// The inverse is another type, which has the same fields.
     Named { name: String, cap: u32, adjacency: bool },
 }
 
-/// A table of fields is written on one line if that line is no longer than this.
+/// A table of fields is written on one line if that line, with its line break, has at most this many bytes.
 const LINE_CHARS_MAX: usize = 100;
 
 impl GraphTypes {
-    /// The types as a text would declare them now, in the order of their numbers.
+    /// Returns the types as a text would declare them now, in the order of their numbers.
     pub fn declared(&self) -> DeclaredTypes {
         let objects = self
             .objects
@@ -65,7 +65,7 @@ impl GraphTypes {
         DeclaredTypes { objects: objects.collect(), associations: forward.collect() }
     }
 
-    /// `None` if the type is the inverse of another.
+    /// Returns the declaration of a type; `None` if the type is the inverse of another.
     fn declared_association(&self, kind: &AssociationType) -> Option<DeclaredAssociation> {
         let inverse = match kind.inverse {
             Inverse::None => DeclaredInverse::None,
@@ -126,7 +126,7 @@ impl DeclaredAssociation {
     }
 }
 
-/// What differs from the given defaults.
+/// Writes the cap and `adjacency` of a type, each only if it differs from the given default.
 fn limits_to_toml(cap: u32, adjacency: bool, cap_default: u32, adjacency_default: bool) -> String {
     let mut text = String::new();
     if cap != cap_default {
@@ -138,7 +138,7 @@ fn limits_to_toml(cap: u32, adjacency: bool, cap_default: u32, adjacency_default
     text
 }
 
-/// The fields on one line if they fit there, and otherwise as a table below the type's own.
+/// Writes the fields on one line if they fit on it, and otherwise as a table of their own below the table of the type.
 fn fields_to_toml(header: &str, schema: Option<&Schema>) -> String {
     let Some(schema) = schema else { return String::new() };
     let fields = field_lines(schema);
@@ -150,7 +150,7 @@ fn fields_to_toml(header: &str, schema: Option<&Schema>) -> String {
 }
 
 fn field_lines(schema: &Schema) -> Vec<String> {
-    // The canonical text is the only place where a schema spells its defaults.
+    // Only the canonical text of a schema contains the defaults as JSON.
     let canonical: Value = serde_json::from_str(schema.canonical()).unwrap_or_default();
     let spelled = |index: usize| canonical["fields"][index].get("default");
     let fields = schema.fields().iter().enumerate();
@@ -191,12 +191,12 @@ fn value_to_toml(value: &Value) -> String {
                 members.iter().map(|(key, it)| format!("{} = {}", key_to_toml(key), value_to_toml(it)));
             format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
         }
-        // Numbers and truth values are spelled as in JSON. There is no null: a default is a value.
+        // Numbers and booleans are written as in JSON. Null does not occur, because a default is a value.
         other => other.to_string(),
     }
 }
 
-/// A basic string of TOML.
+/// Writes a text as a basic string of TOML.
 fn text_to_toml(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {

@@ -1,4 +1,4 @@
-//! Types as the metadata keep them: a part of the document of a graph (`docs/formats/graph-types.md`).
+//! The types of a graph as the metadata store keeps them: a part of the graph's document (`docs/formats/graph-types.md`).
 
 use super::fault::{Subject, TypeKind, TypesError, TypesFault};
 use super::{AssociationType, CAP_MAX, GraphTypes, Inverse, ObjectType, TypeId};
@@ -14,10 +14,10 @@ pub struct TypesDocument {
     pub identity: String,
     /// [`GraphTypes::revision`].
     pub revision: u64,
-    /// Ascending by number.
+    /// The object types, in ascending order of their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<ObjectDocument>,
-    /// Ascending by number.
+    /// The association types, in ascending order of their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub associations: Vec<AssociationDocument>,
 }
@@ -25,11 +25,11 @@ pub struct TypesDocument {
 /// An object type in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ObjectDocument {
-    /// Its number.
+    /// The number of the type.
     pub number: u16,
-    /// Its name.
+    /// The name of the type.
     pub name: String,
-    /// The canonical forms of its schemas, oldest first.
+    /// The schemas of the type in canonical form, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schemas: Vec<String>,
 }
@@ -37,20 +37,21 @@ pub struct ObjectDocument {
 /// An association type in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AssociationDocument {
-    /// Its number.
+    /// The number of the type.
     pub number: u16,
-    /// Its name.
+    /// The name of the type.
     pub name: String,
-    /// As [`ObjectDocument::schemas`]. Of an inverse: none, as they are those of its forward type.
+    /// The schemas of the type, as in [`ObjectDocument::schemas`]. Empty for an inverse, which has the schemas of its
+    /// forward type.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schemas: Vec<String>,
     /// Whether the type is its own inverse.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub symmetric: bool,
-    /// The number of its inverse.
+    /// The number of the inverse, if this is the forward type of two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inverse: Option<u16>,
-    /// The number of the type that this one is the inverse of.
+    /// The number of the forward type, if this type is its inverse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inverse_of: Option<u16>,
     /// [`AssociationType::cap`].

@@ -1,4 +1,5 @@
-//! How the types of a graph change while its data exist. Nothing is rewritten: old records are read under their own schemas.
+//! Changes to the types of a graph that has data. No record is rewritten: old records are read with the schemas that they
+//! were written with.
 
 use super::declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
 use super::fault::{Subject, TypeKind, TypesError, TypesFault};
@@ -9,20 +10,20 @@ use kith_schema::{Change, Changes, Schema, compatible, nearest};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// The most schemas of a type: [`crate::Data::schema`] has 16 bits.
+/// The maximum number of schemas of a type: [`crate::Data::schema`] has 16 bits.
 const SCHEMAS_MAX: usize = 65_535;
 
 /// One difference between the types of a graph and those that a text declares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum TypeChange {
-    /// A new type.
+    /// A type is new.
     Added { kind: TypeKind, name: String, number: TypeId },
     /// The fields of a type, and of its inverse if it has one, change.
     Fields { kind: TypeKind, name: String, change: Change },
-    /// An association type has another cap.
+    /// The cap of an association type changes.
     Cap { name: String, was: u32, now: u32 },
-    /// Graph queries follow the associations of a type from now on, or no longer.
+    /// From now on, graph queries can follow the associations of a type, or can no longer follow them.
     Adjacency { name: String, now: bool },
 }
 
@@ -47,20 +48,21 @@ impl fmt::Display for TypeChange {
 }
 
 impl GraphTypes {
-    /// The types of a new graph.
+    /// Creates the types of a new graph.
     ///
     /// # Errors
-    /// [`TypesError`] if there are too many.
+    /// [`TypesError`], for example if there are too many types.
     pub fn new(identity: u64, declared: &DeclaredTypes) -> Result<Self, TypesError> {
         let (types, _) = Self { identity, ..Self::default() }.evolve(declared)?;
         Ok(Self { revision: 1, ..types })
     }
 
-    /// The types after a text was applied to these, and what changes. If nothing changes, neither does the revision.
+    /// Returns the types after a text is applied to these, and what changes. If nothing changes, the revision stays the
+    /// same.
     ///
-    /// New types, new caps and changes of `adjacency` are allowed, and changes of fields within the rules of
-    /// [`kith_schema::compatible`], which must hold for every earlier schema of the type. Types cannot be removed, so their
-    /// numbers are never used again. The other direction of a type cannot change.
+    /// New types are allowed, and so are changes of caps and of `adjacency`. Fields may change if the new schema is
+    /// [compatible](kith_schema::compatible) with every earlier schema of the type. Types cannot be removed, so their
+    /// numbers are never used again. The inverse of a type cannot change.
     ///
     /// # Errors
     /// [`TypesError`]: the first thing that is not allowed.
@@ -105,7 +107,7 @@ impl GraphTypes {
         }
     }
 
-    /// The other direction of an association type, for messages.
+    /// Describes the inverse of an association type, for messages.
     fn direction_of(&self, kind: &AssociationType) -> String {
         let name = |id: &TypeId| self.associations.get(id).map(|kind| kind.name.as_str()).unwrap_or_default();
         match &kind.inverse {
@@ -125,7 +127,7 @@ impl DeclaredInverse {
         }
     }
 
-    /// As [`GraphTypes::direction_of`].
+    /// Describes the inverse as [`GraphTypes::direction_of`] does.
     fn direction(&self) -> String {
         match self {
             DeclaredInverse::None => "has no inverse".to_owned(),
@@ -135,7 +137,7 @@ impl DeclaredInverse {
     }
 }
 
-/// The types so far, and what has changed so far.
+/// The types and their changes so far, while a text is applied.
 struct Evolution {
     types: GraphTypes,
     changes: Vec<TypeChange>,
@@ -203,7 +205,7 @@ impl Evolution {
                     let now = format!("is the inverse of {:?}", declared.name);
                     return Err(other.is(TypesFault::InverseChanged { was, now }));
                 }
-                // The inverse gets the number after that of its forward type, which must be taken first.
+                // The inverse gets the number after that of its forward type, so the forward type must be inserted first.
                 self.insert(subject, number, kind.clone());
                 let inverse_number = self.number()?;
                 kind.inverse = Inverse::Named { kind: inverse_number, forward: true };
@@ -238,7 +240,7 @@ impl Evolution {
         }
     }
 
-    /// The number after the greatest: no type is ever removed, so it was never used.
+    /// Returns the number after the greatest one. No type is ever removed, so this number was never used.
     fn number(&self) -> Result<TypeId, TypesError> {
         let last = self.types.objects.keys().chain(self.types.associations.keys()).max();
         let next = last.copied().unwrap_or_default().0.checked_add(1).map(TypeId);
@@ -259,7 +261,7 @@ impl Evolution {
     }
 }
 
-/// Adds `declared` to the schemas of a type if it differs from the last one, and says how.
+/// Appends `declared` to the schemas of a type if it differs from the last one, and returns the differences.
 fn evolve_fields(
     subject: &Subject,
     schemas: &mut Vec<Schema>,
@@ -292,7 +294,8 @@ fn evolve_fields(
     Ok(changes)
 }
 
-/// What the first fields of a type change; or a field that rows without a record have no value for.
+/// Returns the changes that the first fields of a type make. The error is the name of a field that is not nullable and has
+/// no default, so that rows without a record have no value for it.
 fn first_fields(schema: &Schema) -> Result<Changes, String> {
     let added = |field: &kith_schema::Field| match field.is_nullable() || field.has_default() {
         true => Ok(Change::Added { field: field.name().to_owned(), field_type: field.field_type() }),

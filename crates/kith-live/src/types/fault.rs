@@ -1,43 +1,43 @@
-//! What is wrong with declared types, or with a change to the types of a graph.
+//! Errors in declared types, and in changes to the types of a graph.
 
 use super::{CAP_MAX, TEXT_BYTES_MAX, TYPES_MAX};
 use kith_schema::{Incompatible, SchemaError, TypeError};
 use std::fmt;
 use thiserror::Error;
 
-/// Declared types are wrong, or a graph cannot take them over.
+/// Declared types are invalid, or a graph cannot change to them.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{}{fault}", self.place())]
 pub struct TypesError {
-    /// The line of the text, from 1, if the fault has one.
+    /// The line of the text, counted from 1; `None` if the fault has no line.
     pub line: Option<usize>,
-    /// The type that is wrong; `None` if it is the whole.
+    /// The type or field that has the fault; `None` if the fault concerns the text or the document as a whole.
     pub subject: Option<Box<Subject>>,
-    /// What is wrong.
+    /// The fault itself.
     pub fault: Box<TypesFault>,
 }
 
 /// A type, or one of its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// What the type describes.
+    /// Whether the type is an object type or an association type.
     pub kind: TypeKind,
     /// The name of the type.
     pub name: String,
-    /// The name of the field.
+    /// The name of the field; `None` if the type itself is meant.
     pub field: Option<String>,
 }
 
-/// What a type describes.
+/// The kind of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TypeKind {
-    /// Objects.
+    /// An object type.
     Object,
-    /// Associations.
+    /// An association type.
     Association,
 }
 
-/// What is wrong with declared types.
+/// A fault of declared types, of a change to types, or of a document of types.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
@@ -54,22 +54,22 @@ pub enum TypesFault {
     /// A key has a value of the wrong type.
     #[error("{key:?} must be {expected}, not {found}")]
     Kind { key: String, expected: &'static str, found: &'static str },
-    /// A text cannot be the name of a type.
+    /// A type has a name that is not allowed.
     #[error("the name is not 1 to 64 letters, digits, '_' or '-'")]
     Name,
-    /// A field without a type.
+    /// A field is declared without a type.
     #[error("the field has no \"type\"")]
     NoFieldType,
     /// The type of a field cannot be read.
     #[error(transparent)]
     FieldType(TypeError),
-    /// The fields make no schema.
+    /// The fields do not form a valid schema.
     #[error(transparent)]
     Schema(SchemaError),
-    /// A default that JSON cannot hold.
+    /// A default contains a value that no field can hold.
     #[error("the default contains {found}, which no field can hold")]
     Default { found: &'static str },
-    /// A cap of 0, or above [`CAP_MAX`].
+    /// A cap is not a whole number from 1 to [`CAP_MAX`].
     #[error("\"cap\" must be a whole number from 1 to {CAP_MAX}")]
     Cap,
     /// Both `inverse` and `symmetric` are given.
@@ -81,38 +81,39 @@ pub enum TypesFault {
     /// Two types name the same inverse.
     #[error("{inverse:?} is already the inverse of {forward:?}")]
     InverseTaken { inverse: String, forward: String },
-    /// The table of an inverse declares what its forward type decides.
+    /// The table of an inverse has a key that only the table of its forward type may have.
     #[error("the type is the inverse of {forward:?}, which decides {key:?}: remove the key here")]
     InverseDeclares { forward: String, key: &'static str },
-    /// More than [`TYPES_MAX`] types.
+    /// There are more than [`TYPES_MAX`] types.
     #[error("a graph has at most {TYPES_MAX} types, not {got}")]
     TooMany { got: usize },
-    /// A type of the graph is not declared any more.
+    /// The new text no longer declares a type of the graph.
     #[error(
         "the type is missing from the new text, and a type cannot be removed: keep its table, and delete its data \
          instead{}",
         did_you_mean(near.as_ref())
     )]
     Missing { near: Option<String> },
-    /// The other direction of a type would change.
+    /// The inverse of a type would change.
     #[error("the type {was}, and the new text says that it {now}: this cannot change, so declare a new type")]
     InverseChanged { was: String, now: String },
-    /// Records that were written before could not be read.
+    /// Records with the last schema of a type could not be read with the new schema.
     #[error(transparent)]
     Incompatible(Incompatible),
-    /// Records that were written under a schema before the last could not be read.
-    #[error("an earlier schema of the type does not allow it: {0}")]
+    /// Records with an earlier schema of a type could not be read with the new schema.
+    #[error("an earlier schema of the type does not allow this change: {0}")]
     IncompatibleEarlier(Incompatible),
-    /// A type without fields gets fields that its rows have no values for.
+    /// A type without fields gets a field that is not nullable and has no default, so that existing rows have no value for
+    /// it.
     #[error("field {field:?} is new to a type without fields: make it nullable or give it a default")]
     FirstFields { field: String },
     /// All fields of a type are removed.
     #[error("the type has fields, so at least one must remain")]
     NoFieldsLeft,
-    /// The fields of a type changed more often than numbers of schemas allow.
+    /// The type already has the maximum number of schemas.
     #[error("the fields of the type have changed 65,535 times, so they cannot change again")]
     SchemasUsedUp,
-    /// A document of the metadata contradicts itself.
+    /// A document of types in the metadata store is damaged.
     #[error("the document of types is damaged: {detail}")]
     Document { detail: &'static str },
 }

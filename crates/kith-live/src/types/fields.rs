@@ -1,4 +1,4 @@
-//! Fields of objects and associations: from JSON to records and back, across the schemas of a type.
+//! Converts the fields of objects and associations between JSON and records, and between the schemas of a type.
 
 use crate::{ASSOCIATION_BYTES_MAX, AssociationType, Data, GraphTypes, OBJECT_BYTES_MAX, ObjectType, TypeId};
 use kith_schema::{
@@ -7,30 +7,30 @@ use kith_schema::{
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-/// A write names a type that the graph does not have.
+/// A request names a type that the graph does not have.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("the graph has no {what} type {name:?}{}", near.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default())]
 pub struct UnknownType {
-    /// `object` or `association`.
+    /// The kind of type that was looked for: `object` or `association`.
     pub what: &'static str,
-    /// The name.
+    /// The name that no such type has.
     pub name: String,
-    /// The type that was probably meant.
+    /// The name of the type that was probably meant, if there is a similar one.
     pub near: Option<String>,
 }
 
 impl UnknownType {
-    /// What to do.
+    /// Returns what the caller can do about the error.
     pub fn help(&self) -> String {
         format!("`kith schema show --graph NAME` lists the {} types of a graph", self.what)
     }
 }
 
-/// Fields cannot be stored, or what is stored cannot be read.
+/// Fields cannot be stored, or a stored record cannot be read.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldsFault {
-    /// The graph's types do not have this number.
+    /// No type of the graph has this number.
     #[error("the graph has no type with the number {0}")]
     NoType(TypeId),
     /// The fields do not fit the schema of their type.
@@ -39,26 +39,28 @@ pub enum FieldsFault {
     /// The record is larger than an object or association may be.
     #[error("the fields take {bytes} bytes, and at most {max} are allowed")]
     TooLarge {
-        /// The size of the record.
+        /// The size of the record, in bytes.
         bytes: usize,
-        /// The limit.
+        /// The maximum size of the record, in bytes.
         max: usize,
     },
     /// The record names a schema that its type does not have.
-    #[error("a record of type {kind} was written under its schema {schema}, which these types do not have")]
+    #[error(
+        "a record of type {kind} was written with schema {schema} of that type, which the graph does not have"
+    )]
     NoSchema {
-        /// The type.
+        /// The type of the record.
         kind: TypeId,
         /// The index of the schema.
         schema: u16,
     },
-    /// An association cannot get another type, because that type lacks a field which the association has.
+    /// The type of an association cannot change, because the new type lacks a field that has a value.
     #[error("field {field:?} would be lost: the new type does not have it")]
     FieldLost {
-        /// The field.
+        /// The name of the field.
         field: String,
     },
-    /// The fields of one schema cannot be read under another.
+    /// A record with one schema cannot be converted to another schema.
     #[error(transparent)]
     Incompatible(#[from] Incompatible),
     /// A stored record is damaged.
@@ -67,10 +69,10 @@ pub enum FieldsFault {
 }
 
 impl GraphTypes {
-    /// The object type of this name.
+    /// Returns the object type with this name, and its number.
     ///
     /// # Errors
-    /// [`UnknownType`].
+    /// [`UnknownType`] if the graph has no object type with this name.
     pub fn object_named(&self, name: &str) -> Result<(TypeId, &ObjectType), UnknownType> {
         self.object(name).ok_or_else(|| {
             let near = nearest(name, self.objects.values().map(|kind| kind.name.as_str()));
@@ -78,10 +80,10 @@ impl GraphTypes {
         })
     }
 
-    /// The association type of this name.
+    /// Returns the association type with this name, and its number.
     ///
     /// # Errors
-    /// [`UnknownType`].
+    /// [`UnknownType`] if the graph has no association type with this name.
     pub fn association_named(&self, name: &str) -> Result<(TypeId, &AssociationType), UnknownType> {
         self.association(name).ok_or_else(|| {
             let near = nearest(name, self.associations.values().map(|kind| kind.name.as_str()));
@@ -89,10 +91,10 @@ impl GraphTypes {
         })
     }
 
-    /// The record of a JSON object under the latest schema of a type; `None` stands for an object without members.
+    /// Encodes a JSON object as a record with the latest schema of a type. `None` stands for an object without members.
     ///
     /// # Errors
-    /// [`FieldsFault`].
+    /// [`FieldsFault`] if the type does not exist, or if the fields do not fit its latest schema or are too large.
     pub fn encode(&self, kind: TypeId, fields: Option<&str>) -> Result<Data, FieldsFault> {
         let fields = fields.unwrap_or("{}");
         let (schemas, max) = self.schemas(kind)?;
@@ -102,10 +104,11 @@ impl GraphTypes {
         limited(schema, bytes, max)
     }
 
-    /// The record of `base` with the fields that a JSON object has, under the latest schema of a type.
+    /// Encodes a record with the latest schema of a type: it has the fields of a JSON object, and those of `base` that the
+    /// JSON object lacks.
     ///
     /// # Errors
-    /// [`FieldsFault`].
+    /// [`FieldsFault`] as for [`GraphTypes::encode`], and if `base` cannot be read.
     pub fn encode_over(&self, kind: TypeId, base: &Data, fields: &str) -> Result<Data, FieldsFault> {
         let (schemas, max) = self.schemas(kind)?;
         let Some((schema, latest)) = last(schemas) else { return no_fields(fields) };
@@ -118,10 +121,10 @@ impl GraphTypes {
         limited(schema, bytes, max)
     }
 
-    /// The fields of a record as a JSON object, seen under the latest schema of their type.
+    /// Decodes a record into a JSON object with the fields of the latest schema of its type.
     ///
     /// # Errors
-    /// [`FieldsFault`].
+    /// [`FieldsFault`] if the type does not exist, or if the record cannot be read.
     pub fn decode(&self, kind: TypeId, data: &Data) -> Result<String, FieldsFault> {
         let (schemas, _) = self.schemas(kind)?;
         let Some((_, latest)) = last(schemas) else { return Ok("{}".to_owned()) };
@@ -129,10 +132,12 @@ impl GraphTypes {
         Ok(RecordView::new(latest, latest_bytes.as_deref().unwrap_or(&data.bytes))?.to_json()?)
     }
 
-    /// The fields of a record of type `from` as a record of type `to`, field by field of the same name.
+    /// Converts a record of type `from` into a record of type `to`, whose fields get the values of the fields with the same
+    /// names.
     ///
     /// # Errors
-    /// [`FieldsFault`]; a field with a value that `to` does not have is never dropped.
+    /// [`FieldsFault`] if the record cannot be converted. A field that has a value is never dropped: if `to` lacks it, the
+    /// error is [`FieldsFault::FieldLost`].
     pub fn convert(&self, from: TypeId, data: &Data, to: TypeId) -> Result<Data, FieldsFault> {
         let (schemas, _) = self.schemas(from)?;
         let (new_schemas, max) = self.schemas(to)?;
@@ -154,7 +159,7 @@ impl GraphTypes {
         limited(schema, bytes, max)
     }
 
-    /// The schemas of a type, oldest first, and how large its records may be.
+    /// Returns the schemas of a type, oldest first, and the maximum size of its records in bytes.
     fn schemas(&self, kind: TypeId) -> Result<(&[Schema], usize), FieldsFault> {
         let object = self.objects.get(&kind).map(|kind| (&*kind.schemas, OBJECT_BYTES_MAX));
         let association = || self.associations.get(&kind).map(|kind| (&*kind.schemas, ASSOCIATION_BYTES_MAX));
@@ -162,7 +167,7 @@ impl GraphTypes {
     }
 }
 
-/// The latest schema and its index; `None` for a type without fields.
+/// Returns the latest schema and its index; `None` for a type without fields.
 fn last(schemas: &[Schema]) -> Option<(u16, &Schema)> {
     let latest = schemas.last()?;
     Some((u16::try_from(schemas.len() - 1).ok()?, latest))
@@ -172,7 +177,7 @@ fn written_under<'a>(kind: TypeId, schemas: &'a [Schema], data: &Data) -> Result
     schemas.get(usize::from(data.schema)).ok_or(FieldsFault::NoSchema { kind, schema: data.schema })
 }
 
-/// The record under the latest schema; `None` if that is how it lies already.
+/// Converts a record to the latest schema; `None` if the record already has this schema.
 fn under_latest(
     kind: TypeId,
     schemas: &[Schema],
@@ -199,7 +204,7 @@ fn limited(schema: u16, bytes: Vec<u8>, max: usize) -> Result<Data, FieldsFault>
     Ok(Data { schema, bytes: bytes.into() })
 }
 
-/// A type without fields takes an object without members.
+/// Encodes the fields of a type without fields, for which the JSON object must have no members.
 fn no_fields(fields: &str) -> Result<Data, FieldsFault> {
     let members: Map<String, Value> = serde_json::from_str(fields).map_err(|error| EncodeError::Json {
         detail: "expected an object".to_owned(),

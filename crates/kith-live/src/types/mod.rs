@@ -1,4 +1,4 @@
-//! The types of a live graph: what objects and associations there are, and what fields they have.
+//! The types of a live graph: its object types and association types, and their fields.
 
 mod declared;
 mod document;
@@ -17,14 +17,15 @@ use kith_schema::Schema;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The most types of a graph: their numbers have 16 bits, and 0 is not used.
+/// The maximum number of types of a graph: type numbers have 16 bits, and 0 is not used.
 pub const TYPES_MAX: usize = 65_535;
-/// The greatest [`AssociationType::cap`]: a bound on what one read returns.
+/// The largest allowed [`AssociationType::cap`]. It bounds what one read returns.
 pub const CAP_MAX: u32 = 100_000;
-/// The longest text or document of types: metadata stores refuse values of more than 1.5 MiB.
+/// The maximum size of the text or the document of types, in bytes. Metadata stores refuse values of more than 1.5 MiB.
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
 
-/// The number of an object type or association type. It is unique over both in its graph, and is never used again.
+/// The number of an object type or association type. No two types of a graph have the same number, and no number is used
+/// again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeId(pub u16);
 
@@ -37,63 +38,65 @@ impl fmt::Display for TypeId {
 /// The types of one live graph.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GraphTypes {
-    /// Made up when the graph is created; tickets carry it, and so does the database.
+    /// The number that distinguishes the graph from all others. It is chosen when the graph is created; tickets and the
+    /// database contain it.
     pub identity: u64,
-    /// How often the types have changed: 1 for a new graph.
+    /// The revision of the types: 1 for a new graph, and one more after each change.
     pub revision: u64,
-    /// Object types by number.
+    /// The object types, by number.
     pub objects: BTreeMap<TypeId, ObjectType>,
-    /// Association types by number.
+    /// The association types, by number.
     pub associations: BTreeMap<TypeId, AssociationType>,
 }
 
-/// A type of objects.
+/// An object type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObjectType {
-    /// Its name.
+    /// The name of the type.
     pub name: String,
-    /// The schemas of its fields, oldest first; none as long as the type has no fields. Records are written under the last one,
-    /// and those of older ones are read as if they had been. Rows without a record, from before the type had fields, are read
-    /// as records in which every field is null or has its default.
+    /// The schemas of the type, oldest first; empty if the type has no fields. New records are written with the last schema.
+    /// Records with an older schema are converted to the last one when they are read. Rows from before the type had fields
+    /// have no record; they are read as records in which every field is null or has its default.
     pub schemas: Vec<Schema>,
 }
 
-/// A type of associations.
+/// An association type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AssociationType {
-    /// Its name.
+    /// The name of the type.
     pub name: String,
-    /// As [`ObjectType::schemas`].
+    /// The schemas of the type, as in [`ObjectType::schemas`].
     pub schemas: Vec<Schema>,
-    /// What the other direction of each association is.
+    /// The inverse of the type, which its associations have in the other direction.
     pub inverse: Inverse,
-    /// The most associations that one read returns (TAO §3.4).
+    /// The maximum number of associations that one read returns (TAO §3.4).
     pub cap: u32,
-    /// Whether graph queries follow its associations.
+    /// Whether graph queries follow associations of this type.
     pub adjacency: bool,
 }
 
-/// The other direction of a type's associations.
+/// The type that the associations of a type have in the other direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inverse {
-    /// There is none.
+    /// The type is one-sided: its associations have no other direction.
     None,
-    /// An association of the same type.
+    /// The type is its own inverse.
     Symmetric,
-    /// An association of another type, whose inverse is this one. The type that was declared with `inverse` is the forward one.
+    /// The inverse is another type, whose inverse is this type. The type that was declared with `inverse` is the forward
+    /// type.
     Named {
-        /// The other type.
+        /// The number of the other type.
         kind: TypeId,
-        /// Whether this is the type that was declared with `inverse`.
+        /// Whether this type is the forward type.
         forward: bool,
     },
 }
 
 impl AssociationType {
-    /// The cap of a type that names none.
+    /// The cap of a type that was declared without one.
     pub const CAP_DEFAULT: u32 = 6_000;
 
-    /// The type of the other direction of an association of this type, which is `own`.
+    /// Returns the inverse of this type; `None` for a one-sided type. `own` is the number of this type.
     pub fn inverse_of(&self, own: TypeId) -> Option<TypeId> {
         match self.inverse {
             Inverse::None => None,
@@ -102,8 +105,8 @@ impl AssociationType {
         }
     }
 
-    /// Whether an association of this type from `id1` to `id2` is the forward direction of its edge. In a symmetric type that
-    /// is the direction from the smaller id.
+    /// Whether an association of this type from `id1` to `id2` is the forward direction of its edge. In a symmetric type,
+    /// the forward direction leaves the smaller id.
     pub fn is_forward(&self, id1: u64, id2: u64) -> bool {
         match self.inverse {
             Inverse::None => true,
@@ -112,19 +115,19 @@ impl AssociationType {
         }
     }
 
-    /// Whether a write changes both directions.
+    /// Whether the type has an inverse, so that a write changes both directions.
     pub fn is_two_sided(&self) -> bool {
         self.inverse != Inverse::None
     }
 }
 
 impl GraphTypes {
-    /// The object type of this name.
+    /// Returns the object type with this name, and its number. O(n) in the number of object types.
     pub fn object(&self, name: &str) -> Option<(TypeId, &ObjectType)> {
         self.objects.iter().find(|(_, kind)| kind.name == name).map(|(id, kind)| (*id, kind))
     }
 
-    /// The association type of this name.
+    /// Returns the association type with this name, and its number. O(n) in the number of association types.
     pub fn association(&self, name: &str) -> Option<(TypeId, &AssociationType)> {
         self.associations.iter().find(|(_, kind)| kind.name == name).map(|(id, kind)| (*id, kind))
     }

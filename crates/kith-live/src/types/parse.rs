@@ -1,4 +1,5 @@
-//! From TOML to declared types. The walk is by hand, over values that know their places, so that each error names its line.
+//! Parses TOML into declared types. The code walks over values that have their positions in the text, so that each error can
+//! name a line.
 
 use super::declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
 use super::fault::{Subject, TypeKind, TypesError, TypesFault};
@@ -20,7 +21,7 @@ const FIELD_KEYS: &[&str] = &["type", "nullable", "default"];
 impl FromStr for DeclaredTypes {
     type Err = TypesError;
 
-    /// Reads the text that `kith schema apply` takes (`docs/formats/graph-types.md`).
+    /// Parses a text of the form that `kith schema apply` takes (`docs/formats/graph-types.md`).
     fn from_str(text: &str) -> Result<Self, TypesError> {
         if TEXT_BYTES_MAX < text.len() {
             return Err(TypesError::whole(TypesFault::TooLong { bytes: text.len() }));
@@ -34,14 +35,15 @@ impl FromStr for DeclaredTypes {
     }
 }
 
-/// One key of a table, with its place in the text.
+/// One key of a table, its position in the text, and its value.
 struct Entry<'a> {
     key: &'a str,
     place: Range<usize>,
     value: &'a DeValue<'a>,
 }
 
-/// An association table as it stands in the text, before inverses are joined with their forward types.
+/// The table of an association type as it is in the text, before tables of inverses are joined with those of their forward
+/// types.
 struct Table {
     name: String,
     fields: Option<Schema>,
@@ -49,7 +51,7 @@ struct Table {
     symmetric: bool,
     cap: Option<u32>,
     adjacency: Option<bool>,
-    /// Keys that only a forward type may have, and where they are.
+    /// The keys of the table that only a forward type may have, and their positions in the text.
     decides: Vec<(&'static str, Range<usize>)>,
 }
 
@@ -191,7 +193,7 @@ impl Reader<'_> {
         Ok(declared)
     }
 
-    /// The table of an inverse sets only what may differ from the forward type.
+    /// Checks that the table of an inverse has only keys that may differ from the forward type.
     fn check_inverse(&self, table: &Table, forward: &str) -> Result<(), TypesError> {
         let Some((key, place)) = table.decides.first() else { return Ok(()) };
         let subject = Subject::new(TypeKind::Association, table.name.as_str());
@@ -244,7 +246,7 @@ impl Reader<'_> {
     }
 
     fn text<'a>(&self, subject: &Subject, entry: &Entry<'a>) -> Result<&'a str, TypesError> {
-        entry.value.as_str().ok_or_else(|| self.kind(Some(subject), entry, "a text"))
+        entry.value.as_str().ok_or_else(|| self.kind(Some(subject), entry, "a string"))
     }
 
     fn truth(&self, subject: &Subject, entry: &Entry<'_>) -> Result<bool, TypesError> {
@@ -269,7 +271,7 @@ impl Reader<'_> {
         if check_component_name(entry.key).is_ok() {
             return Ok(Subject::new(kind, entry.key));
         }
-        // Enough of a wrong name to recognise it.
+        // The beginning of a wrong name is enough to recognize it.
         let name: String = entry.key.chars().take(128).collect();
         Err(self.at(entry.place.clone(), Some(&Subject::new(kind, name)), TypesFault::Name))
     }
@@ -299,20 +301,20 @@ impl Reader<'_> {
     }
 }
 
-/// What a value is, for messages.
+/// Returns the TOML type of a value, for messages.
 fn found(value: &DeValue<'_>) -> &'static str {
     match value {
-        DeValue::String(_) => "a text",
-        DeValue::Integer(_) => "a whole number",
-        DeValue::Float(_) => "a fraction",
-        DeValue::Boolean(_) => "a truth value",
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "an integer",
+        DeValue::Float(_) => "a float",
+        DeValue::Boolean(_) => "a boolean",
         DeValue::Datetime(_) => "a date or time",
         DeValue::Array(_) => "an array",
         DeValue::Table(_) => "a table",
     }
 }
 
-/// A default as JSON; or what it contains that JSON cannot hold.
+/// Converts a default to JSON. The error says what the default contains that no field can hold.
 fn json(value: &DeValue<'_>) -> Result<Value, &'static str> {
     Ok(match value {
         DeValue::String(text) => Value::from(text.as_ref()),

@@ -1,4 +1,4 @@
-//! Declared types, their evolution, and their two written forms.
+//! Tests of declared types, their evolution, and their two written forms.
 
 use super::*;
 use kith_schema::{Field, FieldType};
@@ -34,7 +34,7 @@ fn village() -> GraphTypes {
     GraphTypes::new(7, &parse(VILLAGE)).unwrap()
 }
 
-/// What applying a text to the village changes, one line each, or why it is refused.
+/// Applies a text to the types of [`village`]. Returns one line for each change, or the error.
 fn apply(text: &str) -> String {
     match village().evolve(&parse(text)) {
         Ok((_, changes)) => changes.iter().map(|change| format!("{change}\n")).collect(),
@@ -89,7 +89,7 @@ fn errors_name_the_line_the_type_and_what_was_meant() {
     );
     assert!(error("[object.person.fields]\nname = {}").ends_with("has no \"type\""));
     assert!(error("[object.'a b']").contains("letters, digits"));
-    assert!(error("[object.a]\nfields = 3").ends_with("\"fields\" must be a table, not a whole number"));
+    assert!(error("[object.a]\nfields = 3").ends_with("\"fields\" must be a table, not an integer"));
     assert!(error("[association.a]\ncap = 0").contains("from 1 to 100000"));
     assert!(error("[association.a]\ncap = 1.5").contains("from 1 to 100000"));
     assert!(error("[object.a").starts_with("line 1: the text is not valid TOML: "));
@@ -182,7 +182,7 @@ fn a_field_that_comes_back_has_the_type_that_it_had() {
     let (types, _) = types.evolve(&parse("[object.a]\nfields = { k = \"text\" }")).unwrap();
     assert_eq!(types.objects[&TypeId(1)].schemas.len(), 2);
     let refused = types.evolve(&parse(&field("text"))).unwrap_err().to_string();
-    assert!(refused.contains("an earlier schema of the type does not allow it"), "{refused}");
+    assert!(refused.contains("an earlier schema of the type does not allow this change"), "{refused}");
     assert_eq!(types.evolve(&parse(&field("i64"))).unwrap().0.objects[&TypeId(1)].schemas.len(), 3);
 }
 
@@ -244,7 +244,7 @@ fn fields() -> impl Strategy<Value = Option<Schema>> {
     let name = "[a-z_\" .é-]{1,6}";
     proptest::collection::btree_map(name, field, 0..5).prop_map(move |fields| {
         let fields = fields.into_iter().map(|(name, (kind, nullable, default, text, number, fraction))| {
-            let kind: FieldType = kinds[kind].parse().expect("the kinds are known");
+            let kind: FieldType = kinds[kind].parse().expect("every kind is a field type");
             let fraction = if fraction.is_finite() { fraction } else { 0.5 };
             let value = match kind.to_string().as_str() {
                 "text" => text.into(),
@@ -305,10 +305,10 @@ proptest! {
 
     #[test]
     fn applying_a_text_twice_changes_nothing(old in declared(), new in declared()) {
-        let types = GraphTypes::new(3, &old).expect("it is small");
+        let types = GraphTypes::new(3, &old).expect("the types are few and small");
         prop_assert_eq!(types.declared().to_string().parse::<DeclaredTypes>(), Ok(types.declared()));
         prop_assert_eq!(types.evolve(&old), Ok((types.clone(), vec![])));
-        // A later text declares all that there was, and more.
+        // The later text declares all types that exist, and more.
         let mut later = types.declared();
         later.objects.extend(new.objects.into_iter().filter(|it| types.object(&it.name).is_none()));
         later.associations.extend(new.associations.into_iter().filter(|it| types.association(&it.name).is_none()));
@@ -316,7 +316,7 @@ proptest! {
             prop_assert_eq!(evolved.revision, types.revision + u64::from(!changes.is_empty()));
             prop_assert_eq!(evolved.evolve(&later), Ok((evolved.clone(), vec![])));
             for (number, kind) in &types.associations {
-                prop_assert_eq!(&evolved.associations[number].name, &kind.name, "numbers stay");
+                prop_assert_eq!(&evolved.associations[number].name, &kind.name, "types keep their numbers");
             }
             let document = TypesDocument::from(&evolved);
             prop_assert_eq!(GraphTypes::try_from(document), Ok(evolved));

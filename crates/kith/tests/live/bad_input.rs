@@ -66,7 +66,7 @@ fn writes_that_make_no_sense_are_refused_and_write_nothing() {
         (with(update(json!({})), "if_exists", json!(false)), "condition_failed", "exists already"),
         (with(change("rival"), "if_version", json!(edge_version + 1)), "condition_failed", "version"),
         (change("friend"), "bad_request", "the old one"),
-        (change("likes"), "bad_request", "only one of them has an inverse"),
+        (change("likes"), "bad_request", "only one of these types has an inverse"),
         (with(edge.clone(), "time", json!(6)), "write_id_taken", "the-first"),
         (with(update(json!({})), "write_id", json!("two words")), "bad_request", "write_id"),
         (with(update(json!({})), "if_versoin", json!(1)), "bad_request", "did you mean `if_version`?"),
