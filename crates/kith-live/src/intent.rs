@@ -1,46 +1,46 @@
-//! What the leader of a pair has decided and must bring to both ends.
+//! Intents: writes that the leader of a pair has decided and must apply at both ends.
 
 use crate::{AssociationKey, Data, Done, Pair, WriteName};
 use kith_types::LogPoint;
 
-/// The new state of one direction of an association. Both of its rows, at its two ends, are to show it.
+/// The new state of a two-sided association. Its two rows, one at each end, must show this state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// The association in its forward direction.
+    /// The row of the association in the forward direction.
     pub forward: AssociationKey,
-    /// The same association seen from the other end.
+    /// The row of the association in the other direction.
     pub inverse: AssociationKey,
-    /// What it becomes; `None`: it goes away.
+    /// The new time and fields; `None` if the association is deleted.
     pub content: Option<EdgeContent>,
 }
 
-/// Time and fields of an association: the same in both directions.
+/// The time and the fields of an association, which are the same in both directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EdgeContent {
-    /// Its time.
+    /// The time of the association.
     pub time: u64,
-    /// Its fields.
+    /// The fields of the association.
     pub data: Data,
 }
 
-/// A write to a pair whose ends lie in two partitions, from the transaction that decides it to the one that completes it. Its
-/// place in the log of the pair's ordering partition is the **stamp** of all rows that it writes.
+/// A write to a pair whose ends lie in two partitions, from the transaction that decides it to the one that completes it.
+/// Its log point in the partition that orders the pair is the **stamp** of all rows that it writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
-    /// The pair.
+    /// The pair that the write changes.
     pub pair: Pair,
-    /// The stamp.
+    /// The log point of the transaction that decided the write.
     pub stamp: LogPoint,
-    /// What changes: one edge, or two if an association changes its type.
+    /// The edges that change: one, or two if an association changes its type.
     pub edges: Vec<Edge>,
-    /// What the caller is told when it is complete.
+    /// The outcome that the caller is told when the intent is complete.
     pub done: Done,
-    /// The name of the write, under which the outcome is recorded.
+    /// The write id under which the outcome is recorded, and the checksum of the write; `None` if the write has no write id.
     pub name: Option<WriteName>,
 }
 
 impl Intent {
-    /// About how much memory it takes, in bytes. At each end, its rows take about as much.
+    /// Returns about how much memory the intent takes, in bytes. At each end, its rows take about as much.
     pub fn bytes(&self) -> usize {
         let contents = self.edges.iter().filter_map(|edge| edge.content.as_ref());
         let fields: usize = contents.map(|content| content.data.bytes.len()).sum();

@@ -4,45 +4,45 @@ use crate::TypeId;
 use kith_types::{LogPoint, PartitionCount, PartitionId, partition_of_id};
 use std::sync::Arc;
 
-/// The fields of an object or association: a record (`docs/formats/record.md`), and which schema of its type it was written
-/// under. No bytes stand for a record without fields.
+/// The fields of an object or association: a record (`docs/formats/record.md`), and the schema of its type that it was
+/// written with. An empty record has no fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Data {
-    /// The schema, as an index into [`crate::ObjectType::schemas`] or [`crate::AssociationType::schemas`].
+    /// The schema of the record, as an index into [`crate::ObjectType::schemas`] or [`crate::AssociationType::schemas`].
     pub schema: u16,
-    /// The record. Clones share it.
+    /// The bytes of the record. Clones share them.
     pub bytes: Arc<[u8]>,
 }
 
 /// An object (TAO §3.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
-    /// Its id, unique over all types.
+    /// The id of the object. No two objects of a graph have the same id, whatever their types.
     pub id: u64,
-    /// Its type.
+    /// The type of the object.
     pub kind: TypeId,
-    /// The change that wrote it last.
+    /// The log point of the change that wrote the object last.
     pub stamp: LogPoint,
-    /// Its fields.
+    /// The fields of the object.
     pub data: Data,
 }
 
 /// An association, in the list that it belongs to (TAO §3.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Association {
-    /// The object that it leads to.
+    /// The object that the association leads to.
     pub id2: u64,
-    /// What the list is ordered by: milliseconds since 1970 by convention.
+    /// The time by which the list is ordered; by convention, in milliseconds since 1970.
     pub time: u64,
-    /// The change that wrote it last. Both directions of a two-sided association have the same one, which is a place in the
-    /// log of the partition that orders the pair.
+    /// The log point of the change that wrote the association last. Both directions of a two-sided association have the same
+    /// stamp, which is a log point of the partition that orders the pair.
     pub stamp: LogPoint,
-    /// Its fields.
+    /// The fields of the association.
     pub data: Data,
 }
 
 impl Association {
-    /// Its place in its list.
+    /// Returns the place of the association in its list.
     pub fn place(&self) -> ListPlace {
         ListPlace { time: self.time, id2: self.id2 }
     }
@@ -51,14 +51,14 @@ impl Association {
 /// An association list: all associations of one type that leave one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ListKey {
-    /// The object.
+    /// The object that the associations leave.
     pub id1: u64,
-    /// The type.
+    /// The type of the associations.
     pub kind: TypeId,
 }
 
 impl ListKey {
-    /// The association of this list that leads to `id2`.
+    /// Returns the key of the association of this list that leads to `id2`.
     pub fn to(self, id2: u64) -> AssociationKey {
         AssociationKey { list: self, id2 }
     }
@@ -67,19 +67,19 @@ impl ListKey {
 /// Names one association: there is at most one between two objects per type and direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AssociationKey {
-    /// The list that it belongs to.
+    /// The list that the association belongs to.
     pub list: ListKey,
-    /// The object that it leads to.
+    /// The object that the association leads to.
     pub id2: u64,
 }
 
-/// A place in an association list. Lists are sorted by descending time; of equal times the smaller id comes first. A place
-/// comes before another if it is smaller.
+/// A place in an association list. Lists are sorted by descending time; among equal times, the smaller id comes first. The
+/// order of places is that of lists: a place that comes first is smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ListPlace {
     /// The time of the association there.
     pub time: u64,
-    /// The object that it leads to.
+    /// The object that the association leads to.
     pub id2: u64,
 }
 
@@ -95,8 +95,8 @@ impl PartialOrd for ListPlace {
     }
 }
 
-/// Two different objects, in whichever order. All two-sided associations between them are ordered by the leader of the
-/// smaller id.
+/// Two different objects, in no particular order. The leader of the partition of the smaller id orders all writes to
+/// two-sided associations between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pair {
     low: u64,
@@ -104,22 +104,23 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// The pair of two objects; `None` if they are the same.
+    /// Returns the pair of two objects; `None` if they are the same object.
     pub fn of(one: u64, other: u64) -> Option<Self> {
         (one != other).then(|| Self { low: one.min(other), high: one.max(other) })
     }
 
-    /// The smaller id.
+    /// Returns the smaller id.
     pub fn low(self) -> u64 {
         self.low
     }
 
-    /// The greater id.
+    /// Returns the greater id.
     pub fn high(self) -> u64 {
         self.high
     }
 
-    /// The partition whose leader orders writes to the pair, and the other end's partition. They may be the same.
+    /// Returns the partition whose leader orders writes to the pair, and the partition of the other end. They may be the
+    /// same.
     pub fn partitions(self, count: PartitionCount) -> (PartitionId, PartitionId) {
         (partition_of_id(self.low, count), partition_of_id(self.high, count))
     }

@@ -1,4 +1,4 @@
-//! Tickets: what a read must have seen (FlightTracker, OSDI 2020, §3; here by partition).
+//! Tickets: the log points that a read must have reached (FlightTracker, OSDI 2020, §3; here, one for each partition).
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use kith_types::{
@@ -10,38 +10,38 @@ use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// The places in the logs of a live graph that a read must have reached. As text it is URL-safe base64
-/// (`docs/formats/ticket.md`); callers hand it back unread.
+/// The log points of a live graph that a read must have reached. As text, a ticket is URL-safe base64
+/// (`docs/formats/ticket.md`). Callers pass it back as they got it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticket {
     /// The identity of the graph ([`crate::GraphTypes::identity`]).
     pub graph: u64,
-    /// By partition, the place that must have been reached.
+    /// The log point that must have been reached, by partition.
     pub points: BTreeMap<PartitionId, LogPoint>,
 }
 
 const FORMAT: u8 = 1;
-/// The most partitions of a ticket: all that a cluster may have.
+/// The maximum number of partitions of a ticket, which is that of a cluster.
 const POINTS_MAX: u64 = kith_types::PartitionCount::MAX as u64;
 
-/// A text is no ticket.
+/// A text, or a sequence of bytes, is not a ticket.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("the ticket is not one that a write returned")]
 pub struct NotATicket;
 
 impl Ticket {
-    /// A ticket of a graph that asks for nothing yet.
+    /// Creates a ticket that requires nothing yet. `graph` is the identity of the graph.
     pub fn new(graph: u64) -> Self {
         Self { graph, points: BTreeMap::new() }
     }
 
-    /// Asks for `point` in the log of `partition`, unless a later place is asked for already.
+    /// Requires the log point `point` of `partition`, unless a later one is already required.
     pub fn require(&mut self, partition: PartitionId, point: LogPoint) {
         let required = self.points.entry(partition).or_default();
         *required = point.max(*required);
     }
 
-    /// Asks for all that `other` asks for, which is a ticket of the same graph.
+    /// Requires everything that `other` requires, which must be a ticket of the same graph.
     pub fn merge(&mut self, other: &Ticket) {
         debug_assert_eq!(self.graph, other.graph, "positions of different graphs cannot be compared");
         for (&partition, &point) in &other.points {
@@ -49,13 +49,14 @@ impl Ticket {
         }
     }
 
-    /// The place that a read of `partition` must have reached: the start of the log if the ticket does not name it.
+    /// Returns the log point that a read of `partition` must have reached; the start of the log if the ticket does not name
+    /// the partition.
     pub fn point(&self, partition: PartitionId) -> LogPoint {
         self.points.get(&partition).copied().unwrap_or_default()
     }
 
-    /// Its bytes: format, identity, number of points, and for each the gap to the partition before, term and position;
-    /// then a CRC-32C of all that.
+    /// Encodes the ticket: the format, the identity of the graph, the number of log points, and for each log point the gap
+    /// to the partition before, the term and the position; then a CRC-32C of all of these bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![FORMAT];
         bytes.extend(self.graph.to_le_bytes());
@@ -72,10 +73,10 @@ impl Ticket {
         bytes
     }
 
-    /// The ticket that [`Ticket::to_bytes`] wrote.
+    /// Decodes a ticket that [`Ticket::to_bytes`] encoded.
     ///
     /// # Errors
-    /// [`NotATicket`] if a byte was changed, is missing or is too much.
+    /// [`NotATicket`] if bytes were changed, are missing, or follow the ticket.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, NotATicket> {
         let (body, checksum) = bytes.split_last_chunk().ok_or(NotATicket)?;
         if crc32c(body) != u32::from_le_bytes(*checksum) {

@@ -1,4 +1,4 @@
-//! A database in memory, for tests: applies batches as a real one must, and checks after each of them what must always hold.
+//! A database in memory, for tests. It applies batches as a real database must, and checks the invariants after each batch.
 
 use crate::{
     Association, AssociationKey, Batch, BatchPart, Change, CommitResult, Effect, GraphTypes, LoggedChange,
@@ -13,19 +13,19 @@ pub(crate) struct Twin {
     pub(crate) count: PartitionCount,
     pub(crate) types: GraphTypes,
     logs: BTreeMap<PartitionId, Log>,
-    /// Ids of writes that took effect, to find one that does so twice.
+    /// The ids of the writes that took effect, to find a write that takes effect twice.
     executed: BTreeSet<WriteId>,
-    /// What is wrong, for the test to report.
+    /// What is wrong, which the test reports.
     pub(crate) faults: Vec<String>,
 }
 
 #[derive(Clone, Default)]
 struct Log {
     end: LogPoint,
-    /// Every end that it has had.
+    /// Every log point at which the log has ended.
     points: BTreeSet<LogPoint>,
     rows: Tables,
-    /// What a replica makes of the changes alone.
+    /// The rows of a replica that applies only the changes.
     replica: Tables,
     /// The changes, and the rows after each of them.
     history: Vec<(Change, Tables)>,
@@ -49,7 +49,7 @@ impl Twin {
         Ok(log.end)
     }
 
-    /// The database is replaced by a copy of itself that was made when its logs ended there.
+    /// Replaces the database by an earlier copy of itself.
     pub(crate) fn restore(&mut self, copy: &Twin) {
         self.logs = copy.logs.clone();
         self.executed = copy.executed.clone();
@@ -90,7 +90,7 @@ impl Twin {
                 log.rows.write(row, self.count);
                 executed.extend(match row {
                     RowWrite::PutIntent(intent) => intent.name.clone().map(|name| name.id),
-                    // Outcomes with another place complete an intent, which was counted.
+                    // An outcome with a log point elsewhere completes an intent, whose write is already counted.
                     RowWrite::PutOutcome(
                         id,
                         RecordedOutcome { outcome: Outcome::Done(done), elsewhere: None, .. },
@@ -117,20 +117,20 @@ impl Twin {
         RowsAt { at: log.end, answers: queries.iter().map(|query| log.rows.answer(query)).collect() }
     }
 
-    /// What a cache answers that has applied the log up to `at`.
+    /// Returns what a cache answers that has applied the log up to `at`.
     pub(crate) fn read_at(&self, partition: PartitionId, at: LogPoint, queries: &[RowQuery]) -> RowsAt {
         let (log, empty) = (&self.logs[&partition], Tables::default());
         let rows = at.position.0.checked_sub(1).map_or(&empty, |index| &log.history[index as usize].1);
         RowsAt { at, answers: queries.iter().map(|query| rows.answer(query)).collect() }
     }
 
-    /// Whether these changes follow a place in the log.
+    /// Whether these changes follow the log point `after` in the log.
     pub(crate) fn holds(&self, partition: PartitionId, after: LogPoint, changes: &[Change]) -> bool {
         let history = self.logs[&partition].history.iter().skip(after.position.0 as usize);
         history.take(changes.len()).map(|(change, _)| change).eq(changes)
     }
 
-    /// All associations by their rows.
+    /// Returns all associations, by key.
     pub(crate) fn associations(&self) -> BTreeMap<AssociationKey, Association> {
         self.logs.values().flat_map(|log| log.rows.associations.clone()).collect()
     }
@@ -143,19 +143,19 @@ impl Twin {
         self.logs.values().map(|log| log.rows.intents.len()).sum()
     }
 
-    #[allow(dead_code, reason = "tests of leaders use it")]
+    #[allow(dead_code, reason = "only the tests of leaders use this")]
     pub(crate) fn pair_stamps(&self) -> usize {
         self.logs.values().map(|log| log.rows.stamps.len()).sum()
     }
 
-    /// What must hold after every transaction.
+    /// Checks what must hold after every transaction.
     fn check(&mut self) {
         let mut faults = Vec::new();
         for log in self.logs.values() {
             if (&log.rows.objects, &log.rows.associations, &log.rows.counts)
                 != (&log.replica.objects, &log.replica.associations, &log.replica.counts)
             {
-                faults.push("the changes do not say what the rows are".to_owned());
+                faults.push("the changes alone do not lead to the rows that are stored".to_owned());
             }
         }
         let partitions: Vec<&Tables> = self.logs.values().map(|log| &log.rows).collect();
@@ -164,7 +164,7 @@ impl Twin {
     }
 }
 
-/// What a replica makes of a change.
+/// Applies an effect of a change as a replica does.
 fn learn(tables: &mut Tables, effect: &Effect, rows: &Tables) {
     match effect.clone() {
         Effect::Object(object) => drop(tables.objects.insert(object.id, object)),
@@ -184,7 +184,7 @@ fn learn(tables: &mut Tables, effect: &Effect, rows: &Tables) {
     }
 }
 
-/// Ids that lie in a partition, the smallest first.
+/// Returns the ids that lie in a partition, the smallest first.
 pub(crate) fn ids_in(partition: PartitionId, count: PartitionCount) -> impl Iterator<Item = u64> {
     (1..).filter(move |id| partition_of_id(*id, count) == partition)
 }

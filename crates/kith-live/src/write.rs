@@ -1,28 +1,29 @@
-//! Writes to a live graph as callers ask for them, and what comes of them.
+//! Writes to a live graph as callers request them, and their outcomes.
 
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// The most bytes of an object's record (TAO §3.1 gives 1 MB).
+/// The maximum size of an object's record, in bytes (TAO §3.1 gives 1 MB).
 pub const OBJECT_BYTES_MAX: usize = 1 << 20;
-/// The most bytes of an association's record.
+/// The maximum size of an association's record, in bytes.
 pub const ASSOCIATION_BYTES_MAX: usize = 64 << 10;
-/// The most bytes of a write id.
+/// The maximum length of a write id, in bytes.
 pub const WRITE_ID_BYTES_MAX: usize = 64;
 
-/// One write, and the conditions under which it is to take effect.
+/// One write, and the conditions under which it takes effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Write {
-    /// What to do.
+    /// What the write does.
     pub mutation: Mutation,
-    /// When to do it.
+    /// The conditions that must hold.
     pub conditions: Conditions,
-    /// Names the write, so that repeating it within ten minutes returns the first outcome and writes nothing.
+    /// The name of the write, if it has one. A repeat with the same name within ten minutes returns the first outcome and
+    /// writes nothing.
     pub write_id: Option<WriteId>,
 }
 
-/// What a write does. Types are named; data are JSON objects of the type's fields.
+/// What a write does. `kind` is the name of a type, and `data` is a JSON object with fields of this type.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Mutation {
@@ -30,12 +31,12 @@ pub enum Mutation {
     AddObject {
         kind: String,
         data: Option<String>,
-        /// The id of an object that is imported; otherwise the leader chooses one.
+        /// The id of the new object; `None` to derive it from the write id.
         id: Option<u64>,
-        /// An object whose partition the new one shares.
+        /// The id of an object in whose partition the new object is to lie.
         near: Option<u64>,
     },
-    /// Replaces the fields of an object that `data` has, and keeps the others.
+    /// Replaces the fields of an object that `data` contains, and keeps the others.
     UpdateObject { id: u64, data: String },
     /// Deletes an object. Its associations stay.
     DeleteObject { id: u64 },
@@ -44,18 +45,18 @@ pub enum Mutation {
         id1: u64,
         kind: String,
         id2: u64,
-        /// The current time if `None`.
+        /// The time of the association; `None` for the current time.
         time: Option<u64>,
         data: Option<String>,
     },
     /// Deletes an association, and its inverse if its type has one.
     DeleteAssociation { id1: u64, kind: String, id2: u64 },
-    /// Gives an association that exists another type.
+    /// Changes the type of an existing association.
     ChangeType { id1: u64, kind: String, id2: u64, new_kind: String },
 }
 
 impl Mutation {
-    /// The name that users write: `op` of a request line.
+    /// Returns the name that users write, as `op` of a request line.
     pub fn name(&self) -> &'static str {
         match self {
             Mutation::AddObject { .. } => "object_add",
@@ -68,12 +69,12 @@ impl Mutation {
     }
 }
 
-/// A write takes effect only if these hold for the object or association that it names.
+/// Conditions on the object or association that a write names. The write takes effect only if all of them hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
-    /// It has this version.
+    /// The version that the object or association must have; 0 if it must not exist.
     pub if_version: Option<u64>,
-    /// It exists, or does not.
+    /// Whether the object or association must exist.
     pub if_exists: Option<bool>,
 }
 
@@ -87,7 +88,7 @@ pub struct WriteId(String);
 pub struct NotAWriteId;
 
 impl WriteId {
-    /// The text.
+    /// Returns the write id as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -111,50 +112,50 @@ impl fmt::Display for WriteId {
     }
 }
 
-/// What came of a write. Recorded under its write id.
+/// The outcome of a write, which is recorded under its write id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It took effect, or there was nothing to do.
+    /// The write took effect, or there was nothing to do.
     Done(Done),
     /// A condition did not hold; nothing was written.
     Refused(Refusal),
 }
 
-/// The outcome of a write that took effect.
+/// The outcome of a write that took effect or had nothing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// The object that was created or changed; for associations `id1`.
+    /// The object that the write names or creates; for associations, `id1`.
     pub id: u64,
-    /// The version of what was written: the position of the change. 0 if there was nothing to do.
+    /// The version that was written, which is the position of the change; 0 if there was nothing to do.
     pub version: u64,
     /// Whether the object or association existed before.
     pub existed: bool,
 }
 
-/// Why a write was refused after looking at what is stored.
+/// Why a write was refused, given what is stored.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Refusal {
     /// `if_version` names another version.
     #[error("the version is {found}, not {wanted}")]
     OtherVersion {
-        /// The version of what is stored; 0 if there is nothing.
+        /// The stored version; 0 if the object or association does not exist.
         found: u64,
         /// The version that the write asked for.
         wanted: u64,
     },
-    /// `if_exists` is true, and there is nothing.
-    #[error("it does not exist")]
+    /// `if_exists` is true, and the object or association does not exist.
+    #[error("the object or association does not exist")]
     Absent,
-    /// `if_exists` is false, and there is something.
-    #[error("it exists already, as version {version}")]
+    /// `if_exists` is false, and the object or association exists.
+    #[error("the object or association exists already, as version {version}")]
     Present {
-        /// The version of what is stored.
+        /// The stored version.
         version: u64,
     },
-    /// An object is to be created with an id that another object has.
+    /// The write creates an object with an id that another object has.
     #[error("object {id} exists already")]
     ObjectExists {
-        /// The id.
+        /// The id that is taken.
         id: u64,
     },
 }

@@ -1,6 +1,6 @@
 //! Golden bytes of changes, intents, outcomes and tickets; `testdata/formats/README.md` lists them.
 
-// The lint spares functions marked as tests, not the helpers that they call.
+// The lint exempts functions that are marked as tests, but not the helpers that they call.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "../../../testdata/formats/golden.rs"]
@@ -84,7 +84,7 @@ fn tickets() -> Vec<(String, Ticket)> {
     vec![("empty ticket".to_owned(), Ticket::new(7)), ("ticket of two partitions".to_owned(), two)]
 }
 
-/// Compares the bytes of values with a file, and what is read from the file with the values.
+/// Compares the encodings of values with a file, and the values that are decoded from the file with the originals.
 fn check<T, E>(
     (file, page): (&str, &str),
     values: &[(String, T)],
@@ -122,6 +122,6 @@ fn a_later_format_is_refused() {
     bytes[0] = 2;
     assert_eq!(
         Change::from_bytes(&bytes).unwrap_err().to_string(),
-        "the bytes of a change are damaged, or of a later release"
+        "the bytes of a change are damaged, or were written by a later release"
     );
 }

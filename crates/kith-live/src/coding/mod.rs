@@ -1,5 +1,6 @@
-//! The bytes of changes, intents and outcomes in a database (`docs/formats/change.md`): varints, and byte strings with their
-//! lengths. Each begins with the number of its format. The database proves its bytes; lengths are checked all the same.
+//! The encodings of changes, intents and outcomes in a database (`docs/formats/change.md`): varints, and byte strings with
+//! their lengths. Each encoding begins with the number of its format. The database is trusted to return the bytes that were
+//! stored, but lengths are checked all the same.
 
 mod outcome;
 mod requests;
@@ -19,20 +20,20 @@ use kith_types::{
 };
 use thiserror::Error;
 
-/// The number that all formats of this release begin with.
+/// The number with which all encodings of this release begin.
 const FORMAT: u64 = 1;
 
-/// Bytes from a database that are not what they should be.
+/// Bytes from a database or a peer cannot be decoded.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("the bytes of {what} are damaged, or of a later release")]
+#[error("the bytes of {what} are damaged, or were written by a later release")]
 pub struct Garbled {
-    /// What they should be: `a change`, `an intent` …
+    /// What the bytes should encode: `a change`, `an intent` and so on.
     pub what: &'static str,
 }
 
 type Taken<T> = Result<T, Unreadable>;
 
-/// Bytes end too soon, or a number means nothing.
+/// The bytes end too soon, or a number has no meaning.
 struct Unreadable;
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
@@ -74,13 +75,13 @@ fn put_association(out: &mut Vec<u8>, association: &Association) {
     put_data(out, &association.data);
 }
 
-/// A number of items, and the items.
+/// Writes the number of items, and the items.
 fn put_many<T>(out: &mut Vec<u8>, items: &[T], put: impl Fn(&mut Vec<u8>, &T)) {
     put_varint(out, items.len() as u64);
     items.iter().for_each(|item| put(out, item));
 }
 
-/// The bytes that are left to read.
+/// The bytes that have not been read yet.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -141,12 +142,13 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// 0, or 1 and what follows it.
+    /// Reads 0, which means `None`, or 1 and a value.
     fn optional<T>(&mut self, take: impl FnOnce(&mut Self) -> Taken<T>) -> Taken<Option<T>> {
         if self.flag()? { take(self).map(Some) } else { Ok(None) }
     }
 
-    /// A number of items, which must have a byte each at least.
+    /// Reads the number of items, and the items. Each item must take at least one byte, so a number that is too large is
+    /// refused at once.
     fn many<T>(&mut self, take: impl Fn(&mut Self) -> Taken<T>) -> Taken<Vec<T>> {
         let count: usize = self.small()?;
         if self.0.len() < count {
@@ -156,7 +158,7 @@ impl<'a> Rest<'a> {
     }
 }
 
-/// Reads all of `bytes` behind the number of their format.
+/// Reads the number of the format, and then a value that takes the rest of `bytes`.
 fn whole<'a, T>(
     what: &'static str,
     bytes: &'a [u8],
@@ -173,7 +175,7 @@ fn whole<'a, T>(
     }
 }
 
-/// Bytes that begin with the number of their format.
+/// Writes the number of the format, and then a value.
 fn begun(put: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut out = Vec::new();
     put_varint(&mut out, FORMAT);
@@ -189,15 +191,15 @@ fn put_optional<T>(out: &mut Vec<u8>, value: Option<T>, put: impl FnOnce(&mut Ve
 }
 
 impl Change {
-    /// Its bytes in the table of changes.
+    /// Encodes the change for the table of changes.
     pub fn to_bytes(&self) -> Vec<u8> {
         begun(|out| self.put(out))
     }
 
-    /// The change that [`Change::to_bytes`] wrote.
+    /// Decodes a change that [`Change::to_bytes`] encoded.
     ///
     /// # Errors
-    /// [`Garbled`].
+    /// [`Garbled`] if the bytes are damaged, or were written by a later release.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Garbled> {
         whole("a change", bytes, Self::take)
     }
@@ -266,15 +268,15 @@ impl Effect {
 }
 
 impl Intent {
-    /// Its bytes in the table of intents, and in the request that delivers it.
+    /// Encodes the intent for the table of intents, and for the request that delivers it.
     pub fn to_bytes(&self) -> Vec<u8> {
         begun(|out| self.put(out))
     }
 
-    /// The intent that [`Intent::to_bytes`] wrote.
+    /// Decodes an intent that [`Intent::to_bytes`] encoded.
     ///
     /// # Errors
-    /// [`Garbled`].
+    /// [`Garbled`] if the bytes are damaged, or were written by a later release.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Garbled> {
         whole("an intent", bytes, Self::take)
     }
@@ -400,12 +402,14 @@ mod tests {
                 content: content.map(|(time, data)| EdgeContent { time, data }),
             },
         );
-        let name = ("[!-~]{1,64}", any::<u64>())
-            .prop_map(|(text, checksum)| WriteName { id: text.parse().expect("it is one"), checksum });
+        let name = ("[!-~]{1,64}", any::<u64>()).prop_map(|(text, checksum)| WriteName {
+            id: text.parse().expect("the text is a write id"),
+            checksum,
+        });
         let name = proptest::option::of(name);
         (any::<u64>(), 1u64.., point(), done(), name, proptest::collection::vec(edge, 0..3)).prop_map(
             |(low, gap, stamp, done, name, edges)| Intent {
-                pair: Pair::of(low, low ^ gap).expect("they differ"),
+                pair: Pair::of(low, low ^ gap).expect("the ids differ"),
                 stamp,
                 edges,
                 done,

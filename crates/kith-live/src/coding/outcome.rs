@@ -1,19 +1,19 @@
-//! The bytes of the outcome that is recorded under a write id.
+//! The encoding of the outcome that is recorded under a write id.
 
 use super::{Garbled, Rest, Taken, Unreadable, begun, put_done, put_optional, put_point, take_done, whole};
 use crate::{Outcome, RecordedOutcome, Refusal};
 use kith_types::{PartitionId, delta::put_varint};
 
 impl RecordedOutcome {
-    /// Its bytes in the table of outcomes.
+    /// Encodes the outcome for the table of outcomes.
     pub fn to_bytes(&self) -> Vec<u8> {
         begun(|out| self.put(out))
     }
 
-    /// The outcome that [`RecordedOutcome::to_bytes`] wrote.
+    /// Decodes an outcome that [`RecordedOutcome::to_bytes`] encoded.
     ///
     /// # Errors
-    /// [`Garbled`].
+    /// [`Garbled`] if the bytes are damaged, or were written by a later release.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Garbled> {
         whole("an outcome", bytes, Self::take)
     }

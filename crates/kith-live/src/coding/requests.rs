@@ -1,5 +1,5 @@
-//! The bytes of what leaders and replicas ask of a database in another process (`docs/formats/change.md`). Both ends check
-//! them: a request may come from a process that is not what it should be.
+//! The encodings of requests of leaders and replicas to a database in another process, and of the replies
+//! (`docs/formats/change.md`). Both sides check what they receive, because the peer may be the wrong process.
 
 use super::{
     Garbled, Rest, Taken, Unreadable, begun, put_association, put_key, put_list, put_many, put_object,
@@ -12,7 +12,7 @@ use crate::{
 use kith_types::{PartitionId, delta::put_varint};
 
 impl Batch {
-    /// Its bytes in the request that commits it.
+    /// Encodes the batch for the request that commits it.
     pub fn to_bytes(&self) -> Vec<u8> {
         begun(|out| {
             put_many(out, &self.parts, |out, part| part.put(out));
@@ -23,10 +23,10 @@ impl Batch {
         })
     }
 
-    /// The batch that [`Batch::to_bytes`] wrote.
+    /// Decodes a batch that [`Batch::to_bytes`] encoded.
     ///
     /// # Errors
-    /// [`Garbled`].
+    /// [`Garbled`] if the bytes are damaged, or were written by a later release.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Garbled> {
         let required = |rest: &mut Rest<'_>| Ok((take_partition(rest)?, rest.point()?));
         whole("a transaction", bytes, |rest| {
@@ -127,15 +127,15 @@ impl RowWrite {
     }
 }
 
-/// The bytes of queries in the request that reads rows.
+/// Encodes queries for the request that reads rows.
 pub fn queries_to_bytes(queries: &[RowQuery]) -> Vec<u8> {
     begun(|out| put_many(out, queries, |out, query| query.put(out)))
 }
 
-/// The queries that [`queries_to_bytes`] wrote.
+/// Decodes queries that [`queries_to_bytes`] encoded.
 ///
 /// # Errors
-/// [`Garbled`].
+/// [`Garbled`] if the bytes are damaged, or were written by a later release.
 pub fn queries_from_bytes(bytes: &[u8]) -> Result<Vec<RowQuery>, Garbled> {
     whole("queries of rows", bytes, |rest| rest.many(RowQuery::take))
 }
@@ -197,7 +197,7 @@ impl RowQuery {
 }
 
 impl RowsAt {
-    /// Its bytes in the reply to queries.
+    /// Encodes the rows for the reply to queries.
     pub fn to_bytes(&self) -> Vec<u8> {
         begun(|out| {
             put_point(out, self.at);
@@ -205,10 +205,10 @@ impl RowsAt {
         })
     }
 
-    /// The rows that [`RowsAt::to_bytes`] wrote.
+    /// Decodes rows that [`RowsAt::to_bytes`] encoded.
     ///
     /// # Errors
-    /// [`Garbled`].
+    /// [`Garbled`] if the bytes are damaged, or were written by a later release.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Garbled> {
         let take = |rest: &mut Rest<'_>| Ok(Self { at: rest.point()?, answers: rest.many(RowAnswer::take)? });
         whole("rows", bytes, take)
@@ -263,20 +263,20 @@ impl RowAnswer {
     }
 }
 
-/// The bytes of a page of objects.
+/// Encodes a page of objects.
 pub fn objects_to_bytes(objects: &[Object]) -> Vec<u8> {
     begun(|out| put_many(out, objects, put_object))
 }
 
-/// The objects that [`objects_to_bytes`] wrote.
+/// Decodes objects that [`objects_to_bytes`] encoded.
 ///
 /// # Errors
-/// [`Garbled`].
+/// [`Garbled`] if the bytes are damaged, or were written by a later release.
 pub fn objects_from_bytes(bytes: &[u8]) -> Result<Vec<Object>, Garbled> {
     whole("objects", bytes, |rest| rest.many(Rest::object))
 }
 
-/// The bytes of a page of associations with their lists.
+/// Encodes a page of associations, each with its list.
 pub fn associations_to_bytes(associations: &[(ListKey, Association)]) -> Vec<u8> {
     begun(|out| {
         put_many(out, associations, |out, (list, association)| {
@@ -286,10 +286,10 @@ pub fn associations_to_bytes(associations: &[(ListKey, Association)]) -> Vec<u8>
     })
 }
 
-/// The associations that [`associations_to_bytes`] wrote.
+/// Decodes associations that [`associations_to_bytes`] encoded, each with its list.
 ///
 /// # Errors
-/// [`Garbled`].
+/// [`Garbled`] if the bytes are damaged, or were written by a later release.
 pub fn associations_from_bytes(bytes: &[u8]) -> Result<Vec<(ListKey, Association)>, Garbled> {
     whole("associations", bytes, |rest| rest.many(|rest| Ok((rest.list()?, rest.association()?))))
 }
@@ -330,7 +330,7 @@ mod tests {
     }
 
     fn pair() -> impl Strategy<Value = Pair> {
-        (any::<u64>(), 1u64..).prop_map(|(low, gap)| Pair::of(low, low ^ gap).expect("they differ"))
+        (any::<u64>(), 1u64..).prop_map(|(low, gap)| Pair::of(low, low ^ gap).expect("the ids differ"))
     }
 
     fn partition() -> impl Strategy<Value = PartitionId> {
@@ -338,7 +338,7 @@ mod tests {
     }
 
     fn write_id() -> impl Strategy<Value = WriteId> {
-        "[!-~]{1,64}".prop_map(|text| text.parse().expect("it is one"))
+        "[!-~]{1,64}".prop_map(|text| text.parse().expect("the text is a write id"))
     }
 
     fn row() -> impl Strategy<Value = RowWrite> {

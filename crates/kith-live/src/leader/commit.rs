@@ -1,4 +1,4 @@
-//! The end of a transaction: commit what is decided, and answer.
+//! The second half of a transaction: commits what is decided, and answers.
 
 use super::limits::DELIVERY_PATIENCE;
 use super::queue::Task;
@@ -9,7 +9,7 @@ use kith_types::{LogPoint, PartitionId, Position, Term};
 use std::collections::BTreeMap;
 
 impl Leader {
-    /// Commits shares together. A share without changes proves that its answers are up to date.
+    /// Commits shares in one transaction. A share without changes proves that its answers were decided on current rows.
     pub(super) fn commit(&mut self, mut shares: Vec<Share>) {
         if !self.guards.answers_proven {
             let (unproven, rest) = shares.into_iter().partition(|share| share.changes.is_empty());
@@ -39,7 +39,8 @@ impl Leader {
         }
     }
 
-    /// Other partitions must not suffer from those whose leadership is lost.
+    /// Commits the shares of the partitions that this node still leads. They must not fail because the leadership of others
+    /// is lost.
     fn commit_without(&mut self, shares: Vec<Share>, ends: &[(PartitionId, LogPoint)]) {
         let is_lost = |share: &Share| ends.iter().any(|(partition, _)| *partition == share.partition);
         let (lost, rest): (Vec<Share>, Vec<Share>) = shares.into_iter().partition(is_lost);
@@ -53,7 +54,7 @@ impl Leader {
         self.commit(rest);
     }
 
-    /// The database lacks a place that some tasks rely on. The others are decided again without them.
+    /// Ends the tasks that rely on a log point that the database lacks. The other tasks are decided again without them.
     fn not_contained(&mut self, shares: Vec<Share>, lacking: (PartitionId, LogPoint)) {
         let decided = shares.into_iter().flat_map(|share| share.decided);
         let (lost, rest): (Vec<Decided>, Vec<Decided>) =
@@ -80,7 +81,7 @@ impl Leader {
         self.back_off();
     }
 
-    /// Publishes and answers what is committed.
+    /// Publishes changes that are committed, and answers their tasks.
     pub(super) fn finish(&mut self, shares: Vec<Share>) {
         self.failures = 0;
         let mut begun = Vec::new();
@@ -97,11 +98,11 @@ impl Leader {
                 begun.extend(self.end_task(decided).map(|stamp| (partition, stamp)));
             }
         }
-        // Floors count all intents that have begun, so these come last.
+        // A delivery carries the floor, which depends on all intents that have begun. So deliveries are sent last.
         begun.into_iter().for_each(|(partition, stamp)| self.send(partition, stamp));
     }
 
-    /// Gives the stamp of an intent that has begun.
+    /// Ends a task that is committed. Returns the stamp of the intent that has begun, if there is one.
     fn end_task(&mut self, decided: Decided) -> Option<LogPoint> {
         match (decided.task, decided.ending) {
             (Task::Write(pending), Ending::Outcome { outcome, points }) => {
@@ -143,7 +144,8 @@ impl Leader {
     }
 }
 
-/// What the tasks of a transaction rely on. A log that contains a place contains all places before it of the same term.
+/// Returns the log points that the tasks of a transaction rely on. A log that contains a log point also contains all earlier
+/// ones of the same term, so only the last one of each term is needed.
 fn requires(shares: &[Share]) -> Vec<(PartitionId, LogPoint)> {
     let mut last: BTreeMap<(PartitionId, Term), Position> = BTreeMap::new();
     let decided = shares.iter().flat_map(|share| &share.decided);

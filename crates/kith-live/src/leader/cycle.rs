@@ -1,4 +1,4 @@
-//! One transaction: take what waits, read its rows, and decide it.
+//! The first half of a transaction: takes tasks that wait, reads their rows, and decides them.
 
 use super::limits::{BATCH_BYTES_MAX, INTENTS_MAX};
 use super::queue::{PendingWrite, Task};
@@ -9,7 +9,8 @@ use kith_types::PartitionId;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Leader {
-    /// Takes the next tasks off the queue and asks for their rows. Tasks that must wait for something else are put there.
+    /// Takes the next tasks off the queue and requests their rows. Writes that must wait for a term or for an open intent
+    /// are stored with that term or intent.
     pub(super) fn load(&mut self) {
         let taken = self.queue.take();
         let tasks: Vec<Task> = taken.into_iter().filter_map(|task| self.ready(task)).collect();
@@ -29,7 +30,7 @@ impl Leader {
         self.stage = Stage::Loading { load, tasks, queries };
     }
 
-    /// The task, if it can be decided now.
+    /// Returns the task if it can be decided now. Otherwise, the task waits elsewhere, is refused, or is no longer needed.
     fn ready(&mut self, task: Task) -> Option<Task> {
         let Some(leadership) = self.partitions.get_mut(&task.partition()) else {
             self.refuse(task);
@@ -95,8 +96,9 @@ impl Leader {
         }
     }
 
-    /// An empty share for each partition whose rows were read where its log ends. If a log ends elsewhere, the partition has
-    /// another leader, or the database was replaced by an older copy of itself: only a later term may write there.
+    /// Returns an empty share for each partition whose rows were read where this leader believes that the log ends. If a log
+    /// ends elsewhere, the partition has another leader, or the database was replaced by an older copy of itself. This
+    /// leader then steps down, because only a later term may write there.
     fn shares(
         &mut self,
         queries: Vec<(PartitionId, Vec<RowQuery>)>,
@@ -149,12 +151,12 @@ impl Leader {
         self.commit(shares.into_values().filter(|share| !share.decided.is_empty()).collect());
     }
 
-    /// Whether a write concerns an intent that begins in the same transaction.
+    /// Whether a write must wait for an intent that begins in the same transaction.
     fn must_wait(&self, pending: &PendingWrite, share: &Share) -> bool {
         self.guards.intents_block && share.begun.blocking(&pending.write).is_some()
     }
 
-    /// A task whose rows were not read where its log ends.
+    /// Ends a task whose rows were not read where its log ends.
     fn unshared(&mut self, task: Task) {
         if self.partitions.contains_key(&task.partition()) { self.fail(task) } else { self.refuse(task) }
     }

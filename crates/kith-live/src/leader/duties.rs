@@ -1,37 +1,37 @@
-//! What a node leads according to the metadata, and for which partitions it needs new terms.
+//! The partitions that a node leads according to the metadata, and those for which it needs new terms.
 
 use super::Event;
 use kith_types::{PartitionId, Term};
 use std::collections::BTreeMap;
 
-/// The partitions that a node leads according to the metadata. Empty until it is told.
+/// The partitions that a node leads according to the metadata. There are none before the first call of [`Self::told`].
 #[derive(Clone, Debug, Default)]
 pub struct Duties {
     is_told: bool,
     leads: BTreeMap<PartitionId, Term>,
-    /// Partitions that the leader does not lead although the metadata say that it does, with the terms that it cannot use.
+    /// The partitions that the node cannot lead although the metadata say that it does, with the terms that it cannot use.
     refused: BTreeMap<PartitionId, Term>,
 }
 
-/// What follows from news of the metadata.
+/// The consequences of a change of the metadata.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Told {
-    /// What the [`super::Leader`] must be told.
+    /// The events that the [`super::Leader`] must be told.
     pub events: Vec<Event>,
-    /// Whether the metadata are to be asked soon for new terms for [`Duties::take_refused`].
+    /// Whether the caller must soon get new terms for the partitions of [`Duties::take_refused`].
     pub renews: bool,
 }
 
 impl Duties {
-    /// What the metadata said last, with the terms.
+    /// Returns the partitions that the node leads according to the latest metadata, with the terms.
     pub fn leads(&self) -> &BTreeMap<PartitionId, Term> {
         &self.leads
     }
 
-    /// Takes in what the metadata say now.
+    /// Takes in which partitions the node leads according to the metadata, with the terms.
     ///
-    /// Terms that it is told of first may have been assigned to an earlier process of the node, which may have used them in a
-    /// history that the database has lost since. So it asks for new ones.
+    /// The terms of the first call may have been assigned to an earlier process of the node, which may have used them in a
+    /// history that the database has lost since. So they are not used: the node needs new ones.
     pub fn told(&mut self, leads: BTreeMap<PartitionId, Term>) -> Told {
         if !self.is_told {
             self.is_told = true;
@@ -52,10 +52,12 @@ impl Duties {
         Told { events, renews: false }
     }
 
-    /// The leader has stepped down: the database has a later term, or another leader has this one. If the metadata still say
-    /// that this node leads, it needs a new term, because its process started again or the database was replaced by a copy.
+    /// Takes in that the leader has stepped down from a term. If the metadata still say that this node leads the partition
+    /// in this term, the node needs a new term. This happens if its process started again, or if the database was replaced
+    /// by a copy of itself.
     ///
-    /// Returns `true` if the metadata are to be asked soon for new terms for [`Self::take_refused`].
+    /// Returns `true` if the caller must soon get new terms for the partitions of [`Self::take_refused`], and has not been
+    /// told so before.
     pub fn stepped_down(&mut self, partition: PartitionId, term: Term) -> bool {
         if self.leads.get(&partition) != Some(&term) {
             return false;
@@ -65,8 +67,8 @@ impl Duties {
         is_first
     }
 
-    /// The partitions that need new terms, with the terms that were refused. If new terms cannot be had, each of them must be
-    /// reported to [`Self::stepped_down`] again after a while.
+    /// Returns the partitions that need new terms, with the terms that the node cannot use, and forgets them. If the caller
+    /// gets no new terms, it must report each partition to [`Self::stepped_down`] again after a while.
     pub fn take_refused(&mut self) -> BTreeMap<PartitionId, Term> {
         std::mem::take(&mut self.refused)
     }
@@ -78,7 +80,7 @@ mod tests {
 
     const ONE: PartitionId = PartitionId(1);
 
-    /// A process that leads nothing when it starts.
+    /// Returns the duties of a process that leads nothing when it starts.
     fn begun() -> Duties {
         let mut duties = Duties::default();
         assert_eq!(duties.told(BTreeMap::new()), Told { events: vec![], renews: false });
@@ -111,9 +113,9 @@ mod tests {
     fn only_a_term_that_the_metadata_still_name_is_asked_for_again_and_once() {
         let mut duties = begun();
         duties.told(leads(3));
-        assert!(!duties.stepped_down(ONE, Term(2)), "it was of an earlier term");
+        assert!(!duties.stepped_down(ONE, Term(2)), "the report is about an earlier term");
         assert!(duties.stepped_down(ONE, Term(3)));
-        assert!(!duties.stepped_down(ONE, Term(3)), "somebody asks already");
+        assert!(!duties.stepped_down(ONE, Term(3)), "new terms have been requested already");
         assert_eq!(duties.take_refused(), leads(3));
         assert!(duties.stepped_down(ONE, Term(3)));
         duties.told(leads(4));

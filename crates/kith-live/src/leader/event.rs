@@ -1,31 +1,31 @@
-//! What goes into a leader and what comes out.
+//! The events that a leader takes in, and the actions that it returns.
 
 use crate::{Batch, Change, Done, Intent, Refusal, RowQuery, RowsAt, Ticket, Write, WriteFault};
 use kith_types::{LogPoint, PartitionId, Position, Term, Timestamp};
 use thiserror::Error;
 
-/// The caller of a write, as the shell knows it.
+/// The number by which the shell knows the caller of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallerId(pub u64);
 
-/// The sender of a delivery, as the shell knows it.
+/// The number by which the shell knows the sender of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SenderId(pub u64);
 
-/// One read of rows; never used again.
+/// The number of a read of rows. No number is used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LoadId(pub u64);
 
-/// One commit; never used again.
+/// The number of a commit. No number is used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CommitId(pub u64);
 
 /// The current time on both clocks of the node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Now {
-    /// Since the node started. It never goes back; intervals are measured with it.
+    /// The time since the node started. It never goes back, so intervals are measured with it.
     pub since_start: Timestamp,
-    /// Milliseconds since 1970. It is stored, and never compared.
+    /// Milliseconds since 1970. This time is stored, but never compared.
     pub since_1970: u64,
 }
 
@@ -34,14 +34,14 @@ pub struct Now {
 pub struct Delivery {
     /// The intent.
     pub intent: Intent,
-    /// The floor of the partition that orders the pair: all of its intents with a stamp below are complete.
+    /// The floor of the partition that orders the pair: all of its intents with a stamp below this are complete.
     pub floor: LogPoint,
-    /// Where the log of that partition ended when this was so. A log that does not contain this place may not have the intent, and
-    /// may have intents below the floor that are open.
+    /// Where the log of the partition that orders the pair ended when the delivery was made. If a log does not contain this
+    /// log point, it may lack the intent, and intents below the floor may be open there.
     pub as_of: LogPoint,
 }
 
-/// What happened.
+/// An event that the shell reports to a leader.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Event {
@@ -53,25 +53,28 @@ pub enum Event {
     TermRefused { partition: PartitionId, term: Term },
     /// Whether [`Action::BeginTerm`] took effect is not known.
     TermUnknown { partition: PartitionId, term: Term },
-    /// A caller wants a write.
+    /// A caller requests a write.
     Write { caller: CallerId, write: Write },
     /// Another leader, or this one, delivers an intent.
     Delivery { sender: SenderId, delivery: Delivery },
-    /// [`Action::Load`] was answered: for each of its partitions, in their order, one snapshot with an answer to each query.
+    /// [`Action::Load`] was answered. `rows` has one snapshot for each partition, in the order of the partitions, with an
+    /// answer to each query.
     Loaded { load: LoadId, rows: Vec<RowsAt> },
     /// [`Action::Load`] failed.
     LoadFailed { load: LoadId },
-    /// [`Action::Commit`] came to an end.
+    /// [`Action::Commit`] has ended.
     Committed { commit: CommitId, result: CommitResult },
-    /// The leader of the other partition answered that the intent with this stamp is done there. Its log has reached `at`.
+    /// The leader of the other partition answered that it has applied the intent with this stamp. The log of the other
+    /// partition has reached `at`.
     Delivered { partition: PartitionId, stamp: LogPoint, at: LogPoint },
     /// [`Action::Deliver`] failed, or its result is not known. [`DeliveryError::HistoryLost`] is reported as [`Event::Replaced`] with
     /// [`Delivery::as_of`].
     DeliveryFailed { partition: PartitionId, stamp: LogPoint },
-    /// The database was replaced by an older copy of itself: the log of this partition was found to lack the place `before`.
+    /// The database was replaced by an older copy of itself: the log of this partition no longer contains the log point
+    /// `before`.
     Replaced { partition: PartitionId, before: LogPoint },
-    /// This node is to stop leading a partition. It takes no more writes for it, completes what it has begun, and then releases it
-    /// ([`Action::Released`]), at once if it does not lead it.
+    /// This node must stop leading a partition. It takes no more writes for the partition, completes its open intents, and
+    /// then releases the partition ([`Action::Released`]). A partition that the node does not lead is released at once.
     HandOver { partition: PartitionId },
     /// The time of [`super::Leader::wakes_at`] has come.
     Woken,
@@ -80,43 +83,47 @@ pub enum Event {
 /// The result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommitResult {
-    /// It took effect.
+    /// The transaction took effect.
     Done,
-    /// It did not take effect and never will: these logs do not end where it expected. At least one such partition is named, with
-    /// the end of its log.
+    /// The transaction did not take effect and never will, because logs do not end where it expects. At least one of these
+    /// partitions is named, with the end of its log.
     Elsewhere(Vec<(PartitionId, LogPoint)>),
-    /// It did not take effect and never will: the log of a partition lacks this place, which the transaction requires.
+    /// The transaction did not take effect and never will, because the log of this partition lacks this log point, which the
+    /// transaction requires.
     Lacks(PartitionId, LogPoint),
-    /// It did not take effect and never will, for another reason.
+    /// The transaction did not take effect and never will, for another reason.
     Refused,
-    /// It may have taken effect, or may do so later: the answer was lost.
+    /// The answer was lost: the transaction may have taken effect, or may still do so later.
     Unknown,
 }
 
-/// What the shell must do, in this order.
+/// Something that the shell must do. The shell begins actions in the order in which [`super::Leader::on`] returns them.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Action {
-    /// Raise the term of a partition in the database and read its position, in one transaction. Terms ascend, and none is asked for
-    /// twice.
+    /// Raise the term of a partition in the database and read its position, in one transaction. The terms of a partition
+    /// ascend, and no term is requested twice.
     BeginTerm { partition: PartitionId, term: Term },
-    /// Read rows of the primary database, all of one partition from one snapshot. It must end at some time.
+    /// Read rows from the primary database. All rows of one partition must come from one snapshot. The shell must always
+    /// report the end of the read, as [`Event::Loaded`] or [`Event::LoadFailed`].
     Load { load: LoadId, queries: Vec<(PartitionId, Vec<RowQuery>)> },
-    /// Commit a transaction. It must end at some time, if only as [`CommitResult::Unknown`].
+    /// Commit a transaction. The shell must always report the end of the commit, if only as [`CommitResult::Unknown`].
     Commit { commit: CommitId, batch: Batch },
-    /// Bring an intent of `from` to the leader of `to`.
+    /// Deliver an intent of partition `from` to the leader of partition `to`.
     Deliver { from: PartitionId, to: PartitionId, delivery: Delivery },
     /// Answer a caller.
     Answer { caller: CallerId, answer: Result<Answered, WriteError> },
-    /// Answer a delivery: it is done, and the log has reached this place.
+    /// Answer a delivery. If the intent is applied, the answer is a log point that the log has reached since.
     AnswerDelivery { sender: SenderId, answer: Result<LogPoint, DeliveryError> },
-    /// The log of a partition has reached `after`, and these changes follow: apply them to the cache and push them to the other
-    /// replicas. There are none if a term has begun.
+    /// Apply these changes, which follow `after` in the log of a partition, to the cache and the lists of this node. Other
+    /// replicas read them from the log in the database. If a term has begun, there are no changes, and the log ends at
+    /// `after`.
     Publish { partition: PartitionId, after: LogPoint, changes: Vec<Change> },
-    /// This node no longer leads a partition, because its log has a later term or does not end where it should. It may lead it
-    /// again in a later term.
+    /// This node no longer leads a partition in this term: the log has a later term or does not end where it should, or the
+    /// node has used up its terms. The node may lead the partition again in a later term.
     SteppedDown { partition: PartitionId, term: Term },
-    /// This node no longer leads a partition, as [`Event::HandOver`] asked, and has nothing under way there.
+    /// This node no longer leads a partition, as [`Event::HandOver`] asked. If it has waited too long for open intents, the
+    /// next leader completes them.
     Released { partition: PartitionId },
 }
 
@@ -125,7 +132,7 @@ pub enum Action {
 pub struct Answered {
     /// The outcome.
     pub done: Done,
-    /// What a read must have reached to see it.
+    /// The log points that a read must have reached to see the write.
     pub ticket: Ticket,
 }
 
@@ -133,7 +140,7 @@ pub struct Answered {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// It makes no sense.
+    /// The write is invalid.
     #[error(transparent)]
     Invalid(#[from] WriteFault),
     /// A condition does not hold.
@@ -148,30 +155,31 @@ pub enum WriteError {
         /// The partition.
         partition: PartitionId,
     },
-    /// Too many writes wait.
+    /// Too many writes are waiting.
     #[error("too many writes wait for the database")]
     Overloaded,
-    /// The database does not take the write.
+    /// The database did not accept the write.
     #[error("the database is not available for writes")]
     Unavailable,
-    /// The write has taken effect, or will, or never will.
+    /// The write may have taken effect, may take effect later, or may never take effect.
     #[error("whether the write takes effect is not known: repeat it with the same write_id")]
     OutcomeUnknown,
 }
 
-/// Why a delivery was not taken. It is to be sent again.
+/// Why a delivery failed. The sender must send it again.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum DeliveryError {
     /// This node does not lead the partition of the other end.
     #[error("this node does not lead partition {0}")]
     NotLeader(PartitionId),
-    /// Too many deliveries wait.
+    /// Too many deliveries are waiting.
     #[error("too many deliveries wait for the database")]
     Overloaded,
-    /// The database does not take the change.
+    /// The database did not accept the change.
     #[error("the database is not available for writes")]
     Unavailable,
-    /// The database was replaced by an older copy of itself, which does not have what the delivery is about.
-    #[error("the log of partition {0} has lost what is delivered")]
+    /// The database was replaced by an older copy of itself: the log of this partition lacks the log point
+    /// [`Delivery::as_of`].
+    #[error("the database was replaced by an older copy: the log of partition {0} lacks what is delivered")]
     HistoryLost(PartitionId),
 }

@@ -1,4 +1,4 @@
-//! Handing partitions over to other nodes.
+//! Hands partitions over to other nodes.
 
 use super::limits::HANDOVER_PATIENCE;
 use super::queue::{PendingWrite, Task};
@@ -7,9 +7,9 @@ use super::{Action, Leader};
 use kith_types::PartitionId;
 
 impl Leader {
-    /// Takes no more writes for a partition, and releases it when what has begun is complete. Deliveries are still taken: what
-    /// other partitions have begun cannot be complete without them, and two partitions that are handed over at the same time may
-    /// wait for each other.
+    /// Stops taking writes for a partition, which is released when its open intents are complete. Deliveries are still
+    /// taken: other partitions cannot complete their intents without them, and two partitions that are handed over at the
+    /// same time would wait for each other.
     pub(super) fn hand_over(&mut self, partition: PartitionId) {
         self.next_terms.remove(&partition);
         let Some(leadership) = self.partitions.get_mut(&partition) else {
@@ -29,7 +29,7 @@ impl Leader {
         }
     }
 
-    /// Releases partitions that are handed over and have nothing under way.
+    /// Releases partitions that are being handed over, if they have no open intents or the time to wait for these is over.
     pub(super) fn release_idle(&mut self) {
         let is_over = |leadership: &Leadership| {
             let is_idle = leadership.intents.is_empty();

@@ -14,19 +14,19 @@ pub(super) struct OpenIntents {
     names: BTreeMap<WriteId, LogPoint>,
 }
 
-/// An intent that is committed and not complete.
+/// An intent that is committed, but not complete.
 #[derive(Clone, Debug)]
 pub(super) struct OpenIntent {
     pub(super) intent: Intent,
-    /// Who waits for it; `None` if an earlier leader began it.
+    /// The caller that waits for the write; `None` if an earlier leader began the intent.
     pub(super) caller: Option<CallerId>,
     /// Newer writes to the pair, or with the same id, in the order of their arrival.
     pub(super) waiting: VecDeque<PendingWrite>,
-    /// How often its delivery failed.
+    /// How often the delivery failed.
     pub(super) failures: u32,
-    /// When it is delivered again; `None` once the other end has answered.
+    /// When the intent is delivered again; `None` once the other end has answered.
     pub(super) send_at: Option<Timestamp>,
-    /// What the log of the other end had reached when it answered.
+    /// The log point that the other end had reached when it answered.
     pub(super) there: Option<LogPoint>,
 }
 
@@ -58,7 +58,7 @@ impl OpenIntents {
         self.open.get_mut(&stamp)
     }
 
-    /// The intent that a write must wait for.
+    /// Returns the stamp of the intent that a write must wait for.
     pub(super) fn blocking(&self, write: &ResolvedWrite) -> Option<LogPoint> {
         let pair = write.split.and_then(|pair| self.pairs.get(&pair));
         pair.or_else(|| self.names.get(&write.name.as_ref()?.id)).copied()
@@ -72,7 +72,7 @@ impl OpenIntents {
         self.open.is_empty()
     }
 
-    /// The lowest stamp.
+    /// Returns the lowest stamp of an open intent.
     pub(super) fn lowest(&self) -> Option<LogPoint> {
         self.open.keys().next().copied()
     }

@@ -1,35 +1,37 @@
-//! How much a leader takes on, and how long it waits.
+//! Limits on the work that a leader accepts, and on how long it waits.
 
 use std::time::Duration;
 
-/// The most writes that wait or are under way. Each waits for at most this many others, which is about a second of work.
+/// The maximum number of accepted writes that are neither answered nor have begun an intent. A write waits for at most this
+/// many others, which are about a second of work.
 pub(super) const WRITES_MAX: usize = 8_192;
-/// The most bytes that they take.
+/// The maximum size of these writes in memory, in bytes.
 pub(super) const WRITES_BYTES_MAX: usize = 64 << 20;
-/// The most deliveries that wait. Their senders send them again.
+/// The maximum number of deliveries that wait. Further ones are refused, and their senders send them again.
 pub(super) const DELIVERIES_MAX: usize = 4_096;
-/// The most open intents of one partition. A new leader reads them all before it begins.
+/// The maximum number of open intents of one partition. A new leader reads all of them before it leads.
 pub(super) const INTENTS_MAX: usize = 1_024;
-/// The most writes of one transaction, and as many deliveries and completions.
+/// The maximum number of writes in one transaction. The same limit holds for deliveries, and for completions.
 pub(super) const BATCH_TASKS_MAX: usize = 1_024;
-/// The most bytes of one transaction, unless its only task has more, so that it stays well below the limits of databases.
+/// The size in bytes after which a transaction takes no further tasks, so that it stays well below the limits of databases.
+/// A single task may be larger.
 pub(super) const BATCH_BYTES_MAX: usize = 8 << 20;
-/// How often a write is decided again after a commit that proved not to have taken effect.
+/// How often a write is decided again after commits that did not take effect.
 pub(super) const TRIES_MAX: u32 = 3;
 /// The number of failures in a row through which writes wait for the database to begin a term. Including the pauses between the
 /// attempts, this takes about half a second if the database refuses at once.
 pub(super) const FAILURES_HELD_MAX: u32 = 3;
 /// How long a leader waits for the answer to a delivery before it sends it again.
 pub(super) const DELIVERY_PATIENCE: Duration = Duration::from_secs(1);
-/// How long it waits for open intents when it hands a partition over. The next leader completes the rest, but their callers are
-/// then told that the outcome is not known.
+/// How long a leader that hands a partition over waits for open intents. The next leader completes the others, but their
+/// callers are told that the outcome is not known.
 pub(super) const HANDOVER_PATIENCE: Duration = Duration::from_secs(10);
 
 const BACK_OFF_MIN: Duration = Duration::from_millis(50);
-/// Below ten seconds, within which an open intent is to be completed after a failure.
+/// This is well below ten seconds, within which an open intent should be completed after a failure.
 const BACK_OFF_MAX: Duration = Duration::from_secs(2);
 
-/// How long to wait after so many failures in a row.
+/// Returns how long to wait after this many consecutive failures.
 pub(super) fn back_off(failures: u32) -> Duration {
     BACK_OFF_MAX.min(BACK_OFF_MIN.saturating_mul(1 << failures.saturating_sub(1).min(16)))
 }

@@ -1,14 +1,14 @@
 //! The state machine of the partitions that one node leads in one database.
 //!
-//! Sans I/O: the shell reports events and carries out actions. Writes, deliveries and completions of all led partitions wait in
-//! one queue. One transaction at a time takes what waits: the rows are read, everything is decided in order (`cycle.rs`), and
-//! the parts of all partitions are committed together (`commit.rs`). If the answer to a commit is lost, `settle.rs` finds out what became of
-//! it before anything else is written. `pairs.rs` brings open intents to their other end, and `terms.rs` takes leadership and
-//! gives it up.
+//! It does no I/O: the shell reports events and carries out actions. Writes, deliveries and completions of all partitions
+//! that the node leads wait in one queue. There is one transaction at a time: it takes tasks off the queue, reads their
+//! rows, decides them in order (`cycle.rs`), and commits the parts of all partitions together (`commit.rs`). If the answer
+//! to a commit is lost, `settle.rs` finds out what became of the commit before anything else is written. `pairs.rs` delivers
+//! open intents to the other end of their pair, and `terms.rs` takes leadership and gives it up.
 //!
-//! Safety rests on the database alone: each part of a transaction is conditional on the term and the position that this leader
-//! knows. Nothing is answered before the transaction that decided it, even if that transaction writes nothing: a deposed leader
-//! answers nothing.
+//! Safety depends on the database alone: each part of a transaction is conditional on the term and the position that this
+//! leader knows. No outcome is answered before the transaction that decided it is committed, even if this transaction writes
+//! nothing. So a deposed leader answers no outcome.
 
 mod commit;
 mod cycle;
@@ -40,7 +40,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use terms::{Leadership, NextTerms};
 
-/// The leaderships of one node over partitions of one database.
+/// The state of the partitions that one node leads in one database.
 #[derive(Clone, Debug)]
 pub struct Leader {
     types: Arc<GraphTypes>,
@@ -50,15 +50,16 @@ pub struct Leader {
     next_terms: NextTerms,
     queue: Queue,
     stage: Stage,
-    /// Transactions that failed in a row, and when the next one may begin.
+    /// The number of consecutive transactions that failed.
     failures: u32,
+    /// When the next transaction may begin.
     not_before: Timestamp,
     last_id: u64,
     now: Now,
     actions: Vec<Action>,
 }
 
-/// Where the one transaction is.
+/// The stage of the current transaction.
 #[derive(Clone, Debug)]
 enum Stage {
     Idle,
@@ -71,7 +72,7 @@ enum Stage {
         commit: CommitId,
         shares: Vec<Share>,
     },
-    /// The answer to the commit was lost.
+    /// The answer to the commit was lost, and the next terms show whether it took effect.
     Settling {
         settlement: Settlement,
         shares: Vec<Share>,
@@ -79,7 +80,7 @@ enum Stage {
 }
 
 impl Leader {
-    /// Leads nothing yet. `count` is the number of partitions of the cluster.
+    /// Creates a leader that leads no partition yet. `count` is the number of partitions of the cluster.
     pub fn new(types: Arc<GraphTypes>, count: PartitionCount) -> Self {
         Self {
             types,
@@ -97,7 +98,7 @@ impl Leader {
         }
     }
 
-    /// Keeps only some of the rules, for tests and simulations.
+    /// Sets the rules that are in force, for tests and simulations that switch some of them off.
     #[doc(hidden)]
     pub fn with_guards(self, guards: Guards) -> Self {
         Self { guards, ..self }
@@ -108,7 +109,7 @@ impl Leader {
         self.types = types;
     }
 
-    /// Takes in an event, and says what the shell must do.
+    /// Takes in an event, and returns the actions that the shell must carry out.
     pub fn on(&mut self, event: Event, now: Now) -> Vec<Action> {
         self.now = now;
         match event {
@@ -133,7 +134,7 @@ impl Leader {
         std::mem::take(&mut self.actions)
     }
 
-    /// When [`Event::Woken`] is due, if nothing else happens before.
+    /// Returns when [`Event::Woken`] is due, unless another event comes first; `None` if nothing is due at a certain time.
     pub fn wakes_at(&self) -> Option<Timestamp> {
         let transaction = match &self.stage {
             Stage::Idle => {
@@ -148,13 +149,14 @@ impl Leader {
         partitions.chain(transaction).min()
     }
 
-    /// The end of the log of a partition that this node leads, as of the last commit.
+    /// Returns where the log of a partition ends after the last commit; `None` if this node does not lead the partition.
     pub fn end(&self, partition: PartitionId) -> Option<LogPoint> {
         let leadership = self.partitions.get(&partition).filter(|leadership| leadership.is_leading())?;
         Some(leadership.end)
     }
 
-    /// The floor of a partition that this node leads: all of its intents with a stamp below are complete.
+    /// Returns the floor of a partition: all of its intents with a stamp below the floor are complete. `None` if this node
+    /// does not lead the partition.
     pub fn floor(&self, partition: PartitionId) -> Option<LogPoint> {
         let leadership = self.partitions.get(&partition).filter(|leadership| leadership.is_leading())?;
         let lowest = leadership.intents.lowest().filter(|_| self.guards.floor_below_intents);
@@ -182,7 +184,7 @@ impl Leader {
         self.actions.push(Action::AnswerDelivery { sender, answer });
     }
 
-    /// Begins what can begin.
+    /// Begins the next transaction and new terms if they can begin now, and ends leaderships that are over.
     fn advance(&mut self) {
         self.end_replaced();
         while matches!(self.stage, Stage::Idle) {
@@ -203,13 +205,13 @@ impl Leader {
         self.resend_intents();
     }
 
-    /// Answers an accepted write that was not begun, or took one transaction.
+    /// Answers an accepted write that has not begun an intent.
     fn answer(&mut self, pending: &PendingWrite, answer: Result<Answered, WriteError>) {
         self.queue.forget(&pending.write);
         self.actions.push(Action::Answer { caller: pending.caller, answer });
     }
 
-    /// The answer to a write with this outcome, which a read sees that has reached `points`.
+    /// Returns the answer to a write with this outcome. Reads that have reached `points` see the write.
     fn answered(
         &self,
         outcome: Outcome,
@@ -225,7 +227,7 @@ impl Leader {
         }
     }
 
-    /// Ends a task of a partition that this node does not lead any more. Nothing was written.
+    /// Ends a task of a partition that this node does not lead or hands over. Nothing was written.
     fn refuse(&mut self, task: Task) {
         let partition = task.partition();
         match task {
@@ -238,7 +240,7 @@ impl Leader {
         }
     }
 
-    /// Ends a task that the database did not take; completions are tried again. Nothing was written.
+    /// Ends a task that the database did not accept. Nothing was written. Completions are tried again.
     fn fail(&mut self, task: Task) {
         match task {
             Task::Write(pending) => self.answer(&pending, Err(WriteError::Unavailable)),
@@ -250,7 +252,7 @@ impl Leader {
         }
     }
 
-    /// Does tasks again whose transaction proved not to have taken effect.
+    /// Repeats tasks whose transaction did not take effect.
     fn repeat(&mut self, tasks: Vec<Task>) {
         let mut writes = Vec::new();
         for task in tasks {
@@ -265,7 +267,7 @@ impl Leader {
         self.queue.push_first(writes.into_iter());
     }
 
-    /// Waits a while before the next transaction.
+    /// Delays the next transaction, by more after each consecutive failure.
     fn back_off(&mut self) {
         self.failures += 1;
         self.not_before = self.now.since_start + limits::back_off(self.failures);
@@ -277,7 +279,7 @@ impl Leader {
     }
 }
 
-/// The place after the end of a log.
+/// Returns the log point that follows the end of a log.
 fn next(end: LogPoint) -> LogPoint {
     LogPoint { position: end.position.next(), ..end }
 }

@@ -1,4 +1,4 @@
-//! Open intents on their way to the other end of their pair, until it has answered.
+//! Delivers open intents to the other end of their pair, until it has answered.
 
 use super::limits::{DELIVERY_PATIENCE, back_off};
 use super::queue::Task;
@@ -6,7 +6,7 @@ use super::{Action, Delivery, Leader};
 use kith_types::{LogPoint, PartitionId};
 
 impl Leader {
-    /// Delivers an intent, and again later if there is no answer.
+    /// Delivers an intent, and sets the time of the next delivery in case there is no answer.
     pub(super) fn send(&mut self, from: PartitionId, stamp: LogPoint) {
         let Some(floor) = self.floor(from) else { return };
         let Some(leadership) = self.partitions.get_mut(&from) else { return };
@@ -27,7 +27,7 @@ impl Leader {
         due.into_iter().for_each(|(partition, stamp)| self.send(partition, stamp));
     }
 
-    /// The other end is done; the intent can be completed.
+    /// Takes in that the other end has applied an intent, which can now be completed.
     pub(super) fn delivered(&mut self, partition: PartitionId, stamp: LogPoint, at: LogPoint) {
         let leadership = self.partitions.get_mut(&partition);
         let open = leadership.and_then(|leadership| leadership.intents.get_mut(stamp));
@@ -38,7 +38,7 @@ impl Leader {
         self.queue.push(Task::Completion { partition, stamp, bytes });
     }
 
-    /// The answer of the other end was of a history that the database has lost: the intent must be delivered again.
+    /// Delivers an intent again, because the answer of the other end belongs to a history that the database has lost.
     pub(super) fn not_delivered(&mut self, partition: PartitionId, stamp: LogPoint) {
         let leadership = self.partitions.get_mut(&partition);
         if let Some(open) = leadership.and_then(|leadership| leadership.intents.get_mut(stamp)) {

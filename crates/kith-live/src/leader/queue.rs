@@ -6,12 +6,12 @@ use crate::ResolvedWrite;
 use kith_types::{LogPoint, PartitionId};
 use std::collections::VecDeque;
 
-/// A write that was accepted and is not answered.
+/// An accepted write that is neither answered nor has begun an intent.
 #[derive(Clone, Debug)]
 pub(super) struct PendingWrite {
     pub(super) caller: CallerId,
     pub(super) write: ResolvedWrite,
-    /// How often it was part of a commit that did not take effect.
+    /// How often the write was part of a commit that did not take effect.
     pub(super) tries: u32,
 }
 
@@ -21,21 +21,21 @@ impl PendingWrite {
     }
 }
 
-/// One piece of work, of one partition.
+/// One piece of work in one partition.
 #[derive(Clone, Debug)]
 pub(super) enum Task {
     Write(PendingWrite),
-    /// At the end that does not order a pair.
+    /// Applies an intent at the end that does not order the pair.
     Delivery {
         sender: SenderId,
         delivery: Delivery,
         partition: PartitionId,
     },
-    /// At the ordering end, after the other end has answered.
+    /// Completes an intent at the ordering end, after the other end has answered.
     Completion {
         partition: PartitionId,
         stamp: LogPoint,
-        /// Those of its intent.
+        /// About how many bytes the intent takes.
         bytes: usize,
     },
 }
@@ -48,7 +48,7 @@ impl Task {
         }
     }
 
-    /// About how many bytes it adds to a transaction.
+    /// Returns about how many bytes the task adds to a transaction.
     fn bytes(&self) -> usize {
         match self {
             Task::Write(pending) => pending.bytes(),
@@ -58,19 +58,21 @@ impl Task {
     }
 }
 
-/// What waits, in the order in which it is taken: first what others wait for.
+/// The tasks that wait. Completions are taken first and writes last, because writes may wait for completions and deliveries.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     completions: VecDeque<Task>,
     deliveries: VecDeque<Task>,
     writes: VecDeque<PendingWrite>,
-    /// Writes that were accepted and are not answered, wherever they wait, and how many bytes they take.
+    /// The number of accepted writes that are neither answered nor have begun an intent, wherever they wait.
     accepted: usize,
+    /// The size of these writes, in bytes.
     accepted_bytes: usize,
 }
 
 impl Queue {
-    /// Accepts a write, unless there are too many; whoever answers it calls [`Queue::forget`].
+    /// Accepts a write unless there are too many. When the write is answered or begins an intent, [`Queue::forget`] must be
+    /// called.
     pub(super) fn accept(&mut self, write: &ResolvedWrite) -> bool {
         let bytes = self.accepted_bytes + write.bytes();
         if WRITES_MAX <= self.accepted || WRITES_BYTES_MAX < bytes {
@@ -91,7 +93,7 @@ impl Queue {
         (self.accepted, self.accepted_bytes)
     }
 
-    /// Whether another delivery may wait.
+    /// Whether there is room for another delivery.
     pub(super) fn takes_delivery(&self) -> bool {
         self.deliveries.len() < DELIVERIES_MAX
     }
@@ -104,12 +106,13 @@ impl Queue {
         }
     }
 
-    /// Puts writes before all others, in their order.
+    /// Puts writes before all other writes, without changing their order.
     pub(super) fn push_first(&mut self, writes: impl DoubleEndedIterator<Item = PendingWrite>) {
         writes.rev().for_each(|write| self.writes.push_front(write));
     }
 
-    /// The next tasks for one transaction: at least one, if there is any. What would make the transaction too large stays.
+    /// Takes the next tasks for one transaction: at least one, if any task waits. Tasks that would make the transaction too
+    /// large stay in the queue.
     pub(super) fn take(&mut self) -> Vec<Task> {
         let mut next = Next::default();
         next.fill(&mut self.completions, Task::bytes, |task| task);
@@ -118,7 +121,7 @@ impl Queue {
         next.tasks
     }
 
-    /// All tasks of a partition.
+    /// Takes all tasks of a partition.
     pub(super) fn take_of(&mut self, partition: PartitionId) -> Vec<Task> {
         let mut taken = Vec::new();
         for tasks in [&mut self.completions, &mut self.deliveries] {
@@ -143,12 +146,12 @@ impl Queue {
 #[derive(Default)]
 struct Next {
     tasks: Vec<Task>,
-    /// Theirs, and those of the first task that was too large.
+    /// The size of these tasks and of the first task that did not fit, in bytes.
     bytes: usize,
 }
 
 impl Next {
-    /// Takes tasks of one kind off the front of their queue. Once a task did not fit, no task of a later kind does.
+    /// Takes tasks of one kind off the front of their queue. Once a task did not fit, no task of a later kind fits.
     fn fill<T>(&mut self, queue: &mut VecDeque<T>, bytes: impl Fn(&T) -> usize, task: impl Fn(T) -> Task) {
         for _ in 0..BATCH_TASKS_MAX {
             let Some(next) = queue.front() else { return };

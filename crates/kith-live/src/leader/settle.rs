@@ -1,10 +1,11 @@
-//! What became of a commit whose answer was lost.
+//! Finds out what became of a commit whose answer was lost.
 //!
-//! The commit may have taken effect, may do so later, or never. So the leader begins its next term in each partition that the
-//! commit wrote to. From then on the commit cannot take effect any more, and where the log ends tells whether it has.
+//! The commit may have taken effect, may still take effect later, or may never take effect. So the leader begins its next
+//! term in each partition that the commit wrote to. From then on the commit cannot take effect any more, and where the log
+//! ends tells whether it has.
 //!
-//! The positions of the commit are never used again in the same term. Somebody may have seen the commit, and then the database may
-//! have been replaced by a copy of itself that does not have it.
+//! The positions of the commit are never used again in the same term. A replica may have seen the commit before the database
+//! was replaced by a copy of itself that lacks the commit.
 
 use super::limits::back_off;
 use super::queue::Task;
@@ -13,35 +14,36 @@ use super::{Action, Leader, Stage, WriteError};
 use kith_types::{LogPoint, PartitionId, Position, Term, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How far the next terms of the partitions are that a commit wrote to.
+/// The partitions that a commit wrote to, with the states of their next terms.
 pub(super) type Settlement = BTreeMap<PartitionId, Settling>;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Settling {
-    /// The next term is to be asked for.
+    /// The next term must be requested at this time.
     AskAt { at: Timestamp, failures: u32 },
-    /// This term was asked for.
+    /// This term was requested.
     Asked { term: Term, failures: u32 },
-    /// It has begun, and the log ended at this position.
+    /// The next term has begun, at this log point.
     Begun(LogPoint),
     /// The partition has another leader.
     Lost,
 }
 
-/// What the end of a log says about a commit.
+/// Whether a commit took effect, according to the end of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Written,
     NotWritten,
 }
 
-/// When the next term of a partition is to be asked for.
+/// Returns when the next term of a partition must be requested; `None` if no partition waits for that.
 pub(super) fn asks_at(settlement: &Settlement) -> Option<Timestamp> {
     let at = |settling: &Settling| if let Settling::AskAt { at, .. } = settling { Some(*at) } else { None };
     settlement.values().filter_map(at).min()
 }
 
-/// What the end of its log says about a share that has changes. Nothing if the database was replaced by another copy of itself.
+/// Returns whether the changes of a share took effect, according to the end of its log; `None` if the log ends elsewhere,
+/// because the database was replaced by a copy of itself.
 fn verdict(share: &Share, end: Position) -> Option<Verdict> {
     if end == share.end().position {
         Some(Verdict::Written)
@@ -53,9 +55,9 @@ fn verdict(share: &Share, end: Position) -> Option<Verdict> {
 }
 
 impl Leader {
-    /// Finds out what became of a commit.
+    /// Begins to find out what became of a commit.
     pub(super) fn settle(&mut self, shares: Vec<Share>) {
-        // Shares without changes do not tell.
+        // The logs of shares without changes do not show whether the commit took effect.
         let changed = shares.iter().filter(|share| !share.changes.is_empty());
         let ask = Settling::AskAt { at: self.now.since_start, failures: 0 };
         let settlement: Settlement = changed.map(|share| (share.partition, ask)).collect();
@@ -67,7 +69,7 @@ impl Leader {
         self.ask_to_settle();
     }
 
-    /// Asks for the next terms that are due.
+    /// Requests the next terms that are due.
     pub(super) fn ask_to_settle(&mut self) {
         let now = self.now.since_start;
         let Stage::Settling { settlement, .. } = &mut self.stage else { return };
@@ -87,7 +89,7 @@ impl Leader {
         self.conclude();
     }
 
-    /// The state of a partition whose next term was asked for.
+    /// Returns the state of a partition whose next term was requested.
     fn settling(&mut self, partition: PartitionId, term: Term) -> Option<(&mut Settling, u32)> {
         let Stage::Settling { settlement, .. } = &mut self.stage else { return None };
         let settling = settlement.get_mut(&partition)?;
@@ -97,7 +99,7 @@ impl Leader {
         }
     }
 
-    /// A term that was asked for has begun where the log ended at `end`, or was refused.
+    /// Takes in that a requested term has begun at position `end`, or was refused if `end` is `None`.
     pub(super) fn settled(&mut self, partition: PartitionId, term: Term, end: Option<Position>) {
         if let Some((settling, _)) = self.settling(partition, term) {
             let begun = |position| Settling::Begun(LogPoint { term, position });
@@ -106,7 +108,7 @@ impl Leader {
         }
     }
 
-    /// Whether the term has begun is not known.
+    /// Takes in that it is not known whether a requested term has begun. The term after it is requested later.
     pub(super) fn settle_again(&mut self, partition: PartitionId, term: Term) {
         let now = self.now.since_start;
         if let Some((settling, failures)) = self.settling(partition, term) {
@@ -115,7 +117,7 @@ impl Leader {
         }
     }
 
-    /// Ends the commit once all next terms have begun or were refused.
+    /// Ends the commit once each next term has begun or cannot begin.
     fn conclude(&mut self) {
         let is_open =
             |settling: &Settling| matches!(settling, Settling::AskAt { .. } | Settling::Asked { .. });
@@ -137,7 +139,8 @@ impl Leader {
             .filter_map(|share| begun(share).map(|(end, verdict)| (share.partition, end, verdict)))
             .collect();
         let verdict = ends.first().map(|(_, _, verdict)| *verdict);
-        // If the database was replaced meanwhile, the others may say something else.
+        // If the database was replaced meanwhile, the logs of the partitions may contradict each other. The first one
+        // counts, and the leadership of those that contradict it is lost.
         let led: BTreeMap<PartitionId, LogPoint> = ends
             .into_iter()
             .filter(|(_, _, own)| Some(*own) == verdict)
@@ -147,7 +150,8 @@ impl Leader {
             settlement.keys().copied().filter(|partition| !led.contains_key(partition)).collect();
         match verdict {
             Some(Verdict::Written) => self.finish(shares),
-            // The commit never takes effect, not even where leadership was lost. There the tasks are refused.
+            // The commit never takes effect, not even in partitions whose leadership was lost. The tasks of these partitions
+            // are refused.
             Some(Verdict::NotWritten) => self.repeat(tasks_of(shares)),
             None => self.never_known(&lost, shares),
         }
@@ -160,7 +164,8 @@ impl Leader {
         lost.into_iter().for_each(|partition| self.step_down(partition));
     }
 
-    /// All partitions that the commit wrote to have other leaders, so this one does not learn what became of it.
+    /// Ends a commit of which this leader never learns what became of it, because the logs of all partitions that it wrote
+    /// to have other leaders or belong to another copy of the database.
     fn never_known(&mut self, lost: &BTreeSet<PartitionId>, shares: Vec<Share>) {
         let mut tasks = Vec::new();
         for decided in shares.into_iter().flat_map(|share| share.decided) {

@@ -1,4 +1,5 @@
-//! The share of one partition in a transaction: what is decided, and what is answered once it is committed.
+//! The share of one partition in a transaction: the tasks that are decided, their changes, and their answers once the
+//! transaction is committed.
 
 use super::intents::OpenIntents;
 use super::queue::{PendingWrite, Task};
@@ -10,7 +11,7 @@ use kith_types::{LogPoint, PartitionId};
 #[derive(Clone, Debug)]
 pub(super) struct Share {
     pub(super) partition: PartitionId,
-    /// Where the log must end.
+    /// Where the log must end before the transaction.
     pub(super) expected: LogPoint,
     rows: Rows,
     pub(super) changes: Vec<LoggedChange>,
@@ -26,31 +27,31 @@ pub(super) struct Share {
 pub(super) struct Decided {
     pub(super) task: Task,
     pub(super) ending: Ending,
-    /// Whether it is part of a change.
+    /// Whether the task changes something.
     pub(super) writes: bool,
-    /// A place of another partition that it relies on.
+    /// The log point of another partition that the task relies on.
     pub(super) requires: Option<(PartitionId, LogPoint)>,
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum Ending {
-    /// A write is answered; a read sees it that has reached these points.
+    /// A write is answered with this outcome. Reads that have reached these log points see the write.
     Outcome { outcome: Outcome, points: Vec<(PartitionId, LogPoint)> },
-    /// A write waits for the other end.
+    /// A write has begun this intent, and waits for the other end.
     Begun(Intent),
-    /// A delivery is answered.
+    /// A delivery is answered: the intent is applied, and the log has reached this log point.
     Delivered { at: LogPoint },
-    /// An intent is complete.
+    /// An intent is complete as of this log point.
     Completed { at: LogPoint },
 }
 
 /// What became of a task when it was decided.
 pub(super) enum Taken {
-    /// It ends with the transaction.
+    /// The task ends with the transaction.
     Decided,
-    /// It cannot be decided, for this reason. Nothing was written.
+    /// The write is answered with this error at once. Nothing was written.
     Answered(PendingWrite, super::WriteError),
-    /// It was not decided.
+    /// The task was not decided, because something that it needs is missing.
     Failed(Task),
 }
 
@@ -60,12 +61,12 @@ impl Share {
         Self { partition, expected, rows, changes: Vec::new(), decided: Vec::new(), begun, bytes: 0 }
     }
 
-    /// Where the log ends after the changes so far.
+    /// Returns where the log ends after the changes so far.
     pub(super) fn end(&self) -> LogPoint {
         self.ends_after(self.changes.len())
     }
 
-    /// Where the log ends after so many changes.
+    /// Returns where the log ends after this many changes.
     pub(super) fn ends_after(&self, changes: usize) -> LogPoint {
         LogPoint::new(self.expected.term.0, self.expected.position.0 + changes as u64)
     }
@@ -74,7 +75,7 @@ impl Share {
         BatchPart { partition: self.partition, expected: self.expected, changes: self.changes.clone() }
     }
 
-    /// The place of the next change.
+    /// Returns the log point of the next change.
     pub(super) fn next(&self) -> LogPoint {
         self.ends_after(self.changes.len() + 1)
     }
@@ -117,7 +118,7 @@ impl Share {
         }
     }
 
-    /// Completes an intent whose other end has reached `there`.
+    /// Completes an intent. The other end had reached `there` when it answered.
     pub(super) fn complete(&mut self, task: Task, open: (&Intent, LogPoint), place: Place<'_>) -> Taken {
         let (intent, there) = open;
         let other = intent.pair.partitions(place.count).1;

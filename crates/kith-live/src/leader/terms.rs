@@ -1,4 +1,4 @@
-//! Taking the leadership of a partition, and giving it up.
+//! Takes the leadership of partitions, and gives it up.
 
 use super::intents::OpenIntents;
 use super::limits::{FAILURES_HELD_MAX, back_off};
@@ -8,16 +8,17 @@ use crate::{RowAnswer, RowQuery, RowsAt};
 use kith_types::{LogPoint, PartitionId, Term, Timestamp};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Terms that begin when no transaction concerns their partition.
+/// Assigned terms, by partition. Each begins as soon as no transaction concerns its partition.
 pub(super) type NextTerms = BTreeMap<PartitionId, Term>;
 
-/// How many bits of a term in a log count the terms that a leader has begun for one term of the metadata.
+/// The number of low bits of a term in a log. They count the terms that a leader has requested for one term of the metadata.
 const COUNT_BITS: u32 = 16;
 
-/// The first term that a leader asks the database for if the metadata assigned it `assigned`.
+/// Returns the first term that a leader requests from the database if the metadata assigned it the term `assigned`.
 ///
-/// No term is asked for twice, so that each term begins in one history of the database only, even if the database is replaced
-/// by an older copy of itself. If a leader does not learn whether a term has begun, it therefore asks for the next one.
+/// No term is requested twice, so that each term begins in only one history of the database, even if the database is
+/// replaced by an older copy of itself. If a leader does not learn whether a term has begun, it therefore requests the next
+/// one.
 fn first_of(assigned: Term) -> Term {
     Term(assigned.0 << COUNT_BITS)
 }
@@ -28,31 +29,32 @@ pub(super) struct Leadership {
     stage: TermStage,
     /// The term that the metadata assigned.
     assigned: Term,
-    /// The term that the database was asked for last.
+    /// The term that was requested from the database last.
     asked: Term,
-    /// The term in which it leads, and the last position that is known to be committed. Before it leads, the term that it asks
-    /// for.
+    /// The term in which the node leads the partition, and the last position that is known to be committed. Before the node
+    /// leads, this contains the term that it requests.
     pub(super) end: LogPoint,
     pub(super) intents: OpenIntents,
     /// Writes that arrived before the term had begun.
     pub(super) held: VecDeque<PendingWrite>,
-    /// How often beginning failed.
+    /// How often a step of beginning the term failed.
     failures: u32,
-    /// Whether it began before the database was replaced, and ends with the transaction under way.
+    /// Whether this leadership began before the database was replaced. If so, it ends as soon as no transaction concerns the
+    /// partition.
     is_replaced: bool,
-    /// Set if the partition is handed over: until when open intents are waited for.
+    /// The time until which the leader waits for open intents; `None` if the partition is not being handed over.
     pub(super) release_by: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TermStage {
-    /// The database was asked to raise the term.
+    /// The database was asked to begin the term.
     Asked,
-    /// It is to be asked for the next term.
+    /// The next term must be requested at this time.
     AskAt(Timestamp),
     /// The open intents are being read.
     Reading(LoadId),
-    /// They are to be read again.
+    /// The open intents must be read again at this time.
     ReadAt(Timestamp),
     Leading,
 }
@@ -73,7 +75,7 @@ impl Leadership {
         }
     }
 
-    /// Whether its term has begun and its open intents are known.
+    /// Whether the term has begun and the open intents are known.
     pub(super) fn is_leading(&self) -> bool {
         self.stage == TermStage::Leading
     }
@@ -86,7 +88,7 @@ impl Leadership {
         self.held.push_back(pending);
     }
 
-    /// The next term to ask the database for; `None` if the metadata must assign another one first.
+    /// Returns the next term to request from the database; `None` if the metadata must assign another term first.
     pub(super) fn next_term(&mut self) -> Option<Term> {
         let next = Term(self.asked.0 + 1);
         let is_own = next < first_of(Term(self.assigned.0 + 1));
@@ -107,7 +109,7 @@ impl Leadership {
 }
 
 impl Leader {
-    /// Whether writes that a partition orders are taken, now or when its term has begun.
+    /// Whether this node takes writes that a partition orders. If the term has not begun yet, they wait for it.
     pub(super) fn takes_writes(&self, partition: PartitionId) -> bool {
         let ends = self.partitions.get(&partition).map(Leadership::is_handed_over);
         ends == Some(false) || self.next_terms.contains_key(&partition)
@@ -176,14 +178,14 @@ impl Leader {
         }
     }
 
-    /// The leadership whose term the database was asked to begin.
+    /// Returns the leadership that waits for the database to begin this term.
     fn asked(&mut self, partition: PartitionId, term: Term) -> Option<&mut Leadership> {
         let leadership = self.partitions.get_mut(&partition)?;
         (leadership.stage == TermStage::Asked && leadership.asked == term).then_some(leadership)
     }
 
-    /// Repeats later what the database did not do. Writes wait for it, but not through more than [`FAILURES_HELD_MAX`] failures
-    /// in a row.
+    /// Sets the time at which a step that failed is tried again. Writes wait for it, but not through more than
+    /// [`FAILURES_HELD_MAX`] failures in a row.
     fn again(&mut self, partition: PartitionId, stage: impl FnOnce(Timestamp) -> TermStage) {
         let Some(leadership) = self.partitions.get_mut(&partition) else { return };
         leadership.failures += 1;
@@ -212,7 +214,7 @@ impl Leader {
         }
     }
 
-    /// Asks the database for the next term of a partition that it does not lead yet.
+    /// Requests the next term of a partition that this node does not lead yet.
     fn ask_next(&mut self, partition: PartitionId) {
         let Some(leadership) = self.partitions.get_mut(&partition) else { return };
         let Some(term) = leadership.next_term() else { return self.step_down(partition) };
@@ -228,7 +230,7 @@ impl Leader {
         self.actions.push(Action::Load { load, queries: vec![(partition, vec![RowQuery::Intents])] });
     }
 
-    /// The partition whose open intents this load reads.
+    /// Returns the partition whose open intents this load reads.
     fn reading(&self, load: LoadId) -> Option<PartitionId> {
         let reads = |leadership: &Leadership| leadership.stage == TermStage::Reading(load);
         self.partitions.iter().find(|(_, leadership)| reads(leadership)).map(|(partition, _)| *partition)
@@ -240,7 +242,7 @@ impl Leader {
         }
     }
 
-    /// The open intents of a partition are known: its term has begun.
+    /// Takes in the open intents of a partition, which this node leads from now on.
     pub(super) fn intents_loaded(&mut self, load: LoadId, rows: Vec<RowsAt>) {
         let Some(partition) = self.reading(load) else { return };
         let Some(RowsAt { at, mut answers }) = rows.into_iter().next() else {
@@ -266,7 +268,7 @@ impl Leader {
         }
     }
 
-    /// Stops leading a partition that has another leader.
+    /// Stops leading a partition because the term cannot be used any more, and reports this.
     pub(super) fn step_down(&mut self, partition: PartitionId) {
         if let Some(leadership) = self.partitions.get(&partition) {
             let term = leadership.assigned;
@@ -275,8 +277,8 @@ impl Leader {
         }
     }
 
-    /// Stops leading a partition if it began to lead it before the database was replaced. What it has not committed since may be
-    /// lost, and it knows nothing of the intents that are open again.
+    /// Marks a leadership that began before the database was replaced, so that it ends. Some of its commits may be lost, and
+    /// it does not know the intents that are open again.
     pub(super) fn replaced(&mut self, partition: PartitionId, before: LogPoint) {
         let leadership = self.partitions.get_mut(&partition);
         if let Some(leadership) = leadership.filter(|leadership| leadership.end.term <= before.term) {
@@ -295,7 +297,8 @@ impl Leader {
         }
     }
 
-    /// Forgets a partition. What was begun there may still take effect; all else was not written.
+    /// Forgets a partition. Its open intents may still take effect, so their callers are told that the outcome is not known.
+    /// All other writes were not written.
     pub(super) fn give_up(&mut self, partition: PartitionId) {
         let Some(mut leadership) = self.partitions.remove(&partition) else { return };
         let mut writes: Vec<PendingWrite> = leadership.held.drain(..).collect();

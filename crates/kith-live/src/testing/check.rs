@@ -1,11 +1,12 @@
-//! What must hold for the rows of a graph after every transaction.
+//! Checks of what must hold for the rows of a graph after every transaction.
 
 use super::Tables;
 use crate::{Association, AssociationKey, GraphTypes, ListKey, Pair};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is wrong with the rows of all partitions of a graph, in words: lengths of lists, and the two directions of
-/// associations. While an intent is open, only forward associations need their inverse.
+/// Returns what is wrong with the rows of all partitions of a graph, in words. The stored lengths of lists must be right,
+/// and the two rows of a two-sided association must show the same. While an intent of its pair is open, only forward rows
+/// need their inverse row.
 pub fn faults_of(partitions: &[&Tables], types: &GraphTypes) -> Vec<String> {
     let mut faults = Vec::new();
     for list in partitions.iter().flat_map(|tables| tables.wrong_counts()) {
@@ -27,7 +28,9 @@ pub fn faults_of(partitions: &[&Tables], types: &GraphTypes) -> Vec<String> {
             (mirror.time, mirror.stamp, &mirror.data) == (row.time, row.stamp, &row.data)
         });
         if !is_open && !is_same {
-            faults.push(format!("{key:?} is {row:?}, its other direction {mirror:?}, and no intent is open"));
+            faults.push(format!(
+                "{key:?} is {row:?}, its other direction is {mirror:?}, and no intent is open"
+            ));
         }
     }
     faults

@@ -1,12 +1,12 @@
-//! The types that tests use: objects `user`; `likes` and `blocks` are one-sided, `friend` and `rival` symmetric, `follows` and
-//! `followed_by` as well as `hires` and `hired_by` each other's inverse.
+//! The types that tests use. All objects have the type `user`. The association types `likes` and `blocks` are one-sided, and
+//! `friend` and `rival` are symmetric. `followed_by` is the inverse of `follows`, and `hired_by` is the inverse of `hires`.
 
 use crate::{AssociationType, GraphTypes, Inverse, ObjectType, TypeId};
 use kith_schema::Schema;
 
 /// The type of all objects.
 pub const USER: TypeId = TypeId(1);
-/// One-sided.
+/// A one-sided type.
 pub const LIKES: TypeId = TypeId(2);
 /// A one-sided type.
 pub const BLOCKS: TypeId = TypeId(3);
@@ -23,11 +23,11 @@ pub const HIRES: TypeId = TypeId(8);
 /// The inverse of [`HIRES`].
 pub const HIRED_BY: TypeId = TypeId(9);
 
-/// The names of the association types.
+/// The names of the association types, in the order of their numbers.
 pub const NAMES: [&str; 8] =
     ["likes", "blocks", "friend", "rival", "follows", "followed_by", "hires", "hired_by"];
 
-/// The types.
+/// Returns the types of the fixture.
 pub fn types() -> GraphTypes {
     let named = |kind, forward| Inverse::Named { kind, forward };
     let inverses = [
@@ -40,8 +40,9 @@ pub fn types() -> GraphTypes {
         (HIRES, named(HIRED_BY, true)),
         (HIRED_BY, named(HIRES, false)),
     ];
-    let schema =
-        |fields: &str| -> Schema { format!("{{\"fields\":[{fields}]}}").parse().expect("it is a schema") };
+    let schema = |fields: &str| -> Schema {
+        format!("{{\"fields\":[{fields}]}}").parse().expect("the text is a schema")
+    };
     let number = |name| format!(r#"{{"name":"{name}","type":"i64","nullable":true}}"#);
     let mut types = GraphTypes { identity: 7, revision: 1, ..GraphTypes::default() };
     let fields = schema(&format!("{},{}", number("a"), number("b")));

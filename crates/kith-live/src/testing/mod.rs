@@ -1,8 +1,8 @@
-//! For tests, of this crate and of others: types, rows in memory, and TAO's operations without partitions.
+//! Support for tests of this crate and of others: types, rows in memory, and TAO's operations without partitions.
 //!
-//! Nothing here is fast, and it panics where production code would return an error.
+//! Nothing here is fast, and functions panic where production code would return an error.
 
-#![allow(clippy::unwrap_used, reason = "tests use it")]
+#![allow(clippy::unwrap_used, reason = "only tests use this module")]
 
 mod check;
 pub mod fixture;

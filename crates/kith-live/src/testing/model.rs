@@ -1,19 +1,20 @@
-//! TAO's operations without partitions, logs or pairs: what tests compare with. The types are those of [`super::fixture`].
+//! A model of TAO's operations without partitions, logs or pairs, with which tests compare. Its types are those of
+//! [`super::fixture`].
 
 use crate::{Conditions, Done, Mutation, Outcome, Refusal, Write};
 use std::collections::BTreeMap;
 
-/// `id1`, the name of the type, and `id2`.
+/// The key of an association: `id1`, the name of the type, and `id2`.
 pub type EdgeName = (u64, String, u64);
-/// Version, time and field.
+/// The version, the time and the field `n` of an association.
 pub type Edge = (u64, u64, Option<i64>);
 
-/// What is stored, as TAO's callers see it.
+/// The stored objects and associations, as TAO's callers see them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Model {
-    /// Version and fields.
+    /// The version and the fields `a` and `b` of each object, by id.
     pub objects: BTreeMap<u64, (u64, [Option<i64>; 2])>,
-    /// By id1, name of the type and id2: version, time and field.
+    /// The associations, in each direction that they have.
     pub edges: BTreeMap<EdgeName, Edge>,
     outcomes: BTreeMap<String, Outcome>,
 }
@@ -30,7 +31,7 @@ fn other_way(kind: &str) -> Option<&str> {
 }
 
 impl Model {
-    /// The outcome of a write that gets `version` if it changes something.
+    /// Carries out a write, which gets `version` if it changes something, and returns its outcome.
     pub fn run(&mut self, write: &Write, version: u64, now: u64) -> Outcome {
         if let Some(known) = write.write_id.as_ref().and_then(|id| self.outcomes.get(id.as_str())) {
             return *known;
@@ -42,7 +43,8 @@ impl Model {
         outcome
     }
 
-    /// The id that a write is about, and the version of what is there.
+    /// Returns the id that a write is about, and the version of the object or association that it names; `None` if this does
+    /// not exist.
     pub fn found(&self, mutation: &Mutation) -> (u64, Option<u64>) {
         match mutation {
             Mutation::AddObject { id, .. } => (id.unwrap(), self.objects.get(&id.unwrap()).map(|it| it.0)),

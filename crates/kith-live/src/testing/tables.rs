@@ -7,9 +7,9 @@ use crate::{
 use kith_types::{LogPoint, PartitionCount, PartitionId};
 use std::collections::BTreeMap;
 
-/// All rows of one partition, as a database has them.
+/// All rows of one partition, as a database stores them.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[allow(missing_docs, reason = "RowWrite says what they are")]
+#[allow(missing_docs, reason = "RowWrite describes these rows")]
 pub struct Tables {
     pub objects: BTreeMap<u64, Object>,
     pub associations: BTreeMap<AssociationKey, Association>,
@@ -41,7 +41,7 @@ impl Tables {
         }
     }
 
-    /// What a read of the database answers.
+    /// Returns the answer of a database to a query.
     pub fn answer(&self, query: &RowQuery) -> RowAnswer {
         match query {
             RowQuery::Object(id) => RowAnswer::Object(self.objects.get(id).cloned()),
@@ -60,7 +60,7 @@ impl Tables {
         }
     }
 
-    /// A whole association list, in its order.
+    /// Returns a whole association list, in the order of lists.
     pub fn list(&self, list: ListKey) -> Vec<Association> {
         let of_list = self.associations.range(list.to(0)..=list.to(u64::MAX));
         let mut found: Vec<Association> = of_list.map(|(_, association)| association.clone()).collect();
@@ -68,7 +68,7 @@ impl Tables {
         found
     }
 
-    /// The lengths of lists that differ from what is stored as such.
+    /// Returns the lists whose stored length is wrong.
     pub fn wrong_counts(&self) -> Vec<ListKey> {
         let mut lengths: BTreeMap<ListKey, u64> = BTreeMap::new();
         for key in self.associations.keys() {

@@ -1,4 +1,4 @@
-//! How much one transaction takes on.
+//! Tests of the size of transactions.
 
 use super::scenes::begun;
 use super::world::{Pending, World};
@@ -11,12 +11,12 @@ use crate::{
 };
 use kith_types::{LogPoint, PartitionId};
 
-/// As many as an association may have.
+/// The maximum size of an association's record.
 const FIELDS_BYTES: usize = 64 << 10;
-/// Together they have more than a transaction may.
+/// The number of intents. Together they are larger than a transaction may be.
 const INTENTS: u64 = 200;
 
-/// An intent to befriend two objects, with large fields.
+/// Returns an intent that makes two objects friends, with large fields.
 fn intent(low: u64, high: u64, stamp: LogPoint) -> Intent {
     let key = |id1, id2| ListKey { id1, kind: FRIEND }.to(id2);
     let data = Data { schema: 0, bytes: vec![0; FIELDS_BYTES].into() };
@@ -30,7 +30,7 @@ fn intent(low: u64, high: u64, stamp: LogPoint) -> Intent {
     }
 }
 
-/// An earlier leader of partition 0 has begun many pairs with partition 1.
+/// Stores intents for many pairs of partitions 0 and 1, as an earlier leader of partition 0 would have begun them.
 fn begin_pairs(world: &mut World) {
     let [mut low, high] = [0, 1].map(|partition| ids_in(PartitionId(partition), world.twin.count));
     let low = low.next().unwrap();
@@ -53,7 +53,8 @@ fn deliveries_and_completions_that_are_too_large_together_take_several_transacti
     let mut world = begun(Guards::default());
     begin_pairs(&mut world);
     world.elect(PartitionId(0), 2);
-    // The new leader delivers all intents, so that all but the first wait for a transaction together; and so do the answers.
+    // The new leader delivers all intents at once. All but the first therefore wait for a transaction together, and so do
+    // the answers.
     let mut commits = 0;
     while let Some(pending) = world.take(|_| true) {
         if let Pending::Commit { batch, .. } = &pending {

@@ -1,4 +1,5 @@
-//! Callers that repeat writes whose outcome they do not know, and the proof that what they were told has a serial order.
+//! Callers that repeat writes whose outcome they do not know, and a check that a serial order of the writes explains the
+//! answers.
 
 use crate::leader::{Answered, CallerId, WriteError};
 use crate::testing::{EdgeName, Model};
@@ -11,7 +12,7 @@ pub(super) struct Client {
     pub(super) operations: Vec<Operation>,
     /// Which operation each attempt belongs to.
     attempts: Vec<usize>,
-    /// The mistake of taking the error of a repeat for the outcome of the write.
+    /// Whether callers take the error of a repeat for the outcome of the write, which is a mistake.
     pub(super) trusts_errors_of_repeats: bool,
 }
 
@@ -30,13 +31,13 @@ pub(super) struct Operation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Running,
-    /// No attempt is waited for, and whether the write took effect is not known.
+    /// The caller waits for no attempt, and does not know whether the write took effect.
     Unknown,
-    /// Told: it took effect, and whether it existed before.
+    /// The caller was told that the write took effect, and whether the object or association existed before.
     Done(bool),
-    /// Told: refused, by this name of the reason.
+    /// The caller was told that the write was refused, for this reason.
     Refused(&'static str),
-    /// Told: nothing was written.
+    /// The caller was told that nothing was written.
     Failed,
 }
 
@@ -130,7 +131,8 @@ impl Client {
         }
     }
 
-    /// Whether a serial order of the operations explains what callers were told and what is stored.
+    /// Checks that a serial order of the operations explains what callers were told and what is stored. Returns what no
+    /// order explains.
     pub(super) fn check(&self, twin: &Twin) -> Vec<String> {
         let mut groups: BTreeMap<(u64, u64), Vec<&Operation>> = BTreeMap::new();
         for operation in &self.operations {
@@ -156,7 +158,7 @@ impl Client {
     }
 }
 
-/// Operations on other ids do not matter for each other.
+/// Returns the ids that an operation is about. Operations on different ids do not affect each other.
 fn ids(mutation: &Mutation) -> (u64, u64) {
     match mutation {
         Mutation::AddObject { id, .. } => (id.unwrap(), id.unwrap()),
@@ -194,7 +196,7 @@ fn serial(operations: &[&Operation], end: &Stored) -> bool {
             return true;
         }
         for (index, operation) in left() {
-            // Whatever ended before this one began comes before it.
+            // An operation that ended before this one began comes before it.
             let too_early = left().any(|(_, other)| told(other) && other.ended < operation.begun);
             if operation.state == State::Failed || too_early {
                 continue;

@@ -1,4 +1,5 @@
-//! Lost answers to commits (`cache.py`, "lost commit"), fenced partitions, group commit, handing over, and limits.
+//! Tests of lost answers to commits (the model `cache.py`, "lost commit"), fenced partitions, group commit, handing over,
+//! and limits.
 
 use super::client::State;
 use super::scenes::*;
@@ -13,7 +14,7 @@ use std::time::Duration;
 /// A term that another leader has.
 const LATER: Term = Term(99 << 16);
 
-/// Lets everything happen until the next commit of a node, and takes that.
+/// Lets everything happen until the next commit of a node, and takes this commit.
 fn next_commit(world: &mut World, node: usize) -> (CommitId, Batch) {
     let is_commit = |pending: &Pending| matches!(pending, Pending::Commit { node: own, .. } if *own == node);
     world.run(|pending| !is_commit(pending));
@@ -47,7 +48,7 @@ fn a_commit_that_took_effect_unheard_is_answered_as_done() {
 
 #[test]
 fn a_commit_that_is_late_gets_no_position_after_the_next_term_has_begun() {
-    // `cache.py`, "lost commit: position read": the old connection's commit still runs.
+    // `cache.py`, "lost commit: position read": the commit of the old connection is still running.
     for (unknown_settled, is_right) in [(true, true), (false, false)] {
         let mut world = begun(Guards { unknown_settled, ..Guards::default() });
         let (one, _) = pairs(&world);
@@ -66,7 +67,7 @@ fn a_commit_that_is_late_gets_no_position_after_the_next_term_has_begun() {
     }
 }
 
-/// Takes the next term that a node asks for, which takes effect unheard.
+/// Takes the next term that a node requests. The term begins, but its answer is lost.
 fn unheard_term(world: &mut World, node: usize) -> Term {
     let is_term = |pending: &Pending| matches!(pending, Pending::BeginTerm { node: own, .. } if *own == node);
     world.run(|pending| !is_term(pending));
@@ -306,7 +307,11 @@ fn too_many_writes_are_refused_at_once() {
         let actions = leader.on(event, Now::default());
         actions.iter().any(|it| matches!(it, Action::Answer { answer: Err(WriteError::Overloaded), .. }))
     });
-    assert_eq!(overloaded.count(), 2, "of 65 MiB, 64 and what describes them do not fit");
+    assert_eq!(
+        overloaded.count(),
+        2,
+        "64 MiB and what describes them do not fit, so 2 of 65 writes are refused"
+    );
 }
 
 #[test]
@@ -320,7 +325,7 @@ fn a_database_that_does_not_answer_fails_writes_and_is_asked_again_later() {
     assert_eq!(world.client.operations[addition].state, State::Failed);
     let next = world.submit(0, add(one, "likes", 2));
     world.run_all();
-    assert_eq!(world.client.operations[next].state, State::Running, "it waits a while");
+    assert_eq!(world.client.operations[next].state, State::Running, "the write waits a while");
     world.pass(Duration::from_millis(50));
     world.run_all();
     assert_eq!(world.client.operations[next].state, State::Done(false));
@@ -367,7 +372,7 @@ fn writes_do_not_wait_for_a_database_that_stays_away() {
     end_without_faults(&mut world);
 }
 
-/// Takes the load of a node, and what the database has for it now.
+/// Takes the next load of a node, and returns it with the rows that the database has for it now.
 fn next_load(world: &mut World, node: usize) -> (LoadId, Vec<crate::RowsAt>) {
     let is_load = |pending: &Pending| matches!(pending, Pending::Load { node: own, .. } if *own == node);
     world.run(|pending| !is_load(pending));
@@ -393,7 +398,7 @@ fn rows_of_an_older_snapshot_decide_nothing() {
     world.run_all();
     assert_eq!(world.client.operations[deletion].state, State::Failed);
     assert_eq!(world.nodes[0].end(PartitionId(0)), None, "the database may have been replaced by a copy");
-    // Neither does a snapshot from before the term.
+    // A snapshot from before the term decides nothing either.
     world.elect(PartitionId(0), 2);
     let (load, mut rows) = next_load(&mut world, 2);
     rows[0].at.term.0 -= 1;

@@ -1,5 +1,5 @@
-//! Random runs: takeovers with the deposed leader still running, crashes, lost answers, late and repeated deliveries, repeats of
-//! writes. `KITH_RUNS` sets how many; a failing seed is printed.
+//! Random runs with takeovers while the deposed leader is still running, crashes, lost answers, late and repeated
+//! deliveries, and repeated writes. `KITH_RUNS` sets the number of runs. A run that fails prints its seed.
 
 use super::client::State;
 use super::world::{Pending, World};
@@ -10,10 +10,10 @@ use kith_types::PartitionId;
 use std::time::Duration;
 
 const RUNS: u64 = 5_000;
-/// How many runs are searched for one that shows what a rule prevents.
+/// The maximum number of runs until one of them must show what a rule prevents.
 const SEARCHED: u64 = 30_000;
 
-/// SplitMix64.
+/// The random number generator SplitMix64.
 struct Random(u64);
 
 impl Random {
@@ -41,20 +41,20 @@ impl Random {
 struct Explorer {
     world: World,
     random: Random,
-    /// Pairs of ids that writes concern.
+    /// The pairs of ids that writes concern.
     pairs: Vec<(u64, u64)>,
-    /// The types of their associations.
+    /// The association types that writes name.
     kinds: Vec<&'static str>,
     operations_max: usize,
-    /// Whether things go wrong often.
+    /// Whether faults are frequent.
     rough: bool,
-    /// One thing in so many happens in its turn.
+    /// On average, one in this many steps takes the oldest pending item. All others take a random one.
     order: usize,
-    /// Whether callers soon give up and repeat, while requests are long on their way.
+    /// Whether callers give up and repeat soon, while requests take long to arrive.
     hasty: bool,
-    /// Whether there are only additions and deletions of few associations.
+    /// Whether the writes only add and delete a few associations.
     narrow: bool,
-    /// Requests and deliveries that take long.
+    /// Requests and deliveries that take long to arrive.
     slow: Vec<Pending>,
 }
 
@@ -66,8 +66,8 @@ impl Explorer {
         world.client.trusts_errors_of_repeats = trusts_errors;
         let [a, b] =
             [0, 1].map(|it| ids_in(PartitionId(it), world.twin.count).take(40).collect::<Vec<u64>>());
-        // Two pairs in two partitions that the same partition orders, one the other way round, one in one partition, and an
-        // object with itself.
+        // Two pairs that partition 0 orders, with their other ends in partition 1; a pair that partition 1 orders, with its
+        // other end in partition 0; a pair in partition 0; and an object with itself.
         let after = |ids: &[u64], low: u64| *ids.iter().find(|id| low < **id).unwrap();
         let mut pairs = vec![(a[0], after(&b, a[0])), (a[1], after(&b, a[1]))];
         pairs.extend([(b[0], after(&a, b[0])), (a[0], a[1]), (a[0], a[0])]);
@@ -107,7 +107,7 @@ impl Explorer {
         Write { mutation, conditions: Conditions { if_exists, if_version: None }, write_id }
     }
 
-    /// The node that a router takes for the leader: mostly the right one.
+    /// Returns the node that a router believes to be the leader, which is right most of the time.
     fn node_for(&mut self, write: &Write) -> usize {
         let nodes = self.world.nodes.len();
         let partition = crate::ordering_partition(write, &self.world.twin.types, self.world.twin.count);
@@ -144,7 +144,7 @@ impl Explorer {
                 self.world.pending.push(Pending::Event { node, event: Event::HandOver { partition } });
             }
             _ => {
-                // A new leader everywhere, while others go on.
+                // One node becomes the leader of all partitions, while the old leaders go on.
                 let node = self.random.below(nodes);
                 self.world.twin.count.iter().for_each(|partition| self.world.elect(partition, node));
             }
@@ -237,7 +237,7 @@ impl Explorer {
                 self.world.deliver(to, node, from, delivery);
             }
             Pending::LateDelivery { .. } if !self.random.one_in(8) => {
-                // It stays on its way, perhaps to arrive twice.
+                // The copy stays pending, so it may arrive more than once.
                 self.world.pending.push(pending.clone());
                 if self.random.one_in(8) {
                     self.world.happen(pending);
@@ -282,7 +282,7 @@ fn no_run_breaks_a_promise() {
             }] += 1;
         }
     }
-    // The runs would show little if callers were mostly told the same.
+    // The runs would show little if most callers were told the same.
     assert!(told.iter().all(|times| runs() / 5 < *times), "done, refused, failed, unknown: {told:?}");
 }
 
@@ -296,7 +296,7 @@ fn the_same_seed_is_the_same_run() {
     assert_eq!(run(7), run(7));
 }
 
-/// Whether a run shows what a switched-off rule prevents.
+/// Whether one of the runs shows what the rules prevent that are switched off.
 fn is_violated(guards: Guards, trusts_errors: bool) -> bool {
     (0..SEARCHED).any(|seed| !Explorer::new(seed, guards, trusts_errors).run().is_empty())
 }

@@ -1,5 +1,5 @@
-//! Leaders driven through a cluster in memory: scripted runs for each violation that the models of the protocol found, and
-//! random ones.
+//! Tests of leaders in a cluster in memory: a scripted run for each violation that models of the protocol found, and random
+//! runs. The models are Python programs that are not part of this repository; comments name the program and the scenario.
 
 mod batches;
 mod client;

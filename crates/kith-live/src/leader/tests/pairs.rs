@@ -1,5 +1,5 @@
-//! The traces that the models of the protocol showed as violations of simpler rules (`pairs.py`, `pairs2.py`, `floor.py`): each
-//! runs here as it should, and breaks a promise if the rule is off that prevents it.
+//! Tests of traces in which models of simpler protocols broke a promise (`pairs.py`, `pairs2.py`, `floor.py`). Here each
+//! trace runs correctly, and breaks a promise if the rule that prevents this is switched off.
 
 use super::client::State;
 use super::scenes::*;
@@ -7,7 +7,7 @@ use super::world::{Pending, World};
 use crate::Guards;
 use kith_types::PartitionId;
 
-/// Runs a scene with all rules, and without the one that it shows.
+/// Runs a scene with all rules, which must keep all promises, and with `guards`, which must break one.
 fn only_with(guards: Guards, scene: impl Fn(&mut World)) {
     for (guards, is_right) in [(Guards::default(), true), (guards, false)] {
         let mut world = begun(guards);
@@ -20,7 +20,7 @@ fn only_with(guards: Guards, scene: impl Fn(&mut World)) {
 
 #[test]
 fn a_late_duplicate_of_an_add_does_not_undo_a_delete() {
-    // `pairs.py`, "fixed w/o tombstone", where the floor is held down by another pair: `floor.py`, "tombstone dropped at once".
+    // `pairs.py`, "fixed w/o tombstone". Another pair holds the floor down, as in `floor.py`, "tombstone dropped at once".
     let scene = |world: &mut World| {
         let (one, other) = pairs(world);
         world.submit(0, add(other, "friend", 9));
@@ -104,13 +104,13 @@ fn an_older_floor_that_arrives_later_does_not_lower_the_floor() {
 
 #[test]
 fn a_forward_row_never_stands_alone() {
-    // `pairs.py L`: the forward row in the first transaction.
+    // `pairs.py L`: the first transaction writes the forward row.
     only_with(Guards { forward_last: false, ..Guards::default() }, |world| {
         let (one, _) = pairs(world);
         world.submit(0, add(one, "friend", 1));
         world.run_all();
     });
-    // The other way round the forward row lies at the end that does not order the pair, and goes first.
+    // With the inverse type, the forward row lies at the end that does not order the pair, and must be removed first.
     only_with(Guards { forward_last: false, ..Guards::default() }, |world| {
         let (one, _) = pairs(world);
         world.submit(0, add(one, "followed_by", 1));
@@ -155,7 +155,7 @@ fn a_repeat_waits_for_the_open_intent_of_its_write() {
 
 #[test]
 fn a_newer_write_to_a_pair_waits_for_the_open_intent() {
-    // The deletion removes the inverse row last, although the addition has written it again in between.
+    // Without the rule, the deletion removes the inverse row last, although the addition has written it again in between.
     only_with(Guards { intents_block: false, ..Guards::default() }, |world| {
         let (one, _) = pairs(world);
         world.submit(0, add(one, "followed_by", 1));
@@ -188,14 +188,14 @@ fn another_write_with_the_id_of_an_open_intent_waits_and_is_refused() {
 
 #[test]
 fn the_error_of_a_repeat_proves_nothing() {
-    // `pairs.py`, "transient error of a repeat reported as error". This rule is the caller's.
+    // `pairs.py`, "transient error of a repeat reported as error". The caller must keep this rule.
     for (trusts, is_right) in [(false, true), (true, false)] {
         let mut world = begun(Guards::default());
         world.client.trusts_errors_of_repeats = trusts;
         let (one, _) = pairs(&world);
         let addition = world.submit(0, named(add(one, "friend", 1), "a"));
         world.run_all();
-        // The answer was lost, and so the caller asks a node that does not lead.
+        // The answer was lost, and the caller repeats the write at a node that does not lead.
         world.client.operations[addition].state = State::Running;
         world.client.give_up(addition);
         world.repeat(1, addition);
@@ -207,7 +207,8 @@ fn the_error_of_a_repeat_proves_nothing() {
 
 #[test]
 fn a_new_leader_completes_what_it_finds_and_the_deposed_one_changes_nothing() {
-    // `pairs.py L`, "add,del": the deposed leader's requests left half an edge behind. With change of type: `pairs2.py`.
+    // `pairs.py L`, "add,del": the deposed leader's requests left half an edge behind. With changes of types, this is
+    // `pairs2.py`.
     for kinds in
         [["friend", "rival"], ["friend", "follows"], ["follows", "followed_by"], ["hired_by", "friend"]]
     {

@@ -1,4 +1,4 @@
-//! The database is replaced by an older copy of itself, and leaders go on with what they know.
+//! Tests in which the database is replaced by an older copy of itself, while leaders keep their state.
 
 use super::client::State;
 use super::scenes::*;
@@ -30,7 +30,7 @@ fn an_idle_leader_gives_up_its_term_when_it_hears_that_the_database_was_replaced
         let before = world.nodes[0].end(PartitionId(0)).unwrap();
         world.tell(0, Event::Replaced { partition: PartitionId(0), before });
         assert_eq!(world.nodes[0].end(PartitionId(0)).is_none(), is_right);
-        // News of the same replacement do not end a term that began after it.
+        // Another report of the same replacement does not end a term that began after it.
         world.elect(PartitionId(0), 0);
         world.run_all();
         world.tell(0, Event::Replaced { partition: PartitionId(0), before });
@@ -57,7 +57,7 @@ fn a_term_that_began_in_the_lost_history_does_not_begin_again() {
     world.twin.restore(&copy);
     world.pass(Duration::from_millis(60));
     world.run_all();
-    // A replica that has seen where the lost term began must not take this for the same history.
+    // A replica that has seen where the lost term began must not take the new history for the lost one.
     world.submit(2, add(other, "likes", 2));
     world.run_all();
     assert_eq!(end_of(&world).position, lost.position);
@@ -95,7 +95,7 @@ fn a_leader_that_hears_of_an_older_copy_in_a_transaction_gives_up_its_term_after
     assert!(world.nodes[0].end(PartitionId(0)).is_none());
 }
 
-/// Takes the next delivery of node 0, which writes to a pair.
+/// Takes the next delivery. Returns the partitions that it comes from and goes to, and the delivery.
 fn next_delivery(world: &mut World) -> (PartitionId, PartitionId, Delivery) {
     world.run(but_deliveries);
     match world.take(is_delivery) {
@@ -137,7 +137,7 @@ fn an_answer_to_a_delivery_of_a_lost_history_completes_nothing() {
         world.twin.restore(&copy);
         world.run(but_deliveries);
         assert_eq!(world.verdict_now().is_empty(), is_right);
-        // The other end does not know of it yet that its log is an older one.
+        // The leader of the other end does not know yet that its log is an older one.
         world.elect(PartitionId(1), 1);
         world.run_all();
         world.pass(Duration::from_secs(3));
@@ -155,7 +155,7 @@ fn a_floor_of_a_lost_history_completes_nothing() {
         let (one, other) = pairs(&world);
         world.submit(0, add(one, "friend", 1));
         world.run(but_deliveries);
-        // An intent is open in the copy. It is completed in the history that is lost.
+        // An intent is open in the copy. It is complete in the history that is lost.
         let copy = world.twin.clone();
         world.run_all();
         world.submit(0, add(other, "friend", 2));
@@ -167,7 +167,11 @@ fn a_floor_of_a_lost_history_completes_nothing() {
         world.run(but_deliveries);
         world.heal();
         assert_eq!(world.verdict_now().is_empty(), is_right);
-        assert_eq!(world.twin.associations().len(), 2, "one pair in both directions, or two in one");
+        assert_eq!(
+            world.twin.associations().len(),
+            2,
+            "one pair has both rows, or two pairs have one row each"
+        );
     }
 }
 
@@ -177,7 +181,8 @@ fn a_leader_whose_delivery_is_of_a_lost_history_gives_up_its_term() {
     let (one, _) = pairs(&world);
     world.submit(0, add(one, "friend", 1));
     world.run(but_deliveries);
-    // The copy has the intent, and not the term that the leader has begun since: nothing tells the leader so but the other end.
+    // The copy has the intent, but not the term that the leader has begun since. The leader learns this only from the other
+    // end.
     let copy = world.twin.clone();
     let (_, other) = pairs(&world);
     world.submit(0, add(other, "likes", 2));

@@ -1,18 +1,18 @@
-//! The beginnings and the writes of scripted runs.
+//! The starting states and the writes of scripted runs.
 
 use super::ids_in;
 use super::world::{Pending, World};
 use crate::{Conditions, Guards, Mutation, Write};
 use kith_types::PartitionId;
 
-/// Three nodes and two partitions: node 0 leads partition 0, node 1 partition 1.
+/// Starts three nodes and two partitions: node 0 leads partition 0, and node 1 leads partition 1.
 pub(super) fn begun(guards: Guards) -> World {
     let mut world = World::new(3, 2, guards);
     world.run_all();
     world
 }
 
-/// Four pairs that partition 0 orders, with their other ends in partition 1.
+/// Returns four pairs that partition 0 orders, with their other ends in partition 1.
 pub(super) fn four_pairs(world: &World) -> [(u64, u64); 4] {
     let [low, high] = [0, 1].map(|partition| ids_in(PartitionId(partition), world.twin.count));
     let low: Vec<u64> = low.take(4).collect();
@@ -20,7 +20,7 @@ pub(super) fn four_pairs(world: &World) -> [(u64, u64); 4] {
     [0, 1, 2, 3].map(|pair| (low[pair], high[pair]))
 }
 
-/// The first two of them.
+/// Returns the first two of [`four_pairs`].
 pub(super) fn pairs(world: &World) -> ((u64, u64), (u64, u64)) {
     let [one, other, ..] = four_pairs(world);
     (one, other)
@@ -58,7 +58,7 @@ pub(super) fn but_deliveries(pending: &Pending) -> bool {
     !is_delivery(pending)
 }
 
-/// Goes on until the next delivery is on its way, and keeps a copy of it.
+/// Lets everything happen until the next delivery is on its way, and returns a copy of the delivery, which can arrive late.
 pub(super) fn late_copy(world: &mut World) -> Pending {
     world.run(but_deliveries);
     let found = world.pending.iter().find_map(|pending| match pending {

@@ -1,6 +1,7 @@
-//! A cluster in memory: leaders, their database, a network that loses, repeats and delays, and callers that repeat writes.
+//! A cluster in memory: leaders, their database, a network that loses, repeats and delays messages, and callers that repeat
+//! writes.
 //!
-//! Nothing happens by itself: everything that is under way lies in [`World::pending`] until a script or a random explorer lets
+//! Nothing happens by itself: everything that is under way is in [`World::pending`] until a script or a random explorer lets
 //! it happen.
 
 use super::client::{Client, Reply};
@@ -15,21 +16,21 @@ use std::time::Duration;
 pub(super) struct World {
     pub(super) twin: Twin,
     pub(super) nodes: Vec<Leader>,
-    /// Who leads, as the metadata say, and in which term.
+    /// The leader of each partition according to the metadata, and its term.
     pub(super) leaders: BTreeMap<PartitionId, (usize, Term)>,
     pub(super) pending: Vec<Pending>,
     pub(super) client: Client,
     pub(super) now: Duration,
-    /// How many events happened.
+    /// The number of events and writes so far.
     pub(super) clock: usize,
     guards: Guards,
     last_term: u64,
-    /// Deliveries by their sender: the node, and what it delivers.
+    /// The deliveries so far, by sender id: the node that sent it, the partition that it comes from, and the delivery.
     senders: Vec<(usize, PartitionId, Delivery)>,
     pub(super) released: Vec<PartitionId>,
 }
 
-/// Something under way.
+/// Something that is under way.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Pending {
     BeginTerm {
@@ -57,7 +58,7 @@ pub(super) enum Pending {
         to: PartitionId,
         delivery: Delivery,
     },
-    /// A delivery that was taken already, and is on its way once more.
+    /// A copy of a delivery, which arrives once more.
     LateDelivery {
         to: PartitionId,
         delivery: Delivery,
@@ -96,7 +97,7 @@ impl World {
         Now { since_start: Timestamp::ZERO + self.now, since_1970: self.now.as_millis() as u64 }
     }
 
-    /// The metadata give a partition to a node, which does not know it yet.
+    /// Makes a node the leader of a partition in the metadata. The node does not know this yet.
     pub(super) fn elect(&mut self, partition: PartitionId, node: usize) {
         self.last_term += 1;
         let term = Term(self.last_term);
@@ -104,7 +105,8 @@ impl World {
         self.pending.push(Pending::Event { node, event: Event::Lead { partition, term } });
     }
 
-    /// A node loses its memory, and what was on its way to it. Its transactions may still take effect.
+    /// Lets a node crash: it loses its memory, and the messages on their way to it are lost. Its transactions may still take
+    /// effect.
     pub(super) fn crash(&mut self, node: usize) {
         let types = Arc::new(self.twin.types.clone());
         let last_id = self.nodes[node].last_id;
@@ -125,12 +127,12 @@ impl World {
         }
     }
 
-    /// A caller sends a write to a node.
+    /// Sends a write of a caller to a node.
     pub(super) fn send(&mut self, node: usize, caller: CallerId, write: Write) {
         self.pending.push(Pending::Event { node, event: Event::Write { caller, write } });
     }
 
-    /// A new operation of the client, sent to a node.
+    /// Begins a new operation of the client, and sends it to a node.
     pub(super) fn submit(&mut self, node: usize, write: Write) -> usize {
         self.clock += 1;
         let (operation, caller) = self.client.begin(write.clone(), self.clock);
@@ -143,7 +145,7 @@ impl World {
         self.send(node, caller, write);
     }
 
-    /// Time passes, and leaders whose time has come are woken.
+    /// Lets time pass, and wakes leaders that are due.
     pub(super) fn pass(&mut self, time: Duration) {
         self.now += time;
         for node in 0..self.nodes.len() {
@@ -186,7 +188,9 @@ impl World {
             Action::AnswerDelivery { sender, answer } => self.delivery_answered(sender, answer),
             Action::Publish { partition, after, changes } => {
                 if !self.twin.holds(partition, after, &changes) {
-                    self.twin.faults.push(format!("published after {after} what the log does not have"));
+                    self.twin
+                        .faults
+                        .push(format!("after {after}, changes were published that the log does not have"));
                 }
             }
             Action::SteppedDown { .. } => {}
@@ -205,7 +209,7 @@ impl World {
         self.pending.push(Pending::Event { node, event });
     }
 
-    /// Lets something happen as it should.
+    /// Lets something happen without a fault.
     pub(super) fn happen(&mut self, pending: Pending) {
         match pending {
             Pending::BeginTerm { node, partition, term } => {
@@ -239,14 +243,15 @@ impl World {
         }
     }
 
-    /// A delivery arrives at `node`; the answer goes to `sender`.
+    /// Lets a delivery arrive at `node`. The answer goes to `sender`.
     pub(super) fn deliver(&mut self, node: usize, sender: usize, from: PartitionId, delivery: Delivery) {
         self.senders.push((sender, from, delivery.clone()));
         let sender = SenderId(self.senders.len() as u64 - 1);
         self.tell(node, Event::Delivery { sender, delivery });
     }
 
-    /// Answers a load with the rows as of the end that its leader knows, which are outdated if another leader has written since.
+    /// Answers a load with the rows as of the end of the log that the leader knows. They are outdated if another leader has
+    /// written since.
     pub(super) fn load_outdated(
         &mut self,
         node: usize,
@@ -262,26 +267,26 @@ impl World {
         self.tell(node, Event::Loaded { load, rows });
     }
 
-    /// Takes the first thing under way that fits.
+    /// Takes the first pending item that fits.
     pub(super) fn take(&mut self, fits: impl Fn(&Pending) -> bool) -> Option<Pending> {
         let at = self.pending.iter().position(fits)?;
         Some(self.pending.remove(at))
     }
 
-    /// Lets everything happen that fits, in the order of its beginning, until nothing is left.
+    /// Lets all pending items that fit happen, the oldest first, until none is left.
     pub(super) fn run(&mut self, fits: impl Fn(&Pending) -> bool) {
         for _ in 0..10_000 {
             let Some(pending) = self.take(&fits) else { return };
             self.happen(pending);
         }
-        panic!("it does not come to rest");
+        panic!("there is always something left to happen");
     }
 
     pub(super) fn run_all(&mut self) {
         self.run(|_| true);
     }
 
-    /// The end: everything works again, and all partitions get new leaders among the nodes that are up.
+    /// Ends a run: everything works again, and all partitions get new leaders.
     pub(super) fn heal(&mut self) {
         for partition in self.twin.count.iter() {
             self.elect(partition, (partition.index() + self.clock) % self.nodes.len());
@@ -296,12 +301,12 @@ impl World {
         }
     }
 
-    /// What is wrong with the rows so far.
+    /// Returns what is wrong with the rows so far.
     pub(super) fn verdict_now(&mut self) -> Vec<String> {
         std::mem::take(&mut self.twin.faults)
     }
 
-    /// What is wrong after [`World::heal`].
+    /// Returns what is wrong after [`World::heal`].
     pub(super) fn verdict(&mut self) -> Vec<String> {
         let mut faults = std::mem::take(&mut self.twin.faults);
         if self.twin.open_intents() != 0 {
