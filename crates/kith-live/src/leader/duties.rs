@@ -28,7 +28,7 @@ impl Duties {
         &self.leads
     }
 
-    /// Takes in which partitions the node leads according to the metadata, with the terms.
+    /// Records which partitions the node leads according to the metadata, and in which terms.
     ///
     /// The terms of the first call may have been assigned to an earlier process of the node, which may have used them in a
     /// history that the database has lost since. So they are not used: the node needs new ones.
@@ -52,9 +52,9 @@ impl Duties {
         Told { events, renews: false }
     }
 
-    /// Takes in that the leader has stepped down from a term. If the metadata still say that this node leads the partition
-    /// in this term, the node needs a new term. This happens if its process started again, or if the database was replaced
-    /// by a copy of itself.
+    /// Records that the leader has stepped down from a term. If the metadata still say that this node leads the partition in
+    /// this term, the node needs a new term. This happens if its process started again, or if the database was replaced by a
+    /// copy of itself.
     ///
     /// Returns `true` if the caller must soon get new terms for the partitions of [`Self::take_refused`], and has not been
     /// told so before.

@@ -97,7 +97,7 @@ pub enum CommitResult {
     Unknown,
 }
 
-/// Something that the shell must do. The shell begins actions in the order in which [`super::Leader::on`] returns them.
+/// An action for the shell, which begins actions in the order in which [`super::Leader::on`] returns them.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub enum Action {

@@ -27,7 +27,7 @@ impl Leader {
         due.into_iter().for_each(|(partition, stamp)| self.send(partition, stamp));
     }
 
-    /// Takes in that the other end has applied an intent, which can now be completed.
+    /// Records that the other end has applied an intent, which can now be completed.
     pub(super) fn delivered(&mut self, partition: PartitionId, stamp: LogPoint, at: LogPoint) {
         let leadership = self.partitions.get_mut(&partition);
         let open = leadership.and_then(|leadership| leadership.intents.get_mut(stamp));

@@ -99,7 +99,7 @@ impl Leader {
         }
     }
 
-    /// Takes in that a requested term has begun at position `end`, or was refused if `end` is `None`.
+    /// Records that a requested term has begun at position `end`, or was refused if `end` is `None`.
     pub(super) fn settled(&mut self, partition: PartitionId, term: Term, end: Option<Position>) {
         if let Some((settling, _)) = self.settling(partition, term) {
             let begun = |position| Settling::Begun(LogPoint { term, position });
@@ -108,7 +108,7 @@ impl Leader {
         }
     }
 
-    /// Takes in that it is not known whether a requested term has begun. The term after it is requested later.
+    /// Records that it is not known whether a requested term has begun. The term after it is requested later.
     pub(super) fn settle_again(&mut self, partition: PartitionId, term: Term) {
         let now = self.now.since_start;
         if let Some((settling, failures)) = self.settling(partition, term) {
@@ -164,8 +164,8 @@ impl Leader {
         lost.into_iter().for_each(|partition| self.step_down(partition));
     }
 
-    /// Ends a commit of which this leader never learns what became of it, because the logs of all partitions that it wrote
-    /// to have other leaders or belong to another copy of the database.
+    /// Ends a commit whose fate this leader never learns: all partitions that it wrote to have other leaders, or their logs
+    /// belong to another copy of the database.
     fn never_known(&mut self, lost: &BTreeSet<PartitionId>, shares: Vec<Share>) {
         let mut tasks = Vec::new();
         for decided in shares.into_iter().flat_map(|share| share.decided) {

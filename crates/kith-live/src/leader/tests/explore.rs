@@ -10,7 +10,7 @@ use kith_types::PartitionId;
 use std::time::Duration;
 
 const RUNS: u64 = 5_000;
-/// The maximum number of runs until one of them must show what a rule prevents.
+/// The number of runs among which one must show what a rule prevents.
 const SEARCHED: u64 = 30_000;
 
 /// The random number generator SplitMix64.
@@ -296,7 +296,7 @@ fn the_same_seed_is_the_same_run() {
     assert_eq!(run(7), run(7));
 }
 
-/// Whether one of the runs shows what the rules prevent that are switched off.
+/// Whether one of the runs breaks a promise under these rules.
 fn is_violated(guards: Guards, trusts_errors: bool) -> bool {
     (0..SEARCHED).any(|seed| !Explorer::new(seed, guards, trusts_errors).run().is_empty())
 }
