@@ -1,6 +1,6 @@
 //! The meaning of errors of a server, or of the connection to it.
 
-use crate::{CommitError, DatabaseError};
+use crate::{CommitError, DatabaseError, LogError};
 use mysql_async::{DriverError, Error, IoError, ServerError};
 
 /// Returns the meaning of an error before the commit. Nothing was written.
@@ -84,6 +84,30 @@ pub(super) fn is_victim(error: &Error) -> bool {
 /// Whether a table is missing.
 pub(super) fn is_no_table(error: &Error) -> bool {
     matches!(error, Error::Server(server) if server.code == 1146)
+}
+
+/// The errors of calls.
+pub(super) trait CallError: From<DatabaseError> {
+    /// Returns the error of the database, if the call failed because of it and had no effect.
+    fn of_database(&self) -> Option<&DatabaseError>;
+}
+
+impl CallError for DatabaseError {
+    fn of_database(&self) -> Option<&DatabaseError> {
+        Some(self)
+    }
+}
+
+impl CallError for CommitError {
+    fn of_database(&self) -> Option<&DatabaseError> {
+        if let CommitError::NotWritten(error) = self { Some(error) } else { None }
+    }
+}
+
+impl CallError for LogError {
+    fn of_database(&self) -> Option<&DatabaseError> {
+        if let LogError::Database(error) = self { Some(error) } else { None }
+    }
 }
 
 #[cfg(test)]

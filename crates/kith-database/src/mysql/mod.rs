@@ -14,7 +14,10 @@ mod transaction;
 
 pub use target::{MysqlTarget, PasswordSource, TargetError};
 
-use self::connections::{Connections, PacketError, Returned};
+use self::{
+    connections::{Connections, PacketError, Returned},
+    failure::CallError,
+};
 use crate::{
     AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogReply, ObjectPage,
     Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms, rows,
@@ -167,17 +170,19 @@ impl MysqlDatabase {
         self.home.check(returned.into_iter().next())
     }
 
-    /// Returns the error that opening the database would return, if the database may have been dropped or replaced;
-    /// otherwise returns `error`.
-    async fn explained(&self, error: DatabaseError) -> DatabaseError {
-        match error {
-            DatabaseError::Damaged { .. } | DatabaseError::Refused { .. } => {
-                // The server reports a missing database only to a new connection.
-                self.writers.close_idle();
-                self.version().await.err().unwrap_or(error)
-            }
-            other => other,
+    /// Returns a result. If a dropped or replaced database may have caused its error, and opening the database would fail,
+    /// the error of opening it takes its place.
+    async fn or_explained<T, E: CallError>(&self, result: Result<T, E>) -> Result<T, E> {
+        let error = match result {
+            Ok(done) => return Ok(done),
+            Err(error) => error,
+        };
+        if let Some(DatabaseError::Damaged { .. } | DatabaseError::Refused { .. }) = error.of_database() {
+            // The server reports a missing database only to a new connection.
+            self.writers.close_idle();
+            self.version().await?;
         }
+        Err(error)
     }
 
     /// Migrates tables of version `from` to that of this release. 0 means that there are no tables.
@@ -210,41 +215,36 @@ impl Database for MysqlDatabase {
     fn begin_term(&self, request: BeginTerm) -> Reply<'_, LogPoint, CommitError> {
         Box::pin(async move {
             self.home.identity.check_partition(request.partition)?;
-            match transaction::begin_term(&self.writers, &self.home, request).await {
-                Err(CommitError::NotWritten(error)) => Err(self.explained(error).await.into()),
-                begun => begun,
-            }
+            self.or_explained(transaction::begin_term(&self.writers, &self.home, request).await).await
         })
     }
 
     fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError> {
         Box::pin(async move {
             let writes = fold(batch, self.home.identity.partitions, now_ms())?;
-            transaction::commit(&self.writers, &writes).await
+            self.or_explained(transaction::commit(&self.writers, &writes).await).await
         })
     }
 
     fn read(&self, partition: PartitionId, queries: Vec<RowQuery>) -> Reply<'_, RowsAt> {
         Box::pin(async move {
             self.home.identity.check_partition(partition)?;
-            snapshot::read(&self.readers, partition, queries, self.home.identity.partitions).await
+            let partitions = self.home.identity.partitions;
+            self.or_explained(snapshot::read(&self.readers, partition, queries, partitions).await).await
         })
     }
 
     fn points(&self, partitions: Vec<PartitionId>) -> Reply<'_, Vec<LogPoint>> {
         Box::pin(async move {
             partitions.iter().try_for_each(|partition| self.home.identity.check_partition(*partition))?;
-            match snapshot::points(&self.readers, &self.home, &partitions).await {
-                Err(error) => Err(self.explained(error).await),
-                points => points,
-            }
+            self.or_explained(snapshot::points(&self.readers, &self.home, &partitions).await).await
         })
     }
 
     fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogReply<'_> {
         Box::pin(async move {
             self.home.identity.check_partition(partition)?;
-            snapshot::changes(&self.readers, partition, after, bytes_max).await
+            self.or_explained(snapshot::changes(&self.readers, partition, after, bytes_max).await).await
         })
     }
 
@@ -252,7 +252,8 @@ impl Database for MysqlDatabase {
         Box::pin(async move {
             self.home.identity.check_partition(partition)?;
             let after = after.map(rows::object_key);
-            let (at, objects) = snapshot::scan(&self.readers, partition, after.as_ref(), limit).await?;
+            let page = snapshot::scan(&self.readers, partition, after.as_ref(), limit).await;
+            let (at, objects) = self.or_explained(page).await?;
             Ok(ObjectPage { at, objects })
         })
     }
@@ -266,7 +267,8 @@ impl Database for MysqlDatabase {
         Box::pin(async move {
             self.home.identity.check_partition(partition)?;
             let after = after.map(rows::association_key);
-            let (at, associations) = snapshot::scan(&self.readers, partition, after.as_ref(), limit).await?;
+            let page = snapshot::scan(&self.readers, partition, after.as_ref(), limit).await;
+            let (at, associations) = self.or_explained(page).await?;
             Ok(AssociationPage { at, associations })
         })
     }
@@ -274,7 +276,7 @@ impl Database for MysqlDatabase {
     fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, Trimmed> {
         Box::pin(async move {
             self.home.identity.check_partition(partition)?;
-            transaction::trim(&self.writers, partition, trim).await
+            self.or_explained(transaction::trim(&self.writers, partition, trim).await).await
         })
     }
 

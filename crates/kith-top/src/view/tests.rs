@@ -139,7 +139,7 @@ fn live_graphs_show_who_leads_and_how_fast_they_change() {
             graph: (*graph).to_owned(),
             position: *position,
             leaderless: 1,
-            nodes: vec![node],
+            nodes: vec![node.clone()],
             ..Default::default()
         };
         sample.status.live_graphs = graphs.iter().map(graph).collect();

@@ -138,6 +138,8 @@ fn evaluation(messages: &mut Messages) {
                 graph: "social".to_owned(),
                 partitions: vec![0, 3],
                 positions: vec![7, 0],
+                error: "down".to_owned(),
+                unbuilt: 1,
             }],
             ..Default::default()
         },

@@ -21,3 +21,4 @@ mod site;
 mod support;
 mod tickets;
 mod trimmed;
+mod unusable;

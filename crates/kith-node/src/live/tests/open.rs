@@ -153,6 +153,10 @@ async fn a_node_announces_which_graphs_it_cannot_open() {
     // No node can open a graph that has not been created yet, so this is not announced.
     scene.topology.send_replace(topology(&[("away", 1, "database:9"), ("new", 2, "database:0")]));
     scene.wait_until("others know it", || scene.unable() == names(&["away"])).await;
+    let reason = |name: &str| scene.graphs.find(name).map(|graph| graph.is_some()).map_err(|e| e.to_string());
+    assert!(reason("away").is_err_and(|reason| reason.contains("no process of the cluster is database 9")));
+    assert!(reason("new").is_err_and(|reason| reason.contains("there is no graph")));
+    assert_eq!(reason("unknown"), Ok(false));
     scene.create("new", 2).await;
     scene.wait_until("it is opened", || scene.graphs.get("new").is_some()).await;
     assert_eq!(scene.unable(), names(&["away"]));
@@ -163,5 +167,6 @@ async fn a_node_announces_which_graphs_it_cannot_open() {
     assert!(scene.graphs.get("new").is_some(), "an open graph stays open");
     scene.topology.send_replace(topology(&[("newer", 4, "nowhere:0")]));
     scene.wait_until("it is not understood", || scene.unable() == names(&["newer"])).await;
+    assert!(reason("newer").is_err_and(|reason| reason.contains("this release cannot read")));
     assert!(scene.graphs.get("new").is_none());
 }
