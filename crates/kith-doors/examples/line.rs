@@ -6,7 +6,7 @@ use kith_api::{
     Answered, BatchStream, QueryError, QueryOptions, Question, Reply, Request, Service, StoreShape,
 };
 use kith_client::{Session, SessionSettings};
-use kith_doors::{Backend, Charged, Door, Guest, Stream, Words, spawn};
+use kith_doors::{Backend, Charged, Door, DoorNames, Guest, Stream, spawn};
 use kith_net::server::{bind, connections::Connections, security::Security};
 use kith_ops::{GraphAnswer::Degrees, GraphQuery, Operand};
 use std::{env, error::Error, io, sync::Arc};
@@ -16,9 +16,9 @@ use tokio_util::{codec::Framed, codec::LinesCodec, sync::CancellationToken};
 pub(crate) struct Line;
 
 impl Door for Line {
-    fn words(&self) -> Words {
+    fn names(&self) -> DoorNames {
         let (no_room, tls_required) = (b"error too_many_connections: come later\n", b"error tls_required\n");
-        Words { name: "line", protocol: "line", client: "a line client", no_room, tls_required }
+        DoorNames { name: "line", protocol: "line", client: "a line client", no_room, tls_required }
     }
 
     fn serve<'a>(self: Arc<Self>, stream: &'a mut Stream, mut guest: Guest) -> BoxFuture<'a, io::Result<()>> {

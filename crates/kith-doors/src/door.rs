@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 /// door that asks its backend in another way checks rights itself, with [`Guest::visitor`].
 pub trait Door: fmt::Debug + Send + Sync + 'static {
     /// The door's names, and what it sends to peers that never reach [`Door::serve`].
-    fn words(&self) -> Words;
+    fn names(&self) -> DoorNames;
 
     /// Answers the requests of one connection until the end of the stream, which comes when the peer closes it or the
     /// process stops.
@@ -31,7 +31,7 @@ pub trait Door: fmt::Debug + Send + Sync + 'static {
 
 /// The names of a door, and the bytes that it sends to peers that are refused.
 #[derive(Clone, Copy, Debug)]
-pub struct Words {
+pub struct DoorNames {
     /// The label `op` of its queries in metrics, the method in the audit log, and the middle of `kith_NAME_connections_total`.
     pub name: &'static str,
     /// The label `protocol` in the metrics of all connections of the process.

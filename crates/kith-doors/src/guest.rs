@@ -1,6 +1,6 @@
 //! One connection as its door sees it.
 
-use crate::{AuthError, Backend, DEFAULT_USER, Visitor, Words};
+use crate::{AuthError, Backend, DEFAULT_USER, DoorNames, Visitor};
 use kith_api::{BatchAnswer, BatchKeys, QueryError, QueryOptions, Question, Reply, Request, StoreShape};
 use kith_net::{
     Charge,
@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 /// The peer of one connection: its identity, its rights, and the memory that its replies may take.
 pub struct Guest {
     pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) words: Words,
+    pub(crate) names: DoorNames,
     pub(crate) visitor: Visitor,
     pub(crate) place: Arc<Connected>,
     pub(crate) peer: SocketAddr,
@@ -64,7 +64,7 @@ impl Guest {
             QueryError::from_status(&status)
         })?;
         let _under_way = self.place.request();
-        let options = QueryOptions { door: Some(self.words.name), ..options };
+        let options = QueryOptions { door: Some(self.names.name), ..options };
         let reply = self.backend.call(Arc::new(Request { question, options })).await?;
         let charge = self.place.charge_reply(bytes(&reply));
         let charge = charge.map_err(|status| QueryError::from_status(&status))?;

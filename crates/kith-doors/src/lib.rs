@@ -16,7 +16,7 @@ pub mod resp;
 mod tests;
 mod visitor;
 
-pub use door::{Backend, Door, Stream, Words};
+pub use door::{Backend, Door, DoorNames, Stream};
 pub use doors::{DoorAt, Doors, OpenDoors};
 pub use guest::{Charged, Guest};
 pub use listener::{CONNECTIONS_MAX, spawn};

@@ -1,6 +1,6 @@
 //! Serves a door on a port: accepts connections, applies limits, TLS and authentication, and counts metrics.
 
-use crate::{Backend, Door, Guest, Stream, Visitor, Words, bounded::Bounded, parting};
+use crate::{Backend, Door, DoorNames, Guest, Stream, Visitor, bounded::Bounded, parting};
 use kith_net::server::{
     Bound,
     connections::{Connected, farewell},
@@ -19,13 +19,13 @@ use std::{
 use tokio::{io::AsyncWriteExt, net::TcpStream};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// The most connections of one door at once; further ones are refused with [`Words::no_room`].
+/// The most connections of one door at once; further ones are refused with [`DoorNames::no_room`].
 pub const CONNECTIONS_MAX: usize = 10_000;
 
 /// What the connections of one listener share.
 pub(crate) struct Listener {
     door: Arc<dyn Door>,
-    words: Words,
+    names: DoorNames,
     backend: Arc<dyn Backend>,
     gate: Option<Arc<Gate>>,
     stop: CancellationToken,
@@ -71,7 +71,7 @@ pub fn spawn(
         let refuse = |(stream, _)| {
             listener.metrics.refused.increment(1);
             if listener.gate.is_none() {
-                bound.connections.refuse(farewell::at_once(stream, listener.words.no_room));
+                bound.connections.refuse(farewell::at_once(stream, listener.names.no_room));
             }
         };
         listen::each(bound.listener, &bound.connections, &stop, welcome, refuse).await;
@@ -81,9 +81,9 @@ pub fn spawn(
 }
 
 /// Counts one connection of a door until it is dropped.
-pub(crate) struct Visit<'l>(&'l Listener);
+pub(crate) struct CountedConnection<'l>(&'l Listener);
 
-impl Drop for Visit<'_> {
+impl Drop for CountedConnection<'_> {
     fn drop(&mut self) {
         self.0.connected.fetch_sub(1, Ordering::Relaxed);
         self.0.metrics.connected.decrement(1);
@@ -98,17 +98,17 @@ impl Listener {
         gate: Option<Arc<Gate>>,
         stop: CancellationToken,
     ) -> Self {
-        let words = door.words();
-        let metrics = Metrics::new(words.name, backend.role());
-        Self { door, words, backend, gate, stop, connected: AtomicUsize::new(0), metrics }
+        let names = door.names();
+        let metrics = Metrics::new(names.name, backend.role());
+        Self { door, names, backend, gate, stop, connected: AtomicUsize::new(0), metrics }
     }
 
     /// Counts one more connection of the door. `None` if there are too many.
-    pub fn enter(&self) -> Option<Visit<'_>> {
+    pub fn enter(&self) -> Option<CountedConnection<'_>> {
         let room = |connected| (connected < CONNECTIONS_MAX).then_some(connected + 1);
         self.connected.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).ok()?;
         self.metrics.connected.increment(1);
-        Some(Visit(self))
+        Some(CountedConnection(self))
     }
 
     async fn welcome(self: Arc<Self>, mut stream: TcpStream, peer: SocketAddr, place: Arc<Connected>) {
@@ -117,13 +117,13 @@ impl Listener {
             self.metrics.refused.increment(1);
             if self.gate.is_none() {
                 // The connection is closed whether the peer reads this or not. No TLS handshake is made for it.
-                let _ = stream.write_all(self.words.no_room).await;
+                let _ = stream.write_all(self.names.no_room).await;
             }
             return;
         };
-        place.speaks(self.words.protocol);
+        place.speaks(self.names.protocol);
         if let Err(error) = self.begin(stream, peer, place).await {
-            tracing::debug!(%error, %peer, "the connection of {} ended", self.words.client);
+            tracing::debug!(%error, %peer, "the connection of {} ended", self.names.client);
         }
     }
 
@@ -139,14 +139,14 @@ impl Listener {
                 if gate.check(&caller, &Need::Known).is_ok() {
                     place.is_known_now();
                 }
-                let visitor = Visitor::new(Arc::clone(gate), caller, self.words.name);
+                let visitor = Visitor::new(Arc::clone(gate), caller, self.names.name);
                 self.serve(stream, peer, place, visitor).await
             }
             Opening::Clear(stream, _) => {
                 listen::count_failure();
-                let client = self.words.client;
+                let client = self.names.client;
                 tracing::warn!(%peer, "{client} does not use TLS, which this port requires: closing its connection");
-                place.unless_strange(parting::refuse(stream, self.words.tls_required)).await
+                place.unless_strange(parting::refuse(stream, self.names.tls_required)).await
             }
             Opening::Closed => Ok(()),
         }
@@ -167,7 +167,7 @@ impl Listener {
         }
         let guest = Guest {
             backend: Arc::clone(&self.backend),
-            words: self.words,
+            names: self.names,
             visitor,
             place: Arc::clone(&place),
             peer,

@@ -1,7 +1,7 @@
 //! Tests of what the listener does for every door. The door of these tests answers each line with the key type of the store
 //! that the line names.
 
-use crate::{Backend, CONNECTIONS_MAX, Door, Guest, Stream, Visitor, Words, listener::Listener, spawn};
+use crate::{Backend, CONNECTIONS_MAX, Door, DoorNames, Guest, Stream, Visitor, listener::Listener, spawn};
 use futures::{FutureExt, future, future::BoxFuture};
 use kith_api::{BatchStream, QueryError, Reply, Request, Service, StoreShape};
 use kith_net::server::{
@@ -26,8 +26,8 @@ use tokio_util::sync::CancellationToken;
 struct Shapes;
 
 impl Door for Shapes {
-    fn words(&self) -> Words {
-        Words {
+    fn names(&self) -> DoorNames {
+        DoorNames {
             name: "shapes",
             protocol: "shapes",
             client: "a client",

@@ -31,13 +31,14 @@ pub use coding::{
     queries_from_bytes, queries_to_bytes,
 };
 pub use decide::{
-    Decision, NotLoaded, Place, Rows, complete, completion_queries, decide, deliver, delivery_queries,
+    Decision, DecisionContext, NotLoaded, Rows, complete, completion_queries, decide, deliver,
+    delivery_queries,
 };
 pub use guards::Guards;
 pub use intent::{Edge, EdgeContent, Intent};
 pub use leader::{
-    Action, Answered, CallerId, CommitId, CommitResult, Delivery, DeliveryError, Duties, Event, Leader,
-    LoadId, Now, SenderId, Told, WriteError,
+    Action, Answered, CallerId, CommitId, CommitResult, Delivery, DeliveryError, Duties, DutyChange, Event,
+    Leader, LoadId, Now, SenderId, WriteError,
 };
 pub use read::{AssociationAnswer, AssociationRead, ListedAssociation, ObjectAnswer, Select, Start};
 pub use resolve::{EdgeKeys, ResolvedWrite, Step, WriteFault, WriteName, new_object_id, ordering_partition};

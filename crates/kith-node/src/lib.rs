@@ -238,7 +238,7 @@ fn evaluator(
     stop: &CancellationToken,
 ) -> Evaluator {
     let live = live::LiveGraphs::start(live::Surroundings {
-        outlook: live::Outlook {
+        outlook: live::LeadershipView {
             node: NodeId(options.node),
             topology: topology.clone(),
             lives: follow_lives(Arc::clone(metadata), stop.clone()),

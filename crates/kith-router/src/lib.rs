@@ -122,7 +122,7 @@ impl Router {
         let ports = Ports::bind(options.addresses(), &options.security, &connections).await?;
         let at = ports.addresses();
         let doors = Doors::bind(ports.resp, options.doors.clone(), &connections).await?;
-        options.doors.iter().for_each(|(_, door)| counts::of_door(door.words().name));
+        options.doors.iter().for_each(|(_, door)| counts::of_door(door.names().name));
         let document = options.document(&at);
         let readiness = Readiness::default();
         http::serve(ports.http, options.front_page(at), readiness.clone(), stop.clone());

@@ -69,7 +69,7 @@ fn run(bencher: divan::Bencher<'_, '_>, bytes: Vec<u8>, dimensions: Option<u32>)
     options.key_field = Some("id".to_owned());
     options.dimensions = dimensions;
     if dimensions.is_some() {
-        options.format = kith_rows::FormatChoice::Told(kith_rows::Format::F32le);
+        options.format = kith_rows::FormatChoice::Given(kith_rows::Format::F32le);
     }
     options.value =
         ValueShape::Record(infer_schema(&sources, &options, Some(1_000)).expect("the rows agree"));

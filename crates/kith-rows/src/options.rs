@@ -29,7 +29,7 @@ pub enum FormatChoice {
     #[default]
     Detect,
     /// All files have this format. A file with another format is an error.
-    Told(Format),
+    Given(Format),
 }
 
 /// Whether the first line of a file of delimited text names its columns.

@@ -53,8 +53,8 @@ fn read_source(source: &dyn RowSource, options: &RowOptions, sink: &mut RowSink<
 pub(crate) fn format_of(unpacked: &Unpacked, options: &RowOptions) -> Result<Format, RowsError> {
     let told = match options.format {
         FormatChoice::Detect => return unpacked.format(),
-        FormatChoice::Told(Format::F32le) => return Ok(Format::F32le),
-        FormatChoice::Told(told) => told,
+        FormatChoice::Given(Format::F32le) => return Ok(Format::F32le),
+        FormatChoice::Given(told) => told,
     };
     let found = unpacked.format()?;
     let is_text = |format| matches!(format, Format::Csv | Format::Json);

@@ -136,20 +136,20 @@ fn builds(
 /// Who is asked.
 struct Side {
     name: &'static str,
-    asked: Arc<Asked>,
+    asked: Arc<Target>,
     parts: Parts,
 }
 
-enum Asked {
+enum Target {
     Kith(Arc<dyn Service>),
     MariaDb(Reader),
 }
 
-impl Asked {
+impl Target {
     async fn get(&self, id: u64) -> Result<Option<Vec<u8>>, String> {
         match self {
-            Asked::MariaDb(reader) => reader.get(id).await,
-            Asked::Kith(service) => {
+            Target::MariaDb(reader) => reader.get(id).await,
+            Target::Kith(service) => {
                 let keys = BatchKeys::Ids(vec![id]);
                 let answer = service.multi_get("people", &keys, &QueryOptions::default()).await;
                 let value = answer.map_err(|error| error.to_string())?.records.value(0);
@@ -173,17 +173,17 @@ async fn sides(cluster: &Cluster, mariadb: &MariaDb) -> Vec<Side> {
     vec![
         Side {
             name: "MariaDB",
-            asked: Arc::new(Asked::MariaDb(mariadb.reader().await)),
+            asked: Arc::new(Target::MariaDb(mariadb.reader().await)),
             parts: vec![client.clone(), ("server", vec![mariadb.pid])],
         },
         Side {
             name: "Kith, direct",
-            asked: Arc::new(Asked::Kith(Arc::new(session))),
+            asked: Arc::new(Target::Kith(Arc::new(session))),
             parts: vec![client.clone(), ("node", pids("nodes"))],
         },
         Side {
             name: "Kith, router",
-            asked: Arc::new(Asked::Kith(Arc::new(router))),
+            asked: Arc::new(Target::Kith(Arc::new(router))),
             parts: vec![client, ("router", pids("routers")), ("node", pids("nodes"))],
         },
     ]

@@ -18,9 +18,9 @@ use support::{
 const USUAL: [u16; 3] = [7000, 7080, 7379];
 
 /// A folder whose cluster ends with it.
-struct Place(tempfile::TempDir);
+struct ClusterFolder(tempfile::TempDir);
 
-impl Place {
+impl ClusterFolder {
     fn new() -> Self {
         Self(tempfile::tempdir().expect("a temporary folder"))
     }
@@ -59,7 +59,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ClusterFolder {
     fn drop(&mut self) {
         let _ = self.stop(&[]);
     }
@@ -99,7 +99,7 @@ fn the_usual_ports_are_served_while_they_are_free_and_others_where_they_are_take
     // What this test cannot take, somebody else has taken.
     let taken: Vec<TcpListener> =
         USUAL.iter().filter_map(|port| TcpListener::bind(("127.0.0.1", *port)).ok()).collect();
-    let place = Place::new();
+    let place = ClusterFolder::new();
     let told = place.must(detached());
     for (usual, port) in USUAL.iter().zip(ports(&place.ready())) {
         assert_ne!(*usual, port);
@@ -120,7 +120,7 @@ fn the_usual_ports_are_served_while_they_are_free_and_others_where_they_are_take
 
 #[test]
 fn the_front_page_of_a_process_says_what_it_is_and_what_is_there() {
-    let place = Place::new();
+    let place = ClusterFolder::new();
     let ready = place.detach(&["--groups", "1", "--nodes", "1"]);
     let page = http_get(ready["http"].as_str().expect("an address"), "/");
     for told in ["200 OK", "router 0", "/healthz", "/readyz", "/metrics", "Documentation: https://"] {
@@ -133,7 +133,7 @@ fn the_front_page_of_a_process_says_what_it_is_and_what_is_there() {
 
 #[test]
 fn a_detached_cluster_goes_on_without_its_terminal_until_it_is_stopped() {
-    let place = Place::new();
+    let place = ClusterFolder::new();
     // Reading to the end of both outputs, as `detach` does, ends only if the cluster holds neither.
     let told = place.detach(&["--processes", "--groups", "1", "--nodes", "2", "--data", "data"]);
     assert_eq!(told["log"], ".kith/ready.log");
@@ -168,7 +168,7 @@ fn is_running(pid: u32) -> bool {
 
 #[test]
 fn a_cluster_is_stopped_by_its_folder_its_ready_file_or_its_data_directory() {
-    let place = Place::new();
+    let place = ClusterFolder::new();
     let small = ["--groups", "1", "--nodes", "1"];
     for how in [
         &[][..],
@@ -190,7 +190,7 @@ fn a_cluster_is_stopped_by_its_folder_its_ready_file_or_its_data_directory() {
 
 #[test]
 fn nothing_to_stop_is_a_clear_error() {
-    let place = Place::new();
+    let place = ClusterFolder::new();
     assert_eq!(error_code(&place.stop(&[])), "no_cluster");
     assert_eq!(error_code(&place.stop(&["--data", "data"])), "not_running");
     fs::write(place.path().join("no.json"), "{}").expect("written");
@@ -210,7 +210,7 @@ fn nothing_to_stop_is_a_clear_error() {
 
 #[test]
 fn a_port_in_use_is_a_clear_error() {
-    let place = Place::new();
+    let place = ClusterFolder::new();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("an address").port().to_string();
     let failed = place.run(kith(&["dev", "--port", &port, "--http-port", "0", "--resp-port", "0"]));
@@ -219,7 +219,7 @@ fn a_port_in_use_is_a_clear_error() {
 
 #[test]
 fn a_cluster_that_cannot_start_says_so_to_who_detaches_it() {
-    let place = Place::new();
+    let place = ClusterFolder::new();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("an address").port().to_string();
     let failed =
@@ -236,7 +236,7 @@ fn a_cluster_that_cannot_start_says_so_to_who_detaches_it() {
 
 #[test]
 fn a_detached_start_that_is_interrupted_leaves_nothing() {
-    let place = Place::new();
+    let place = ClusterFolder::new();
     let mut command = dev(&["--detach", "--processes", "--data", "data"]);
     let mut waiting = command.current_dir(place.path()).stdout(Stdio::null()).spawn().expect("kith runs");
     let lock = place.path().join("data/lock");

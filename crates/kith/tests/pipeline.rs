@@ -27,7 +27,7 @@ enum Door {
 }
 
 /// What is asked, and what the router calls it.
-struct Asked {
+struct Sample {
     op: &'static str,
     door: Door,
     /// A request line, or the arguments of a command.
@@ -79,7 +79,7 @@ impl Watched {
     }
 
     /// Asks, and tells what was printed.
-    fn ask(&self, asked: &Asked) -> String {
+    fn ask(&self, asked: &Sample) -> String {
         let keys = self.folder.path().join(KEYS);
         let keys = keys.to_str().expect("UTF-8");
         let words = || {
@@ -178,13 +178,13 @@ fn of_a_store() -> Vec<Line> {
 }
 
 /// Every operation through every door.
-fn all() -> Vec<Asked> {
+fn all() -> Vec<Sample> {
     let mut all = Vec::new();
     for transport in ["framed", "grpc"] {
         for (op, request, keys, has_values) in lines() {
-            all.push(Asked { op, door: Door::Run(transport), request, keys, has_values });
+            all.push(Sample { op, door: Door::Run(transport), request, keys, has_values });
         }
-        let command = |op, words: &[&str], keys, has_values| Asked {
+        let command = |op, words: &[&str], keys, has_values| Sample {
             op,
             door: Door::Command(transport),
             request: json!(words),
@@ -196,7 +196,7 @@ fn all() -> Vec<Asked> {
         let compute = ["compute", "people", "--keys-from", KEYS, "--dot", "v:[1,2]", "--stream"];
         all.push(command("compute_stream", &compute, Some(3), true));
     }
-    all.push(Asked {
+    all.push(Sample {
         op: "resp",
         door: Door::Redis,
         request: json!(["mget", "people:1", "people:2"]),
@@ -281,7 +281,7 @@ fn no_operation_of_any_door_enters_a_router_that_is_full() {
 fn no_read_of_any_door_is_beyond_the_quota_of_its_store() {
     let watched = Watched::start("");
     watched.cluster.must(&["store", "alter", "people", "--read-quota-keys", "1"]);
-    let reads: Vec<Asked> = all().into_iter().filter(|asked| asked.keys.is_some()).collect();
+    let reads: Vec<Sample> = all().into_iter().filter(|asked| asked.keys.is_some()).collect();
     // What is left of the first second.
     support::wait_until("the quota is used up", || watched.ask(&reads[0]).contains("quota_exceeded"));
     for asked in reads {

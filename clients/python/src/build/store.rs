@@ -138,7 +138,7 @@ fn settings(given: &Given<'_, '_>) -> PyResult<RowSettings> {
         return Err(PyValueError::new_err("compress must be a level from 1 to 19"));
     }
     Ok(RowSettings {
-        format: given.word::<Format>("format")?.map_or(FormatChoice::Detect, FormatChoice::Told),
+        format: given.word::<Format>("format")?.map_or(FormatChoice::Detect, FormatChoice::Given),
         header: match given.get::<bool>("header")? {
             None => HeaderMode::Detect,
             Some(true) => HeaderMode::Present,

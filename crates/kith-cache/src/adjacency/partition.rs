@@ -2,7 +2,7 @@
 
 use super::state::{Fact, State};
 use super::types::Lists;
-use super::undo::{Place, Undo, amend};
+use super::undo::{Undo, UndoPart, amend};
 use super::{AdjacencyOptions, Progress, Window};
 use kith_live::{AssociationKey, Change, ListKey, TypeId};
 use kith_types::{LogPoint, Timestamp};
@@ -130,13 +130,13 @@ impl PartitionAdjacency {
         }
         let mut note = |place, id| self.undo.note(place, id, !present, self.applied, now);
         match fact {
-            Fact::Object(id) => note(Place::Object(id), id),
+            Fact::Object(id) => note(UndoPart::Object(id), id),
             Fact::Association(AssociationKey { list: ListKey { id1, kind }, id2 }) if id1 == id2 => {
-                note(Place::WithItself(kind, id1), id1);
+                note(UndoPart::WithItself(kind, id1), id1);
             }
             Fact::Association(AssociationKey { list: ListKey { id1, kind }, id2 }) => {
-                note(Place::List(kind, id1), id2);
-                note(Place::Inverted(kind, id2), id1);
+                note(UndoPart::List(kind, id1), id2);
+                note(UndoPart::Inverted(kind, id2), id1);
             }
         }
     }
@@ -167,7 +167,7 @@ impl PartitionAdjacency {
         let before = out.len();
         for kind in reading.lists.iter() {
             let parts = self.state.list(ListKey { id1: id, kind }).into_iter().flat_map(|list| list.parts());
-            amend(parts, self.undo_at(Place::List(kind, id), reading.at), out);
+            amend(parts, self.undo_at(UndoPart::List(kind, id), reading.at), out);
         }
         Ok(before < out.len() || self.is_member(reading, id))
     }
@@ -190,7 +190,7 @@ impl PartitionAdjacency {
         self.check_reading(reading)?;
         for kind in reading.lists.iter() {
             let now = self.state.lists(kind).into_iter().flat_map(|lists| lists.leading_to(id2));
-            let others = self.undo_at(Place::Inverted(kind, id2), reading.at);
+            let others = self.undo_at(UndoPart::Inverted(kind, id2), reading.at);
             if others.is_empty() {
                 out.extend(now);
             } else {
@@ -209,19 +209,19 @@ impl PartitionAdjacency {
         out: &mut Vec<u64>,
     ) -> Result<(), Unreadable> {
         self.check(at)?;
-        let was = |places, was: &dyn Fn(Place) -> bool| {
+        let was = |places, was: &dyn Fn(UndoPart) -> bool| {
             self.changed(places, at).map(|place| (place.id(), was(place))).collect()
         };
-        let was_there = |place: Place| self.undo.at(place, at).into_values().any(|was| was);
-        amend(self.state.objects.parts(), was(Place::objects(), &was_there), out);
+        let was_there = |place: UndoPart| self.undo.at(place, at).into_values().any(|was| was);
+        amend(self.state.objects.parts(), was(UndoPart::objects(), &was_there), out);
         for &kind in joining {
             let lists = self.state.lists(kind);
             let now: Vec<u64> = lists.into_iter().flat_map(|lists| lists.by_id1.keys().copied()).collect();
-            let others = was(Place::lists(kind), &|place| 0 < self.len_at(kind, place.id(), at));
+            let others = was(UndoPart::lists(kind), &|place| 0 < self.len_at(kind, place.id(), at));
             amend(std::iter::once(now.as_slice()), others, out);
             let now: Vec<u64> =
                 lists.into_iter().flat_map(|lists| lists.with_themselves.iter().copied()).collect();
-            amend(std::iter::once(now.as_slice()), was(Place::with_themselves(kind), &was_there), out);
+            amend(std::iter::once(now.as_slice()), was(UndoPart::with_themselves(kind), &was_there), out);
         }
         Ok(())
     }
@@ -229,25 +229,25 @@ impl PartitionAdjacency {
     fn is_member(&self, reading: &Reading<'_>, id: u64) -> bool {
         let at = reading.at;
         let was = |place, now| self.undo_at(place, at).get(&id).copied().unwrap_or(now);
-        was(Place::Object(id), self.state.objects.contains(id))
+        was(UndoPart::Object(id), self.state.objects.contains(id))
             || reading.joining.iter().any(|&kind| {
                 let lists = self.state.lists(kind);
                 let with_itself = lists.is_some_and(|lists| lists.with_themselves.contains(&id));
-                0 < self.len_at(kind, id, at) || was(Place::WithItself(kind, id), with_itself)
+                0 < self.len_at(kind, id, at) || was(UndoPart::WithItself(kind, id), with_itself)
             })
     }
 
     fn len_at(&self, kind: TypeId, id1: u64, at: LogPoint) -> usize {
         let now = self.state.list(ListKey { id1, kind }).map_or(0, |list| list.len());
-        if at == self.applied { now } else { self.undo.len_at(Place::List(kind, id1), at, now) }
+        if at == self.applied { now } else { self.undo.len_at(UndoPart::List(kind, id1), at, now) }
     }
 
     /// Returns the ids whose presence differed at a point, with their presence then. Empty for the current point.
-    fn undo_at(&self, place: Place, at: LogPoint) -> std::collections::BTreeMap<u64, bool> {
+    fn undo_at(&self, place: UndoPart, at: LogPoint) -> std::collections::BTreeMap<u64, bool> {
         if at == self.applied { Default::default() } else { self.undo.at(place, at) }
     }
 
-    fn changed(&self, places: RangeInclusive<Place>, at: LogPoint) -> impl Iterator<Item = Place> {
+    fn changed(&self, places: RangeInclusive<UndoPart>, at: LogPoint) -> impl Iterator<Item = UndoPart> {
         self.undo.changed(places, at)
     }
 }

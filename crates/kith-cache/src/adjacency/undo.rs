@@ -14,7 +14,7 @@ const NOTE_BYTES: u64 = 190;
 
 /// A part of a partition that is read, and therefore undone, on its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
+pub(super) enum UndoPart {
     /// Whether an object exists. Its own id is the only one that is added or removed at this place.
     Object(u64),
     /// The list of an id1.
@@ -25,7 +25,7 @@ pub(super) enum Place {
     WithItself(TypeId, u64),
 }
 
-impl Place {
+impl UndoPart {
     pub(super) fn objects() -> RangeInclusive<Self> {
         Self::Object(0)..=Self::Object(u64::MAX)
     }
@@ -63,9 +63,9 @@ pub(super) struct Undo {
     /// All changes after this point are known.
     from: LogPoint,
     /// The notes of each place, oldest first. Places without notes are not listed.
-    notes: BTreeMap<Place, VecDeque<Note>>,
+    notes: BTreeMap<UndoPart, VecDeque<Note>>,
     /// The places of all notes, oldest first.
-    order: VecDeque<(Timestamp, LogPoint, Place)>,
+    order: VecDeque<(Timestamp, LogPoint, UndoPart)>,
     /// The terms that began after `from`, with the position at which each began.
     terms: VecDeque<(Term, Position)>,
 }
@@ -88,7 +88,7 @@ impl Undo {
     }
 
     /// Records that `id` was added to `place` or removed from it.
-    pub(super) fn note(&mut self, place: Place, id: u64, was: bool, at: LogPoint, now: Timestamp) {
+    pub(super) fn note(&mut self, place: UndoPart, id: u64, was: bool, at: LogPoint, now: Timestamp) {
         self.notes.entry(place).or_default().push_back(Note { at, id, was });
         self.order.push_back((now, at, place));
         while self.most < self.order.len() {
@@ -147,28 +147,28 @@ impl Undo {
 
     /// Returns the ids of a place that were added or removed after `point`, and whether each was there at `point`.
     /// `O(changes since)`.
-    pub(super) fn at(&self, place: Place, point: LogPoint) -> BTreeMap<u64, bool> {
+    pub(super) fn at(&self, place: UndoPart, point: LogPoint) -> BTreeMap<u64, bool> {
         self.after(place, point).map(|note| (note.id, note.was)).collect()
     }
 
     /// Returns the number of ids that a place had at `point`, if it has `now` of them now. `O(changes since)`.
-    pub(super) fn len_at(&self, place: Place, point: LogPoint, now: usize) -> usize {
+    pub(super) fn len_at(&self, place: UndoPart, point: LogPoint, now: usize) -> usize {
         self.after(place, point).fold(now, |len, note| if note.was { len + 1 } else { len.saturating_sub(1) })
     }
 
     /// Returns the places of a range that have changed after `point`.
     pub(super) fn changed(
         &self,
-        range: RangeInclusive<Place>,
+        range: RangeInclusive<UndoPart>,
         point: LogPoint,
-    ) -> impl Iterator<Item = Place> {
+    ) -> impl Iterator<Item = UndoPart> {
         let newest = move |notes: &VecDeque<Note>| notes.back().is_some_and(|note| point < note.at);
         self.notes.range(range).filter(move |(_, notes)| newest(notes)).map(|(place, _)| *place)
     }
 
     /// Iterates over the notes after `point`, newest first. The last note of an id is therefore its oldest, which holds
     /// the state before all of them.
-    fn after(&self, place: Place, point: LogPoint) -> impl Iterator<Item = &Note> {
+    fn after(&self, place: UndoPart, point: LogPoint) -> impl Iterator<Item = &Note> {
         let notes = self.notes.get(&place).into_iter().flatten();
         notes.rev().take_while(move |note| point < note.at)
     }

@@ -15,7 +15,7 @@ pub(super) const PREFIX_MAX: usize = 8_192;
 const ENTRY_SHARE: u64 = 16;
 
 /// The partition and the key of an entry.
-pub(super) type Place = (PartitionId, Key);
+pub(super) type EntryPlace = (PartitionId, Key);
 
 /// One entry that is kept.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(super) struct Held {
 #[derive(Debug)]
 pub(super) struct Store {
     entry_bytes_max: u64,
-    queues: Queues<Place, Held>,
+    queues: Queues<EntryPlace, Held>,
     epoch: u64,
     pub(super) counters: CacheCounters,
 }
@@ -47,19 +47,19 @@ impl Store {
     }
 
     /// Returns the entry, if it is of this epoch.
-    pub(super) fn get(&self, place: Place, epoch: u64) -> Option<&Arc<Entry>> {
+    pub(super) fn get(&self, place: EntryPlace, epoch: u64) -> Option<&Arc<Entry>> {
         self.queues.get(&place).filter(|kept| kept.value.epoch == epoch).map(|kept| &kept.value.entry)
     }
 
     /// As [`Store::get`], for a query; counts as a hit.
-    pub(super) fn read(&mut self, place: Place, epoch: u64) -> Option<Arc<Entry>> {
+    pub(super) fn read(&mut self, place: EntryPlace, epoch: u64) -> Option<Arc<Entry>> {
         let entry = Arc::clone(self.get(place, epoch)?);
         self.queues.touch(&place);
         Some(entry)
     }
 
     /// Keeps an entry. If a list is too long, keeps its newest part.
-    pub(super) fn keep(&mut self, place: Place, mut held: Held) {
+    pub(super) fn keep(&mut self, place: EntryPlace, mut held: Held) {
         let kept = match fit(&mut held.entry, self.entry_bytes_max) {
             Some(weight) => self.queues.insert(place, held, weight),
             None => None,
@@ -68,7 +68,7 @@ impl Store {
     }
 
     /// Changes an entry of this epoch. Removes it if `change` returns `false`, which means that its value is unknown.
-    pub(super) fn update(&mut self, place: Place, epoch: u64, change: impl FnOnce(&mut Entry) -> bool) {
+    pub(super) fn update(&mut self, place: EntryPlace, epoch: u64, change: impl FnOnce(&mut Entry) -> bool) {
         let Some(held) = self.queues.get_mut(&place) else { return };
         let known = held.epoch == epoch && change(Arc::make_mut(&mut held.entry));
         let weight = if known { fit(&mut held.entry, self.entry_bytes_max) } else { None };

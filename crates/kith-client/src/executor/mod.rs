@@ -14,7 +14,7 @@ use crate::{
     fleet::Fleet,
     profile::Trace,
     settings::{SessionSettings, SettingsError},
-    stream::Handing,
+    stream::RecordDelivery,
     topology::{Pinned, Topology},
 };
 use kith_api::{QueryError, QueryOptions};
@@ -185,7 +185,7 @@ impl Executor {
         &self,
         asking: &Asking<'_>,
         trace: &mut Trace,
-        handing: &mut Handing,
+        handing: &mut RecordDelivery,
     ) -> Result<Handed, QueryError> {
         let mut planned = self.plan(asking)?;
         self.reserve(asking, &mut planned).await?;

@@ -5,4 +5,4 @@ mod router;
 mod session;
 
 pub(crate) use here::compute_stream_here;
-pub(crate) use session::Handing;
+pub(crate) use session::RecordDelivery;

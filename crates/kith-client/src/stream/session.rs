@@ -15,7 +15,7 @@ use std::{
 };
 
 /// Hands records on, and keeps account of them.
-pub(crate) struct Handing {
+pub(crate) struct RecordDelivery {
     outlet: Outlet,
     books: Deliveries,
     known: Arc<ValueStore>,
@@ -25,7 +25,7 @@ pub(crate) struct Handing {
     bytes_max: u64,
 }
 
-impl Handing {
+impl RecordDelivery {
     /// Hands on the answer of a node.
     ///
     /// # Errors
@@ -105,7 +105,7 @@ impl Session {
             let bytes_max = self.settings().answer_bytes_max;
             let plan = checked.operator(wanted, 1 < known.required_reads);
             let result = checked.result().cloned().map(Arc::new);
-            let mut handing = Handing { outlet: outlet.clone(), books, known, result, bytes_max };
+            let mut handing = RecordDelivery { outlet: outlet.clone(), books, known, result, bytes_max };
             let (purpose, kind) = (wanted.purpose(), FanOutKind::NonUnion);
             let fan_out = FanOut { purpose, kind, scope: keys.scope(), plan };
             let error = match run.hand_on(fan_out, keys.len(), store, &mut handing).await {
@@ -133,7 +133,7 @@ impl Run<'_> {
         fan_out: FanOut,
         keys: usize,
         store: &str,
-        handing: &mut Handing,
+        handing: &mut RecordDelivery,
     ) -> Result<Handed, QueryError> {
         if keys == 0 {
             return Ok(Handed::default());
@@ -154,7 +154,7 @@ impl Run<'_> {
     }
 }
 
-fn footer(handing: &Handing, handed: Handed, run: Run<'_>, total: Duration) -> StreamFooter {
+fn footer(handing: &RecordDelivery, handed: Handed, run: Run<'_>, total: Duration) -> StreamFooter {
     let counts = handing.books.counts();
     StreamFooter {
         status: StreamStatus::of(&counts),

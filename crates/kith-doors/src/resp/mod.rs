@@ -20,13 +20,13 @@ mod tests;
 mod unfinished;
 mod visitor;
 
-use crate::{Backend, Door, Guest, Stream, Words};
+use crate::{Backend, Door, DoorNames, Guest, Stream};
 use endpoint::Endpoint;
 use futures::{FutureExt, future::BoxFuture};
 use std::{io, net::SocketAddr, sync::Arc};
 
 /// The names of this door, and its replies to clients that are refused.
-const WORDS: Words = Words {
+const WORDS: DoorNames = DoorNames {
     name: "resp",
     protocol: "redis",
     client: "a Redis client",
@@ -44,7 +44,7 @@ pub fn door(backend: Arc<dyn Backend>, addr: SocketAddr) -> Arc<dyn Door> {
 struct Resp(Arc<Endpoint>);
 
 impl Door for Resp {
-    fn words(&self) -> Words {
+    fn names(&self) -> DoorNames {
         WORDS
     }
 

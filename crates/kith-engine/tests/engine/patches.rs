@@ -14,13 +14,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counts the bytes that are read.
-struct Counted {
+struct CountingSource {
     inner: FolderSource,
     bytes: AtomicU64,
     asked: Mutex<Vec<String>>,
 }
 
-impl Counted {
+impl CountingSource {
     fn new(dir: &Path) -> Self {
         Self { inner: FolderSource::new(dir), bytes: AtomicU64::new(0), asked: Mutex::default() }
     }
@@ -30,7 +30,7 @@ impl Counted {
     }
 }
 
-impl Source for Counted {
+impl Source for CountingSource {
     fn read(&self, object: &str, offset: u64, into: &mut [u8]) -> Result<usize, ObjectError> {
         let got = self.inner.read(object, offset, into)?;
         self.asked.lock().unwrap().push(object.to_owned());
@@ -118,7 +118,7 @@ impl Patched {
 /// With one changed key in a thousand, spread over all partitions, less than one byte in twenty moves, in a few requests.
 fn moves_little(keys: u64, bytes: usize, changed_bytes: usize, compressed: bool) {
     let patched = Patched::new(keys, 24, bytes, changed_bytes, compressed);
-    let source = Counted::new(&patched.built(2));
+    let source = CountingSource::new(&patched.built(2));
     let progress = pull(&source, &patched.held(2), &patched.partitions, &patched.holding()).unwrap();
     let (moved, total) = (source.bytes.load(Ordering::SeqCst), patched.total());
     assert!(moved * 20 <= total, "{moved} of {total} bytes for {:?}", patched.summary);

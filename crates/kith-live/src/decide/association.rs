@@ -2,14 +2,18 @@
 //! partitions, of which this is the first transaction.
 
 use super::changes::Changes;
-use super::{Decision, NotLoaded, Place, Rows, done, nothing_to_do, pair, refusal};
+use super::{Decision, DecisionContext, NotLoaded, Rows, done, nothing_to_do, pair, refusal};
 use crate::{
     Association, AssociationKey, Done, Edge, EdgeContent, EdgeKeys, FieldsFault, Intent, Outcome,
     ResolvedWrite, RowWrite, Step,
 };
 use std::collections::BTreeMap;
 
-pub(super) fn decide(write: &ResolvedWrite, rows: &Rows, place: Place<'_>) -> Result<Decision, NotLoaded> {
+pub(super) fn decide(
+    write: &ResolvedWrite,
+    rows: &Rows,
+    place: DecisionContext<'_>,
+) -> Result<Decision, NotLoaded> {
     let (Step::AddAssociation { edge, .. }
     | Step::DeleteAssociation { edge }
     | Step::ChangeType { old: edge, .. }) = &write.step
@@ -44,7 +48,7 @@ fn found<'a>(
     edge: &EdgeKeys,
     write: &ResolvedWrite,
     rows: &'a Rows,
-    place: Place<'_>,
+    place: DecisionContext<'_>,
 ) -> Result<Option<&'a Association>, NotLoaded> {
     let key = edge.rows_in(write.partition, place.count).next().ok_or(NotLoaded)?;
     rows.association(key)
@@ -54,7 +58,7 @@ fn found<'a>(
 fn states(
     step: &Step,
     found: Option<&Association>,
-    place: Place<'_>,
+    place: DecisionContext<'_>,
 ) -> Result<Vec<(EdgeKeys, Option<EdgeContent>)>, FieldsFault> {
     Ok(match (step, found) {
         (Step::AddAssociation { edge, time, data }, _) => {
@@ -86,7 +90,7 @@ fn begin(
     write: &ResolvedWrite,
     pair: crate::Pair,
     (states, done): (Vec<(EdgeKeys, Option<EdgeContent>)>, Done),
-    (rows, place): (&Rows, Place<'_>),
+    (rows, place): (&Rows, DecisionContext<'_>),
 ) -> Result<Decision, NotLoaded> {
     let edge = |(keys, content): (EdgeKeys, Option<EdgeContent>)| {
         Some(Edge { forward: keys.forward, inverse: keys.inverse?, content })

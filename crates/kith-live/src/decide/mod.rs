@@ -19,7 +19,7 @@ use kith_types::{LogPoint, PartitionCount};
 
 /// Where and when a write is decided.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct DecisionContext<'a> {
     /// The types of the graph.
     pub types: &'a GraphTypes,
     /// How many partitions the graph has.
@@ -55,7 +55,7 @@ pub enum Decision {
 ///
 /// # Errors
 /// [`NotLoaded`] if `rows` lacks an answer to one of [`ResolvedWrite::queries`].
-pub fn decide(write: &ResolvedWrite, rows: &Rows, place: Place<'_>) -> Result<Decision, NotLoaded> {
+pub fn decide(write: &ResolvedWrite, rows: &Rows, place: DecisionContext<'_>) -> Result<Decision, NotLoaded> {
     if let Some(name) = &write.name
         && let Some(recorded) = rows.outcome(&name.id)?
     {
@@ -74,7 +74,7 @@ pub fn decide(write: &ResolvedWrite, rows: &Rows, place: Place<'_>) -> Result<De
 }
 
 /// If a write has a write id, adds its outcome to the rows that it writes.
-fn recorded(write: &ResolvedWrite, decision: Decision, place: Place<'_>) -> Decision {
+fn recorded(write: &ResolvedWrite, decision: Decision, place: DecisionContext<'_>) -> Decision {
     let Some(name) = &write.name else { return decision };
     let (outcome, mut change) = match decision {
         Decision::Nothing(Outcome::Refused(_)) if !place.guards.refusals_recorded => return decision,
@@ -87,7 +87,7 @@ fn recorded(write: &ResolvedWrite, decision: Decision, place: Place<'_>) -> Deci
     Decision::Changed(outcome, change)
 }
 
-fn object(write: &ResolvedWrite, rows: &Rows, place: Place<'_>) -> Result<Decision, NotLoaded> {
+fn object(write: &ResolvedWrite, rows: &Rows, place: DecisionContext<'_>) -> Result<Decision, NotLoaded> {
     let (Step::AddObject { id, .. } | Step::UpdateObject { id, .. } | Step::DeleteObject { id }) =
         &write.step
     else {

@@ -4,7 +4,7 @@
 //! first.
 
 use super::changes::Changes;
-use super::{NotLoaded, Place, Rows};
+use super::{DecisionContext, NotLoaded, Rows};
 use crate::{
     AssociationKey, EdgeContent, Intent, LoggedChange, Outcome, RecordedOutcome, RowQuery, RowWrite,
 };
@@ -61,7 +61,7 @@ pub fn deliver(
     intent: &Intent,
     floor: LogPoint,
     rows: &Rows,
-    place: Place<'_>,
+    place: DecisionContext<'_>,
 ) -> Result<Option<LoggedChange>, NotLoaded> {
     let (from, here) = intent.pair.partitions(place.count);
     let known_floor = rows.floor(from)?;
@@ -108,7 +108,7 @@ pub fn complete(
     intent: &Intent,
     there: LogPoint,
     rows: &Rows,
-    place: Place<'_>,
+    place: DecisionContext<'_>,
 ) -> Result<LoggedChange, NotLoaded> {
     let (here, other) = intent.pair.partitions(place.count);
     let mut changes = Changes::new(rows);

@@ -29,11 +29,11 @@ impl Runner {
         Rows::new(queries, answers)
     }
 
-    fn place(&self, partition: PartitionId) -> Place<'_> {
+    fn place(&self, partition: PartitionId) -> DecisionContext<'_> {
         let end = self.twin.end(partition);
         let point = LogPoint { position: end.position.next(), ..end };
         let guards = Guards::default();
-        Place { types: &self.twin.types, count: self.twin.count, point, now: self.now, guards }
+        DecisionContext { types: &self.twin.types, count: self.twin.count, point, now: self.now, guards }
     }
 
     fn commit(&mut self, partition: PartitionId, change: LoggedChange) {

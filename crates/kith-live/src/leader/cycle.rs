@@ -4,7 +4,7 @@ use super::limits::{BATCH_BYTES_MAX, INTENTS_MAX};
 use super::queue::{PendingWrite, Task};
 use super::share::{Share, Taken};
 use super::{Action, Leader, LoadId, Stage, WriteError};
-use crate::{Place, RowQuery, Rows, RowsAt, completion_queries, delivery_queries};
+use crate::{DecisionContext, RowQuery, Rows, RowsAt, completion_queries, delivery_queries};
 use kith_types::PartitionId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -162,7 +162,7 @@ impl Leader {
     }
 
     fn decide_one(&self, task: Task, share: &mut Share) -> Taken {
-        let place = Place {
+        let place = DecisionContext {
             types: &self.types,
             count: self.count,
             point: share.next(),

@@ -15,7 +15,7 @@ pub struct Duties {
 
 /// The consequences of a change of the metadata.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
+pub struct DutyChange {
     /// The events that the [`super::Leader`] must be told.
     pub events: Vec<Event>,
     /// Whether the caller must soon get new terms for the partitions of [`Duties::take_refused`].
@@ -32,12 +32,12 @@ impl Duties {
     ///
     /// The terms of the first call may have been assigned to an earlier process of the node, which may have used them in a
     /// history that the database has lost since. So they are not used: the node needs new ones.
-    pub fn told(&mut self, leads: BTreeMap<PartitionId, Term>) -> Told {
+    pub fn update(&mut self, leads: BTreeMap<PartitionId, Term>) -> DutyChange {
         if !self.is_told {
             self.is_told = true;
             self.refused = leads.clone();
             self.leads = leads;
-            return Told { events: Vec::new(), renews: !self.refused.is_empty() };
+            return DutyChange { events: Vec::new(), renews: !self.refused.is_empty() };
         }
         let before = std::mem::replace(&mut self.leads, leads);
         let mut events = Vec::new();
@@ -49,7 +49,7 @@ impl Duties {
         }
         let lost = before.into_keys().filter(|partition| !self.leads.contains_key(partition));
         events.extend(lost.map(|partition| Event::HandOver { partition }));
-        Told { events, renews: false }
+        DutyChange { events, renews: false }
     }
 
     /// Records that the leader has stepped down from a term. If the metadata still say that this node leads the partition in
@@ -83,7 +83,7 @@ mod tests {
     /// Returns the duties of a process that leads nothing when it starts.
     fn begun() -> Duties {
         let mut duties = Duties::default();
-        assert_eq!(duties.told(BTreeMap::new()), Told { events: vec![], renews: false });
+        assert_eq!(duties.update(BTreeMap::new()), DutyChange { events: vec![], renews: false });
         duties
     }
 
@@ -94,31 +94,31 @@ mod tests {
     #[test]
     fn news_become_events_and_old_news_do_not() {
         let mut duties = begun();
-        assert_eq!(duties.told(leads(3)).events, [Event::Lead { partition: ONE, term: Term(3) }]);
-        assert_eq!(duties.told(leads(3)).events, []);
-        assert_eq!(duties.told(BTreeMap::new()).events, [Event::HandOver { partition: ONE }]);
+        assert_eq!(duties.update(leads(3)).events, [Event::Lead { partition: ONE, term: Term(3) }]);
+        assert_eq!(duties.update(leads(3)).events, []);
+        assert_eq!(duties.update(BTreeMap::new()).events, [Event::HandOver { partition: ONE }]);
     }
 
     #[test]
     fn terms_of_an_earlier_process_are_not_used() {
         let mut duties = Duties::default();
-        assert_eq!(duties.told(leads(3)), Told { events: vec![], renews: true });
+        assert_eq!(duties.update(leads(3)), DutyChange { events: vec![], renews: true });
         assert_eq!(duties.take_refused(), leads(3));
         let begins = Event::Lead { partition: ONE, term: Term(4) };
-        assert_eq!(duties.told(leads(4)), Told { events: vec![begins], renews: false });
-        assert!(!begun().told(BTreeMap::new()).renews);
+        assert_eq!(duties.update(leads(4)), DutyChange { events: vec![begins], renews: false });
+        assert!(!begun().update(BTreeMap::new()).renews);
     }
 
     #[test]
     fn only_a_term_that_the_metadata_still_name_is_asked_for_again_and_once() {
         let mut duties = begun();
-        duties.told(leads(3));
+        duties.update(leads(3));
         assert!(!duties.stepped_down(ONE, Term(2)), "the report is about an earlier term");
         assert!(duties.stepped_down(ONE, Term(3)));
         assert!(!duties.stepped_down(ONE, Term(3)), "new terms have been requested already");
         assert_eq!(duties.take_refused(), leads(3));
         assert!(duties.stepped_down(ONE, Term(3)));
-        duties.told(leads(4));
+        duties.update(leads(4));
         assert_eq!(duties.take_refused(), BTreeMap::new(), "there is a new term");
     }
 }

@@ -25,7 +25,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
-pub use duties::{Duties, Told};
+pub use duties::{Duties, DutyChange};
 pub use event::{
     Action, Answered, CallerId, CommitId, CommitResult, Delivery, DeliveryError, Event, LoadId, Now,
     SenderId, WriteError,

@@ -4,7 +4,8 @@
 use super::intents::OpenIntents;
 use super::queue::{PendingWrite, Task};
 use crate::{
-    BatchPart, Decision, Intent, LoggedChange, Outcome, Place, RowWrite, Rows, complete, decide, deliver,
+    BatchPart, Decision, DecisionContext, Intent, LoggedChange, Outcome, RowWrite, Rows, complete, decide,
+    deliver,
 };
 use kith_types::{LogPoint, PartitionId};
 
@@ -80,7 +81,7 @@ impl Share {
         self.ends_after(self.changes.len() + 1)
     }
 
-    pub(super) fn write(&mut self, pending: PendingWrite, place: Place<'_>) -> Taken {
+    pub(super) fn write(&mut self, pending: PendingWrite, place: DecisionContext<'_>) -> Taken {
         let partition = self.partition;
         let (ending, change) = match decide(&pending.write, &self.rows, place) {
             Err(_) => return Taken::Failed(Task::Write(pending)),
@@ -104,7 +105,7 @@ impl Share {
         self.take(Task::Write(pending), ending, change, None)
     }
 
-    pub(super) fn deliver(&mut self, task: Task, place: Place<'_>) -> Taken {
+    pub(super) fn deliver(&mut self, task: Task, place: DecisionContext<'_>) -> Taken {
         let Task::Delivery { delivery, .. } = &task else { return Taken::Failed(task) };
         let from = delivery.intent.pair.partitions(place.count).0;
         let requires = place.guards.histories_match.then_some((from, delivery.as_of));
@@ -119,7 +120,12 @@ impl Share {
     }
 
     /// Completes an intent. The other end had reached `there` when it answered.
-    pub(super) fn complete(&mut self, task: Task, open: (&Intent, LogPoint), place: Place<'_>) -> Taken {
+    pub(super) fn complete(
+        &mut self,
+        task: Task,
+        open: (&Intent, LogPoint),
+        place: DecisionContext<'_>,
+    ) -> Taken {
         let (intent, there) = open;
         let other = intent.pair.partitions(place.count).1;
         let requires = place.guards.histories_match.then_some((other, there));

@@ -114,7 +114,7 @@ fn asked(connection: &Arc<Connection>) -> Call {
 }
 
 /// A caller that waits for a reply.
-enum Asked {
+enum Waiter {
     Whole(Call),
     InParts(Parts),
 }
@@ -143,14 +143,14 @@ async fn replies_are_whole_however_their_bytes_come_and_whoever_gives_up() {
         let (connection, mut far) = connected_within(Some(&shared), Some(Arc::clone(&budget)));
         let count = rng.random_range(1..6);
         let plans: Vec<Planned> = (1..=count).map(|id| Planned::draw(id, &mut memory, &mut rng)).collect();
-        let mut waiting: Vec<Option<Asked>> = plans
+        let mut waiting: Vec<Option<Waiter>> = plans
             .iter()
             .map(|_| match rng.random_range(0..3) {
                 0 => {
                     let sent = Parts::send(&connection, Op::Evaluate, 0, &v1::PingRequest::default());
-                    Some(Asked::InParts(sent.unwrap()))
+                    Some(Waiter::InParts(sent.unwrap()))
                 }
-                _ => Some(Asked::Whole(asked(&connection))),
+                _ => Some(Waiter::Whole(asked(&connection))),
             })
             .collect();
         let sent = shuffled(&plans, &mut rng);
@@ -170,8 +170,8 @@ async fn replies_are_whole_however_their_bytes_come_and_whoever_gives_up() {
         for (plan, asked) in plans.iter().zip(waiting) {
             match asked {
                 None => {}
-                Some(Asked::Whole(call)) => plan.check(call.await),
-                Some(Asked::InParts(parts)) => {
+                Some(Waiter::Whole(call)) => plan.check(call.await),
+                Some(Waiter::InParts(parts)) => {
                     let seen: Vec<_> = parts.collect().await;
                     let messages = seen.iter().take(plan.messages.len()).cloned();
                     assert!(

@@ -33,9 +33,9 @@ impl Connector {
 }
 
 impl Service<Uri> for Connector {
-    type Response = TokioIo<Noted>;
+    type Response = TokioIo<RecordingStream>;
     type Error = io::Error;
-    type Future = BoxFuture<'static, io::Result<TokioIo<Noted>>>;
+    type Future = BoxFuture<'static, io::Result<TokioIo<RecordingStream>>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
@@ -45,7 +45,7 @@ impl Service<Uri> for Connector {
         let Self { secured, addr, name } = self.clone();
         async move {
             let stream = secured.for_grpc(&addr, name).await?;
-            Ok(TokioIo::new(Noted { stream, secured, addr, is_open: false, broken: None }))
+            Ok(TokioIo::new(RecordingStream { stream, secured, addr, is_open: false, broken: None }))
         }
         .boxed()
     }
@@ -53,7 +53,7 @@ impl Service<Uri> for Connector {
 
 /// A connection that records why it ended. In TLS 1.3 a peer that rejects a certificate says so only after the handshake,
 /// and HTTP/2 reports that as a broken connection without the reason.
-pub(super) struct Noted {
+pub(super) struct RecordingStream {
     stream: TlsStream<TcpStream>,
     secured: Arc<Secured>,
     addr: String,
@@ -63,7 +63,7 @@ pub(super) struct Noted {
     broken: Option<io::Error>,
 }
 
-impl AsyncRead for Noted {
+impl AsyncRead for RecordingStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -87,7 +87,7 @@ impl AsyncRead for Noted {
     }
 }
 
-impl AsyncWrite for Noted {
+impl AsyncWrite for RecordingStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = match self.broken.take() {
             Some(error) => Err(error),
@@ -109,7 +109,7 @@ impl AsyncWrite for Noted {
     }
 }
 
-impl Noted {
+impl RecordingStream {
     /// Reads the peer's reason before a failed write is reported. A peer that rejects this side sends an alert and closes
     /// the connection. A write may fail on the closed connection before the alert was read, and HTTP/2 does not read after
     /// a failed write. Reading does not block for long, because the connection is closed already.

@@ -22,18 +22,18 @@ const ANNOUNCE_WAIT: Duration = Duration::from_secs(2);
 const LEAVE_WAIT: Duration = Duration::from_secs(10);
 
 /// Partitions whose successors have been written, with the terms of their previous leaders.
-pub(super) type Given = BTreeMap<PartitionId, Term>;
+pub(super) type HandedOver = BTreeMap<PartitionId, Term>;
 
 /// The information that decides about the leaders of graphs.
 #[derive(Clone)]
-pub(crate) struct Outlook {
+pub(crate) struct LeadershipView {
     pub node: NodeId,
     pub topology: TopologyReceiver,
     pub lives: LivesReceiver,
     pub metadata: Arc<dyn MetadataStore>,
 }
 
-impl Outlook {
+impl LeadershipView {
     /// Returns the partitions of a graph that this node leads and should hand over, with the terms.
     fn due(&self, graph: &str) -> BTreeMap<PartitionId, Term> {
         let topology = Arc::clone(&self.topology.borrow());
@@ -43,7 +43,7 @@ impl Outlook {
     }
 
     /// Writes the successors of released partitions. Returns the partitions that have another leader now.
-    async fn give(self, graph: String, released: BTreeMap<PartitionId, Term>) -> Given {
+    async fn give(self, graph: String, released: BTreeMap<PartitionId, Term>) -> HandedOver {
         let changed = change_leaders(&*self.metadata, &graph, |leaders| {
             let topology = Arc::clone(&self.topology.borrow());
             let table = table_of_document(&topology).ok()?;
@@ -57,7 +57,7 @@ impl Outlook {
         };
         tracing::warn!(graph, %error, "partitions cannot be handed over now");
         tokio::time::sleep(RETRY).await;
-        Given::new()
+        HandedOver::new()
     }
 
     /// Waits until this node leads no partition of these graphs that another node could lead. The node must have announced
@@ -100,7 +100,7 @@ fn leaders_in(topology: &TopologyDocument, graph: &str) -> Leaders {
 /// The partitions of one graph that this node hands over.
 pub(super) struct HandOver {
     graph: String,
-    outlook: Outlook,
+    outlook: LeadershipView,
     /// The partitions that the leader was asked to release.
     asked: BTreeMap<PartitionId, Term>,
     /// The partitions that the leader has released, and whose successors have not been written yet.
@@ -110,7 +110,7 @@ pub(super) struct HandOver {
 
 impl HandOver {
     /// Returns the state before any handover.
-    pub fn new(graph: String, outlook: Outlook) -> Self {
+    pub fn new(graph: String, outlook: LeadershipView) -> Self {
         Self { graph, outlook, asked: BTreeMap::new(), released: BTreeMap::new(), is_writing: false }
     }
 
@@ -142,7 +142,7 @@ impl HandOver {
 
     /// Returns a future that writes the successors of all released partitions; `None` if there are none or another write is
     /// in progress. The caller runs the future and passes its result to [`HandOver::written`].
-    pub fn write(&mut self) -> Option<BoxFuture<'static, Given>> {
+    pub fn write(&mut self) -> Option<BoxFuture<'static, HandedOver>> {
         if self.is_writing || self.released.is_empty() {
             return None;
         }
@@ -151,7 +151,7 @@ impl HandOver {
     }
 
     /// Records the result of the write.
-    pub fn written(&mut self, given: &Given) {
+    pub fn written(&mut self, given: &HandedOver) {
         self.is_writing = false;
         self.released.retain(|partition, term| given.get(partition) != Some(term));
     }

@@ -2,7 +2,7 @@
 
 use super::{
     graph::{LiveGraph, wall_ms},
-    hand_over::{HandOver, Outlook},
+    hand_over::{HandOver, LeadershipView},
     message::LeadMessage,
 };
 use futures::future::try_join_all;
@@ -36,7 +36,7 @@ const RENEWAL_RETRY: Duration = Duration::from_millis(500);
 
 /// The parts that the task needs in addition to the graph.
 pub(super) struct LeadParts {
-    pub outlook: Outlook,
+    pub outlook: LeadershipView,
     pub transport: Arc<dyn Transport>,
     pub stop: CancellationToken,
 }
@@ -122,7 +122,7 @@ impl Task {
             LeadMessage::Event(event) => self.event(graph, event),
             LeadMessage::Renew => self.renew(graph),
             LeadMessage::Lives => self.hand_over_due(graph),
-            LeadMessage::Given(given) => self.hand_over.written(&given),
+            LeadMessage::HandedOver(given) => self.hand_over.written(&given),
             LeadMessage::NotRenewed(refused) => {
                 refused.into_iter().for_each(|(partition, term)| self.stepped_down(partition, term));
             }
@@ -144,11 +144,11 @@ impl Task {
 
     /// Takes over and hands over leadership as the metadata store says.
     fn leads(&mut self, graph: &Arc<LiveGraph>, leads: BTreeMap<PartitionId, Term>) {
-        let told = self.duties.told(leads);
-        if told.renews {
+        let change = self.duties.update(leads);
+        if change.renews {
             self.renew_soon();
         }
-        for event in told.events {
+        for event in change.events {
             let is_asked = |partition| self.hand_over.is_asked(partition);
             // The leader was already asked to release partitions that this node handed over itself.
             if !matches!(event, Event::HandOver { partition } if is_asked(partition)) {
@@ -170,7 +170,7 @@ impl Task {
         if let Some(write) = self.hand_over.write() {
             let own = self.own.clone();
             tokio::spawn(async move {
-                let _ = own.send(LeadMessage::Given(write.await));
+                let _ = own.send(LeadMessage::HandedOver(write.await));
             });
         }
     }
@@ -302,7 +302,7 @@ impl Task {
         if refused.is_empty() {
             return;
         }
-        let Outlook { node, metadata, .. } = self.parts.outlook.clone();
+        let LeadershipView { node, metadata, .. } = self.parts.outlook.clone();
         let (own, name) = (self.own.clone(), graph.name.clone());
         tokio::spawn(async move {
             let renewed = change_leaders(&*metadata, &name, |leaders| leaders.renew(node, &refused));

@@ -1,6 +1,6 @@
 //! The messages to the task that leads.
 
-use super::hand_over::Given;
+use super::hand_over::HandedOver;
 use kith_live::{Answered, Delivery, DeliveryError, Event, GraphTypes, Write, WriteError};
 use kith_types::{LogPoint, PartitionId, Term};
 use std::{collections::BTreeMap, sync::Arc};
@@ -23,7 +23,7 @@ pub(super) enum LeadMessage {
     /// Other nodes have come or gone, so partitions may have to be handed over.
     Lives,
     /// An attempt to write the successors of released partitions has ended.
-    Given(Given),
+    HandedOver(HandedOver),
     /// The attempt to get new terms for these partitions, in place of these terms, has failed.
     NotRenewed(BTreeMap<PartitionId, Term>),
 }

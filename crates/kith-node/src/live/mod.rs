@@ -25,7 +25,7 @@ mod unopened;
 
 pub(crate) use evaluate::Evaluated;
 pub(crate) use graph::LiveGraph;
-pub(crate) use hand_over::Outlook;
+pub(crate) use hand_over::LeadershipView;
 #[cfg(test)]
 use open::Databases;
 pub(crate) use registry::{LiveGraphs, Surroundings};

@@ -4,7 +4,7 @@ use super::{
     adjacency,
     errors::LiveError,
     graph::{LiveGraph, LiveGraphParts},
-    hand_over::Outlook,
+    hand_over::LeadershipView,
     lead::{self, LeadParts},
     open::{Databases, Named, Opened, Openings},
     tail,
@@ -30,7 +30,7 @@ use tonic::Status;
 pub(crate) struct LiveGraphs {
     graphs: RwLock<BTreeMap<String, Arc<LiveGraph>>>,
     unopened: Arc<UnopenedGraphs>,
-    outlook: Outlook,
+    outlook: LeadershipView,
     announced: watch::Sender<String>,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Debug for LiveGraphs {
 
 /// The parts that all live graphs of a node share.
 pub(crate) struct Surroundings {
-    pub outlook: Outlook,
+    pub outlook: LeadershipView,
     pub transport: Arc<dyn Transport>,
     pub databases: Arc<dyn Databases>,
     pub retention: Retention,

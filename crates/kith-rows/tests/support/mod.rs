@@ -73,7 +73,7 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 #[allow(dead_code)]
 pub fn told(options: RowOptions, format: kith_rows::Format) -> RowOptions {
-    RowOptions { format: FormatChoice::Told(format), ..options }
+    RowOptions { format: FormatChoice::Given(format), ..options }
 }
 
 pub fn record(fields: &str) -> ValueShape {

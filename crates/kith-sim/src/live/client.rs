@@ -1,9 +1,9 @@
 //! Clients. They write through routers, read from nodes, carry tickets, and repeat writes whose outcome they do not know.
 
 use super::executor::Process;
-use super::node::{Asked, ReadError};
+use super::node::{ReadError, ReadRequest};
 use super::promise::promise;
-use super::truth::Told;
+use super::truth::WriteOutcome;
 use super::writes::Universe;
 use super::{Shared, World};
 use kith_cache::live::Answered;
@@ -56,7 +56,8 @@ pub(super) fn start(world: &Shared, number: usize) {
                 1 => own.tickets.borrow()[number].point(partition),
                 _ => LogPoint::default(),
             };
-            let asked = Asked { partition, query, ticket, is_critical: own.one_in(4), began: own.now() };
+            let asked =
+                ReadRequest { partition, query, ticket, is_critical: own.one_in(4), began: own.now() };
             let node = own.any_replica(partition);
             let answer = own.read_at(node, asked).await;
             own.note_read(&answer);
@@ -72,7 +73,7 @@ pub(super) fn finish(world: &Shared) {
         let (own, universe) = (world.clone(), Rc::clone(&universe));
         world.last(async move {
             let write = universe.last_write(own.truth.borrow().written(), partition);
-            if own.write(0, write).await != Told::Done {
+            if own.write(0, write).await != WriteOutcome::Done {
                 own.truth
                     .borrow_mut()
                     .fault(format!("partition {partition} accepts no write after all faults"));
@@ -113,8 +114,13 @@ impl World {
         }
         let ticket = ticket.point(partition);
         let is_lost = self.truth.borrow().is_lost(partition, ticket);
-        let ask =
-            |ticket| Asked { partition, query: query.clone(), ticket, is_critical: false, began: self.now() };
+        let ask = |ticket| ReadRequest {
+            partition,
+            query: query.clone(),
+            ticket,
+            is_critical: false,
+            began: self.now(),
+        };
         let answer = self.read_at(index, ask(ticket)).await;
         if is_lost != matches!(answer, Some(Err(ReadError::HistoryLost))) {
             let what =
@@ -154,7 +160,7 @@ impl World {
         }
     }
 
-    async fn read_at(self: &Shared, index: usize, asked: Asked) -> Option<Result<Answered, ReadError>> {
+    async fn read_at(self: &Shared, index: usize, asked: ReadRequest) -> Option<Result<Answered, ReadError>> {
         let delay = self.hop()?;
         let (giver, answer) = promise(&self.wakes);
         self.after(delay, move |world| {
@@ -166,26 +172,30 @@ impl World {
     }
 
     /// Sends a write, and repeats it while its outcome is unknown, if it has a write id.
-    async fn write(self: &Shared, client: usize, write: Write) -> Told {
+    async fn write(self: &Shared, client: usize, write: Write) -> WriteOutcome {
         let number = self.truth.borrow_mut().begin(write.clone());
-        let (mut told, mut is_unknown) = (Told::Unknown, false);
+        let (mut told, mut is_unknown) = (WriteOutcome::Unknown, false);
         for _ in 0..ATTEMPTS_MAX {
             told = match self.send_write(&write).await {
                 Ok(answered) => {
                     self.tickets.borrow_mut()[client].merge(&answered.ticket);
                     self.truth.borrow_mut().answered(number, &answered);
-                    Told::Done
+                    WriteOutcome::Done
                 }
                 Err(Unwritten::Nothing(Some(WriteError::Refused(refusal)))) => {
                     self.truth.borrow_mut().refused(number, refusal);
-                    Told::Refused
+                    WriteOutcome::Refused
                 }
-                Err(Unwritten::Nothing(Some(WriteError::OutcomeUnknown)) | Unwritten::Lost) => Told::Unknown,
+                Err(Unwritten::Nothing(Some(WriteError::OutcomeUnknown)) | Unwritten::Lost) => {
+                    WriteOutcome::Unknown
+                }
                 // An earlier attempt may have taken effect, or may still do so.
-                Err(Unwritten::Nothing(_)) if is_unknown && !self.rules.clients_trust_errors => Told::Unknown,
-                Err(Unwritten::Nothing(_)) => Told::Failed,
+                Err(Unwritten::Nothing(_)) if is_unknown && !self.rules.clients_trust_errors => {
+                    WriteOutcome::Unknown
+                }
+                Err(Unwritten::Nothing(_)) => WriteOutcome::Failed,
             };
-            is_unknown = told == Told::Unknown;
+            is_unknown = told == WriteOutcome::Unknown;
             if !is_unknown || write.write_id.is_none() {
                 break;
             }
@@ -194,10 +204,10 @@ impl World {
         self.truth.borrow_mut().told(number, told);
         let mut report = self.report.borrow_mut();
         match told {
-            Told::Done => report.done += 1,
-            Told::Refused => report.refused += 1,
-            Told::Failed => report.failed += 1,
-            Told::Unknown => report.unknown += 1,
+            WriteOutcome::Done => report.done += 1,
+            WriteOutcome::Refused => report.refused += 1,
+            WriteOutcome::Failed => report.failed += 1,
+            WriteOutcome::Unknown => report.unknown += 1,
         }
         told
     }

@@ -38,7 +38,7 @@ impl Wakes {
 }
 
 /// An event of the agenda.
-pub(super) enum Happening {
+pub(super) enum AgendaItem {
     Poll(TaskId),
     Do(Box<dyn FnOnce(&Shared)>),
 }
@@ -66,7 +66,7 @@ impl World {
     /// Carries out `work` after a delay, even if the process that asked for it has ended by then.
     pub(super) fn after(&self, delay: Duration, work: impl FnOnce(&Shared) + 'static) {
         let at = self.now() + delay;
-        self.agenda.borrow_mut().at(at, Happening::Do(Box::new(work)));
+        self.agenda.borrow_mut().at(at, AgendaItem::Do(Box::new(work)));
     }
 
     pub(super) fn now(&self) -> Timestamp {
@@ -80,8 +80,8 @@ impl World {
             let happening = self.agenda.borrow_mut().take();
             match happening {
                 None => return,
-                Some(Happening::Poll(task)) => self.poll(task),
-                Some(Happening::Do(work)) => work(self),
+                Some(AgendaItem::Poll(task)) => self.poll(task),
+                Some(AgendaItem::Do(work)) => work(self),
             }
             if until <= self.now() {
                 return;
@@ -104,7 +104,7 @@ impl World {
         if let Process::Node { index, .. } = process
             && let Some(until) = self.frozen_until(index)
         {
-            self.agenda.borrow_mut().at(until, Happening::Poll(id));
+            self.agenda.borrow_mut().at(until, AgendaItem::Poll(id));
             return;
         }
         let task = self.tasks.tasks.borrow_mut().remove(&id);
@@ -159,7 +159,7 @@ impl Future for Sleep<'_> {
         if !self.is_set {
             self.is_set = true;
             let task = self.world.wakes.current();
-            self.world.agenda.borrow_mut().at(self.until, Happening::Poll(task));
+            self.world.agenda.borrow_mut().at(self.until, AgendaItem::Poll(task));
         }
         Poll::Pending
     }

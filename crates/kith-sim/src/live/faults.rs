@@ -1,7 +1,7 @@
 //! The faults of a run. They begin two seconds after the start, and all of them end at `LiveConfig::faults_end`.
 
 use super::Shared;
-use super::network::Weather;
+use super::network::NetworkState;
 use super::node;
 use kith_types::Timestamp;
 use std::time::Duration;
@@ -52,15 +52,15 @@ fn happen(world: &Shared) {
         }
         5 => {
             let lost_permille = 20 + world.below(250) as u32;
-            world.weather.set(Weather { lost_permille, ..world.weather.get() });
+            world.weather.set(NetworkState { lost_permille, ..world.weather.get() });
             world.after(lasts, |world| {
-                world.weather.set(Weather { lost_permille: 0, ..world.weather.get() });
+                world.weather.set(NetworkState { lost_permille: 0, ..world.weather.get() });
             });
         }
         6 => {
-            world.weather.set(Weather { news_delay: lasts, ..world.weather.get() });
+            world.weather.set(NetworkState { news_delay: lasts, ..world.weather.get() });
             world.after(lasts, |world| {
-                world.weather.set(Weather { news_delay: Duration::ZERO, ..world.weather.get() });
+                world.weather.set(NetworkState { news_delay: Duration::ZERO, ..world.weather.get() });
             });
         }
         7 => {
@@ -74,7 +74,7 @@ fn happen(world: &Shared) {
 
 /// Ends all faults.
 pub(super) fn end(world: &Shared) {
-    world.weather.set(Weather::default());
+    world.weather.set(NetworkState::default());
     world.leaving.set(None);
     world.database.borrow_mut().down_until = Timestamp::ZERO;
     for index in 0..world.nodes.len() {

@@ -38,13 +38,13 @@ pub use report::Report;
 use crate::Agenda;
 use config::LiveConfig;
 use database::Database;
-use executor::{Happening, Process, Tasks, Wakes};
+use executor::{AgendaItem, Process, Tasks, Wakes};
 use kith_cache::live::Guard;
 use kith_live::{GraphTypes, Guards, Ticket, testing::fixture};
 use kith_routing::{RoutingTable, placement::uniform_table};
 use kith_types::{NodeId, PartitionCount, Timestamp};
 use metadata::{Metadata, Seen};
-use network::Weather;
+use network::NetworkState;
 use node::{Me, Node};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -84,11 +84,11 @@ type Shared = Rc<World>;
 struct World {
     config: LiveConfig,
     rules: Rules,
-    agenda: RefCell<Agenda<Happening>>,
+    agenda: RefCell<Agenda<AgendaItem>>,
     tasks: Tasks,
     wakes: Wakes,
     random: RefCell<StdRng>,
-    weather: Cell<Weather>,
+    weather: Cell<NetworkState>,
     table: RoutingTable,
     count: PartitionCount,
     types: Arc<GraphTypes>,
@@ -121,7 +121,7 @@ impl World {
             agenda: RefCell::default(),
             tasks: Tasks::default(),
             wakes: Wakes::default(),
-            weather: Cell::new(Weather { slow_one_in: config.slow_one_in, ..Weather::default() }),
+            weather: Cell::new(NetworkState { slow_one_in: config.slow_one_in, ..NetworkState::default() }),
             nodes: nodes.collect(),
             random: RefCell::new(random),
             count,

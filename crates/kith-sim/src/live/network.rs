@@ -11,7 +11,7 @@ pub(super) const DATABASE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The current state of the network.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Weather {
+pub(super) struct NetworkState {
     /// The number of messages in a thousand that are lost.
     pub(super) lost_permille: u32,
     /// One in this many messages takes up to two seconds. With 0, no message does.

@@ -4,7 +4,7 @@ mod answers;
 mod history;
 mod operations;
 
-pub(super) use operations::Told;
+pub(super) use operations::WriteOutcome;
 
 use super::database::Database;
 use history::History;

@@ -9,13 +9,13 @@ use kith_types::ByteKeys;
 use kith_wire::{body::encode_keys, v1};
 
 /// A node that is asked for words itself.
-struct Asked {
+struct AskedNode {
     runtime: tokio::runtime::Runtime,
     addr: String,
     http: String,
 }
 
-impl Asked {
+impl AskedNode {
     /// The first node that the cluster's router knows.
     fn first_of(cluster: &Cluster) -> Self {
         let router = cluster.ready()["router"].as_str().expect("an address").to_owned();
@@ -72,7 +72,7 @@ fn assert_records(mut reply: v1::EvaluateReply, asked: impl Iterator<Item = u64>
 #[test]
 fn a_warm_node_answers_a_long_read_in_slices_and_a_short_one_whole() {
     let cluster = started(&["--processes", "--groups", "1", "--nodes", "1"]);
-    let node = Asked::first_of(&cluster);
+    let node = AskedNode::first_of(&cluster);
     // About a tenth is nobody's.
     let asked = |count: u64| (0..count).map(|index| index * 10 % (PEOPLE + PEOPLE / 10));
     for (kind, count, in_slices, is_sliced) in [

@@ -4,7 +4,7 @@ use super::Run;
 use crate::{
     at_hand::{self, ListQuestion},
     executor::{Asking, Handed, Planned, RoundOutcome},
-    stream::Handing,
+    stream::RecordDelivery,
 };
 use futures::future::try_join_all;
 use kith_api::{CacheMode, Proofs, QueryError, QueryOptions};
@@ -59,7 +59,7 @@ impl Run<'_> {
     pub(crate) async fn ask_in_parts(
         &mut self,
         fan_out: &FanOut,
-        handing: &mut Handing,
+        handing: &mut RecordDelivery,
     ) -> Result<Handed, QueryError> {
         let &mut Self {
             ref topology,

@@ -9,7 +9,7 @@ use super::{
     plan::{Plan, Wanted},
     rows::{Rows, check_directions},
 };
-use crate::live::{LiveGraphs, Outlook, Surroundings};
+use crate::live::{LeadershipView, LiveGraphs, Surroundings};
 use kith_database::{GraphIdentity, Retention, SqliteDatabase, SqliteOptions};
 use kith_live::{GraphTypes, TypesDocument, testing::fixture};
 use kith_metadata::{EmbeddedMetadata, MetadataStore, Write, keys};
@@ -85,7 +85,7 @@ impl Cluster {
             let stop = CancellationToken::new();
             let followed = topology::follow(Arc::clone(&metadata), None, stop.clone()).await;
             LiveGraphs::start(Surroundings {
-                outlook: Outlook {
+                outlook: LeadershipView {
                     node: NodeId(node as u32),
                     topology: followed.expect("there is a cluster").topology,
                     // Without known lives, no leader hands over by itself.

@@ -1,7 +1,7 @@
 //! Tests of the graphs that a node opens, and of its announcement of graphs that it cannot open. The database service, the
 //! metadata store and the connections are real.
 
-use crate::live::{LiveGraphs, Outlook, Surroundings};
+use crate::live::{LeadershipView, LiveGraphs, Surroundings};
 use kith_database::{DatabaseService, GraphFiles, GraphIdentity, Reach, Retention, SqliteOptions, Storage};
 use kith_live::{GraphTypes, TypesDocument};
 use kith_metadata::{EmbeddedMetadata, MetadataStore};
@@ -74,7 +74,7 @@ impl Scene {
         let lives = follow_lives(Arc::clone(&metadata), stop.clone());
         let (sender, receiver) = watch::channel(topology(&[]));
         let graphs = LiveGraphs::start(Surroundings {
-            outlook: Outlook {
+            outlook: LeadershipView {
                 node: NodeId(0),
                 topology: receiver,
                 lives: lives.clone(),

@@ -5,7 +5,7 @@ mod lead;
 mod read;
 
 pub(super) use follow::ReadError;
-pub(super) use read::Asked;
+pub(super) use read::ReadRequest;
 
 use super::Shared;
 use super::config::LiveConfig;
@@ -206,7 +206,7 @@ impl super::World {
                 });
                 let own = own.collect();
                 node.seen = seen;
-                node.duties.told(own)
+                node.duties.update(own)
             };
             if told.renews {
                 world.renew_soon(me);

@@ -11,7 +11,7 @@ use kith_types::{LogPoint, PartitionId, Timestamp};
 
 /// A read as a client requested it.
 #[derive(Clone, Debug)]
-pub(in crate::live) struct Asked {
+pub(in crate::live) struct ReadRequest {
     pub(in crate::live) partition: PartitionId,
     pub(in crate::live) query: Query,
     /// The place in the log that the client's ticket names.
@@ -25,7 +25,7 @@ pub(in crate::live) type ReadGiver = Giver<Result<Answered, ReadError>>;
 
 impl World {
     /// Answers a read that has arrived at a process.
-    pub(in crate::live) fn read_arrives(self: &Shared, me: Me, asked: Asked, answer: ReadGiver) {
+    pub(in crate::live) fn read_arrives(self: &Shared, me: Me, asked: ReadRequest, answer: ReadGiver) {
         let own = self.clone();
         self.spawn(me.process(), async move {
             let result = own.read(me, &asked).await;
@@ -36,7 +36,7 @@ impl World {
         });
     }
 
-    async fn read(self: &Shared, me: Me, asked: &Asked) -> Result<Answered, ReadError> {
+    async fn read(self: &Shared, me: Me, asked: &ReadRequest) -> Result<Answered, ReadError> {
         let partition = asked.partition;
         let verified = match asked.is_critical {
             true => Some(self.end_of(partition).await?),

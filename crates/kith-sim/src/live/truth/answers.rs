@@ -2,7 +2,7 @@
 
 use super::Truth;
 use crate::live::database::Database;
-use crate::live::node::Asked;
+use crate::live::node::ReadRequest;
 use kith_cache::live::{Answer, Answered, Query, Start};
 use kith_live::testing::Tables;
 use kith_types::{LogPoint, PartitionId, Timestamp};
@@ -18,12 +18,12 @@ impl Truth {
     /// Checks the answer of a node to a read. `clock_rate` is the rate of the node's clock, with 1 for real time.
     pub(in crate::live) fn check_read(
         &mut self,
-        asked: &Asked,
+        asked: &ReadRequest,
         answered: &Answered,
         now: Timestamp,
         clock_rate: f64,
     ) {
-        let Asked { partition, query, ticket, .. } = asked;
+        let ReadRequest { partition, query, ticket, .. } = asked;
         let Answered { answer, from, until } = answered;
         let history = &self.history;
         let is_right = |tables: &Tables| answer_of(tables, query) == *answer;
@@ -53,7 +53,7 @@ impl Truth {
     }
 
     /// Checks the answer of a node that a ticket names a lost write.
-    pub(in crate::live) fn check_history_lost(&mut self, asked: &Asked, now: Timestamp) {
+    pub(in crate::live) fn check_history_lost(&mut self, asked: &ReadRequest, now: Timestamp) {
         let lost = self.history.is_lost(asked.partition, asked.ticket);
         let lately = Timestamp(asked.began.0.saturating_sub(REPLACED_FOR));
         if !lost && !self.history.is_replaced(lately, now) {

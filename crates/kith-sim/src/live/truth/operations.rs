@@ -14,7 +14,7 @@ pub(super) struct Operation {
     /// The partition that orders the write.
     partition: Option<PartitionId>,
     /// The outcome that the client learned in the end.
-    told: Option<Told>,
+    told: Option<WriteOutcome>,
     /// The effect of the write in the current history of the database.
     pub(super) executed: Option<Executed>,
     /// The effect of the write in a history that the database has lost.
@@ -37,7 +37,7 @@ pub(super) struct Executed {
 
 /// The outcome of a write as its client learned it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::live) enum Told {
+pub(in crate::live) enum WriteOutcome {
     Done,
     Refused,
     /// Nothing was written.
@@ -137,7 +137,7 @@ impl Truth {
     }
 
     /// Records the outcome that a client learned in the end.
-    pub(in crate::live) fn told(&mut self, number: usize, told: Told) {
+    pub(in crate::live) fn told(&mut self, number: usize, told: WriteOutcome) {
         self.operations[number].told = Some(told);
     }
 
@@ -147,10 +147,10 @@ impl Truth {
         let mut faults = Vec::new();
         for (number, operation) in self.operations.iter().enumerate() {
             match (operation.told, operation.executed) {
-                (Some(Told::Failed), Some(executed)) => {
+                (Some(WriteOutcome::Failed), Some(executed)) => {
                     faults.push(format!("write {number} failed, but took effect: {executed:?}"));
                 }
-                (Some(Told::Done | Told::Refused), None) if operation.lost.is_none() => {
+                (Some(WriteOutcome::Done | WriteOutcome::Refused), None) if operation.lost.is_none() => {
                     faults.push(format!("write {number} was acknowledged, but never took effect"));
                 }
                 _ => {}

@@ -137,7 +137,7 @@ impl RowFlags {
     pub fn settings(&self) -> RowSettings {
         let usual = RowSettings::default();
         RowSettings {
-            format: self.format.map_or(FormatChoice::Detect, FormatChoice::Told),
+            format: self.format.map_or(FormatChoice::Detect, FormatChoice::Given),
             header: match self.header {
                 None => HeaderMode::Detect,
                 Some(Header::Yes) => HeaderMode::Present,
