@@ -142,14 +142,17 @@ pub struct Trimmed {
 /// The result of a call of a [`Database`]: a future of its outcome.
 pub type Reply<'a, T, E = DatabaseError> = BoxFuture<'a, Result<T, E>>;
 
+/// A partition, and what to read of it.
+pub type PartitionQueries = (PartitionId, Vec<RowQuery>);
+
 /// The result of reading the log of a partition.
 pub type LogReply<'a> = Reply<'a, LogPart, LogError>;
 
 /// The database of one live graph. `tests/contract.rs` checks all implementations.
 ///
 /// Callers may rely on the following. A transaction takes effect as a whole or not at all, and is durable once it is
-/// acknowledged. Reads see all transactions that were acknowledged before the reads began. All answers of one call come
-/// from one snapshot.
+/// acknowledged. Reads see all transactions that were acknowledged before the reads began. All answers of one call about
+/// one partition come from one snapshot.
 ///
 /// Requests and answers are plain values, so that a process can serve its database to others.
 pub trait Database: Send + Sync + 'static {
@@ -177,8 +180,17 @@ pub trait Database: Send + Sync + 'static {
     /// later term: the batch can then no longer take effect, and the end of the log shows whether it has.
     fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError>;
 
+    /// Reads rows of several partitions, each with the end of its log, in the order of `parts`. The rows of one partition
+    /// come from one snapshot; those of different partitions may come from different ones.
+    fn read_many(&self, parts: Vec<PartitionQueries>) -> Reply<'_, Vec<RowsAt>>;
+
     /// Reads rows of one partition and the end of its log.
-    fn read(&self, partition: PartitionId, queries: Vec<RowQuery>) -> Reply<'_, RowsAt>;
+    fn read(&self, partition: PartitionId, queries: Vec<RowQuery>) -> Reply<'_, RowsAt> {
+        Box::pin(async move {
+            let mut rows = self.read_many(vec![(partition, queries)]).await?;
+            rows.pop().ok_or_else(|| DatabaseError::damaged("the database returned no rows"))
+        })
+    }
 
     /// Returns the ends of the logs of these partitions, in the same order.
     fn points(&self, partitions: Vec<PartitionId>) -> Reply<'_, Vec<LogPoint>>;

@@ -48,6 +48,17 @@ async fn a_batch_takes_effect_whole_or_not_at_all() {
         assert_eq!(rows.at, ends[1]);
         assert_eq!(rows.answers[0], RowAnswer::Object(Some(object(3, "here"))));
         assert_eq!(rows.answers[1], RowAnswer::Object(None), "object 1 is in another partition");
+        let two = vec![RowQuery::Object(2), RowQuery::Object(9)];
+        let parts = vec![(Q, vec![]), (P, two), (Q, vec![RowQuery::Object(3)])];
+        let rows = database.read_many(parts).await.expect("the read succeeds");
+        assert_eq!(rows.iter().map(|rows| rows.at).collect::<Vec<_>>(), [ends[1], ends[0], ends[1]]);
+        let found = |id| RowAnswer::Object(Some(object(id, "here")));
+        let answers: Vec<_> = rows.into_iter().map(|rows| rows.answers).collect();
+        assert_eq!(answers, [vec![], vec![found(2), RowAnswer::Object(None)], vec![found(3)]]);
+        assert_eq!(database.read_many(vec![]).await.expect("nothing is read"), []);
+        let none = database.read_many(vec![(P, vec![]), (PartitionId(99), vec![])]).await;
+        assert!(matches!(none, Err(DatabaseError::Invalid { .. })), "{none:?}");
+
         let repeated = database.commit(both(q)).await.expect_err("the logs have moved");
         assert!(matches!(repeated, CommitError::Moved { .. }), "{repeated}");
     })

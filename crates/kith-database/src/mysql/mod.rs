@@ -20,10 +20,10 @@ use self::{
 };
 use crate::{
     AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogReply, ObjectPage,
-    Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms, rows,
+    PartitionQueries, Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms, rows,
 };
 use futures::future::BoxFuture;
-use kith_live::{AssociationKey, Batch, RowQuery, RowsAt};
+use kith_live::{AssociationKey, Batch, RowsAt};
 use kith_types::{LogPoint, PartitionId};
 use std::time::Duration;
 
@@ -226,11 +226,11 @@ impl Database for MysqlDatabase {
         })
     }
 
-    fn read(&self, partition: PartitionId, queries: Vec<RowQuery>) -> Reply<'_, RowsAt> {
+    fn read_many(&self, parts: Vec<PartitionQueries>) -> Reply<'_, Vec<RowsAt>> {
         Box::pin(async move {
-            self.home.identity.check_partition(partition)?;
-            let partitions = self.home.identity.partitions;
-            self.or_explained(snapshot::read(&self.readers, partition, queries, partitions).await).await
+            parts.iter().try_for_each(|(partition, _)| self.home.identity.check_partition(*partition))?;
+            let read = snapshot::read(&self.readers, parts, self.home.identity.partitions).await;
+            self.or_explained(read).await
         })
     }
 

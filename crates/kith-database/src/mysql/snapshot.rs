@@ -6,7 +6,7 @@ use super::{
     sql,
 };
 use crate::{
-    DatabaseError, LogError, LogPart,
+    DatabaseError, LogError, LogPart, PartitionQueries,
     log::{self, TermSpan},
     read::{Rows, Select, answers, decode, selects},
     rows::{Key, Row},
@@ -16,22 +16,38 @@ use kith_live::{RowQuery, RowsAt};
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
 use std::collections::BTreeMap;
 
-/// Runs `statements` and a statement that reads the end of the log of `partition`, in one snapshot.
+/// The ends of logs, by partition.
+type Points = BTreeMap<PartitionId, LogPoint>;
+
+/// Runs `statements` and a statement that reads the ends of the logs of `partitions`, in one snapshot.
 async fn snapshot(
     readers: &Connections,
-    partition: PartitionId,
+    partitions: impl Iterator<Item = PartitionId>,
     statements: Vec<String>,
-) -> Result<(LogPoint, Vec<Returned>), DatabaseError> {
-    let mut packet = vec![sql::BEGIN_SNAPSHOT.to_owned(), sql::point(partition)];
+) -> Result<(Points, Vec<Returned>), DatabaseError> {
+    let mut packet = vec![sql::BEGIN_SNAPSHOT.to_owned(), sql::points(partitions)];
     packet.extend(statements);
     packet.push(sql::COMMIT.to_owned());
     let (lease, returned) = readers.begin(&packet).await?;
     lease.give_back();
     let mut returned = returned.into_iter().skip(1);
-    let at = one_point(partition, returned.next())?;
+    let points = points_of(returned.next())?;
     let mut returned: Vec<Returned> = returned.collect();
     returned.pop();
-    Ok((at, returned))
+    Ok((points, returned))
+}
+
+/// Returns the ends of logs from the answer to [`sql::points`].
+fn points_of(returned: Option<Returned>) -> Result<Points, DatabaseError> {
+    returned.unwrap_or_default().rows.into_iter().map(sql::partition_point).collect()
+}
+
+fn point_in(points: &Points, partition: PartitionId) -> Result<LogPoint, DatabaseError> {
+    points.get(&partition).copied().ok_or_else(|| no_row(partition))
+}
+
+fn no_row(partition: PartitionId) -> DatabaseError {
+    DatabaseError::damaged(format!("the table partitions has no row of {partition}"))
 }
 
 /// Returns the end of a log from the answer to [`sql::point`].
@@ -40,8 +56,7 @@ pub(super) fn one_point(
     returned: Option<Returned>,
 ) -> Result<LogPoint, DatabaseError> {
     let mut points: Vec<LogPoint> = decode(rows(&PARTITIONS, returned.unwrap_or_default())?)?;
-    let missing = || DatabaseError::damaged(format!("the table partitions has no row of {partition}"));
-    points.pop().ok_or_else(missing)
+    points.pop().ok_or_else(|| no_row(partition))
 }
 
 /// Returns the leader of a term from the answer to [`sql::terms`].
@@ -59,31 +74,59 @@ fn rows(table: &'static Table, returned: Returned) -> Result<Rows, DatabaseError
     returned.rows.into_iter().map(|row| sql::cells(table.name, kinds.clone(), row)).collect()
 }
 
-pub(super) async fn read(
-    readers: &Connections,
+/// The statements that read rows of one partition.
+struct PartRead {
     partition: PartitionId,
     queries: Vec<RowQuery>,
-    partitions: PartitionCount,
-) -> Result<RowsAt, DatabaseError> {
-    let selects = selects(&queries, partitions);
-    let statements: Vec<Vec<String>> = selects.iter().map(|select| statements(partition, select)).collect();
-    let counts: Vec<usize> = statements.iter().map(Vec::len).collect();
-    let (at, returned) = snapshot(readers, partition, statements.concat()).await?;
-    let mut returned = returned.into_iter();
-    let mut found = Vec::with_capacity(selects.len());
-    for (select, count) in selects.iter().zip(counts) {
-        let (table, limit) = match select {
-            Select::Keys { table, .. } | Select::All(table) => (*table, usize::MAX),
-            Select::List { limit, .. } => (&ASSOCIATIONS, *limit as usize),
-        };
-        let mut all = Rows::new();
-        for returned in returned.by_ref().take(count) {
-            all.extend(rows(table, returned)?);
-        }
-        all.truncate(limit);
-        found.push(all);
+    selects: Vec<Select>,
+    /// The statements of each select.
+    statements: Vec<Vec<String>>,
+}
+
+impl PartRead {
+    fn new((partition, queries): PartitionQueries, partitions: PartitionCount) -> Self {
+        let selects = selects(&queries, partitions);
+        let statements = selects.iter().map(|select| statements(partition, select)).collect();
+        Self { partition, queries, selects, statements }
     }
-    Ok(RowsAt { at, answers: answers(queries, &selects, found)? })
+
+    /// Takes the answers to the statements.
+    fn rows(
+        self,
+        points: &Points,
+        returned: &mut impl Iterator<Item = Returned>,
+    ) -> Result<RowsAt, DatabaseError> {
+        let mut found = Vec::with_capacity(self.selects.len());
+        for (select, statements) in self.selects.iter().zip(&self.statements) {
+            let (table, limit) = match select {
+                Select::Keys { table, .. } | Select::All(table) => (*table, usize::MAX),
+                Select::List { limit, .. } => (&ASSOCIATIONS, *limit as usize),
+            };
+            let mut all = Rows::new();
+            for returned in returned.by_ref().take(statements.len()) {
+                all.extend(rows(table, returned)?);
+            }
+            all.truncate(limit);
+            found.push(all);
+        }
+        let at = point_in(points, self.partition)?;
+        Ok(RowsAt { at, answers: answers(self.queries, &self.selects, found)? })
+    }
+}
+
+pub(super) async fn read(
+    readers: &Connections,
+    parts: Vec<PartitionQueries>,
+    partitions: PartitionCount,
+) -> Result<Vec<RowsAt>, DatabaseError> {
+    if parts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let parts: Vec<PartRead> = parts.into_iter().map(|part| PartRead::new(part, partitions)).collect();
+    let statements = parts.iter().flat_map(|part| part.statements.concat()).collect();
+    let (points, returned) = snapshot(readers, parts.iter().map(|part| part.partition), statements).await?;
+    let mut returned = returned.into_iter();
+    parts.into_iter().map(|part| part.rows(&points, &mut returned)).collect()
 }
 
 fn statements(partition: PartitionId, select: &Select) -> Vec<String> {
@@ -108,14 +151,10 @@ pub(super) async fn points(
     let (lease, returned) = readers.begin(&packet).await?;
     lease.give_back();
     let mut returned = returned.into_iter();
-    let ends = returned.next().unwrap_or_default().rows.into_iter();
+    let ends = returned.next();
     home.check(returned.next())?;
-    let found: BTreeMap<PartitionId, LogPoint> = ends.map(sql::partition_point).collect::<Result<_, _>>()?;
-    let point = |partition: &PartitionId| {
-        let missing = || DatabaseError::damaged(format!("the table partitions has no row of {partition}"));
-        found.get(partition).copied().ok_or_else(missing)
-    };
-    partitions.iter().map(point).collect()
+    let points = points_of(ends)?;
+    partitions.iter().map(|partition| point_in(&points, *partition)).collect()
 }
 
 pub(super) async fn scan<R: Row>(
@@ -125,9 +164,9 @@ pub(super) async fn scan<R: Row>(
     limit: u32,
 ) -> Result<(LogPoint, Vec<R>), DatabaseError> {
     let statement = sql::scan(R::TABLE, partition, after, limit);
-    let (at, returned) = snapshot(readers, partition, vec![statement]).await?;
+    let (points, returned) = snapshot(readers, std::iter::once(partition), vec![statement]).await?;
     let returned = returned.into_iter().next().unwrap_or_default();
-    Ok((at, decode(rows(R::TABLE, returned)?)?))
+    Ok((point_in(&points, partition)?, decode(rows(R::TABLE, returned)?)?))
 }
 
 /// Reads changes in two round trips: first how many changes fit, then these changes.

@@ -3,6 +3,7 @@
 mod call;
 mod fault;
 mod files;
+mod portions;
 mod remote;
 mod service;
 

@@ -3,15 +3,15 @@
 use super::{
     call::{Caller, RemoteTarget},
     fault::{place, point},
+    portions::portions,
 };
 use crate::{
     AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogEntry, LogPart,
-    LogReply, ObjectPage, Reply, Trim, Trimmed,
+    LogReply, ObjectPage, PartitionQueries, Reply, Trim, Trimmed,
 };
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, try_join_all};
 use kith_live::{
-    AssociationKey, Batch, Change, RowQuery, RowsAt, associations_from_bytes, objects_from_bytes,
-    queries_to_bytes,
+    AssociationKey, Batch, Change, RowsAt, associations_from_bytes, objects_from_bytes, queries_to_bytes,
 };
 use kith_types::{LogPoint, PartitionId};
 use kith_wire::v1;
@@ -73,6 +73,26 @@ impl RemoteDatabase {
     }
 }
 
+impl RemoteDatabase {
+    /// Reads rows of several partitions in one call.
+    async fn read_portion(&self, parts: Vec<PartitionQueries>) -> Result<Vec<RowsAt>, DatabaseError> {
+        let expected = parts.len();
+        let part = |(partition, queries): PartitionQueries| {
+            let queries = queries_to_bytes(&queries).into();
+            v1::DatabaseReadPart { partition: partition.0, queries }
+        };
+        let parts = parts.into_iter().map(part).collect();
+        let request = v1::DatabaseReadRequest { graph: self.caller.graph(), parts };
+        let rows = call!(self.caller, read, request).rows;
+        if rows.len() != expected {
+            let detail =
+                format!("the process returned rows of {} partitions instead of {expected}", rows.len());
+            return Err(DatabaseError::damaged(detail));
+        }
+        Ok(rows.iter().map(|rows| RowsAt::from_bytes(rows)).collect::<Result<_, _>>()?)
+    }
+}
+
 fn entry(entry: v1::DatabaseChange) -> Result<LogEntry, DatabaseError> {
     let change = Change::from_bytes(&entry.change)?;
     Ok(LogEntry { at: point(entry.at), written_ms: entry.written_ms, change })
@@ -102,11 +122,10 @@ impl Database for RemoteDatabase {
         })
     }
 
-    fn read(&self, partition: PartitionId, queries: Vec<RowQuery>) -> Reply<'_, RowsAt> {
+    fn read_many(&self, parts: Vec<PartitionQueries>) -> Reply<'_, Vec<RowsAt>> {
         Box::pin(async move {
-            let (graph, queries) = (self.caller.graph(), queries_to_bytes(&queries).into());
-            let request = v1::DatabaseReadRequest { graph, partition: partition.0, queries };
-            Ok(RowsAt::from_bytes(&call!(self.caller, read, request).rows)?)
+            let calls = portions(parts).into_iter().map(|portion| self.read_portion(portion));
+            Ok(try_join_all(calls).await?.concat())
         })
     }
 

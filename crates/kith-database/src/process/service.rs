@@ -118,10 +118,14 @@ fn unreadable(garbled: Garbled) -> DatabaseError {
 }
 
 fn rows(bytes: Vec<u8>) -> Result<Bytes, DatabaseError> {
-    if bytes.len() <= ROWS_BYTES_MAX {
-        return Ok(bytes.into());
+    check_length(bytes.len())?;
+    Ok(bytes.into())
+}
+
+fn check_length(length: usize) -> Result<(), DatabaseError> {
+    if length <= ROWS_BYTES_MAX {
+        return Ok(());
     }
-    let length = bytes.len();
     Err(invalid(format!("a reply of {length} bytes is longer than {ROWS_BYTES_MAX}: ask for less at a time")))
 }
 
@@ -183,10 +187,16 @@ impl database_server::Database for DatabaseService {
 
     async fn read(&self, request: Request<v1::DatabaseReadRequest>) -> Answer<v1::DatabaseReadReply> {
         answer!("read", DatabaseError, DatabaseReadReply, {
-            let v1::DatabaseReadRequest { graph, partition, queries } = request.into_inner();
-            let queries = queries_from_bytes(&queries).map_err(unreadable)?;
-            let found = self.graph(graph).await?.read(PartitionId(partition), queries).await?;
-            Ok(v1::DatabaseReadReply { fault: None, rows: rows(found.to_bytes())? })
+            let v1::DatabaseReadRequest { graph, parts } = request.into_inner();
+            let part = |part: v1::DatabaseReadPart| {
+                let queries = queries_from_bytes(&part.queries).map_err(unreadable)?;
+                Ok((PartitionId(part.partition), queries))
+            };
+            let parts = parts.into_iter().map(part).collect::<Result<_, DatabaseError>>()?;
+            let found = self.graph(graph).await?.read_many(parts).await?;
+            let rows: Vec<Bytes> = found.iter().map(|rows| rows.to_bytes().into()).collect();
+            check_length(rows.iter().map(Bytes::len).sum())?;
+            Ok(v1::DatabaseReadReply { fault: None, rows })
         })
     }
 

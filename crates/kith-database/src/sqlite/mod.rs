@@ -11,16 +11,16 @@ mod writer;
 use self::{
     failure::failure,
     home::Home,
-    reader::Readers,
+    reader::{Reader, Readers},
     work::{Done, Work},
     writer::Writer,
 };
 use crate::{
     AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogReply, ObjectPage,
-    Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms,
+    PartitionQueries, Reply, SCHEMA_VERSION, Trim, Trimmed, fold::fold, now_ms,
 };
 use futures::future::BoxFuture;
-use kith_live::{AssociationKey, Batch, RowQuery, RowsAt};
+use kith_live::{AssociationKey, Batch, RowsAt};
 use kith_types::{LogPoint, PartitionId};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, params};
 use std::{
@@ -205,11 +205,15 @@ impl Database for SqliteDatabase {
         })
     }
 
-    fn read(&self, partition: PartitionId, queries: Vec<RowQuery>) -> Reply<'_, RowsAt> {
+    fn read_many(&self, parts: Vec<PartitionQueries>) -> Reply<'_, Vec<RowsAt>> {
         let partitions = self.home.identity.partitions;
         Box::pin(async move {
-            self.home.identity.check_partition(partition)?;
-            self.readers.run(move |reader| reader.read(partition, queries, partitions)).await
+            parts.iter().try_for_each(|(partition, _)| self.home.identity.check_partition(*partition))?;
+            let read = move |reader: &Reader<'_>| {
+                let read = |(partition, queries)| reader.read(partition, queries, partitions);
+                parts.into_iter().map(read).collect()
+            };
+            self.readers.run(read).await
         })
     }
 

@@ -4,7 +4,7 @@
 use futures::{FutureExt, future::BoxFuture};
 use kith_database::{
     AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogEntry, LogError,
-    LogPart, ObjectPage, Trim, Trimmed,
+    LogPart, ObjectPage, PartitionQueries, Trim, Trimmed,
 };
 use kith_live::{
     Association, AssociationKey, Batch, Intent, ListKey, Object, Pair, RecordedOutcome, RowAnswer, RowQuery,
@@ -212,17 +212,13 @@ impl Database for Twin {
         async move { self.try_commit(batch) }.boxed()
     }
 
-    fn read(
-        &self,
-        partition: PartitionId,
-        queries: Vec<RowQuery>,
-    ) -> BoxFuture<'_, Result<RowsAt, DatabaseError>> {
-        async move {
+    fn read_many(&self, parts: Vec<PartitionQueries>) -> BoxFuture<'_, Result<Vec<RowsAt>, DatabaseError>> {
+        let read = |(partition, queries): PartitionQueries| {
             let part = self.part(partition)?;
             let answers = queries.into_iter().map(|query| part.answer(query)).collect();
             Ok(RowsAt { at: part.end, answers })
-        }
-        .boxed()
+        };
+        std::future::ready(parts.into_iter().map(read).collect()).boxed()
     }
 
     fn points(&self, partitions: Vec<PartitionId>) -> BoxFuture<'_, Result<Vec<LogPoint>, DatabaseError>> {

@@ -5,7 +5,6 @@ use super::{
     hand_over::{HandOver, LeadershipView},
     message::LeadMessage,
 };
-use futures::future::try_join_all;
 use kith_api::topology::leaders_of;
 use kith_database::{BeginTerm, CommitError, DatabaseError};
 use kith_live::{
@@ -182,8 +181,7 @@ impl Task {
                 self.spawn(graph, async move |graph| begin_term(&graph, request).await);
             }
             Action::Load { load, queries } => self.spawn(graph, async move |graph| {
-                let reads = queries.into_iter().map(|(partition, rows)| graph.database.read(partition, rows));
-                let read = try_join_all(reads).await;
+                let read = graph.database.read_many(queries).await;
                 graph.note_database(read.as_ref().err());
                 match read {
                     Ok(rows) => Event::Loaded { load, rows },

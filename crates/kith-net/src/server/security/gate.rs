@@ -88,7 +88,7 @@ impl Gate {
     }
 
     /// Performs the TLS handshake with a caller. Returns the stream, and the caller as its certificate identifies it. A
-    /// rejected caller has up to [`DISMISSAL`] to read why.
+    /// rejected caller has a second to read why.
     ///
     /// # Errors
     /// Errors of the socket and of the handshake.

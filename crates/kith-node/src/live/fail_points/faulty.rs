@@ -5,9 +5,9 @@ use crate::live::{Databases, LiveGraphs};
 use futures::{FutureExt, future::BoxFuture};
 use kith_database::{
     AssociationPage, BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogReply, ObjectPage,
-    Opened, Reply, SqliteDatabase, Storage, Trim, Trimmed,
+    Opened, PartitionQueries, Reply, SqliteDatabase, Storage, Trim, Trimmed,
 };
-use kith_live::{AssociationKey, Batch, Intent, RowQuery, RowsAt};
+use kith_live::{AssociationKey, Batch, Intent, RowsAt};
 use kith_net::transport::{Reply as Sent, Transport, Unwritten};
 use kith_types::{LogPoint, PartitionCount, PartitionId};
 use kith_wire::v1;
@@ -58,9 +58,10 @@ impl Database for FaultyDatabase {
         self.commit_step(step, async move { inner.commit(batch).await }.boxed())
     }
 
-    fn read(&self, partition: PartitionId, queries: Vec<RowQuery>) -> Reply<'_, RowsAt> {
-        let (inner, step) = (Arc::clone(&self.inner), self.step("read", vec![partition]));
-        let request = async move { inner.read(partition, queries).await }.boxed();
+    fn read_many(&self, parts: Vec<PartitionQueries>) -> Reply<'_, Vec<RowsAt>> {
+        let partitions = parts.iter().map(|(partition, _)| *partition).collect();
+        let (inner, step) = (Arc::clone(&self.inner), self.step("read", partitions));
+        let request = async move { inner.read_many(parts).await }.boxed();
         self.plan.step(step, request, refused(), refused()).boxed()
     }
 
