@@ -3,7 +3,7 @@
 
 use crate::{Session, session::check_live};
 use kith_api::{QueryError, QueryOptions};
-use kith_ops::{FanOut, GraphQuery, Input, Operation, Outline, Step};
+use kith_ops::{FanOut, GraphQuery, Input, Operation, OperationStep, Outline};
 use kith_types::{FanOutKind, Workflow};
 use kith_wire::v1;
 
@@ -21,8 +21,8 @@ pub(crate) async fn explain(
     let mut input = Input::Start;
     let planned = loop {
         match operation.step(input)? {
-            Step::Done(_) => break None,
-            Step::Network(key) => {
+            OperationStep::Done(_) => break None,
+            OperationStep::Network(key) => {
                 notes.push(format!(
                     "the network of member {} comes from the router's cache if it is there",
                     key.id
@@ -31,7 +31,7 @@ pub(crate) async fn explain(
                 operation = Operation::network(key, options.workflow, plan);
                 input = Input::Start;
             }
-            Step::FanOut(fan_out) => {
+            OperationStep::FanOut(fan_out) => {
                 let planned = run.plan(&fan_out)?;
                 if planned.kind != FanOutKind::SingleKey {
                     break Some((fan_out, planned));

@@ -41,7 +41,9 @@ pub use leader::{
     Leader, LoadId, Now, SenderId, WriteError,
 };
 pub use read::{AssociationAnswer, AssociationRead, ListedAssociation, ObjectAnswer, Select, Start};
-pub use resolve::{EdgeKeys, ResolvedWrite, Step, WriteFault, WriteName, new_object_id, ordering_partition};
+pub use resolve::{
+    EdgeKeys, ResolvedMutation, ResolvedWrite, WriteFault, WriteName, new_object_id, ordering_partition,
+};
 pub use rows::{Association, AssociationKey, Data, ListKey, ListPlace, Object, Pair};
 pub use ticket::{NotATicket, Ticket};
 pub use types::{

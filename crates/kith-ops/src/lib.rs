@@ -44,7 +44,7 @@ pub use groups::Groups;
 pub use live::{AssociationsEntry, ObjectEntry};
 pub use merge::Missing;
 pub use network::{Network, NetworkKey, NetworkSizes};
-pub use operation::{FanOut, Input, Operation, Outline, Scope, Step};
+pub use operation::{FanOut, Input, Operation, OperationStep, Outline, Scope};
 pub use operator::{ColumnRange, EdgeSelector, Operator};
 pub use query::{ColumnFilter, CommonPlan, GraphQuery, NetworkPlan, Operand, Want};
 pub use records::{Record, RecordCounts, RecordError, Records, RecordsBuilder, RecordsOver};

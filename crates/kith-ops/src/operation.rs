@@ -57,7 +57,7 @@ impl Scope {
 
 /// The next action of the caller.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum OperationStep {
     /// Run the fan-out, merge the nodes' values ([`Value::merge`]) and resume with [`Input::Value`].
     FanOut(FanOut),
     /// Get a member's network, from the cache or by running [`Operation::network`], and resume with [`Input::Network`].
@@ -80,9 +80,9 @@ pub enum Input {
 /// A step that an operation takes, described without running it. `kith explain` prints these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outline {
-    /// The purpose, as in [`FanOut::purpose`]; `network` stands for a [`Step::Network`].
+    /// The purpose, as in [`FanOut::purpose`]; `network` stands for a [`OperationStep::Network`].
     pub purpose: &'static str,
-    /// The kind of fan-out. With a single key it becomes [`FanOutKind::SingleKey`]. `None` for a [`Step::Network`].
+    /// The kind of fan-out. With a single key it becomes [`FanOutKind::SingleKey`]. `None` for a [`OperationStep::Network`].
     pub kind: Option<FanOutKind>,
     /// Its targets: `the member`, `each of its connections`, `every partition` …
     pub reach: &'static str,
@@ -93,7 +93,7 @@ pub struct Outline {
 /// A query under way.
 ///
 /// ```
-/// use kith_ops::{GraphQuery, GraphSchema, Input, KindRole, KindSchema, Operand, Operation, Step};
+/// use kith_ops::{GraphQuery, GraphSchema, Input, KindRole, KindSchema, Operand, Operation, OperationStep};
 /// # use kith_types::StoreVersion;
 /// let role = KindRole::Undirected;
 /// let schema = GraphSchema { kinds: vec![KindSchema { name: "connection".into(), role, version: StoreVersion(1), columns: vec![], one_sided: false }] };
@@ -104,7 +104,7 @@ pub struct Outline {
 ///     workflow: Default::default(),
 /// };
 /// let mut operation = Operation::new(&query, &schema)?;
-/// let Step::FanOut(fan_out) = operation.step(Input::Start)? else { panic!("it must ask first") };
+/// let OperationStep::FanOut(fan_out) = operation.step(Input::Start)? else { panic!("it must ask first") };
 /// assert_eq!(fan_out.purpose, "first degree");
 /// # Ok::<(), kith_ops::OperationError>(())
 /// ```
@@ -122,7 +122,7 @@ impl Operation {
         Ok(Self { machine: Machine::new(query, schema)? })
     }
 
-    /// Fetches a network from the nodes (Moolle, Algorithm 2), to answer a [`Step::Network`] that the cache cannot answer.
+    /// Fetches a network from the nodes (Moolle, Algorithm 2), to answer a [`OperationStep::Network`] that the cache cannot answer.
     /// `Workflow::Background` is for a refresh that nobody waits for. Ends with [`GraphAnswer::Network`], including ids.
     pub fn network(key: NetworkKey, workflow: Workflow, plan: NetworkPlan) -> Self {
         Self { machine: Machine::network(key, workflow, plan) }
@@ -133,7 +133,7 @@ impl Operation {
     /// # Errors
     /// If a member is not in the graph, or the input is not what the last step asked for.
     /// The operation is over then.
-    pub fn step(&mut self, input: Input) -> Result<Step, OperationError> {
+    pub fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
         self.machine.step(input)
     }
 

@@ -112,7 +112,9 @@ fn write_help(fault: &WriteFault) -> String {
 
 fn refusal_help(refusal: &Refusal) -> &'static str {
     match refusal {
-        Refusal::ObjectExists { .. } => "leave the id out to get a new one, or update the object",
+        Refusal::ObjectExists { .. } => {
+            "leave the id out to get a new one, or update the object; if the write had no id, use another write_id"
+        }
         _ => "read it again, and decide on its new state",
     }
 }

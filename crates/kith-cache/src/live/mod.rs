@@ -56,7 +56,7 @@ pub use freshness::Nonce;
 pub use guards::Guard;
 pub use partition::{Begin, Filled, Landed, PartitionCache, Progress};
 pub use query::{Answer, Answered, Memory, Need, Query, Readiness, Reply, Start};
-pub use reading::{Reading, Step};
+pub use reading::{Reading, ReadingStep};
 pub use verifier::{Verified, Verifier};
 
 use crate::CacheCounters;

@@ -23,7 +23,7 @@ pub struct Reading {
 
 /// The next step of a read.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum ReadingStep {
     /// Return this answer.
     Answer(Answered),
     /// Wait until the cache has reached this place of its log, then ask again.
@@ -48,29 +48,29 @@ impl Reading {
 
     /// Asks the cache, and returns the next step. The answer comes only from a cache whose log contains the place of
     /// the ticket at that moment, because a cache may jump to another history while rows are read.
-    pub fn next<W>(&mut self, cache: &mut PartitionCache<'_, W>, now: Timestamp) -> Step {
+    pub fn next<W>(&mut self, cache: &mut PartitionCache<'_, W>, now: Timestamp) -> ReadingStep {
         let after = self.ticket.max(self.verified.unwrap_or_default());
         if cache.applied() < after {
-            return Step::CatchUp(after);
+            return ReadingStep::CatchUp(after);
         }
         if let Shows::Unknown(search) = cache.shows(self.ticket, cache.applied()) {
-            return Step::Find(search);
+            return ReadingStep::Find(search);
         }
         self.attempts += 1;
         if ATTEMPTS_MAX < self.attempts {
-            return Step::GiveUp;
+            return ReadingStep::GiveUp;
         }
         let memory = if self.verified.is_some() { Memory::Verified } else { Memory::IfFresh };
         match cache.ask(&self.query, Need { after, memory, filled: &self.filled }, now) {
             // The rows may be from a later history than the one that the cache follows.
             Reply::Answer(answered) => match cache.shows(self.ticket, answered.until) {
-                Shows::Yes => Step::Answer(answered),
-                Shows::Unknown(search) => Step::Find(search),
-                Shows::OtherTerm => Step::CatchUp(answered.until),
+                Shows::Yes => ReadingStep::Answer(answered),
+                Shows::Unknown(search) => ReadingStep::Find(search),
+                Shows::OtherTerm => ReadingStep::CatchUp(answered.until),
             },
-            Reply::Wait => Step::CatchUp(after),
-            Reply::NotFresh => Step::Freshen,
-            Reply::Missing(rows) => Step::Fetch(rows),
+            Reply::Wait => ReadingStep::CatchUp(after),
+            Reply::NotFresh => ReadingStep::Freshen,
+            Reply::Missing(rows) => ReadingStep::Fetch(rows),
         }
     }
 

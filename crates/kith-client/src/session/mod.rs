@@ -45,7 +45,7 @@ struct Inner {
 
 /// The caches in front of the nodes.
 pub struct Caches {
-    /// Answers [`kith_ops::Step::Network`].
+    /// Answers [`kith_ops::OperationStep::Network`].
     pub networks: Arc<dyn NetworkSource>,
     /// Keeps whole neighbour lists. With `None`, nodes are asked each time.
     pub lists: Option<Arc<dyn ListStore>>,
@@ -58,7 +58,7 @@ impl Default for Caches {
     }
 }
 
-/// Answers [`kith_ops::Step::Network`]: from the nodes, or from a cache in front of them.
+/// Answers [`kith_ops::OperationStep::Network`]: from the nodes, or from a cache in front of them.
 pub trait NetworkSource: Send + Sync + 'static {
     /// Returns the network of a member at the query's pinned version.
     fn network<'a>(

@@ -11,7 +11,8 @@ use crate::{
 use kith_api::{Answered, BatchAnswer, CacheMode, QueryError, QueryOptions, Served, ServedState};
 use kith_live::Ticket;
 use kith_ops::{
-    CommonAnswer, GraphAnswer, GraphQuery, Input, Network, NetworkKey, NetworkPlan, Operation, Records, Step,
+    CommonAnswer, GraphAnswer, GraphQuery, Input, Network, NetworkKey, NetworkPlan, Operation, OperationStep,
+    Records,
 };
 use kith_routing::execution::Failure;
 use kith_schema::SchemaId;
@@ -154,13 +155,13 @@ impl Run<'_> {
         let mut input = Input::Start;
         loop {
             input = match operation.step(input)? {
-                Step::Done(answer) => return Ok(answer),
-                Step::FanOut(fan_out) => Input::Value(self.round(&fan_out).await?),
-                Step::Network(key) if networks => {
+                OperationStep::Done(answer) => return Ok(answer),
+                OperationStep::FanOut(fan_out) => Input::Value(self.round(&fan_out).await?),
+                OperationStep::Network(key) if networks => {
                     let source = Arc::clone(&self.session.inner.caches.networks);
                     Input::Network(source.network(self, key).await?)
                 }
-                Step::Network(_) => {
+                OperationStep::Network(_) => {
                     return Err(QueryError::Internal { detail: "a network asked for a network".to_owned() });
                 }
             }

@@ -5,7 +5,7 @@ use super::changes::Changes;
 use super::{Decision, DecisionContext, NotLoaded, Rows, done, nothing_to_do, pair, refusal};
 use crate::{
     Association, AssociationKey, Done, Edge, EdgeContent, EdgeKeys, FieldsFault, Intent, Outcome,
-    ResolvedWrite, RowWrite, Step,
+    ResolvedMutation, ResolvedWrite, RowWrite,
 };
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ pub(super) fn decide(
     rows: &Rows,
     place: DecisionContext<'_>,
 ) -> Result<Decision, NotLoaded> {
-    let (Step::AddAssociation { edge, .. }
-    | Step::DeleteAssociation { edge }
-    | Step::ChangeType { old: edge, .. }) = &write.step
+    let (ResolvedMutation::AddAssociation { edge, .. }
+    | ResolvedMutation::DeleteAssociation { edge }
+    | ResolvedMutation::ChangeType { old: edge, .. }) = &write.step
     else {
         return Err(NotLoaded);
     };
@@ -56,17 +56,17 @@ fn found<'a>(
 
 /// Returns the new states of the edges that a write changes; empty if there is nothing to do.
 fn states(
-    step: &Step,
+    step: &ResolvedMutation,
     found: Option<&Association>,
     place: DecisionContext<'_>,
 ) -> Result<Vec<(EdgeKeys, Option<EdgeContent>)>, FieldsFault> {
     Ok(match (step, found) {
-        (Step::AddAssociation { edge, time, data }, _) => {
+        (ResolvedMutation::AddAssociation { edge, time, data }, _) => {
             let content = EdgeContent { time: time.unwrap_or(place.now), data: data.clone() };
             vec![(*edge, Some(content))]
         }
-        (Step::DeleteAssociation { edge }, Some(_)) => vec![(*edge, None)],
-        (Step::ChangeType { old, new }, Some(found)) => {
+        (ResolvedMutation::DeleteAssociation { edge }, Some(_)) => vec![(*edge, None)],
+        (ResolvedMutation::ChangeType { old, new }, Some(found)) => {
             let data = place.types.convert(old.named.list.kind, &found.data, new.named.list.kind)?;
             vec![(*old, None), (*new, Some(EdgeContent { time: found.time, data }))]
         }

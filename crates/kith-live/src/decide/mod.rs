@@ -12,7 +12,7 @@ pub use rows::{NotLoaded, Rows};
 
 use crate::{
     Conditions, Done, GraphTypes, Guards, Intent, LoggedChange, Object, Outcome, RecordedOutcome, Refusal,
-    ResolvedWrite, Step, WriteFault,
+    ResolvedMutation, ResolvedWrite, WriteFault,
 };
 use changes::Changes;
 use kith_types::{LogPoint, PartitionCount};
@@ -63,12 +63,12 @@ pub fn decide(write: &ResolvedWrite, rows: &Rows, place: DecisionContext<'_>) ->
         return Ok(if same { Decision::Repeated(*recorded) } else { Decision::IdTaken });
     }
     let decision = match &write.step {
-        Step::AddObject { .. } | Step::UpdateObject { .. } | Step::DeleteObject { .. } => {
-            object(write, rows, place)?
-        }
-        Step::AddAssociation { .. } | Step::DeleteAssociation { .. } | Step::ChangeType { .. } => {
-            association::decide(write, rows, place)?
-        }
+        ResolvedMutation::AddObject { .. }
+        | ResolvedMutation::UpdateObject { .. }
+        | ResolvedMutation::DeleteObject { .. } => object(write, rows, place)?,
+        ResolvedMutation::AddAssociation { .. }
+        | ResolvedMutation::DeleteAssociation { .. }
+        | ResolvedMutation::ChangeType { .. } => association::decide(write, rows, place)?,
     };
     Ok(recorded(write, decision, place))
 }
@@ -88,8 +88,9 @@ fn recorded(write: &ResolvedWrite, decision: Decision, place: DecisionContext<'_
 }
 
 fn object(write: &ResolvedWrite, rows: &Rows, place: DecisionContext<'_>) -> Result<Decision, NotLoaded> {
-    let (Step::AddObject { id, .. } | Step::UpdateObject { id, .. } | Step::DeleteObject { id }) =
-        &write.step
+    let (ResolvedMutation::AddObject { id, .. }
+    | ResolvedMutation::UpdateObject { id, .. }
+    | ResolvedMutation::DeleteObject { id }) = &write.step
     else {
         return Err(NotLoaded);
     };
@@ -99,11 +100,11 @@ fn object(write: &ResolvedWrite, rows: &Rows, place: DecisionContext<'_>) -> Res
     }
     let mut changes = Changes::new(rows);
     let (kind, data) = match (&write.step, found) {
-        (Step::AddObject { .. }, Some(_)) => {
+        (ResolvedMutation::AddObject { .. }, Some(_)) => {
             return Ok(Decision::Nothing(Outcome::Refused(Refusal::ObjectExists { id: *id })));
         }
-        (Step::AddObject { kind, data, .. }, None) => (*kind, data.clone()),
-        (Step::UpdateObject { fields, .. }, Some(object)) => {
+        (ResolvedMutation::AddObject { kind, data, .. }, None) => (*kind, data.clone()),
+        (ResolvedMutation::UpdateObject { fields, .. }, Some(object)) => {
             match place.types.encode_over(object.kind, &object.data, fields) {
                 Ok(data) => (object.kind, data),
                 Err(fault) => return Ok(Decision::Invalid(fault.into())),

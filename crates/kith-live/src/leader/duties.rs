@@ -4,7 +4,7 @@ use super::Event;
 use kith_types::{PartitionId, Term};
 use std::collections::BTreeMap;
 
-/// The partitions that a node leads according to the metadata. There are none before the first call of [`Self::told`].
+/// The partitions that a node leads according to the metadata. There are none before the first call of [`Self::update`].
 #[derive(Clone, Debug, Default)]
 pub struct Duties {
     is_told: bool,

@@ -162,7 +162,7 @@ pub enum WriteError {
     #[error("the database is not available for writes")]
     Unavailable,
     /// The write may have taken effect, may take effect later, or may never take effect.
-    #[error("whether the write takes effect is not known: repeat it with the same write_id")]
+    #[error("whether the write takes effect is not known")]
     OutcomeUnknown,
 }
 

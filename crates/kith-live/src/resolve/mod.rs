@@ -88,7 +88,7 @@ impl EdgeKeys {
 /// are still JSON, because the type of the object is not known yet.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "fields are named for what they hold, and Mutation explains the variants")]
-pub enum Step {
+pub enum ResolvedMutation {
     AddObject { id: u64, kind: TypeId, data: Data },
     UpdateObject { id: u64, fields: String },
     DeleteObject { id: u64 },
@@ -112,7 +112,7 @@ pub struct ResolvedWrite {
     /// The partition whose leader orders the write.
     pub partition: PartitionId,
     /// What the write does.
-    pub step: Step,
+    pub step: ResolvedMutation,
     /// The conditions that must hold.
     pub conditions: Conditions,
     /// The write id and the checksum, if the write has a write id.
@@ -173,12 +173,12 @@ impl ResolvedWrite {
     pub fn new(write: &Write, types: &GraphTypes, count: PartitionCount) -> Result<Self, WriteFault> {
         let step = step(write, types, count)?;
         let (partition, split) = match &step {
-            Step::AddObject { id, .. } | Step::UpdateObject { id, .. } | Step::DeleteObject { id } => {
-                (partition_of_id(*id, count), None)
-            }
-            Step::AddAssociation { edge, .. }
-            | Step::DeleteAssociation { edge }
-            | Step::ChangeType { old: edge, .. } => {
+            ResolvedMutation::AddObject { id, .. }
+            | ResolvedMutation::UpdateObject { id, .. }
+            | ResolvedMutation::DeleteObject { id } => (partition_of_id(*id, count), None),
+            ResolvedMutation::AddAssociation { edge, .. }
+            | ResolvedMutation::DeleteAssociation { edge }
+            | ResolvedMutation::ChangeType { old: edge, .. } => {
                 (partition_of_id(ordering_id(edge), count), split_pair(edge, count))
             }
         };
@@ -195,11 +195,14 @@ impl ResolvedWrite {
             }
         };
         match &self.step {
-            Step::AddObject { id, .. } | Step::UpdateObject { id, .. } | Step::DeleteObject { id } => {
+            ResolvedMutation::AddObject { id, .. }
+            | ResolvedMutation::UpdateObject { id, .. }
+            | ResolvedMutation::DeleteObject { id } => {
                 queries.push(RowQuery::Object(*id));
             }
-            Step::AddAssociation { edge: keys, .. } | Step::DeleteAssociation { edge: keys } => edge(keys),
-            Step::ChangeType { old, new } => {
+            ResolvedMutation::AddAssociation { edge: keys, .. }
+            | ResolvedMutation::DeleteAssociation { edge: keys } => edge(keys),
+            ResolvedMutation::ChangeType { old, new } => {
                 edge(old);
                 edge(new);
             }
@@ -211,9 +214,13 @@ impl ResolvedWrite {
     /// Returns about how much memory the write takes, in bytes.
     pub fn bytes(&self) -> usize {
         let fields = match &self.step {
-            Step::AddObject { data, .. } | Step::AddAssociation { data, .. } => data.bytes.len(),
-            Step::UpdateObject { fields, .. } => fields.len(),
-            Step::DeleteObject { .. } | Step::DeleteAssociation { .. } | Step::ChangeType { .. } => 0,
+            ResolvedMutation::AddObject { data, .. } | ResolvedMutation::AddAssociation { data, .. } => {
+                data.bytes.len()
+            }
+            ResolvedMutation::UpdateObject { fields, .. } => fields.len(),
+            ResolvedMutation::DeleteObject { .. }
+            | ResolvedMutation::DeleteAssociation { .. }
+            | ResolvedMutation::ChangeType { .. } => 0,
         };
         size_of::<Self>() + fields
     }
@@ -227,22 +234,24 @@ fn split_pair(edge: &EdgeKeys, count: PartitionCount) -> Option<Pair> {
     (ordering != other).then_some(pair)
 }
 
-fn step(write: &Write, types: &GraphTypes, count: PartitionCount) -> Result<Step, WriteFault> {
+fn step(write: &Write, types: &GraphTypes, count: PartitionCount) -> Result<ResolvedMutation, WriteFault> {
     Ok(match &write.mutation {
         Mutation::AddObject { kind, data, id, near } => {
             let id = object_id(*id, *near, write.write_id.as_ref(), count)?;
             let (kind, _) = types.object_named(kind)?;
-            Step::AddObject { id, kind, data: types.encode(kind, data.as_deref())? }
+            ResolvedMutation::AddObject { id, kind, data: types.encode(kind, data.as_deref())? }
         }
-        Mutation::UpdateObject { id, data } => Step::UpdateObject { id: *id, fields: data.clone() },
-        Mutation::DeleteObject { id } => Step::DeleteObject { id: *id },
+        Mutation::UpdateObject { id, data } => {
+            ResolvedMutation::UpdateObject { id: *id, fields: data.clone() }
+        }
+        Mutation::DeleteObject { id } => ResolvedMutation::DeleteObject { id: *id },
         Mutation::AddAssociation { id1, kind, id2, time, data } => {
             let edge = EdgeKeys::of(types, *id1, kind, *id2)?;
             let data = types.encode(edge.named.list.kind, data.as_deref())?;
-            Step::AddAssociation { edge, time: *time, data }
+            ResolvedMutation::AddAssociation { edge, time: *time, data }
         }
         Mutation::DeleteAssociation { id1, kind, id2 } => {
-            Step::DeleteAssociation { edge: EdgeKeys::of(types, *id1, kind, *id2)? }
+            ResolvedMutation::DeleteAssociation { edge: EdgeKeys::of(types, *id1, kind, *id2)? }
         }
         Mutation::ChangeType { id1, kind, id2, new_kind } => {
             let old = EdgeKeys::of(types, *id1, kind, *id2)?;
@@ -253,7 +262,7 @@ fn step(write: &Write, types: &GraphTypes, count: PartitionCount) -> Result<Step
             if old.inverse.is_some() != new.inverse.is_some() {
                 return Err(WriteFault::SidesDiffer { kind: kind.clone(), new_kind: new_kind.clone() });
             }
-            Step::ChangeType { old, new }
+            ResolvedMutation::ChangeType { old, new }
         }
     })
 }

@@ -7,7 +7,7 @@ use super::{
 use futures::future::join_all;
 use kith_cache::{
     Failure, FlightId, Landing,
-    live::{Answer, Answered, Begin, Filled, Query, Reading, Start, Step},
+    live::{Answer, Answered, Begin, Filled, Query, Reading, ReadingStep, Start},
 };
 use kith_live::{
     AssociationAnswer, AssociationRead, ListKey, ListedAssociation, ObjectAnswer, RowQuery, RowsAt, Select,
@@ -110,12 +110,12 @@ impl LiveGraph {
                 reading.next(&mut cache, self.now())
             };
             match step {
-                Step::Answer(answered) => return Ok(answered),
-                Step::CatchUp(place) => self.catch_up(partition, place).await?,
-                Step::Find(search) => self.look_for(partition, search).await?,
-                Step::Freshen => self.freshen_one(partition).await?,
-                Step::Fetch(rows) => reading.filled(self.bring(partition, rows).await?),
-                Step::GiveUp => return Err(LiveError::Behind(partition)),
+                ReadingStep::Answer(answered) => return Ok(answered),
+                ReadingStep::CatchUp(place) => self.catch_up(partition, place).await?,
+                ReadingStep::Find(search) => self.look_for(partition, search).await?,
+                ReadingStep::Freshen => self.freshen_one(partition).await?,
+                ReadingStep::Fetch(rows) => reading.filled(self.bring(partition, rows).await?),
+                ReadingStep::GiveUp => return Err(LiveError::Behind(partition)),
             }
         }
     }

@@ -1,6 +1,8 @@
 //! The few kinds of fan-outs that operations use, and how their answers are read.
 
-use crate::{EdgeSelector, FanOut, Input, ListEntry, OperationError, Operator, Outline, Scope, Step, Value};
+use crate::{
+    EdgeSelector, FanOut, Input, ListEntry, OperationError, OperationStep, Operator, Outline, Scope, Value,
+};
 use kith_types::{FanOutKind, Workflow};
 
 /// The purpose of a fan-out for a single list.
@@ -21,14 +23,14 @@ pub(super) fn union(edge: &EdgeSelector) -> Operator {
 }
 
 /// Asks the nodes of `keys`, which are distinct and not empty. With one key the kind is [`FanOutKind::SingleKey`].
-pub(super) fn ask(purpose: &'static str, many: FanOutKind, keys: Vec<u64>, plan: Operator) -> Step {
+pub(super) fn ask(purpose: &'static str, many: FanOutKind, keys: Vec<u64>, plan: Operator) -> OperationStep {
     debug_assert!(!keys.is_empty(), "a fan-out to no key has no answer to wait for");
     let kind = if keys.len() == 1 { FanOutKind::SingleKey } else { many };
-    Step::FanOut(FanOut { purpose, kind, scope: Scope::Keys(keys), plan })
+    OperationStep::FanOut(FanOut { purpose, kind, scope: Scope::Keys(keys), plan })
 }
 
 /// Asks for one list.
-pub(super) fn ask_list(purpose: &'static str, id: u64, edge: &EdgeSelector) -> Step {
+pub(super) fn ask_list(purpose: &'static str, id: u64, edge: &EdgeSelector) -> OperationStep {
     ask(purpose, FanOutKind::SingleKey, vec![id], expand(edge, u64::MAX))
 }
 

@@ -9,8 +9,8 @@ use super::ask::{List, ask, expand, lists_of, union};
 use super::limits::COMMON_FETCH_MAX;
 use crate::sets::{difference, intersect};
 use crate::{
-    CommonAnswer, CommonPlan, EdgeSelector, FanOut, GraphAnswer, Input, OperationError, Operator, Outline,
-    Scope, Step, Value, Want,
+    CommonAnswer, CommonPlan, EdgeSelector, FanOut, GraphAnswer, Input, OperationError, OperationStep,
+    Operator, Outline, Scope, Value, Want,
 };
 use kith_types::FanOutKind;
 
@@ -68,17 +68,17 @@ impl Common {
         Self { members, drop, edge, want, plan, state: State::Start }
     }
 
-    pub(super) fn step(&mut self, input: Input) -> Result<Step, OperationError> {
+    pub(super) fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
         match std::mem::replace(&mut self.state, State::Over) {
             State::Start => Ok(self.start()),
             State::Lists => {
                 let lists = lists_of(&self.members, input)?;
                 Ok(self.intersect(lists))
             }
-            State::Pushed => Ok(Step::Done(self.answer(input)?)),
+            State::Pushed => Ok(OperationStep::Done(self.answer(input)?)),
             State::PushedUnchecked => {
                 let answer = self.answer(input)?;
-                Ok(if is_nothing(&answer) { self.ask_existence() } else { Step::Done(answer) })
+                Ok(if is_nothing(&answer) { self.ask_existence() } else { OperationStep::Done(answer) })
             }
             State::Existence => {
                 lists_of(&self.members, input)?;
@@ -88,7 +88,7 @@ impl Common {
         }
     }
 
-    fn start(&mut self) -> Step {
+    fn start(&mut self) -> OperationStep {
         let longest = match self.plan {
             CommonPlan::Push => {
                 self.state = State::PushedUnchecked;
@@ -101,7 +101,7 @@ impl Common {
         ask(LISTS, FanOutKind::NonUnion, self.members.clone(), expand(&self.edge, longest))
     }
 
-    fn intersect(&mut self, mut lists: Vec<List>) -> Step {
+    fn intersect(&mut self, mut lists: Vec<List>) -> OperationStep {
         match (lists.pop(), lists.pop()) {
             (Some(List::Ids(ids)), None) => self.done(ids),
             (Some(List::Ids(b)), Some(List::Ids(a))) => self.done(intersect(&a, &b)),
@@ -115,7 +115,7 @@ impl Common {
     }
 
     /// Sends the short list to the node of the long one.
-    fn at_longer(&mut self, longer: u64, short: Vec<u64>) -> Step {
+    fn at_longer(&mut self, longer: u64, short: Vec<u64>) -> OperationStep {
         let short = difference(&short, &self.drop);
         if short.is_empty() {
             return self.done(short);
@@ -125,13 +125,13 @@ impl Common {
         ask(AT_LONGER, FanOutKind::SingleKey, vec![longer], self.wanted(common))
     }
 
-    fn push(&self) -> Step {
+    fn push(&self) -> OperationStep {
         let edge = EdgeSelector { direction: self.edge.direction.reverse(), ..self.edge.clone() };
         let postings = |&id: &u64| Operator::Postings { id, edge: edge.clone() };
         let common = Operator::Intersect(self.members.iter().map(postings).collect());
         let common = Operator::Except { input: Box::new(common), drop: self.drop.clone() };
         let (kind, plan) = (self.push_kind(), self.wanted(common));
-        Step::FanOut(FanOut { purpose: PUSH, kind, scope: Scope::Partitions, plan })
+        OperationStep::FanOut(FanOut { purpose: PUSH, kind, scope: Scope::Partitions, plan })
     }
 
     fn push_kind(&self) -> FanOutKind {
@@ -157,14 +157,14 @@ impl Common {
         Ok(GraphAnswer::Common(answer))
     }
 
-    fn ask_existence(&mut self) -> Step {
+    fn ask_existence(&mut self) -> OperationStep {
         self.state = State::Existence;
         ask(EXISTENCE, FanOutKind::NonUnion, self.members.clone(), expand(&self.edge, 0))
     }
 
-    fn done(&self, common: Vec<u64>) -> Step {
+    fn done(&self, common: Vec<u64>) -> OperationStep {
         let common = difference(&common, &self.drop);
-        Step::Done(GraphAnswer::Common(match self.want {
+        OperationStep::Done(GraphAnswer::Common(match self.want {
             Want::Ids => CommonAnswer::Ids(common),
             Want::Size => CommonAnswer::Size(common.len() as u64),
             Want::Exists => CommonAnswer::Exists(!common.is_empty()),

@@ -4,7 +4,9 @@ use super::{
     ask::{ask, expand},
     limits::DEGREE_IDS_MAX,
 };
-use crate::{EdgeSelector, GraphAnswer, Input, ListEntry, OperationError, Operator, Outline, Step, Value};
+use crate::{
+    EdgeSelector, GraphAnswer, Input, ListEntry, OperationError, OperationStep, Operator, Outline, Value,
+};
 use kith_types::FanOutKind;
 
 const DEGREES: &str = "degrees";
@@ -30,9 +32,9 @@ impl Degree {
         Ok(Self { ids: ids.to_vec(), distinct, edge })
     }
 
-    pub(super) fn step(&mut self, input: Input) -> Result<Step, OperationError> {
+    pub(super) fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
         match input {
-            Input::Start if self.ids.is_empty() => Ok(Step::Done(GraphAnswer::Degrees(Vec::new()))),
+            Input::Start if self.ids.is_empty() => Ok(OperationStep::Done(GraphAnswer::Degrees(Vec::new()))),
             Input::Start => {
                 let plan = Operator::Count(Box::new(expand(&self.edge, 0)));
                 Ok(ask(DEGREES, FanOutKind::NonUnion, self.distinct.clone(), plan))
@@ -43,7 +45,7 @@ impl Degree {
                     ListEntry::Ids(ids) => Some(ids.len() as u64),
                     ListEntry::NotInGraph | ListEntry::Unanswered => None,
                 };
-                Ok(Step::Done(GraphAnswer::Degrees(self.ids.iter().map(degree).collect())))
+                Ok(OperationStep::Done(GraphAnswer::Degrees(self.ids.iter().map(degree).collect())))
             }
             _ => Err(OperationError::WrongValue),
         }

@@ -7,7 +7,7 @@
 
 use super::ask::{List, NETWORK, ask, expand, lists_of};
 use super::limits::{DISTANCE_TARGETS_MAX, within};
-use crate::{EdgeSelector, GraphAnswer, Input, Network, NetworkKey, OperationError, Outline, Step};
+use crate::{EdgeSelector, GraphAnswer, Input, Network, NetworkKey, OperationError, OperationStep, Outline};
 use kith_types::FanOutKind;
 use std::sync::Arc;
 
@@ -42,11 +42,11 @@ impl Distance {
         Ok(Self { key, edge_back, to: to.to_vec(), state: State::Start })
     }
 
-    pub(super) fn step(&mut self, input: Input) -> Result<Step, OperationError> {
+    pub(super) fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
         match (std::mem::replace(&mut self.state, State::Over), input) {
             (State::Start, _) => {
                 self.state = State::Network;
-                Ok(Step::Network(self.key.clone()))
+                Ok(OperationStep::Network(self.key.clone()))
             }
             (State::Network, Input::Network(network)) => Ok(self.ask_far(network)),
             (State::Targets { network, far }, input) => {
@@ -57,7 +57,7 @@ impl Distance {
         }
     }
 
-    fn ask_far(&mut self, network: Arc<Network>) -> Step {
+    fn ask_far(&mut self, network: Arc<Network>) -> OperationStep {
         let mut far = self.to.clone();
         far.sort_unstable();
         far.dedup();
@@ -72,7 +72,7 @@ impl Distance {
         step
     }
 
-    fn done(&self, network: &Network, far: &[u64], lists: &[List]) -> Step {
+    fn done(&self, network: &Network, far: &[u64], lists: &[List]) -> OperationStep {
         let three: Vec<bool> = lists
             .iter()
             .map(|list| matches!(list, List::Ids(ids) if network.union().intersects(ids)))
@@ -81,7 +81,7 @@ impl Distance {
             Ok(index) => three[index].then_some(3),
             Err(_) => network.distance(*target),
         };
-        Step::Done(GraphAnswer::Distances(self.to.iter().map(badge).collect()))
+        OperationStep::Done(GraphAnswer::Distances(self.to.iter().map(badge).collect()))
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     ColumnFilter, EdgeColumn, EdgePosition, EdgeSelector, EdgesAnswer, EdgesEntry, EdgesPlan, GraphAnswer,
-    Input, KindRole, KindSchema, OperationError, Operator, Outline, Step, Value,
+    Input, KindRole, KindSchema, OperationError, OperationStep, Operator, Outline, Value,
 };
 use kith_schema::{Column, ColumnKind};
 use kith_types::{Direction, FanOutKind, StoreVersion, fmix64};
@@ -84,7 +84,7 @@ impl Edges {
         Ok(Self { id: query.id, plan, kinds, version: kind.version, question })
     }
 
-    pub(super) fn step(&mut self, input: Input) -> Result<Step, OperationError> {
+    pub(super) fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
         match input {
             Input::Start => {
                 let plan = Operator::Edges(Box::new(self.plan.clone()));
@@ -92,9 +92,11 @@ impl Edges {
             }
             Input::Value(Value::Edges(entries)) => match <[EdgesEntry; 1]>::try_from(entries) {
                 Ok([EdgesEntry::NotInGraph]) => Err(OperationError::MemberNotFound { id: self.id }),
-                Ok([EdgesEntry::Unanswered]) => Ok(Step::Done(self.answer(Vec::new(), Vec::new(), None)?)),
+                Ok([EdgesEntry::Unanswered]) => {
+                    Ok(OperationStep::Done(self.answer(Vec::new(), Vec::new(), None)?))
+                }
                 Ok([EdgesEntry::Page(page)]) => {
-                    Ok(Step::Done(self.answer(page.ids, page.columns, page.next)?))
+                    Ok(OperationStep::Done(self.answer(page.ids, page.columns, page.next)?))
                 }
                 Err(_) => Err(OperationError::WrongValue),
             },

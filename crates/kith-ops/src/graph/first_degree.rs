@@ -1,7 +1,7 @@
 //! Single-key look-ups (Moolle §II-C): connections, entities of a member, members of an entity.
 
 use super::ask::{FIRST_DEGREE, ask_list, list_of};
-use crate::{EdgeSelector, GraphAnswer, Input, OperationError, Outline, Step};
+use crate::{EdgeSelector, GraphAnswer, Input, OperationError, OperationStep, Outline};
 use kith_types::FanOutKind;
 
 /// A query for one list of one key.
@@ -27,7 +27,7 @@ impl FirstDegree {
         Self { id: entity, edge, purpose: "members", of_entity: true }
     }
 
-    pub(super) fn step(&mut self, input: Input) -> Result<Step, OperationError> {
+    pub(super) fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
         if input == Input::Start {
             return Ok(ask_list(self.purpose, self.id, &self.edge));
         }
@@ -35,7 +35,7 @@ impl FirstDegree {
             Err(OperationError::MemberNotFound { id }) if self.of_entity => {
                 Err(OperationError::EntityNotFound { kind: self.edge.kind.clone(), entity: id })
             }
-            list => Ok(Step::Done(GraphAnswer::Ids(list?))),
+            list => Ok(OperationStep::Done(GraphAnswer::Ids(list?))),
         }
     }
 

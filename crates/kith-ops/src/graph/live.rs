@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     AssociationsAnswer, AssociationsEntry, GRAPH_BYTES_MAX, GraphAnswer, Input, ObjectEntry, OperationError,
-    Operator, Outline, Step, Value,
+    OperationStep, Operator, Outline, Value,
 };
 use kith_live::{AssociationAnswer, AssociationRead, ObjectAnswer, Select};
 use kith_types::FanOutKind;
@@ -33,9 +33,9 @@ impl Objects {
         Ok(Self { ids: ids.to_vec(), distinct: distinct(ids), is_single })
     }
 
-    pub(super) fn step(&mut self, input: Input) -> Result<Step, OperationError> {
+    pub(super) fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
         match input {
-            Input::Start if self.ids.is_empty() => Ok(Step::Done(GraphAnswer::Objects(Vec::new()))),
+            Input::Start if self.ids.is_empty() => Ok(OperationStep::Done(GraphAnswer::Objects(Vec::new()))),
             Input::Start => Ok(ask(OBJECTS, FanOutKind::NonUnion, self.distinct.clone(), Operator::Objects)),
             Input::Value(Value::Objects(entries)) if entries.len() == self.distinct.len() => {
                 let object = |id: &u64| match entries.get(self.distinct.binary_search(id).ok()?)? {
@@ -49,7 +49,7 @@ impl Objects {
                     return Err(OperationError::TooLarge { max: GRAPH_BYTES_MAX });
                 }
                 let mut objects = objects.map(Option::<&ObjectAnswer>::cloned);
-                Ok(Step::Done(match self.is_single {
+                Ok(OperationStep::Done(match self.is_single {
                     true => GraphAnswer::Object(objects.next().flatten()),
                     false => GraphAnswer::Objects(objects.collect()),
                 }))
@@ -88,7 +88,7 @@ impl Associations {
         Ok(Self { id1, read })
     }
 
-    pub(super) fn step(&mut self, input: Input) -> Result<Step, OperationError> {
+    pub(super) fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
         match (input, &self.read.select) {
             (Input::Start, _) => {
                 let plan = Operator::Associations(Box::new(self.read.clone()));
@@ -98,7 +98,7 @@ impl Associations {
                 let Ok([entry]) = <[AssociationsEntry; 1]>::try_from(entries) else {
                     return Err(OperationError::WrongValue);
                 };
-                Ok(Step::Done(match (entry, select) {
+                Ok(OperationStep::Done(match (entry, select) {
                     (AssociationsEntry::Unanswered, _) => self.unanswered(),
                     (AssociationsEntry::Answer(AssociationAnswer::Count(count)), Select::Count) => {
                         GraphAnswer::AssociationCount(Some(count))
@@ -158,9 +158,9 @@ mod tests {
         ObjectAnswer { id, kind: "user".to_owned(), version: 4, data: "{}".to_owned() }
     }
 
-    fn asked(step: Result<Step, OperationError>) -> FanOut {
+    fn asked(step: Result<OperationStep, OperationError>) -> FanOut {
         match step {
-            Ok(Step::FanOut(fan_out)) => fan_out,
+            Ok(OperationStep::FanOut(fan_out)) => fan_out,
             other => panic!("{other:?}"),
         }
     }
@@ -182,7 +182,7 @@ mod tests {
         let entries = vec![ObjectEntry::Absent, ObjectEntry::Unanswered, ObjectEntry::Found(object(9))];
         let answer = machine.step(Input::Value(Value::Objects(entries)));
         let objects = vec![Some(object(9)), None, Some(object(9)), None];
-        assert_eq!(answer, Ok(Step::Done(GraphAnswer::Objects(objects))));
+        assert_eq!(answer, Ok(OperationStep::Done(GraphAnswer::Objects(objects))));
     }
 
     #[test]
@@ -198,19 +198,22 @@ mod tests {
         let mut machine = Objects::new(&[9], true).expect("one id");
         assert_eq!(asked(machine.step(Input::Start)).kind, FanOutKind::SingleKey);
         let answer = machine.step(Input::Value(Value::Objects(vec![ObjectEntry::Found(object(9))])));
-        assert_eq!(answer, Ok(Step::Done(GraphAnswer::Object(Some(object(9))))));
+        assert_eq!(answer, Ok(OperationStep::Done(GraphAnswer::Object(Some(object(9))))));
         assert!(Objects::new(&[], true).is_err() && Objects::new(&[1, 2], true).is_err());
     }
 
     #[test]
     fn no_objects_are_answered_without_asking_but_nodes_check_the_type_of_associations() {
         let answer = Objects::new(&[], false).expect("no ids").step(Input::Start);
-        assert_eq!(answer, Ok(Step::Done(GraphAnswer::Objects(vec![]))));
+        assert_eq!(answer, Ok(OperationStep::Done(GraphAnswer::Objects(vec![]))));
         let none = read(Select::Ids { ids: vec![], high: None, low: None });
         let mut machine = Associations::new(1, &none).expect("no ids");
         assert_eq!(asked(machine.step(Input::Start)).scope, Scope::Keys(vec![1]));
         let empty = AssociationsAnswer { out: vec![], more: None };
-        assert_eq!(machine.step(list(vec![], false)), Ok(Step::Done(GraphAnswer::Associations(empty))));
+        assert_eq!(
+            machine.step(list(vec![], false)),
+            Ok(OperationStep::Done(GraphAnswer::Associations(empty)))
+        );
     }
 
     #[test]
@@ -224,7 +227,7 @@ mod tests {
             assert_eq!((fan_out.scope, fan_out.kind), (Scope::Keys(vec![1]), FanOutKind::SingleKey));
             let answer = machine.step(list(vec![one.clone()], true));
             let expected = AssociationsAnswer { out: vec![one.clone()], more };
-            assert_eq!(answer, Ok(Step::Done(GraphAnswer::Associations(expected))));
+            assert_eq!(answer, Ok(OperationStep::Done(GraphAnswer::Associations(expected))));
         }
     }
 
@@ -233,9 +236,9 @@ mod tests {
         let mut machine = Associations::new(1, &read(Select::Count)).expect("a good read");
         let entry = AssociationsEntry::Answer(AssociationAnswer::Count(7));
         let counted = machine.step(Input::Value(Value::Associations(vec![entry])));
-        assert_eq!(counted, Ok(Step::Done(GraphAnswer::AssociationCount(Some(7)))));
+        assert_eq!(counted, Ok(OperationStep::Done(GraphAnswer::AssociationCount(Some(7)))));
         let unanswered = machine.step(Input::Value(Value::Associations(vec![AssociationsEntry::Unanswered])));
-        assert_eq!(unanswered, Ok(Step::Done(GraphAnswer::AssociationCount(None))));
+        assert_eq!(unanswered, Ok(OperationStep::Done(GraphAnswer::AssociationCount(None))));
         assert_eq!(machine.step(list(vec![], false)), Err(OperationError::WrongValue));
     }
 

@@ -27,7 +27,7 @@ pub use limits::{
 
 use crate::{
     CommonPlan, EdgeSelector, GraphQuery, GraphSchema, Input, NetworkKey, NetworkPlan, Operand,
-    OperationError, Outline, Step,
+    OperationError, OperationStep, Outline,
 };
 use common::Common;
 use degree::Degree;
@@ -101,7 +101,7 @@ impl Machine {
         Self::NetworkFetch(NetworkFetch::new(key, workflow, plan))
     }
 
-    pub(crate) fn step(&mut self, input: Input) -> Result<Step, OperationError> {
+    pub(crate) fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
         match self {
             Self::FirstDegree(machine) => machine.step(input),
             Self::Degree(machine) => machine.step(input),

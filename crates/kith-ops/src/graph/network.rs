@@ -4,7 +4,7 @@
 use super::ask::{FIRST_DEGREE, ask, ask_list, list_of, set_of, union, union_kind};
 use crate::{
     EdgeSelector, FanOut, GraphAnswer, Input, Network, NetworkAnswer, NetworkKey, NetworkPlan,
-    OperationError, Operator, Outline, Scope, Step, Value, Want,
+    OperationError, OperationStep, Operator, Outline, Scope, Value, Want,
 };
 use kith_types::{FanOutKind, Workflow};
 use std::sync::Arc;
@@ -24,10 +24,10 @@ impl NetworkQuery {
         Self { key, want }
     }
 
-    pub(super) fn step(&mut self, input: Input) -> Result<Step, OperationError> {
+    pub(super) fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
         match input {
-            Input::Start => Ok(Step::Network(self.key.clone())),
-            Input::Network(network) => Ok(Step::Done(answer(network, self.want))),
+            Input::Start => Ok(OperationStep::Network(self.key.clone())),
+            Input::Network(network) => Ok(OperationStep::Done(answer(network, self.want))),
             Input::Value(_) => Err(OperationError::WrongValue),
         }
     }
@@ -69,7 +69,7 @@ impl NetworkFetch {
         Self { id: key.id, edge, workflow, plan, state: State::Start }
     }
 
-    pub(super) fn step(&mut self, input: Input) -> Result<Step, OperationError> {
+    pub(super) fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
         match std::mem::replace(&mut self.state, State::Over) {
             State::Start => match self.plan {
                 NetworkPlan::InTurn => Ok(self.ask_first()),
@@ -97,23 +97,23 @@ impl NetworkFetch {
         }
     }
 
-    fn ask_first(&mut self) -> Step {
+    fn ask_first(&mut self) -> OperationStep {
         self.state = State::First;
         ask_list(FIRST_DEGREE, self.id, &self.edge)
     }
 
     /// Asks every partition. Each node finds the connections of the member in its partitions: the members whose reversed
     /// lists contain it.
-    fn ask_both(&self) -> Step {
+    fn ask_both(&self) -> OperationStep {
         let reversed = EdgeSelector { direction: self.edge.direction.reverse(), ..self.edge.clone() };
         let first = Box::new(Operator::Postings { id: self.id, edge: reversed });
         let plan = Operator::Neighbourhood { input: first, edge: self.edge.clone() };
         let kind = union_kind(self.workflow);
-        Step::FanOut(FanOut { purpose: AT_ONCE, kind, scope: Scope::Partitions, plan })
+        OperationStep::FanOut(FanOut { purpose: AT_ONCE, kind, scope: Scope::Partitions, plan })
     }
 
-    fn done(&self, first: Vec<u64>, union: &[u64]) -> Step {
-        Step::Done(answer(Arc::new(Network::new(self.id, first, union)), Want::Ids))
+    fn done(&self, first: Vec<u64>, union: &[u64]) -> OperationStep {
+        OperationStep::Done(answer(Arc::new(Network::new(self.id, first, union)), Want::Ids))
     }
 
     pub(super) fn outline(&self) -> Vec<Outline> {

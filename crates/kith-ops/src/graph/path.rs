@@ -9,7 +9,7 @@ use super::limits::{FRONTIER_PUSH_MAX, PATH_LENGTH_MAX, within};
 use super::search::{Search, Side};
 use super::trace::{HOP, Trace, found};
 use crate::sets::intersect;
-use crate::{EdgeSelector, Input, Network, NetworkKey, OperationError, Operator, Outline, Step};
+use crate::{EdgeSelector, Input, Network, NetworkKey, OperationError, OperationStep, Operator, Outline};
 use kith_types::{FanOutKind, Workflow};
 
 const ENDS: &str = "both ends";
@@ -63,7 +63,7 @@ impl Path {
         Ok(Self { key, to, max: max as usize, workflow, edge, state: State::Start })
     }
 
-    pub(super) fn step(&mut self, input: Input) -> Result<Step, OperationError> {
+    pub(super) fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
         match (std::mem::replace(&mut self.state, State::Over), input) {
             (State::Start, _) => Ok(self.start()),
             (State::Ends { ids }, input) => {
@@ -97,12 +97,12 @@ impl Path {
         }
     }
 
-    fn start(&mut self) -> Step {
+    fn start(&mut self) -> OperationStep {
         let mut ids = vec![self.key.id, self.to];
         ids.dedup();
         if 2 <= self.max && ids.len() == 2 {
             self.state = State::Network;
-            return Step::Network(self.key.clone());
+            return OperationStep::Network(self.key.clone());
         }
         let longest = if self.max == 1 && ids.len() == 2 { u64::MAX } else { 0 };
         self.state = State::Ends { ids: ids.clone() };
@@ -110,7 +110,7 @@ impl Path {
     }
 
     /// Two levels from the start and one from the end are known, so paths of length 2 and 3 can be found.
-    fn after_networks(&mut self, network: &Network, near: Vec<u64>) -> Step {
+    fn after_networks(&mut self, network: &Network, near: Vec<u64>) -> OperationStep {
         let first = network.first().to_vec();
         if let Some(&middle) = intersect(&first, &near).first() {
             return found(vec![self.key.id, middle, self.to]);
@@ -130,7 +130,7 @@ impl Path {
         }
     }
 
-    fn next_level(&mut self, search: Search) -> Step {
+    fn next_level(&mut self, search: Search) -> OperationStep {
         let Search { forward, backward } = &search;
         let length = forward.depth() + backward.depth();
         if length == self.max || forward.frontier().is_empty() || backward.frontier().is_empty() {
@@ -149,7 +149,13 @@ impl Path {
         step
     }
 
-    fn after_level(&mut self, mut search: Search, forward: bool, last: bool, reached: Vec<u64>) -> Step {
+    fn after_level(
+        &mut self,
+        mut search: Search,
+        forward: bool,
+        last: bool,
+        reached: Vec<u64>,
+    ) -> OperationStep {
         let (near, far) = match forward {
             true => (&mut search.forward, &search.backward),
             false => (&mut search.backward, &search.forward),
@@ -165,14 +171,14 @@ impl Path {
         }
     }
 
-    fn trace(&mut self, search: Search, meeting: u64) -> Step {
+    fn trace(&mut self, search: Search, meeting: u64) -> OperationStep {
         let mut trace = Trace::new(search, meeting);
         let step = trace.ask();
         self.after_hop(trace, step)
     }
 
-    fn after_hop(&mut self, trace: Trace, step: Step) -> Step {
-        if matches!(step, Step::FanOut(_)) {
+    fn after_hop(&mut self, trace: Trace, step: OperationStep) -> OperationStep {
+        if matches!(step, OperationStep::FanOut(_)) {
             self.state = State::Trace(trace);
         }
         step

@@ -3,7 +3,7 @@
 
 use super::ask::{FIRST_DEGREE, ask, ask_list, expand, list_of, union_kind};
 use super::limits::{SUGGESTIONS_MAX, within};
-use crate::{EdgeSelector, GraphAnswer, Input, OperationError, Operator, Outline, Step, Value};
+use crate::{EdgeSelector, GraphAnswer, Input, OperationError, OperationStep, Operator, Outline, Value};
 use kith_types::{FanOutKind, Workflow};
 use std::cmp::Reverse;
 
@@ -38,7 +38,7 @@ impl Suggest {
         Ok(Self { id, edge, k: k as usize, workflow, state: State::Start })
     }
 
-    pub(super) fn step(&mut self, input: Input) -> Result<Step, OperationError> {
+    pub(super) fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
         match (std::mem::replace(&mut self.state, State::Over), input) {
             (State::Start, _) => {
                 self.state = State::First;
@@ -47,7 +47,7 @@ impl Suggest {
             (State::First, input) => {
                 let first = list_of(self.id, input)?;
                 if first.is_empty() {
-                    return Ok(Step::Done(GraphAnswer::Suggestions(Vec::new())));
+                    return Ok(OperationStep::Done(GraphAnswer::Suggestions(Vec::new())));
                 }
                 let plan = Operator::Tally(Box::new(expand(&self.edge, u64::MAX)));
                 let step = ask(TALLY, union_kind(self.workflow), first.clone(), plan);
@@ -57,7 +57,7 @@ impl Suggest {
             (State::Tally { first }, Input::Value(Value::Tallies { ids, counts })) => {
                 let other = |id: u64| id != self.id && first.binary_search(&id).is_err();
                 let tallies = ids.into_iter().zip(counts).filter(|&(id, _)| other(id)).collect();
-                Ok(Step::Done(GraphAnswer::Suggestions(top(tallies, self.k))))
+                Ok(OperationStep::Done(GraphAnswer::Suggestions(top(tallies, self.k))))
             }
             _ => Err(OperationError::WrongValue),
         }

@@ -4,7 +4,7 @@
 use super::ask::ask_list;
 use super::search::Search;
 use crate::sets::intersect;
-use crate::{GraphAnswer, PathAnswer, Step};
+use crate::{GraphAnswer, OperationStep, PathAnswer};
 use std::collections::VecDeque;
 
 pub(super) const HOP: &str = "hop of the path";
@@ -30,7 +30,7 @@ impl Trace {
     }
 
     /// Asks for the next list, or ends. The level next to an end is that end's own list, so the last hop needs no request.
-    pub(super) fn ask(&mut self) -> Step {
+    pub(super) fn ask(&mut self) -> OperationStep {
         let Search { forward, backward } = &self.search;
         // To go back on one side, follow the other side's edges.
         if 1 < self.forward {
@@ -55,7 +55,7 @@ impl Trace {
     }
 
     /// Takes the hop that the list allows, and asks for the next list.
-    pub(super) fn step(&mut self, list: &[u64]) -> Step {
+    pub(super) fn step(&mut self, list: &[u64]) -> OperationStep {
         let forward = 1 < self.forward;
         let level = match forward {
             true => &self.search.forward.levels[self.forward - 1],
@@ -75,6 +75,6 @@ impl Trace {
 }
 
 /// The answer: a path, or none if `members` is empty.
-pub(super) fn found(members: Vec<u64>) -> Step {
-    Step::Done(GraphAnswer::Path(PathAnswer { members }))
+pub(super) fn found(members: Vec<u64>) -> OperationStep {
+    OperationStep::Done(GraphAnswer::Path(PathAnswer { members }))
 }

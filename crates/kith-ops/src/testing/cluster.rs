@@ -4,8 +4,8 @@
 use super::MemoryGraph;
 use crate::{
     EdgeList, EdgeSelector, FanOut, GraphAnswer, GraphQuery, Input, Missing, NeighbourSource, Network,
-    NetworkKey, NetworkPlan, Operation, OperationError, Part, Scope, Scratch, Share, SourceError, Step,
-    Value, evaluate,
+    NetworkKey, NetworkPlan, Operation, OperationError, OperationStep, Part, Scope, Scratch, Share,
+    SourceError, Value, evaluate,
 };
 use kith_types::{FanOutKind, PartitionCount, PartitionId, Workflow, partition_of_id};
 use std::ops::ControlFlow;
@@ -82,13 +82,13 @@ impl LocalCluster {
         let mut input = Input::Start;
         loop {
             input = match operation.step(input)? {
-                Step::Done(answer) => return Ok(answer),
-                Step::FanOut(fan_out) => {
+                OperationStep::Done(answer) => return Ok(answer),
+                OperationStep::FanOut(fan_out) => {
                     let value = self.run(&fan_out);
                     fan_outs.push(fan_out);
                     Input::Value(value)
                 }
-                Step::Network(key) => Input::Network(self.network(key, workflow, fan_outs)?),
+                OperationStep::Network(key) => Input::Network(self.network(key, workflow, fan_outs)?),
             }
         }
     }

@@ -4,7 +4,7 @@
 use super::truth::{Op, Truth, cache, open, options, point};
 use crate::live::guards::Guard;
 use crate::live::query::Query;
-use crate::live::reading::{Reading, Step};
+use crate::live::reading::{Reading, ReadingStep};
 use crate::live::{LiveCaches, Search, Shows, Toward};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, Timestamp};
@@ -30,8 +30,8 @@ fn reading(ticket: LogPoint) -> Reading {
     Reading::new(Query::Objects(vec![1]), ticket, None)
 }
 
-fn found(step: Step) -> Option<Search> {
-    if let Step::Find(search) = step { Some(search) } else { None }
+fn found(step: ReadingStep) -> Option<Search> {
+    if let ReadingStep::Find(search) = step { Some(search) } else { None }
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_ticket_of_an_earlier_term_is_looked_for_once() {
     let search = found(reading.next(&mut cache(&mut caches), NOW)).unwrap();
     assert_eq!(search.point(), point(1, 7));
     cache(&mut caches).found(search);
-    assert!(matches!(reading.next(&mut cache(&mut caches), NOW), Step::Fetch(_)));
+    assert!(matches!(reading.next(&mut cache(&mut caches), NOW), ReadingStep::Fetch(_)));
     let mut shows = |ticket| cache(&mut caches).shows(ticket, point(2, 9));
     assert_eq!(shows(point(1, 6)), Shows::Yes, "what comes before it is in the log, too");
     assert!(matches!(shows(point(1, 8)), Shows::Unknown(_)));
@@ -84,7 +84,7 @@ fn a_ticket_is_looked_for_again_if_the_cache_jumps_while_rows_are_read() {
     truth.write(Op::Object(1));
     let mut caches = follower(point(1, 1), None);
     let mut reading = reading(point(1, 1));
-    assert!(matches!(reading.next(&mut cache(&mut caches), NOW), Step::Fetch(_)));
+    assert!(matches!(reading.next(&mut cache(&mut caches), NOW), ReadingStep::Fetch(_)));
     // The database loses the object. When the rows arrive, the next leader has written something else.
     truth.restore(0);
     let end = truth.write(Op::Nothing);
@@ -102,12 +102,12 @@ fn a_ticket_is_looked_for_if_rows_come_from_a_later_history_than_the_cache_has_a
     truth.write(Op::Object(1));
     let mut caches = follower(point(1, 1), None);
     let mut reading = reading(point(1, 1));
-    assert!(matches!(reading.next(&mut cache(&mut caches), NOW), Step::Fetch(_)));
+    assert!(matches!(reading.next(&mut cache(&mut caches), NOW), ReadingStep::Fetch(_)));
     truth.restore(0);
     let row = RowQuery::Object(1);
     let filled = cache(&mut caches).fill(truth.end, &row, &truth.read(truth.end, &row));
     reading.filled(filled.into_iter().collect());
-    assert_eq!(reading.next(&mut cache(&mut caches), NOW), Step::CatchUp(truth.end));
+    assert_eq!(reading.next(&mut cache(&mut caches), NOW), ReadingStep::CatchUp(truth.end));
     cache(&mut caches).jump(truth.end);
     assert!(found(reading.next(&mut cache(&mut caches), NOW)).is_some());
 }
@@ -122,7 +122,7 @@ fn what_was_found_in_one_log_is_looked_for_again_in_rows_of_another_one() {
         let mut reading = reading(ticket);
         let search = found(reading.next(&mut cache(&mut caches), NOW)).unwrap();
         cache(&mut caches).found(search);
-        assert!(matches!(reading.next(&mut cache(&mut caches), NOW), Step::Fetch(_)));
+        assert!(matches!(reading.next(&mut cache(&mut caches), NOW), ReadingStep::Fetch(_)));
         // The rows come from a database that has lost the ticket's write, and whose log the cache does not follow yet.
         truth.restore(0);
         let row = RowQuery::Object(1);
@@ -130,7 +130,7 @@ fn what_was_found_in_one_log_is_looked_for_again_in_rows_of_another_one() {
         let filled = cache(&mut caches).fill(end, &row, &truth.read(end, &row));
         reading.filled(filled.into_iter().collect());
         let step = reading.next(&mut cache(&mut caches), NOW);
-        assert_eq!(step == Step::CatchUp(end), is_right, "{step:?}");
+        assert_eq!(step == ReadingStep::CatchUp(end), is_right, "{step:?}");
     }
 }
 

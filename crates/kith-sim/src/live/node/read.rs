@@ -4,7 +4,7 @@ use super::Me;
 use super::follow::ReadError;
 use crate::live::promise::{Giver, promise};
 use crate::live::{Shared, World};
-use kith_cache::live::{Answered, Begin, Filled, Query, Reading, Step};
+use kith_cache::live::{Answered, Begin, Filled, Query, Reading, ReadingStep};
 use kith_cache::{Failure, FlightId, Landing};
 use kith_live::RowQuery;
 use kith_types::{LogPoint, PartitionId, Timestamp};
@@ -46,17 +46,17 @@ impl World {
         loop {
             let step = self.with_cache(me, partition, |cache, now| reading.next(cache, now));
             match step {
-                Step::Answer(answered) => {
+                ReadingStep::Answer(answered) => {
                     let rate = self.nodes[me.index].borrow().clock_rate;
                     let now = self.now();
                     self.truth.borrow_mut().check_read(asked, &answered, now, rate);
                     return Ok(answered);
                 }
-                Step::CatchUp(place) => self.catch_up(me, partition, place).await?,
-                Step::Find(search) => self.look_for(me, partition, search).await?,
-                Step::Freshen => self.freshen(me, vec![partition]).await?,
-                Step::Fetch(rows) => reading.filled(self.bring(me, partition, rows).await?),
-                Step::GiveUp => return Err(ReadError::Behind),
+                ReadingStep::CatchUp(place) => self.catch_up(me, partition, place).await?,
+                ReadingStep::Find(search) => self.look_for(me, partition, search).await?,
+                ReadingStep::Freshen => self.freshen(me, vec![partition]).await?,
+                ReadingStep::Fetch(rows) => reading.filled(self.bring(me, partition, rows).await?),
+                ReadingStep::GiveUp => return Err(ReadError::Behind),
             }
         }
     }
