@@ -5,11 +5,12 @@ mod support;
 
 use kith_engine::{KeyType, ValueType};
 use serde_json::{Value, json};
-use std::{fs, path::Path};
+use std::{cell::RefCell, fs, path::Path};
 use support::{
     cluster::{Cluster, signal},
     disk::{flip, remove_packs, truncate, version_folder},
     values::{create, push},
+    wait_until_or_tell,
 };
 
 const WORDS: (KeyType, ValueType) = (KeyType::String, ValueType::Text);
@@ -153,9 +154,15 @@ fn no_fault_of_a_replica_makes_an_answer_wrong_and_each_is_repaired() {
         }
         restart(&mut cluster, 0);
         let what = format!("{what}, after a restart");
-        cluster.wait_until(&what, |cluster| {
-            assert_eq!(read(cluster, &what, false).right, KNOWN + UNKNOWN, "{what}");
-            is_whole(cluster, true).0
+        let last = RefCell::new(Value::Null);
+        let is_repaired = || {
+            assert_eq!(read(&cluster, &what, false).right, KNOWN + UNKNOWN, "{what}");
+            let (ok, told) = is_whole(&cluster, true);
+            last.replace(told);
+            ok
+        };
+        wait_until_or_tell(&format!("it is repaired: {what}"), is_repaired, || {
+            format!("{}\n{}", last.borrow(), cluster.must(&["cluster", "status"]))
         });
     }
 }
