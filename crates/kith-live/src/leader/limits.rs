@@ -18,8 +18,8 @@ pub(super) const BATCH_TASKS_MAX: usize = 1_024;
 pub(super) const BATCH_BYTES_MAX: usize = 8 << 20;
 /// How often a write is decided again after commits that did not take effect.
 pub(super) const TRIES_MAX: u32 = 3;
-/// The number of failures in a row through which writes wait for the database to begin a term. Including the pauses between the
-/// attempts, this takes about half a second if the database refuses at once.
+/// The number of failures in a row through which writes wait for the database to begin a term. The pauses after these
+/// failures add up to 350 ms.
 pub(super) const FAILURES_HELD_MAX: u32 = 3;
 /// How long a leader waits for the answer to a delivery before it sends it again.
 pub(super) const DELIVERY_PATIENCE: Duration = Duration::from_secs(1);

@@ -332,15 +332,20 @@ fn a_database_that_does_not_answer_fails_writes_and_is_asked_again_later() {
     end_without_faults(&mut world);
 }
 
+/// Lets everything happen until a leader asks for a term, and does not tell it whether the term has begun. It has not.
+fn refuse_term(world: &mut World) {
+    world.run(|pending| !matches!(pending, Pending::BeginTerm { .. }));
+    let Some(Pending::BeginTerm { node, partition, term }) = world.take(|_| true) else { panic!("no term") };
+    world.tell(node, Event::TermUnknown { partition, term });
+}
+
 #[test]
 fn writes_wait_for_the_term_to_begin() {
     let mut world = begun(Guards::default());
     let (one, _) = pairs(&world);
     world.elect(PartitionId(0), 2);
     let addition = world.submit(2, add(one, "likes", 1));
-    world.run(|pending| !matches!(pending, Pending::BeginTerm { .. }));
-    let Some(Pending::BeginTerm { node, partition, term }) = world.take(|_| true) else { panic!("no term") };
-    world.tell(node, Event::TermUnknown { partition, term });
+    refuse_term(&mut world);
     world.run_all();
     assert_eq!(world.client.operations[addition].state, State::Running);
     world.pass(Duration::from_millis(50));
@@ -357,11 +362,7 @@ fn writes_do_not_wait_for_a_database_that_stays_away() {
     let addition = world.submit(2, add(one, "likes", 1));
     for failures in 1..=FAILURES_HELD_MAX + 1 {
         assert_eq!(world.client.operations[addition].state, State::Running, "{failures}");
-        world.run(|pending| !matches!(pending, Pending::BeginTerm { .. }));
-        let Some(Pending::BeginTerm { node, partition, term }) = world.take(|_| true) else {
-            panic!("no term")
-        };
-        world.tell(node, Event::TermUnknown { partition, term });
+        refuse_term(&mut world);
         world.pass(Duration::from_secs(1));
     }
     assert_eq!(world.client.operations[addition].state, State::Failed);
