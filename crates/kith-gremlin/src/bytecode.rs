@@ -1,0 +1,29 @@
+//! Traversals as drivers send them: a list of instructions, each a name with arguments.
+
+use crate::value::Value;
+use std::sync::Arc;
+
+/// A traversal. An anonymous traversal, such as the argument of `where(out())`, has no sources.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Bytecode {
+    /// What configures the traversal source, such as `withSideEffect`.
+    pub sources: Vec<Instruction>,
+    /// The steps, in their order.
+    pub steps: Vec<Instruction>,
+}
+
+/// A step or a source instruction.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Instruction {
+    /// Its name as in gremlin-java, such as `outE`, `as` or `withStrategies`.
+    pub name: Arc<str>,
+    /// Its arguments. A nested traversal is a [`Value::Traversal`], a predicate a [`Value::Predicate`].
+    pub arguments: Vec<Value>,
+}
+
+impl Instruction {
+    /// An instruction with this name and these arguments.
+    pub fn new(name: impl Into<Arc<str>>, arguments: Vec<Value>) -> Self {
+        Self { name: name.into(), arguments }
+    }
+}

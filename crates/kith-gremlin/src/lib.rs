@@ -1,0 +1,11 @@
+//! Gremlin, the query language of Apache TinkerPop, apart from any transport (`docs/design/0020-gremlin.md`): its values,
+//! their codings, the reader of Gremlin text, and the evaluation of traversals.
+//!
+//! Names and behaviour follow TinkerPop 3.8. A traversal arrives as [`bytecode::Bytecode`], whichever way it was written.
+
+pub mod bytecode;
+pub mod error;
+pub mod predicate;
+pub mod value;
+
+pub use error::{GremlinError, Result};

@@ -1,0 +1,75 @@
+//! Elements of graphs.
+
+use super::{Set, Value};
+use std::sync::Arc;
+
+/// The id of a vertex, edge or vertex property: a `Long`, a `BigInteger` from 2⁶³, or a `String`.
+pub type ElementId = Value;
+
+/// A vertex.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the fields have the names of Gremlin's terms")]
+pub struct Vertex {
+    pub id: ElementId,
+    pub label: Arc<str>,
+    /// The properties, or `None` if this is a reference to the vertex.
+    pub properties: Option<Vec<Arc<VertexProperty>>>,
+}
+
+/// An edge.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the fields have the names of Gremlin's terms")]
+pub struct Edge {
+    pub id: ElementId,
+    pub label: Arc<str>,
+    /// The vertex at which the edge begins, without properties.
+    pub out_vertex: Arc<Vertex>,
+    /// The vertex at which the edge ends, without properties.
+    pub in_vertex: Arc<Vertex>,
+    /// The properties, or `None` if this is a reference to the edge.
+    pub properties: Option<Vec<Arc<Property>>>,
+}
+
+/// A property of a vertex, which is an element too.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the fields have the names of Gremlin's terms")]
+pub struct VertexProperty {
+    pub id: ElementId,
+    pub key: Arc<str>,
+    pub value: Value,
+    /// The vertex that has the property, without properties. `None` if it is unknown, as in a request.
+    pub vertex: Option<Arc<Vertex>>,
+    /// Properties of this property. Kith's graphs have none.
+    pub properties: Vec<Arc<Property>>,
+}
+
+/// A property of an edge or of a vertex property.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the fields have the names of Gremlin's terms")]
+pub struct Property {
+    pub key: Arc<str>,
+    pub value: Value,
+    /// The element that has the property, without properties: an edge or a vertex property. `None` if it is unknown.
+    pub element: Option<Value>,
+}
+
+/// The objects that a traverser has visited, with the labels (`as`) of each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields have the names of Gremlin's terms")]
+pub struct Path {
+    pub labels: Vec<Set>,
+    pub objects: Vec<Value>,
+}
+
+impl std::hash::Hash for Path {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.objects.hash(state);
+    }
+}
+
+impl Vertex {
+    /// A vertex without its properties.
+    pub fn reference(id: ElementId, label: impl Into<Arc<str>>) -> Self {
+        Self { id, label: label.into(), properties: None }
+    }
+}
