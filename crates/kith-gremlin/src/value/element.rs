@@ -61,12 +61,6 @@ pub struct Path {
     pub objects: Vec<Value>,
 }
 
-impl std::hash::Hash for Path {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.objects.hash(state);
-    }
-}
-
 impl Vertex {
     /// A vertex without its properties.
     pub fn reference(id: ElementId, label: impl Into<Arc<str>>) -> Self {

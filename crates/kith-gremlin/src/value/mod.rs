@@ -1,13 +1,17 @@
 //! The values of Gremlin: what steps take and return, and what travels between drivers and servers.
 
 mod collections;
+mod display;
 mod element;
+mod identity;
 mod metrics;
+pub mod numbers;
 mod symbol;
+pub mod time;
 
 pub use collections::{Map, Set};
 pub use element::{Edge, ElementId, Path, Property, Vertex, VertexProperty};
-pub use metrics::{Metrics, TraversalMetrics};
+pub use metrics::{ELEMENT_COUNT, Metrics, PERCENT_OF_TIME, TRAVERSER_COUNT, TraversalMetrics};
 pub use symbol::{
     Barrier, Cardinality, Column, DateUnit, Direction, GType, Merge, Operator, Order, Pick, Pop, Scope,
     Symbol, Token,
@@ -18,10 +22,7 @@ use bigdecimal::BigDecimal;
 use bytes::Bytes;
 use chrono::{DateTime, FixedOffset};
 use num_bigint::BigInt;
-use std::{
-    hash::{Hash, Hasher},
-    sync::Arc,
-};
+use std::sync::Arc;
 use uuid::Uuid;
 
 /// A value.
@@ -196,106 +197,4 @@ impl<T: Into<Symbol>> From<T> for Value {
     fn from(symbol: T) -> Self {
         Self::Symbol(symbol.into())
     }
-}
-
-impl PartialEq for Value {
-    fn eq(&self, other: &Self) -> bool {
-        use Value::*;
-        match (self, other) {
-            (Null, Null) => true,
-            (Bool(a), Bool(b)) => a == b,
-            (Byte(a), Byte(b)) => a == b,
-            (Short(a), Short(b)) => a == b,
-            (Int(a), Int(b)) => a == b,
-            (Long(a), Long(b)) => a == b,
-            (Float(a), Float(b)) => bits32(*a) == bits32(*b),
-            (Double(a), Double(b)) => bits64(*a) == bits64(*b),
-            (BigInteger(a), BigInteger(b)) => a == b,
-            (BigDecimal(a), BigDecimal(b)) => a == b,
-            (Char(a), Char(b)) => a == b,
-            (String(a), String(b)) | (Class(a), Class(b)) => a == b,
-            (Uuid(a), Uuid(b)) => a == b,
-            (DateTime(a), DateTime(b)) => a == b,
-            (Duration { seconds: a, nanos: n }, Duration { seconds: b, nanos: m }) => (a, n) == (b, m),
-            (Binary(a), Binary(b)) => a == b,
-            (List(a), List(b)) => a == b,
-            (Set(a), Set(b)) => a == b,
-            (Map(a), Map(b)) => a == b,
-            (BulkSet(a), BulkSet(b)) => a == b,
-            (Vertex(a), Vertex(b)) => a.id == b.id,
-            (Edge(a), Edge(b)) => a.id == b.id,
-            (VertexProperty(a), VertexProperty(b)) => a.id == b.id,
-            (Property(a), Property(b)) => a == b,
-            (Path(a), Path(b)) => a == b,
-            (Symbol(a), Symbol(b)) => a == b,
-            (Predicate(a), Predicate(b)) => a == b,
-            (Traversal(a), Traversal(b)) => a == b,
-            (Traverser { bulk: n, value: a }, Traverser { bulk: m, value: b }) => n == m && a == b,
-            (
-                CardinalityValue { cardinality: c, value: a },
-                CardinalityValue { cardinality: d, value: b },
-            ) => c == d && a == b,
-            (Strategy { name: n, configuration: a }, Strategy { name: m, configuration: b }) => {
-                n == m && a == b
-            }
-            (Lambda { language: l, script: a }, Lambda { language: m, script: b }) => l == m && a == b,
-            (Metrics(a), Metrics(b)) => a == b,
-            (TraversalMetrics(a), TraversalMetrics(b)) => a == b,
-            _ => false,
-        }
-    }
-}
-
-impl Eq for Value {}
-
-impl Hash for Value {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        std::mem::discriminant(self).hash(state);
-        match self {
-            Self::Null => {}
-            Self::Bool(value) => value.hash(state),
-            Self::Byte(value) => value.hash(state),
-            Self::Short(value) => value.hash(state),
-            Self::Int(value) => value.hash(state),
-            Self::Long(value) => value.hash(state),
-            Self::Float(value) => bits32(*value).hash(state),
-            Self::Double(value) => bits64(*value).hash(state),
-            Self::BigInteger(value) => value.hash(state),
-            Self::BigDecimal(value) => value.hash(state),
-            Self::Char(value) => value.hash(state),
-            Self::String(value) | Self::Class(value) => value.hash(state),
-            Self::Uuid(value) => value.hash(state),
-            Self::DateTime(value) => value.hash(state),
-            Self::Duration { seconds, nanos } => (seconds, nanos).hash(state),
-            Self::Binary(value) => value.hash(state),
-            Self::List(values) => values.hash(state),
-            Self::Set(values) => values.len().hash(state),
-            Self::Map(entries) => entries.len().hash(state),
-            Self::BulkSet(values) => values.hash(state),
-            Self::Vertex(vertex) => vertex.id.hash(state),
-            Self::Edge(edge) => edge.id.hash(state),
-            Self::VertexProperty(property) => property.id.hash(state),
-            Self::Property(property) => property.hash(state),
-            Self::Path(path) => path.hash(state),
-            Self::Symbol(symbol) => symbol.hash(state),
-            Self::Predicate(predicate) => predicate.hash(state),
-            Self::Traversal(bytecode) => bytecode.hash(state),
-            Self::Traverser { bulk, value } => (bulk, value).hash(state),
-            Self::CardinalityValue { cardinality, value } => (cardinality, value).hash(state),
-            Self::Strategy { name, configuration } => (name, configuration.len()).hash(state),
-            Self::Lambda { language, script } => (language, script).hash(state),
-            Self::Metrics(metrics) => metrics.id.hash(state),
-            Self::TraversalMetrics(metrics) => metrics.nanos.hash(state),
-        }
-    }
-}
-
-/// The bits of a number; all NaN have the same.
-fn bits32(value: f32) -> u32 {
-    if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() }
-}
-
-/// As [`bits32`].
-fn bits64(value: f64) -> u64 {
-    if value.is_nan() { f64::NAN.to_bits() } else { value.to_bits() }
 }

@@ -1,0 +1,126 @@
+//! Numbers as Java prints them, and which decimals are accepted.
+
+use super::Value;
+use crate::error::{GremlinError, Result};
+use bigdecimal::BigDecimal;
+use num_bigint::BigInt;
+use std::sync::Arc;
+
+/// A `BigDecimal` from outside has at most this many digits after its point, or zeros before it. Arithmetic with a number like
+/// 1E+2000000000, which takes a few bytes in a request, would take gigabytes.
+pub const DECIMAL_SCALE_MAX: i64 = 10_000;
+
+/// The decimal `unscaled` · 10^-`scale`.
+///
+/// # Errors
+///
+/// Its scale is beyond [`DECIMAL_SCALE_MAX`].
+pub fn decimal(unscaled: BigInt, scale: i64) -> Result<Value> {
+    if !(-DECIMAL_SCALE_MAX..=DECIMAL_SCALE_MAX).contains(&scale) {
+        return Err(GremlinError::bad(format!(
+            "a BigDecimal has a scale of {scale}; scales from {} to {DECIMAL_SCALE_MAX} are accepted",
+            -DECIMAL_SCALE_MAX
+        )));
+    }
+    Ok(Value::BigDecimal(Arc::new(BigDecimal::new(unscaled, scale))))
+}
+
+/// A `Double` as Java prints it: `1.0`, `1.0E10`, `NaN`, `-Infinity`.
+pub fn double_text(value: f64) -> String {
+    java_text(value, format!("{value:?}"), format!("{value:e}"))
+}
+
+/// A `Float` as Java prints it.
+pub fn float_text(value: f32) -> String {
+    java_text(f64::from(value), format!("{value:?}"), format!("{value:e}"))
+}
+
+/// Java's choice between two notations of a number, both with as few digits as tell it from all others.
+fn java_text(value: f64, plain: String, scientific: String) -> String {
+    if value.is_nan() {
+        return "NaN".to_owned();
+    }
+    if value.is_infinite() {
+        return if value < 0.0 { "-Infinity" } else { "Infinity" }.to_owned();
+    }
+    if value == 0.0 || (1e-3..1e7).contains(&value.abs()) {
+        return plain;
+    }
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let point = if digits.contains('.') { "" } else { ".0" };
+    format!("{digits}{point}E{exponent}")
+}
+
+/// A `BigDecimal` as Java prints it: with an exponent if its scale is negative, or if more than five zeros would follow the
+/// point.
+pub fn decimal_text(value: &BigDecimal) -> String {
+    let (unscaled, scale) = value.as_bigint_and_exponent();
+    let digits = unscaled.magnitude().to_string();
+    let sign = if unscaled.sign() == num_bigint::Sign::Minus { "-" } else { "" };
+    let digit_count = i64::try_from(digits.len()).unwrap_or(i64::MAX);
+    let exponent = digit_count.saturating_sub(1).saturating_sub(scale);
+    if scale == 0 {
+        return format!("{sign}{digits}");
+    }
+    if 0 < scale && -6 <= exponent {
+        let places = usize::try_from(scale).unwrap_or(usize::MAX);
+        let padded = format!("{digits:0>width$}", width = places + 1);
+        let (whole, fraction) = padded.split_at(padded.len() - places);
+        return format!("{sign}{whole}.{fraction}");
+    }
+    let (first, rest) = digits.split_at(1);
+    let point = if rest.is_empty() { "" } else { "." };
+    let plus = if 0 < exponent { "+" } else { "" };
+    let exponent = if exponent == 0 { String::new() } else { format!("E{plus}{exponent}") };
+    format!("{sign}{first}{point}{rest}{exponent}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floating_point_numbers_look_as_in_java() {
+        let doubles = [
+            (1.0, "1.0"),
+            (-0.0, "-0.0"),
+            (0.001, "0.001"),
+            (0.000_123_4, "1.234E-4"),
+            (9_999_999.0, "9999999.0"),
+            (1e7, "1.0E7"),
+            (1e10, "1.0E10"),
+            (123_456_789.125, "1.23456789125E8"),
+            (f64::MIN_POSITIVE, "2.2250738585072014E-308"),
+            (f64::NAN, "NaN"),
+            (f64::NEG_INFINITY, "-Infinity"),
+        ];
+        for (value, text) in doubles {
+            assert_eq!(double_text(value), text);
+        }
+        assert_eq!(float_text(0.1), "0.1");
+        assert_eq!(float_text(3.4e38), "3.4E38");
+    }
+
+    #[test]
+    fn decimals_look_as_in_java() {
+        let decimals = [
+            (123, 0, "123"),
+            (123, 2, "1.23"),
+            (-5, 3, "-0.005"),
+            (0, 2, "0.00"),
+            (123, -3, "1.23E+5"),
+            (1, 7, "1E-7"),
+            (12, 9, "1.2E-8"),
+        ];
+        for (unscaled, scale, text) in decimals {
+            assert_eq!(decimal_text(&BigDecimal::new(unscaled.into(), scale)), text);
+        }
+    }
+
+    #[test]
+    fn a_decimal_that_would_fill_the_memory_is_refused() {
+        assert!(decimal(1.into(), -DECIMAL_SCALE_MAX).is_ok());
+        let error = decimal(1.into(), i64::from(i32::MIN)).expect_err("too large");
+        assert!(error.message.contains("-2147483648"), "{error}");
+    }
+}
