@@ -3,8 +3,10 @@
 //!
 //! Names and behaviour follow TinkerPop 3.8. A traversal arrives as [`bytecode::Bytecode`], whichever way it was written.
 
+mod assemble;
 pub mod bytecode;
 pub mod error;
+pub mod graphbinary;
 pub mod predicate;
 pub mod value;
 

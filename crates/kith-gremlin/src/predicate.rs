@@ -12,3 +12,20 @@ pub struct Predicate {
     /// `outside` have two.
     pub operands: Vec<Value>,
 }
+
+impl Predicate {
+    /// Whether it is a `TextP`, which compares the characters of strings.
+    pub fn is_of_text(&self) -> bool {
+        matches!(
+            &*self.operator,
+            "startingWith"
+                | "notStartingWith"
+                | "endingWith"
+                | "notEndingWith"
+                | "containing"
+                | "notContaining"
+                | "regex"
+                | "notRegex"
+        )
+    }
+}
