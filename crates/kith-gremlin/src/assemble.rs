@@ -14,12 +14,13 @@ const CARDINALITY_VALUE: &str = "CardinalityValueTraversal";
 /// A predicate, with the operands that its operator has.
 ///
 /// Drivers do not tell a list apart from several operands: gremlin-python sends `eq([1, 2])` as `eq` with two operands, and
-/// Java sends `between(1, 2)` as one list.
+/// Java sends `between(1, 2)` as one list. What `within` and `without` have becomes one list.
 pub(crate) fn predicate(operator: Arc<str>, operands: Vec<Value>) -> Value {
     let operands = match (&*operator, &operands[..]) {
         ("eq" | "neq" | "lt" | "lte" | "gt" | "gte", several) if several.len() != 1 => {
             vec![Value::list(operands)]
         }
+        ("within" | "without", _) => vec![Value::list(operands)],
         ("and" | "or" | "between" | "inside" | "outside", [Value::List(list)]) => list.to_vec(),
         _ => operands,
     };
@@ -132,8 +133,9 @@ mod tests {
         assert_eq!(operands("eq", vec![1.into(), 2.into()]), vec![list.clone()]);
         assert_eq!(operands("eq", vec![]), [Value::list([])]);
         assert_eq!(operands("between", vec![list.clone()]), [1.into(), 2.into()]);
-        assert_eq!(operands("within", vec![list.clone()]), [list]);
-        assert_eq!(operands("within", vec![]), []);
+        assert_eq!(operands("within", vec![1.into(), 2.into()]), vec![list.clone()]);
+        assert_eq!(operands("within", vec![list.clone()]), [Value::list([list])], "a list as the only value");
+        assert_eq!(operands("within", vec![]), [Value::list([])]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod assemble;
 pub mod bytecode;
 pub mod error;
 pub mod graphbinary;
+pub mod graphson;
 pub mod predicate;
 pub mod value;
 

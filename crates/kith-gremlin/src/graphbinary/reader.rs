@@ -207,7 +207,8 @@ impl<'a> Reader<'a> {
     }
 
     fn big_integer(&mut self) -> Result<BigInt> {
-        self.sized().map(BigInt::from_signed_bytes_be)
+        let start = self.offset;
+        numbers::integer_of_bytes(self.sized()?).map_err(|error| self.located(start, error))
     }
 
     /// A UUID without its type and flag.

@@ -5,6 +5,7 @@ use crate::{
     bytecode::{Bytecode, Instruction},
     error::Result,
     predicate::Predicate,
+    value::Value,
 };
 
 impl Writer {
@@ -26,6 +27,9 @@ impl Writer {
     pub(super) fn predicate(&mut self, predicate: &Predicate) -> Result<()> {
         self.head(if predicate.is_of_text() { TypeCode::TextP } else { TypeCode::P });
         self.string(&predicate.operator)?;
-        self.values(predicate.operands.iter())
+        match (&*predicate.operator, &predicate.operands[..]) {
+            ("within" | "without", [Value::List(values)]) => self.values(values.iter()),
+            (_, operands) => self.values(operands.iter()),
+        }
     }
 }

@@ -10,6 +10,57 @@ use std::sync::Arc;
 /// 1E+2000000000, which takes a few bytes in a request, would take gigabytes.
 pub const DECIMAL_SCALE_MAX: i64 = 10_000;
 
+/// A `BigInteger` from outside, or the digits of a `BigDecimal`, have at most this many bytes, which is about 9,900 digits.
+/// Arithmetic takes time that grows with the square of their number.
+pub const INTEGER_BYTES_MAX: usize = 4_096;
+
+/// The integer of these bytes in two's complement, the most significant first.
+///
+/// # Errors
+///
+/// There are more than [`INTEGER_BYTES_MAX`] of them.
+pub fn integer_of_bytes(bytes: &[u8]) -> Result<BigInt> {
+    if INTEGER_BYTES_MAX < bytes.len() {
+        return Err(GremlinError::bad(format!(
+            "a BigInteger has {} bytes; at most {INTEGER_BYTES_MAX} are accepted",
+            bytes.len()
+        )));
+    }
+    Ok(BigInt::from_signed_bytes_be(bytes))
+}
+
+/// The integer of these decimal digits, with an optional sign.
+///
+/// # Errors
+///
+/// The text is no integer, or one of more than [`INTEGER_BYTES_MAX`] bytes.
+pub fn integer_of_text(text: &str) -> Result<BigInt> {
+    let number = short(text)?.parse::<BigInt>();
+    number.map_err(|_| GremlinError::bad(format!("{text:?} is no integer")))
+}
+
+/// The decimal of these digits, with an optional sign, point and exponent.
+///
+/// # Errors
+///
+/// The text is no decimal, or the limits of [`integer_of_text`] and [`decimal`] do not allow it.
+pub fn decimal_of_text(text: &str) -> Result<Value> {
+    let number = short(text)?.parse::<BigDecimal>();
+    let number = number.map_err(|_| GremlinError::bad(format!("{text:?} is no decimal number")))?;
+    let (unscaled, scale) = number.into_bigint_and_exponent();
+    decimal(unscaled, scale)
+}
+
+/// The text, if it has so few digits that it is surely within [`INTEGER_BYTES_MAX`].
+fn short(text: &str) -> Result<&str> {
+    const DIGITS_MAX: usize = INTEGER_BYTES_MAX * 12 / 5;
+    if DIGITS_MAX < text.len() {
+        let message = format!("a number has {} digits; at most {DIGITS_MAX} are accepted", text.len());
+        return Err(GremlinError::bad(message));
+    }
+    Ok(text)
+}
+
 /// The decimal `unscaled` · 10^-`scale`.
 ///
 /// # Errors
@@ -115,6 +166,20 @@ mod tests {
         for (unscaled, scale, text) in decimals {
             assert_eq!(decimal_text(&BigDecimal::new(unscaled.into(), scale)), text);
         }
+    }
+
+    #[test]
+    fn texts_are_numbers() {
+        assert_eq!(integer_of_text("-12").expect("an integer"), (-12).into());
+        assert_eq!(decimal_of_text("1.50").expect("a decimal").to_string(), "1.50");
+        assert_eq!(decimal_of_text("15e3").expect("a decimal").to_string(), "1.5E+4");
+        for text in ["", "1.5", "0x1", "1e3"] {
+            assert!(integer_of_text(text).is_err(), "{text}");
+        }
+        for text in ["", "a", "1e99999", "1e-99999999999999999999", &"7".repeat(10_000)] {
+            assert!(decimal_of_text(text).is_err(), "{text}");
+        }
+        assert!(integer_of_bytes(&[1; INTEGER_BYTES_MAX + 1]).is_err());
     }
 
     #[test]

@@ -24,6 +24,9 @@ macro_rules! enumerations {
         pub enum Symbol { $($name($name)),+ }
 
         impl Symbol {
+            /// The names of all enumerations.
+            pub const TYPE_NAMES: &'static [&'static str] = &[$($java),+];
+
             /// The name of its enumeration in TinkerPop, such as `T` or `Order`.
             pub fn type_name(self) -> &'static str {
                 match self { $(Self::$name(_) => $java),+ }

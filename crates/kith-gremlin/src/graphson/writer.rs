@@ -1,0 +1,152 @@
+//! Writes values as JSON.
+
+use super::DEPTH_MAX;
+use crate::{
+    assemble,
+    bytecode::{Bytecode, Instruction},
+    error::{GremlinError, Result},
+    predicate::Predicate,
+    value::{Map, Value, numbers, time},
+};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Value as Json, json};
+
+/// The JSON of a value.
+///
+/// # Errors
+///
+/// The value nests deeper than [`DEPTH_MAX`].
+pub fn to_json(value: &Value) -> Result<Json> {
+    Writer::default().value(value)
+}
+
+/// Writes one value.
+#[derive(Debug, Default)]
+pub(super) struct Writer {
+    depth: usize,
+}
+
+impl Writer {
+    pub(super) fn value(&mut self, value: &Value) -> Result<Json> {
+        if self.depth == DEPTH_MAX {
+            return Err(GremlinError::bad(format!("a value nests deeper than {DEPTH_MAX}")));
+        }
+        self.depth += 1;
+        let written = self.of_value(value);
+        self.depth -= 1;
+        written
+    }
+
+    fn of_value(&mut self, value: &Value) -> Result<Json> {
+        Ok(match value {
+            Value::Null => Json::Null,
+            Value::Bool(value) => json!(value),
+            Value::Byte(value) => typed("gx:Byte", *value),
+            Value::Short(value) => typed("gx:Int16", *value),
+            Value::Int(value) => typed("g:Int32", *value),
+            Value::Long(value) => typed("g:Int64", *value),
+            // The shortest digits of the `Float`, not those of the same number as a `Double`.
+            Value::Float(value) => real("g:Float", value.to_string().parse().unwrap_or(f64::NAN)),
+            Value::Double(value) => real("g:Double", *value),
+            Value::BigInteger(value) => typed("gx:BigInteger", value.to_string()),
+            Value::BigDecimal(value) => typed("gx:BigDecimal", numbers::decimal_text(value)),
+            Value::Char(value) => typed("gx:Char", value.to_string()),
+            Value::String(text) => json!(&**text),
+            Value::Class(name) => typed("g:Class", &**name),
+            Value::Uuid(id) => typed("g:UUID", id.to_string()),
+            Value::DateTime(time) => typed("gx:OffsetDateTime", time::date_time_text(time)),
+            Value::Duration { seconds, nanos } => typed("gx:Duration", time::duration_text(*seconds, *nanos)),
+            Value::Binary(bytes) => typed("gx:ByteBuffer", STANDARD.encode(bytes)),
+            Value::List(values) => typed("g:List", self.values(values.iter())?),
+            Value::Set(values) => typed("g:Set", self.values(values.iter())?),
+            Value::Map(entries) => self.map(entries)?,
+            Value::BulkSet(values) => {
+                let mut items = Vec::with_capacity(2 * values.len());
+                for (value, bulk) in &**values {
+                    items.extend([self.value(value)?, typed("g:Int64", *bulk)]);
+                }
+                typed("g:BulkSet", items)
+            }
+            Value::Symbol(symbol) => typed(&format!("g:{}", symbol.type_name()), symbol.name()),
+            Value::Predicate(predicate) => self.predicate(predicate)?,
+            Value::Traversal(bytecode) => self.bytecode(bytecode)?,
+            Value::CardinalityValue { cardinality, value } => {
+                self.bytecode(&assemble::cardinality_value(*cardinality, value))?
+            }
+            Value::Traverser { bulk, value } => {
+                typed("g:Traverser", json!({"bulk": typed("g:Int64", *bulk), "value": self.value(value)?}))
+            }
+            Value::Strategy { name, configuration } => {
+                let conf = self.object(configuration.iter().map(|(key, value)| (key.to_string(), value)))?;
+                typed(&format!("g:{name}"), json!({"fqcn": &**name, "conf": conf}))
+            }
+            Value::Lambda { language, script } => {
+                typed("g:Lambda", json!({"language": &**language, "script": &**script, "arguments": -1}))
+            }
+            Value::Vertex(vertex) => self.vertex(vertex)?,
+            Value::Edge(edge) => self.edge(edge)?,
+            Value::VertexProperty(property) => self.vertex_property(property)?,
+            Value::Property(property) => self.property(property)?,
+            Value::Path(path) => self.path(path)?,
+            Value::Metrics(metrics) => self.metrics(metrics)?,
+            Value::TraversalMetrics(metrics) => self.traversal_metrics(metrics)?,
+        })
+    }
+
+    pub(super) fn values<'a>(&mut self, values: impl Iterator<Item = &'a Value>) -> Result<Vec<Json>> {
+        values.map(|value| self.value(value)).collect()
+    }
+
+    pub(super) fn map(&mut self, entries: &Map) -> Result<Json> {
+        let mut items = Vec::with_capacity(2 * entries.len());
+        for (key, value) in entries {
+            items.extend([self.value(key)?, self.value(value)?]);
+        }
+        Ok(typed("g:Map", items))
+    }
+
+    /// An object without a type.
+    pub(super) fn object<'a>(&mut self, fields: impl Iterator<Item = (String, &'a Value)>) -> Result<Json> {
+        let fields = fields.map(|(name, value)| Ok((name, self.value(value)?)));
+        fields.collect::<Result<serde_json::Map<_, _>>>().map(Json::Object)
+    }
+
+    fn predicate(&mut self, predicate: &Predicate) -> Result<Json> {
+        let type_name = if predicate.is_of_text() { "g:TextP" } else { "g:P" };
+        let value = match &predicate.operands[..] {
+            [operand] => self.value(operand)?,
+            operands => Json::Array(self.values(operands.iter())?),
+        };
+        Ok(typed(type_name, json!({"predicate": &*predicate.operator, "value": value})))
+    }
+
+    fn bytecode(&mut self, bytecode: &Bytecode) -> Result<Json> {
+        let mut fields = serde_json::Map::new();
+        for (name, instructions) in [("source", &bytecode.sources), ("step", &bytecode.steps)] {
+            if !instructions.is_empty() {
+                fields.insert(name.to_owned(), self.instructions(instructions)?);
+            }
+        }
+        Ok(typed("g:Bytecode", fields))
+    }
+
+    fn instructions(&mut self, instructions: &[Instruction]) -> Result<Json> {
+        let mut written = Vec::with_capacity(instructions.len());
+        for instruction in instructions {
+            let mut items = vec![json!(&*instruction.name)];
+            items.extend(self.values(instruction.arguments.iter())?);
+            written.push(Json::Array(items));
+        }
+        Ok(Json::Array(written))
+    }
+}
+
+/// A value with its type.
+pub(super) fn typed(type_name: &str, value: impl Into<Json>) -> Json {
+    json!({"@type": type_name, "@value": value.into()})
+}
+
+/// A floating-point number with its type. JSON has no numbers for infinity and NaN.
+pub(super) fn real(type_name: &str, value: f64) -> Json {
+    if value.is_finite() { typed(type_name, value) } else { typed(type_name, numbers::double_text(value)) }
+}
