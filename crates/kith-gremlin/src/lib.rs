@@ -9,6 +9,7 @@ pub mod error;
 pub mod graphbinary;
 pub mod graphson;
 pub mod predicate;
+pub mod semantics;
 pub mod value;
 
 pub use error::{GremlinError, Result};

@@ -1,0 +1,254 @@
+//! What the predicates `P` and `TextP` say of values.
+
+use super::{
+    compare::compare,
+    equality::{Members, equal},
+    ternary::Ternary,
+    types::{type_named, type_names, type_of},
+};
+use crate::{
+    GremlinError, Result,
+    predicate::Predicate,
+    value::{GType, Symbol, Value},
+};
+use kith_schema::nearest;
+use regex::Regex;
+use std::{cmp::Ordering, sync::Arc};
+
+/// The operators of predicates.
+const OPERATORS: &[&str] = &[
+    "eq",
+    "neq",
+    "gt",
+    "gte",
+    "lt",
+    "lte",
+    "between",
+    "inside",
+    "outside",
+    "within",
+    "without",
+    "typeOf",
+    "containing",
+    "notContaining",
+    "startingWith",
+    "notStartingWith",
+    "endingWith",
+    "notEndingWith",
+    "regex",
+    "notRegex",
+    "and",
+    "or",
+    "not",
+];
+
+/// A predicate whose operator and operands have been checked.
+#[derive(Clone, Debug)]
+pub struct Test(Check);
+
+#[derive(Clone, Debug)]
+enum Check {
+    Equal(Value),
+    Compare(fn(Ordering) -> bool, Value),
+    Within(Members),
+    TypeOf(GType),
+    Text(fn(&str, &str) -> bool, Arc<str>),
+    Regex(Regex),
+    /// A text predicate whose operand is null, which nothing can decide.
+    Undecided,
+    And(Vec<Test>),
+    Or(Vec<Test>),
+    Not(Box<Test>),
+}
+
+impl Test {
+    /// Checks a predicate and prepares it. `O(n)`; regular expressions are compiled.
+    ///
+    /// # Errors
+    /// The operator is unknown, the operands do not fit it, or one of them is a traversal.
+    pub fn compile(predicate: &Predicate) -> Result<Self> {
+        if predicate.operands.iter().any(|operand| matches!(operand, Value::Traversal(_))) {
+            return Err(GremlinError::unsupported(format!(
+                "a traversal as the operand of the predicate {}()",
+                predicate.operator
+            )));
+        }
+        let one = || operand(predicate);
+        Ok(match &*predicate.operator {
+            "eq" => Self(Check::Equal(one()?)),
+            "neq" => !Self(Check::Equal(one()?)),
+            "gt" => Self::order(Ordering::is_gt, one()?),
+            "gte" => Self::order(Ordering::is_ge, one()?),
+            "lt" => Self::order(Ordering::is_lt, one()?),
+            "lte" => Self::order(Ordering::is_le, one()?),
+            "between" | "inside" | "outside" => Self::range(predicate)?,
+            "within" => Self(Check::Within(Members::new(flat(predicate)))),
+            "without" => !Self(Check::Within(Members::new(flat(predicate)))),
+            "typeOf" => Self(Check::TypeOf(named_type(&one()?)?)),
+            "containing" => Self::text(predicate, |text, part| text.contains(part))?,
+            "notContaining" => !Self::text(predicate, |text, part| text.contains(part))?,
+            "startingWith" => Self::text(predicate, |text, part| text.starts_with(part))?,
+            "notStartingWith" => !Self::text(predicate, |text, part| text.starts_with(part))?,
+            "endingWith" => Self::text(predicate, |text, part| text.ends_with(part))?,
+            "notEndingWith" => !Self::text(predicate, |text, part| text.ends_with(part))?,
+            "regex" => Self::regex(predicate)?,
+            "notRegex" => !Self::regex(predicate)?,
+            "and" => Self(Check::And(nested(predicate)?)),
+            "or" => Self(Check::Or(nested(predicate)?)),
+            "not" => match <[Self; 1]>::try_from(nested(predicate)?) {
+                Ok([inner]) => !inner,
+                Err(inner) => return Err(wrong_count(predicate, "one predicate", inner.len())),
+            },
+            unknown => return Err(unknown_operator(unknown)),
+        })
+    }
+
+    /// The predicate `eq`, which a step such as `has(key, value)` means.
+    pub fn equal_to(value: Value) -> Self {
+        Self(Check::Equal(value))
+    }
+
+    /// What the predicate says of a value.
+    pub fn check(&self, value: &Value) -> Ternary {
+        match &self.0 {
+            Check::Equal(operand) => equal(value, operand).into(),
+            Check::Compare(holds, operand) => compare(value, operand).map(holds).into(),
+            Check::Within(members) => members.contain(value).into(),
+            Check::TypeOf(expected) => type_of(value, *expected).into(),
+            Check::Text(holds, part) => value.as_text().map(|text| holds(text, part)).into(),
+            Check::Regex(pattern) => value.as_text().map(|text| pattern.is_match(text)).into(),
+            Check::Undecided => Ternary::Error,
+            Check::And(tests) => tests.iter().fold(Ternary::True, |all, test| match all {
+                Ternary::False => all,
+                _ => all.and(test.check(value)),
+            }),
+            Check::Or(tests) => tests.iter().fold(Ternary::False, |any, test| match any {
+                Ternary::True => any,
+                _ => any.or(test.check(value)),
+            }),
+            Check::Not(test) => !test.check(value),
+        }
+    }
+
+    /// Whether a filter lets the value pass. What cannot be decided does not pass.
+    pub fn is_true(&self, value: &Value) -> bool {
+        self.check(value).is_true()
+    }
+
+    fn order(holds: fn(Ordering) -> bool, operand: Value) -> Self {
+        Self(Check::Compare(holds, operand))
+    }
+
+    fn range(predicate: &Predicate) -> Result<Self> {
+        let [first, second] = <[Value; 2]>::try_from(flat(predicate))
+            .map_err(|operands| wrong_count(predicate, "two values", operands.len()))?;
+        Ok(Self(match &*predicate.operator {
+            "between" => {
+                Check::And(vec![Self::order(Ordering::is_ge, first), Self::order(Ordering::is_lt, second)])
+            }
+            "inside" => {
+                Check::And(vec![Self::order(Ordering::is_gt, first), Self::order(Ordering::is_lt, second)])
+            }
+            _ => Check::Or(vec![Self::order(Ordering::is_lt, first), Self::order(Ordering::is_gt, second)]),
+        }))
+    }
+
+    fn text(predicate: &Predicate, holds: fn(&str, &str) -> bool) -> Result<Self> {
+        Ok(Self(text_operand(predicate)?.map_or(Check::Undecided, |part| Check::Text(holds, part))))
+    }
+
+    fn regex(predicate: &Predicate) -> Result<Self> {
+        let Some(pattern) = text_operand(predicate)? else {
+            return Ok(Self(Check::Undecided));
+        };
+        let compiled = Regex::new(&pattern).map_err(|error| {
+            GremlinError::bad(format!(
+                "the regular expression of {}() is not valid: {error}. Look-around and back-references are not \
+                 available",
+                predicate.operator
+            ))
+        })?;
+        Ok(Self(Check::Regex(compiled)))
+    }
+}
+
+impl std::ops::Not for Test {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        Self(Check::Not(Box::new(self)))
+    }
+}
+
+/// The only operand of a predicate.
+fn operand(predicate: &Predicate) -> Result<Value> {
+    match predicate.operands.as_slice() {
+        [operand] => Ok(operand.clone()),
+        operands => Err(wrong_count(predicate, "one value", operands.len())),
+    }
+}
+
+/// The operands, which some drivers send as one list or set.
+fn flat(predicate: &Predicate) -> Vec<Value> {
+    match predicate.operands.as_slice() {
+        [Value::List(values)] => values.as_ref().clone(),
+        [Value::Set(values)] => values.iter().cloned().collect(),
+        // How often a value occurs makes no difference.
+        [Value::BulkSet(values)] => values.iter().map(|(value, _)| value.clone()).collect(),
+        operands => operands.to_vec(),
+    }
+}
+
+fn text_operand(predicate: &Predicate) -> Result<Option<Arc<str>>> {
+    match operand(predicate)? {
+        Value::String(text) => Ok(Some(text)),
+        Value::Null => Ok(None),
+        other => Err(GremlinError::bad(format!(
+            "the predicate {}() takes a String, but got a value of type {}",
+            predicate.operator,
+            other.type_name()
+        ))),
+    }
+}
+
+fn nested(predicate: &Predicate) -> Result<Vec<Test>> {
+    let operands = flat(predicate);
+    if operands.is_empty() {
+        return Err(wrong_count(predicate, "predicates", 0));
+    }
+    let compile = |operand: &Value| match operand {
+        Value::Predicate(inner) => Test::compile(inner),
+        other => Err(GremlinError::bad(format!(
+            "the predicate {}() takes predicates, but got a value of type {}",
+            predicate.operator,
+            other.type_name()
+        ))),
+    };
+    operands.iter().map(compile).collect()
+}
+
+fn named_type(operand: &Value) -> Result<GType> {
+    match operand {
+        Value::Symbol(Symbol::GType(token)) => Ok(*token),
+        Value::String(name) | Value::Class(name) => type_named(name).ok_or_else(|| {
+            GremlinError::bad(format!("{name} is not a registered type{}", hint(name, type_names())))
+        }),
+        other => Err(GremlinError::bad(format!(
+            "the predicate typeOf() takes a GType or the name of a type, but got a value of type {}",
+            other.type_name()
+        ))),
+    }
+}
+
+fn wrong_count(predicate: &Predicate, takes: &str, count: usize) -> GremlinError {
+    GremlinError::bad(format!("the predicate {}() takes {takes}, but got {count} values", predicate.operator))
+}
+
+fn unknown_operator(name: &str) -> GremlinError {
+    let hint = hint(name, OPERATORS.iter().copied());
+    GremlinError::bad(format!("there is no predicate {name}(){hint}"))
+}
+
+fn hint<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    nearest(name, known).map_or_else(String::new, |near| format!("; did you mean {near}?"))
+}

@@ -1,0 +1,10 @@
+//! The meaning of values: tables of cases, and laws over generated values.
+
+mod equality;
+mod lists;
+mod numbers;
+mod operators;
+mod order;
+mod predicates;
+mod properties;
+mod values;
