@@ -6,6 +6,7 @@
 
 mod documents;
 mod engine;
+mod gremlin_text;
 mod ids;
 mod records;
 mod schemas;
@@ -57,6 +58,12 @@ pub const TARGETS: &[Target] = &[
         name: "record-json",
         check: records::check_json,
         seeds: records::json_seeds,
+        memory_bytes: FILES,
+    },
+    Target {
+        name: "gremlin-text",
+        check: gremlin_text::check,
+        seeds: gremlin_text::seeds,
         memory_bytes: FILES,
     },
     Target { name: "list", check: engine::lists::check, seeds: engine::lists::seeds, memory_bytes: SMALL },

@@ -6,10 +6,12 @@
 mod assemble;
 pub mod bytecode;
 pub mod error;
+pub mod functions;
 pub mod graphbinary;
 pub mod graphson;
 pub mod predicate;
 pub mod semantics;
+pub mod text;
 pub mod value;
 
 pub use error::{GremlinError, Result};

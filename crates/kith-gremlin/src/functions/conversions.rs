@@ -1,0 +1,131 @@
+//! `asString`, `asBool`, and `reverse` of text and lists.
+
+use super::members::members;
+use crate::{
+    GremlinError, Result,
+    value::{Scope, Value},
+};
+use num_traits::Zero;
+
+/// The text of a value. With a local scope, the list of the texts of a collection's members.
+///
+/// # Errors
+///
+/// The value, or a member with a local scope, is null.
+pub fn as_string(value: &Value, scope: Scope) -> Result<Value> {
+    let text = |value: &Value| match value {
+        Value::Null => Err(GremlinError::bad("Can't parse null as String.")),
+        Value::String(_) => Ok(value.clone()),
+        _ => Ok(Value::text(value.to_string())),
+    };
+    if scope == Scope::Local
+        && let Some(members) = members(value)?
+    {
+        let texts: Vec<Value> = members.iter().map(text).collect::<Result<_>>()?;
+        return Ok(Value::list(texts));
+    }
+    text(value)
+}
+
+/// Whether a number differs from zero (NaN counts as zero), or the truth value that a text spells in any case.
+///
+/// # Errors
+///
+/// The value is null, another text, or of another type.
+pub fn as_bool(value: &Value) -> Result<Value> {
+    let truth = match value {
+        Value::Bool(truth) => *truth,
+        Value::Byte(number) => *number != 0,
+        Value::Short(number) => *number != 0,
+        Value::Int(number) => *number != 0,
+        Value::Long(number) => *number != 0,
+        Value::Float(number) => *number != 0.0 && !number.is_nan(),
+        Value::Double(number) => *number != 0.0 && !number.is_nan(),
+        Value::BigInteger(number) => !number.is_zero(),
+        Value::BigDecimal(number) => !number.is_zero(),
+        Value::String(text) if text.eq_ignore_ascii_case("true") => true,
+        Value::String(text) if text.eq_ignore_ascii_case("false") => false,
+        Value::String(text) => return Err(GremlinError::bad(format!("Can't parse {text} as Boolean."))),
+        _ => return Err(GremlinError::bad(format!("Can't parse {} as Boolean.", value.type_name()))),
+    };
+    Ok(Value::Bool(truth))
+}
+
+/// A text or list in reverse order. Other values stay as they are, and sets and paths become lists.
+///
+/// # Errors
+///
+/// The value is a bulk set of more than a million values.
+pub fn reverse(value: &Value) -> Result<Value> {
+    if let Value::String(text) = value {
+        return Ok(Value::text(text.chars().rev().collect::<String>()));
+    }
+    Ok(match members(value)? {
+        Some(mut members) => {
+            members.reverse();
+            Value::list(members)
+        }
+        None => value.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::value::{Path, Set};
+
+    fn error(result: Result<Value>) -> String {
+        result.expect_err("an error").message
+    }
+
+    #[test]
+    fn everything_but_null_has_a_text() {
+        let list = Value::list([1.into(), "a".into()]);
+        assert_eq!(as_string(&1.into(), Scope::Global), Ok("1".into()));
+        assert_eq!(as_string(&list, Scope::Global), Ok("[1, a]".into()));
+        assert_eq!(as_string(&list, Scope::Local), Ok(Value::list(["1".into(), "a".into()])));
+        assert_eq!(as_string(&1.into(), Scope::Local), Ok("1".into()));
+        assert_eq!(error(as_string(&Value::Null, Scope::Global)), "Can't parse null as String.");
+        let with_null = Value::list([1.into(), Value::Null]);
+        assert_eq!(error(as_string(&with_null, Scope::Local)), "Can't parse null as String.");
+        assert_eq!(as_string(&with_null, Scope::Global), Ok("[1, null]".into()));
+    }
+
+    #[test]
+    fn truth_is_spelled_or_not_zero() {
+        let cases: [(Value, bool); 10] = [
+            (1.into(), true),
+            (Value::Byte(0), false),
+            (3.5.into(), true),
+            ((-0.0).into(), false),
+            (f64::NAN.into(), false),
+            (f64::INFINITY.into(), true),
+            (Value::BigInteger(std::sync::Arc::new(0.into())), false),
+            (false.into(), false),
+            ("tRUe".into(), true),
+            ("FALSE".into(), false),
+        ];
+        for (value, truth) in cases {
+            assert_eq!(as_bool(&value), Ok(Value::Bool(truth)), "{value}");
+        }
+        assert_eq!(error(as_bool(&Value::Null)), "Can't parse null as Boolean.");
+        assert_eq!(error(as_bool(&"hello".into())), "Can't parse hello as Boolean.");
+        assert_eq!(error(as_bool(&Value::list([]))), "Can't parse List as Boolean.");
+    }
+
+    #[test]
+    fn texts_and_collections_are_reversed() {
+        let pair = || vec![Value::from(3), Value::from("three")];
+        let reversed = Value::list(["three".into(), 3.into()]);
+        let path = Path { labels: vec![Set::default(), Set::default()], objects: pair() };
+        assert_eq!(reverse(&"no tést 😀".into()), Ok("😀 tsét on".into()));
+        assert_eq!(reverse(&Value::list(pair())), Ok(reversed.clone()));
+        assert_eq!(reverse(&Value::Set(pair().into_iter().collect::<Set>().into())), Ok(reversed.clone()));
+        assert_eq!(reverse(&Value::Path(path.into())), Ok(reversed));
+        let bulks = |bulk| Value::BulkSet(vec![("a".into(), bulk), ("b".into(), 1)].into());
+        assert_eq!(reverse(&bulks(2)), Ok(Value::list(["b".into(), "a".into(), "a".into()])));
+        assert!(error(reverse(&bulks(1 << 50))).contains("1000000"));
+        assert_eq!(reverse(&29.into()), Ok(29.into()));
+        assert_eq!(reverse(&Value::Null), Ok(Value::Null));
+    }
+}

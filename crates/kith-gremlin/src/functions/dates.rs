@@ -1,0 +1,219 @@
+//! Functions of dates: `asDate`, `dateAdd`, `dateDiff`.
+
+use crate::{
+    GremlinError, Result,
+    value::{DateUnit, Value, time},
+};
+use chrono::{DateTime, Datelike, FixedOffset, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
+use num_traits::ToPrimitive;
+
+/// The point in time that a text of ISO 8601 names: a date with or without a time, or a month. UTC if the text has no offset.
+pub fn parse_date(text: &str) -> Option<DateTime<FixedOffset>> {
+    let (date, clock) = match text.split_once(['T', 't']) {
+        Some((date, clock)) => (date, Some(clock)),
+        None => (text, None),
+    };
+    let date = NaiveDate::parse_from_str(date, "%Y-%m-%d")
+        .or_else(|_| NaiveDate::parse_from_str(&format!("{date}-01"), "%Y-%m-%d"))
+        .ok()
+        .filter(|date| date.year().abs() <= time::YEAR_MAX)?;
+    let Some(clock) = clock else {
+        return local(date, NaiveTime::MIN, 0);
+    };
+    let offset_begin = clock.find(['Z', 'z', '+', '-']).unwrap_or(clock.len());
+    let (clock, offset) = clock.split_at(offset_begin);
+    let clock = NaiveTime::parse_from_str(clock, "%H:%M:%S%.f")
+        .or_else(|_| NaiveTime::parse_from_str(clock, "%H:%M"))
+        .ok()?;
+    local(date, clock, offset_seconds(offset)?)
+}
+
+fn local(date: NaiveDate, clock: NaiveTime, offset_seconds: i32) -> Option<DateTime<FixedOffset>> {
+    let offset = FixedOffset::east_opt(offset_seconds)?;
+    NaiveDateTime::new(date, clock).and_local_timezone(offset).single()
+}
+
+/// The seconds of `Z`, `+02`, `+0200`, `+02:00` or `+02:00:00`.
+fn offset_seconds(text: &str) -> Option<i32> {
+    let (sign, digits) = match text.split_at_checked(1) {
+        None | Some(("Z" | "z", "")) => return Some(0),
+        Some(("+", digits)) => (1, digits),
+        Some(("-", digits)) => (-1, digits),
+        Some(_) => return None,
+    };
+    let digits = digits.replace(':', "");
+    if !matches!(digits.len(), 2 | 4 | 6) || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let part = |at: usize| digits.get(at..at + 2).map_or(Some(0), |part| part.parse::<i32>().ok());
+    let (hours, minutes, seconds) = (part(0)?, part(2)?, part(4)?);
+    let is_valid = hours <= 18 && minutes < 60 && seconds < 60;
+    is_valid.then_some(sign * (hours * 3_600 + minutes * 60 + seconds))
+}
+
+/// The point in time that a text names, or that lies this many milliseconds after 1970 in UTC.
+///
+/// # Errors
+///
+/// The text names no point in time, the number is no whole one, or the value is of another type.
+pub fn as_date(value: &Value) -> Result<Value> {
+    let millis = match value {
+        Value::DateTime(_) => return Ok(value.clone()),
+        Value::String(text) => {
+            let error = || GremlinError::bad(format!("Can't parse {text} as DateTime."));
+            return parse_date(text).map(Value::DateTime).ok_or_else(error);
+        }
+        Value::Byte(number) => Some(i64::from(*number)),
+        Value::Short(number) => Some(i64::from(*number)),
+        Value::Int(number) => Some(i64::from(*number)),
+        Value::Long(number) => Some(*number),
+        Value::BigInteger(number) => number.to_i64(),
+        _ => None,
+    };
+    let error = || GremlinError::bad(format!("Can't parse {} as DateTime.", value.type_name()));
+    time::instant_of_millis(millis.ok_or_else(error)?)
+}
+
+/// A date so many units later, or earlier if there are less than zero.
+///
+/// # Errors
+///
+/// The value is no date, or the result is out of range.
+pub fn date_add(value: &Value, unit: DateUnit, count: i64) -> Result<Value> {
+    let Value::DateTime(date) = value else {
+        let found = value.type_name();
+        return Err(GremlinError::bad(format!(
+            "The dateAdd() step can only take DateTime, encountered {found}"
+        )));
+    };
+    let span = match unit {
+        DateUnit::Second => TimeDelta::try_seconds(count),
+        DateUnit::Minute => TimeDelta::try_minutes(count),
+        DateUnit::Hour => TimeDelta::try_hours(count),
+        DateUnit::Day => TimeDelta::try_days(count),
+    };
+    let later = span.and_then(|span| date.checked_add_signed(span));
+    let later = later.filter(|later| later.year().abs() <= time::YEAR_MAX);
+    later.map(Value::DateTime).ok_or_else(|| {
+        GremlinError::bad(format!(
+            "dateAdd({unit}, {count}) leaves the range of dates, years up to {}",
+            time::YEAR_MAX
+        ))
+    })
+}
+
+/// The milliseconds from `other` to a date, a `Long`. Null as the other one stands for 1970.
+///
+/// # Errors
+///
+/// A value is no date.
+pub fn date_diff(value: &Value, other: &Value) -> Result<Value> {
+    let millis = |value: &Value| match value {
+        Value::DateTime(date) => Ok(date.timestamp_millis()),
+        _ => {
+            let found = value.type_name();
+            Err(GremlinError::bad(format!("The dateDiff() step can only take DateTime, encountered {found}")))
+        }
+    };
+    let other = if *other == Value::Null { 0 } else { millis(other)? };
+    Ok(Value::Long(millis(value)? - other))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn date(text: &str) -> Value {
+        Value::DateTime(parse_date(text).expect("a date"))
+    }
+
+    fn error(result: Result<Value>) -> String {
+        result.expect_err("an error").message
+    }
+
+    #[test]
+    fn dates_have_many_forms() {
+        let cases = [
+            ("2018-03-22", "2018-03-22T00:00Z"),
+            ("2018-03", "2018-03-01T00:00Z"),
+            ("2018-03-22T00:35", "2018-03-22T00:35Z"),
+            ("2018-03-22T00:35:44", "2018-03-22T00:35:44Z"),
+            ("2018-03-22t00:35:44.741z", "2018-03-22T00:35:44.741Z"),
+            ("2018-03-22T00:35:44.741+1600", "2018-03-22T00:35:44.741+16:00"),
+            ("2018-03-22T00:35:44.741-16:00:30", "2018-03-22T00:35:44.741-16:00:30"),
+            ("2018-03-22T00:35+02", "2018-03-22T00:35+02:00"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(date(text).to_string(), expected, "{text}");
+        }
+        let wrong = [
+            "",
+            "T",
+            "2018",
+            "2018-13-01",
+            "2018-03-22T",
+            "2018-03-22T25:00",
+            "2018-03-22T00:35+2",
+            "2018-03-22T00:35+é",
+            "999999-01-01",
+        ];
+        for text in wrong {
+            assert_eq!(parse_date(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_and_whole_numbers_are_dates() {
+        let cases = [
+            ("2023-08-02T00:00:00-07:00".into(), "2023-08-02T00:00-07:00"),
+            (Value::Long(1_694_017_708_000), "2023-09-06T16:28:28Z"),
+            (Value::Int(-1), "1969-12-31T23:59:59.999Z"),
+            (Value::BigInteger(std::sync::Arc::new(0.into())), "1970-01-01T00:00Z"),
+            (date("2020-08-02"), "2020-08-02T00:00Z"),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(as_date(&value).map(|date| date.to_string()), Ok(expected.to_owned()), "{value}");
+        }
+        assert_eq!(error(as_date(&Value::Null)), "Can't parse null as DateTime.");
+        assert_eq!(error(as_date(&1.5.into())), "Can't parse Double as DateTime.");
+        assert_eq!(error(as_date(&"no date".into())), "Can't parse no date as DateTime.");
+        assert!(as_date(&Value::Long(i64::MAX)).is_err());
+    }
+
+    #[test]
+    fn dates_move_by_units() {
+        let from = date("2023-08-02");
+        let cases = [
+            (DateUnit::Hour, -1, "2023-08-01T23:00Z"),
+            (DateUnit::Minute, 10, "2023-08-02T00:10Z"),
+            (DateUnit::Second, 20, "2023-08-02T00:00:20Z"),
+            (DateUnit::Day, 30, "2023-09-01T00:00Z"),
+        ];
+        for (unit, count, expected) in cases {
+            assert_eq!(date_add(&from, unit, count), Ok(date(expected)), "{unit}");
+        }
+        assert!(error(date_add(&from, DateUnit::Day, i64::MAX)).contains("range"));
+        assert!(error(date_add(&from, DateUnit::Day, 100_000_000)).contains("200000"));
+        assert!(error(date_add(&1.into(), DateUnit::Day, 1)).contains("Int"));
+    }
+
+    #[test]
+    fn differences_are_milliseconds() {
+        let [early, late] = ["2023-08-02", "2023-08-09"].map(date);
+        assert_eq!(date_diff(&early, &late), Ok(Value::Long(-604_800_000)));
+        assert_eq!(date_diff(&late, &early), Ok(Value::Long(604_800_000)));
+        assert_eq!(date_diff(&date("1970-01-02"), &Value::Null), Ok(Value::Long(86_400_000)));
+        assert!(error(date_diff(&Value::Null, &early)).contains("null"));
+        assert!(error(date_diff(&early, &"2023".into())).contains("String"));
+    }
+
+    proptest! {
+        #[test]
+        fn the_text_of_a_date_is_read_again(millis in -62_000_000_000_000_i64..250_000_000_000_000) {
+            let date = as_date(&Value::Long(millis)).expect("in range");
+            prop_assert_eq!(as_date(&Value::text(date.to_string())), Ok(date.clone()));
+            prop_assert_eq!(date_diff(&date, &Value::Null), Ok(Value::Long(millis)));
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Why a text cannot be read.
+
+use crate::GremlinError;
+use kith_types::ErrorCode;
+use strsim::damerau_levenshtein;
+use thiserror::Error;
+
+/// Longer names get no suggestion, because the search is quadratic in their length.
+const NAME_BYTES_MAX: usize = 64;
+
+/// An error in Gremlin text.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("line {line}, column {column}: {message}")]
+pub struct TextError {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The character in that line, counted from 1.
+    pub column: usize,
+    /// What was expected or is wrong there.
+    pub message: String,
+    /// Whether TinkerPop has it but Kith does not, such as a lambda.
+    pub is_unsupported: bool,
+}
+
+impl TextError {
+    /// An error at this byte of the text.
+    pub(super) fn at(text: &str, offset: usize, message: impl Into<String>) -> Self {
+        let before = text.get(..offset).unwrap_or(text);
+        let line_begin = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Self {
+            line: 1 + before.matches('\n').count(),
+            column: 1 + before[line_begin..].chars().count(),
+            message: message.into(),
+            is_unsupported: false,
+        }
+    }
+
+    /// Something at this byte of the text exists in TinkerPop, but not in Kith.
+    pub(super) fn unsupported(text: &str, offset: usize, what: &str) -> Self {
+        Self { is_unsupported: true, ..Self::at(text, offset, GremlinError::unsupported(what).message) }
+    }
+}
+
+impl From<TextError> for GremlinError {
+    fn from(error: TextError) -> Self {
+        let code = if error.is_unsupported { ErrorCode::UnsupportedOperation } else { ErrorCode::BadRequest };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// The known name that is most similar to a misspelled one: at most one edit in three characters, ignoring case. `None` if no
+/// name is that similar.
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if name.len() > NAME_BYTES_MAX {
+        return None;
+    }
+    let lower = name.to_lowercase();
+    let allowed = (lower.chars().count() / 3).max(1);
+    known
+        .into_iter()
+        .map(|other| (damerau_levenshtein(&lower, &other.to_lowercase()), other))
+        .min_by_key(|(distance, _)| *distance)
+        .filter(|(distance, _)| *distance <= allowed)
+        .map(|(_, other)| other)
+}
+
+/// A message about an unknown name, with the nearest known one.
+pub(super) fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    match nearest(name, known) {
+        Some(near) => format!("unknown {what} {name:?}; did you mean {near:?}?"),
+        None => format!("unknown {what} {name:?}"),
+    }
+}

@@ -1,0 +1,99 @@
+//! Reads Gremlin text, such as `g.V().has("age", gt(30)).out("knows").values("name")`, into bytecode.
+//!
+//! The language is gremlin-language of TinkerPop 3.8: calls with literals, no expressions and no lambdas. The bytecode is the
+//! one that gremlin-python makes of the same traversal. The reader checks that names of steps and constants exist; whether a
+//! step takes such arguments is checked when the traversal is compiled.
+//!
+//! ```
+//! use kith_gremlin::{text, value::Map};
+//!
+//! let bindings = Map::default();
+//! let inputs = text::Inputs { bindings: &bindings, now: chrono::DateTime::UNIX_EPOCH.fixed_offset(), entropy: 7 };
+//! let script = text::parse(r#"g.V(1).out("knows").toList()"#, &inputs)?;
+//! assert_eq!(&*script.source, "g");
+//! assert_eq!(script.bytecode.steps.len(), 2);
+//! assert_eq!(script.terminal, Some(text::Terminal::ToList));
+//! # Ok::<(), text::TextError>(())
+//! ```
+
+mod error;
+mod numbers;
+mod parser;
+mod strings;
+#[cfg(test)]
+mod tests;
+mod tokens;
+mod words;
+
+pub use error::{TextError, nearest};
+pub use words::STEPS;
+
+use crate::{bytecode::Bytecode, value::Map};
+use chrono::{DateTime, FixedOffset};
+use std::sync::Arc;
+
+/// Longer texts are refused. Long lists of values belong in bindings.
+pub const TEXT_BYTES_MAX: usize = 1 << 20;
+/// Traversals, collections and predicates can be nested this deep.
+pub const DEPTH_MAX: usize = 100;
+/// All ranges of a text, such as `1..5`, have this many values at most.
+pub const RANGE_VALUES_MAX: usize = 100_000;
+
+/// What a text can refer to besides its own words.
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs<'a> {
+    /// The values of variables, by name. A variable hides a constant of the same name, such as `id`.
+    pub bindings: &'a Map,
+    /// The time that `datetime()` stands for.
+    pub now: DateTime<FixedOffset>,
+    /// Random bits, from which `UUID()` makes ids.
+    pub entropy: u128,
+}
+
+/// A traversal, and what was written around it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// The name of the traversal source: the word before the first dot.
+    pub source: Arc<str>,
+    /// The traversal.
+    pub bytecode: Bytecode,
+    /// The method at the end that says what becomes of the results.
+    pub terminal: Option<Terminal>,
+}
+
+/// A method at the end of a traversal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Terminal {
+    /// `next()`, or `next(n)` for up to `n` results.
+    Next(Option<u32>),
+    /// `toList()`
+    ToList,
+    /// `toSet()`
+    ToSet,
+    /// `toBulkSet()`
+    ToBulkSet,
+    /// `iterate()`, which drops the results.
+    Iterate,
+    /// `hasNext()`
+    HasNext,
+    /// `tryNext()`
+    TryNext,
+    /// `explain()`, which runs nothing.
+    Explain,
+}
+
+/// Reads a text that holds one traversal.
+///
+/// # Errors
+///
+/// The text is no Gremlin, uses a name that does not exist, or is too long or too deeply nested. The error says where.
+pub fn parse(text: &str, inputs: &Inputs<'_>) -> Result<Script, TextError> {
+    if text.len() > TEXT_BYTES_MAX {
+        let message = format!(
+            "the text has {} bytes, but at most {TEXT_BYTES_MAX} are allowed; pass large values as bindings",
+            text.len()
+        );
+        return Err(TextError::at(text, 0, message));
+    }
+    parser::Parser::new(text, inputs)?.script()
+}
