@@ -6,11 +6,16 @@
 mod assemble;
 pub mod bytecode;
 pub mod error;
+pub mod evaluate;
 pub mod functions;
+pub mod graph;
 pub mod graphbinary;
 pub mod graphson;
+pub mod plan;
 pub mod predicate;
 pub mod semantics;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod text;
 pub mod value;
 

@@ -1,12 +1,9 @@
 //! Why a text cannot be read.
 
 use crate::GremlinError;
+use kith_schema::nearest;
 use kith_types::ErrorCode;
-use strsim::damerau_levenshtein;
 use thiserror::Error;
-
-/// Longer names get no suggestion, because the search is quadratic in their length.
-const NAME_BYTES_MAX: usize = 64;
 
 /// An error in Gremlin text.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -46,22 +43,6 @@ impl From<TextError> for GremlinError {
         let code = if error.is_unsupported { ErrorCode::UnsupportedOperation } else { ErrorCode::BadRequest };
         Self::new(code, error.to_string())
     }
-}
-
-/// The known name that is most similar to a misspelled one: at most one edit in three characters, ignoring case. `None` if no
-/// name is that similar.
-pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if name.len() > NAME_BYTES_MAX {
-        return None;
-    }
-    let lower = name.to_lowercase();
-    let allowed = (lower.chars().count() / 3).max(1);
-    known
-        .into_iter()
-        .map(|other| (damerau_levenshtein(&lower, &other.to_lowercase()), other))
-        .min_by_key(|(distance, _)| *distance)
-        .filter(|(distance, _)| *distance <= allowed)
-        .map(|(_, other)| other)
 }
 
 /// A message about an unknown name, with the nearest known one.

@@ -25,7 +25,7 @@ mod tests;
 mod tokens;
 mod words;
 
-pub use error::{TextError, nearest};
+pub use error::TextError;
 pub use words::STEPS;
 
 use crate::{bytecode::Bytecode, value::Map};

@@ -1,0 +1,213 @@
+//! Steps with several ways on, and steps that take a nested traversal as a function.
+
+use super::{
+    by,
+    chain::{Chain, Upstream, is_stateless},
+    context::Context,
+    nested,
+    traverser::{Batch, Traverser},
+};
+use crate::{
+    error::{GremlinError, Result},
+    plan::{Choice, Choose, Kind, OptionKey, Traversal},
+    semantics::Test,
+    value::Value,
+};
+use std::collections::VecDeque;
+
+/// Steps that take a nested traversal for each traverser by itself.
+pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    match kind {
+        Kind::Map(traversal) => {
+            let values = nested::first(traversal, &batch, context).await?;
+            let to = |(traverser, value): (&Traverser, Option<Value>)| value.map(|value| traverser.to(value));
+            Ok(batch.iter().zip(values).filter_map(to).collect())
+        }
+        Kind::FlatMap(traversal) => {
+            let each = nested::each(traversal, &batch, context).await?;
+            let to = |(traverser, results): (&Traverser, Batch)| {
+                let to = |result: Traverser| Traverser {
+                    bulk: traverser.bulk.saturating_mul(result.bulk),
+                    ..traverser.to(result.value)
+                };
+                results.into_iter().map(to).collect::<Batch>()
+            };
+            Ok(batch.iter().zip(each).flat_map(to).collect())
+        }
+        Kind::Local(traversal) => {
+            let each = nested::each(traversal, &batch, context).await?;
+            Ok(batch.iter().zip(each).flat_map(|(from, results)| nested::leave(results, from)).collect())
+        }
+        Kind::SideEffect(traversal) => {
+            nested::each(traversal, &batch, context).await?;
+            Ok(batch)
+        }
+        Kind::Optional(traversal) => {
+            let each = nested::each(traversal, &batch, context).await?;
+            let mut reached = Batch::new();
+            for (traverser, results) in batch.into_iter().zip(each) {
+                if results.is_empty() {
+                    reached.push(traverser);
+                } else {
+                    reached.extend(nested::leave(results, &traverser));
+                }
+            }
+            Ok(reached)
+        }
+        Kind::Coalesce(traversals) => coalesce(traversals, batch, context).await,
+        other => Err(GremlinError::bad(format!("{other:?} has no nested traversal"))),
+    }
+}
+
+/// The results of the first traversal that has any, for each traverser.
+async fn coalesce(traversals: &[Traversal], batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let mut results: Vec<Option<Batch>> = vec![None; batch.len()];
+    for traversal in traversals {
+        let open: Vec<usize> = (0..batch.len()).filter(|at| results[*at].is_none()).collect();
+        if open.is_empty() {
+            break;
+        }
+        let entered: Batch = open.iter().map(|at| batch[*at].clone()).collect();
+        let each = nested::each(traversal, &entered, context).await?;
+        for (at, found) in open.into_iter().zip(each) {
+            results[at] = (!found.is_empty()).then_some(found);
+        }
+    }
+    let each = batch.iter().zip(results).filter_map(|(from, results)| Some((from, results?)));
+    Ok(each.flat_map(|(from, results)| nested::leave(results, from)).collect())
+}
+
+/// The next batch of `union`, `choose` or `branch`. Their traversals are entered by all traversers together: a `count` in one of
+/// them counts all.
+pub(super) async fn next(
+    kind: &Kind,
+    chains: &mut Option<VecDeque<Chain>>,
+    upstream: &mut Upstream<'_>,
+    context: &Context<'_>,
+) -> Result<Option<Batch>> {
+    loop {
+        if let Some(current) = chains {
+            while let Some(chain) = current.front_mut() {
+                if let Some(batch) = chain.next(context).await? {
+                    return Ok(Some(batch));
+                }
+                current.pop_front();
+            }
+        }
+        let is_begun = chains.is_some();
+        if upstream.is_beginning() {
+            let Kind::Union(traversals) = kind else { return Ok(None) };
+            if is_begun {
+                return Ok(None);
+            }
+            *chains = Some(traversals.iter().map(Chain::whole).collect());
+            continue;
+        }
+        let input = if options(kind).iter().all(|traversal| is_stateless(traversal)) {
+            upstream.next(context).await?
+        } else if is_begun {
+            None
+        } else {
+            Some(upstream.all(context).await?)
+        };
+        let Some(input) = input else { return Ok(None) };
+        *chains = Some(enter(kind, input, upstream, context).await?);
+    }
+}
+
+fn options(kind: &Kind) -> Vec<&Traversal> {
+    match kind {
+        Kind::Union(traversals) => traversals.iter().collect(),
+        Kind::Choose(choose) => choose.options.iter().map(|(_, traversal)| traversal).collect(),
+        _ => Vec::new(),
+    }
+}
+
+async fn enter(
+    kind: &Kind,
+    input: Batch,
+    upstream: &Upstream<'_>,
+    context: &Context<'_>,
+) -> Result<VecDeque<Chain>> {
+    let origins = upstream.origins();
+    match kind {
+        Kind::Choose(choose) => {
+            let (mut entered, passed) = chosen(choose, input, context).await?;
+            let traversals = choose.options.iter().map(|(_, traversal)| traversal.clone());
+            let identity: Traversal = [].into();
+            entered.push(passed);
+            let all = traversals.chain([identity]).zip(entered);
+            Ok(all.map(|(traversal, batch)| Chain::nested(&traversal, batch, origins.clone())).collect())
+        }
+        kind => {
+            let all = options(kind).into_iter();
+            Ok(all.map(|traversal| Chain::nested(traversal, input.clone(), origins.clone())).collect())
+        }
+    }
+}
+
+/// Which traversers enter which option, and those that enter none and pass.
+async fn chosen(choose: &Choose, input: Batch, context: &Context<'_>) -> Result<(Vec<Batch>, Batch)> {
+    let values: Vec<Option<Value>> = match &choose.choice {
+        Choice::Exists(traversal) => nested::exists(traversal, &input, context)
+            .await?
+            .into_iter()
+            .map(|exists| Some(exists.into()))
+            .collect(),
+        Choice::By(by) => by::values(by, &input, context).await?,
+        Choice::Test(test) => input.iter().map(|it| Some(test.is_true(&it.value).into())).collect(),
+    };
+    let tests = tests(choose, &values, context).await?;
+    let mut entered: Vec<Batch> = choose.options.iter().map(|_| Batch::new()).collect();
+    let mut passed = Batch::new();
+    for (at, (traverser, value)) in input.into_iter().zip(values).enumerate() {
+        let mut is_matched = false;
+        for (option, (key, _)) in choose.options.iter().enumerate() {
+            let matches = match key {
+                OptionKey::Any => value.is_some() && choose.takes_all,
+                OptionKey::Test(_) | OptionKey::Traversal(_) => {
+                    tests[option][at] && (choose.takes_all || !is_matched)
+                }
+                OptionKey::NoMatch | OptionKey::Unproductive => false,
+            };
+            if matches {
+                is_matched |= !matches!(key, OptionKey::Any);
+                entered[option].push(traverser.clone());
+            }
+        }
+        if is_matched {
+            continue;
+        }
+        let default = choose.options.iter().position(|(key, _)| match key {
+            OptionKey::NoMatch => value.is_some(),
+            OptionKey::Unproductive => value.is_none(),
+            _ => false,
+        });
+        match default {
+            Some(option) => entered[option].push(traverser),
+            None if choose.takes_all => {}
+            None => passed.push(traverser),
+        }
+    }
+    Ok((entered, passed))
+}
+
+/// For each option, whether its key matches the value of each traverser.
+async fn tests(choose: &Choose, values: &[Option<Value>], context: &Context<'_>) -> Result<Vec<Vec<bool>>> {
+    let is_true =
+        |test: &Test, value: &Option<Value>| value.as_ref().is_some_and(|value| test.is_true(value));
+    let mut all = Vec::with_capacity(choose.options.len());
+    for (key, _) in &choose.options {
+        all.push(match key {
+            OptionKey::Test(test) => values.iter().map(|value| is_true(test, value)).collect(),
+            OptionKey::Traversal(traversal) => {
+                let entered: Batch =
+                    values.iter().map(|value| context.traverser(value.clone().unwrap_or_default())).collect();
+                let exists = nested::exists(traversal, &entered, context).await?;
+                exists.into_iter().zip(values).map(|(exists, value)| exists && value.is_some()).collect()
+            }
+            _ => vec![false; values.len()],
+        });
+    }
+    Ok(all)
+}

@@ -1,0 +1,111 @@
+//! What `by` makes of values.
+
+use super::{context::Context, nested, traverser::Traverser};
+use crate::{
+    error::{GremlinError, Result},
+    graph::Wanted,
+    plan::{By, Label},
+    value::{Column, Map, Token, Value},
+};
+use std::sync::Arc;
+
+/// The value of `by` for each traverser. `None` if it has none.
+pub(super) async fn values(
+    by: &By,
+    batch: &[Traverser],
+    context: &Context<'_>,
+) -> Result<Vec<Option<Value>>> {
+    match by {
+        By::Identity => Ok(batch.iter().map(|traverser| Some(traverser.value.clone())).collect()),
+        By::Token(token) => {
+            batch.iter().map(|traverser| self::token(*token, &traverser.value).map(Some)).collect()
+        }
+        By::Column(column) => {
+            batch.iter().map(|traverser| self::column(*column, &traverser.value).map(Some)).collect()
+        }
+        By::Key(key) => {
+            let all: Vec<&Value> = batch.iter().map(|traverser| &traverser.value).collect();
+            keyed(key, &all, context).await
+        }
+        By::Traversal(traversal) => nested::first(traversal, batch, context).await,
+    }
+}
+
+/// The value of one of several `by`, which are used in turn, for each value. These have no path of their own.
+pub(super) async fn in_turn(
+    by: &[By],
+    at: usize,
+    batch: &[Traverser],
+    context: &Context<'_>,
+) -> Result<Vec<Option<Value>>> {
+    match by.len() {
+        0 => values(&By::Identity, batch, context).await,
+        count => values(&by[at % count], batch, context).await,
+    }
+}
+
+/// The value of a key, of elements and maps.
+async fn keyed(key: &Label, all: &[&Value], context: &Context<'_>) -> Result<Vec<Option<Value>>> {
+    let wanted = Wanted::Keys([Arc::clone(key)].into());
+    let properties = context.properties(all, &wanted).await?;
+    let of = |(value, properties): (&&Value, Vec<Value>)| match value {
+        Value::Map(map) => Ok(map.get(&Value::String(Arc::clone(key))).cloned()),
+        Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => {
+            Ok(properties.first().and_then(property_value).cloned())
+        }
+        other => Err(GremlinError::bad(format!(
+            "by({key:?}) needs an element or a map, not a value of type {}",
+            other.type_name()
+        ))),
+    };
+    all.iter().zip(properties).map(of).collect()
+}
+
+/// The value of a property.
+pub(super) fn property_value(property: &Value) -> Option<&Value> {
+    match property {
+        Value::VertexProperty(property) => Some(&property.value),
+        Value::Property(property) => Some(&property.value),
+        _ => None,
+    }
+}
+
+/// What an element has by nature.
+pub(super) fn token(token: Token, value: &Value) -> Result<Value> {
+    let found = match (token, value) {
+        (Token::Id, Value::Vertex(vertex)) => Some(vertex.id.clone()),
+        (Token::Id, Value::Edge(edge)) => Some(edge.id.clone()),
+        (Token::Id, Value::VertexProperty(property)) => Some(property.id.clone()),
+        (Token::Label, Value::Vertex(vertex)) => Some(Value::String(vertex.label.clone())),
+        (Token::Label, Value::Edge(edge)) => Some(Value::String(edge.label.clone())),
+        (Token::Label | Token::Key, Value::VertexProperty(property)) => {
+            Some(Value::String(property.key.clone()))
+        }
+        (Token::Key, Value::Property(property)) => Some(Value::String(property.key.clone())),
+        (Token::Value, Value::VertexProperty(property)) => Some(property.value.clone()),
+        (Token::Value, Value::Property(property)) => Some(property.value.clone()),
+        _ => None,
+    };
+    found.ok_or_else(|| GremlinError::bad(format!("a value of type {} has no {token}", value.type_name())))
+}
+
+/// One half of the entries of a map, or of a path: its labels or its objects.
+pub(super) fn column(column: Column, value: &Value) -> Result<Value> {
+    match (column, value) {
+        (Column::Keys, Value::Map(map)) => Ok(Value::Set(Arc::new(map.keys().cloned().collect()))),
+        (Column::Values, Value::Map(map)) => Ok(Value::list(map.values().cloned().collect::<Vec<_>>())),
+        (Column::Keys, Value::Path(path)) => {
+            let sets = path.labels.iter().map(|labels| Value::Set(Arc::new(labels.clone())));
+            Ok(Value::list(sets.collect::<Vec<_>>()))
+        }
+        (Column::Values, Value::Path(path)) => Ok(Value::list(path.objects.clone())),
+        (_, other) => {
+            Err(GremlinError::bad(format!("a value of type {} has no {column}", other.type_name())))
+        }
+    }
+}
+
+/// An entry of a map as a value: a map with one entry.
+pub(super) fn entry(key: &Value, value: &Value) -> Value {
+    Value::Map(Arc::new(Map::from_iter([(key.clone(), value.clone())])))
+}

@@ -1,0 +1,121 @@
+//! The steps of a traversal under way. Each pulls batches from the one before it.
+
+use super::{context::Context, state::State, step, traverser::Batch};
+use crate::{
+    error::Result,
+    plan::{Kind, Step, Traversal},
+};
+use futures::future::BoxFuture;
+use std::{collections::VecDeque, sync::Arc};
+
+/// A traversal under way: the traversers that enter it, and its steps.
+#[derive(Debug)]
+pub(super) struct Chain {
+    feed: Feed,
+    links: Vec<Link>,
+}
+
+/// What enters the first step.
+#[derive(Debug)]
+pub(super) struct Feed {
+    batches: VecDeque<Batch>,
+    /// The origins of the traversers. Steps that count or collect have a result for each of them.
+    pub origins: Arc<[u32]>,
+    /// Whether the traversal stands by itself, so that its first step begins it.
+    pub is_whole: bool,
+}
+
+/// A step and its state.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub step: Arc<Step>,
+    pub state: State,
+}
+
+/// The steps before a step.
+pub(super) struct Upstream<'a> {
+    pub feed: &'a mut Feed,
+    pub links: &'a mut [Link],
+}
+
+impl Chain {
+    /// A traversal that stands by itself.
+    pub fn whole(traversal: &Traversal) -> Self {
+        let feed = Feed { batches: VecDeque::new(), origins: [0].into(), is_whole: true };
+        Self { feed, links: links(traversal) }
+    }
+
+    /// A nested traversal, which these traversers enter.
+    pub fn nested(traversal: &Traversal, batch: Batch, origins: Arc<[u32]>) -> Self {
+        let feed = Feed { batches: [batch].into(), origins, is_whole: false };
+        Self { feed, links: links(traversal) }
+    }
+
+    /// The next batch of results. `None` at the end.
+    pub fn next<'a>(&'a mut self, context: &'a Context<'_>) -> BoxFuture<'a, Result<Option<Batch>>> {
+        Upstream { feed: &mut self.feed, links: &mut self.links }.pull(context)
+    }
+
+    /// All results that are left.
+    pub async fn all(mut self, context: &Context<'_>) -> Result<Batch> {
+        let mut all = Batch::new();
+        while let Some(batch) = self.next(context).await? {
+            all.extend(batch);
+        }
+        Ok(all)
+    }
+}
+
+impl<'a> Upstream<'a> {
+    /// The next batch of the last of these steps. `None` at the end.
+    pub fn pull(self, context: &'a Context<'_>) -> BoxFuture<'a, Result<Option<Batch>>> {
+        Box::pin(async move {
+            let Some((link, links)) = self.links.split_last_mut() else {
+                return Ok(self.feed.batches.pop_front());
+            };
+            let upstream = Upstream { feed: self.feed, links };
+            let mut batch = step::next(link, upstream, context).await?;
+            if let Some(batch) = &mut batch {
+                context.count_traversers(batch.len())?;
+                if !link.step.labels.is_empty() {
+                    batch.iter_mut().for_each(|traverser| traverser.label(&link.step.labels));
+                }
+            }
+            Ok(batch)
+        })
+    }
+
+    /// The next batch of the steps before, which stay.
+    pub async fn next(&mut self, context: &Context<'_>) -> Result<Option<Batch>> {
+        Upstream { feed: &mut *self.feed, links: &mut *self.links }.pull(context).await
+    }
+
+    /// All traversers that the steps before still return.
+    pub async fn all(&mut self, context: &Context<'_>) -> Result<Batch> {
+        let mut all = Batch::new();
+        while let Some(batch) = self.next(context).await? {
+            all.extend(batch);
+        }
+        Ok(all)
+    }
+
+    /// Whether the step after these begins a traversal that stands by itself.
+    pub fn is_beginning(&self) -> bool {
+        self.links.is_empty() && self.feed.is_whole
+    }
+
+    pub fn origins(&self) -> Arc<[u32]> {
+        Arc::clone(&self.feed.origins)
+    }
+}
+
+fn links(traversal: &Traversal) -> Vec<Link> {
+    traversal.iter().map(|step| Link { step: Arc::clone(step), state: step::begin(&step.kind) }).collect()
+}
+
+/// Whether the steps treat each traverser by itself, so that it makes no difference in which batches they come.
+pub(super) fn is_stateless(traversal: &Traversal) -> bool {
+    traversal.iter().all(|step| {
+        matches!(step::begin(&step.kind), State::Stateless) && !matches!(step.kind, Kind::Barrier)
+    })
+}

@@ -1,0 +1,176 @@
+//! Functions of values.
+
+use super::{
+    by,
+    context::Context,
+    nested,
+    traverser::{Batch, Traverser},
+};
+use crate::{
+    error::{GremlinError, Result},
+    functions::{self, Expression, Part, Template},
+    graph::Wanted,
+    plan::{By, Function, Given, Label},
+    semantics::{
+        lists::{self, Argument, ListFunction},
+        number,
+    },
+    value::{GType, Value},
+};
+
+pub(super) async fn apply(function: &Function, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    match function {
+        Function::Concat(given) => concat(given, batch, context).await,
+        Function::Format { template, by } => format(template, by, batch, context).await,
+        Function::DateDiff(given) => {
+            let others = nested::given(given, &batch, context).await?;
+            let of = |(traverser, other): (&Traverser, Option<Value>)| {
+                Ok(traverser.to(functions::date_diff(&traverser.value, &other.unwrap_or_default())?))
+            };
+            batch.iter().zip(others).map(of).collect()
+        }
+        Function::Lists(function, given) => of_lists(*function, given, batch, context).await,
+        function => {
+            batch.iter().map(|traverser| Ok(traverser.to(of_value(function, &traverser.value)?))).collect()
+        }
+    }
+}
+
+fn of_value(function: &Function, value: &Value) -> Result<Value> {
+    match function {
+        Function::AsString(scope) => functions::as_string(value, *scope),
+        Function::AsNumber(kind) => number::as_number(value, *kind),
+        Function::AsBool => functions::as_bool(value),
+        Function::AsDate => functions::as_date(value),
+        Function::Text(function, scope) => function.apply(value, *scope),
+        Function::Reverse => functions::reverse(value),
+        Function::DateAdd { unit, amount } => functions::date_add(value, *unit, *amount),
+        Function::Conjoin(separator) => lists::conjoin(value, separator),
+        other => Err(GremlinError::bad(format!("{other:?} is not a function of one value"))),
+    }
+}
+
+async fn concat(given: &[Given], batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let mut parts: Vec<Vec<Value>> = vec![Vec::new(); batch.len()];
+    for given in given {
+        let values = nested::given(given, &batch, context).await?;
+        parts.iter_mut().zip(values).for_each(|(parts, value)| parts.push(value.unwrap_or_default()));
+    }
+    let of = |(traverser, parts): (&Traverser, Vec<Value>)| {
+        Ok(traverser.to(functions::concat(&traverser.value, parts.iter())?))
+    };
+    batch.iter().zip(parts).map(of).collect()
+}
+
+async fn of_lists(
+    function: ListFunction,
+    given: &Given,
+    batch: Batch,
+    context: &Context<'_>,
+) -> Result<Batch> {
+    let others = nested::given(given, &batch, context).await?;
+    let of = |(traverser, other): (&Traverser, Option<Value>)| {
+        let other = other.unwrap_or_default();
+        let argument = match given {
+            Given::Value(_) => Argument::Literal(&other),
+            _ => Argument::Yielded(&other),
+        };
+        Ok(traverser.to(function.apply(&traverser.value, argument)?))
+    };
+    batch.iter().zip(others).map(of).collect()
+}
+
+/// `format`. Traversers that lack a value of the template do not pass.
+async fn format(template: &Template, by: &[By], batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let mut rows: Vec<Option<Vec<Value>>> = vec![Some(Vec::new()); batch.len()];
+    let mut turn = 0;
+    for part in &template.parts {
+        let values = match part {
+            Part::Plain(_) => continue,
+            Part::Modulated => {
+                turn += 1;
+                by::in_turn(by, turn - 1, &batch, context).await?
+            }
+            Part::Variable(name) => variable(name, &batch, context).await?,
+        };
+        for (row, value) in rows.iter_mut().zip(values) {
+            *row = row.take().zip(value).map(|(mut row, value)| {
+                row.push(value);
+                row
+            });
+        }
+    }
+    let to = |(traverser, row): (&Traverser, Option<Vec<Value>>)| {
+        row.map(|row| traverser.to(Value::text(template.render(row.iter()))))
+    };
+    Ok(batch.iter().zip(rows).filter_map(to).collect())
+}
+
+/// What a name means to each traverser: a property of its element, or what has this label.
+async fn variable(name: &Label, batch: &[Traverser], context: &Context<'_>) -> Result<Vec<Option<Value>>> {
+    let elements: Vec<&Value> = batch.iter().map(|traverser| &traverser.value).collect();
+    let properties = context.properties(&elements, &Wanted::Keys([name.clone()].into())).await?;
+    let of = |(traverser, properties): (&Traverser, Vec<Value>)| {
+        let property = properties.first().and_then(by::property_value).cloned();
+        let entry = || match &traverser.value {
+            Value::Map(map) => map.get(&Value::String(name.clone())).cloned(),
+            _ => None,
+        };
+        let label = || traverser.labelled(name).last().map(|value| (*value).clone());
+        property.or_else(entry).or_else(label).or_else(|| context.side_effect(name))
+    };
+    Ok(batch.iter().zip(properties).map(of).collect())
+}
+
+/// `math`. The `by` are used in turn, one for each variable.
+pub(super) async fn math(
+    expression: &Expression,
+    by: &[By],
+    batch: Batch,
+    context: &Context<'_>,
+) -> Result<Batch> {
+    let mut rows: Vec<Option<Vec<f64>>> = vec![Some(Vec::new()); batch.len()];
+    for (turn, name) in expression.variables().iter().enumerate() {
+        let of = |traverser: &Traverser| match &**name {
+            "_" => traverser.clone(),
+            name => {
+                let value = traverser.labelled(name).last().map(|value| (*value).clone());
+                let entry = || match &traverser.value {
+                    Value::Map(map) => map.get(&Value::text(name)).cloned(),
+                    _ => None,
+                };
+                let value = value.or_else(entry).or_else(|| context.side_effect(name));
+                traverser.to(value.unwrap_or_default())
+            }
+        };
+        let entered: Batch = batch.iter().map(of).collect();
+        let values = by::in_turn(by, turn, &entered, context).await?;
+        for (row, value) in rows.iter_mut().zip(values) {
+            let number = match value {
+                None => None,
+                Some(value) => Some(double(&value, name)?),
+            };
+            *row = row.take().zip(number).map(|(mut row, number)| {
+                row.push(number);
+                row
+            });
+        }
+    }
+    let mut reached = Batch::new();
+    for (traverser, row) in batch.iter().zip(rows) {
+        if let Some(row) = row {
+            reached.push(traverser.to(Value::Double(expression.evaluate(&row)?)));
+        }
+    }
+    Ok(reached)
+}
+
+fn double(value: &Value, name: &str) -> Result<f64> {
+    match number::as_number(value, Some(GType::Double)) {
+        Ok(Value::Double(number)) if value.is_number() => Ok(number),
+        _ => Err(GremlinError::bad(format!(
+            "the variable {name} of math() must be a number, not a value of type {}",
+            value.type_name()
+        ))),
+    }
+}

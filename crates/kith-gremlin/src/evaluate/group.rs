@@ -1,0 +1,180 @@
+//! Steps that put something aside, or collect it in a map.
+
+use super::{
+    by,
+    chain::Chain,
+    context::Context,
+    reduce::single,
+    state::by_origin,
+    traverser::{Batch, Traverser},
+};
+use crate::{
+    error::{GremlinError, Result},
+    plan::{By, Group, Kind, Label},
+    semantics,
+    value::{Map, Value},
+};
+use indexmap::IndexMap;
+use std::sync::Arc;
+
+/// `group` that returns a map, for each origin.
+pub(super) async fn group(
+    group: &Group,
+    all: Batch,
+    origins: &[u32],
+    context: &Context<'_>,
+) -> Result<Batch> {
+    let mut collected = by_origin(all);
+    let mut results = Batch::with_capacity(origins.len());
+    for origin in origins {
+        let members = collected.remove(origin).unwrap_or_default();
+        let map = grouped(group, members, context).await?;
+        results.push(single(Value::Map(Arc::new(map)), *origin, context));
+    }
+    Ok(results)
+}
+
+/// The value of each group. All groups are evaluated at once: each is an origin of the traversal that makes the values.
+async fn grouped(group: &Group, members: Batch, context: &Context<'_>) -> Result<Map> {
+    let keys = by::values(&group.keys, &members, context).await?;
+    let mut groups: IndexMap<Value, u32> = IndexMap::new();
+    let mut inputs = Batch::with_capacity(members.len());
+    for (traverser, key) in members.into_iter().zip(keys) {
+        let Some(key) = key else { continue };
+        let next = groups.len() as u32;
+        let origin = *groups.entry(key).or_insert(next);
+        inputs.push(Traverser { origin, ..traverser });
+    }
+    let origins: Arc<[u32]> = (0..groups.len() as u32).collect();
+    let results = Chain::nested(&group.values, inputs, origins).all(context).await?;
+    let mut values: Vec<Option<Value>> = vec![None; groups.len()];
+    for result in results {
+        values[result.origin as usize].get_or_insert(result.value);
+    }
+    Ok(groups.into_keys().zip(values).filter_map(|(key, value)| Some((key, value?))).collect())
+}
+
+/// `groupCount` that returns a map, for each origin.
+pub(super) async fn count(by: &By, all: Batch, origins: &[u32], context: &Context<'_>) -> Result<Batch> {
+    let keys = by::values(by, &all, context).await?;
+    let mut maps: IndexMap<u32, Map> = origins.iter().map(|origin| (*origin, Map::new())).collect();
+    for (traverser, key) in all.iter().zip(keys) {
+        if let (Some(key), Some(map)) = (key, maps.get_mut(&traverser.origin)) {
+            count_up(map, key, traverser.bulk);
+        }
+    }
+    Ok(maps.into_iter().map(|(origin, map)| single(Value::Map(Arc::new(map)), origin, context)).collect())
+}
+
+fn count_up(map: &mut Map, key: Value, bulk: i64) {
+    match map.entry(key).or_insert(Value::Long(0)) {
+        Value::Long(count) => *count = count.saturating_add(bulk),
+        other => *other = Value::Long(bulk),
+    }
+}
+
+/// Steps whose result is a side effect. The traversers pass.
+pub(super) async fn side_effect(kind: &Kind, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    match kind {
+        Kind::Aggregate { key, by, .. } => aggregate(key, by, batch, context).await,
+        Kind::GroupCount { key: Some(key), by } => {
+            let keys = by::values(by, &batch, context).await?;
+            context.change_side_effect(key, |before| {
+                let mut map = map_of(before);
+                for (traverser, key) in batch.iter().zip(keys) {
+                    key.into_iter().for_each(|key| count_up(&mut map, key, traverser.bulk));
+                }
+                Ok(Value::Map(Arc::new(map)))
+            })?;
+            Ok(batch)
+        }
+        Kind::Group(group) => {
+            let Some(key) = &group.key else { return Ok(batch) };
+            let more = grouped(group, batch.clone(), context).await?;
+            context.change_side_effect(key, |before| {
+                let mut map = map_of(before);
+                for (key, value) in more {
+                    let joined = match map.shift_remove(&key) {
+                        None => value,
+                        Some(before) => joined(before, value)?,
+                    };
+                    map.insert(key, joined);
+                }
+                Ok(Value::Map(Arc::new(map)))
+            })?;
+            Ok(batch)
+        }
+        other => Err(GremlinError::bad(format!("{other:?} is no side effect"))),
+    }
+}
+
+fn map_of(value: Option<Value>) -> Map {
+    match value {
+        Some(Value::Map(map)) => Arc::unwrap_or_clone(map),
+        _ => Map::new(),
+    }
+}
+
+/// The value of a group whose members came in two batches.
+fn joined(before: Value, more: Value) -> Result<Value> {
+    match (&before, &more) {
+        (Value::List(a), Value::List(b)) => Ok(Value::list([&a[..], &b[..]].concat())),
+        (Value::Map(_), Value::Map(_)) => semantics::apply(crate::value::Operator::AddAll, before, &more),
+        _ if before.is_number() && more.is_number() => {
+            semantics::apply(crate::value::Operator::Sum, before, &more)
+        }
+        _ => Ok(before),
+    }
+}
+
+/// `aggregate`: adds values to a side effect.
+pub(super) async fn aggregate(key: &Label, by: &By, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let values = by::values(by, &batch, context).await?;
+    let operator = context.operator_of(key);
+    context.change_side_effect(key, |before| {
+        let added = batch.iter().zip(values).filter_map(|(traverser, value)| Some((value?, traverser.bulk)));
+        match (operator, before) {
+            (Some(operator), Some(before)) => added
+                .flat_map(|(value, bulk)| std::iter::repeat_n(value, bulk.max(0) as usize))
+                .try_fold(before, |before, value| semantics::apply(operator, before, &value)),
+            (_, Some(Value::List(members))) => {
+                let added = added.flat_map(|(value, bulk)| std::iter::repeat_n(value, bulk.max(0) as usize));
+                Ok(Value::list(members.iter().cloned().chain(added).collect::<Vec<_>>()))
+            }
+            (_, Some(Value::Set(members))) => {
+                let mut members = Arc::unwrap_or_clone(members);
+                members.extend(added.map(|(value, _)| value));
+                Ok(Value::Set(Arc::new(members)))
+            }
+            (_, before) => Ok(Value::BulkSet(Arc::new(bulk_set(before, added)))),
+        }
+    })?;
+    Ok(batch)
+}
+
+fn bulk_set(before: Option<Value>, added: impl Iterator<Item = (Value, i64)>) -> Vec<(Value, i64)> {
+    let mut counts: IndexMap<Value, i64> = match before {
+        Some(Value::BulkSet(counts)) => counts.iter().cloned().collect(),
+        Some(Value::Null) | None => IndexMap::new(),
+        Some(other) => IndexMap::from_iter([(other, 1)]),
+    };
+    for (value, bulk) in added {
+        *counts.entry(value).or_insert(0) += bulk;
+    }
+    counts.into_iter().collect()
+}
+
+/// `cap`: side effects. One by itself, several as a map.
+pub(super) async fn cap(keys: &[Label], origins: &[u32], context: &Context<'_>) -> Result<Batch> {
+    let of = |key: &Label| {
+        context.side_effect(key).ok_or_else(|| GremlinError::bad(format!("there is no side effect {key:?}")))
+    };
+    let value = match keys {
+        [key] => of(key)?,
+        keys => {
+            let entry = |key: &Label| Ok((Value::String(key.clone()), of(key)?));
+            Value::Map(Arc::new(keys.iter().map(entry).collect::<Result<Map>>()?))
+        }
+    };
+    Ok(origins.iter().map(|origin| single(value.clone(), *origin, context)).collect())
+}

@@ -1,0 +1,193 @@
+//! Steps from element to element.
+
+use super::{
+    chain::Upstream,
+    context::Context,
+    other_end, reference,
+    state::{State, merged},
+    step::{BATCH_FIRST, BATCH_MAX},
+    traverser::{Batch, Traverser},
+};
+use crate::{
+    error::{GremlinError, Result},
+    graph::{Expansion, Wanted},
+    plan::{EdgeEnd, Hop, Kind},
+    value::{Direction, Edge, ElementId, Value},
+};
+use std::{collections::HashMap, sync::Arc};
+
+/// The next batch of `V` or `E`. At the beginning of a traversal these return elements of the graph; in the middle, they return
+/// them for each traverser.
+pub(super) async fn scan(
+    kind: &Kind,
+    state: &mut State,
+    upstream: &mut Upstream<'_>,
+    context: &Context<'_>,
+) -> Result<Option<Batch>> {
+    if !upstream.is_beginning() {
+        let Some(batch) = upstream.next(context).await? else { return Ok(None) };
+        let elements = elements(kind, context).await?;
+        let each = |traverser: &Traverser| {
+            elements.iter().map(|element| traverser.to(element.clone())).collect::<Batch>()
+        };
+        return Ok(Some(batch.iter().flat_map(each).collect()));
+    }
+    let State::Scan { after, is_over } = state else { return Ok(None) };
+    if *is_over {
+        return Ok(None);
+    }
+    let elements = match ids(kind) {
+        [] => {
+            let limit = if after.is_none() { BATCH_FIRST } else { BATCH_MAX };
+            let page = page(kind, after.clone(), limit, context).await?;
+            *is_over = page.len() < limit;
+            *after = page.last().and_then(element_id).or(after.take());
+            page
+        }
+        _ => {
+            *is_over = true;
+            elements(kind, context).await?
+        }
+    };
+    Ok(Some(elements.into_iter().map(|element| context.traverser(element)).collect()))
+}
+
+fn ids(kind: &Kind) -> &[ElementId] {
+    match kind {
+        Kind::Vertices { ids } | Kind::Edges { ids } => ids,
+        _ => &[],
+    }
+}
+
+fn element_id(element: &Value) -> Option<ElementId> {
+    match element {
+        Value::Vertex(vertex) => Some(vertex.id.clone()),
+        Value::Edge(edge) => Some(edge.id.clone()),
+        _ => None,
+    }
+}
+
+/// The elements that `V` or `E` means: those with its ids, or all.
+async fn elements(kind: &Kind, context: &Context<'_>) -> Result<Vec<Value>> {
+    let ids = ids(kind).to_vec();
+    if !ids.is_empty() {
+        let found: Vec<Value> = match kind {
+            Kind::Vertices { .. } => {
+                let found = context.graph.vertices(ids, Wanted::None).await?;
+                found.into_iter().flatten().map(|vertex| Value::Vertex(reference(&vertex))).collect()
+            }
+            _ => context.graph.edges(ids).await?.into_iter().flatten().map(Value::Edge).collect(),
+        };
+        context.count_elements(found.len())?;
+        return Ok(found);
+    }
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let page = page(kind, after, BATCH_MAX, context).await?;
+        let is_over = page.len() < BATCH_MAX;
+        after = page.last().and_then(element_id);
+        all.extend(page);
+        if is_over {
+            return Ok(all);
+        }
+    }
+}
+
+/// All vertices.
+pub(super) async fn all_vertices(context: &Context<'_>) -> Result<Vec<Value>> {
+    elements(&Kind::Vertices { ids: Vec::new() }, context).await
+}
+
+/// All edges.
+pub(super) async fn all_edges(context: &Context<'_>) -> Result<Vec<Value>> {
+    elements(&Kind::Edges { ids: Vec::new() }, context).await
+}
+
+async fn page(
+    kind: &Kind,
+    after: Option<ElementId>,
+    limit: usize,
+    context: &Context<'_>,
+) -> Result<Vec<Value>> {
+    let page: Vec<Value> = match kind {
+        Kind::Vertices { .. } => {
+            let page = context.graph.scan_vertices(after, limit).await?;
+            page.iter().map(|vertex| Value::Vertex(reference(vertex))).collect()
+        }
+        _ => context.graph.scan_edges(after, limit).await?.into_iter().map(Value::Edge).collect(),
+    };
+    context.count_elements(page.len())?;
+    Ok(page)
+}
+
+/// `out`, `in`, `both`, `outE`, `inE` and `bothE`: one expansion for the whole batch.
+pub(super) async fn hop(hop: &Hop, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let batch = merged(batch);
+    let mut places: HashMap<ElementId, usize> = HashMap::new();
+    let mut vertices = Vec::new();
+    for traverser in &batch {
+        let Value::Vertex(vertex) = &traverser.value else {
+            let found = traverser.value.type_name();
+            return Err(GremlinError::bad(format!(
+                "a vertex is needed to follow edges, not a value of type {found}"
+            )));
+        };
+        places.entry(vertex.id.clone()).or_insert_with(|| {
+            vertices.push(vertex.id.clone());
+            vertices.len() - 1
+        });
+    }
+    let expansion = Expansion { vertices, direction: hop.direction, labels: Arc::clone(&hop.labels) };
+    let edges = context.graph.expand(expansion).await?;
+    context.count_elements(edges.iter().map(Vec::len).sum())?;
+    let mut reached = Batch::new();
+    for traverser in &batch {
+        let Value::Vertex(vertex) = &traverser.value else { continue };
+        let Some(edges) = places.get(&vertex.id).and_then(|at| edges.get(*at)) else { continue };
+        reached.extend(edges.iter().map(|edge| traverser.to(end(hop, edge, &vertex.id))));
+    }
+    Ok(merged(reached))
+}
+
+fn end(hop: &Hop, edge: &Arc<Edge>, from: &ElementId) -> Value {
+    match (hop.to_edges, hop.direction) {
+        (true, _) => Value::Edge(Arc::clone(edge)),
+        (false, Direction::Out) => Value::Vertex(Arc::clone(&edge.in_vertex)),
+        (false, Direction::In) => Value::Vertex(Arc::clone(&edge.out_vertex)),
+        (false, Direction::Both) => Value::Vertex(other_end(edge, from)),
+    }
+}
+
+/// `outV`, `inV`, `bothV` and `otherV`.
+pub(super) fn edge_vertex(which: EdgeEnd, batch: Batch) -> Result<Batch> {
+    let mut reached = Batch::with_capacity(batch.len());
+    for traverser in &batch {
+        let Value::Edge(edge) = &traverser.value else {
+            let found = traverser.value.type_name();
+            return Err(GremlinError::bad(format!(
+                "an edge is needed to find its vertices, not a value of type {found}"
+            )));
+        };
+        let mut push = |vertex: &Arc<_>| reached.push(traverser.to(Value::Vertex(Arc::clone(vertex))));
+        match which {
+            EdgeEnd::Out => push(&edge.out_vertex),
+            EdgeEnd::In => push(&edge.in_vertex),
+            EdgeEnd::Both => {
+                push(&edge.out_vertex);
+                push(&edge.in_vertex);
+            }
+            EdgeEnd::Other => push(&other_end(edge, &came_from(traverser, edge)?)),
+        }
+    }
+    Ok(merged(reached))
+}
+
+/// The id of the end of the edge at which a traverser was last.
+fn came_from(traverser: &Traverser, edge: &Edge) -> Result<ElementId> {
+    let ends = [&edge.out_vertex.id, &edge.in_vertex.id];
+    let before = traverser.nodes().skip(1).find_map(|node| match &node.value {
+        Value::Vertex(vertex) if ends.contains(&&vertex.id) => Some(vertex.id.clone()),
+        _ => None,
+    });
+    before.ok_or_else(|| GremlinError::bad("otherV() needs a traverser that came to the edge from a vertex"))
+}

@@ -1,0 +1,185 @@
+//! Steps that turn one value into another without asking the graph, and steps about the members of a value.
+
+use super::{
+    by,
+    chain::Upstream,
+    context::Context,
+    order, reduce,
+    traverser::{Batch, Traverser},
+};
+use crate::{
+    error::{GremlinError, Result},
+    plan::{Kind, Label, Reduction},
+    semantics,
+    value::{Map, Value},
+};
+use kith_types::ErrorCode;
+use rand::seq::IndexedRandom;
+use std::sync::Arc;
+
+pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let mut reached = Batch::with_capacity(batch.len());
+    for traverser in batch {
+        let value = &traverser.value;
+        match kind {
+            Kind::Identity => reached.push(traverser),
+            Kind::Constant(constant) => reached.push(traverser.to(constant.clone())),
+            Kind::Unfold => reached.extend(unfolded(value).into_iter().map(|value| traverser.to(value))),
+            Kind::Loops(name) => reached.push(traverser.to(Value::Int(loops(name.as_ref(), &traverser)))),
+            Kind::SackValue => reached.push(traverser.to(traverser.sack.clone().unwrap_or_default())),
+            Kind::SackUpdate { operator, by } => {
+                let made = by::values(by, std::slice::from_ref(&traverser), context).await?;
+                let Some(Some(made)) = made.into_iter().next() else { continue };
+                let sack = semantics::apply(*operator, traverser.sack.clone().unwrap_or_default(), &made)?;
+                reached.push(Traverser { sack: Some(sack), ..traverser });
+            }
+            Kind::Fail(message) => return Err(failed(message.as_ref())),
+            Kind::OrderLocal(by) => reached.push(traverser.to(order::local(by, value, context).await?)),
+            Kind::ReduceLocal(reduction) => {
+                reached.extend(reduced(*reduction, value)?.map(|value| traverser.to(value)));
+            }
+            Kind::RangeLocal { low, high } => {
+                reached.extend(ranged(value, *low, *high).map(|value| traverser.to(value)));
+            }
+            Kind::TailLocal(count) => reached.extend(tail(value, *count).map(|value| traverser.to(value))),
+            kind => reached.push(traverser.to(of_members(kind, value)?)),
+        }
+    }
+    Ok(reached)
+}
+
+/// `inject`: its values before those that come from the steps before.
+pub(super) async fn inject(
+    values: &[Value],
+    is_over: &mut bool,
+    upstream: &mut Upstream<'_>,
+    context: &Context<'_>,
+) -> Result<Option<Batch>> {
+    if *is_over {
+        return upstream.next(context).await;
+    }
+    *is_over = true;
+    let origins = upstream.origins();
+    let of = |origin: &u32| {
+        values
+            .iter()
+            .map(|value| Traverser { origin: *origin, ..context.traverser(value.clone()) })
+            .collect::<Batch>()
+    };
+    Ok(Some(origins.iter().flat_map(of).collect()))
+}
+
+fn failed(message: Option<&Value>) -> GremlinError {
+    let message = message.and_then(Value::as_text).unwrap_or("fail() Step Triggered");
+    GremlinError::new(ErrorCode::BadRequest, message)
+}
+
+fn loops(name: Option<&Label>, traverser: &Traverser) -> i32 {
+    let mut loops = traverser.loops.iter().rev();
+    let found = loops.find(|(known, _)| name.is_none() || known.as_ref() == name);
+    found.map_or(0, |(_, count)| *count as i32)
+}
+
+/// The members of a list, a set or another value with members; `None` for all others. A map has none.
+pub(super) fn members(value: &Value) -> Option<Vec<Value>> {
+    match value {
+        Value::List(members) => Some(members.to_vec()),
+        Value::Set(members) => Some(members.iter().cloned().collect()),
+        Value::BulkSet(members) => {
+            let each =
+                |(value, bulk): &(Value, i64)| std::iter::repeat_n(value.clone(), (*bulk).max(0) as usize);
+            Some(members.iter().flat_map(each).collect())
+        }
+        Value::Path(path) => Some(path.objects.clone()),
+        _ => None,
+    }
+}
+
+/// `unfold`: the members of a value, the entries of a map, or the value itself.
+fn unfolded(value: &Value) -> Vec<Value> {
+    match value {
+        Value::Map(map) => map.iter().map(|(key, value)| by::entry(key, value)).collect(),
+        other => members(other).unwrap_or_else(|| vec![other.clone()]),
+    }
+}
+
+fn reduced(reduction: Reduction, value: &Value) -> Result<Option<Value>> {
+    let members = match (reduction, value) {
+        (Reduction::Count, Value::Map(map)) => return Ok(Some(Value::Long(map.len() as i64))),
+        (_, value) => members(value).unwrap_or_else(|| vec![value.clone()]),
+    };
+    reduce::reduced(reduction, members.into_iter().map(|value| (value, 1)))
+}
+
+/// `range(local)`: some members of a list, or some entries of a map. Without any, a list of a single member has no result.
+fn ranged(value: &Value, low: i64, high: i64) -> Option<Value> {
+    let part = |count: usize| {
+        let low = usize::try_from(low).unwrap_or(0).min(count);
+        let high = usize::try_from(high).unwrap_or(count).clamp(low, count);
+        low..high
+    };
+    if let Value::Map(map) = value {
+        let part = part(map.len());
+        let entries = map.iter().skip(part.start).take(part.len());
+        return Some(Value::Map(Arc::new(
+            entries.map(|(key, value)| (key.clone(), value.clone())).collect::<Map>(),
+        )));
+    }
+    match members(value) {
+        None => Some(value.clone()),
+        Some(members) => rebuilt(value, members[part(members.len())].to_vec(), high == 1 + low),
+    }
+}
+
+/// `tail(local)`: the last members of a list, or the last entries of a map.
+fn tail(value: &Value, count: i64) -> Option<Value> {
+    let length = match value {
+        Value::Map(map) => map.len(),
+        value => members(value).map_or(0, |members| members.len()),
+    };
+    let low = (length as i64).saturating_sub(count).max(0);
+    match ranged(value, low, -1) {
+        Some(Value::List(members)) if count == 1 => members.first().cloned(),
+        Some(Value::Set(members)) if count == 1 => members.first().cloned(),
+        other => other,
+    }
+}
+
+/// A value of the same type as `like` with these members. A single one that was asked for (`limit(local, 1)`) stands for itself.
+fn rebuilt(like: &Value, members: Vec<Value>, is_single: bool) -> Option<Value> {
+    if is_single {
+        return members.into_iter().next();
+    }
+    Some(match like {
+        Value::Set(_) => Value::Set(Arc::new(members.into_iter().collect())),
+        Value::Path(path) => {
+            let labels = path.labels.iter().take(members.len()).cloned().collect();
+            Value::Path(Arc::new(crate::value::Path { labels, objects: members }))
+        }
+        _ => Value::list(members),
+    })
+}
+
+fn of_members(kind: &Kind, value: &Value) -> Result<Value> {
+    let members = members(value);
+    match (kind, members) {
+        (Kind::DedupLocal, Some(members)) => Ok(Value::Set(Arc::new(members.into_iter().collect()))),
+        (Kind::SampleLocal(count), Some(members)) => {
+            let count = usize::try_from(*count).unwrap_or(0);
+            Ok(Value::list(members.sample(&mut rand::rng(), count).cloned().collect::<Vec<_>>()))
+        }
+        (Kind::Index { is_map }, _) => Ok(indexed(unfolded(value), *is_map)),
+        (Kind::DedupLocal | Kind::SampleLocal(_), None) => Ok(value.clone()),
+        (other, _) => Err(GremlinError::bad(format!("{other:?} is not about one value"))),
+    }
+}
+
+/// `index`: each member with its place, as pairs or as a map from places to members.
+fn indexed(members: Vec<Value>, is_map: bool) -> Value {
+    let places = (0..).map(Value::Int);
+    if is_map {
+        return Value::Map(Arc::new(places.zip(members).collect()));
+    }
+    let pair = |(member, place): (Value, Value)| Value::list([member, place]);
+    Value::list(members.into_iter().zip(places).map(pair).collect::<Vec<_>>())
+}

@@ -1,0 +1,134 @@
+//! Evaluates plans over a graph.
+//!
+//! Each step pulls batches of traversers from the step before it (`chain.rs`). A nested traversal is evaluated once for a
+//! whole batch (`nested.rs`).
+
+mod branch;
+mod by;
+mod chain;
+mod change;
+mod context;
+mod filter;
+mod function;
+mod group;
+mod hop;
+mod local;
+mod merge;
+mod nested;
+mod order;
+mod path;
+mod property;
+mod reduce;
+mod repeat;
+mod select;
+mod state;
+mod step;
+mod traverser;
+
+pub use context::Limits;
+
+use crate::{
+    error::Result,
+    graph::{Graph, Wanted},
+    plan::{Kind, Plan},
+    value::{Edge, Value, Vertex},
+};
+use chain::Chain;
+use context::Context;
+use std::sync::Arc;
+
+/// A traversal under way.
+pub struct Evaluation<'a> {
+    context: Context<'a>,
+    chain: Chain,
+}
+
+impl<'a> Evaluation<'a> {
+    /// Begins the evaluation of a plan.
+    pub fn new(plan: &'a Plan, graph: &'a dyn Graph, limits: Limits) -> Self {
+        let with_paths = plan.source.with_paths || plan.needs_paths();
+        Self {
+            context: Context::new(graph, &plan.source, limits, with_paths),
+            chain: Chain::whole(&plan.traversal),
+        }
+    }
+
+    /// The next results, each with how often it occurs. `None` at the end. A batch may be empty.
+    ///
+    /// # Errors
+    /// The traversal cannot be evaluated, or exceeds a limit. It must not be asked again afterwards.
+    pub async fn next(&mut self) -> Result<Option<Vec<(Value, i64)>>> {
+        let batch = self.chain.next(&self.context).await?;
+        Ok(batch.map(|batch| batch.into_iter().map(|traverser| (traverser.value, traverser.bulk)).collect()))
+    }
+
+    /// All results that are left.
+    ///
+    /// # Errors
+    /// As [`Evaluation::next`].
+    pub async fn all(mut self) -> Result<Vec<(Value, i64)>> {
+        let mut all = Vec::new();
+        while let Some(batch) = self.next().await? {
+            all.extend(batch);
+        }
+        Ok(all)
+    }
+}
+
+/// Gives results that are vertices or edges their properties.
+///
+/// # Errors
+/// As [`Graph::vertices`].
+pub async fn materialize(results: &mut [(Value, i64)], graph: &dyn Graph) -> Result<()> {
+    let ids: Vec<Value> = results
+        .iter()
+        .filter_map(|(value, _)| match value {
+            Value::Vertex(vertex) if vertex.properties.is_none() => Some(vertex.id.clone()),
+            _ => None,
+        })
+        .collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let mut fetched = graph.vertices(ids, Wanted::All).await?.into_iter();
+    for (value, _) in results {
+        if let Value::Vertex(vertex) = value
+            && vertex.properties.is_none()
+            && let Some(Some(whole)) = fetched.next()
+        {
+            *value = Value::Vertex(whole);
+        }
+    }
+    Ok(())
+}
+
+impl Plan {
+    /// Whether a step needs what traversers had before.
+    fn needs_paths(&self) -> bool {
+        crate::plan::any_step(&self.traversal, &|step| {
+            !step.labels.is_empty()
+                || matches!(
+                    step.kind,
+                    Kind::Path { .. }
+                        | Kind::SimplePath { .. }
+                        | Kind::Select { .. }
+                        | Kind::Where(_)
+                        | Kind::WhereStart(_)
+                )
+                || matches!(step.kind, Kind::EdgeVertex(crate::plan::EdgeEnd::Other))
+        })
+    }
+}
+
+/// A reference to a vertex, without its properties.
+fn reference(vertex: &Arc<Vertex>) -> Arc<Vertex> {
+    match vertex.properties {
+        None => Arc::clone(vertex),
+        Some(_) => Arc::new(Vertex { properties: None, ..(**vertex).clone() }),
+    }
+}
+
+/// The other end of an edge.
+fn other_end(edge: &Edge, from: &Value) -> Arc<Vertex> {
+    if edge.out_vertex.id == *from { Arc::clone(&edge.in_vertex) } else { Arc::clone(&edge.out_vertex) }
+}

@@ -1,0 +1,87 @@
+//! `path`, `simplePath` and `cyclicPath`.
+
+use super::{
+    by,
+    context::Context,
+    traverser::{Batch, Traverser},
+};
+use crate::{
+    error::Result,
+    plan::{Between, By},
+    value::{Path, Value},
+};
+use std::{collections::HashSet, sync::Arc};
+
+/// `path`: what a traverser had, each value as its `by` makes it.
+pub(super) async fn path(between: &Between, by: &[By], batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let paths = paths(between, by, &batch, context).await?;
+    let to = |(traverser, path): (&Traverser, Option<Path>)| {
+        path.map(|path| traverser.to(Value::Path(Arc::new(path))))
+    };
+    Ok(batch.iter().zip(paths).filter_map(to).collect())
+}
+
+/// Whether the values of each path are all different (`is_simple`), or not.
+pub(super) async fn simple(
+    is_simple: bool,
+    between: &Between,
+    by: &[By],
+    batch: &[Traverser],
+    context: &Context<'_>,
+) -> Result<Vec<bool>> {
+    let is_distinct = |path: &Path| {
+        let mut seen = HashSet::with_capacity(path.objects.len());
+        path.objects.iter().all(|value| seen.insert(value))
+    };
+    let paths = paths(between, by, batch, context).await?;
+    Ok(paths.iter().map(|path| path.as_ref().is_some_and(|path| is_distinct(path) == is_simple)).collect())
+}
+
+/// The part of each path, as the `by` make it. `None` if one of these has no value.
+async fn paths(
+    between: &Between,
+    by: &[By],
+    batch: &[Traverser],
+    context: &Context<'_>,
+) -> Result<Vec<Option<Path>>> {
+    let mut paths: Vec<Option<Path>> =
+        batch.iter().map(|traverser| Some(part(traverser.path(), between))).collect();
+    if by.is_empty() {
+        return Ok(paths);
+    }
+    let longest = paths.iter().flatten().map(|path| path.objects.len()).max().unwrap_or(0);
+    // Values that the same `by` modulates are asked for together.
+    for turn in 0..by.len().min(longest) {
+        let (mut entered, mut places) = (Batch::new(), Vec::new());
+        for (at, path) in paths.iter().enumerate() {
+            let objects = path.iter().flat_map(|path| path.objects.iter().enumerate());
+            for (place, object) in objects.filter(|(place, _)| place % by.len() == turn) {
+                entered.push(Traverser { value: object.clone(), bulk: 1, ..batch[at].clone() });
+                places.push((at, place));
+            }
+        }
+        let values = by::values(&by[turn], &entered, context).await?;
+        for ((at, place), value) in places.into_iter().zip(values) {
+            match (value, &mut paths[at]) {
+                (Some(value), Some(path)) => path.objects[place] = value,
+                (_, path) => *path = None,
+            }
+        }
+    }
+    Ok(paths)
+}
+
+/// The values from one label to another.
+fn part(path: Path, between: &Between) -> Path {
+    let at = |label: &Option<_>| {
+        let label = Value::String(Arc::clone(label.as_ref()?));
+        path.labels.iter().position(|labels| labels.contains(&label))
+    };
+    let last_at = |label: &Option<_>| {
+        let label = Value::String(Arc::clone(label.as_ref()?));
+        path.labels.iter().rposition(|labels| labels.contains(&label))
+    };
+    let from = at(&between.from).unwrap_or(0);
+    let to = last_at(&between.to).map_or(path.objects.len(), |at| at + 1).max(from);
+    Path { labels: path.labels[from..to].to_vec(), objects: path.objects[from..to].to_vec() }
+}

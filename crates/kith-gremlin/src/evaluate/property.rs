@@ -1,0 +1,163 @@
+//! Steps from an element to what it has.
+
+use super::{
+    by,
+    context::Context,
+    traverser::{Batch, Traverser},
+};
+use crate::{
+    error::{GremlinError, Result},
+    graph::Wanted,
+    plan::{By, Kind, Label, PropertyMap},
+    value::{Direction, Map, Symbol, Token, Value},
+};
+use std::sync::Arc;
+
+pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    match kind {
+        Kind::Token(token) => {
+            batch.iter().map(|traverser| Ok(traverser.to(by::token(*token, &traverser.value)?))).collect()
+        }
+        Kind::Properties { keys, is_value } => properties(keys, *is_value, batch, context).await,
+        Kind::PropertyMap(map) => property_map(map, batch, context).await,
+        Kind::ElementMap { keys } => element_map(keys, batch, context).await,
+        _ => batch.iter().map(|traverser| Ok(traverser.to(element(&traverser.value)?))).collect(),
+    }
+}
+
+/// The properties of each traverser's element.
+async fn of_elements(keys: &[Label], batch: &[Traverser], context: &Context<'_>) -> Result<Vec<Vec<Value>>> {
+    let elements: Vec<&Value> = batch.iter().map(|traverser| &traverser.value).collect();
+    let is_element =
+        |value: &&&Value| matches!(value, Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_));
+    if let Some(other) = elements.iter().find(|value| !is_element(value)) {
+        return Err(GremlinError::bad(format!(
+            "only elements have properties, not a value of type {}",
+            other.type_name()
+        )));
+    }
+    let wanted = if keys.is_empty() { Wanted::All } else { Wanted::Keys(keys.into()) };
+    context.properties(&elements, &wanted).await
+}
+
+async fn properties(keys: &[Label], is_value: bool, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let all = of_elements(keys, &batch, context).await?;
+    let mut reached = Batch::new();
+    for (traverser, properties) in batch.iter().zip(all) {
+        for property in properties {
+            let value =
+                if is_value { by::property_value(&property).cloned().unwrap_or_default() } else { property };
+            reached.push(traverser.to(value));
+        }
+    }
+    Ok(reached)
+}
+
+/// `valueMap` and `propertyMap`. A key of a vertex has a list of values, a key of another element one.
+async fn property_map(map: &PropertyMap, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let all = of_elements(&map.keys, &batch, context).await?;
+    let mut reached = Batch::with_capacity(batch.len());
+    for (traverser, properties) in batch.iter().zip(all) {
+        let mut entries = tokens(map, &traverser.value)?;
+        let is_vertex = matches!(traverser.value, Value::Vertex(_));
+        for property in properties {
+            let key = Value::String(key_of(&property));
+            let value = match map.is_value {
+                true => by::property_value(&property).cloned().unwrap_or_default(),
+                false => property,
+            };
+            match (is_vertex, entries.get_mut(&key)) {
+                (true, Some(Value::List(values))) => Arc::make_mut(values).push(value),
+                (true, _) => drop(entries.insert(key, Value::list([value]))),
+                (false, _) => drop(entries.insert(key, value)),
+            }
+        }
+        if let Some(by) = map.by.first() {
+            entries = modulated(by, entries, context).await?;
+        }
+        reached.push(traverser.to(Value::Map(Arc::new(entries))));
+    }
+    Ok(reached)
+}
+
+/// The id and the label of an element, or of a property, as entries of a map.
+fn tokens(map: &PropertyMap, element: &Value) -> Result<Map> {
+    let mut entries = Map::new();
+    let mut put = |token: Token| -> Result<()> {
+        entries.insert(token.into(), by::token(token, element)?);
+        Ok(())
+    };
+    let is_property = matches!(element, Value::VertexProperty(_));
+    if map.with_id {
+        put(Token::Id)?;
+    }
+    if map.with_label && is_property {
+        put(Token::Key)?;
+        put(Token::Value)?;
+    } else if map.with_label {
+        put(Token::Label)?;
+    }
+    Ok(entries)
+}
+
+/// The entries of a map, each value as `by` makes it. Entries without such a value are left out.
+async fn modulated(by: &By, entries: Map, context: &Context<'_>) -> Result<Map> {
+    let batch: Batch = entries.values().map(|value| context.traverser(value.clone())).collect();
+    let is_token = |key: &Value| matches!(key, Value::Symbol(Symbol::Token(_)));
+    let values = by::values(by, &batch, context).await?;
+    let one = |((key, old), value): ((Value, Value), Option<Value>)| {
+        if is_token(&key) { Some((key, old)) } else { value.map(|value| (key, value)) }
+    };
+    Ok(entries.into_iter().zip(values).filter_map(one).collect())
+}
+
+/// `elementMap`: what an element has by nature, its ends if it is an edge, and its properties.
+async fn element_map(keys: &[Label], batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let all = of_elements(keys, &batch, context).await?;
+    let mut reached = Batch::with_capacity(batch.len());
+    for (traverser, properties) in batch.iter().zip(all) {
+        let element = &traverser.value;
+        let mut entries = Map::new();
+        entries.insert(Token::Id.into(), by::token(Token::Id, element)?);
+        if let Value::VertexProperty(_) = element {
+            entries.insert(Token::Key.into(), by::token(Token::Key, element)?);
+            entries.insert(Token::Value.into(), by::token(Token::Value, element)?);
+        } else {
+            entries.insert(Token::Label.into(), by::token(Token::Label, element)?);
+        }
+        if let Value::Edge(edge) = element {
+            for (direction, vertex) in [(Direction::In, &edge.in_vertex), (Direction::Out, &edge.out_vertex)]
+            {
+                let id = (Token::Id.into(), vertex.id.clone());
+                let label = (Token::Label.into(), Value::String(vertex.label.clone()));
+                entries.insert(direction.into(), Value::Map(Arc::new(Map::from_iter([id, label]))));
+            }
+        }
+        for property in properties {
+            let value = by::property_value(&property).cloned().unwrap_or_default();
+            entries.insert(Value::String(key_of(&property)), value);
+        }
+        reached.push(traverser.to(Value::Map(Arc::new(entries))));
+    }
+    Ok(reached)
+}
+
+pub(super) fn key_of(property: &Value) -> Label {
+    match property {
+        Value::VertexProperty(property) => property.key.clone(),
+        Value::Property(property) => property.key.clone(),
+        _ => Label::from(""),
+    }
+}
+
+/// The element that has a property.
+fn element(property: &Value) -> Result<Value> {
+    let owner = match property {
+        Value::VertexProperty(property) => property.vertex.clone().map(Value::Vertex),
+        Value::Property(property) => property.element.clone(),
+        _ => None,
+    };
+    owner.ok_or_else(|| {
+        GremlinError::bad(format!("element() needs a property, not a value of type {}", property.type_name()))
+    })
+}

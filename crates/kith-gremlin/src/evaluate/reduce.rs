@@ -1,0 +1,114 @@
+//! Steps that make one value of many, for each origin.
+
+use super::{
+    chain::Upstream,
+    context::Context,
+    state::by_origin,
+    traverser::{Batch, Traverser},
+};
+use crate::{
+    error::Result,
+    plan::Reduction,
+    semantics::{self, number},
+    value::{Operator, Value},
+};
+use std::collections::HashMap;
+
+/// `count`. Traversers are counted as they come.
+pub(super) async fn count(
+    upstream: &mut Upstream<'_>,
+    origins: &[u32],
+    context: &Context<'_>,
+) -> Result<Batch> {
+    let mut counts: HashMap<u32, i64> = origins.iter().map(|origin| (*origin, 0)).collect();
+    while let Some(batch) = upstream.next(context).await? {
+        for traverser in batch {
+            let count = counts.entry(traverser.origin).or_insert(0);
+            *count = count.saturating_add(traverser.bulk);
+        }
+    }
+    Ok(origins.iter().map(|origin| single(Value::Long(counts[origin]), *origin, context)).collect())
+}
+
+/// A traverser with what became of all traversers of an origin. It has no path but its value.
+pub(super) fn single(value: Value, origin: u32, context: &Context<'_>) -> Traverser {
+    Traverser { origin, ..context.traverser(value) }
+}
+
+/// `fold`: a list, or what an operator makes of all values.
+pub(super) fn fold(
+    seed: Option<&(Value, Operator)>,
+    all: Batch,
+    origins: &[u32],
+    context: &Context<'_>,
+) -> Result<Batch> {
+    let mut collected = by_origin(all);
+    let one = |origin: &u32| {
+        let batch = collected.remove(origin).unwrap_or_default();
+        let value = match seed {
+            None => Value::list(repeated(batch).collect::<Vec<_>>()),
+            Some((seed, operator)) => repeated(batch)
+                .try_fold(seed.clone(), |folded, value| semantics::apply(*operator, folded, &value))?,
+        };
+        Ok(single(value, *origin, context))
+    };
+    origins.iter().map(one).collect()
+}
+
+/// The values of traversers, each as often as its bulk says.
+pub(super) fn repeated(batch: Batch) -> impl Iterator<Item = Value> {
+    batch.into_iter().flat_map(|traverser| {
+        let bulk = usize::try_from(traverser.bulk).unwrap_or(0);
+        std::iter::repeat_n(traverser.value, bulk)
+    })
+}
+
+/// `sum`, `mean`, `min` and `max`. Without any value there is no result.
+pub(super) fn reduce(reduction: Reduction, all: Batch, context: &Context<'_>) -> Result<Batch> {
+    let mut origins: Vec<(u32, Batch)> = by_origin(all).into_iter().collect();
+    origins.sort_by_key(|(origin, _)| *origin);
+    let mut results = Batch::new();
+    for (origin, batch) in origins {
+        let values = batch.into_iter().map(|traverser| (traverser.value, traverser.bulk));
+        if let Some(value) = reduced(reduction, values)? {
+            results.push(single(value, origin, context));
+        }
+    }
+    Ok(results)
+}
+
+/// What a reduction makes of values, each with how often it occurs. `None` if there are none, or only nulls.
+pub(super) fn reduced(
+    reduction: Reduction,
+    values: impl Iterator<Item = (Value, i64)>,
+) -> Result<Option<Value>> {
+    match reduction {
+        Reduction::Count => Ok(Some(Value::Long(values.map(|(_, bulk)| bulk).sum()))),
+        Reduction::Sum => {
+            let mut sum = number::Sum::default();
+            values.into_iter().try_for_each(|(value, bulk)| sum.add(&value, bulk))?;
+            Ok(sum.finish())
+        }
+        Reduction::Mean => {
+            let mut mean = number::Mean::default();
+            values.into_iter().try_for_each(|(value, bulk)| mean.add(&value, bulk))?;
+            mean.finish()
+        }
+        Reduction::Min => extreme(values, semantics::least),
+        Reduction::Max => extreme(values, semantics::greatest),
+    }
+}
+
+fn extreme(
+    values: impl Iterator<Item = (Value, i64)>,
+    choose: fn(&Value, &Value) -> Result<Value>,
+) -> Result<Option<Value>> {
+    let mut best: Option<Value> = None;
+    for (value, _) in values {
+        best = Some(match best {
+            None => value,
+            Some(best) => choose(&best, &value)?,
+        });
+    }
+    Ok(best)
+}

@@ -1,0 +1,114 @@
+//! `repeat`.
+
+use super::{
+    chain::{Chain, Upstream},
+    context::Context,
+    nested,
+    state::merged,
+    traverser::Batch,
+};
+use crate::{
+    error::Result,
+    plan::{Repeat, Until},
+};
+
+/// The passes of a `repeat`: all traversers of a pass enter its traversal together.
+#[derive(Debug, Default)]
+pub(super) struct Passes {
+    /// The traversers that enter the next pass.
+    entering: Batch,
+    is_begun: bool,
+    pass: u32,
+}
+
+/// What the next pass emits and returns. `None` when no traverser is left.
+pub(super) async fn next(
+    repeat: &Repeat,
+    passes: &mut Passes,
+    upstream: &mut Upstream<'_>,
+    context: &Context<'_>,
+) -> Result<Option<Batch>> {
+    if passes.entering.is_empty() {
+        passes.is_begun = false;
+        let Some(input) = upstream.next(context).await? else { return Ok(None) };
+        let mut input = merged(input);
+        input.iter_mut().for_each(|traverser| traverser.loops.push((repeat.name.clone(), 0)));
+        (passes.entering, passes.pass) = (input, 0);
+    }
+    let mut returned = Batch::new();
+    let entering = std::mem::take(&mut passes.entering);
+    if !passes.is_begun {
+        passes.is_begun = true;
+        passes.entering = before(repeat, entering, &mut returned, context).await?;
+        return Ok(Some(returned));
+    }
+    context.check_pass(passes.pass)?;
+    passes.pass += 1;
+    let mut after = Chain::nested(&repeat.body, entering, upstream.origins()).all(context).await?;
+    for traverser in &mut after {
+        if let Some((_, pass)) = traverser.loops.last_mut() {
+            *pass += 1;
+        }
+    }
+    let mut staying = merged(after);
+    if !repeat.until_first {
+        staying = leave(repeat, staying, &mut returned, context).await?;
+    }
+    if !repeat.emit_first {
+        emit(repeat, &staying, &mut returned, context).await?;
+    }
+    passes.entering = before(repeat, staying, &mut returned, context).await?;
+    Ok(Some(returned))
+}
+
+/// What happens to traversers before a pass, if `until` or `emit` stand before `repeat`.
+async fn before(
+    repeat: &Repeat,
+    mut batch: Batch,
+    returned: &mut Batch,
+    context: &Context<'_>,
+) -> Result<Batch> {
+    if repeat.until_first {
+        batch = leave(repeat, batch, returned, context).await?;
+    }
+    if repeat.emit_first {
+        emit(repeat, &batch, returned, context).await?;
+    }
+    Ok(batch)
+}
+
+/// Returns the traversers for which `repeat` ends, and keeps the others.
+async fn leave(repeat: &Repeat, batch: Batch, returned: &mut Batch, context: &Context<'_>) -> Result<Batch> {
+    let ends: Vec<bool> = match &repeat.until {
+        None => return Ok(batch),
+        Some(Until::Times(times)) => {
+            batch.iter().map(|it| it.loops.last().is_some_and(|(_, pass)| pass >= times)).collect()
+        }
+        Some(Until::Traversal(traversal)) => nested::exists(traversal, &batch, context).await?,
+    };
+    let mut staying = Batch::new();
+    for (mut traverser, ends) in batch.into_iter().zip(ends) {
+        if ends {
+            traverser.loops.pop();
+            returned.push(traverser);
+        } else {
+            staying.push(traverser);
+        }
+    }
+    Ok(staying)
+}
+
+/// Returns copies of the traversers that are emitted.
+async fn emit(repeat: &Repeat, batch: &Batch, returned: &mut Batch, context: &Context<'_>) -> Result<()> {
+    let emitted: Vec<bool> = match &repeat.emit {
+        None => return Ok(()),
+        Some(None) => vec![true; batch.len()],
+        Some(Some(traversal)) => nested::exists(traversal, batch, context).await?,
+    };
+    for (traverser, _) in batch.iter().zip(emitted).filter(|(_, emitted)| *emitted) {
+        let mut traverser = traverser.clone();
+        traverser.loops.pop();
+        returned.push(traverser);
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! `select` and `project`.
+
+use super::{
+    by,
+    context::Context,
+    nested,
+    traverser::{Batch, Traverser},
+};
+use crate::{
+    error::{GremlinError, Result},
+    plan::{By, Kind, Label},
+    value::{Map, Pop, Value},
+};
+use std::sync::Arc;
+
+pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    match kind {
+        Kind::SelectColumn(column) => {
+            batch.iter().map(|traverser| Ok(traverser.to(by::column(*column, &traverser.value)?))).collect()
+        }
+        Kind::Project { keys, by } => project(keys, by, batch, context).await,
+        Kind::Select { pop, labels, by } => match &labels[..] {
+            [label] => one(*pop, label, by, batch, context).await,
+            labels => several(*pop, labels, by, batch, context).await,
+        },
+        Kind::SelectKeys { traversal, by, pop } => {
+            let keys = nested::first(traversal, &batch, context).await?;
+            let mut reached = Batch::new();
+            for (traverser, key) in batch.into_iter().zip(keys) {
+                let value = key.and_then(|key| value_of(*pop, &key, &traverser, context));
+                let Some(value) = value else { continue };
+                let entered = [traverser.to(value)];
+                let made = by::in_turn(by, 0, &entered, context).await?;
+                reached.extend(made.into_iter().flatten().map(|value| traverser.to(value)));
+            }
+            Ok(reached)
+        }
+        other => Err(GremlinError::bad(format!("{other:?} is no selection"))),
+    }
+}
+
+/// `select(label)`: the value itself. Traversers without it do not pass.
+async fn one(pop: Pop, label: &Label, by: &[By], batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let mut entered = Batch::with_capacity(batch.len());
+    let mut from = Batch::with_capacity(batch.len());
+    for traverser in batch {
+        if let Some(value) = value_of(pop, &Value::String(label.clone()), &traverser, context) {
+            entered.push(traverser.to(value));
+            from.push(traverser);
+        }
+    }
+    let made = by::in_turn(by, 0, &entered, context).await?;
+    let to = |(traverser, value): (Traverser, Option<Value>)| value.map(|value| traverser.to(value));
+    Ok(from.into_iter().zip(made).filter_map(to).collect())
+}
+
+/// `select` of several labels: a map. Traversers that lack one do not pass.
+async fn several(
+    pop: Pop,
+    labels: &[Label],
+    by: &[By],
+    batch: Batch,
+    context: &Context<'_>,
+) -> Result<Batch> {
+    let mut maps: Vec<Option<Map>> = vec![Some(Map::new()); batch.len()];
+    for (at, label) in labels.iter().enumerate() {
+        let key = Value::String(label.clone());
+        let (mut entered, mut places) = (Batch::new(), Vec::new());
+        for (place, traverser) in batch.iter().enumerate() {
+            match value_of(pop, &key, traverser, context) {
+                Some(value) if maps[place].is_some() => {
+                    entered.push(traverser.to(value));
+                    places.push(place);
+                }
+                _ => maps[place] = None,
+            }
+        }
+        let made = by::in_turn(by, at, &entered, context).await?;
+        for (place, value) in places.into_iter().zip(made) {
+            match (value, &mut maps[place]) {
+                (Some(value), Some(map)) => drop(map.insert(key.clone(), value)),
+                _ => maps[place] = None,
+            }
+        }
+    }
+    let to =
+        |(traverser, map): (&Traverser, Option<Map>)| map.map(|map| traverser.to(Value::Map(Arc::new(map))));
+    Ok(batch.iter().zip(maps).filter_map(to).collect())
+}
+
+/// What a key means to a traverser: an entry of its map, a side effect, or the values with this label.
+fn value_of(pop: Pop, key: &Value, traverser: &Traverser, context: &Context<'_>) -> Option<Value> {
+    if let Value::Map(map) = &traverser.value
+        && let Some(value) = map.get(key)
+    {
+        return Some(value.clone());
+    }
+    let label = key.as_text()?;
+    if let Some(value) = context.side_effect(label) {
+        return Some(value);
+    }
+    let all = traverser.labelled(label);
+    let list = || Value::list(all.iter().map(|value| (*value).clone()).collect::<Vec<_>>());
+    match (pop, &all[..]) {
+        (Pop::All, _) => Some(list()),
+        (_, []) => None,
+        (Pop::Mixed, [_, _, ..]) => Some(list()),
+        (Pop::First, [first, ..]) => Some((*first).clone()),
+        (_, [.., last]) => Some((*last).clone()),
+    }
+}
+
+/// `project`: a map of what each `by` makes of the value. Keys without a value are left out.
+async fn project(keys: &[Label], by: &[By], batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let mut maps = vec![Map::new(); batch.len()];
+    for (at, key) in keys.iter().enumerate() {
+        let values = by::in_turn(by, at, &batch, context).await?;
+        for (map, value) in maps.iter_mut().zip(values) {
+            if let Some(value) = value {
+                map.insert(Value::String(key.clone()), value);
+            }
+        }
+    }
+    Ok(batch.iter().zip(maps).map(|(traverser, map)| traverser.to(Value::Map(Arc::new(map)))).collect())
+}

@@ -1,0 +1,66 @@
+//! What a step remembers from batch to batch.
+
+use super::{
+    chain::Chain,
+    repeat::Passes,
+    traverser::{Batch, Traverser},
+};
+use crate::value::{ElementId, Value};
+use std::collections::{HashMap, HashSet, VecDeque};
+
+/// The state of a step. Where steps inside nested traversals count or collect, they do so for each origin.
+#[derive(Debug)]
+pub(super) enum State {
+    /// The step needs none.
+    Stateless,
+    /// The step has not begun, or has nothing left to return (`true`).
+    Once(bool),
+    /// The scan of all elements: the last that was read; `None` before the first.
+    Scan { after: Option<ElementId>, is_over: bool },
+    /// Traversers that are still to be returned.
+    Buffer { left: VecDeque<Batch>, is_over: bool },
+    /// How many traversers have passed.
+    Passed(HashMap<u32, i64>),
+    /// The values that have passed.
+    Seen(HashMap<u32, HashSet<Value>>),
+    /// Traversals whose results come one after the other.
+    Branches(Option<VecDeque<Chain>>),
+    /// The passes of `repeat`.
+    Repeat(Passes),
+}
+
+impl State {
+    /// The state of a step that returns everything once its input has ended.
+    pub fn barrier() -> Self {
+        Self::Buffer { left: VecDeque::new(), is_over: false }
+    }
+}
+
+/// The traversers of one origin.
+pub(super) fn by_origin(batch: Batch) -> HashMap<u32, Batch> {
+    let mut origins: HashMap<u32, Batch> = HashMap::new();
+    for traverser in batch {
+        origins.entry(traverser.origin).or_default().push(traverser);
+    }
+    origins
+}
+
+/// Merges traversers that nothing but the bulk tells apart.
+pub(super) fn merged(batch: Batch) -> Batch {
+    if batch.len() < 2 || batch.iter().any(|traverser| traverser.path.is_some()) {
+        return batch;
+    }
+    let mut places: HashMap<Value, Vec<usize>> = HashMap::with_capacity(batch.len());
+    let mut merged: Vec<Traverser> = Vec::with_capacity(batch.len());
+    for traverser in batch {
+        let known = places.entry(traverser.value.clone()).or_default();
+        match known.iter().copied().find(|at| merged[*at].is_same(&traverser)) {
+            Some(at) => merged[at].bulk = merged[at].bulk.saturating_add(traverser.bulk),
+            None => {
+                known.push(merged.len());
+                merged.push(traverser);
+            }
+        }
+    }
+    merged
+}

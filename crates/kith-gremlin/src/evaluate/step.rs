@@ -1,0 +1,206 @@
+//! How each kind of step takes its input: batch by batch, all at once, or as a beginning without any.
+
+use super::{
+    branch,
+    chain::{Link, Upstream},
+    change,
+    context::Context,
+    filter, function, group, hop, local, merge, order, path, property, reduce, repeat, select,
+    state::{State, merged},
+    traverser::Batch,
+};
+use crate::{
+    error::{GremlinError, Result},
+    plan::Kind,
+};
+use std::collections::{HashMap, VecDeque};
+
+/// How many traversers a source returns in its first batch, and at most. Batches grow, so that a `limit` costs little and a
+/// scan takes few calls.
+pub(super) const BATCH_FIRST: usize = 64;
+pub(super) const BATCH_MAX: usize = 4096;
+
+/// The state with which a step begins.
+pub(super) fn begin(kind: &Kind) -> State {
+    match kind {
+        Kind::Vertices { .. } | Kind::Edges { .. } => State::Scan { after: None, is_over: false },
+        Kind::Inject(_) => State::Once(false),
+        Kind::Range { .. } => State::Passed(HashMap::new()),
+        Kind::Dedup { .. } => State::Seen(HashMap::new()),
+        Kind::Union(_) | Kind::Choose(_) => State::Branches(None),
+        Kind::Repeat(_) => State::Repeat(repeat::Passes::default()),
+        kind if is_barrier(kind) => State::barrier(),
+        _ => State::Stateless,
+    }
+}
+
+/// Whether a step needs all its input before it returns anything.
+fn is_barrier(kind: &Kind) -> bool {
+    match kind {
+        Kind::Aggregate { is_local, .. } => !is_local,
+        Kind::Group(group) => group.key.is_none(),
+        Kind::GroupCount { key, .. } => key.is_none(),
+        Kind::Tail(_)
+        | Kind::Sample { .. }
+        | Kind::Fold(_)
+        | Kind::Reduce(_)
+        | Kind::Order(_)
+        | Kind::Cap(_)
+        | Kind::Barrier
+        | Kind::Discard => true,
+        _ => false,
+    }
+}
+
+/// The next batch of a step.
+pub(super) async fn next(
+    link: &mut Link,
+    mut upstream: Upstream<'_>,
+    context: &Context<'_>,
+) -> Result<Option<Batch>> {
+    let kind = &link.step.kind;
+    match (&mut link.state, kind) {
+        (state @ State::Scan { .. }, _) => hop::scan(kind, state, &mut upstream, context).await,
+        (State::Once(is_over), Kind::Inject(values)) => {
+            local::inject(values, is_over, &mut upstream, context).await
+        }
+        (State::Passed(passed), Kind::Range { low, high }) => {
+            filter::range((*low, *high), passed, &mut upstream, context).await
+        }
+        (State::Branches(chains), _) => branch::next(kind, chains, &mut upstream, context).await,
+        (State::Repeat(passes), Kind::Repeat(repeat)) => {
+            repeat::next(repeat, passes, &mut upstream, context).await
+        }
+        (State::Buffer { left, is_over }, _) => buffered(kind, left, is_over, &mut upstream, context).await,
+        (state, _) => match upstream.next(context).await? {
+            None if upstream.is_beginning() && is_writing_beginning(kind) => {
+                begun(state, kind, context).await
+            }
+            None => Ok(None),
+            Some(batch) => apply(kind, state, batch, context).await.map(Some),
+        },
+    }
+}
+
+/// Whether a step can begin a traversal: `g.addV()`.
+fn is_writing_beginning(kind: &Kind) -> bool {
+    matches!(kind, Kind::AddVertex { .. } | Kind::AddEdge { .. } | Kind::MergeVertex(_) | Kind::MergeEdge(_))
+}
+
+/// The results of a change that begins a traversal: it is made once.
+async fn begun(state: &mut State, kind: &Kind, context: &Context<'_>) -> Result<Option<Batch>> {
+    if matches!(state, State::Once(true)) {
+        return Ok(None);
+    }
+    *state = State::Once(true);
+    let start = vec![context.traverser(crate::value::Value::Null)];
+    apply(kind, state, start, context).await.map(Some)
+}
+
+async fn buffered(
+    kind: &Kind,
+    left: &mut VecDeque<Batch>,
+    is_over: &mut bool,
+    upstream: &mut Upstream<'_>,
+    context: &Context<'_>,
+) -> Result<Option<Batch>> {
+    if !*is_over {
+        *is_over = true;
+        let origins = upstream.origins();
+        let result = match kind {
+            // A count needs no more of its input than the number.
+            Kind::Reduce(crate::plan::Reduction::Count) => reduce::count(upstream, &origins, context).await?,
+            kind => at_end(kind, upstream.all(context).await?, &origins, context).await?,
+        };
+        left.push_back(result);
+    }
+    Ok(left.pop_front())
+}
+
+/// What a step returns once it has all its input.
+async fn at_end(kind: &Kind, all: Batch, origins: &[u32], context: &Context<'_>) -> Result<Batch> {
+    match kind {
+        Kind::Fold(seed) => reduce::fold(seed.as_ref(), all, origins, context),
+        Kind::Reduce(reduction) => reduce::reduce(*reduction, all, context),
+        Kind::Order(by) => order::global(by, all, context).await,
+        Kind::Tail(count) => Ok(filter::tail(*count, all)),
+        Kind::Sample { count, by } => filter::sample(*count, by.as_ref(), all, context).await,
+        Kind::Group(group) => group::group(group, all, origins, context).await,
+        Kind::GroupCount { by, .. } => group::count(by, all, origins, context).await,
+        Kind::Aggregate { key, by, .. } => group::aggregate(key, by, all, context).await,
+        Kind::Cap(keys) => group::cap(keys, origins, context).await,
+        Kind::Barrier => Ok(merged(all)),
+        Kind::Discard => Ok(Batch::new()),
+        other => Err(GremlinError::bad(format!("{other:?} does not collect its input"))),
+    }
+}
+
+/// What a step makes of a batch.
+async fn apply(kind: &Kind, state: &mut State, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    match (state, kind) {
+        (State::Seen(seen), Kind::Dedup { labels, by }) => {
+            filter::dedup(labels, by, seen, batch, context).await
+        }
+        (_, Kind::Hop(hop)) => hop::hop(hop, batch, context).await,
+        (_, Kind::EdgeVertex(end)) => hop::edge_vertex(*end, batch),
+        (
+            _,
+            Kind::Token(_)
+            | Kind::Properties { .. }
+            | Kind::PropertyMap(_)
+            | Kind::ElementMap { .. }
+            | Kind::Element,
+        ) => property::apply(kind, batch, context).await,
+        (_, Kind::Has(_) | Kind::HasKey { .. }) => filter::has(kind, batch, context).await,
+        (
+            _,
+            Kind::Is(_)
+            | Kind::Filter { .. }
+            | Kind::Connective { .. }
+            | Kind::Where(_)
+            | Kind::WhereStart(_)
+            | Kind::WhereEnd(_)
+            | Kind::Coin(_)
+            | Kind::SimplePath { .. }
+            | Kind::Members { .. },
+        ) => filter::apply(kind, batch, context).await,
+        (_, Kind::Select { .. } | Kind::SelectKeys { .. } | Kind::SelectColumn(_) | Kind::Project { .. }) => {
+            select::apply(kind, batch, context).await
+        }
+        (_, Kind::Path { between, by }) => path::path(between, by, batch, context).await,
+        (_, Kind::Function(function)) => function::apply(function, batch, context).await,
+        (_, Kind::Math { expression, by }) => function::math(expression, by, batch, context).await,
+        (
+            _,
+            Kind::DedupLocal
+            | Kind::RangeLocal { .. }
+            | Kind::TailLocal(_)
+            | Kind::SampleLocal(_)
+            | Kind::ReduceLocal(_)
+            | Kind::OrderLocal(_)
+            | Kind::Index { .. }
+            | Kind::Unfold
+            | Kind::Constant(_)
+            | Kind::Identity
+            | Kind::Loops(_)
+            | Kind::SackValue
+            | Kind::SackUpdate { .. }
+            | Kind::Fail(_),
+        ) => local::apply(kind, batch, context).await,
+        (
+            _,
+            Kind::Map(_)
+            | Kind::FlatMap(_)
+            | Kind::Local(_)
+            | Kind::Coalesce(_)
+            | Kind::Optional(_)
+            | Kind::SideEffect(_),
+        ) => branch::apply(kind, batch, context).await,
+        (_, Kind::Aggregate { .. } | Kind::Group(_) | Kind::GroupCount { .. }) => {
+            group::side_effect(kind, batch, context).await
+        }
+        (_, Kind::MergeVertex(maps)) => merge::vertex(maps, batch, context).await,
+        (_, Kind::MergeEdge(maps)) => merge::edge(maps, batch, context).await,
+        (_, kind) => change::apply(kind, batch, context).await,
+    }
+}

@@ -1,0 +1,84 @@
+//! What a traversal asks of a graph.
+
+use crate::{
+    error::Result,
+    value::{Cardinality, Direction, Edge, ElementId, Value, Vertex},
+};
+use futures::future::BoxFuture;
+use std::sync::Arc;
+
+/// The answer to a question of a batch.
+pub type Answer<'a, T> = BoxFuture<'a, Result<T>>;
+
+/// A graph, asked in batches: each method is one fan-out, however many elements it is about.
+///
+/// Answers about several elements are in the order of the elements. An element that does not exist is `None`, or has no edges.
+pub trait Graph: Send + Sync {
+    /// Vertices by their ids, with the wanted properties.
+    fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>>;
+
+    /// Edges by their ids, with their properties.
+    fn edges(&self, ids: Vec<ElementId>) -> Answer<'_, Vec<Option<Arc<Edge>>>>;
+
+    /// At most `limit` vertices after the one with id `after`, in the graph's own order, without properties. Fewer than
+    /// `limit` mean that there are no more.
+    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Vertex>>>;
+
+    /// As [`Graph::scan_vertices`] for edges, with their properties.
+    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>>;
+
+    /// The edges of vertices, with their properties, for each vertex. An edge from a vertex to itself occurs twice in
+    /// [`Direction::Both`].
+    fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>>;
+
+    /// Changes the graph, and returns the element that was added or changed. `None` if it did not exist, or was deleted.
+    fn write(&self, mutation: Mutation) -> Answer<'_, Option<Value>>;
+}
+
+/// Which properties are wanted of vertices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// No properties: whether the vertices exist, and their labels.
+    None,
+    /// All properties.
+    All,
+    /// The properties with these keys.
+    Keys(Arc<[Arc<str>]>),
+}
+
+/// Which edges of which vertices are wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expansion {
+    /// The ids of the vertices.
+    pub vertices: Vec<ElementId>,
+    /// In which direction the edges leave the vertices.
+    pub direction: Direction,
+    /// The labels of the edges. Edges of all labels if empty.
+    pub labels: Arc<[Arc<str>]>,
+}
+
+/// A change of a graph.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub enum Mutation {
+    /// Adds a vertex. Without an id, the graph gives it one.
+    AddVertex { id: Option<ElementId>, label: Arc<str>, properties: Vec<(Arc<str>, Value)> },
+    /// Adds an edge. An id is an error in graphs that name edges by their ends.
+    AddEdge {
+        id: Option<ElementId>,
+        label: Arc<str>,
+        out_vertex: ElementId,
+        in_vertex: ElementId,
+        properties: Vec<(Arc<str>, Value)>,
+    },
+    /// Sets a property of a vertex.
+    SetVertexProperty { vertex: ElementId, cardinality: Cardinality, key: Arc<str>, value: Value },
+    /// Sets a property of an edge.
+    SetEdgeProperty { edge: ElementId, key: Arc<str>, value: Value },
+    /// Removes a property of a vertex or an edge.
+    RemoveProperty { element: Value, key: Arc<str> },
+    /// Removes a vertex and all its edges.
+    RemoveVertex { vertex: ElementId },
+    /// Removes an edge.
+    RemoveEdge { edge: ElementId },
+}

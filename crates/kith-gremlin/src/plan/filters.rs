@@ -1,0 +1,201 @@
+//! Steps that let traversers pass or not.
+
+use super::{
+    Between, Condition, HasTest, Kind, Label, Quantifier, Subject,
+    arguments::{Arguments, any_of, by, test},
+    calls::Call,
+    compile::anonymous,
+    wheres,
+};
+use crate::{
+    error::{GremlinError, Result},
+    predicate::Predicate,
+    semantics::Test,
+    value::{Symbol, Token, Value},
+};
+
+pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
+    let mut arguments = Arguments::of(call.instruction)?;
+    let kind = match call.name() {
+        "has" => return has(call, arguments).map(Some),
+        "hasNot" => Kind::HasKey { key: arguments.text("a key")?, is_present: false },
+        "hasId" => token(Token::Id, any_of_ids(arguments.rest())?),
+        "hasLabel" => token(Token::Label, any_of(arguments.rest())?),
+        "hasKey" => token(Token::Key, any_of(arguments.rest())?),
+        "hasValue" => token(Token::Value, any_of(arguments.rest())?),
+        "is" => Kind::Is(arguments.test("a value or a predicate")?),
+        "filter" => Kind::Filter { traversal: arguments.traversal("a traversal")?, is_negated: false },
+        "not" => {
+            Kind::Filter { traversal: wheres::ends(arguments.traversal("a traversal")?), is_negated: true }
+        }
+        "and" | "or" => Kind::Connective {
+            traversals: arguments.traversals()?.into_iter().map(wheres::ends).collect(),
+            is_and: call.name() == "and",
+        },
+        "where" => return wheres::compile(call, arguments).map(|kind| Some(vec![kind])),
+        "dedup" => return dedup(call, arguments).map(|kind| Some(vec![kind])),
+        "range" => range(&mut arguments, |arguments| {
+            Ok((arguments.whole("two numbers")?, arguments.whole("two numbers")?))
+        })?,
+        "limit" => range(&mut arguments, |arguments| Ok((0, arguments.whole("a number")?)))?,
+        "skip" => range(&mut arguments, |arguments| Ok((arguments.whole("a number")?, -1)))?,
+        "tail" => {
+            let is_local = arguments.is_local();
+            let count = if arguments.is_empty() { 1 } else { arguments.whole("a number")? };
+            if is_local { Kind::TailLocal(count) } else { Kind::Tail(count) }
+        }
+        "coin" => Kind::Coin(probability(&mut arguments)?),
+        "sample" => return sample(call, arguments).map(|kind| Some(vec![kind])),
+        "simplePath" | "cyclicPath" => {
+            call.allow(&["by", "from", "to"])?;
+            arguments.end()?;
+            let is_simple = call.name() == "simplePath";
+            return Ok(Some(vec![Kind::SimplePath {
+                is_simple,
+                between: between(call)?,
+                by: all_by(call)?,
+            }]));
+        }
+        "all" => Kind::Members { quantifier: Quantifier::All, test: arguments.test("a predicate")? },
+        "any" => Kind::Members { quantifier: Quantifier::Any, test: arguments.test("a predicate")? },
+        "none" if !arguments.is_empty() => {
+            Kind::Members { quantifier: Quantifier::None, test: arguments.test("a predicate")? }
+        }
+        "none" | "discard" => Kind::Discard,
+        _ => return Ok(None),
+    };
+    call.allow(&[])?;
+    arguments.end()?;
+    Ok(Some(vec![kind]))
+}
+
+fn token(token: Token, test: Test) -> Kind {
+    Kind::Has(HasTest { subject: Subject::Token(token), condition: Condition::Test(test) })
+}
+
+/// As [`any_of`]; elements stand for their ids.
+fn any_of_ids(values: &[Value]) -> Result<Test> {
+    let id = |value: &Value| match value {
+        Value::Vertex(vertex) => vertex.id.clone(),
+        Value::Edge(edge) => edge.id.clone(),
+        Value::VertexProperty(property) => property.id.clone(),
+        other => other.clone(),
+    };
+    any_of(&values.iter().map(id).collect::<Vec<_>>())
+}
+
+/// `has(key)`, `has(key, wanted)` and `has(label, key, wanted)`.
+fn has(call: &Call<'_>, mut arguments: Arguments<'_>) -> Result<Vec<Kind>> {
+    call.allow(&[])?;
+    let mut kinds = Vec::new();
+    if arguments.len() == 3 {
+        let label = match arguments.required("a label")? {
+            Value::Predicate(predicate) => Test::compile(predicate)?,
+            label => test(label)?,
+        };
+        kinds.push(token(Token::Label, label));
+    }
+    let subject = match arguments.required("a key")? {
+        Value::String(key) => Subject::Property(key.clone()),
+        Value::Symbol(Symbol::Token(token)) => Subject::Token(*token),
+        // No element has a property without a key.
+        Value::Null => Subject::Property(Label::from("")),
+        other => {
+            let found = other.type_name();
+            return Err(GremlinError::bad(format!(
+                "has() needs a key or a token, not a value of type {found}"
+            )));
+        }
+    };
+    let condition = match (arguments.next(), &subject) {
+        (None, Subject::Property(key)) => {
+            kinds.push(Kind::HasKey { key: key.clone(), is_present: true });
+            return Ok(kinds);
+        }
+        (None, Subject::Token(_)) => {
+            return Err(GremlinError::bad("has() needs a key, or a token and a value"));
+        }
+        (Some(Value::Traversal(bytecode)), _) => Condition::Traversal(anonymous(bytecode)?),
+        (Some(wanted), Subject::Token(Token::Id)) => {
+            Condition::Test(any_of_ids(std::slice::from_ref(wanted))?)
+        }
+        (Some(wanted), _) => Condition::Test(test(wanted)?),
+    };
+    arguments.end()?;
+    kinds.push(Kind::Has(HasTest { subject, condition }));
+    Ok(kinds)
+}
+
+fn range(
+    arguments: &mut Arguments<'_>,
+    bounds: impl FnOnce(&mut Arguments<'_>) -> Result<(i64, i64)>,
+) -> Result<Kind> {
+    let is_local = arguments.is_local();
+    let (low, high) = bounds(arguments)?;
+    if high != -1 && high < low {
+        return Err(GremlinError::bad(format!("not a range: from {low} to {high}")));
+    }
+    Ok(if is_local { Kind::RangeLocal { low, high } } else { Kind::Range { low, high } })
+}
+
+fn dedup(call: &Call<'_>, mut arguments: Arguments<'_>) -> Result<Kind> {
+    call.allow(&["by"])?;
+    if arguments.is_local() {
+        arguments.end()?;
+        return Ok(Kind::DedupLocal);
+    }
+    Ok(Kind::Dedup { labels: arguments.texts("labels")?, by: all_by(call)? })
+}
+
+fn sample(call: &Call<'_>, mut arguments: Arguments<'_>) -> Result<Kind> {
+    call.allow(&["by"])?;
+    let is_local = arguments.is_local();
+    let count = arguments.whole("a number")?;
+    arguments.end()?;
+    if is_local {
+        return Ok(Kind::SampleLocal(count));
+    }
+    Ok(Kind::Sample { count, by: all_by(call)?.pop() })
+}
+
+fn probability(arguments: &mut Arguments<'_>) -> Result<f64> {
+    match arguments.required("a probability")? {
+        Value::Double(probability) if (0.0..=1.0).contains(probability) => Ok(*probability),
+        other => Err(GremlinError::bad(format!("coin() needs a number from 0 to 1, not {other}"))),
+    }
+}
+
+/// All `by` of a call.
+pub(super) fn all_by(call: &Call<'_>) -> Result<Vec<super::By>> {
+    call.modulators("by").map(|it| by("by", it.instruction.arguments.first())).collect()
+}
+
+/// The only `by` of a call, or the value itself.
+pub(super) fn one_by(call: &Call<'_>) -> Result<super::By> {
+    let mut all = all_by(call)?;
+    match all.len() {
+        0 | 1 => Ok(all.pop().unwrap_or(super::By::Identity)),
+        _ => Err(GremlinError::bad(format!("{}() takes one by()", call.name()))),
+    }
+}
+
+/// The labels of `from` and `to`.
+pub(super) fn between(call: &Call<'_>) -> Result<Between> {
+    let label = |name| match call.modulators(name).next() {
+        None => Ok(None),
+        Some(modulator) => Arguments::of(modulator.instruction)?.text("a label").map(Some),
+    };
+    Ok(Between { from: label("from")?, to: label("to")? })
+}
+
+/// The names of the comparisons of a predicate, with their operands as labels.
+pub(super) fn operands(predicate: &Predicate) -> Result<Vec<Label>> {
+    let label = |value: Value| match value {
+        Value::String(label) => Ok(label),
+        other => Err(GremlinError::bad(format!(
+            "where() compares with labels, which are strings, not with a value of type {}",
+            other.type_name()
+        ))),
+    };
+    super::arguments::flat(&predicate.operands).into_iter().map(label).collect()
+}

@@ -1,0 +1,130 @@
+//! Walks over a traversal and all nested ones.
+
+use super::{
+    By, Choice, Condition, Function, Given, Group, Kind, MergeMaps, OptionKey, PropertyGiven, Step,
+    Traversal, Until,
+};
+
+/// The first step, of the traversal or of a nested one, for which `wanted` holds.
+pub(super) fn find<'a>(traversal: &'a Traversal, wanted: &dyn Fn(&Step) -> bool) -> Option<&'a Step> {
+    traversal.iter().find_map(|step| {
+        if wanted(step) {
+            return Some(&**step);
+        }
+        nested(&step.kind).into_iter().find_map(|traversal| find(traversal, wanted))
+    })
+}
+
+/// The traversals that are nested in a step.
+pub(super) fn nested(kind: &Kind) -> Vec<&Traversal> {
+    match kind {
+        Kind::Filter { traversal, .. }
+        | Kind::Map(traversal)
+        | Kind::FlatMap(traversal)
+        | Kind::Local(traversal)
+        | Kind::Optional(traversal)
+        | Kind::SideEffect(traversal) => vec![traversal],
+        Kind::Connective { traversals, .. } | Kind::Union(traversals) | Kind::Coalesce(traversals) => {
+            traversals.iter().collect()
+        }
+        Kind::Has(test) => match &test.condition {
+            Condition::Traversal(traversal) => vec![traversal],
+            Condition::Test(_) => Vec::new(),
+        },
+        Kind::Choose(choose) => {
+            let choice = match &choose.choice {
+                Choice::Exists(traversal) | Choice::By(By::Traversal(traversal)) => Some(traversal),
+                Choice::By(_) | Choice::Test(_) => None,
+            };
+            let keys = choose.options.iter().filter_map(|(key, _)| match key {
+                OptionKey::Traversal(traversal) => Some(traversal),
+                _ => None,
+            });
+            choice.into_iter().chain(keys).chain(choose.options.iter().map(|(_, option)| option)).collect()
+        }
+        Kind::Repeat(repeat) => {
+            let until = match &repeat.until {
+                Some(Until::Traversal(traversal)) => Some(traversal),
+                _ => None,
+            };
+            [Some(&repeat.body), until, repeat.emit.as_ref().and_then(Option::as_ref)]
+                .into_iter()
+                .flatten()
+                .collect()
+        }
+        kind => modulators(kind),
+    }
+}
+
+/// The traversals of `by` and of arguments that may be traversals.
+fn modulators(kind: &Kind) -> Vec<&Traversal> {
+    match kind {
+        Kind::Dedup { by, .. }
+        | Kind::SimplePath { by, .. }
+        | Kind::Select { by, .. }
+        | Kind::Project { by, .. }
+        | Kind::Path { by, .. }
+        | Kind::Math { by, .. }
+        | Kind::Function(Function::Format { by, .. }) => by.iter().filter_map(of_by).collect(),
+        Kind::SelectKeys { traversal, by, .. } => {
+            std::iter::once(traversal).chain(by.iter().filter_map(of_by)).collect()
+        }
+        Kind::PropertyMap(map) => map.by.iter().filter_map(of_by).collect(),
+        Kind::Where(wanted) => wanted.by.iter().filter_map(of_by).collect(),
+        Kind::Order(by) | Kind::OrderLocal(by) => by.iter().filter_map(|(by, _)| of_by(by)).collect(),
+        Kind::Sample { by, .. } => by.iter().filter_map(of_by).collect(),
+        Kind::SackUpdate { by, .. } | Kind::Aggregate { by, .. } | Kind::GroupCount { by, .. } => {
+            of_by(by).into_iter().collect()
+        }
+        Kind::Group(Group { keys, values, .. }) => of_by(keys).into_iter().chain([values]).collect(),
+        Kind::AddVertex { label, properties } => {
+            of_given(label).into_iter().chain(of_properties(properties)).collect()
+        }
+        Kind::AddEdge { label, from, to, properties } => {
+            let ends = [Some(label), from.as_ref(), to.as_ref()].into_iter().flatten();
+            ends.filter_map(of_given).chain(of_properties(properties)).collect()
+        }
+        Kind::SetProperty(property) => of_properties(std::slice::from_ref(property)).collect(),
+        Kind::MergeVertex(maps) | Kind::MergeEdge(maps) => of_maps(maps),
+        Kind::Function(function) => of_function(function).into_iter().flatten().collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn of_by(by: &By) -> Option<&Traversal> {
+    match by {
+        By::Traversal(traversal) => Some(traversal),
+        _ => None,
+    }
+}
+
+fn of_given(given: &Given) -> Option<&Traversal> {
+    match given {
+        Given::Traversal(traversal) => Some(traversal),
+        _ => None,
+    }
+}
+
+fn of_properties(properties: &[PropertyGiven]) -> impl Iterator<Item = &Traversal> {
+    properties.iter().flat_map(|property| [&property.key, &property.value]).filter_map(of_given)
+}
+
+fn of_maps(maps: &MergeMaps) -> Vec<&Traversal> {
+    let on_match = maps.on_match.as_ref().map(|(given, _)| given);
+    let ends = [maps.out_vertex.as_ref(), maps.in_vertex.as_ref()];
+    let all = [Some(&maps.search), maps.on_create.as_ref(), on_match].into_iter().chain(ends);
+    all.flatten().filter_map(of_given).collect()
+}
+
+fn of_function(function: &Function) -> Vec<Option<&Traversal>> {
+    match function {
+        Function::Concat(all) => all.iter().map(of_given).collect(),
+        Function::DateDiff(given) | Function::Lists(_, given) => vec![of_given(given)],
+        _ => Vec::new(),
+    }
+}
+
+/// Whether `wanted` holds for any step, of the traversal or of a nested one.
+pub(crate) fn any_step(traversal: &Traversal, wanted: &dyn Fn(&Step) -> bool) -> bool {
+    find(traversal, wanted).is_some()
+}

@@ -1,0 +1,69 @@
+//! Steps that put something aside.
+
+use super::{
+    By, Group, Kind, Label, Traversal,
+    arguments::{Arguments, by},
+    calls::Call,
+    compile::traversal,
+    filters::one_by,
+};
+use crate::error::{GremlinError, Result};
+use crate::value::Scope;
+
+pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
+    let mut arguments = Arguments::of(call.instruction)?;
+    let (kind, modulators): (Kind, &[&str]) = match call.name() {
+        "aggregate" | "store" => {
+            let is_local = call.name() == "store" || arguments.scope() == Some(Scope::Local);
+            let key = arguments.text("the name of a side effect")?;
+            (Kind::Aggregate { key, is_local, by: one_by(call)? }, &["by"])
+        }
+        "group" => (Kind::Group(group(call, optional_key(&mut arguments)?)?), &["by"]),
+        "groupCount" => (Kind::GroupCount { key: optional_key(&mut arguments)?, by: one_by(call)? }, &["by"]),
+        "sideEffect" => (Kind::SideEffect(arguments.traversal("a traversal")?), &[]),
+        "cap" => {
+            let keys = arguments.texts("names of side effects")?;
+            if keys.is_empty() {
+                return Err(GremlinError::bad("cap() needs the name of a side effect"));
+            }
+            (Kind::Cap(keys), &[])
+        }
+        "barrier" => {
+            arguments.rest();
+            (Kind::Barrier, &[])
+        }
+        "fail" => (Kind::Fail(arguments.next().cloned()), &[]),
+        _ => return Ok(None),
+    };
+    call.allow(modulators)?;
+    arguments.end()?;
+    Ok(Some(vec![kind]))
+}
+
+fn optional_key(arguments: &mut Arguments<'_>) -> Result<Option<Label>> {
+    if arguments.is_empty() { Ok(None) } else { arguments.text("the name of a side effect").map(Some) }
+}
+
+fn group(call: &Call<'_>, key: Option<Label>) -> Result<Group> {
+    let all = call.modulators("by").collect::<Vec<_>>();
+    let of = |at: usize| match all.get(at) {
+        None => Ok(By::Identity),
+        Some(modulator) => by("by", modulator.instruction.arguments.first()),
+    };
+    if all.len() > 2 {
+        return Err(GremlinError::bad("group() takes two by()"));
+    }
+    Ok(Group { key, keys: of(0)?, values: values(of(1)?) })
+}
+
+/// The traversal that makes the value of a group from its members. Without one that reduces, values are collected.
+fn values(by: By) -> Traversal {
+    let value = match by {
+        By::Traversal(traversal) => return traversal,
+        By::Identity => return traversal(vec![Kind::Fold(None)]),
+        By::Token(token) => Kind::Token(token),
+        By::Column(column) => Kind::SelectColumn(column),
+        By::Key(key) => Kind::Map(traversal(vec![Kind::Properties { keys: vec![key], is_value: true }])),
+    };
+    traversal(vec![value, Kind::Fold(None)])
+}

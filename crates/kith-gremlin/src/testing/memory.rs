@@ -1,0 +1,252 @@
+//! A graph in memory that behaves as the graphs of a cluster do.
+
+use crate::{
+    error::{GremlinError, Result},
+    graph::{Answer, Expansion, Graph, Mutation, Wanted},
+    value::{Cardinality, Direction, Edge, ElementId, Property, Value, Vertex, VertexProperty},
+};
+use futures::FutureExt;
+use indexmap::IndexMap;
+use kith_types::ErrorCode;
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// A graph in memory. Vertices have numbers or texts as ids. There is one edge for each label between two vertices in a
+/// direction; its id is the text `OUT>LABEL>IN`.
+#[derive(Debug, Default)]
+pub struct MemoryGraph(Mutex<Elements>);
+
+#[derive(Debug, Default)]
+struct Elements {
+    vertices: IndexMap<ElementId, VertexRow>,
+    edges: IndexMap<ElementId, EdgeRow>,
+    last_id: i64,
+}
+
+#[derive(Debug)]
+struct VertexRow {
+    label: Arc<str>,
+    properties: IndexMap<Arc<str>, Vec<Value>>,
+}
+
+#[derive(Debug)]
+struct EdgeRow {
+    label: Arc<str>,
+    out_vertex: ElementId,
+    in_vertex: ElementId,
+    properties: IndexMap<Arc<str>, Value>,
+}
+
+/// The form in which a graph keeps an id: whole numbers are a `Long`, and texts of digits are numbers.
+fn canonical(id: &Value) -> ElementId {
+    match id {
+        Value::Byte(id) => Value::Long(i64::from(*id)),
+        Value::Short(id) => Value::Long(i64::from(*id)),
+        Value::Int(id) => Value::Long(i64::from(*id)),
+        Value::String(text) => text.parse().map_or_else(|_| id.clone(), Value::Long),
+        other => other.clone(),
+    }
+}
+
+impl Elements {
+    fn vertex(&self, id: &ElementId, wanted: &Wanted) -> Option<Arc<Vertex>> {
+        let row = self.vertices.get(id)?;
+        let reference = Arc::new(Vertex::reference(id.clone(), row.label.clone()));
+        let is_wanted = |key: &str| match wanted {
+            Wanted::None => false,
+            Wanted::All => true,
+            Wanted::Keys(keys) => keys.iter().any(|wanted| &**wanted == key),
+        };
+        if *wanted == Wanted::None {
+            return Some(reference);
+        }
+        let mut properties = Vec::new();
+        for (key, values) in row.properties.iter().filter(|(key, _)| is_wanted(key)) {
+            for (at, value) in values.iter().enumerate() {
+                properties.push(Arc::new(VertexProperty {
+                    id: Value::text(format!("{id}>{key}>{at}")),
+                    key: key.clone(),
+                    value: value.clone(),
+                    vertex: Some(reference.clone()),
+                    properties: Vec::new(),
+                }));
+            }
+        }
+        Some(Arc::new(Vertex { properties: Some(properties), ..(*reference).clone() }))
+    }
+
+    fn edge(&self, id: &ElementId) -> Option<Arc<Edge>> {
+        let row = self.edges.get(id)?;
+        let end = |id: &ElementId| {
+            let label = self.vertices.get(id).map_or_else(|| "vertex".into(), |row| row.label.clone());
+            Arc::new(Vertex::reference(id.clone(), label))
+        };
+        let reference = Edge {
+            id: id.clone(),
+            label: row.label.clone(),
+            out_vertex: end(&row.out_vertex),
+            in_vertex: end(&row.in_vertex),
+            properties: None,
+        };
+        let element = Value::Edge(Arc::new(reference.clone()));
+        let property = |(key, value): (&Arc<str>, &Value)| {
+            Arc::new(Property { key: key.clone(), value: value.clone(), element: Some(element.clone()) })
+        };
+        let properties = row.properties.iter().map(property).collect();
+        Some(Arc::new(Edge { properties: Some(properties), ..reference }))
+    }
+
+    fn expand(&self, vertex: &ElementId, expansion: &Expansion) -> Vec<Arc<Edge>> {
+        let mut found = Vec::new();
+        for (id, row) in &self.edges {
+            if !expansion.labels.is_empty() && !expansion.labels.contains(&row.label) {
+                continue;
+            }
+            let is_out = row.out_vertex == *vertex && expansion.direction != Direction::In;
+            let is_in = row.in_vertex == *vertex && expansion.direction != Direction::Out;
+            let times = usize::from(is_out) + usize::from(is_in);
+            found.extend(std::iter::repeat_n(self.edge(id), times).flatten());
+        }
+        found
+    }
+
+    fn write(&mut self, mutation: Mutation) -> Result<Option<Value>> {
+        match mutation {
+            Mutation::AddVertex { id, label, properties } => self.add_vertex(id, label, properties).map(Some),
+            Mutation::AddEdge { id: Some(_), .. } => {
+                Err(GremlinError::unsupported("an id that is given to an edge"))
+            }
+            Mutation::AddEdge { id: None, label, out_vertex, in_vertex, properties } => {
+                self.add_edge(label, canonical(&out_vertex), canonical(&in_vertex), properties).map(Some)
+            }
+            Mutation::SetVertexProperty { vertex, cardinality, key, value } => {
+                let Some(row) = self.vertices.get_mut(&vertex) else { return Ok(None) };
+                let values = row.properties.entry(key).or_default();
+                match cardinality {
+                    Cardinality::Single => *values = vec![value],
+                    _ => return Err(GremlinError::unsupported("more than one value of a key")),
+                }
+                Ok(self.vertex(&vertex, &Wanted::None).map(Value::Vertex))
+            }
+            Mutation::SetEdgeProperty { edge, key, value } => {
+                let Some(row) = self.edges.get_mut(&edge) else { return Ok(None) };
+                row.properties.insert(key, value);
+                Ok(self.edge(&edge).map(Value::Edge))
+            }
+            Mutation::RemoveProperty { element, key } => Ok(self.remove_property(&element, &key)),
+            Mutation::RemoveVertex { vertex } => {
+                self.edges.retain(|_, row| row.out_vertex != vertex && row.in_vertex != vertex);
+                self.vertices.shift_remove(&vertex);
+                Ok(None)
+            }
+            Mutation::RemoveEdge { edge } => {
+                self.edges.shift_remove(&edge);
+                Ok(None)
+            }
+        }
+    }
+
+    fn add_vertex(
+        &mut self,
+        id: Option<ElementId>,
+        label: Arc<str>,
+        properties: Vec<(Arc<str>, Value)>,
+    ) -> Result<Value> {
+        let id = match id {
+            Some(id) => canonical(&id),
+            None => {
+                while self.vertices.contains_key(&Value::Long(self.last_id)) {
+                    self.last_id += 1;
+                }
+                Value::Long(self.last_id)
+            }
+        };
+        if self.vertices.contains_key(&id) {
+            return Err(GremlinError::new(
+                ErrorCode::ObjectExists,
+                format!("Vertex with id already exists: {id}"),
+            ));
+        }
+        let mut row = VertexRow { label, properties: IndexMap::new() };
+        for (key, value) in properties {
+            row.properties.insert(key, vec![value]);
+        }
+        self.vertices.insert(id.clone(), row);
+        Ok(self.vertex(&id, &Wanted::None).map(Value::Vertex).unwrap_or_default())
+    }
+
+    fn add_edge(
+        &mut self,
+        label: Arc<str>,
+        out_vertex: ElementId,
+        in_vertex: ElementId,
+        properties: Vec<(Arc<str>, Value)>,
+    ) -> Result<Value> {
+        for id in [&out_vertex, &in_vertex] {
+            if !self.vertices.contains_key(id) {
+                return Err(GremlinError::bad(format!("there is no vertex {id}")));
+            }
+        }
+        let id = Value::text(format!("{out_vertex}>{label}>{in_vertex}"));
+        let row = EdgeRow { label, out_vertex, in_vertex, properties: properties.into_iter().collect() };
+        self.edges.insert(id.clone(), row);
+        Ok(self.edge(&id).map(Value::Edge).unwrap_or_default())
+    }
+
+    fn remove_property(&mut self, element: &Value, key: &str) -> Option<Value> {
+        match element {
+            Value::Vertex(vertex) => {
+                self.vertices.get_mut(&vertex.id)?.properties.shift_remove(key)?;
+            }
+            Value::Edge(edge) => {
+                self.edges.get_mut(&edge.id)?.properties.shift_remove(key)?;
+            }
+            _ => return None,
+        }
+        Some(element.clone())
+    }
+}
+
+fn page<T>(ids: &IndexMap<ElementId, T>, after: Option<&ElementId>, limit: usize) -> Vec<ElementId> {
+    let from = after.map_or(0, |id| ids.get_index_of(id).map_or(ids.len(), |at| at + 1));
+    ids.keys().skip(from).take(limit).cloned().collect()
+}
+
+impl Graph for MemoryGraph {
+    fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+        let elements = self.0.lock();
+        let found = ids.iter().map(|id| elements.vertex(&canonical(id), &wanted)).collect();
+        async move { Ok(found) }.boxed()
+    }
+
+    fn edges(&self, ids: Vec<ElementId>) -> Answer<'_, Vec<Option<Arc<Edge>>>> {
+        let elements = self.0.lock();
+        let found = ids.iter().map(|id| elements.edge(id)).collect();
+        async move { Ok(found) }.boxed()
+    }
+
+    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Vertex>>> {
+        let elements = self.0.lock();
+        let ids = page(&elements.vertices, after.as_ref(), limit);
+        let found = ids.iter().filter_map(|id| elements.vertex(id, &Wanted::None)).collect();
+        async move { Ok(found) }.boxed()
+    }
+
+    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>> {
+        let elements = self.0.lock();
+        let found =
+            page(&elements.edges, after.as_ref(), limit).iter().filter_map(|id| elements.edge(id)).collect();
+        async move { Ok(found) }.boxed()
+    }
+
+    fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>> {
+        let elements = self.0.lock();
+        let found = expansion.vertices.iter().map(|vertex| elements.expand(vertex, &expansion)).collect();
+        async move { Ok(found) }.boxed()
+    }
+
+    fn write(&self, mutation: Mutation) -> Answer<'_, Option<Value>> {
+        let written = self.0.lock().write(mutation);
+        async move { written }.boxed()
+    }
+}

@@ -1,0 +1,5 @@
+//! A graph in memory, for tests.
+
+mod memory;
+
+pub use memory::MemoryGraph;
