@@ -12,6 +12,7 @@ pub mod graph;
 pub mod graphbinary;
 pub mod graphson;
 pub mod plan;
+pub mod message;
 pub mod predicate;
 pub mod semantics;
 #[cfg(feature = "testing")]

@@ -283,7 +283,7 @@ impl<'a> Reader<'a> {
     }
 
     /// An error about the byte at `offset`.
-    pub(super) fn error_at(&self, offset: usize, message: impl AsRef<str>) -> GremlinError {
+    pub fn error_at(&self, offset: usize, message: impl AsRef<str>) -> GremlinError {
         GremlinError::bad(format!("GraphBinary, byte {offset}: {}", message.as_ref()))
     }
 

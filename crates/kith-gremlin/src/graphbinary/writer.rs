@@ -58,7 +58,7 @@ impl Writer {
                 self.fixed(TypeCode::Duration, &seconds.to_be_bytes());
                 self.bytes.extend(nanos.to_be_bytes());
             }
-            Value::List(values) => self.many(TypeCode::List, values.iter())?,
+            Value::List(values) => self.list(values.iter())?,
             Value::Set(values) => self.many(TypeCode::Set, values.iter())?,
             Value::Map(entries) => {
                 self.head(TypeCode::Map);
@@ -116,6 +116,11 @@ impl Writer {
     fn long(&mut self, code: TypeCode, bytes: &[u8]) -> Result<()> {
         self.head(code);
         self.sized(bytes)
+    }
+
+    /// A list with its type.
+    pub fn list<'a>(&mut self, values: impl ExactSizeIterator<Item = &'a Value>) -> Result<()> {
+        self.many(TypeCode::List, values)
     }
 
     /// Several values, with their own types, behind the type of all of them.

@@ -1,14 +1,18 @@
-"""Writes golden.txt: values as gremlin-python codes them. Run it with gremlin-python 3.8.1: make-golden.py >golden.txt
+"""Writes golden.txt, values as gremlin-python 3.8.1 codes them, and requests.txt, whole frames that it sends.
 
-A line has the value's type and text as Kith prints them, GraphBinary in hexadecimal digits, and GraphSON 3. A coding that
-gremlin-python lacks is `-`. A `*` before a coding says that Kith writes the value in another way than gremlin-python.
+A line of golden.txt has the value's type and text as Kith prints them, GraphBinary in hexadecimal digits, and GraphSON 3. A `*`
+before a coding says that Kith writes the value in another way than gremlin-python. A line of requests.txt has what Kith reads
+in a request, and the frames of both codings in hexadecimal digits.
 """
 
 import datetime as d
 import json
+import pathlib
 import uuid
 
 from gremlin_python import statics as s
+from gremlin_python.driver.request import RequestMessage
+from gremlin_python.driver.serializer import GraphBinarySerializersV1, GraphSONSerializersV3d0
 from gremlin_python.process.anonymous_traversal import traversal
 from gremlin_python.process.graph_traversal import __
 from gremlin_python.process.strategies import ReadOnlyStrategy, SubgraphStrategy
@@ -113,9 +117,49 @@ OTHERWISE = {
     "Traversal withStrategies(SubgraphStrategy).V()": ("*", "*"),
 }
 
-for text, value in VALUES:
-    binary_mark, graphson_mark = OTHERWISE.get(text, ("", ""))
-    binary = bytearray()
-    GraphBinaryWriter().to_dict(value, binary)
-    graphson = json.dumps(GraphSONWriter().to_dict(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    print(text, binary_mark + binary.hex(), graphson_mark + graphson, sep="\t")
+# Requests, and what Kith makes of them.
+REQUESTS = [
+    (
+        "eval g.V(x) {x=1} None {g=people} 64 None",
+        RequestMessage("", "eval", {
+            "gremlin": "g.V(x)", "bindings": {"x": s.IntType(1)}, "aliases": {"g": "people"}, "batchSize": s.IntType(64),
+        }),
+    ),
+    (
+        "eval 1+1 {} Some(\"gremlin-lang\") {} None Some(30s)",
+        RequestMessage("", "eval", {
+            "gremlin": "1+1", "language": "gremlin-lang", "evaluationTimeout": s.LongType(30_000), "userAgent": "test",
+        }),
+    ),
+    (
+        "bytecode V(1).out(knows) {g=people} None None",
+        RequestMessage("traversal", "bytecode", {
+            "gremlin": g.V(s.IntType(1)).out("knows").bytecode, "aliases": {"g": "people"},
+        }),
+    ),
+    (
+        "authentication stephen",
+        RequestMessage("traversal", "authentication", {"sasl": "AHN0ZXBoZW4AcGFzc3dvcmQ="}),
+    ),
+    (
+        "rejected: sessions are not supported (operation \"close\"); send requests without one",
+        RequestMessage("session", "close", {"session": "1"}),
+    ),
+]
+REQUEST_ID = "41d2e28a-20a4-4ab0-b379-d810dede3786"
+
+here = pathlib.Path(__file__).parent
+with open(here / "golden.txt", "w") as file:
+    for text, value in VALUES:
+        binary_mark, graphson_mark = OTHERWISE.get(text, ("", ""))
+        binary = bytearray()
+        GraphBinaryWriter().to_dict(value, binary)
+        graphson = json.dumps(GraphSONWriter().to_dict(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        print(text, binary_mark + binary.hex(), graphson_mark + graphson, sep="\t", file=file)
+with open(here / "requests.txt", "w") as file:
+    for text, request in REQUESTS:
+        frames = []
+        for serializer in [GraphBinarySerializersV1(), GraphSONSerializersV3d0()]:
+            copy = RequestMessage(request.processor, request.op, dict(request.args))
+            frames.append(serializer.serialize_message(REQUEST_ID, copy).hex())
+        print(text, *frames, sep="\t", file=file)
