@@ -19,7 +19,6 @@ pub mod number;
 mod operator;
 mod order;
 mod predicate;
-mod ternary;
 mod types;
 
 pub use compare::compare;
@@ -28,5 +27,4 @@ pub use extremes::{greatest, least};
 pub use operator::apply;
 pub use order::order;
 pub use predicate::Test;
-pub use ternary::Ternary;
-pub use types::{type_named, type_of};
+pub use types::type_of;

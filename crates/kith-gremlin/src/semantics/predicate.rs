@@ -3,8 +3,7 @@
 use super::{
     compare::compare,
     equality::{Members, equal},
-    ternary::Ternary,
-    types::{type_named, type_names, type_of},
+    types::{type_named, type_names, type_of, type_of_class},
 };
 use crate::{
     GremlinError, Result,
@@ -54,8 +53,8 @@ enum Check {
     TypeOf(GType),
     Text(fn(&str, &str) -> bool, Arc<str>),
     Regex(Regex),
-    /// A text predicate whose operand is null, which nothing can decide.
-    Undecided,
+    /// A text predicate whose operand is null.
+    Never,
     And(Vec<Test>),
     Or(Vec<Test>),
     Not(Box<Test>),
@@ -108,31 +107,21 @@ impl Test {
         Self(Check::Equal(value))
     }
 
-    /// What the predicate says of a value.
-    pub fn check(&self, value: &Value) -> Ternary {
-        match &self.0 {
-            Check::Equal(operand) => equal(value, operand).into(),
-            Check::Compare(holds, operand) => compare(value, operand).map(holds).into(),
-            Check::Within(members) => members.contain(value).into(),
-            Check::TypeOf(expected) => type_of(value, *expected).into(),
-            Check::Text(holds, part) => value.as_text().map(|text| holds(text, part)).into(),
-            Check::Regex(pattern) => value.as_text().map(|text| pattern.is_match(text)).into(),
-            Check::Undecided => Ternary::Error,
-            Check::And(tests) => tests.iter().fold(Ternary::True, |all, test| match all {
-                Ternary::False => all,
-                _ => all.and(test.check(value)),
-            }),
-            Check::Or(tests) => tests.iter().fold(Ternary::False, |any, test| match any {
-                Ternary::True => any,
-                _ => any.or(test.check(value)),
-            }),
-            Check::Not(test) => !test.check(value),
-        }
-    }
-
-    /// Whether a filter lets the value pass. What cannot be decided does not pass.
+    /// Whether the predicate holds of a value. A comparison that has no answer, such as one of a text with a number or with
+    /// NaN, does not hold; its negation does, as in TinkerPop from 3.8 on.
     pub fn is_true(&self, value: &Value) -> bool {
-        self.check(value).is_true()
+        match &self.0 {
+            Check::Equal(operand) => equal(value, operand),
+            Check::Compare(holds, operand) => compare(value, operand).is_some_and(holds),
+            Check::Within(members) => members.contain(value),
+            Check::TypeOf(expected) => type_of(value, *expected),
+            Check::Text(holds, part) => value.as_text().is_some_and(|text| holds(text, part)),
+            Check::Regex(pattern) => value.as_text().is_some_and(|text| pattern.is_match(text)),
+            Check::Never => false,
+            Check::And(tests) => tests.iter().all(|test| test.is_true(value)),
+            Check::Or(tests) => tests.iter().any(|test| test.is_true(value)),
+            Check::Not(test) => !test.is_true(value),
+        }
     }
 
     fn order(holds: fn(Ordering) -> bool, operand: Value) -> Self {
@@ -154,12 +143,12 @@ impl Test {
     }
 
     fn text(predicate: &Predicate, holds: fn(&str, &str) -> bool) -> Result<Self> {
-        Ok(Self(text_operand(predicate)?.map_or(Check::Undecided, |part| Check::Text(holds, part))))
+        Ok(Self(text_operand(predicate)?.map_or(Check::Never, |part| Check::Text(holds, part))))
     }
 
     fn regex(predicate: &Predicate) -> Result<Self> {
         let Some(pattern) = text_operand(predicate)? else {
-            return Ok(Self(Check::Undecided));
+            return Ok(Self(Check::Never));
         };
         let compiled = Regex::new(&pattern).map_err(|error| {
             GremlinError::bad(format!(
@@ -230,9 +219,8 @@ fn nested(predicate: &Predicate) -> Result<Vec<Test>> {
 fn named_type(operand: &Value) -> Result<GType> {
     match operand {
         Value::Symbol(Symbol::GType(token)) => Ok(*token),
-        Value::String(name) | Value::Class(name) => type_named(name).ok_or_else(|| {
-            GremlinError::bad(format!("{name} is not a registered type{}", hint(name, type_names())))
-        }),
+        Value::String(name) => type_named(name).ok_or_else(|| unknown_type(name)),
+        Value::Class(name) => type_of_class(name).ok_or_else(|| unknown_type(name)),
         other => Err(GremlinError::bad(format!(
             "the predicate typeOf() takes a GType or the name of a type, but got a value of type {}",
             other.type_name()
@@ -242,6 +230,11 @@ fn named_type(operand: &Value) -> Result<GType> {
 
 fn wrong_count(predicate: &Predicate, takes: &str, count: usize) -> GremlinError {
     GremlinError::bad(format!("the predicate {}() takes {takes}, but got {count} values", predicate.operator))
+}
+
+fn unknown_type(name: &str) -> GremlinError {
+    let simple = name.rsplit('.').next().unwrap_or(name);
+    GremlinError::bad(format!("{name} is not a registered type{}", hint(simple, type_names())))
 }
 
 fn unknown_operator(name: &str) -> GremlinError {

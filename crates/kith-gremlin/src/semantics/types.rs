@@ -2,7 +2,7 @@
 
 use crate::value::{GType, Value};
 
-/// The names that TinkerPop registers for types: simple names of Java classes. Their full names are accepted too.
+/// The names that TinkerPop registers for types, which are simple names of Java classes, and the packages of the classes.
 const NAMES: &[(&str, &str, GType)] = &[
     ("java.math.", "BigDecimal", GType::BigDecimal),
     ("java.math.", "BigInteger", GType::BigInt),
@@ -32,11 +32,14 @@ const NAMES: &[(&str, &str, GType)] = &[
     ("org.apache.tinkerpop.gremlin.structure.", "VertexProperty", GType::VertexProperty),
 ];
 
-/// The type with this name, such as `Integer` or `java.lang.Integer`.
-pub fn type_named(name: &str) -> Option<GType> {
-    let fits = |&&(package, simple, _): &&(&str, &str, GType)| {
-        name == simple || name.strip_prefix(package) == Some(simple)
-    };
+/// The type with this registered name, such as `Integer`.
+pub(super) fn type_named(name: &str) -> Option<GType> {
+    NAMES.iter().find(|&&(_, simple, _)| name == simple).map(|&(_, _, found)| found)
+}
+
+/// The type with this full name of a Java class, such as `java.lang.Integer`.
+pub(super) fn type_of_class(name: &str) -> Option<GType> {
+    let fits = |&&(package, simple, _): &&(&str, &str, GType)| name.strip_prefix(package) == Some(simple);
     NAMES.iter().find(fits).map(|&(_, _, found)| found)
 }
 
@@ -86,10 +89,13 @@ mod tests {
     #[test]
     fn types_have_simple_and_full_names() {
         assert_eq!(type_named("Integer"), Some(GType::Int));
-        assert_eq!(type_named("java.lang.Integer"), Some(GType::Int));
-        assert_eq!(type_named("java.util.Integer"), None);
-        assert_eq!(type_named("INT"), None);
-        assert_eq!(type_named(""), None);
+        assert_eq!(type_of_class("java.lang.Integer"), Some(GType::Int));
+        for unknown in ["java.lang.Integer", "integer", "INT", ""] {
+            assert_eq!(type_named(unknown), None, "{unknown}");
+        }
+        for unknown in ["Integer", "java.util.Integer", ""] {
+            assert_eq!(type_of_class(unknown), None, "{unknown}");
+        }
     }
 
     #[test]

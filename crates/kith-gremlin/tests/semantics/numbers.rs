@@ -163,16 +163,45 @@ fn texts_become_the_narrowest_numbers() {
         ("9223372036854775808", big("9223372036854775808")),
         ("0x5", Value::Int(5)),
         ("-0xFF", Value::Int(-255)),
-        ("5.75", Value::Double(5.75)),
-        ("1e3", Value::Double(1000.0)),
-        (".5", Value::Double(0.5)),
-        ("5.", Value::Double(5.0)),
-        ("0.10000000000000000001", decimal("0.10000000000000000001")),
+        ("0x80000000", Value::Long(2147483648)),
+        ("5.75", Value::Float(5.75)),
+        ("0.1", Value::Float(0.1)),
+        ("-1.5e-3", Value::Float(-0.0015)),
+        ("1e3", Value::Float(1000.0)),
+        (".5", Value::Float(0.5)),
+        ("5.", Value::Float(5.0)),
+        ("0.0", Value::Float(0.0)),
+        ("123.456789012", Value::Double(123.456789012)),
+        ("16777217.0", Value::Double(16777217.0)),
+        ("1e-50", Value::Double(1e-50)),
+        ("1e39", Value::Double(1e39)),
+        ("0.1234567890123456789", decimal("0.1234567890123456789")),
         ("1e400", decimal("1E+400")),
+        ("1e-400", decimal("1E-400")),
+        ("5l", Value::Long(5)),
+        ("5F", Value::Float(5.0)),
+        ("-5.5d", Value::Double(-5.5)),
     ] {
         assert_eq!(as_number(&text.into(), None), Ok(expected), "{text}");
     }
-    for text in ["", "test", "1,000", "1_000", "0x", "0x-5", "--5", ".", "e5", "5e", "5e+", "NaN", "5l"] {
+    for text in [
+        "",
+        "test",
+        "1,000",
+        "1_000",
+        "0x",
+        "0x-5",
+        "--5",
+        ".",
+        "e5",
+        "5e",
+        "5e+",
+        "NaN",
+        "5.5l",
+        "5ll",
+        "l",
+        "9223372036854775808l",
+    ] {
         refused(as_number(&text.into(), None), "Can't parse string '");
     }
     refused(as_number(&"1e99999999999".into(), None), "a BigDecimal has a scale of -99999999999");

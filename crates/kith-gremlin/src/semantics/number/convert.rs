@@ -20,8 +20,9 @@ const TEXT_BYTES_MAX: usize = 100_000;
 
 /// What `asNumber(token)` makes of a value.
 ///
-/// A text with a decimal point or an exponent becomes a `Double`, or a `BigDecimal` if a `Double` cannot say it exactly.
-/// Other texts become an `Int`, or the next wider type in which they fit; `0x` begins hexadecimal digits. A date becomes its
+/// A text with a decimal point or an exponent becomes a `Float` if that is written with the same digits, or else a `Double`
+/// if that is, or else a `BigDecimal`. Other texts become an `Int`, or the next wider type in which they fit; `0x` begins
+/// hexadecimal digits. A text may end with `L`, `F` or `D`, for a `Long`, `Float` or `Double`. A date becomes its
 /// milliseconds since 1970. Without a token, or with `GType.NUMBER`, numbers stay as they are. With one, they are converted,
 /// and their fractions are cut off if it names a type of integers. Null stays null.
 ///
@@ -83,16 +84,42 @@ fn parse(text: &str) -> Result<Value> {
     if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return whole(digits, 10, negative).ok_or_else(unreadable);
     }
+    if let Some(kind) = suffix(digits) {
+        let number = parse(&trimmed[..trimmed.len() - 1]).map_err(|_| unreadable())?;
+        let whole = !matches!(Kind::of(&number), Some(kind) if kind.is_floating());
+        return convert(&number, kind)?.filter(|_| whole || kind.is_floating()).ok_or_else(unreadable);
+    }
     if !is_decimal(digits) {
         return Err(unreadable());
     }
     let exact = BigDecimal::from_str(trimmed).map_err(|_| unreadable()).and_then(decimal_value)?;
-    let rounded = Value::Double(trimmed.parse().map_err(|_| unreadable())?);
-    let same = match (Number::of(&rounded), Number::of(&exact)) {
-        (Some(rounded), Some(exact)) => compare(rounded, exact).is_eq(),
-        _ => false,
-    };
-    Ok(if same { rounded } else { exact })
+    Ok(narrow_decimal(trimmed, &exact).unwrap_or(exact))
+}
+
+/// The type that the last letter of a text asks for.
+fn suffix(digits: &str) -> Option<Kind> {
+    match digits.as_bytes() {
+        [.., b'0'..=b'9' | b'.', b'l' | b'L'] => Some(Kind::Long),
+        [.., b'0'..=b'9' | b'.', b'f' | b'F'] => Some(Kind::Float),
+        [.., b'0'..=b'9' | b'.', b'd' | b'D'] => Some(Kind::Double),
+        _ => None,
+    }
+}
+
+/// The `Float` that a text writes with all its digits, or else the `Double`; `None` if both would round.
+fn narrow_decimal(text: &str, exact: &Value) -> Option<Value> {
+    let (single, double): (f32, f64) = (text.parse().ok()?, text.parse().ok()?);
+    let vanished = |number: f64| number == 0.0 && number_is_not_zero(exact);
+    if single.is_finite() && !vanished(f64::from(single)) && format!("{single:e}") == format!("{double:e}") {
+        return Some(Value::Float(single));
+    }
+    let rounded = Value::Double(double);
+    let same = compare(Number::of(&rounded)?, Number::of(exact)?).is_eq();
+    same.then_some(rounded)
+}
+
+fn number_is_not_zero(number: &Value) -> bool {
+    Number::of(number).is_some_and(|number| compare(number, Number::Integer(0)).is_ne())
 }
 
 /// The narrowest of `Int`, `Long` and `BigInteger` for a row of digits.
