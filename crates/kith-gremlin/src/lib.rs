@@ -11,8 +11,8 @@ pub mod functions;
 pub mod graph;
 pub mod graphbinary;
 pub mod graphson;
-pub mod plan;
 pub mod message;
+pub mod plan;
 pub mod predicate;
 pub mod semantics;
 #[cfg(feature = "testing")]

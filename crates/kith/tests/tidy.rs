@@ -196,6 +196,7 @@ fn deciding_crates_have_no_effects() {
         "kith-rebalance",
         "kith-ops",
         "kith-live",
+        "kith-gremlin",
         "kith-api",
         "kith-lines",
         "kith-cache",

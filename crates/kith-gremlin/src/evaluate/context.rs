@@ -9,6 +9,7 @@ use crate::{
 };
 use kith_types::ErrorCode;
 use parking_lot::Mutex;
+use rand::{SeedableRng, rngs::StdRng};
 use std::{
     collections::HashMap,
     sync::{
@@ -17,7 +18,7 @@ use std::{
     },
 };
 
-/// The most work that an evaluation may do.
+/// The most work that an evaluation may do, and the seed of its random choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Elements that the graph returns.
@@ -26,11 +27,13 @@ pub struct Limits {
     pub traversers: u64,
     /// Passes of one `repeat`.
     pub passes: u32,
+    /// From which the steps that choose at random draw: the same seed gives the same choices.
+    pub seed: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { elements: 100_000, traversers: 1_000_000, passes: 10_000 }
+        Self { elements: 100_000, traversers: 1_000_000, passes: 10_000, seed: 0 }
     }
 }
 
@@ -43,6 +46,8 @@ pub(super) struct Context<'a> {
     elements: AtomicU64,
     traversers: AtomicU64,
     side_effects: Mutex<HashMap<Label, Value>>,
+    /// For the steps that choose at random.
+    pub random: Mutex<StdRng>,
 }
 
 impl<'a> Context<'a> {
@@ -57,6 +62,7 @@ impl<'a> Context<'a> {
             elements: AtomicU64::new(0),
             traversers: AtomicU64::new(0),
             side_effects: Mutex::new(side_effects),
+            random: Mutex::new(StdRng::seed_from_u64(limits.seed)),
         }
     }
 

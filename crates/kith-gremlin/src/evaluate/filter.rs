@@ -45,7 +45,7 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
         Kind::Members { quantifier, test } => {
             batch.iter().map(|traverser| members(*quantifier, test, &traverser.value)).collect()
         }
-        Kind::Coin(probability) => return Ok(coin(*probability, batch)),
+        Kind::Coin(probability) => return Ok(coin(*probability, batch, context)),
         Kind::SimplePath { is_simple, between, by } => {
             path::simple(*is_simple, between, by, &batch, context).await?
         }
@@ -299,8 +299,8 @@ pub(super) async fn dedup(
 }
 
 /// `coin`: each traverser passes with this probability.
-fn coin(probability: f64, batch: Batch) -> Batch {
-    let mut random = rand::rng();
+fn coin(probability: f64, batch: Batch, context: &Context<'_>) -> Batch {
+    let mut random = context.random.lock();
     let mut bulk = |traverser: Traverser| {
         let bulk = (0..traverser.bulk).filter(|_| random.random::<f64>() < probability).count() as i64;
         (bulk > 0).then_some(Traverser { bulk, ..traverser })
@@ -320,7 +320,7 @@ pub(super) async fn sample(count: i64, by: Option<&By>, all: Batch, context: &Co
             _ => None,
         }
     });
-    let mut random = rand::rng();
+    let mut random = context.random.lock();
     // The weights decide about keys; the greatest keys are a weighted sample (Efraimidis and Spirakis, 2006).
     let mut keyed: Vec<(f64, Traverser)> = weighted
         .flat_map(|(traverser, weight)| {

@@ -42,7 +42,7 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
                 reached.extend(ranged(value, *low, *high).map(|value| traverser.to(value)));
             }
             Kind::TailLocal(count) => reached.extend(tail(value, *count).map(|value| traverser.to(value))),
-            kind => reached.push(traverser.to(of_members(kind, value)?)),
+            kind => reached.push(traverser.to(of_members(kind, value, context)?)),
         }
     }
     Ok(reached)
@@ -160,13 +160,13 @@ fn rebuilt(like: &Value, members: Vec<Value>, is_single: bool) -> Option<Value> 
     })
 }
 
-fn of_members(kind: &Kind, value: &Value) -> Result<Value> {
+fn of_members(kind: &Kind, value: &Value, context: &Context<'_>) -> Result<Value> {
     let members = members(value);
     match (kind, members) {
         (Kind::DedupLocal, Some(members)) => Ok(Value::Set(Arc::new(members.into_iter().collect()))),
         (Kind::SampleLocal(count), Some(members)) => {
             let count = usize::try_from(*count).unwrap_or(0);
-            Ok(Value::list(members.sample(&mut rand::rng(), count).cloned().collect::<Vec<_>>()))
+            Ok(Value::list(members.sample(&mut *context.random.lock(), count).cloned().collect::<Vec<_>>()))
         }
         (Kind::Index { is_map }, _) => Ok(indexed(unfolded(value), *is_map)),
         (Kind::DedupLocal | Kind::SampleLocal(_), None) => Ok(value.clone()),

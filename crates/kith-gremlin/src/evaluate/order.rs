@@ -19,7 +19,7 @@ pub(super) async fn global(by: &[(By, Order)], all: Batch, context: &Context<'_>
     let keys = keys(by, &all, context).await?;
     let mut keyed: Vec<(Vec<Value>, Traverser)> =
         keys.into_iter().zip(all).filter_map(|(key, traverser)| Some((key?, traverser))).collect();
-    sort(by, &mut keyed);
+    sort(by, &mut keyed, context);
     keyed.sort_by_key(|(_, traverser)| traverser.origin);
     Ok(keyed.into_iter().map(|(_, traverser)| traverser).collect())
 }
@@ -31,13 +31,13 @@ pub(super) async fn local(by: &[(By, Order)], value: &Value, context: &Context<'
             map.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
         let as_values = entries.iter().map(|(key, value)| context.traverser(by::entry(key, value))).collect();
         let mut keyed = keyed(by, as_values, entries, context).await?;
-        sort(by, &mut keyed);
+        sort(by, &mut keyed, context);
         return Ok(Value::Map(Arc::new(keyed.into_iter().map(|(_, entry)| entry).collect::<Map>())));
     }
     let Some(members) = super::local::members(value) else { return Ok(value.clone()) };
     let batch = members.iter().map(|member| context.traverser(member.clone())).collect();
     let mut keyed = keyed(by, batch, members, context).await?;
-    sort(by, &mut keyed);
+    sort(by, &mut keyed, context);
     Ok(Value::list(keyed.into_iter().map(|(_, member)| member).collect::<Vec<_>>()))
 }
 
@@ -70,9 +70,9 @@ async fn keys(
     Ok(keys)
 }
 
-fn sort<T>(by: &[(By, Order)], keyed: &mut [(Vec<Value>, T)]) {
+fn sort<T>(by: &[(By, Order)], keyed: &mut [(Vec<Value>, T)], context: &Context<'_>) {
     if by.iter().any(|(_, order)| *order == Order::Shuffle) {
-        keyed.shuffle(&mut rand::rng());
+        keyed.shuffle(&mut *context.random.lock());
     }
     keyed.sort_by(|(a, _), (b, _)| {
         let each = by.iter().zip(a.iter().zip(b)).map(|((_, order), (a, b))| match order {

@@ -44,9 +44,12 @@ fn steps(instructions: &[Instruction]) -> Result<Traversal> {
     Ok(steps.into())
 }
 
+/// Compiles the calls of some steps. `None` for all others.
+type Family = fn(&Call<'_>) -> Result<Option<Vec<Kind>>>;
+
 /// The steps of a call: one, or several for a call that stands for several, such as `has` with a label and a key.
 fn kinds(call: &Call<'_>) -> Result<Vec<Kind>> {
-    let families: [fn(&Call<'_>) -> Result<Option<Vec<Kind>>>; 7] = [
+    let families: [Family; 7] = [
         super::elements::compile,
         super::filters::compile,
         super::maps::compile,

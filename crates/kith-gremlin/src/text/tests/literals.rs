@@ -146,7 +146,7 @@ fn a_word_has_one_meaning() {
 #[test]
 fn variables_hide_constants() {
     assert_eq!(shown("g.V(x, id, T.id).id()"), "V(7, seven, id).id()");
-    assert!(error("g.V(y)").contains("unknown name \"y\"; did you mean \"x\"?"));
+    assert!(error("g.V(lable)").contains("unknown name \"lable\"; did you mean \"label\"?"));
 }
 
 #[test]
