@@ -26,7 +26,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// A running database process.
 pub struct DatabaseServer {
-    /// The address on which it serves gRPC.
+    /// The address on which it serves frames, and health checks over gRPC.
     pub addr: SocketAddr,
     /// The data directory, which stays locked while the process runs.
     _data: DataDir,
@@ -97,9 +97,9 @@ impl DatabaseServer {
         let at = ports.addresses();
         let readiness = Readiness::default();
         http::serve(ports.http, options.front_page(at), readiness.clone(), stop.clone());
-        let mut routes = server::routes();
-        routes.add_service(DatabaseService::new(Arc::clone(&graphs)));
-        let serving = server::spawn(ports.grpc, routes, None, &options.security, stop.clone());
+        let service = DatabaseService::new(Arc::clone(&graphs));
+        let serving =
+            server::spawn(ports.grpc, server::routes(), Some(service), &options.security, stop.clone());
         options.security.follow(stop.clone());
         let document = options.document(&at);
         let registration = Registration {

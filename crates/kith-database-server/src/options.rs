@@ -10,7 +10,7 @@ use std::{net::SocketAddr, path::PathBuf};
 pub struct DatabaseOptions {
     /// The id of the database, which live graphs name as their storage: `database:ID`.
     pub database: u32,
-    /// The address for gRPC. Port 0 means any free port.
+    /// The address for frames and gRPC. Port 0 means any free port.
     pub listen: SocketAddr,
     /// The address for `/metrics`, `/healthz` and `/readyz`.
     pub http: SocketAddr,

@@ -46,7 +46,9 @@ mod tables;
 
 pub use error::{CommitError, DatabaseError, LogError};
 pub use mysql::{MysqlDatabase, MysqlOptions, MysqlTarget, PasswordSource, TargetError};
-pub use process::{DatabaseService, GraphFiles, Locate, RemoteDatabase, RemoteOptions, RemoteTarget};
+pub use process::{
+    DatabaseProcesses, DatabaseService, GraphFiles, Locate, RemoteDatabase, RemoteOptions, RemoteTarget,
+};
 pub use retention::Retention;
 pub use sqlite::{SqliteDatabase, SqliteOptions};
 pub use storage::{Opened, PASSWORD_VARIABLE, Reach, Storage, StorageError};

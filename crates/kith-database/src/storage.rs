@@ -2,10 +2,10 @@
 //! speaks the MySQL protocol.
 
 use crate::{
-    Database, DatabaseError, GraphIdentity, Locate, MysqlDatabase, MysqlOptions, MysqlTarget, PasswordSource,
-    RemoteDatabase, RemoteOptions, RemoteTarget, TargetError,
+    Database, DatabaseError, DatabaseProcesses, GraphIdentity, Locate, MysqlDatabase, MysqlOptions,
+    MysqlTarget, PasswordSource, RemoteDatabase, RemoteOptions, RemoteTarget, TargetError,
 };
-use kith_net::security::Dialer;
+use kith_net::{frames::Frames, security::Dialer, transport::TransportKind};
 use std::{fmt, path::PathBuf, str::FromStr, sync::Arc};
 use thiserror::Error;
 
@@ -55,12 +55,9 @@ pub enum StorageError {
 /// How a process of the cluster connects to databases.
 #[derive(Clone)]
 pub struct Reach {
-    /// Finds the addresses of database processes.
-    pub locate: Locate,
-    /// Connects to database processes.
-    pub dialer: Dialer,
+    processes: Arc<DatabaseProcesses>,
     /// A file with the password for servers. Without a file, [`PASSWORD_VARIABLE`] is used if it is set.
-    pub password_file: Option<PathBuf>,
+    password_file: Option<PathBuf>,
 }
 
 impl FromStr for Storage {
@@ -152,12 +149,18 @@ impl Storage {
 }
 
 impl Reach {
+    /// Returns a reach that has no connections yet. It finds database processes by `locate` and connects to them with
+    /// `dialer`.
+    pub fn new(locate: Locate, dialer: Dialer, password_file: Option<PathBuf>) -> Self {
+        let frames = Arc::new(Frames::new(dialer, TransportKind::default().is_local()));
+        Self { processes: Arc::new(DatabaseProcesses::new(locate, frames)), password_file }
+    }
+
     fn process(&self, database: u32, graph: &str) -> RemoteTarget {
         RemoteTarget {
             database,
             graph: graph.to_owned(),
-            locate: Arc::clone(&self.locate),
-            dialer: self.dialer.clone(),
+            processes: Arc::clone(&self.processes),
             options: RemoteOptions::default(),
         }
     }

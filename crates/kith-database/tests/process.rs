@@ -9,6 +9,7 @@ use kith_database::{
 };
 use kith_live::{RowAnswer, RowQuery, RowWrite};
 use kith_types::{LogPoint, Term};
+use kith_wire::frame::{PREFACE_BYTES, Preface};
 use std::{
     io::{BufRead, BufReader},
     net::SocketAddr,
@@ -22,10 +23,13 @@ use std::{
 };
 use support::{
     P, batch, identity, lead, object,
-    served::{Served, target, target_at},
+    served::{Served, frames, target, target_at},
     write,
 };
-use tokio::net::TcpListener;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
 
 /// The environment variable with the folder that the child of [`a_killed_process_loses_no_acknowledged_commit`] serves.
 const FOLDER: &str = "KITH_TEST_DATABASE_FOLDER";
@@ -142,10 +146,17 @@ async fn without_a_connection_nothing_is_written() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let served = Served::start(folder.path()).await;
     let port = Arc::new(AtomicU16::new(served.addr.port()));
-    let database =
-        RemoteDatabase::create(target_at(Arc::clone(&port)), identity()).await.expect("a new file");
+    let frames = frames();
+    let target = target_at(Arc::clone(&port), Arc::clone(&frames));
+    let database = RemoteDatabase::create(target, identity()).await.expect("a new file");
     let end = lead(&database, P, 1).await;
     served.end().await;
+    let noticed = async {
+        while frames.take_cut().is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, noticed).await.expect("the connection is lost");
     let not_there = || async {
         let commit = database.commit(batch(P, end, vec![])).await.expect_err("nobody listens");
         assert!(matches!(commit, CommitError::NotWritten(DatabaseError::Unavailable { .. })), "{commit}");
@@ -162,10 +173,21 @@ async fn without_a_connection_nothing_is_written() {
     let moved = Served::start(folder.path()).await;
     port.store(moved.addr.port(), Ordering::Relaxed);
     write(&database, P, end, vec![]).await;
+    assert_eq!(frames.addresses(), 1, "the connection to the previous address was released");
     database.close().await;
     let closed = database.commit(batch(P, end, vec![])).await.expect_err("the database was closed");
     assert!(matches!(closed, CommitError::NotWritten(DatabaseError::Unavailable { .. })), "{closed}");
     moved.end().await;
+}
+
+/// Accepts a connection as a database process does, and waits for the beginning of a request.
+async fn request_at(listener: &TcpListener) -> TcpStream {
+    let (mut stream, _) = listener.accept().await.expect("the client connects");
+    let mut preface = [0; PREFACE_BYTES];
+    stream.read_exact(&mut preface).await.expect("the client sends its preface");
+    stream.write_all(&Preface::OWN.encode()).await.expect("the connection is open");
+    stream.read_u8().await.expect("the client sends a request");
+    stream
 }
 
 #[tokio::test]
@@ -174,31 +196,25 @@ async fn a_connection_that_ends_before_the_reply_leaves_a_commit_unknown() {
     let served = Served::start(folder.path()).await;
     let port = Arc::new(AtomicU16::new(served.addr.port()));
     let short = RemoteOptions { timeout: Duration::from_millis(300), ..RemoteOptions::default() };
-    let target = RemoteTarget { options: short, ..target_at(Arc::clone(&port)) };
+    let target = RemoteTarget { options: short, ..target_at(Arc::clone(&port), frames()) };
     let database = RemoteDatabase::create(target, identity()).await.expect("a new file");
     let end = lead(&database, P, 1).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     port.store(listener.local_addr().expect("an address").port(), Ordering::Relaxed);
 
-    let cut = async {
-        let (stream, _) = listener.accept().await.expect("the client connects");
-        let mut bytes = [0; 1 << 10];
-        // The preface of HTTP/2, and the beginning of a request.
-        for _ in 0..2 {
-            stream.readable().await.expect("the client sends");
-            let _ = stream.try_read(&mut bytes);
-        }
-    };
+    let cut = async { drop(request_at(&listener).await) };
     let (lost, ()) = tokio::join!(database.commit(batch(P, end, vec![])), cut);
     assert!(matches!(lost, Err(CommitError::Unknown { .. })), "{lost:?}");
 
-    let silent = async {
-        let stream = listener.accept().await.expect("the client connects");
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        drop(stream);
-    };
-    let (late, ()) = tokio::join!(database.commit(batch(P, end, vec![])), silent);
+    let (late, _silent) = tokio::join!(database.commit(batch(P, end, vec![])), request_at(&listener));
     assert!(matches!(late, Err(CommitError::Unknown { .. })), "{late:?}");
+
+    // No request is sent to a peer that does not answer the preface.
+    let mute = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    port.store(mute.local_addr().expect("an address").port(), Ordering::Relaxed);
+    let (unsent, _silent) = tokio::join!(database.commit(batch(P, end, vec![])), mute.accept());
+    let is_unsent = matches!(unsent, Err(CommitError::NotWritten(DatabaseError::Unavailable { .. })));
+    assert!(is_unsent, "{unsent:?}");
 
     port.store(served.addr.port(), Ordering::Relaxed);
     write(&database, P, end, vec![]).await;

@@ -9,7 +9,9 @@ mod in_flight;
 pub mod security;
 pub mod server;
 pub mod transport;
+mod unwritten;
 
 pub use budget::{Budget, Charge};
 pub use endpoint::endpoint;
 pub use in_flight::InFlight;
+pub use unwritten::Unwritten;

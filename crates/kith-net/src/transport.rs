@@ -2,15 +2,16 @@
 //! the same on both, so frames can only be faster; they offer no operation that gRPC lacks.
 
 use crate::{
+    Unwritten,
     frames::{Frames, decoded},
     security::{Dialer, GrpcChannel},
+    unwritten::silence,
 };
 use futures::{
     FutureExt, StreamExt,
     future::BoxFuture,
     stream::{self, BoxStream},
 };
-use kith_types::ErrorCode;
 use kith_wire::{
     MESSAGE_BYTES_MAX,
     frame::Op,
@@ -81,41 +82,6 @@ pub trait Transport: Send + Sync + 'static {
     /// Drops the state of all addresses that are not in `known`. Requests under way to them continue; a later request to
     /// such an address connects again.
     fn keep_only(&self, _known: &HashSet<&str>) {}
-}
-
-/// Why a write has no reply.
-#[derive(Clone, Debug)]
-pub enum Unwritten {
-    /// The request was never sent, so nothing was written.
-    Unsent(Status),
-    /// The node answered that nothing was written, or that it does not know whether anything was
-    /// ([`ErrorCode::OutcomeUnknown`]).
-    Refused(Status),
-    /// The request was sent, but no reply came. It is unknown whether the write was carried out.
-    Lost(Status),
-}
-
-impl Unwritten {
-    /// Classifies the error status of a request that was sent. A deadline may pass while the write is being carried out,
-    /// and an internal error may follow a write that was carried out, so neither proves anything about the write.
-    pub fn after_sending(status: Status) -> Self {
-        let is_over = !matches!(
-            kith_wire::code_of(&status),
-            ErrorCode::DeadlineExceeded | ErrorCode::Cancelled | ErrorCode::Internal
-        );
-        match is_over && kith_wire::is_answer(&status) {
-            true => Unwritten::Refused(status),
-            false => Unwritten::Lost(status),
-        }
-    }
-
-    fn silence(patience: Duration) -> Self {
-        Unwritten::Lost(silence(patience))
-    }
-}
-
-fn silence(patience: Duration) -> Status {
-    Status::deadline_exceeded(format!("no answer within {} ms", patience.as_millis()))
 }
 
 /// The parts of a node's answer, in order.
@@ -200,16 +166,7 @@ impl Transport for FramedTransport {
         request: v1::GraphWriteRequest,
         patience: Duration,
     ) -> Reply<'a, v1::GraphWriteReply, Unwritten> {
-        async move {
-            self.frames.open(addr).await.map_err(Unwritten::Unsent)?;
-            // The frame carries no deadline, because the server would drop the answer of a write that is still under way.
-            let asked = self.frames.ask(addr, Op::Write, None, &request);
-            match tokio::time::timeout(patience, asked).await {
-                Ok(reply) => reply.map_err(Unwritten::after_sending),
-                Err(_) => Err(Unwritten::silence(patience)),
-            }
-        }
-        .boxed()
+        async move { self.frames.ask_once(addr, Op::Write, patience, &request).await }.boxed()
     }
 
     fn deliver<'a>(
@@ -316,7 +273,7 @@ impl Transport for GrpcTransport {
             let mut client = self.client(addr).map_err(Unwritten::Unsent)?;
             match tokio::time::timeout(patience, client.write(request)).await {
                 Ok(reply) => reply.map(Response::into_inner).map_err(Unwritten::after_sending),
-                Err(_) => Err(Unwritten::silence(patience)),
+                Err(_) => Err(Unwritten::Lost(silence(patience))),
             }
         }
         .boxed()
@@ -344,30 +301,5 @@ impl Transport for GrpcTransport {
 
     fn keep_only(&self, known: &HashSet<&str>) {
         self.channels().retain(|addr, _| known.contains(addr.as_str()));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_an_answer_that_says_why_proves_that_a_write_was_not_carried_out() {
-        let answered = |code| kith_wire::status(code, "no", "");
-        let is_lost = |status| matches!(Unwritten::after_sending(status), Unwritten::Lost(_));
-        for status in [
-            Status::unavailable("connection reset"),
-            Status::internal("the reply cannot be decoded"),
-            answered(ErrorCode::DeadlineExceeded),
-            answered(ErrorCode::Cancelled),
-            answered(ErrorCode::Internal),
-        ] {
-            assert!(is_lost(status.clone()), "{status}");
-        }
-        for code in
-            [ErrorCode::NotLeader, ErrorCode::ConditionFailed, ErrorCode::Leaving, ErrorCode::Overloaded]
-        {
-            assert!(!is_lost(answered(code)), "{code}");
-        }
     }
 }

@@ -245,11 +245,11 @@ fn evaluator(
             metadata: Arc::clone(metadata),
         },
         transport: TransportKind::default().build(options.security.dialer()),
-        databases: Arc::new(Reach {
-            locate: topology::database_addresses(topology.clone()),
-            dialer: options.security.dialer().clone(),
-            password_file: options.database_password_file.clone(),
-        }),
+        databases: Arc::new(Reach::new(
+            topology::database_addresses(topology.clone()),
+            options.security.dialer().clone(),
+            options.database_password_file.clone(),
+        )),
         retention: Retention { changes: options.log_retention, ..Retention::default() },
         stop: stop.clone(),
     });

@@ -79,6 +79,7 @@ impl FrameService for NodeService {
             | Op::Compute
             | Op::ComputeStream
             | Op::Aggregate
+            | Op::Database
             | Op::Cancel
             | Op::Credit
             | Op::Alive

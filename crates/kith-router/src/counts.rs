@@ -54,7 +54,7 @@ const LABELLED_OF_ROUTERS: [Labelled; 6] = [
     Labelled {
         name: "kith_client_connections_opened_total",
         label: "op",
-        values: &["alive", "evaluate", "ping", "query"],
+        values: &["alive", "database", "evaluate", "ping", "query"],
     },
 ];
 

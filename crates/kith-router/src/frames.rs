@@ -142,6 +142,7 @@ impl FrameService for GraphServer {
             Op::MultiGetStream | Op::ComputeStream => future::ready(Err(uncredited())).boxed(),
             Op::Evaluate
             | Op::Deliver
+            | Op::Database
             | Op::Ping
             | Op::Cancel
             | Op::Credit

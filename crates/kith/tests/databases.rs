@@ -3,10 +3,11 @@
 mod support;
 
 use kith_database::{
-    BeginTerm, Database, DatabaseError, GraphIdentity, RemoteDatabase, RemoteOptions, RemoteTarget,
+    BeginTerm, Database, DatabaseError, DatabaseProcesses, GraphIdentity, RemoteDatabase, RemoteOptions,
+    RemoteTarget,
 };
 use kith_live::{Batch, BatchPart, LoggedChange};
-use kith_net::security::Dialer;
+use kith_net::{frames::Frames, security::Dialer};
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
 use std::{fs, net::TcpStream, process::Stdio, sync::Arc, time::Duration};
 use support::cluster::{Cluster, http_get, kith, signal};
@@ -23,11 +24,12 @@ fn identity() -> GraphIdentity {
 /// A graph that no node knows, so that this test leads it.
 fn graph_at(addr: &str) -> RemoteTarget {
     let addr = addr.to_owned();
+    let locate = Arc::new(move |_| Some(addr.clone()));
+    let frames = Arc::new(Frames::new(Dialer::default(), true));
     RemoteTarget {
         database: 0,
         graph: "test".to_owned(),
-        locate: Arc::new(move |_| Some(addr.clone())),
-        dialer: Dialer::default(),
+        processes: Arc::new(DatabaseProcesses::new(locate, frames)),
         options: RemoteOptions::default(),
     }
 }

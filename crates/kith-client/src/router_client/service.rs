@@ -23,7 +23,7 @@ use kith_api::{
     driven,
 };
 use kith_live::Write;
-use kith_net::transport::Unwritten;
+use kith_net::Unwritten;
 use kith_ops::{GraphQuery, Operand, Want};
 use kith_schema::{Schema, SchemaId};
 use kith_wire::{Message, frame::Op, v1};

@@ -7,7 +7,7 @@ use kith_api::{
     convert::{write_to_wire, written_from_wire},
 };
 use kith_live::{Mutation, Write, WriteId, ordering_partition};
-use kith_net::transport::Unwritten;
+use kith_net::Unwritten;
 use kith_types::{ErrorCode, PartitionId};
 use kith_wire::v1;
 use std::{

@@ -17,7 +17,7 @@ pub struct Databases {
 impl Databases {
     /// Returns the database processes of the cluster, and servers that accept the password in `password_file`.
     pub fn new(topology: TopologyReceiver, dialer: Dialer, password_file: Option<PathBuf>) -> Self {
-        Self { reach: Reach { locate: database_addresses(topology), dialer, password_file } }
+        Self { reach: Reach::new(database_addresses(topology), dialer, password_file) }
     }
 
     /// Returns the default location of the rows of a new graph: the first database process of the cluster.

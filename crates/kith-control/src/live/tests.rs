@@ -17,11 +17,14 @@ use kith_net::{
 };
 use kith_process::topology;
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
-use kith_wire::documents::{Document, LiveGraphDocument};
+use kith_wire::{
+    documents::{Document, LiveGraphDocument},
+    frame::PREFACE_BYTES,
+};
 use parking_lot::Mutex;
 use std::{collections::VecDeque, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use tokio::{
-    io::{copy, copy_bidirectional},
+    io::{AsyncReadExt, AsyncWriteExt, copy, copy_bidirectional},
     net::{TcpListener, TcpStream},
     sync::Notify,
 };
@@ -59,14 +62,13 @@ impl Scene {
         let connections = Connections::new(Default::default()).unwrap();
         let bound = server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), &connections).await.unwrap();
         let addr = bound.addr;
-        let mut routes = server::routes();
-        routes.add_service(DatabaseService::new(graphs));
-        server::spawn(bound, routes, None, &Security::default(), stop.clone());
+        let service = DatabaseService::new(graphs);
+        server::spawn(bound, server::routes(), Some(service), &Security::default(), stop.clone());
 
         let route = Route::default();
         let next = Arc::clone(&route);
         let locate = move |_| next.lock().pop_front().unwrap_or_else(|| Some(addr.to_string()));
-        let reach = Reach { locate: Arc::new(locate), dialer: Dialer::default(), password_file: None };
+        let reach = Reach::new(Arc::new(locate), Dialer::default(), None);
         let store = LiveGraphStore::new(shared, followed.topology, Databases { reach });
         Self { folder, metadata, store, addr, route, stop }
     }
@@ -86,6 +88,7 @@ impl Scene {
         tokio::spawn(async move {
             let (mut client, _) = listener.accept().await.unwrap();
             let mut server = TcpStream::connect(server).await.unwrap();
+            relay_prefaces(&mut client, &mut server).await;
             let none = GraphIdentity { graph: 0, partitions: PartitionCount::new(2).unwrap() };
             let is_created = async || {
                 let opened = SqliteDatabase::open(&file, none, SqliteOptions::default());
@@ -136,6 +139,15 @@ impl Drop for Scene {
     }
 }
 
+/// Lets a client open its connection, so that it sends its request.
+async fn relay_prefaces(client: &mut TcpStream, server: &mut TcpStream) {
+    let mut preface = [0; PREFACE_BYTES];
+    client.read_exact(&mut preface).await.unwrap();
+    server.write_all(&preface).await.unwrap();
+    server.read_exact(&mut preface).await.unwrap();
+    client.write_all(&preface).await.unwrap();
+}
+
 async fn listen() -> (TcpListener, Option<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addr = listener.local_addr().unwrap().to_string();
@@ -184,9 +196,10 @@ async fn dropped_meanwhile(scene: &Scene, types: &str, keep_rows: bool) -> Strin
     scene.send(is_new.then(|| scene.direct()).into_iter().chain([gate]));
     let relay = async {
         let (mut client, _) = listener.accept().await.unwrap();
+        let mut server = TcpStream::connect(scene.addr).await.unwrap();
+        relay_prefaces(&mut client, &mut server).await;
         arrived.notify_one();
         dropped.notified().await;
-        let mut server = TcpStream::connect(scene.addr).await.unwrap();
         // The copy ends when the connection closes.
         let _ = copy_bidirectional(&mut client, &mut server).await;
     };

@@ -1,18 +1,20 @@
 //! Calls to a database process: its address, the time limits, and the meaning of a call without a reply.
 
+use super::DatabaseProcesses;
 use crate::{CommitError, DatabaseError, GraphIdentity, LogError};
-use kith_net::security::{Dialer, GrpcChannel, was_never_sent};
+use kith_net::Unwritten;
+use kith_types::ErrorCode;
 use kith_wire::{
-    MESSAGE_BYTES_MAX, Message, REQUEST_BYTES_MAX, encoded_len,
-    v1::{self, database_client::DatabaseClient},
+    Message, REQUEST_BYTES_MAX, code_of,
+    frame::Op,
+    v1::{self, database_reply::Outcome, database_request::Call},
 };
-use parking_lot::Mutex;
-use std::{future::Future, sync::Arc, time::Duration};
-use tokio::sync::Semaphore;
-use tonic::{Code, Response, Status};
-
-/// Finds the current address of a database process by its id, from the metadata.
-pub type Locate = Arc<dyn Fn(u32) -> Option<String> + Send + Sync>;
+use std::{sync::Arc, time::Duration};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, timeout_at},
+};
+use tonic::Status;
 
 /// Limits of the calls to a database process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,10 +38,8 @@ pub struct RemoteTarget {
     pub database: u32,
     /// The name of the graph.
     pub graph: String,
-    /// Finds the address of the process.
-    pub locate: Locate,
-    /// Connects to the process.
-    pub dialer: Dialer,
+    /// The processes of the cluster.
+    pub processes: Arc<DatabaseProcesses>,
     /// Limits of the calls.
     pub options: RemoteOptions,
 }
@@ -50,8 +50,6 @@ pub(super) struct Caller {
     target: RemoteTarget,
     identity: GraphIdentity,
     calls: Semaphore,
-    /// The address of the last call, and the channel to it.
-    channel: Mutex<Option<(String, GrpcChannel)>>,
 }
 
 /// Why a call has no reply.
@@ -89,49 +87,38 @@ impl From<Failed> for LogError {
 impl Caller {
     pub fn new(target: RemoteTarget, identity: GraphIdentity) -> Self {
         let calls = Semaphore::new(target.options.calls_max.max(1) as usize);
-        Self { target, identity, calls, channel: Mutex::new(None) }
+        Self { target, identity, calls }
     }
 
     pub fn identity(&self) -> GraphIdentity {
         self.identity
     }
 
-    /// Returns the graph in the form of requests.
-    pub fn graph(&self) -> Option<v1::DatabaseGraph> {
-        let GraphIdentity { graph: identity, partitions } = self.identity;
-        let name = self.target.graph.clone();
-        Some(v1::DatabaseGraph { name, identity, partitions: partitions.get() })
-    }
-
-    /// Sends a request and waits for the reply.
-    pub async fn call<Q: Message, R, F>(
-        &self,
-        request: Q,
-        method: impl FnOnce(DatabaseClient<GrpcChannel>, Q) -> F + Send,
-    ) -> Result<R, Failed>
-    where
-        F: Future<Output = Result<Response<R>, Status>> + Send,
-    {
-        let bytes = encoded_len(&request);
+    /// Sends a call and waits for its outcome.
+    pub async fn call(&self, call: Call) -> Result<Outcome, Failed> {
+        let request = v1::DatabaseRequest { graph: Some(self.graph()), call: Some(call) };
+        let bytes = request.encoded_len();
         if REQUEST_BYTES_MAX < bytes {
             let detail = format!("a request of {bytes} bytes is longer than {REQUEST_BYTES_MAX}");
             return Err(Failed::NotSent(DatabaseError::Invalid { detail }));
         }
         let timeout = self.target.options.timeout;
-        let not_sent = |reason: String| Failed::NotSent(DatabaseError::unavailable(reason));
-        let deadline = tokio::time::Instant::now() + timeout;
-        let _call = match tokio::time::timeout_at(deadline, self.calls.acquire()).await {
+        let deadline = Instant::now() + timeout;
+        let _call = match timeout_at(deadline, self.calls.acquire()).await {
             Ok(Ok(call)) => call,
-            Ok(Err(_)) => return Err(not_sent("it has been closed".to_owned())),
+            Ok(Err(_)) => return Err(not_sent("it has been closed")),
             Err(_) => return Err(not_sent(format!("the call waited more than {timeout:?} for other calls"))),
         };
-        let (addr, channel) = self.channel()?;
-        let client = DatabaseClient::new(channel).max_decoding_message_size(MESSAGE_BYTES_MAX);
-        match tokio::time::timeout_at(deadline, method(client, request)).await {
-            Ok(Ok(response)) => Ok(response.into_inner()),
-            Ok(Err(status)) => Err(self.failed(&addr, &status)),
-            Err(_) => Err(Failed::Unknown(format!("{} did not answer within {timeout:?}", self.name(&addr)))),
-        }
+        let RemoteTarget { database, processes, .. } = &self.target;
+        let addr = processes
+            .addr(*database)
+            .ok_or_else(|| not_sent(format!("no process of the cluster is database {database}")))?;
+        let patience = deadline.saturating_duration_since(Instant::now());
+        let asked = processes.frames.ask_once(&addr, Op::Database, patience, &request).await;
+        let reply: v1::DatabaseReply = asked.map_err(|error| self.failed(&addr, error))?;
+        let unknown =
+            || Failed::Unknown(format!("{} sent a reply that this release does not know", self.name(&addr)));
+        reply.outcome.ok_or_else(unknown)
     }
 
     /// Waits for calls under way. Later calls fail as unavailable.
@@ -143,46 +130,49 @@ impl Caller {
         }
     }
 
-    /// Returns the channel to the current address of the process.
-    fn channel(&self) -> Result<(String, GrpcChannel), Failed> {
-        let RemoteTarget { database, locate, dialer, .. } = &self.target;
-        let not_sent = |reason| Failed::NotSent(DatabaseError::Unavailable { reason });
-        let addr = locate(*database)
-            .ok_or_else(|| not_sent(format!("no process of the cluster is database {database}")))?;
-        let mut known = self.channel.lock();
-        if let Some((before, channel)) = &*known
-            && *before == addr
-        {
-            return Ok((addr, channel.clone()));
-        }
-        let channel = dialer.channel(&addr).map_err(|status| not_sent(status.message().to_owned()))?;
-        *known = Some((addr.clone(), channel.clone()));
-        Ok((addr, channel))
+    /// Returns the graph in the form of requests.
+    fn graph(&self) -> v1::DatabaseGraph {
+        let GraphIdentity { graph: identity, partitions } = self.identity;
+        let name = self.target.graph.clone();
+        v1::DatabaseGraph { name, identity, partitions: partitions.get() }
     }
 
-    /// Returns the meaning of a status that does not come from the database itself.
-    fn failed(&self, addr: &str, status: &Status) -> Failed {
+    /// Returns the meaning of a call without a reply.
+    fn failed(&self, addr: &str, error: Unwritten) -> Failed {
         let name = self.name(addr);
-        // A peer may reject the certificate only after this side has sent its first request.
-        let tls = self.target.dialer.failure_at(addr).map(|failure| failure.reason);
-        if was_never_sent(status) {
-            let reason = tls.unwrap_or_else(|| status.message().to_owned());
-            return Failed::NotSent(DatabaseError::unavailable(format!(
-                "{name} cannot be reached: {reason}"
-            )));
-        }
-        let reason = format!("{name}: {}", status.message());
-        match status.code() {
-            Code::Unauthenticated | Code::PermissionDenied | Code::Unimplemented => {
-                Failed::NotSent(DatabaseError::Refused { reason })
+        let told = |status: &Status| format!("{name}: {}", status.message());
+        match error {
+            Unwritten::Lost(status) => Failed::Unknown(told(&status)),
+            Unwritten::Unsent(status) | Unwritten::Refused(status) if is_refusal(&status) => {
+                Failed::NotSent(DatabaseError::Refused { reason: told(&status) })
             }
-            // A message is too long. The reply to a commit is never that long, so the process has refused a request.
-            Code::OutOfRange => Failed::NotSent(DatabaseError::Invalid { detail: reason }),
-            _ => Failed::Unknown(tls.map_or(reason, |tls| format!("{name}: {tls}"))),
+            Unwritten::Unsent(status) => not_sent(format!("{name} cannot be reached: {}", status.message())),
+            // A reply would be too long. The reply to a commit is never that long.
+            Unwritten::Refused(status) if code_of(&status) == ErrorCode::OutOfRange => {
+                Failed::NotSent(DatabaseError::Invalid { detail: told(&status) })
+            }
+            Unwritten::Refused(status) => not_sent(told(&status)),
         }
     }
 
     fn name(&self, addr: &str) -> String {
         format!("database {} at {addr}", self.target.database)
     }
+}
+
+fn not_sent(reason: impl Into<String>) -> Failed {
+    Failed::NotSent(DatabaseError::unavailable(reason))
+}
+
+/// Whether the process does not answer this caller, or does not know the call.
+fn is_refusal(status: &Status) -> bool {
+    let code = code_of(status);
+    matches!(
+        code,
+        ErrorCode::Unauthenticated
+            | ErrorCode::TlsRequired
+            | ErrorCode::PermissionDenied
+            | ErrorCode::BadRequest
+            | ErrorCode::UnsupportedOperation
+    )
 }

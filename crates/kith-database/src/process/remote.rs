@@ -1,7 +1,7 @@
 //! The database of a graph in a database process.
 
 use super::{
-    call::{Caller, RemoteTarget},
+    call::{Caller, Failed, RemoteTarget},
     fault::{place, point},
     portions::portions,
 };
@@ -14,7 +14,7 @@ use kith_live::{
     AssociationKey, Batch, Change, RowsAt, associations_from_bytes, objects_from_bytes, queries_to_bytes,
 };
 use kith_types::{LogPoint, PartitionId};
-use kith_wire::v1;
+use kith_wire::v1::{self, database_reply::Outcome, database_request::Call};
 
 /// The database of a graph in a database process of the cluster.
 ///
@@ -24,17 +24,15 @@ pub struct RemoteDatabase {
     caller: Caller,
 }
 
-/// Sends a request and returns the reply. If the reply is a fault, returns from the function with an error.
+/// Sends a call and returns its result. If the outcome is a fault, returns from the function with an error.
 macro_rules! call {
-    ($caller:expr, $method:ident, $request:expr) => {{
-        let reply = $caller
-            .call($request, |mut client, request| async move { client.$method(request).await })
-            .await?;
-        match reply.fault {
-            None => reply,
-            Some(fault) => return Err(fault.into()),
+    ($caller:expr, $call:expr, $outcome:path) => {
+        match $caller.call($call).await? {
+            $outcome(it) => it,
+            Outcome::Fault(fault) => return Err(fault.into()),
+            _ => return Err(mixed_up().into()),
         }
-    }};
+    };
 }
 
 impl RemoteDatabase {
@@ -45,7 +43,7 @@ impl RemoteDatabase {
     /// name; any other [`DatabaseError`] if it cannot be used.
     pub async fn create(target: RemoteTarget, identity: GraphIdentity) -> Result<Self, DatabaseError> {
         let caller = Caller::new(target, identity);
-        call!(caller, create, v1::DatabaseGraphRequest { graph: caller.graph() });
+        call!(caller, Call::Create(v1::DatabaseCreate {}), Outcome::Done);
         Ok(Self { caller })
     }
 
@@ -57,7 +55,7 @@ impl RemoteDatabase {
     /// cannot be used.
     pub async fn open(target: RemoteTarget, identity: GraphIdentity) -> Result<Self, DatabaseError> {
         let caller = Caller::new(target, identity);
-        call!(caller, open, v1::DatabaseGraphRequest { graph: caller.graph() });
+        call!(caller, Call::Open(v1::DatabaseOpen {}), Outcome::Done);
         Ok(Self { caller })
     }
 
@@ -68,7 +66,7 @@ impl RemoteDatabase {
     /// name; any other [`DatabaseError`] if it cannot be used.
     pub async fn remove(target: RemoteTarget, identity: GraphIdentity) -> Result<(), DatabaseError> {
         let caller = Caller::new(target, identity);
-        call!(caller, drop, v1::DatabaseGraphRequest { graph: caller.graph() });
+        call!(caller, Call::Drop(v1::DatabaseDrop {}), Outcome::Done);
         Ok(())
     }
 }
@@ -82,8 +80,7 @@ impl RemoteDatabase {
             v1::DatabaseReadPart { partition: partition.0, queries }
         };
         let parts = parts.into_iter().map(part).collect();
-        let request = v1::DatabaseReadRequest { graph: self.caller.graph(), parts };
-        let rows = call!(self.caller, read, request).rows;
+        let rows = call!(self.caller, Call::Read(v1::DatabaseRead { parts }), Outcome::Rows).rows;
         if rows.len() != expected {
             let detail =
                 format!("the process returned rows of {} partitions instead of {expected}", rows.len());
@@ -91,6 +88,10 @@ impl RemoteDatabase {
         }
         Ok(rows.iter().map(|rows| RowsAt::from_bytes(rows)).collect::<Result<_, _>>()?)
     }
+}
+
+fn mixed_up() -> Failed {
+    Failed::Unknown("the database process sent the reply to another call".to_owned())
 }
 
 fn entry(entry: v1::DatabaseChange) -> Result<LogEntry, DatabaseError> {
@@ -106,18 +107,16 @@ impl Database for RemoteDatabase {
     fn begin_term(&self, request: BeginTerm) -> Reply<'_, LogPoint, CommitError> {
         Box::pin(async move {
             let BeginTerm { partition, term, leader } = request;
-            let graph = self.caller.graph();
-            let request =
-                v1::DatabaseBeginTermRequest { graph, partition: partition.0, term: term.0, leader };
-            Ok(point(call!(self.caller, begin_term, request).end))
+            let begin = v1::DatabaseBeginTerm { partition: partition.0, term: term.0, leader };
+            let end = call!(self.caller, Call::BeginTerm(begin), Outcome::Began);
+            Ok(point(Some(end)))
         })
     }
 
     fn commit(&self, batch: Batch) -> Reply<'_, (), CommitError> {
         Box::pin(async move {
-            let batch = batch.to_bytes().into();
-            let request = v1::DatabaseCommitRequest { graph: self.caller.graph(), batch };
-            call!(self.caller, commit, request);
+            let commit = v1::DatabaseCommit { batch: batch.to_bytes().into() };
+            call!(self.caller, Call::Commit(commit), Outcome::Done);
             Ok(())
         })
     }
@@ -133,8 +132,8 @@ impl Database for RemoteDatabase {
         Box::pin(async move {
             let partitions: Vec<u32> = partitions.into_iter().map(|partition| partition.0).collect();
             let expected = partitions.len();
-            let request = v1::DatabasePointsRequest { graph: self.caller.graph(), partitions };
-            let ends = call!(self.caller, points, request).ends;
+            let points = v1::DatabasePoints { partitions };
+            let ends = call!(self.caller, Call::Points(points), Outcome::Ends).ends;
             if ends.len() != expected {
                 let detail = format!("the process returned {} log ends instead of {expected}", ends.len());
                 return Err(DatabaseError::damaged(detail));
@@ -145,24 +144,19 @@ impl Database for RemoteDatabase {
 
     fn changes(&self, partition: PartitionId, after: LogPoint, bytes_max: usize) -> LogReply<'_> {
         Box::pin(async move {
-            let request = v1::DatabaseChangesRequest {
-                graph: self.caller.graph(),
-                partition: partition.0,
-                after: Some(place(after)),
-                bytes_max: bytes_max as u64,
-            };
-            let reply = call!(self.caller, changes, request);
-            let changes = reply.changes.into_iter().map(entry).collect::<Result<_, _>>()?;
-            Ok(LogPart { changes, end: point(reply.end) })
+            let after = Some(place(after));
+            let asked = v1::DatabaseChanges { partition: partition.0, after, bytes_max: bytes_max as u64 };
+            let part = call!(self.caller, Call::Changes(asked), Outcome::LogPart);
+            let changes = part.changes.into_iter().map(entry).collect::<Result<_, _>>()?;
+            Ok(LogPart { changes, end: point(part.end) })
         })
     }
 
     fn scan_objects(&self, partition: PartitionId, after: Option<u64>, limit: u32) -> Reply<'_, ObjectPage> {
         Box::pin(async move {
-            let graph = self.caller.graph();
-            let request = v1::DatabaseScanObjectsRequest { graph, partition: partition.0, after, limit };
-            let reply = call!(self.caller, scan_objects, request);
-            Ok(ObjectPage { at: point(reply.at), objects: objects_from_bytes(&reply.rows)? })
+            let scan = v1::DatabaseScanObjects { partition: partition.0, after, limit };
+            let page = call!(self.caller, Call::ScanObjects(scan), Outcome::Page);
+            Ok(ObjectPage { at: point(page.at), objects: objects_from_bytes(&page.rows)? })
         })
     }
 
@@ -178,25 +172,24 @@ impl Database for RemoteDatabase {
                 r#type: key.list.kind.0.into(),
                 id2: key.id2,
             };
-            let (graph, after) = (self.caller.graph(), after.map(key));
-            let request = v1::DatabaseScanAssociationsRequest { graph, partition: partition.0, after, limit };
-            let reply = call!(self.caller, scan_associations, request);
-            let associations = associations_from_bytes(&reply.rows)?;
-            Ok(AssociationPage { at: point(reply.at), associations })
+            let after = after.map(key);
+            let scan = v1::DatabaseScanAssociations { partition: partition.0, after, limit };
+            let page = call!(self.caller, Call::ScanAssociations(scan), Outcome::Page);
+            let associations = associations_from_bytes(&page.rows)?;
+            Ok(AssociationPage { at: point(page.at), associations })
         })
     }
 
     fn trim(&self, partition: PartitionId, trim: Trim) -> Reply<'_, Trimmed> {
         Box::pin(async move {
-            let request = v1::DatabaseTrimRequest {
-                graph: self.caller.graph(),
+            let trim = v1::DatabaseTrim {
                 partition: partition.0,
                 changes_before: trim.changes_before.0,
                 changes_written_before_ms: trim.changes_written_before_ms,
                 outcomes_before_ms: trim.outcomes_before_ms,
             };
-            let reply = call!(self.caller, trim, request);
-            Ok(Trimmed { changes: reply.changes, outcomes: reply.outcomes, more: reply.more })
+            let removed = call!(self.caller, Call::Trim(trim), Outcome::Removed);
+            Ok(Trimmed { changes: removed.changes, outcomes: removed.outcomes, more: removed.more })
         })
     }
 

@@ -1,4 +1,4 @@
-//! Serves the graphs of a database process to nodes over gRPC.
+//! Serves the graphs of a database process to nodes and routers, in frames.
 
 use super::{
     fault::{place, point},
@@ -8,40 +8,56 @@ use crate::{
     BeginTerm, CommitError, Database, DatabaseError, GraphIdentity, LogEntry, LogError, SqliteDatabase, Trim,
 };
 use bytes::Bytes;
+use futures::{
+    FutureExt,
+    future::{self, BoxFuture},
+};
 use kith_live::{
     AssociationKey, Batch, Garbled, ListKey, TypeId, associations_to_bytes, objects_to_bytes,
     queries_from_bytes,
 };
+use kith_net::server::framed::{self, FrameService, Reply};
 use kith_types::{ErrorCode, PartitionCount, PartitionId, Position, Term};
 use kith_wire::{
-    MESSAGE_BYTES_MAX, REQUEST_BYTES_MAX,
-    v1::{self, database_server},
+    MESSAGE_BYTES_MAX,
+    frame::Op,
+    v1::{self, database_reply::Outcome, database_request::Call},
 };
 use std::sync::Arc;
-use tonic::{Request, Response, Status};
+use tonic::Status;
 
 /// The most bytes of changes in one reply, whatever the request asks for. It is far below the maximum of a message.
 const CHANGES_BYTES_MAX: usize = 32 << 20;
 /// The most bytes of rows in one reply. The rest of the message is small.
 const ROWS_BYTES_MAX: usize = MESSAGE_BYTES_MAX - 1024;
 
-/// The gRPC service `Database` for the graphs of a process.
+/// Answers the operation `database` for the graphs of a process.
 pub struct DatabaseService {
     graphs: Arc<GraphFiles>,
 }
 
-/// A reply, which may contain a fault.
-type Answer<R> = Result<Response<R>, Status>;
+/// The fault of a call, and its code for the metrics.
+struct CallFault {
+    code: ErrorCode,
+    fault: v1::DatabaseFault,
+}
 
-/// Replies with the result of `$work`, or with its error as a fault.
-macro_rules! answer {
-    ($call:literal, $error:ty, $reply:ident, $work:expr) => {{
-        let done: Result<v1::$reply, $error> = async { $work }.await;
-        count($call, done.as_ref().err().map(|error| error.code()));
-        #[allow(clippy::needless_update, reason = "some replies have no other field")]
-        let faulty = |error: $error| v1::$reply { fault: Some(error.into()), ..v1::$reply::default() };
-        Ok(Response::new(done.unwrap_or_else(faulty)))
-    }};
+impl From<DatabaseError> for CallFault {
+    fn from(error: DatabaseError) -> Self {
+        Self { code: error.code(), fault: error.into() }
+    }
+}
+
+impl From<CommitError> for CallFault {
+    fn from(error: CommitError) -> Self {
+        Self { code: error.code(), fault: error.into() }
+    }
+}
+
+impl From<LogError> for CallFault {
+    fn from(error: LogError) -> Self {
+        Self { code: error.code(), fault: error.into() }
+    }
 }
 
 impl DatabaseService {
@@ -79,15 +95,132 @@ impl DatabaseService {
     ];
 
     /// Returns a service for these graphs.
-    pub fn new(graphs: Arc<GraphFiles>) -> database_server::DatabaseServer<Self> {
-        database_server::DatabaseServer::new(Self { graphs })
-            .max_decoding_message_size(REQUEST_BYTES_MAX)
-            .max_encoding_message_size(MESSAGE_BYTES_MAX)
+    pub fn new(graphs: Arc<GraphFiles>) -> Arc<Self> {
+        Arc::new(Self { graphs })
     }
 
-    async fn graph(&self, graph: Option<v1::DatabaseGraph>) -> Result<Arc<SqliteDatabase>, DatabaseError> {
+    async fn answer(&self, request: v1::DatabaseRequest) -> Result<v1::DatabaseReply, Status> {
+        let v1::DatabaseRequest { graph, call } = request;
+        let Some(call) = call else {
+            let message = "the request contains no call that this database process knows";
+            let help = "a newer call needs a newer release";
+            return Err(kith_wire::status(ErrorCode::UnsupportedOperation, message, help));
+        };
+        let name = name_of(&call);
+        let outcome = self.outcome(graph, call).await;
+        count(name, outcome.as_ref().err().map(|fault| fault.code));
+        let outcome = outcome.unwrap_or_else(|fault| Outcome::Fault(fault.fault));
+        Ok(v1::DatabaseReply { outcome: Some(outcome) })
+    }
+
+    async fn outcome(&self, graph: Option<v1::DatabaseGraph>, call: Call) -> Result<Outcome, CallFault> {
         let (name, identity) = named(graph)?;
-        self.graphs.get(&name, identity).await
+        match call {
+            Call::Create(_) => self.graphs.create(&name, identity).await?,
+            Call::Drop(_) => self.graphs.remove(&name, identity).await?,
+            call => return of_graph(&*self.graphs.get(&name, identity).await?, call).await,
+        }
+        Ok(done())
+    }
+}
+
+impl FrameService for DatabaseService {
+    fn call(self: Arc<Self>, op: Op, body: Bytes) -> BoxFuture<'static, Result<Reply, Status>> {
+        match op {
+            Op::Database => {
+                async move { Ok(Reply::Database(self.answer(framed::request(body)?).await?)) }.boxed()
+            }
+            other => future::ready(Err(framed::unsupported(other.name()))).boxed(),
+        }
+    }
+}
+
+/// Carries out a call that concerns an open database.
+async fn of_graph(database: &SqliteDatabase, call: Call) -> Result<Outcome, CallFault> {
+    match call {
+        Call::Create(_) | Call::Open(_) | Call::Drop(_) => Ok(done()),
+        Call::BeginTerm(v1::DatabaseBeginTerm { partition, term, leader }) => {
+            let begin = BeginTerm { partition: PartitionId(partition), term: Term(term), leader };
+            Ok(Outcome::Began(place(database.begin_term(begin).await?)))
+        }
+        Call::Commit(v1::DatabaseCommit { batch }) => {
+            database.commit(Batch::from_bytes(&batch).map_err(unreadable)?).await?;
+            Ok(done())
+        }
+        Call::Read(read) => rows(database, read).await,
+        Call::Points(v1::DatabasePoints { partitions }) => {
+            let ends = database.points(partitions.into_iter().map(PartitionId).collect()).await?;
+            Ok(Outcome::Ends(v1::DatabaseEnds { ends: ends.into_iter().map(place).collect() }))
+        }
+        Call::Changes(changes) => log_part(database, changes).await,
+        Call::ScanObjects(v1::DatabaseScanObjects { partition, after, limit }) => {
+            let page = database.scan_objects(PartitionId(partition), after, limit).await?;
+            page_of(place(page.at), objects_to_bytes(&page.objects))
+        }
+        Call::ScanAssociations(v1::DatabaseScanAssociations { partition, after, limit }) => {
+            let after = after.map(association_key).transpose()?;
+            let page = database.scan_associations(PartitionId(partition), after, limit).await?;
+            page_of(place(page.at), associations_to_bytes(&page.associations))
+        }
+        Call::Trim(trim) => removed(database, trim).await,
+    }
+}
+
+async fn rows(database: &SqliteDatabase, read: v1::DatabaseRead) -> Result<Outcome, CallFault> {
+    let part = |part: v1::DatabaseReadPart| {
+        let queries = queries_from_bytes(&part.queries).map_err(unreadable)?;
+        Ok((PartitionId(part.partition), queries))
+    };
+    let parts = read.parts.into_iter().map(part).collect::<Result<_, DatabaseError>>()?;
+    let found = database.read_many(parts).await?;
+    let rows: Vec<Bytes> = found.iter().map(|rows| rows.to_bytes().into()).collect();
+    check_length(rows.iter().map(Bytes::len).sum())?;
+    Ok(Outcome::Rows(v1::DatabaseRows { rows }))
+}
+
+async fn log_part(database: &SqliteDatabase, changes: v1::DatabaseChanges) -> Result<Outcome, CallFault> {
+    let v1::DatabaseChanges { partition, after, bytes_max } = changes;
+    let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX).min(CHANGES_BYTES_MAX);
+    let part = database.changes(PartitionId(partition), point(after), bytes_max).await?;
+    let changes = part.changes.into_iter().map(change).collect();
+    Ok(Outcome::LogPart(v1::DatabaseLogPart { changes, end: Some(place(part.end)) }))
+}
+
+async fn removed(database: &SqliteDatabase, trim: v1::DatabaseTrim) -> Result<Outcome, CallFault> {
+    let partition = PartitionId(trim.partition);
+    let trim = Trim {
+        changes_before: Position(trim.changes_before),
+        changes_written_before_ms: trim.changes_written_before_ms,
+        outcomes_before_ms: trim.outcomes_before_ms,
+    };
+    let trimmed = database.trim(partition, trim).await?;
+    let (changes, outcomes, more) = (trimmed.changes, trimmed.outcomes, trimmed.more);
+    Ok(Outcome::Removed(v1::DatabaseRemoved { changes, outcomes, more }))
+}
+
+fn page_of(at: v1::LogPlace, rows: Vec<u8>) -> Result<Outcome, CallFault> {
+    check_length(rows.len())?;
+    Ok(Outcome::Page(v1::DatabasePage { at: Some(at), rows: rows.into() }))
+}
+
+fn done() -> Outcome {
+    Outcome::Done(v1::DatabaseDone {})
+}
+
+/// Returns the name of a call as in [`DatabaseService::CALLS`].
+fn name_of(call: &Call) -> &'static str {
+    match call {
+        Call::Create(_) => "create",
+        Call::Open(_) => "open",
+        Call::Drop(_) => "drop",
+        Call::BeginTerm(_) => "begin_term",
+        Call::Commit(_) => "commit",
+        Call::Read(_) => "read",
+        Call::Points(_) => "points",
+        Call::Changes(_) => "changes",
+        Call::ScanObjects(_) => "scan_objects",
+        Call::ScanAssociations(_) => "scan_associations",
+        Call::Trim(_) => "trim",
     }
 }
 
@@ -117,11 +250,6 @@ fn unreadable(garbled: Garbled) -> DatabaseError {
     invalid(garbled.to_string())
 }
 
-fn rows(bytes: Vec<u8>) -> Result<Bytes, DatabaseError> {
-    check_length(bytes.len())?;
-    Ok(bytes.into())
-}
-
 fn check_length(length: usize) -> Result<(), DatabaseError> {
     if length <= ROWS_BYTES_MAX {
         return Ok(());
@@ -137,133 +265,4 @@ fn change(entry: LogEntry) -> v1::DatabaseChange {
 fn association_key(key: v1::DatabaseAssociationKey) -> Result<AssociationKey, DatabaseError> {
     let kind = u16::try_from(key.r#type).map_err(|_| invalid("there is no such association type"))?;
     Ok(ListKey { id1: key.id1, kind: TypeId(kind) }.to(key.id2))
-}
-
-#[tonic::async_trait]
-impl database_server::Database for DatabaseService {
-    async fn create(&self, request: Request<v1::DatabaseGraphRequest>) -> Answer<v1::DatabaseReply> {
-        answer!("create", DatabaseError, DatabaseReply, {
-            let (name, identity) = named(request.into_inner().graph)?;
-            self.graphs.create(&name, identity).await?;
-            Ok(v1::DatabaseReply::default())
-        })
-    }
-
-    async fn open(&self, request: Request<v1::DatabaseGraphRequest>) -> Answer<v1::DatabaseReply> {
-        answer!("open", DatabaseError, DatabaseReply, {
-            self.graph(request.into_inner().graph).await?;
-            Ok(v1::DatabaseReply::default())
-        })
-    }
-
-    async fn drop(&self, request: Request<v1::DatabaseGraphRequest>) -> Answer<v1::DatabaseReply> {
-        answer!("drop", DatabaseError, DatabaseReply, {
-            let (name, identity) = named(request.into_inner().graph)?;
-            self.graphs.remove(&name, identity).await?;
-            Ok(v1::DatabaseReply::default())
-        })
-    }
-
-    async fn begin_term(
-        &self,
-        request: Request<v1::DatabaseBeginTermRequest>,
-    ) -> Answer<v1::DatabaseBeginTermReply> {
-        answer!("begin_term", CommitError, DatabaseBeginTermReply, {
-            let v1::DatabaseBeginTermRequest { graph, partition, term, leader } = request.into_inner();
-            let begin = BeginTerm { partition: PartitionId(partition), term: Term(term), leader };
-            let end = self.graph(graph).await?.begin_term(begin).await?;
-            Ok(v1::DatabaseBeginTermReply { fault: None, end: Some(place(end)) })
-        })
-    }
-
-    async fn commit(&self, request: Request<v1::DatabaseCommitRequest>) -> Answer<v1::DatabaseReply> {
-        answer!("commit", CommitError, DatabaseReply, {
-            let v1::DatabaseCommitRequest { graph, batch } = request.into_inner();
-            let batch = Batch::from_bytes(&batch).map_err(unreadable)?;
-            self.graph(graph).await?.commit(batch).await?;
-            Ok(v1::DatabaseReply::default())
-        })
-    }
-
-    async fn read(&self, request: Request<v1::DatabaseReadRequest>) -> Answer<v1::DatabaseReadReply> {
-        answer!("read", DatabaseError, DatabaseReadReply, {
-            let v1::DatabaseReadRequest { graph, parts } = request.into_inner();
-            let part = |part: v1::DatabaseReadPart| {
-                let queries = queries_from_bytes(&part.queries).map_err(unreadable)?;
-                Ok((PartitionId(part.partition), queries))
-            };
-            let parts = parts.into_iter().map(part).collect::<Result<_, DatabaseError>>()?;
-            let found = self.graph(graph).await?.read_many(parts).await?;
-            let rows: Vec<Bytes> = found.iter().map(|rows| rows.to_bytes().into()).collect();
-            check_length(rows.iter().map(Bytes::len).sum())?;
-            Ok(v1::DatabaseReadReply { fault: None, rows })
-        })
-    }
-
-    async fn points(&self, request: Request<v1::DatabasePointsRequest>) -> Answer<v1::DatabasePointsReply> {
-        answer!("points", DatabaseError, DatabasePointsReply, {
-            let v1::DatabasePointsRequest { graph, partitions } = request.into_inner();
-            let partitions = partitions.into_iter().map(PartitionId).collect();
-            let ends = self.graph(graph).await?.points(partitions).await?;
-            Ok(v1::DatabasePointsReply { fault: None, ends: ends.into_iter().map(place).collect() })
-        })
-    }
-
-    async fn changes(
-        &self,
-        request: Request<v1::DatabaseChangesRequest>,
-    ) -> Answer<v1::DatabaseChangesReply> {
-        answer!("changes", LogError, DatabaseChangesReply, {
-            let v1::DatabaseChangesRequest { graph, partition, after, bytes_max } = request.into_inner();
-            let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX).min(CHANGES_BYTES_MAX);
-            let database = self.graph(graph).await?;
-            let part = database.changes(PartitionId(partition), point(after), bytes_max).await?;
-            Ok(v1::DatabaseChangesReply {
-                fault: None,
-                changes: part.changes.into_iter().map(change).collect(),
-                end: Some(place(part.end)),
-            })
-        })
-    }
-
-    async fn scan_objects(
-        &self,
-        request: Request<v1::DatabaseScanObjectsRequest>,
-    ) -> Answer<v1::DatabaseScanReply> {
-        answer!("scan_objects", DatabaseError, DatabaseScanReply, {
-            let v1::DatabaseScanObjectsRequest { graph, partition, after, limit } = request.into_inner();
-            let page = self.graph(graph).await?.scan_objects(PartitionId(partition), after, limit).await?;
-            let (at, rows) = (Some(place(page.at)), rows(objects_to_bytes(&page.objects))?);
-            Ok(v1::DatabaseScanReply { fault: None, at, rows })
-        })
-    }
-
-    async fn scan_associations(
-        &self,
-        request: Request<v1::DatabaseScanAssociationsRequest>,
-    ) -> Answer<v1::DatabaseScanReply> {
-        answer!("scan_associations", DatabaseError, DatabaseScanReply, {
-            let v1::DatabaseScanAssociationsRequest { graph, partition, after, limit } = request.into_inner();
-            let after = after.map(association_key).transpose()?;
-            let database = self.graph(graph).await?;
-            let page = database.scan_associations(PartitionId(partition), after, limit).await?;
-            let (at, rows) = (Some(place(page.at)), rows(associations_to_bytes(&page.associations))?);
-            Ok(v1::DatabaseScanReply { fault: None, at, rows })
-        })
-    }
-
-    async fn trim(&self, request: Request<v1::DatabaseTrimRequest>) -> Answer<v1::DatabaseTrimReply> {
-        answer!("trim", DatabaseError, DatabaseTrimReply, {
-            let request = request.into_inner();
-            let trim = Trim {
-                changes_before: Position(request.changes_before),
-                changes_written_before_ms: request.changes_written_before_ms,
-                outcomes_before_ms: request.outcomes_before_ms,
-            };
-            let database = self.graph(request.graph).await?;
-            let trimmed = database.trim(PartitionId(request.partition), trim).await?;
-            let (changes, outcomes, more) = (trimmed.changes, trimmed.outcomes, trimmed.more);
-            Ok(v1::DatabaseTrimReply { fault: None, changes, outcomes, more })
-        })
-    }
 }

@@ -1,12 +1,14 @@
-//! Serves the graphs of a folder over gRPC on loopback, as a database process does.
+//! Serves the graphs of a folder on loopback, as a database process does.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use super::identity;
 use kith_database::{
-    DatabaseService, GraphFiles, RemoteDatabase, RemoteOptions, RemoteTarget, SqliteOptions,
+    DatabaseProcesses, DatabaseService, GraphFiles, RemoteDatabase, RemoteOptions, RemoteTarget,
+    SqliteOptions,
 };
 use kith_net::{
+    frames::Frames,
     security::Dialer,
     server::{self, connections::Connections, security::Security},
 };
@@ -43,10 +45,9 @@ impl Served {
         let connections = Connections::new(Default::default()).expect("enough files may be open");
         let bound = server::bind(addr, &connections).await.expect("a port");
         let addr = bound.addr;
-        let mut routes = server::routes();
-        routes.add_service(DatabaseService::new(Arc::clone(&graphs)));
+        let service = DatabaseService::new(Arc::clone(&graphs));
         let stop = CancellationToken::new();
-        let tasks = server::spawn(bound, routes, None, &Security::default(), stop.clone());
+        let tasks = server::spawn(bound, server::routes(), Some(service), &Security::default(), stop.clone());
         Self { addr, graphs, tasks, stop }
     }
 
@@ -63,11 +64,15 @@ impl Served {
 
 /// The graph in a process at a port of this machine.
 pub fn target(port: u16) -> RemoteTarget {
-    target_at(Arc::new(AtomicU16::new(port)))
+    target_at(Arc::new(AtomicU16::new(port)), frames())
 }
 
-/// As [`target`], but at a port that may change; 0 means that there is no process.
-pub fn target_at(port: Arc<AtomicU16>) -> RemoteTarget {
+pub fn frames() -> Arc<Frames> {
+    Arc::new(Frames::new(Dialer::default(), false))
+}
+
+/// As [`target`], but over the connections of `frames`, and at a port that may change; 0 means that there is no process.
+pub fn target_at(port: Arc<AtomicU16>, frames: Arc<Frames>) -> RemoteTarget {
     let address = move |_| match port.load(Ordering::Relaxed) {
         0 => None,
         port => Some(format!("127.0.0.1:{port}")),
@@ -75,8 +80,7 @@ pub fn target_at(port: Arc<AtomicU16>) -> RemoteTarget {
     RemoteTarget {
         database: 0,
         graph: GRAPH.to_owned(),
-        locate: Arc::new(address),
-        dialer: Dialer::default(),
+        processes: Arc::new(DatabaseProcesses::new(Arc::new(address), frames)),
         options: RemoteOptions::default(),
     }
 }

@@ -6,6 +6,7 @@ mod cipher;
 mod connection;
 mod greeting;
 mod local;
+mod once;
 mod parts;
 mod reader;
 mod reply;
@@ -104,7 +105,19 @@ impl Frames {
         body: &impl Message,
     ) -> Result<Vec<Rope>, Status> {
         let connection = self.connection(addr, op).await?;
-        let answered = async { Call::send(&connection, op, micros_of(deadline), body)?.await }.await;
+        self.call_over(&connection, addr, op, deadline, body).await
+    }
+
+    /// Like [`Frames::call`], over an open connection to `addr`.
+    async fn call_over(
+        &self,
+        connection: &Arc<Connection>,
+        addr: &str,
+        op: Op,
+        deadline: Option<Duration>,
+        body: &impl Message,
+    ) -> Result<Vec<Rope>, Status> {
+        let answered = async { Call::send(connection, op, micros_of(deadline), body)?.await }.await;
         match answered {
             // The peer closed the idle connection while the request was on its way, so the peer did not see it. It is sent
             // once more.
@@ -127,11 +140,7 @@ impl Frames {
         deadline: Option<Duration>,
         body: &impl Message,
     ) -> Result<R, Status> {
-        let mut pieces = self.call(addr, op, deadline, body).await?;
-        match (pieces.pop(), pieces.is_empty()) {
-            (Some(piece), true) => decoded(piece),
-            _ => Err(Status::internal("the reply does not have exactly one piece")),
-        }
+        only(self.call(addr, op, deadline, body).await?)
     }
 
     /// Sends a request to the peer at `addr` whose reply may come in parts; the peer sends them as the receiver takes them.
@@ -165,6 +174,11 @@ impl Frames {
     /// Drops the slots of all addresses that are not in `known`. A connection is closed when no request uses it any more.
     pub fn keep_only(&self, known: &HashSet<&str>) {
         self.places().retain(|addr, _| known.contains(addr.as_str()));
+    }
+
+    /// Drops the slot of an address. Its connection is closed when no request uses it any more.
+    pub fn release(&self, addr: &str) {
+        self.places().remove(addr);
     }
 
     /// Opens the connection to the peer at `addr`, unless it is open already.
@@ -260,6 +274,14 @@ impl PeerSlot {
 /// A deadline in the unit of frames, microseconds; zero means none.
 fn micros_of(deadline: Option<Duration>) -> u32 {
     deadline.map_or(0, |left| u32::try_from(left.as_micros()).unwrap_or(u32::MAX).max(1))
+}
+
+/// Decodes a reply of one piece.
+fn only<R: Message + Default>(mut pieces: Vec<Rope>) -> Result<R, Status> {
+    match (pieces.pop(), pieces.is_empty()) {
+        (Some(piece), true) => decoded(piece),
+        _ => Err(Status::internal("the reply does not have exactly one piece")),
+    }
 }
 
 /// Decodes a body as a message.

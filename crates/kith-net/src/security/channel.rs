@@ -8,13 +8,9 @@ use futures::{
     future::{MapErr, MapOk},
 };
 use http_body_util::BodyExt;
-use std::{
-    error::Error as _,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::task::{Context, Poll};
 use tonic::{
-    ConnectError, Status,
+    Status,
     body::Body,
     codegen::{
         Service,
@@ -62,31 +58,5 @@ fn guarded(body: Body) -> Body {
 }
 
 fn lost(error: &(dyn std::error::Error + 'static)) -> Status {
-    let mut status = Status::unavailable(cause(error));
-    if is_due_to::<ConnectError>(error) {
-        status.set_source(Arc::new(NotConnected));
-    }
-    status
-}
-
-/// The source of a status whose request was never sent, because no connection could be opened.
-#[derive(Debug, thiserror::Error)]
-#[error("no connection could be opened")]
-struct NotConnected;
-
-/// Whether a call over a [`GrpcChannel`] failed before a connection was open. Its peer cannot have seen the request then.
-pub fn was_never_sent(status: &Status) -> bool {
-    status.source().is_some_and(is_due_to::<NotConnected>)
-}
-
-/// Whether an error, or one of its sources, is an `E`.
-fn is_due_to<E: std::error::Error + 'static>(error: &(dyn std::error::Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if error.is::<E>() {
-            return true;
-        }
-        next = error.source();
-    }
-    false
+    Status::unavailable(cause(error))
 }

@@ -9,7 +9,7 @@ mod failure;
 pub mod pem;
 mod secured;
 
-pub use channel::{GrpcChannel, was_never_sent};
+pub use channel::GrpcChannel;
 pub use dialer::Dialer;
 pub use failure::TlsFailure;
 use kith_types::ErrorCode;

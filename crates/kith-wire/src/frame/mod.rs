@@ -2,7 +2,8 @@
 //! draws it byte by byte.
 //!
 //! This module is pure: bytes in, frames out. Sockets are in `kith-net`. The protocol adds speed but no features: every
-//! request that frames carry can also be made over gRPC.
+//! request that frames carry can also be made over gRPC, except calls to database processes, which only nodes and routers
+//! make.
 
 mod header;
 mod op;

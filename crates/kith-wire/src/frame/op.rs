@@ -34,6 +34,8 @@ pub enum Op {
     Write = 12,
     /// `DeliverRequest`, answered by `DeliverReply`. Served by nodes.
     Deliver = 13,
+    /// `DatabaseRequest`, answered by `DatabaseReply`. Served by database processes.
+    Database = 14,
     /// The caller's bearer token, answered without a body. Sent before the first request of a connection over TLS.
     Identify = 32,
     /// Asks for shared memory. The connection itself answers with an [`Offer`](super::Offer), on local connections
@@ -61,6 +63,7 @@ impl Op {
             Op::ComputeStream,
             Op::Write,
             Op::Deliver,
+            Op::Database,
             Op::Identify,
             Op::Share,
             Op::GiveBack,

@@ -6,7 +6,10 @@ use crate::{
     support::cluster::{http_get, metric_at, run_lines},
 };
 use kith_client::security::{Dialer, SecurityOptions};
-use kith_database::{DatabaseError, GraphIdentity, RemoteDatabase, RemoteOptions, RemoteTarget};
+use kith_database::{
+    DatabaseError, DatabaseProcesses, GraphIdentity, RemoteDatabase, RemoteOptions, RemoteTarget,
+};
+use kith_net::frames::Frames;
 use kith_types::PartitionCount;
 use serde_json::json;
 use std::{fs, sync::Arc};
@@ -24,11 +27,12 @@ fn open(cluster: &Secured, addr: &str, papers: Option<&Papers>) -> DatabaseError
         token: None,
     };
     let addr = addr.to_owned();
+    let locate = Arc::new(move |_| Some(addr.clone()));
+    let frames = Arc::new(Frames::new(Dialer::open(options).expect("the files are whole"), true));
     let target = RemoteTarget {
         database: 0,
         graph: "social".to_owned(),
-        locate: Arc::new(move |_| Some(addr.clone())),
-        dialer: Dialer::open(options).expect("the files are whole"),
+        processes: Arc::new(DatabaseProcesses::new(locate, frames)),
         options: RemoteOptions::default(),
     };
     let identity =
@@ -77,7 +81,7 @@ fn a_database_process_serves_its_cluster_over_tls_and_counts_what_it_does() {
         let metric = format!("kith_database_calls_total{{call=\"{call}\"}}");
         cluster.wait_until(&metric, || 1.0 <= count(&metric));
     }
-    assert!(1.0 <= count("kith_server_connections_total{protocol=\"grpc\"}"));
+    assert!(1.0 <= count("kith_server_connections_total{protocol=\"framed\"}"));
     let told = must(with(cluster.kith(&["cluster", "status", "-o", "json"]), &ops));
     let status: serde_json::Value = serde_json::from_str(&told).expect("JSON");
     assert_eq!(status["databases"][0]["state"], "up", "{told}");

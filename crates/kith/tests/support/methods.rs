@@ -108,10 +108,6 @@ fn needs(method: &str) -> Needs {
         "Node/Deliver" => Needs::Cluster,
         "Metadata/Read" | "Metadata/Commit" | "Metadata/Watch" => Needs::Cluster,
         "Metadata/GrantLease" | "Metadata/KeepAlive" => Needs::Cluster,
-        "Database/Create" | "Database/Open" | "Database/Drop" => Needs::Cluster,
-        "Database/BeginTerm" | "Database/Commit" | "Database/Trim" => Needs::Cluster,
-        "Database/Read" | "Database/Points" | "Database/Changes" => Needs::Cluster,
-        "Database/ScanObjects" | "Database/ScanAssociations" => Needs::Cluster,
         _ => panic!("{method} is new: say here and in docs/operating/threats.md who may call it"),
     }
 }
@@ -209,7 +205,7 @@ pub fn framed(op: Op, store: &str) -> Option<(Bytes, Needs)> {
             Some((named(store), Needs::Read))
         }
         Op::Write => Some((named(store), Needs::Write)),
-        Op::Deliver => Some((named(store), Needs::Cluster)),
+        Op::Deliver | Op::Database => Some((named(store), Needs::Cluster)),
         Op::Evaluate => Some((evaluate(store, false), Needs::Read)),
         Op::Ping => Some((Bytes::new(), Needs::Known)),
         Op::Cancel | Op::Credit | Op::Alive | Op::Identify | Op::Share | Op::GiveBack => None,

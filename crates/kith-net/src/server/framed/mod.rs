@@ -81,6 +81,8 @@ pub enum Reply {
     Write(v1::GraphWriteReply),
     /// The reply to [`Op::Deliver`].
     Deliver(v1::DeliverReply),
+    /// The reply to [`Op::Database`].
+    Database(v1::DatabaseReply),
     /// The reply to any request with credit, in several messages; or a reply to another request, whose pieces are parts of
     /// one message.
     Pieces(Pieces),
@@ -99,6 +101,7 @@ impl Reply {
             Reply::Aggregate(reply) => reply.encoded_len(),
             Reply::Write(reply) => reply.encoded_len(),
             Reply::Deliver(reply) => reply.encoded_len(),
+            Reply::Database(reply) => reply.encoded_len(),
             Reply::Pieces(_) => 0,
         }
     }
@@ -118,7 +121,7 @@ pub fn request<M: Message + Default>(body: Bytes) -> Result<M, Status> {
 /// Returns the error for an operation that this process does not serve.
 pub fn unsupported(op: &str) -> Status {
     let message = format!("this process does not serve the framed operation {op}");
-    let help = "routers serve `query`, `multi_get`, `multi_get_stream`, `compute`, `compute_stream`, `aggregate` and `write`, nodes `evaluate`, `ping`, `write` and `deliver`; a newer operation needs a newer release";
+    let help = "routers serve `query`, `multi_get`, `multi_get_stream`, `compute`, `compute_stream`, `aggregate` and `write`, nodes `evaluate`, `ping`, `write` and `deliver`, database processes `database`; a newer operation needs a newer release";
     kith_wire::status(ErrorCode::UnsupportedOperation, message, help)
 }
 

@@ -169,7 +169,7 @@ mod tests {
         for closed in ["/kith.v1.Node/Prepare", "/kith.v1.Node/ReadObject", "/kith.v1.New/Method", ""] {
             assert!(matches!(rule(closed), Rule::Always(Need::Cluster)), "{closed}");
         }
-        for op in [Op::Cancel, Op::Credit, Op::Alive, Op::Identify] {
+        for op in [Op::Deliver, Op::Database, Op::Cancel, Op::Credit, Op::Alive, Op::Identify] {
             assert_eq!(need_of_op(op, &[]).unwrap(), Need::Cluster);
         }
     }
@@ -190,22 +190,7 @@ mod tests {
         // The metadata service of a supervisor, which only its child processes use.
         let metadata =
             ["Read", "Commit", "Watch", "GrantLease", "KeepAlive"].map(|it| format!("Metadata/{it}"));
-        // The operations that nodes and routers use on a process with databases.
-        let database = [
-            "Create",
-            "Open",
-            "Drop",
-            "BeginTerm",
-            "Commit",
-            "Read",
-            "Points",
-            "Changes",
-            "ScanObjects",
-            "ScanAssociations",
-            "Trim",
-        ]
-        .map(|it| format!("Database/{it}"));
-        let expected = expected.chain(metadata).chain(database);
+        let expected = expected.chain(metadata);
         let expected: Vec<String> = expected.map(|name| format!("/kith.v1.{name}")).collect();
         assert_eq!(cluster, expected);
     }

@@ -8,7 +8,10 @@ use kith_database::{
     Opened, PartitionQueries, Reply, SqliteDatabase, Storage, Trim, Trimmed,
 };
 use kith_live::{AssociationKey, Batch, Intent, RowsAt};
-use kith_net::transport::{Reply as Sent, Transport, Unwritten};
+use kith_net::{
+    Unwritten,
+    transport::{Reply as Sent, Transport},
+};
 use kith_types::{LogPoint, PartitionCount, PartitionId};
 use kith_wire::v1;
 use parking_lot::Mutex;

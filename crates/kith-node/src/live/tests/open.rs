@@ -64,11 +64,10 @@ impl Scene {
         let connections = Connections::new(Default::default()).unwrap();
         let bound = server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), &connections).await.unwrap();
         let addr = bound.addr.to_string();
-        let mut routes = server::routes();
-        routes.add_service(DatabaseService::new(Arc::new(files)));
-        server::spawn(bound, routes, None, &Security::default(), stop.clone());
+        let service = DatabaseService::new(Arc::new(files));
+        server::spawn(bound, server::routes(), Some(service), &Security::default(), stop.clone());
         let locate = Arc::new(move |database| (database == 0).then(|| addr.clone()));
-        let databases = Reach { locate, dialer: Dialer::default(), password_file: None };
+        let databases = Reach::new(locate, Dialer::default(), None);
 
         let metadata: Arc<dyn MetadataStore> = Arc::new(EmbeddedMetadata::in_memory());
         let lives = follow_lives(Arc::clone(&metadata), stop.clone());

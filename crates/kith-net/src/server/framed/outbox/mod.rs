@@ -102,6 +102,7 @@ impl Outbox {
             Reply::Aggregate(reply) => self.message(request, &reply, charge),
             Reply::Write(reply) => self.message(request, &reply, charge),
             Reply::Deliver(reply) => self.message(request, &reply, charge),
+            Reply::Database(reply) => self.message(request, &reply, charge),
             Reply::Pieces(_) => unreachable!("replies by credit come piece by piece"),
         }
     }
