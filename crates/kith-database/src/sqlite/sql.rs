@@ -13,9 +13,11 @@ use rusqlite::{
 
 /// Enables the write-ahead log, so that reads and writes do not wait for each other. Returns the resulting mode.
 pub(super) const WAL: &str = "PRAGMA journal_mode = WAL";
-/// The other settings of every connection. A commit returns after its log has reached the disk.
+/// The other settings of every connection. A commit returns after its log has reached the disk. The pages that savepoints
+/// change are kept in memory, not in a temporary file.
 pub(super) const SETTINGS: &str = "
     PRAGMA synchronous = FULL;
+    PRAGMA temp_store = MEMORY;
     PRAGMA journal_size_limit = 67108864;
     PRAGMA cache_size = -16384;";
 

@@ -1,5 +1,5 @@
 //! The one thread that writes to a file. It takes all waiting jobs, runs each in a savepoint of one transaction, and
-//! commits them together, so that they share one wait for the disk.
+//! commits them together, so that they share one wait for the disk. A single job needs no savepoint.
 
 use super::{
     failure::{commit_failure, failure},
@@ -72,8 +72,24 @@ fn run(connection: &Connection, mut waiting: mpsc::Receiver<Job>) {
     }
 }
 
+/// Runs one job in its own transaction.
+fn commit_one(connection: &Connection, work: &Work) -> Answer {
+    connection.execute_batch("BEGIN IMMEDIATE").map_err(|error| failure(&error))?;
+    let done = work.run(connection).and_then(|done| {
+        connection.execute_batch("COMMIT").map_err(|error| commit_failure(&error))?;
+        Ok(done)
+    });
+    if done.is_err() {
+        roll_back(connection);
+    }
+    done
+}
+
 /// Runs a group of jobs in one transaction. Returns one answer per job.
 fn commit(connection: &Connection, group: &[Job]) -> Vec<Answer> {
+    if let [job] = group {
+        return vec![commit_one(connection, &job.work)];
+    }
     let all = |error: &CommitError| group.iter().map(|_| Err(error.clone())).collect();
     if let Err(error) = connection.execute_batch("BEGIN IMMEDIATE") {
         return all(&failure(&error).into());
