@@ -6,6 +6,7 @@
 
 mod documents;
 mod engine;
+mod gremlin;
 mod gremlin_text;
 mod ids;
 mod records;
@@ -49,6 +50,18 @@ pub const TARGETS: &[Target] = &[
         check: wire::messages::check,
         seeds: wire::messages::seeds,
         memory_bytes: SMALL,
+    },
+    Target {
+        name: "graphbinary",
+        check: gremlin::graphbinary,
+        seeds: gremlin::graphbinary_seeds,
+        memory_bytes: FILES,
+    },
+    Target {
+        name: "graphson",
+        check: gremlin::graphson,
+        seeds: gremlin::graphson_seeds,
+        memory_bytes: FILES,
     },
     Target { name: "documents", check: documents::check, seeds: documents::seeds, memory_bytes: SMALL },
     Target { name: "schema", check: schemas::check, seeds: schemas::seeds, memory_bytes: FILES },

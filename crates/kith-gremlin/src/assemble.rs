@@ -21,7 +21,9 @@ pub(crate) fn predicate(operator: Arc<str>, operands: Vec<Value>) -> Value {
             vec![Value::list(operands)]
         }
         ("within" | "without", _) => vec![Value::list(operands)],
-        ("and" | "or" | "between" | "inside" | "outside", [Value::List(list)]) => list.to_vec(),
+        ("and" | "or" | "between" | "inside" | "outside", [Value::List(list)]) if 1 < list.len() => {
+            list.to_vec()
+        }
         _ => operands,
     };
     Value::Predicate(Arc::new(Predicate { operator, operands }))

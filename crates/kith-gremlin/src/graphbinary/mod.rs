@@ -8,6 +8,7 @@
 mod code;
 mod elements;
 mod reader;
+mod scalars;
 mod traversals;
 mod write_elements;
 mod write_traversals;

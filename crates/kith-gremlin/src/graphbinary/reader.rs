@@ -3,11 +3,10 @@
 use super::{DEPTH_MAX, code::TypeCode};
 use crate::{
     error::{GremlinError, Result},
-    value::{Map, Set, Symbol, Value, numbers, time},
+    value::{Map, Set, Value, numbers},
 };
 use bytes::Bytes;
 use kith_types::ErrorCode;
-use num_bigint::BigInt;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -160,57 +159,6 @@ impl<'a> Reader<'a> {
         Ok(Value::BulkSet(Arc::new(values)))
     }
 
-    fn time(&mut self, code: TypeCode, start: usize) -> Result<Value> {
-        let value = match code {
-            TypeCode::OffsetDateTime | TypeCode::ZonedDateTime => {
-                let date = (self.i32()?, self.byte()?, self.byte()?);
-                let nanos = self.i64()?;
-                time::date_time(date, nanos, self.i32()?)
-            }
-            TypeCode::Instant => {
-                let seconds = self.i64()?;
-                time::instant(seconds, u32::try_from(self.i32()?).unwrap_or(u32::MAX))
-            }
-            TypeCode::Duration => {
-                let seconds = self.i64()?;
-                let nanos = u32::try_from(self.i32()?).ok().filter(|nanos| *nanos < 1_000_000_000);
-                let nanos = nanos.ok_or_else(|| {
-                    self.error_at(start, "the nanoseconds of a duration are no fraction of a second")
-                })?;
-                Ok(Value::Duration { seconds, nanos })
-            }
-            _ => time::instant_of_millis(self.i64()?),
-        };
-        value.map_err(|error| self.located(start, error))
-    }
-
-    fn symbol(&mut self, code: TypeCode) -> Result<Value> {
-        let start = self.offset;
-        let name = self.value()?;
-        let symbol = name.as_text().and_then(|name| Symbol::parse(code.name(), name));
-        symbol
-            .map(Value::Symbol)
-            .ok_or_else(|| self.error_at(start, format!("{} has no value {name}", code.name())))
-    }
-
-    fn char(&mut self) -> Result<char> {
-        let start = self.offset;
-        let length = match self.input.get(start) {
-            Some(0..=0x7f) | None => 1,
-            Some(0x80..=0xdf) => 2,
-            Some(0xe0..=0xef) => 3,
-            Some(_) => 4,
-        };
-        let text = std::str::from_utf8(self.take(length)?).ok();
-        text.and_then(|text| text.chars().next())
-            .ok_or_else(|| self.error_at(start, "a character is not UTF-8"))
-    }
-
-    fn big_integer(&mut self) -> Result<BigInt> {
-        let start = self.offset;
-        numbers::integer_of_bytes(self.sized()?).map_err(|error| self.located(start, error))
-    }
-
     /// A UUID without its type and flag.
     pub fn uuid(&mut self) -> Result<Uuid> {
         self.array().map(Uuid::from_bytes)
@@ -248,7 +196,7 @@ impl<'a> Reader<'a> {
     }
 
     /// As many bytes as the length before them says.
-    fn sized(&mut self) -> Result<&'a [u8]> {
+    pub(super) fn sized(&mut self) -> Result<&'a [u8]> {
         let length = self.count(1)?;
         self.take(length)
     }
@@ -268,7 +216,7 @@ impl<'a> Reader<'a> {
         Ok(array)
     }
 
-    fn take(&mut self, length: usize) -> Result<&'a [u8]> {
+    pub(super) fn take(&mut self, length: usize) -> Result<&'a [u8]> {
         let rest = &self.input[self.offset..];
         let Some((taken, _)) = rest.split_at_checked(length) else {
             let message = format!("the input ends: {length} bytes are needed, {} are left", rest.len());
@@ -276,6 +224,11 @@ impl<'a> Reader<'a> {
         };
         self.offset += length;
         Ok(taken)
+    }
+
+    /// The next byte, which stays to be read.
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.input.get(self.offset).copied()
     }
 
     fn remaining(&self) -> usize {

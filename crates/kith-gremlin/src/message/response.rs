@@ -10,6 +10,9 @@ use uuid::Uuid;
 /// The name of the status attribute that has the code of an error in Kith's own terms.
 pub const ERROR_CODE: &str = "kith.code";
 
+/// A longer message of an error is cut. It may quote what the request has.
+const MESSAGE_CHARS_MAX: usize = 4_000;
+
 /// A message to a driver. A request is answered by any number of messages with [`Status::PartialContent`] and one with another
 /// status.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +55,7 @@ impl Response {
     /// The end of a request that failed. The attribute [`ERROR_CODE`] has the code of the error.
     pub fn failure(id: Option<Uuid>, error: &GremlinError) -> Self {
         let mut response = Self::new(id, Status::of_error(error.code), None);
-        response.message.clone_from(&error.message);
+        response.message = error.message.chars().take(MESSAGE_CHARS_MAX).collect();
         response.attributes.insert(ERROR_CODE.into(), error.code.name().into());
         response
     }

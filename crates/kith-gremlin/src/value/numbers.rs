@@ -21,10 +21,7 @@ pub const INTEGER_BYTES_MAX: usize = 4_096;
 /// There are more than [`INTEGER_BYTES_MAX`] of them.
 pub fn integer_of_bytes(bytes: &[u8]) -> Result<BigInt> {
     if INTEGER_BYTES_MAX < bytes.len() {
-        return Err(GremlinError::bad(format!(
-            "a BigInteger has {} bytes; at most {INTEGER_BYTES_MAX} are accepted",
-            bytes.len()
-        )));
+        return Err(too_long(bytes.len() as u64));
     }
     Ok(BigInt::from_signed_bytes_be(bytes))
 }
@@ -36,7 +33,7 @@ pub fn integer_of_bytes(bytes: &[u8]) -> Result<BigInt> {
 /// The text is no integer, or one of more than [`INTEGER_BYTES_MAX`] bytes.
 pub fn integer_of_text(text: &str) -> Result<BigInt> {
     let number = short(text)?.parse::<BigInt>();
-    number.map_err(|_| GremlinError::bad(format!("{text:?} is no integer")))
+    bounded(number.map_err(|_| GremlinError::bad(format!("{text:?} is no integer")))?)
 }
 
 /// The decimal of these digits, with an optional sign, point and exponent.
@@ -48,17 +45,30 @@ pub fn decimal_of_text(text: &str) -> Result<Value> {
     let number = short(text)?.parse::<BigDecimal>();
     let number = number.map_err(|_| GremlinError::bad(format!("{text:?} is no decimal number")))?;
     let (unscaled, scale) = number.into_bigint_and_exponent();
-    decimal(unscaled, scale)
+    decimal(bounded(unscaled)?, scale)
 }
 
-/// The text, if it has so few digits that it is surely within [`INTEGER_BYTES_MAX`].
+/// The text, if it is so short that it could be within [`INTEGER_BYTES_MAX`].
 fn short(text: &str) -> Result<&str> {
-    const DIGITS_MAX: usize = INTEGER_BYTES_MAX * 12 / 5;
-    if DIGITS_MAX < text.len() {
-        let message = format!("a number has {} digits; at most {DIGITS_MAX} are accepted", text.len());
+    const CHARS_MAX: usize = 9_900;
+    if CHARS_MAX < text.len() {
+        let message = format!("a number has {} digits; about {CHARS_MAX} are accepted", text.len());
         return Err(GremlinError::bad(message));
     }
     Ok(text)
+}
+
+/// The integer, if it has at most [`INTEGER_BYTES_MAX`] bytes.
+fn bounded(number: BigInt) -> Result<BigInt> {
+    let bytes = number.bits() / 8 + 1;
+    if bytes > INTEGER_BYTES_MAX as u64 {
+        return Err(too_long(bytes));
+    }
+    Ok(number)
+}
+
+fn too_long(bytes: u64) -> GremlinError {
+    GremlinError::bad(format!("a BigInteger has {bytes} bytes; at most {INTEGER_BYTES_MAX} are accepted"))
 }
 
 /// The decimal `unscaled` · 10^-`scale`.

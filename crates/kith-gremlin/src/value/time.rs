@@ -2,7 +2,7 @@
 
 use super::Value;
 use crate::error::{GremlinError, Result};
-use chrono::{DateTime, Datelike, FixedOffset, NaiveDate, TimeDelta, Timelike, Utc};
+use chrono::{DateTime, Datelike, FixedOffset, NaiveDate, NaiveDateTime, TimeDelta, Timelike, Utc};
 use regex::Regex;
 use std::{fmt::Write, sync::LazyLock};
 
@@ -47,8 +47,8 @@ pub fn date_time(date: (i32, u8, u8), nanos_of_day: i64, offset_seconds: i32) ->
 ///
 /// It lies beyond [`YEAR_MAX`].
 pub fn instant(seconds: i64, nanos: u32) -> Result<Value> {
-    let time = DateTime::<Utc>::from_timestamp(seconds, nanos).filter(|time| time.year().abs() <= YEAR_MAX);
-    let time = time.map(|time| Value::DateTime(time.fixed_offset()));
+    let time = DateTime::<Utc>::from_timestamp(seconds, nanos).map(|time| time.fixed_offset());
+    let time = time.filter(is_accepted).map(Value::DateTime);
     time.ok_or_else(|| {
         GremlinError::bad(format!(
             "{seconds} s and {nanos} ns since 1970 is no point in time; years up to {YEAR_MAX} are accepted"
@@ -99,15 +99,37 @@ pub fn date_time_text(time: &DateTime<FixedOffset>) -> String {
 }
 
 /// The point in time that ISO 8601 writes so, with an offset from UTC; seconds may be absent. `None` if the text is no such
-/// time or lies beyond [`YEAR_MAX`].
+/// time, has a leap second or lies beyond [`YEAR_MAX`].
 pub fn parse_date_time(text: &str) -> Option<DateTime<FixedOffset>> {
     // Java appends the name of a time zone to the offset: `+02:00[Europe/Berlin]`.
     let text = text.split('[').next()?;
-    let text =
-        text.strip_suffix(['Z', 'z']).map_or_else(|| text.to_owned(), |local| format!("{local}+00:00"));
-    let formats = ["%Y-%m-%dT%H:%M:%S%.f%:z", "%Y-%m-%dT%H:%M%:z"];
-    let time = formats.iter().find_map(|format| DateTime::parse_from_str(&text, format).ok());
-    time.filter(|time| time.year().abs() <= YEAR_MAX)
+    let (local, offset) = match text.strip_suffix(['Z', 'z']) {
+        Some(local) => (local, 0),
+        None => {
+            let sign = text.rfind(['+', '-'])?;
+            (&text[..sign], parse_offset(&text[sign..])?)
+        }
+    };
+    let formats = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M"];
+    let local = formats.iter().find_map(|format| NaiveDateTime::parse_from_str(local, format).ok())?;
+    let time = local.and_local_timezone(FixedOffset::east_opt(offset)?).single();
+    time.filter(is_accepted)
+}
+
+/// The seconds of `+01:00` or `-01:00:30`.
+fn parse_offset(text: &str) -> Option<i32> {
+    let digits = text.get(1..)?;
+    let mut parts = digits.split(':').map(|part| part.parse::<u8>().ok().filter(|_| part.len() == 2));
+    let (hours, minutes) = (parts.next()??, parts.next()??);
+    let seconds = parts.next().unwrap_or(Some(0))?;
+    let is_regular = parts.next().is_none() && minutes < 60 && seconds < 60;
+    let total = i32::from(hours) * 3_600 + i32::from(minutes) * 60 + i32::from(seconds);
+    is_regular.then_some(if text.starts_with('-') { -total } else { total })
+}
+
+/// Java has no leap seconds.
+fn is_accepted(time: &DateTime<FixedOffset>) -> bool {
+    time.year().abs() <= YEAR_MAX && i64::from(time.nanosecond()) < NANOS_PER_SECOND
 }
 
 /// As Java writes it: `PT8H6M12.345S`.
@@ -176,6 +198,7 @@ mod tests {
             "2023-08-02T10:15:30.500+02:00",
             "0001-01-01T00:00:00.000001-11:30",
             "+12023-08-02T00:00Z",
+            "-0005-08-02T00:00+01:02:03",
         ] {
             assert_eq!(time(text), text);
         }
@@ -183,7 +206,16 @@ mod tests {
             time("2016-12-23T12:12:24.000000036+02:00[GMT+02:00]"),
             "2016-12-23T12:12:24.000000036+02:00"
         );
-        for text in ["", "2023-08-02", "2023-13-02T00:00Z", "+262000-01-01T00:00Z", "é"] {
+        for text in [
+            "",
+            "2023-08-02",
+            "2023-13-02T00:00Z",
+            "+262000-01-01T00:00Z",
+            "2016-12-31T23:59:60Z",
+            "é",
+            "+",
+            "+é",
+        ] {
             assert_eq!(time(text), "none", "{text}");
         }
     }
