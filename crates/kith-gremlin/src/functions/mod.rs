@@ -11,7 +11,7 @@ mod template;
 mod text;
 
 pub use conversions::{as_bool, as_string, reverse};
-pub use dates::{as_date, date_add, date_diff, parse_date};
+pub use dates::{as_date, date_add, date_diff};
 pub use math::Expression;
 pub use template::{Part, Template};
 pub use text::{TextFunction, concat};

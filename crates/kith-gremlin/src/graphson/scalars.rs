@@ -3,7 +3,7 @@
 use super::Reader;
 use crate::{
     error::{GremlinError, Result},
-    value::{Value, numbers, time},
+    value::{Value, duration, numbers, time},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::value::RawValue;
@@ -27,7 +27,7 @@ impl<'a> Reader<'a> {
             "gx:OffsetDateTime" | "gx:ZonedDateTime" | "gx:Instant" => {
                 wanted(time::parse_date_time(&text).map(Value::DateTime), "a point in time")
             }
-            "gx:Duration" => wanted(time::parse_duration(&text), "a duration"),
+            "gx:Duration" => wanted(duration::parse(&text), "a duration"),
             "g:UUID" => wanted(text.parse().ok().map(Value::Uuid), "a UUID"),
             "g:Class" => Ok(Value::Class(text.as_ref().into())),
             "gx:Char" => {

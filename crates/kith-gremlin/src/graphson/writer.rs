@@ -6,7 +6,7 @@ use crate::{
     bytecode::{Bytecode, Instruction},
     error::{GremlinError, Result},
     predicate::Predicate,
-    value::{Map, Value, numbers, time},
+    value::{Map, Value, duration, numbers, time},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value as Json, json};
@@ -55,7 +55,7 @@ impl Writer {
             Value::Class(name) => typed("g:Class", &**name),
             Value::Uuid(id) => typed("g:UUID", id.to_string()),
             Value::DateTime(time) => typed("gx:OffsetDateTime", time::date_time_text(time)),
-            Value::Duration { seconds, nanos } => typed("gx:Duration", time::duration_text(*seconds, *nanos)),
+            Value::Duration { seconds, nanos } => typed("gx:Duration", duration::text(*seconds, *nanos)),
             Value::Binary(bytes) => typed("gx:ByteBuffer", STANDARD.encode(bytes)),
             Value::List(values) => typed("g:List", self.values(values.iter())?),
             Value::Set(values) => typed("g:Set", self.values(values.iter())?),

@@ -1,7 +1,7 @@
 //! The text form of values, as `toString` of Java gives it: `v[1]`, `{name=marko}`, `1.0E10`. `asString()` and the results of
 //! `-stringd` serializers are such texts. Binary values differ: they are printed in base64, not as the name of a Java class.
 
-use super::{Edge, Path, Property, Value, VertexProperty, numbers, time};
+use super::{Edge, Path, Property, Value, VertexProperty, duration, numbers, time};
 use crate::{
     bytecode::{Bytecode, Instruction},
     predicate::Predicate,
@@ -29,7 +29,7 @@ impl Display for Value {
             Self::String(text) | Self::Class(text) => f.write_str(text),
             Self::Uuid(value) => write!(f, "{value}"),
             Self::DateTime(value) => f.write_str(&time::date_time_text(value)),
-            Self::Duration { seconds, nanos } => f.write_str(&time::duration_text(*seconds, *nanos)),
+            Self::Duration { seconds, nanos } => f.write_str(&duration::text(*seconds, *nanos)),
             Self::Binary(bytes) => write!(f, "{}", Base64Display::new(bytes, &STANDARD)),
             Self::List(values) => list(f, values.iter()),
             Self::Set(values) => list(f, values.iter()),

@@ -2,6 +2,7 @@
 
 mod collections;
 mod display;
+pub mod duration;
 mod element;
 mod identity;
 mod metrics;

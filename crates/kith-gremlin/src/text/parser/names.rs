@@ -3,13 +3,12 @@
 use super::{Parser, Result};
 use crate::{
     bytecode::{Bytecode, Instruction},
-    functions::parse_date,
     text::{
         error::unknown,
         tokens::shortened,
         words::{self, STEPS},
     },
-    value::{Cardinality, Symbol, Value, Vertex},
+    value::{Cardinality, Symbol, Value, Vertex, time},
 };
 use uuid::{Builder, Uuid};
 
@@ -142,7 +141,7 @@ impl Parser<'_> {
         let arguments = self.arguments()?;
         let date = match arguments.as_slice() {
             [] => Some(self.inputs.now),
-            [Value::String(text)] => parse_date(text),
+            [Value::String(text)] => time::parse_date_time(text),
             _ => None,
         };
         let error = || {
