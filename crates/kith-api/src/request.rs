@@ -3,7 +3,7 @@
 
 use crate::{
     AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, ComputeAnswer, ComputeQuery,
-    QueryError, QueryOptions, StoreShape,
+    GremlinAnswer, GremlinQuery, QueryError, QueryOptions, StoreShape,
 };
 use kith_live::{Done, Ticket, Write};
 use kith_ops::GraphQuery;
@@ -31,6 +31,8 @@ pub enum Question {
     /// The plan of a query. The first fan-out is run if the second depends on its answer; all other fan-outs are only
     /// planned. Answered by [`Reply::Plan`].
     Explain { graph: String, query: GraphQuery },
+    /// A traversal of a graph in Gremlin. Answered by [`Reply::Gremlin`].
+    Gremlin { graph: String, query: GremlinQuery },
     /// A write to a live graph. Answered by [`Reply::Written`]. Every error but [`QueryError::OutcomeUnknown`] means that
     /// nothing was written.
     Write { graph: String, write: Write },
@@ -54,6 +56,7 @@ pub enum Question {
 pub enum Reply {
     Graph(Answered),
     Plan(v1::ExplainReply),
+    Gremlin(GremlinAnswer),
     Written(Written),
     Values(BatchAnswer),
     Computed(ComputeAnswer),
@@ -90,6 +93,7 @@ impl Question {
         match self {
             Question::Graph { graph, .. }
             | Question::Explain { graph, .. }
+            | Question::Gremlin { graph, .. }
             | Question::Write { graph, .. } => graph,
             Question::Values { store, .. }
             | Question::Compute { store, .. }
@@ -104,6 +108,7 @@ impl Question {
     pub fn operation(&self) -> Option<OperationName> {
         match self {
             Question::Graph { query, .. } => Some(query.operand.operation()),
+            Question::Gremlin { .. } => Some(OperationName::Gremlin),
             Question::Values { .. } => Some(OperationName::Mget),
             Question::Compute { .. } => Some(OperationName::Compute),
             Question::Aggregate { .. } => Some(OperationName::Aggregate),
@@ -130,6 +135,7 @@ impl Question {
             | Question::Aggregate { keys, .. } => Some(keys),
             Question::Graph { .. }
             | Question::Explain { .. }
+            | Question::Gremlin { .. }
             | Question::Write { .. }
             | Question::Shape { .. }
             | Question::Schema { .. } => None,
@@ -150,7 +156,8 @@ impl Question {
             | Question::Schema { .. } => true,
             // This applies to a write with a name too: a router or client that repeated it would hide from its caller that
             // the outcome was lost.
-            Question::Write { .. } => false,
+            // A traversal may write.
+            Question::Write { .. } | Question::Gremlin { .. } => false,
         }
     }
 
@@ -164,6 +171,7 @@ impl Question {
             Question::Compute { query, .. } => query.check_stream(),
             Question::Graph { .. }
             | Question::Explain { .. }
+            | Question::Gremlin { .. }
             | Question::Write { .. }
             | Question::Aggregate { .. }
             | Question::Shape { .. }
@@ -183,6 +191,7 @@ impl Reply {
         match self {
             Reply::Graph(answered) => Some(&mut answered.profile),
             Reply::Plan(plan) => Some(&mut plan.plan),
+            Reply::Gremlin(answer) => Some(&mut answer.profile),
             Reply::Written(written) => Some(&mut written.profile),
             Reply::Values(answer) => Some(&mut answer.profile),
             Reply::Computed(computed) => Some(&mut computed.answer.profile),
@@ -195,7 +204,9 @@ impl Reply {
     pub fn is_complete(&self) -> bool {
         match self {
             Reply::Graph(answered) => answered.complete,
-            Reply::Plan(_) | Reply::Written(_) | Reply::Shape(_) | Reply::Schema(_) => true,
+            Reply::Plan(_) | Reply::Gremlin(_) | Reply::Written(_) | Reply::Shape(_) | Reply::Schema(_) => {
+                true
+            }
             Reply::Values(_) | Reply::Computed(_) | Reply::Aggregated(_) => {
                 self.batch().is_none_or(BatchAnswer::is_complete)
             }
@@ -208,7 +219,12 @@ impl Reply {
             Reply::Values(answer) => Some(answer),
             Reply::Computed(computed) => Some(&computed.answer),
             Reply::Aggregated(aggregated) => Some(&aggregated.answer),
-            Reply::Graph(_) | Reply::Plan(_) | Reply::Written(_) | Reply::Shape(_) | Reply::Schema(_) => None,
+            Reply::Graph(_)
+            | Reply::Plan(_)
+            | Reply::Gremlin(_)
+            | Reply::Written(_)
+            | Reply::Shape(_)
+            | Reply::Schema(_) => None,
         }
     }
 }

@@ -143,7 +143,13 @@ impl Workload {
             let question = match kith_lines::parse(line) {
                 Ok(Line::Graph(question)) => question,
                 // A router also records reads of stores.
-                Ok(Line::Batch(_) | Line::Compute(_) | Line::Aggregate(_) | Line::Write(_)) => return None,
+                Ok(
+                    Line::Batch(_)
+                    | Line::Compute(_)
+                    | Line::Aggregate(_)
+                    | Line::Gremlin(_)
+                    | Line::Write(_),
+                ) => return None,
                 Err(failure) => {
                     let message = format!("{}:{}: {}", file.display(), number + 1, failure.message);
                     return Some(Err(Failure { message, ..failure.into() }));

@@ -8,6 +8,7 @@ mod executor;
 mod explain;
 mod failover;
 mod fleet;
+mod gremlin;
 pub mod inspect;
 mod profile;
 mod router_client;

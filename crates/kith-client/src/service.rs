@@ -22,6 +22,9 @@ impl Service for Session {
                 Question::Explain { graph, query } => {
                     Reply::Plan(crate::explain::explain(self, graph, query, options).await?)
                 }
+                Question::Gremlin { graph, query } => {
+                    Reply::Gremlin(self.traverse(graph, query, options).await?)
+                }
                 Question::Write { graph, write } => Reply::Written(self.write(graph, write, options).await?),
                 Question::Values { store, keys } => Reply::Values(self.read(store, keys, options).await?),
                 Question::Compute { store, keys, query } => {

@@ -232,6 +232,7 @@ fn bytes(reply: &Reply) -> usize {
             GraphAnswer::Suggestions(members) => members.len() * 2 * ID,
             _ => 0,
         },
+        Reply::Gremlin(answer) => answer.results.len(),
         Reply::Plan(_) | Reply::Written(_) | Reply::Shape(_) | Reply::Schema(_) => 0,
     }
 }

@@ -27,7 +27,7 @@ pub trait Graph: Send + Sync {
     /// As [`Graph::scan_vertices`] for edges, with their properties.
     fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>>;
 
-    /// The edges of vertices, with their properties, for each vertex. An edge from a vertex to itself occurs twice in
+    /// The edges of vertices, with their properties if these are wanted, for each vertex. An edge from a vertex to itself occurs twice in
     /// [`Direction::Both`].
     fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>>;
 
@@ -55,6 +55,8 @@ pub struct Expansion {
     pub direction: Direction,
     /// The labels of the edges. Edges of all labels if empty.
     pub labels: Arc<[Arc<str>]>,
+    /// Whether the properties of the edges are wanted.
+    pub with_properties: bool,
 }
 
 /// A change of a graph.

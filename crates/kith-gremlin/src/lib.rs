@@ -12,6 +12,7 @@ pub mod graph;
 pub mod graphbinary;
 pub mod graphson;
 pub mod message;
+pub mod plain;
 pub mod plan;
 pub mod predicate;
 pub mod semantics;

@@ -16,6 +16,7 @@ mod filter;
 #[path = "../../../testdata/formats/golden.rs"]
 mod golden;
 mod graph;
+mod gremlin;
 mod json;
 mod line;
 mod live;
@@ -33,6 +34,7 @@ pub use compute::{
 };
 pub use error::{LineError, near_miss};
 pub use graph::{GraphLine, QueryFlags, ReadCommand};
+pub use gremlin::{GREMLIN, GremlinFields, GremlinLine};
 pub use line::{Line, parse};
 pub use live::{AssocOperation, ObjectOperation};
 pub use mutation::{AssocWrite, ObjectWrite, WriteCommand, WriteLine, WriteOperation, WriteOptions};

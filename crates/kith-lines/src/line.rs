@@ -5,6 +5,7 @@ use crate::{
     WriteOperation, WriteOptions,
     compute::{AGGREGATE, COMPUTE},
     error::{LineError, near_miss},
+    gremlin::{GREMLIN, GremlinFields, GremlinLine},
     json::Distinct,
     names::{fields_of_variant, names_of},
     options::GraphOptions,
@@ -25,6 +26,8 @@ pub enum Line {
     Compute(StoreLine<ComputeFields>),
     /// Counts over records.
     Aggregate(StoreLine<AggregateFields>),
+    /// A traversal in Gremlin.
+    Gremlin(GremlinLine),
     /// A write to a live graph.
     Write(WriteLine),
 }
@@ -48,6 +51,7 @@ pub fn parse(line: &str) -> Result<Line, LineError> {
         MGET => Ok(Line::Batch(store_line(&op, fields)?)),
         COMPUTE => Ok(Line::Compute(store_line(&op, fields)?)),
         AGGREGATE => Ok(Line::Aggregate(store_line(&op, fields)?)),
+        GREMLIN => Ok(Line::Gremlin(gremlin_line(&op, fields)?)),
         write if names_of::<WriteOperation>().contains(&write) => Ok(Line::Write(write_line(&op, fields)?)),
         _ => Ok(Line::Graph(graph_line(&op, fields)?)),
     }
@@ -62,6 +66,11 @@ fn write_line(op: &str, fields: Map<String, Value>) -> Result<WriteLine, LineErr
     };
     line.write()?;
     Ok(line)
+}
+
+fn gremlin_line(op: &str, fields: Map<String, Value>) -> Result<GremlinLine, LineError> {
+    let [own, options] = split(op, fields, [names_of::<GremlinFields>(), names_of::<ReadOptions>()])?;
+    Ok(GremlinLine { fields: read(own, "")?, options: read(options, "")? })
 }
 
 fn store_line<F: DeserializeOwned>(op: &str, fields: Map<String, Value>) -> Result<StoreLine<F>, LineError> {
@@ -99,7 +108,7 @@ fn split<const N: usize>(
 
 fn operation_name(op: Option<Value>) -> Result<String, LineError> {
     let graphs = names_of::<Operation>().iter().chain(names_of::<WriteOperation>());
-    let known: Vec<&str> = graphs.chain(&[MGET, COMPUTE, AGGREGATE]).copied().collect();
+    let known: Vec<&str> = graphs.chain(&[MGET, COMPUTE, AGGREGATE, GREMLIN]).copied().collect();
     match op {
         Some(Value::String(op)) if known.contains(&op.as_str()) => Ok(op),
         Some(Value::String(op)) => {

@@ -4,6 +4,7 @@
 use crate::{
     AggregateFields, BatchFields, ComputeFields, Operation, ReadOptions, WriteLine,
     compute::{AGGREGATE, COMPUTE},
+    gremlin,
     json::members,
     options::{GraphOptions, WorkflowName},
     store::{MGET, StoreKeys},
@@ -28,6 +29,7 @@ pub fn request_json(Request { question, options }: &Request) -> Option<Value> {
             store_json(AGGREGATE, StoreKeys::of(store, keys), &AggregateFields::of(&query.plan), options)
         }
         Question::Write { graph, write } => write_json(&WriteLine::of(graph, write, options)?),
+        Question::Gremlin { graph, query } => gremlin::gremlin_json(graph, query, options)?,
         Question::Explain { .. } | Question::Shape { .. } | Question::Schema { .. } => return None,
     })
 }
@@ -42,6 +44,7 @@ pub fn summary_json(Request { question, options }: &Request, op: &'static str) -
             line["explain"] = Value::Bool(true);
             line
         }
+        Question::Gremlin { graph, query } => gremlin::summary(graph, query),
         Question::Write { graph, write } => {
             // The data are omitted because they may be long or private.
             json!({"op": write.mutation.name(), "graph": graph, "write_id": write.write_id.as_ref().map(ToString::to_string)})

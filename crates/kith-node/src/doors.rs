@@ -92,6 +92,7 @@ impl Service for OwnReads {
             Question::Schema { store, version, id } => self.schema(store, *version, *id).map(Reply::Schema),
             question @ (Question::Graph { .. }
             | Question::Explain { .. }
+            | Question::Gremlin { .. }
             | Question::Write { .. }
             | Question::Compute { .. }
             | Question::Aggregate { .. }) => Err(self.unsupported(question)),

@@ -14,8 +14,8 @@ use kith_api::{
     Proofs, QueryError, Reply, Request as ApiRequest, Service, StreamItem,
     convert::{
         StreamWriter, aggregate_answer_to_wire, aggregate_from_wire, answered_to_wire, batch_answer_to_wire,
-        batch_from_wire, compute_answer_to_wire, compute_from_wire, query_from_wire, schema_from_wire,
-        write_from_wire, written_to_wire,
+        batch_from_wire, compute_answer_to_wire, compute_from_wire, gremlin_answer_to_wire,
+        gremlin_from_wire, query_from_wire, schema_from_wire, write_from_wire, written_to_wire,
     },
 };
 use kith_net::server::framed::{self, End, FrameService, Piece, Pieces, Reply as FrameReply};
@@ -189,6 +189,16 @@ impl v1::graph_server::Graph for GraphServer {
         request: Request<v1::GraphWriteRequest>,
     ) -> Result<Response<v1::GraphWriteReply>, Status> {
         Ok(Response::new(GraphServer::write(self, request.into_inner()).await?))
+    }
+
+    async fn gremlin(
+        &self,
+        request: Request<v1::GremlinRequest>,
+    ) -> Result<Response<v1::GremlinReply>, Status> {
+        match self.asked(gremlin_from_wire(request.into_inner())).await? {
+            Reply::Gremlin(answer) => Ok(Response::new(gremlin_answer_to_wire(answer))),
+            other => Err(odd(&other)),
+        }
     }
 
     async fn explain(

@@ -42,11 +42,13 @@ pub enum OperationName {
     Compute,
     /// Counts over records.
     Aggregate,
+    /// A traversal in Gremlin.
+    Gremlin,
 }
 
 impl OperationName {
     /// Every operation, in the order of declaration.
-    pub const ALL: [OperationName; 18] = [
+    pub const ALL: [OperationName; 19] = [
         OperationName::Connections,
         OperationName::Entities,
         OperationName::Members,
@@ -65,6 +67,7 @@ impl OperationName {
         OperationName::Mget,
         OperationName::Compute,
         OperationName::Aggregate,
+        OperationName::Gremlin,
     ];
 
     /// The name that users type in requests and configuration.

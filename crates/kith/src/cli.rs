@@ -9,6 +9,7 @@ use crate::{
     export::{self, ExportFlags},
     failure::{Exit, Failure},
     graph::{self, GraphCommand},
+    gremlin::{self, GremlinFlags},
     import::{self, ImportFlags},
     load::{self, LoadCommand},
     output::{self, Format},
@@ -63,6 +64,8 @@ pub enum Command {
     /// Read and write associations of a live graph
     #[command(subcommand)]
     Assoc(LiveCommand<AssocOperation, AssocWrite>),
+    /// Evaluate a traversal in Gremlin over a graph
+    Gremlin(GremlinFlags),
     /// Print the plan of a query without running it
     #[command(subcommand)]
     Explain(ExplainCommand),
@@ -132,6 +135,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Graph(command) => block_on(graph::run(&target, output, command)),
         Command::Object(command) => block_on(command.run(&target, output)),
         Command::Assoc(command) => block_on(command.run(&target, output)),
+        Command::Gremlin(flags) => block_on(gremlin::run(&target, output, flags)),
         Command::Explain(command) => block_on(explain::explain(&target, output, command.line())),
         Command::Get(flags) => block_on(read::get(&target, output, flags)),
         Command::Mget(flags) => block_on(read::multi_get(&target, output, flags)),
@@ -190,6 +194,7 @@ fn asks(command: &Command) -> bool {
         | Command::Mget(_)
         | Command::Compute(_)
         | Command::Aggregate(_)
+        | Command::Gremlin(_)
         | Command::Import(_)
         | Command::Run(_) => true,
         Command::Bench(command) => {

@@ -247,7 +247,10 @@ impl Service for Fake {
             Question::Shape { .. } => {
                 Ok(Reply::Shape(StoreShape { key: KeyType::String, value: ValueType::Text }))
             }
-            Question::Compute { .. } | Question::Aggregate { .. } | Question::Schema { .. } => {
+            Question::Compute { .. }
+            | Question::Aggregate { .. }
+            | Question::Gremlin { .. }
+            | Question::Schema { .. } => {
                 unreachable!("texts are no records")
             }
         };

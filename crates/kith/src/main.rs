@@ -13,6 +13,7 @@ mod flag_error;
 #[cfg(test)]
 mod golden;
 mod graph;
+mod gremlin;
 mod import;
 mod load;
 mod order;

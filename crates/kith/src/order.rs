@@ -64,7 +64,7 @@ impl Order {
                 let ids = ids_of(&question.query().operand);
                 Some(self.turn(&question.options.graph, &ids, false))
             }
-            Line::Batch(_) | Line::Compute(_) | Line::Aggregate(_) => None,
+            Line::Batch(_) | Line::Compute(_) | Line::Aggregate(_) | Line::Gremlin(_) => None,
         }
     }
 

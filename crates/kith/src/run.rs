@@ -7,6 +7,7 @@ use crate::{
     ask,
     connect::{self, TargetFlags},
     failure::{ErrorReport, Exit, Failure},
+    gremlin,
     order::{Order, Turn, may_write},
     output,
     read::Shapes,
@@ -211,6 +212,10 @@ async fn try_line(service: &dyn Service, shapes: &Shapes, line: Line) -> anyhow:
         }
         Line::Write(line) => {
             let reply = write::write(service, &line).await?;
+            Ok(Answered { whole: true, line: output::json_line(&reply) })
+        }
+        Line::Gremlin(line) => {
+            let reply = gremlin::traverse(service, &line).await?;
             Ok(Answered { whole: true, line: output::json_line(&reply) })
         }
         Line::Aggregate(asked) => {

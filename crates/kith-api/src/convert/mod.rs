@@ -3,6 +3,7 @@
 mod batch;
 mod compute;
 mod edges;
+mod gremlin;
 mod live;
 mod operator;
 mod query;
@@ -17,6 +18,7 @@ pub use compute::{
     aggregate_answer_from_wire, aggregate_answer_to_wire, aggregate_from_wire, aggregate_to_wire,
     compute_answer_from_wire, compute_answer_to_wire, compute_from_wire, compute_to_wire,
 };
+pub use gremlin::{gremlin_answer_from_wire, gremlin_answer_to_wire, gremlin_from_wire, gremlin_to_wire};
 pub use operator::{operator_from_wire, operator_to_wire};
 pub use query::{
     answer_from_wire, answer_to_wire, answered_from_wire, answered_to_wire, query_from_wire, query_to_wire,

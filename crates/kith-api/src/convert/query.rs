@@ -264,7 +264,7 @@ pub fn answered_from_wire(reply: v1::QueryReply, ids_wanted: bool) -> Result<Ans
     })
 }
 
-fn state_to_wire(served: Served) -> v1::Served {
+pub(super) fn state_to_wire(served: Served) -> v1::Served {
     let (version, ticket) = match served.state {
         ServedState::Version(version) => (version, Vec::new()),
         ServedState::Live(ticket) => (0, ticket.to_bytes()),
@@ -272,7 +272,7 @@ fn state_to_wire(served: Served) -> v1::Served {
     v1::Served { name: served.name, version, ticket: ticket.into() }
 }
 
-fn state_from_wire(served: v1::Served) -> Result<Served, QueryError> {
+pub(super) fn state_from_wire(served: v1::Served) -> Result<Served, QueryError> {
     let state = match served.ticket.is_empty() {
         true => ServedState::Version(served.version),
         false => ServedState::Live(

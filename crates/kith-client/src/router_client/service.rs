@@ -13,12 +13,12 @@ use crate::{
 use futures::{FutureExt, future::BoxFuture};
 use kith_api::{
     AggregateAnswer, AggregateQuery, Answered, BatchAnswer, BatchKeys, BatchStream, ComputeAnswer, ComputeAt,
-    ComputeQuery, Outlet, Proofs, QueryError, QueryOptions, Question, Reply, Request, Service, StoreShape,
-    Written,
+    ComputeQuery, GremlinAnswer, GremlinQuery, Outlet, Proofs, QueryError, QueryOptions, Question, Reply,
+    Request, Service, StoreShape, Written,
     convert::{
         aggregate_answer_from_wire, aggregate_to_wire, answered_from_wire, batch_answer_from_wire,
-        batch_to_wire, compute_answer_from_wire, compute_to_wire, query_to_wire, write_to_wire,
-        written_from_wire,
+        batch_to_wire, compute_answer_from_wire, compute_to_wire, gremlin_answer_from_wire, gremlin_to_wire,
+        query_to_wire, write_to_wire, written_from_wire,
     },
     driven,
 };
@@ -39,6 +39,9 @@ impl Service for RouterClient {
                     Reply::Graph(self.query_graph(graph, query, options).await?)
                 }
                 Question::Explain { graph, query } => Reply::Plan(self.plan(graph, query, options).await?),
+                Question::Gremlin { graph, query } => {
+                    Reply::Gremlin(self.traversed(graph, query, options).await?)
+                }
                 Question::Write { graph, write } => {
                     Reply::Written(self.written(graph, write, options).await?)
                 }
@@ -115,6 +118,17 @@ impl RouterClient {
         };
         let reply = tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| Err(overdue(patience)));
         written_from_wire(reply.map_err(|status| self.unwritten(status))?)
+    }
+
+    async fn traversed(
+        &self,
+        graph: &str,
+        query: &GremlinQuery,
+        options: &QueryOptions,
+    ) -> Result<GremlinAnswer, QueryError> {
+        let mut client = self.graph.clone();
+        let reply = within(patience(options), client.gremlin(gremlin_to_wire(graph, query, options))).await;
+        gremlin_answer_from_wire(reply.map_err(|status| self.error(&status))?.into_inner())
     }
 
     /// The error of a write that was sent and was answered by an error.

@@ -17,6 +17,7 @@ use kith_ops::{
 use kith_routing::execution::Failure;
 use kith_schema::SchemaId;
 use kith_types::OperationName;
+use kith_wire::v1;
 use std::{collections::BTreeSet, sync::Arc, time::Instant};
 
 /// One query under way: its pinned version, its deadline and its progress.
@@ -176,6 +177,11 @@ impl Run<'_> {
     /// Takes out the failures so far.
     pub(crate) fn take_failures(&mut self) -> Vec<Failure> {
         std::mem::take(&mut self.failures)
+    }
+
+    /// The state that answered, and the timings if these were requested.
+    pub(crate) fn into_served(self) -> (Served, Option<v1::Profile>) {
+        (self.served(), self.trace.finish())
     }
 
     /// Returns the trace of the query.

@@ -137,7 +137,12 @@ pub(super) async fn hop(hop: &Hop, batch: Batch, context: &Context<'_>) -> Resul
             vertices.len() - 1
         });
     }
-    let expansion = Expansion { vertices, direction: hop.direction, labels: Arc::clone(&hop.labels) };
+    let expansion = Expansion {
+        vertices,
+        direction: hop.direction,
+        labels: Arc::clone(&hop.labels),
+        with_properties: hop.to_edges,
+    };
     let edges = context.graph.expand(expansion).await?;
     context.count_elements(edges.iter().map(Vec::len).sum())?;
     let mut reached = Batch::new();

@@ -280,6 +280,9 @@ async fn expanded(
     context: &Context<'_>,
 ) -> Result<Vec<Value>> {
     let labels = label.into_iter().collect();
-    let edges = context.graph.expand(Expansion { vertices: vec![vertex], direction, labels }).await?;
+    let edges = context
+        .graph
+        .expand(Expansion { vertices: vec![vertex], direction, labels, with_properties: true })
+        .await?;
     Ok(edges.into_iter().flatten().map(Value::Edge).collect())
 }

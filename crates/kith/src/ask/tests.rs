@@ -14,7 +14,9 @@ fn outcome(line: &str) -> String {
     let question = match kith_lines::parse(line) {
         Ok(Line::Graph(question)) => question,
         Ok(Line::Batch(batch)) => return of_batch(&batch),
-        Ok(Line::Compute(_) | Line::Aggregate(_) | Line::Write(_)) => panic!("the fake holds no records"),
+        Ok(Line::Compute(_) | Line::Aggregate(_) | Line::Gremlin(_) | Line::Write(_)) => {
+            panic!("the fake holds no records")
+        }
         Err(failure) => return output::json_line(&ErrorReport::from(Failure::from(failure))),
     };
     let query = question.query();

@@ -96,7 +96,7 @@ pub fn calls(store: &str) -> Vec<Call> {
 /// What a method needs whose messages name a store first.
 fn needs(method: &str) -> Needs {
     match method {
-        "Graph/Query" | "Graph/QueryStream" | "Graph/Explain" => Needs::Read,
+        "Graph/Query" | "Graph/QueryStream" | "Graph/Explain" | "Graph/Gremlin" => Needs::Read,
         "Store/MultiGet" | "Store/MultiGetStream" | "Store/Schema" => Needs::Read,
         "Store/Compute" | "Store/ComputeStream" | "Store/Aggregate" => Needs::Read,
         "Inspect/Schema" | "Inspect/Place" | "Inspect/Records" => Needs::Read,

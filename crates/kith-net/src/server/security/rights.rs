@@ -37,6 +37,7 @@ pub(super) fn rule(path: &str) -> Rule {
         | "/kith.v1.Graph/Explain"
         | "/kith.v1.Store/MultiGet"
         | "/kith.v1.Store/MultiGetStream"
+        | "/kith.v1.Graph/Gremlin"
         | "/kith.v1.Store/Compute"
         | "/kith.v1.Store/ComputeStream"
         | "/kith.v1.Store/Aggregate"

@@ -1,0 +1,84 @@
+//! Traversals in Gremlin.
+
+use super::query::{options_from_wire, options_to_wire, state_from_wire, state_to_wire};
+use crate::{GremlinAnswer, GremlinQuery, GremlinTraversal, QueryError, QueryOptions, Question, Request};
+use kith_wire::v1::{self, gremlin_request::Traversal as Wire};
+
+/// Encodes a traversal.
+pub fn gremlin_to_wire(graph: &str, query: &GremlinQuery, options: &QueryOptions) -> v1::GremlinRequest {
+    let traversal = match query.traversal.clone() {
+        GremlinTraversal::Text { text, bindings } => Wire::Text(v1::GremlinText { text, bindings }),
+        GremlinTraversal::Bytecode(bytes) => Wire::Bytecode(bytes),
+    };
+    v1::GremlinRequest {
+        graph: graph.to_owned(),
+        options: Some(options_to_wire(options)),
+        with_properties: query.with_properties,
+        traversal: Some(traversal),
+    }
+}
+
+/// Decodes a traversal.
+///
+/// # Errors
+/// [`QueryError::Unsupported`] if there is none that this release knows; [`QueryError::BadRequest`] if an option is malformed.
+pub fn gremlin_from_wire(wire: v1::GremlinRequest) -> Result<Request, QueryError> {
+    let unknown = || QueryError::Unsupported {
+        detail: "the request has no traversal in a form that this release knows".to_owned(),
+    };
+    let traversal = match wire.traversal.ok_or_else(unknown)? {
+        Wire::Text(v1::GremlinText { text, bindings }) => GremlinTraversal::Text { text, bindings },
+        Wire::Bytecode(bytes) => GremlinTraversal::Bytecode(bytes),
+    };
+    let query = GremlinQuery { traversal, with_properties: wire.with_properties };
+    Ok(Request {
+        question: Question::Gremlin { graph: wire.graph, query },
+        options: options_from_wire(wire.options.unwrap_or_default())?,
+    })
+}
+
+/// Encodes the results of a traversal.
+pub fn gremlin_answer_to_wire(answer: GremlinAnswer) -> v1::GremlinReply {
+    let GremlinAnswer { results, served, profile } = answer;
+    v1::GremlinReply { results, served: Some(state_to_wire(served)), profile }
+}
+
+/// Decodes the results of a traversal.
+///
+/// # Errors
+/// [`QueryError::Internal`] if the state that answered is missing or malformed.
+pub fn gremlin_answer_from_wire(reply: v1::GremlinReply) -> Result<GremlinAnswer, QueryError> {
+    let missing =
+        || QueryError::Internal { detail: "the router sent no version with its results".to_owned() };
+    let served = state_from_wire(reply.served.ok_or_else(missing)?)?;
+    Ok(GremlinAnswer { results: reply.results, served, profile: reply.profile })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Served, ServedState};
+    use bytes::Bytes;
+
+    #[test]
+    fn traversals_come_back_as_they_went() {
+        let text = GremlinTraversal::Text { text: "g.V()".to_owned(), bindings: Bytes::from_static(b"b") };
+        for traversal in [text, GremlinTraversal::Bytecode(Bytes::from_static(b"code"))] {
+            let query = GremlinQuery { traversal, with_properties: true };
+            let options = QueryOptions { partial: true, ..QueryOptions::default() };
+            let wire = gremlin_to_wire("people", &query, &options);
+            let question = Question::Gremlin { graph: "people".to_owned(), query };
+            assert_eq!(gremlin_from_wire(wire), Ok(Request { question, options }));
+        }
+        let refused = gremlin_from_wire(v1::GremlinRequest::default()).unwrap_err();
+        assert_eq!(refused.code().name(), "unsupported_operation");
+    }
+
+    #[test]
+    fn results_come_back_as_they_went() {
+        let served = Served { name: "people".to_owned(), state: ServedState::Version(7) };
+        let answer = GremlinAnswer { results: Bytes::from_static(b"results"), served, profile: None };
+        assert_eq!(gremlin_answer_from_wire(gremlin_answer_to_wire(answer.clone())), Ok(answer));
+        assert!(gremlin_answer_from_wire(v1::GremlinReply::default()).is_err());
+    }
+}

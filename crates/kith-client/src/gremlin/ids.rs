@@ -1,0 +1,124 @@
+//! The ids of vertices and edges of loaded graphs, as Gremlin shows them.
+
+use kith_gremlin::value::{ElementId, Value, Vertex};
+use kith_ops::{GraphSchema, KindRole};
+use num_bigint::BigInt;
+use std::sync::Arc;
+
+/// The label of members.
+pub(super) const MEMBER: &str = "member";
+
+/// A vertex of a loaded graph.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum VertexKey {
+    Member(u64),
+    /// An entity, which is unique only together with its kind.
+    Entity {
+        kind: String,
+        id: u64,
+    },
+}
+
+impl VertexKey {
+    /// The vertex that an id names: a number or its digits for a member, `KIND:ID` for an entity. `None` if no vertex can have
+    /// this id.
+    pub fn parse(id: &ElementId, schema: &GraphSchema) -> Option<Self> {
+        match id {
+            Value::Byte(id) => u64::try_from(*id).ok().map(Self::Member),
+            Value::Short(id) => u64::try_from(*id).ok().map(Self::Member),
+            Value::Int(id) => u64::try_from(*id).ok().map(Self::Member),
+            Value::Long(id) => u64::try_from(*id).ok().map(Self::Member),
+            Value::BigInteger(id) => u64::try_from(&**id).ok().map(Self::Member),
+            Value::String(text) => Self::parse_text(text, schema),
+            _ => None,
+        }
+    }
+
+    fn parse_text(text: &str, schema: &GraphSchema) -> Option<Self> {
+        let Some((kind, id)) = text.rsplit_once(':') else { return text.parse().ok().map(Self::Member) };
+        let known = schema.kind(kind).filter(|kind| kind.role == KindRole::Entity)?;
+        Some(Self::Entity { kind: known.name.clone(), id: id.parse().ok()? })
+    }
+
+    /// The id as Gremlin shows it: a `Long`, from 2⁶³ a `BigInteger`, and a text for an entity.
+    pub fn id(&self) -> ElementId {
+        match self {
+            Self::Member(id) => i64::try_from(*id)
+                .map_or_else(|_| Value::BigInteger(Arc::new(BigInt::from(*id))), Value::Long),
+            Self::Entity { kind, id } => Value::text(format!("{kind}:{id}")),
+        }
+    }
+
+    /// The vertex without properties.
+    pub fn vertex(&self) -> Arc<Vertex> {
+        let label = match self {
+            Self::Member(_) => MEMBER,
+            Self::Entity { kind, .. } => kind,
+        };
+        Arc::new(Vertex::reference(self.id(), label))
+    }
+}
+
+/// The id of an edge: `OUT>LABEL>IN`.
+pub(super) fn edge_id(out_vertex: &Vertex, label: &str, in_vertex: &Vertex) -> ElementId {
+    Value::text(format!("{}>{label}>{}", out_vertex.id, in_vertex.id))
+}
+
+/// The ends and the label of an edge with this id.
+pub(super) fn parse_edge(id: &ElementId, schema: &GraphSchema) -> Option<(VertexKey, String, VertexKey)> {
+    let mut parts = id.as_text()?.split('>');
+    let (out_vertex, label, in_vertex) = (parts.next()?, parts.next()?, parts.next()?);
+    if parts.next().is_some() {
+        return None;
+    }
+    let key = |text: &str| VertexKey::parse(&Value::text(text), schema);
+    Some((key(out_vertex)?, label.to_owned(), key(in_vertex)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kith_ops::KindSchema;
+    use kith_types::StoreVersion;
+
+    fn schema() -> GraphSchema {
+        let kind = |name: &str, role| KindSchema {
+            name: name.to_owned(),
+            role,
+            version: StoreVersion(1),
+            columns: Vec::new(),
+            one_sided: false,
+        };
+        GraphSchema { kinds: vec![kind("friends", KindRole::Undirected), kind("school", KindRole::Entity)] }
+    }
+
+    #[test]
+    fn ids_come_back_as_they_went() {
+        let entity = VertexKey::Entity { kind: "school".to_owned(), id: 7 };
+        for key in [VertexKey::Member(0), VertexKey::Member(42), VertexKey::Member(u64::MAX), entity] {
+            assert_eq!(VertexKey::parse(&key.id(), &schema()), Some(key.clone()), "{key:?}");
+            let text = Value::text(key.id().to_string());
+            assert_eq!(VertexKey::parse(&text, &schema()), Some(key), "as text");
+        }
+    }
+
+    #[test]
+    fn other_ids_name_no_vertex() {
+        for id in
+            [Value::Long(-1), Value::text("friends:7"), Value::text("x"), Value::Double(1.0), Value::Null]
+        {
+            assert_eq!(VertexKey::parse(&id, &schema()), None, "{id}");
+        }
+    }
+
+    #[test]
+    fn edges_have_the_ids_of_their_ends() {
+        let (member, school) = (VertexKey::Member(3), VertexKey::Entity { kind: "school".to_owned(), id: 7 });
+        let id = edge_id(&member.vertex(), "school", &school.vertex());
+        assert_eq!(id, Value::text("3>school>school:7"));
+        assert_eq!(parse_edge(&id, &schema()), Some((member, "school".to_owned(), school)));
+        for text in ["3>school", "3>school>7>8", "x>school>3"] {
+            assert_eq!(parse_edge(&Value::text(text), &schema()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! A loaded graph as Gremlin sees it: members and entities are vertices, and the lists of edge types and entity kinds are
+//! edges, whose properties are columns.
+
+use super::{
+    ids::{VertexKey, edge_id, parse_edge},
+    to_gremlin_error,
+};
+use crate::{session::Run, topology::Graph as Known};
+use futures::FutureExt;
+use kith_api::{QueryError, Served};
+use kith_gremlin::{
+    GremlinError,
+    graph::{Answer, Expansion, Graph, Mutation, Wanted},
+    value::{Direction, Edge, ElementId, Property, Value, Vertex},
+};
+use kith_ops::{
+    EdgeSelector, EdgesEntry, EdgesPlan, FanOut, GraphSchema, KindRole, KindSchema, ListEntry, Operator,
+    Scope, Value as Evaluated,
+};
+use kith_schema::ColumnNumber;
+use kith_types::{Direction as Side, ErrorCode, FanOutKind};
+use kith_wire::v1;
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
+use tokio::sync::{Mutex, OnceCell};
+
+/// How many vertices a scan of edges expands at a time.
+const SCANNED_AT_ONCE: usize = 256;
+
+/// A version of a loaded graph, pinned for one traversal.
+pub(super) struct LoadedGraph<'a> {
+    run: Mutex<Run<'a>>,
+    known: Arc<Known>,
+    /// All members in ascending order, once a scan has asked for them.
+    members: OnceCell<Vec<u64>>,
+}
+
+/// The edges of a vertex as a node returns them: the other ends, and the values of the columns of each.
+type Row = Vec<(u64, Vec<(Arc<str>, Value)>)>;
+
+impl<'a> LoadedGraph<'a> {
+    pub fn new(run: Run<'a>, known: Arc<Known>) -> Self {
+        Self { run: Mutex::new(run), known, members: OnceCell::new() }
+    }
+
+    /// The version that answered, and the timings if these were requested.
+    pub fn finish(self) -> (Served, Option<v1::Profile>) {
+        self.run.into_inner().into_served()
+    }
+
+    fn schema(&self) -> &GraphSchema {
+        &self.known.schema
+    }
+
+    async fn ask(&self, fan_out: FanOut) -> Result<Evaluated, GremlinError> {
+        let evaluated = self.run.lock().await.round(&fan_out).await;
+        evaluated.map_err(|error| to_gremlin_error(&error))
+    }
+
+    /// Asks for something of each key; keys are distinct.
+    async fn ask_keys(
+        &self,
+        purpose: &'static str,
+        keys: &[u64],
+        plan: Operator,
+    ) -> Result<Evaluated, GremlinError> {
+        let kind = if keys.len() == 1 { FanOutKind::SingleKey } else { FanOutKind::NonUnion };
+        self.ask(FanOut { purpose, kind, scope: Scope::Keys(keys.to_vec()), plan }).await
+    }
+
+    /// Which of these vertices exist. An entity exists if a member has an edge to it.
+    async fn existing(&self, keys: &HashSet<VertexKey>) -> Result<HashSet<VertexKey>, GremlinError> {
+        let mut found = HashSet::new();
+        let is_listed = |kind: &&KindSchema| kind.role != KindRole::MembersOnly;
+        let mut asked: BTreeMap<Option<&str>, Vec<u64>> = BTreeMap::new();
+        for key in keys {
+            match key {
+                VertexKey::Member(id) => asked.entry(None).or_default().push(*id),
+                VertexKey::Entity { kind, id } => asked.entry(Some(kind)).or_default().push(*id),
+            }
+        }
+        for (entity_kind, mut ids) in asked {
+            ids.sort_unstable();
+            let edge = match entity_kind {
+                Some(kind) => Some(selector(kind, Side::In)),
+                None => self.schema().kinds.iter().find(is_listed).map(KindSchema::default_edge),
+            };
+            let Some(edge) = edge else { continue };
+            let counts = Operator::Count(Box::new(expand(edge, 0)));
+            let entries = lists(self.ask_keys("vertices", &ids, counts).await?, ids.len())?;
+            for (id, entry) in ids.into_iter().zip(entries) {
+                match (entity_kind, entry) {
+                    (_, ListEntry::NotInGraph) => {}
+                    (Some(_), ListEntry::Longer(0)) => {}
+                    (Some(kind), _) => drop(found.insert(VertexKey::Entity { kind: kind.to_owned(), id })),
+                    (None, _) => drop(found.insert(VertexKey::Member(id))),
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The lists of these ids under a kind, in one fan-out: with columns if `with_properties`.
+    async fn rows(
+        &self,
+        kind: &KindSchema,
+        side: Side,
+        ids: &[u64],
+        with_properties: bool,
+    ) -> Result<Vec<Row>, GremlinError> {
+        let edge = selector(&kind.name, side);
+        if !with_properties || kind.columns.is_empty() {
+            let found = self.ask_keys("neighbours", ids, expand(edge, u64::MAX)).await?;
+            let row = |entry| match entry {
+                ListEntry::Ids(ids) => ids.into_iter().map(|id| (id, Vec::new())).collect(),
+                ListEntry::NotInGraph | ListEntry::Longer(_) | ListEntry::Unanswered => Row::new(),
+            };
+            return Ok(lists(found, ids.len())?.into_iter().map(row).collect());
+        }
+        let plan = Operator::Edges(Box::new(EdgesPlan {
+            edge,
+            columns: kind.columns.iter().map(|column| column.name.clone()).collect(),
+            order_by: None,
+            descending: false,
+            after: None,
+            limit: u64::MAX,
+        }));
+        match self.ask_keys("edges", ids, plan).await? {
+            Evaluated::Edges(entries) if entries.len() == ids.len() => {
+                Ok(entries.into_iter().map(|entry| row_of(kind, entry)).collect())
+            }
+            other => Err(odd(&other)),
+        }
+    }
+
+    /// The kinds and sides of the lists that lead from vertices of a sort, and whether the vertices are where the edges begin.
+    fn lists_of(&self, entity_kind: Option<&str>, expansion: &Expansion) -> Vec<(&KindSchema, Side, bool)> {
+        let (is_out, is_in) = (expansion.direction != Direction::In, expansion.direction != Direction::Out);
+        let is_wanted = |kind: &&KindSchema| {
+            expansion.labels.is_empty() || expansion.labels.iter().any(|label| **label == *kind.name)
+        };
+        let mut found = Vec::new();
+        for kind in self.schema().kinds.iter().filter(is_wanted) {
+            match (kind.role, entity_kind) {
+                // `out`, `in` and `both` are the same, and yield each edge once.
+                (KindRole::Undirected, None) => found.push((kind, Side::Both, is_out)),
+                (KindRole::Directed, None) => {
+                    found.extend(is_out.then_some((kind, Side::Out, true)));
+                    found.extend(is_in.then_some((kind, Side::In, false)));
+                }
+                (KindRole::Entity, None) if is_out => found.push((kind, Side::Out, true)),
+                (KindRole::Entity, Some(own)) if is_in && kind.name == own => {
+                    found.push((kind, Side::In, false))
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    async fn expanded(&self, expansion: &Expansion) -> Result<Vec<Vec<Arc<Edge>>>, GremlinError> {
+        let keys: Vec<Option<VertexKey>> =
+            expansion.vertices.iter().map(|id| VertexKey::parse(id, self.schema())).collect();
+        let mut sorts: BTreeMap<Option<String>, Vec<u64>> = BTreeMap::new();
+        for key in keys.iter().flatten() {
+            match key {
+                VertexKey::Member(id) => sorts.entry(None).or_default().push(*id),
+                VertexKey::Entity { kind, id } => sorts.entry(Some(kind.clone())).or_default().push(*id),
+            }
+        }
+        let mut found: HashMap<VertexKey, Vec<Arc<Edge>>> = HashMap::new();
+        for (entity_kind, mut ids) in sorts {
+            ids.sort_unstable();
+            ids.dedup();
+            for (kind, side, is_out) in self.lists_of(entity_kind.as_deref(), expansion) {
+                let rows = self.rows(kind, side, &ids, expansion.with_properties).await?;
+                for (id, row) in ids.iter().zip(rows) {
+                    let own = match &entity_kind {
+                        None => VertexKey::Member(*id),
+                        Some(kind) => VertexKey::Entity { kind: kind.clone(), id: *id },
+                    };
+                    let edges = edges_of(kind, &own, is_out, row);
+                    found.entry(own).or_default().extend(edges);
+                }
+            }
+        }
+        let edges = |key: Option<VertexKey>| key.and_then(|key| found.get(&key).cloned()).unwrap_or_default();
+        Ok(keys.into_iter().map(edges).collect())
+    }
+
+    /// All members in ascending order.
+    async fn all_members(&self) -> Result<&[u64], GremlinError> {
+        let fetch = async || {
+            let (kind, scope) = (FanOutKind::Broadcast, Scope::Partitions);
+            match self.ask(FanOut { purpose: "members", kind, scope, plan: Operator::Members }).await? {
+                Evaluated::Set(ids) => Ok(ids),
+                other => Err(odd(&other)),
+            }
+        };
+        Ok(self.members.get_or_try_init(fetch).await?)
+    }
+
+    async fn scanned_vertices(
+        &self,
+        after: Option<ElementId>,
+        limit: usize,
+    ) -> Result<Vec<Arc<Vertex>>, GremlinError> {
+        let members = self.all_members().await?;
+        let from = match after.and_then(|id| VertexKey::parse(&id, self.schema())) {
+            Some(VertexKey::Member(id)) => members.partition_point(|member| *member <= id),
+            _ => 0,
+        };
+        Ok(members[from..].iter().take(limit).map(|id| VertexKey::Member(*id).vertex()).collect())
+    }
+
+    async fn scanned_edges(
+        &self,
+        after: Option<ElementId>,
+        limit: usize,
+    ) -> Result<Vec<Arc<Edge>>, GremlinError> {
+        let members = self.all_members().await?;
+        let mut from = 0;
+        if let Some((VertexKey::Member(id), ..)) = after.as_ref().and_then(|id| parse_edge(id, self.schema()))
+        {
+            from = members.partition_point(|member| *member < id);
+        }
+        let mut found: Vec<Arc<Edge>> = Vec::new();
+        let mut after = after;
+        for chunk in members[from..].chunks(SCANNED_AT_ONCE) {
+            let expansion = Expansion {
+                vertices: chunk.iter().map(|id| VertexKey::Member(*id).id()).collect(),
+                direction: Direction::Out,
+                labels: [].into(),
+                with_properties: true,
+            };
+            let mut edges: Vec<Arc<Edge>> = self.expanded(&expansion).await?.into_iter().flatten().collect();
+            if let Some(after) = after.take()
+                && let Some(at) = edges.iter().position(|edge| edge.id == after)
+            {
+                edges.drain(..=at);
+            }
+            found.extend(edges);
+            if limit <= found.len() {
+                break;
+            }
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    async fn found_edges(&self, ids: &[ElementId]) -> Result<Vec<Option<Arc<Edge>>>, GremlinError> {
+        let named: Vec<_> = ids.iter().map(|id| parse_edge(id, self.schema())).collect();
+        let mut labels: BTreeMap<&str, Vec<ElementId>> = BTreeMap::new();
+        for (out_vertex, label, _) in named.iter().flatten() {
+            labels.entry(label).or_default().push(out_vertex.id());
+        }
+        let mut found: HashMap<ElementId, Arc<Edge>> = HashMap::new();
+        for (label, vertices) in labels {
+            let (direction, labels) = (Direction::Out, [Arc::from(label)].into());
+            let expansion = Expansion { vertices, direction, labels, with_properties: true };
+            let edges = self.expanded(&expansion).await?.into_iter().flatten();
+            found.extend(edges.map(|edge| (edge.id.clone(), edge)));
+        }
+        Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
+    }
+}
+
+fn selector(kind: &str, direction: Side) -> EdgeSelector {
+    EdgeSelector { kind: kind.to_owned(), direction, filter: None }
+}
+
+fn expand(edge: EdgeSelector, longest: u64) -> Operator {
+    Operator::Expand { input: Box::new(Operator::Keys), edge, longest }
+}
+
+fn lists(evaluated: Evaluated, expected: usize) -> Result<Vec<ListEntry>, GremlinError> {
+    match evaluated {
+        Evaluated::Lists(entries) if entries.len() == expected => Ok(entries),
+        other => Err(odd(&other)),
+    }
+}
+
+fn odd(value: &Evaluated) -> GremlinError {
+    let detail = format!("a fan-out of a traversal was answered by {}", value.kind().name());
+    GremlinError::new(ErrorCode::Internal, QueryError::Internal { detail }.to_string())
+}
+
+fn row_of(kind: &KindSchema, entry: EdgesEntry) -> Row {
+    let EdgesEntry::Page(page) = entry else { return Row::new() };
+    let value = |column: usize, stored: u64| match kind.columns[column].kind.value(stored) {
+        ColumnNumber::U64(number) => number_of(number),
+        ColumnNumber::I64(number) => Value::Long(number),
+        ColumnNumber::F64(number) => Value::Double(number),
+    };
+    let properties = |at: usize| {
+        let named = kind.columns.iter().zip(&page.columns).enumerate();
+        named
+            .map(|(column, (declared, values))| (declared.name.as_str().into(), value(column, values[at])))
+            .collect()
+    };
+    page.ids.iter().enumerate().map(|(at, id)| (*id, properties(at))).collect()
+}
+
+/// A number that is not negative: a `Long`, or a `BigInteger` from 2⁶³.
+fn number_of(number: u64) -> Value {
+    VertexKey::Member(number).id()
+}
+
+/// The edges of a vertex. `is_out` says whether the edges begin there.
+fn edges_of(kind: &KindSchema, own: &VertexKey, is_out: bool, row: Row) -> Vec<Arc<Edge>> {
+    let label: Arc<str> = kind.name.as_str().into();
+    let own_vertex = own.vertex();
+    let other = |id: u64| match (kind.role, own) {
+        (KindRole::Entity, VertexKey::Member(_)) => VertexKey::Entity { kind: kind.name.clone(), id },
+        _ => VertexKey::Member(id),
+    };
+    let edge = |(id, columns): (u64, Vec<(Arc<str>, Value)>)| {
+        let other = other(id).vertex();
+        let (out_vertex, in_vertex) =
+            if is_out { (own_vertex.clone(), other) } else { (other, own_vertex.clone()) };
+        let reference = Edge {
+            id: edge_id(&out_vertex, &label, &in_vertex),
+            label: label.clone(),
+            out_vertex,
+            in_vertex,
+            properties: None,
+        };
+        let element = Value::Edge(Arc::new(reference.clone()));
+        let property = |(key, value)| Arc::new(Property { key, value, element: Some(element.clone()) });
+        Arc::new(Edge { properties: Some(columns.into_iter().map(property).collect()), ..reference })
+    };
+    row.into_iter().map(edge).collect()
+}
+
+impl Graph for LoadedGraph<'_> {
+    fn vertices(&self, ids: Vec<ElementId>, _wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+        async move {
+            let keys: Vec<_> = ids.iter().map(|id| VertexKey::parse(id, self.schema())).collect();
+            let found = self.existing(&keys.iter().flatten().cloned().collect()).await?;
+            let whole =
+                |key: VertexKey| Arc::new(Vertex { properties: Some(Vec::new()), ..(*key.vertex()).clone() });
+            Ok(keys.into_iter().map(|key| key.filter(|key| found.contains(key)).map(whole)).collect())
+        }
+        .boxed()
+    }
+
+    fn edges(&self, ids: Vec<ElementId>) -> Answer<'_, Vec<Option<Arc<Edge>>>> {
+        async move { self.found_edges(&ids).await }.boxed()
+    }
+
+    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Vertex>>> {
+        async move { self.scanned_vertices(after, limit).await }.boxed()
+    }
+
+    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>> {
+        async move { self.scanned_edges(after, limit).await }.boxed()
+    }
+
+    fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>> {
+        async move { self.expanded(&expansion).await }.boxed()
+    }
+
+    fn write(&self, _mutation: Mutation) -> Answer<'_, Option<Value>> {
+        let name = self.known.pinned.name.clone();
+        let error = QueryError::LoadedGraph { name, what: "a traversal cannot change it" };
+        async move { Err(to_gremlin_error(&error)) }.boxed()
+    }
+}

@@ -1,0 +1,124 @@
+//! Traversals in Gremlin: each of their hops is a fan-out to the nodes (`docs/design/0020-gremlin.md`).
+
+mod ids;
+mod loaded;
+mod options;
+
+use crate::{Session, topology::Graph};
+use bytes::Bytes;
+use kith_api::{GremlinAnswer, GremlinQuery, GremlinTraversal, QueryError, QueryOptions};
+use kith_gremlin::{
+    GremlinError,
+    evaluate::{Evaluation, Limits, materialize},
+    graphbinary,
+    plan::{self, Plan},
+    text,
+    value::{Map, Value},
+};
+use kith_types::{ErrorCode, OperationName};
+use loaded::LoadedGraph;
+use std::sync::Arc;
+
+impl Session {
+    /// Evaluates a traversal over a graph.
+    ///
+    /// # Errors
+    /// The traversal is wrong or asks for too much, or the nodes do not answer.
+    pub(crate) async fn traverse(
+        &self,
+        graph: &str,
+        query: &GremlinQuery,
+        options: &QueryOptions,
+    ) -> Result<GremlinAnswer, QueryError> {
+        let plan = plan_of(&query.traversal).map_err(|error| to_query_error(&error))?;
+        let mut options = options.clone();
+        let limits = options::apply(&plan, &mut options)?;
+        let (run, known) = self.begin(graph, OperationName::Gremlin, &options)?;
+        check(&plan, &known)?;
+        let (deadline, allowed_ms) = (run.deadline(), run.allowed_ms());
+        let source = LoadedGraph::new(run, known);
+        let evaluated = async {
+            let mut results = Evaluation::new(&plan, &source, limits).all().await?;
+            if query.with_properties {
+                materialize(&mut results, &source).await?;
+            }
+            encoded(results)
+        };
+        let results = match tokio::time::timeout_at(deadline.into(), evaluated).await {
+            Ok(results) => results.map_err(|error| to_query_error(&error))?,
+            Err(_) => return Err(QueryError::DeadlineExceeded { deadline_ms: allowed_ms }),
+        };
+        let (served, profile) = source.finish();
+        Ok(GremlinAnswer { results, served, profile })
+    }
+}
+
+/// Refuses what the graph cannot do, before any node is asked.
+fn check(plan: &Plan, graph: &Graph) -> Result<(), QueryError> {
+    let name = graph.pinned.name.clone();
+    if graph.live.is_some() {
+        return Err(QueryError::Unsupported {
+            detail: format!("Gremlin over live graphs is not supported yet; graph {name:?} is live"),
+        });
+    }
+    if plan.changes_graph() {
+        return Err(QueryError::LoadedGraph { name, what: "a traversal cannot change it" });
+    }
+    Ok(())
+}
+
+fn plan_of(traversal: &GremlinTraversal) -> Result<Plan, GremlinError> {
+    match traversal {
+        GremlinTraversal::Bytecode(bytes) => match graphbinary::read_value(bytes)? {
+            Value::Traversal(bytecode) => plan::compile(&bytecode),
+            other => Err(GremlinError::bad(format!(
+                "a traversal is needed, not a value of type {}",
+                other.type_name()
+            ))),
+        },
+        GremlinTraversal::Text { text, bindings } => {
+            let bindings = match bindings.is_empty() {
+                true => Map::new(),
+                false => bindings_of(bindings)?,
+            };
+            let now = chrono::Utc::now().fixed_offset();
+            let inputs = text::Inputs { bindings: &bindings, now, entropy: rand::random() };
+            plan::compile(&text::parse(text, &inputs)?.bytecode)
+        }
+    }
+}
+
+fn bindings_of(bytes: &Bytes) -> Result<Map, GremlinError> {
+    match graphbinary::read_value(bytes)? {
+        Value::Map(bindings) => Ok(Arc::unwrap_or_clone(bindings)),
+        other => {
+            Err(GremlinError::bad(format!("bindings are a map, not a value of type {}", other.type_name())))
+        }
+    }
+}
+
+fn encoded(results: Vec<(Value, i64)>) -> Result<Bytes, GremlinError> {
+    let traverser = |(value, bulk)| Value::Traverser { bulk, value: Arc::new(value) };
+    let results = Value::list(results.into_iter().map(traverser).collect::<Vec<_>>());
+    Ok(graphbinary::write_value(&results)?.into())
+}
+
+/// An error of an evaluation as one of a query.
+fn to_query_error(error: &GremlinError) -> QueryError {
+    let GremlinError { code, message } = error.clone();
+    match code {
+        ErrorCode::BadRequest => QueryError::BadRequest { detail: message },
+        ErrorCode::UnsupportedOperation => QueryError::Unsupported { detail: message },
+        code => QueryError::Remote { code, message, help: String::new() },
+    }
+}
+
+/// An error of a query as one of an evaluation.
+fn to_gremlin_error(error: &QueryError) -> GremlinError {
+    GremlinError::new(error.code(), error.to_string())
+}
+
+/// The limits of a traversal that does not ask for others.
+fn default_limits() -> Limits {
+    Limits { seed: rand::random(), ..Limits::default() }
+}

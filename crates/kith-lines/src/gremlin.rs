@@ -1,0 +1,83 @@
+//! Traversals in Gremlin, for `kith gremlin` and the operation `gremlin` of request lines.
+
+use crate::{error::LineError, json::members, options::ReadOptions};
+use kith_api::{GremlinQuery, GremlinTraversal, QueryOptions};
+use kith_gremlin::{graphbinary, plain, value::Value as GremlinValue};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// The name of the operation in request lines.
+pub const GREMLIN: &str = "gremlin";
+
+/// A traversal and the options of its request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GremlinLine {
+    /// The graph and the traversal.
+    pub fields: GremlinFields,
+    /// The options of the request.
+    pub options: ReadOptions,
+}
+
+/// A traversal. Field names are a contract: `docs/queries.md`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GremlinFields {
+    /// The graph to traverse.
+    pub graph: String,
+    /// The traversal as text, such as `g.V(42).out().count()`.
+    pub gremlin: String,
+    /// The values of variables in the text.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub bindings: Map<String, Value>,
+}
+
+impl GremlinFields {
+    /// The traversal as a query.
+    ///
+    /// # Errors
+    /// `bad_request` if the bindings nest too deep.
+    pub fn query(&self) -> Result<GremlinQuery, LineError> {
+        let bindings = match self.bindings.is_empty() {
+            true => Vec::new(),
+            false => graphbinary::write_value(&GremlinValue::Map(Arc::new(plain::map(&self.bindings))))
+                .map_err(|error| LineError::bad_request(format!("bindings: {error}")))?,
+        };
+        let traversal = GremlinTraversal::Text { text: self.gremlin.clone(), bindings: bindings.into() };
+        Ok(GremlinQuery { traversal, with_properties: false })
+    }
+
+    /// The fields that stand for a query. `None` for bytecode, which has no text.
+    fn of(graph: &str, query: &GremlinQuery) -> Option<Self> {
+        let GremlinTraversal::Text { text, bindings } = &query.traversal else { return None };
+        let bindings = match graphbinary::read_value(bytes_or_empty(bindings)) {
+            Ok(GremlinValue::Map(bindings)) => {
+                bindings.iter().map(|(key, value)| (key.to_string(), plain::to_json(value))).collect()
+            }
+            _ => Map::new(),
+        };
+        Some(Self { graph: graph.to_owned(), gremlin: text.clone(), bindings })
+    }
+}
+
+/// The bytes, or null in GraphBinary in the place of none.
+fn bytes_or_empty(bytes: &[u8]) -> &[u8] {
+    if bytes.is_empty() { &[0xfe, 0x01] } else { bytes }
+}
+
+/// The JSON object of a traversal's line. `None` for bytecode.
+pub(crate) fn gremlin_json(graph: &str, query: &GremlinQuery, options: &QueryOptions) -> Option<Value> {
+    let mut line = Map::from_iter([("op".to_owned(), GREMLIN.into())]);
+    line.extend(members(&GremlinFields::of(graph, query)?));
+    line.extend(members(&ReadOptions::of(options)));
+    Some(Value::Object(line))
+}
+
+/// A traversal as the slow-query log shows it: bindings are omitted because they may be long or private.
+pub(crate) fn summary(graph: &str, query: &GremlinQuery) -> Value {
+    let text = match &query.traversal {
+        GremlinTraversal::Text { text, .. } => Some(text),
+        GremlinTraversal::Bytecode(_) => None,
+    };
+    json!({"op": GREMLIN, "graph": graph, "gremlin": text})
+}

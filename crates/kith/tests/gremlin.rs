@@ -1,0 +1,193 @@
+//! Traversals over a loaded graph of two edge types and an entity kind equal plain code over the same edges, on every way in
+//! and with every fan-out.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
+use support::cluster::{Cluster, text};
+
+const GRAPH: &str = "people";
+const MEMBERS: u64 = 300;
+
+/// A graph as plain code sees it.
+struct Plain {
+    friends: BTreeMap<u64, BTreeSet<u64>>,
+    /// Who follows whom, since which year.
+    follows: BTreeMap<(u64, u64), u64>,
+    schools: BTreeMap<u64, u64>,
+}
+
+impl Plain {
+    fn new() -> Self {
+        let mut state = 7_u64;
+        let mut draw = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let mut plain = Self { friends: BTreeMap::new(), follows: BTreeMap::new(), schools: BTreeMap::new() };
+        for _ in 0..1_500 {
+            let (a, b) = (1 + draw(MEMBERS), 1 + draw(MEMBERS));
+            if a != b {
+                plain.friends.entry(a).or_default().insert(b);
+                plain.friends.entry(b).or_default().insert(a);
+            }
+            let (a, b) = (1 + draw(MEMBERS), 1 + draw(MEMBERS));
+            if a != b {
+                plain.follows.insert((a, b), 2000 + draw(20));
+            }
+        }
+        for member in plain.friends.keys() {
+            plain.schools.insert(*member, draw(9));
+        }
+        plain
+    }
+
+    fn friends(&self, id: u64) -> &BTreeSet<u64> {
+        static NONE: BTreeSet<u64> = BTreeSet::new();
+        self.friends.get(&id).unwrap_or(&NONE)
+    }
+
+    fn load(&self, cluster: &Cluster) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = |name: &str, header: &str, lines: Vec<String>| {
+            let path = folder.path().join(name);
+            fs::write(&path, format!("{header}\n{}\n", lines.join("\n"))).expect("written");
+            path.to_str().expect("UTF-8").to_owned()
+        };
+        let pairs = self.friends.iter().flat_map(|(a, all)| all.iter().map(move |b| (a, b)));
+        let friends = pairs.filter(|(a, b)| a < b).map(|(a, b)| format!("{a},{b}")).collect();
+        let friends = file("friends.csv", "src,dst", friends);
+        let schools = self.schools.iter().map(|(member, school)| format!("{member},school,{school}"));
+        let schools = file("schools.csv", "member,kind,entity", schools.collect());
+        let follows = self.follows.iter().map(|((a, b), since)| format!("{a},{b},{since}")).collect();
+        let follows = file("follows.csv", "src,dst,since", follows);
+        let load = ["load", "graph", &friends, "--graph", GRAPH, "--edge-type", "friends", "--entities"];
+        cluster.must(&[&load[..], &[&schools]].concat());
+        let load = ["load", "graph", &follows, "--graph", GRAPH, "--edge-type", "follows", "--directed"];
+        cluster.must(&[&load[..], &["--columns", "since:u64"]].concat());
+    }
+
+    /// Traversals and what they return, lists in ascending order.
+    fn questions(&self) -> Vec<(String, Value)> {
+        let mut questions = Vec::new();
+        for id in [1, 17, 150, MEMBERS] {
+            let friends = self.friends(id);
+            let second: BTreeSet<u64> = friends.iter().flat_map(|friend| self.friends(*friend)).copied().collect();
+            let walks: usize = friends.iter().map(|friend| self.friends(*friend).len()).sum();
+            let followed: Vec<u64> =
+                self.follows.range((id, 0)..(id + 1, 0)).map(|((_, other), _)| *other).collect();
+            let followers: Vec<u64> =
+                self.follows.keys().filter(|(_, other)| *other == id).map(|(one, _)| *one).collect();
+            let recent: Vec<u64> = self
+                .follows
+                .range((id, 0)..(id + 1, 0))
+                .filter(|(_, since)| **since >= 2010)
+                .map(|((_, other), _)| *other)
+                .collect();
+            let mutual = followed.iter().filter(|other| self.follows.contains_key(&(**other, id))).count();
+            let mates = self.schools.get(&id).map_or(0, |school| {
+                self.schools.values().filter(|other| *other == school).count()
+            });
+            let ids = |step: &str| format!("g.V({id}).{step}.id().order().fold()");
+            questions.extend([
+                (ids("out(\"friends\")"), json!([friends])),
+                (ids("both(\"friends\")"), json!([friends])),
+                (ids("out(\"friends\").out(\"friends\").dedup()"), json!([second])),
+                (format!("g.V({id}).out(\"friends\").in(\"friends\").count()"), json!([walks])),
+                (format!("g.V({id}).repeat(both(\"friends\")).times(2).count()"), json!([walks])),
+                (ids("out(\"follows\")"), json!([followed])),
+                (ids("in(\"follows\")"), json!([followers])),
+                (ids("outE(\"follows\").has(\"since\", gte(2010)).inV()"), json!([recent])),
+                (format!("g.V({id}).outE(\"follows\").values(\"since\").min()"), {
+                    let years = self.follows.range((id, 0)..(id + 1, 0)).map(|(_, since)| *since);
+                    json!(years.min().into_iter().collect::<Vec<_>>())
+                }),
+                (
+                    format!("g.V({id}).as(\"a\").out(\"follows\").where(out(\"follows\").as(\"a\")).count()"),
+                    json!([mutual]),
+                ),
+                (format!("g.V({id}).out(\"school\").in(\"school\").count()"), json!([mates])),
+                (format!("g.V({id}).bothE().count()"), {
+                    let school = usize::from(self.schools.contains_key(&id));
+                    json!([friends.len() + followed.len() + followers.len() + school])
+                }),
+            ]);
+        }
+        let members: BTreeSet<u64> =
+            self.friends.keys().copied().chain(self.follows.keys().flat_map(|(a, b)| [*a, *b])).collect();
+        let loners = members.iter().filter(|id| self.friends(**id).is_empty()).count();
+        questions.extend([
+            ("g.V().count()".to_owned(), json!([members.len()])),
+            ("g.E().hasLabel(\"follows\").count()".to_owned(), json!([self.follows.len()])),
+            ("g.V().not(out(\"friends\")).count()".to_owned(), json!([loners])),
+            ("g.V(100000).out().count()".to_owned(), json!([0])),
+        ]);
+        questions
+    }
+}
+
+#[test]
+fn traversals_equal_plain_code_with_every_fan_out() {
+    let (cluster, plain) = (Cluster::start(&["--groups", "3", "--nodes", "2"]), Plain::new());
+    plain.load(&cluster);
+    let questions = plain.questions();
+    for limits in ["groups=1", "max", "auto"] {
+        let line = |(gremlin, _): &(String, Value)| {
+            json!({"op": "gremlin", "graph": GRAPH, "gremlin": gremlin, "fan_out": limits})
+        };
+        let lines: Vec<Value> = questions.iter().map(line).collect();
+        let (answers, code) = cluster.run(&lines, 4);
+        for ((gremlin, expected), answer) in questions.iter().zip(&answers) {
+            assert_eq!(&answer["result"], expected, "{limits}: {gremlin}: {answer}");
+        }
+        assert_eq!((answers.len(), code), (questions.len(), 0));
+    }
+}
+
+#[test]
+fn traversals_are_asked_on_every_way_in() {
+    let (cluster, plain) = (Cluster::start(&["--groups", "2", "--nodes", "1"]), Plain::new());
+    plain.load(&cluster);
+    let count = plain.friends(1).len();
+    let asked = "g.V(1).out('friends').count()";
+    let printed = cluster.must(&["gremlin", asked, "--graph", GRAPH]);
+    assert_eq!(printed, format!("{count}\n"));
+    let direct = cluster.must(&["gremlin", asked, "--graph", GRAPH, "--direct", "-o", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(&direct).expect("JSON"), json!({"result": [count]}));
+    let bound = json!({
+        "op": "gremlin", "graph": GRAPH, "gremlin": "g.V(x).out(y).count()", "bindings": {"x": 1, "y": "friends"}
+    });
+    assert_eq!(cluster.run(&[bound], 1).0, [json!({"result": [count]})]);
+    let profiled = cluster.must(&["gremlin", asked, "--graph", GRAPH, "--profile"]);
+    assert!(profiled.contains("neighbours (single-key)"), "{profiled}");
+}
+
+#[test]
+fn wrong_traversals_say_why() {
+    let (cluster, plain) = (Cluster::start(&["--groups", "1", "--nodes", "1"]), Plain::new());
+    plain.load(&cluster);
+    let cases = [
+        ("g.V(1).otu()", "bad_request", "did you mean \"out\"?"),
+        ("g.V(1)\n.out(", "bad_request", "line 2"),
+        ("g.V(1).out().sum()", "bad_request", "sum"),
+        ("g.addV('x')", "loaded_graph", "cannot change it"),
+        ("g.V(1).property('a', 1)", "loaded_graph", "cannot change it"),
+        ("g.V(1).match(__.as('a').out().as('b'))", "unsupported_operation", "match()"),
+        ("g.with('kith.budget', 10).V().out().count()", "too_large", "kith.budget"),
+        ("g.with('kith.bugdet', 10).V()", "bad_request", "kith.bugdet"),
+        ("g.with('kith.policy', 'none-such').V(1)", "unknown_policy", "none-such"),
+    ];
+    for (gremlin, code, part) in cases {
+        let line = json!({"op": "gremlin", "graph": GRAPH, "gremlin": gremlin});
+        let answer = cluster.run(&[line], 1).0.remove(0);
+        assert_eq!(answer["error"]["code"], code, "{gremlin}: {answer}");
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains(part), "{gremlin}: {message}");
+    }
+    let unknown = cluster.kith(&["gremlin", "g.V()", "--graph", "nothing"]).output().expect("it runs");
+    assert!(text(&unknown).contains("unknown_graph"), "{}", text(&unknown));
+}
