@@ -13,7 +13,10 @@ use crate::{
     semantics::Test,
     value::Value,
 };
-use std::collections::VecDeque;
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+};
 
 /// Steps that take a nested traversal for each traverser by itself.
 pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> Result<Batch> {
@@ -35,6 +38,7 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
             Ok(batch.iter().zip(each).flat_map(to).collect())
         }
         Kind::Local(traversal) => {
+            let batch = nested::separate(traversal, batch, context)?;
             let each = nested::each(traversal, &batch, context).await?;
             Ok(batch.iter().zip(each).flat_map(|(from, results)| nested::leave(results, from)).collect())
         }
@@ -43,6 +47,7 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
             Ok(batch)
         }
         Kind::Optional(traversal) => {
+            let batch = nested::separate(traversal, batch, context)?;
             let each = nested::each(traversal, &batch, context).await?;
             let mut reached = Batch::new();
             for (traverser, results) in batch.into_iter().zip(each) {
@@ -129,19 +134,24 @@ async fn enter(
     upstream: &Upstream<'_>,
     context: &Context<'_>,
 ) -> Result<VecDeque<Chain>> {
-    let origins = upstream.origins();
+    let known = upstream.origins();
+    // A traversal that nobody enters has no result, also if it counts.
+    let chain = |(traversal, batch): (Traversal, Batch)| {
+        let entered: HashSet<u32> = batch.iter().map(|traverser| traverser.origin).collect();
+        let origins: Arc<[u32]> = known.iter().copied().filter(|origin| entered.contains(origin)).collect();
+        (!origins.is_empty()).then(|| Chain::nested(&traversal, batch, origins))
+    };
     match kind {
         Kind::Choose(choose) => {
             let (mut entered, passed) = chosen(choose, input, context).await?;
             let traversals = choose.options.iter().map(|(_, traversal)| traversal.clone());
             let identity: Traversal = [].into();
             entered.push(passed);
-            let all = traversals.chain([identity]).zip(entered);
-            Ok(all.map(|(traversal, batch)| Chain::nested(&traversal, batch, origins.clone())).collect())
+            Ok(traversals.chain([identity]).zip(entered).filter_map(chain).collect())
         }
         kind => {
-            let all = options(kind).into_iter();
-            Ok(all.map(|traversal| Chain::nested(traversal, input.clone(), origins.clone())).collect())
+            let all = options(kind).into_iter().map(|traversal| (traversal.clone(), input.clone()));
+            Ok(all.filter_map(chain).collect())
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     error::{GremlinError, Result},
     graph::Wanted,
     plan::{By, Label},
-    value::{Column, Map, Token, Value},
+    value::{Column, Token, Value},
 };
 use std::sync::Arc;
 
@@ -94,6 +94,8 @@ pub(super) fn column(column: Column, value: &Value) -> Result<Value> {
     match (column, value) {
         (Column::Keys, Value::Map(map)) => Ok(Value::Set(Arc::new(map.keys().cloned().collect()))),
         (Column::Values, Value::Map(map)) => Ok(Value::list(map.values().cloned().collect::<Vec<_>>())),
+        (Column::Keys, Value::Entry(entry)) => Ok(entry.0.clone()),
+        (Column::Values, Value::Entry(entry)) => Ok(entry.1.clone()),
         (Column::Keys, Value::Path(path)) => {
             let sets = path.labels.iter().map(|labels| Value::Set(Arc::new(labels.clone())));
             Ok(Value::list(sets.collect::<Vec<_>>()))
@@ -105,7 +107,7 @@ pub(super) fn column(column: Column, value: &Value) -> Result<Value> {
     }
 }
 
-/// An entry of a map as a value: a map with one entry.
+/// An entry of a map as a value.
 pub(super) fn entry(key: &Value, value: &Value) -> Value {
-    Value::Map(Arc::new(Map::from_iter([(key.clone(), value.clone())])))
+    Value::Entry(Arc::new((key.clone(), value.clone())))
 }

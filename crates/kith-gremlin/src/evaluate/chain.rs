@@ -51,13 +51,24 @@ impl Chain {
         Self { feed, links: links(traversal) }
     }
 
+    /// Lets traversers enter anew, once all results of those before have been taken. Steps begin again, but `dedup` still knows
+    /// what it has seen.
+    pub fn enter(&mut self, batch: Batch) {
+        self.feed.batches.push_back(batch);
+        for link in &mut self.links {
+            if !matches!(link.state, State::Seen(_) | State::Repeat(_)) {
+                link.state = step::begin(&link.step.kind);
+            }
+        }
+    }
+
     /// The next batch of results. `None` at the end.
     pub fn next<'a>(&'a mut self, context: &'a Context<'_>) -> BoxFuture<'a, Result<Option<Batch>>> {
         Upstream { feed: &mut self.feed, links: &mut self.links }.pull(context)
     }
 
     /// All results that are left.
-    pub async fn all(mut self, context: &Context<'_>) -> Result<Batch> {
+    pub async fn all(&mut self, context: &Context<'_>) -> Result<Batch> {
         let mut all = Batch::new();
         while let Some(batch) = self.next(context).await? {
             all.extend(batch);

@@ -12,7 +12,7 @@ use crate::{
     error::{GremlinError, Result},
     plan::{By, Group, Kind, Label},
     semantics,
-    value::{Map, Value},
+    value::{Map, Operator, Value},
 };
 use indexmap::IndexMap;
 use std::sync::Arc;
@@ -119,10 +119,8 @@ fn map_of(value: Option<Value>) -> Map {
 fn joined(before: Value, more: Value) -> Result<Value> {
     match (&before, &more) {
         (Value::List(a), Value::List(b)) => Ok(Value::list([&a[..], &b[..]].concat())),
-        (Value::Map(_), Value::Map(_)) => semantics::apply(crate::value::Operator::AddAll, before, &more),
-        _ if before.is_number() && more.is_number() => {
-            semantics::apply(crate::value::Operator::Sum, before, &more)
-        }
+        (Value::Map(_), Value::Map(_)) => semantics::apply(Operator::AddAll, before, &more),
+        _ if before.is_number() && more.is_number() => semantics::apply(Operator::Sum, before, &more),
         _ => Ok(before),
     }
 }
@@ -134,6 +132,11 @@ pub(super) async fn aggregate(key: &Label, by: &By, batch: Batch, context: &Cont
     context.change_side_effect(key, |before| {
         let added = batch.iter().zip(values).filter_map(|(traverser, value)| Some((value?, traverser.bulk)));
         match (operator, before) {
+            // These take what is added as a whole.
+            (Some(operator @ (Operator::AddAll | Operator::Assign)), Some(before)) => {
+                let added = Value::BulkSet(Arc::new(bulk_set(None, added)));
+                semantics::apply(operator, before, &added)
+            }
             (Some(operator), Some(before)) => added
                 .flat_map(|(value, bulk)| std::iter::repeat_n(value, bulk.max(0) as usize))
                 .try_fold(before, |before, value| semantics::apply(operator, before, &value)),

@@ -38,10 +38,8 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
             Kind::ReduceLocal(reduction) => {
                 reached.extend(reduced(*reduction, value)?.map(|value| traverser.to(value)));
             }
-            Kind::RangeLocal { low, high } => {
-                reached.extend(ranged(value, *low, *high).map(|value| traverser.to(value)));
-            }
-            Kind::TailLocal(count) => reached.extend(tail(value, *count).map(|value| traverser.to(value))),
+            Kind::RangeLocal { low, high } => reached.push(traverser.to(ranged(value, *low, *high))),
+            Kind::TailLocal(count) => reached.push(traverser.to(tail(value, *count))),
             kind => reached.push(traverser.to(of_members(kind, value, context)?)),
         }
     }
@@ -111,8 +109,8 @@ fn reduced(reduction: Reduction, value: &Value) -> Result<Option<Value>> {
     reduce::reduced(reduction, members.into_iter().map(|value| (value, 1)))
 }
 
-/// `range(local)`: some members of a list, or some entries of a map. Without any, a list of a single member has no result.
-fn ranged(value: &Value, low: i64, high: i64) -> Option<Value> {
+/// `range(local)`: some members of a list, or some entries of a map. Other values stay as they are.
+fn ranged(value: &Value, low: i64, high: i64) -> Value {
     let part = |count: usize| {
         let low = usize::try_from(low).unwrap_or(0).min(count);
         let high = usize::try_from(high).unwrap_or(count).clamp(low, count);
@@ -121,43 +119,26 @@ fn ranged(value: &Value, low: i64, high: i64) -> Option<Value> {
     if let Value::Map(map) = value {
         let part = part(map.len());
         let entries = map.iter().skip(part.start).take(part.len());
-        return Some(Value::Map(Arc::new(
+        return Value::Map(Arc::new(
             entries.map(|(key, value)| (key.clone(), value.clone())).collect::<Map>(),
-        )));
+        ));
     }
-    match members(value) {
-        None => Some(value.clone()),
-        Some(members) => rebuilt(value, members[part(members.len())].to_vec(), high == 1 + low),
+    let Some(members) = members(value) else { return value.clone() };
+    let kept = members[part(members.len())].to_vec();
+    match value {
+        Value::Set(_) | Value::BulkSet(_) => Value::Set(Arc::new(kept.into_iter().collect())),
+        _ => Value::list(kept),
     }
 }
 
 /// `tail(local)`: the last members of a list, or the last entries of a map.
-fn tail(value: &Value, count: i64) -> Option<Value> {
+fn tail(value: &Value, count: i64) -> Value {
     let length = match value {
         Value::Map(map) => map.len(),
         value => members(value).map_or(0, |members| members.len()),
     };
     let low = (length as i64).saturating_sub(count).max(0);
-    match ranged(value, low, -1) {
-        Some(Value::List(members)) if count == 1 => members.first().cloned(),
-        Some(Value::Set(members)) if count == 1 => members.first().cloned(),
-        other => other,
-    }
-}
-
-/// A value of the same type as `like` with these members. A single one that was asked for (`limit(local, 1)`) stands for itself.
-fn rebuilt(like: &Value, members: Vec<Value>, is_single: bool) -> Option<Value> {
-    if is_single {
-        return members.into_iter().next();
-    }
-    Some(match like {
-        Value::Set(_) => Value::Set(Arc::new(members.into_iter().collect())),
-        Value::Path(path) => {
-            let labels = path.labels.iter().take(members.len()).cloned().collect();
-            Value::Path(Arc::new(crate::value::Path { labels, objects: members }))
-        }
-        _ => Value::list(members),
-    })
+    ranged(value, low, -1)
 }
 
 fn of_members(kind: &Kind, value: &Value, context: &Context<'_>) -> Result<Value> {

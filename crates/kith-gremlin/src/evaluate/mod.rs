@@ -8,6 +8,7 @@ mod by;
 mod chain;
 mod change;
 mod context;
+mod cut;
 mod filter;
 mod function;
 mod group;
@@ -20,10 +21,12 @@ mod path;
 mod property;
 mod reduce;
 mod repeat;
+mod scope;
 mod select;
 mod state;
 mod step;
 mod traverser;
+mod wheres;
 
 pub use context::Limits;
 
@@ -103,19 +106,12 @@ pub async fn materialize(results: &mut [(Value, i64)], graph: &dyn Graph) -> Res
 }
 
 impl Plan {
-    /// Whether a step needs what traversers had before.
+    /// Whether a step needs all values that traversers had before, also those without labels.
     fn needs_paths(&self) -> bool {
         crate::plan::any_step(&self.traversal, &|step| {
-            !step.labels.is_empty()
-                || matches!(
-                    step.kind,
-                    Kind::Path { .. }
-                        | Kind::SimplePath { .. }
-                        | Kind::Select { .. }
-                        | Kind::Where(_)
-                        | Kind::WhereStart(_)
-                )
-                || matches!(step.kind, Kind::EdgeVertex(crate::plan::EdgeEnd::Other))
+            let end = crate::plan::EdgeEnd::Other;
+            matches!(&step.kind, Kind::Path { .. } | Kind::SimplePath { .. })
+                || matches!(&step.kind, Kind::EdgeVertex(which) if *which == end)
         })
     }
 }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    plan::{Given, Traversal},
+    plan::{Given, Kind, Label, Traversal, any_step},
     value::Value,
 };
 use std::sync::Arc;
@@ -19,6 +19,18 @@ pub(super) async fn each(
     batch: &[Traverser],
     context: &Context<'_>,
 ) -> Result<Vec<Batch>> {
+    if !reads_own_side_effects(traversal) {
+        return together(traversal, batch, context).await;
+    }
+    // Each traverser sees what those before it have put aside.
+    let mut each = Vec::with_capacity(batch.len());
+    for traverser in batch {
+        each.extend(together(traversal, std::slice::from_ref(traverser), context).await?);
+    }
+    Ok(each)
+}
+
+async fn together(traversal: &Traversal, batch: &[Traverser], context: &Context<'_>) -> Result<Vec<Batch>> {
     let enter =
         |(at, traverser): (usize, &Traverser)| Traverser { bulk: 1, origin: at as u32, ..traverser.clone() };
     let inputs: Batch = batch.iter().enumerate().map(enter).collect();
@@ -29,6 +41,43 @@ pub(super) async fn each(
         each[result.origin as usize].push(result);
     }
     Ok(each)
+}
+
+/// The side effect that a step adds to.
+fn side_effect_of(kind: &Kind) -> Option<&Label> {
+    match kind {
+        Kind::Aggregate { key, .. } => Some(key),
+        Kind::Group(group) => group.key.as_ref(),
+        Kind::GroupCount { key, .. } => key.as_ref(),
+        _ => None,
+    }
+}
+
+/// Whether a traversal may read the side effects that it adds to.
+fn reads_own_side_effects(traversal: &Traversal) -> bool {
+    let is_own = |key: &Label| any_step(traversal, &|step| side_effect_of(&step.kind) == Some(key));
+    any_step(traversal, &|step| match &step.kind {
+        Kind::Select { labels, .. } | Kind::Cap(labels) => labels.iter().any(is_own),
+        Kind::Where(_) | Kind::SelectKeys { .. } => {
+            any_step(traversal, &|it| side_effect_of(&it.kind).is_some())
+        }
+        Kind::WhereStart(label) | Kind::WhereEnd(label) => is_own(label),
+        _ => false,
+    })
+}
+
+/// Traversers that enter a traversal. If it has side effects, each of those that a traverser stands for enters by itself.
+pub(super) fn separate(traversal: &Traversal, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    if !any_step(traversal, &|step| side_effect_of(&step.kind).is_some() || step.kind.is_change()) {
+        return Ok(batch);
+    }
+    let mut separate = Batch::with_capacity(batch.len());
+    for traverser in batch {
+        let count = usize::try_from(traverser.bulk).unwrap_or(0);
+        context.count_traversers(count)?;
+        separate.extend(std::iter::repeat_n(Traverser { bulk: 1, ..traverser }, count));
+    }
+    Ok(separate)
 }
 
 /// The first result of a traversal for each of these traversers. `None` if it has none.

@@ -62,12 +62,20 @@ async fn keys(
         let values = by::values(by, batch, context).await?;
         for (key, value) in keys.iter_mut().zip(values) {
             *key = key.take().zip(value).map(|(mut key, value)| {
-                key.push(value);
+                key.push(comparable(value));
                 key
             });
         }
     }
     Ok(keys)
+}
+
+/// Tokens are sorted among texts by their names: the keys of `elementMap` are both.
+fn comparable(value: Value) -> Value {
+    match value {
+        Value::Symbol(symbol) => Value::text(symbol.name()),
+        value => value,
+    }
 }
 
 fn sort<T>(by: &[(By, Order)], keyed: &mut [(Vec<Value>, T)], context: &Context<'_>) {

@@ -72,7 +72,7 @@ async fn property_map(map: &PropertyMap, batch: Batch, context: &Context<'_>) ->
                 (false, _) => drop(entries.insert(key, value)),
             }
         }
-        if let Some(by) = map.by.first() {
+        if let Some(by) = &map.by {
             entries = modulated(by, entries, context).await?;
         }
         reached.push(traverser.to(Value::Map(Arc::new(entries))));

@@ -1,7 +1,7 @@
 //! `repeat`.
 
 use super::{
-    chain::{Chain, Upstream},
+    chain::{Chain, Upstream, is_stateless},
     context::Context,
     nested,
     state::merged,
@@ -19,6 +19,8 @@ pub(super) struct Passes {
     entering: Batch,
     is_begun: bool,
     pass: u32,
+    /// The repeated traversal, which `dedup` in it keeps from pass to pass.
+    body: Option<Chain>,
 }
 
 /// What the next pass emits and returns. `None` when no traverser is left.
@@ -30,7 +32,7 @@ pub(super) async fn next(
 ) -> Result<Option<Batch>> {
     if passes.entering.is_empty() {
         passes.is_begun = false;
-        let Some(input) = upstream.next(context).await? else { return Ok(None) };
+        let Some(input) = input(repeat, upstream, context).await? else { return Ok(None) };
         let mut input = merged(input);
         input.iter_mut().for_each(|traverser| traverser.loops.push((repeat.name.clone(), 0)));
         (passes.entering, passes.pass) = (input, 0);
@@ -44,7 +46,14 @@ pub(super) async fn next(
     }
     context.check_pass(passes.pass)?;
     passes.pass += 1;
-    let mut after = Chain::nested(&repeat.body, entering, upstream.origins()).all(context).await?;
+    let body = match passes.body.take() {
+        Some(mut body) => {
+            body.enter(entering);
+            body
+        }
+        None => Chain::nested(&repeat.body, entering, upstream.origins()),
+    };
+    let mut after = passes.body.insert(body).all(context).await?;
     for traverser in &mut after {
         if let Some((_, pass)) = traverser.loops.last_mut() {
             *pass += 1;
@@ -59,6 +68,15 @@ pub(super) async fn next(
     }
     passes.entering = before(repeat, staying, &mut returned, context).await?;
     Ok(Some(returned))
+}
+
+/// The traversers that make the passes together: a batch, or all if a step of the traversal counts or collects traversers.
+async fn input(repeat: &Repeat, upstream: &mut Upstream<'_>, context: &Context<'_>) -> Result<Option<Batch>> {
+    if is_stateless(&repeat.body) {
+        return upstream.next(context).await;
+    }
+    let all = upstream.all(context).await?;
+    Ok((!all.is_empty()).then_some(all))
 }
 
 /// What happens to traversers before a pass, if `until` or `emit` stand before `repeat`.

@@ -3,7 +3,7 @@
 use super::{
     by,
     context::Context,
-    nested,
+    nested, scope,
     traverser::{Batch, Traverser},
 };
 use crate::{
@@ -27,7 +27,7 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
             let keys = nested::first(traversal, &batch, context).await?;
             let mut reached = Batch::new();
             for (traverser, key) in batch.into_iter().zip(keys) {
-                let value = key.and_then(|key| value_of(*pop, &key, &traverser, context));
+                let value = key.and_then(|key| scope::value(*pop, &key, &traverser, context));
                 let Some(value) = value else { continue };
                 let entered = [traverser.to(value)];
                 let made = by::in_turn(by, 0, &entered, context).await?;
@@ -44,7 +44,7 @@ async fn one(pop: Pop, label: &Label, by: &[By], batch: Batch, context: &Context
     let mut entered = Batch::with_capacity(batch.len());
     let mut from = Batch::with_capacity(batch.len());
     for traverser in batch {
-        if let Some(value) = value_of(pop, &Value::String(label.clone()), &traverser, context) {
+        if let Some(value) = scope::value(pop, &Value::String(label.clone()), &traverser, context) {
             entered.push(traverser.to(value));
             from.push(traverser);
         }
@@ -67,7 +67,7 @@ async fn several(
         let key = Value::String(label.clone());
         let (mut entered, mut places) = (Batch::new(), Vec::new());
         for (place, traverser) in batch.iter().enumerate() {
-            match value_of(pop, &key, traverser, context) {
+            match scope::value(pop, &key, traverser, context) {
                 Some(value) if maps[place].is_some() => {
                     entered.push(traverser.to(value));
                     places.push(place);
@@ -86,28 +86,6 @@ async fn several(
     let to =
         |(traverser, map): (&Traverser, Option<Map>)| map.map(|map| traverser.to(Value::Map(Arc::new(map))));
     Ok(batch.iter().zip(maps).filter_map(to).collect())
-}
-
-/// What a key means to a traverser: an entry of its map, a side effect, or the values with this label.
-fn value_of(pop: Pop, key: &Value, traverser: &Traverser, context: &Context<'_>) -> Option<Value> {
-    if let Value::Map(map) = &traverser.value
-        && let Some(value) = map.get(key)
-    {
-        return Some(value.clone());
-    }
-    let label = key.as_text()?;
-    if let Some(value) = context.side_effect(label) {
-        return Some(value);
-    }
-    let all = traverser.labelled(label);
-    let list = || Value::list(all.iter().map(|value| (*value).clone()).collect::<Vec<_>>());
-    match (pop, &all[..]) {
-        (Pop::All, _) => Some(list()),
-        (_, []) => None,
-        (Pop::Mixed, [_, _, ..]) => Some(list()),
-        (Pop::First, [first, ..]) => Some((*first).clone()),
-        (_, [.., last]) => Some((*last).clone()),
-    }
 }
 
 /// `project`: a map of what each `by` makes of the value. Keys without a value are left out.

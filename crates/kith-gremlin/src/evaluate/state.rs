@@ -47,13 +47,13 @@ pub(super) fn by_origin(batch: Batch) -> HashMap<u32, Batch> {
 
 /// Merges traversers that nothing but the bulk tells apart.
 pub(super) fn merged(batch: Batch) -> Batch {
-    if batch.len() < 2 || batch.iter().any(|traverser| traverser.path.is_some()) {
+    if batch.len() < 2 || !batch.iter().all(Traverser::is_mergeable) {
         return batch;
     }
-    let mut places: HashMap<Value, Vec<usize>> = HashMap::with_capacity(batch.len());
+    let mut places: HashMap<u64, Vec<usize>> = HashMap::with_capacity(batch.len());
     let mut merged: Vec<Traverser> = Vec::with_capacity(batch.len());
     for traverser in batch {
-        let known = places.entry(traverser.value.clone()).or_default();
+        let known = places.entry(traverser.digest()).or_default();
         match known.iter().copied().find(|at| merged[*at].is_same(&traverser)) {
             Some(at) => merged[at].bulk = merged[at].bulk.saturating_add(traverser.bulk),
             None => {

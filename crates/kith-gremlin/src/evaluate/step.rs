@@ -5,7 +5,7 @@ use super::{
     chain::{Link, Upstream},
     change,
     context::Context,
-    filter, function, group, hop, local, merge, order, path, property, reduce, repeat, select,
+    cut, filter, function, group, hop, local, merge, order, path, property, reduce, repeat, select,
     state::{State, merged},
     traverser::Batch,
 };
@@ -65,7 +65,7 @@ pub(super) async fn next(
             local::inject(values, is_over, &mut upstream, context).await
         }
         (State::Passed(passed), Kind::Range { low, high }) => {
-            filter::range((*low, *high), passed, &mut upstream, context).await
+            cut::range((*low, *high), passed, &mut upstream, context).await
         }
         (State::Branches(chains), _) => branch::next(kind, chains, &mut upstream, context).await,
         (State::Repeat(passes), Kind::Repeat(repeat)) => {
@@ -123,8 +123,8 @@ async fn at_end(kind: &Kind, all: Batch, origins: &[u32], context: &Context<'_>)
         Kind::Fold(seed) => reduce::fold(seed.as_ref(), all, origins, context),
         Kind::Reduce(reduction) => reduce::reduce(*reduction, all, context),
         Kind::Order(by) => order::global(by, all, context).await,
-        Kind::Tail(count) => Ok(filter::tail(*count, all)),
-        Kind::Sample { count, by } => filter::sample(*count, by.as_ref(), all, context).await,
+        Kind::Tail(count) => Ok(cut::tail(*count, all)),
+        Kind::Sample { count, by } => cut::sample(*count, by.as_ref(), all, context).await,
         Kind::Group(group) => group::group(group, all, origins, context).await,
         Kind::GroupCount { by, .. } => group::count(by, all, origins, context).await,
         Kind::Aggregate { key, by, .. } => group::aggregate(key, by, all, context).await,
@@ -139,7 +139,7 @@ async fn at_end(kind: &Kind, all: Batch, origins: &[u32], context: &Context<'_>)
 async fn apply(kind: &Kind, state: &mut State, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     match (state, kind) {
         (State::Seen(seen), Kind::Dedup { labels, by }) => {
-            filter::dedup(labels, by, seen, batch, context).await
+            cut::dedup(labels, by.as_ref(), seen, batch, context).await
         }
         (_, Kind::Hop(hop)) => hop::hop(hop, batch, context).await,
         (_, Kind::EdgeVertex(end)) => hop::edge_vertex(*end, batch),

@@ -4,7 +4,10 @@ use crate::{
     plan::Label,
     value::{Path, Set, Value},
 };
-use std::sync::Arc;
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
 
 /// Traversers on their way from a step to the next.
 pub(super) type Batch = Vec<Traverser>;
@@ -17,50 +20,93 @@ pub(super) struct Traverser {
     pub bulk: i64,
     /// Which traverser it comes from, within the nested traversal that is evaluated; 0 outside of these.
     pub origin: u32,
-    /// The values that it had before, the last first. `None` if paths are not remembered.
-    pub path: Option<Arc<PathNode>>,
+    pub trail: Trail,
     /// The passes through each `repeat` that it is in, the innermost last.
     pub loops: Vec<(Option<Label>, u32)>,
     pub sack: Option<Value>,
+}
+
+/// The values that a traverser had before. Each node knows the one before it.
+#[derive(Clone, Debug)]
+pub(super) enum Trail {
+    /// Only values with labels. `is_here` says whether the last of them is the traverser's present value.
+    Labels { last: Option<Arc<PathNode>>, is_here: bool },
+    /// All values, of which the present one is the last. It is kept only where a step needs it: traversers with different
+    /// paths cannot be merged.
+    Path(Arc<PathNode>),
 }
 
 /// A value of a path, with the labels of the step that made it.
 #[derive(Debug)]
 pub(super) struct PathNode {
     pub value: Value,
-    pub labels: Vec<Label>,
-    pub before: Option<Arc<PathNode>>,
+    labels: Vec<Label>,
+    before: Option<Arc<PathNode>>,
+}
+
+impl PathNode {
+    fn after(before: Option<&Arc<PathNode>>, value: &Value) -> Arc<Self> {
+        Arc::new(Self { value: value.clone(), labels: Vec::new(), before: before.cloned() })
+    }
+
+    /// The same node with more labels.
+    fn labelled(&self, labels: &[Label]) -> Arc<Self> {
+        let new = labels.iter().filter(|label| !self.labels.contains(label));
+        let labels = self.labels.iter().chain(new).cloned().collect();
+        Arc::new(Self { value: self.value.clone(), labels, before: self.before.clone() })
+    }
 }
 
 impl Traverser {
     /// A traverser at the beginning of a traversal.
     pub fn new(value: Value, with_path: bool) -> Self {
-        let node = || Arc::new(PathNode { value: value.clone(), labels: Vec::new(), before: None });
-        let path = with_path.then(node);
-        Self { value, bulk: 1, origin: 0, path, loops: Vec::new(), sack: None }
+        let trail = match with_path {
+            true => Trail::Path(PathNode::after(None, &value)),
+            false => Trail::Labels { last: None, is_here: false },
+        };
+        Self { value, bulk: 1, origin: 0, trail, loops: Vec::new(), sack: None }
     }
 
     /// The same traverser with another value, which is added to its path.
     pub fn to(&self, value: Value) -> Self {
-        let node = |before: &Arc<PathNode>| {
-            Arc::new(PathNode { value: value.clone(), labels: Vec::new(), before: Some(Arc::clone(before)) })
+        let trail = match &self.trail {
+            Trail::Labels { last, .. } => Trail::Labels { last: last.clone(), is_here: false },
+            Trail::Path(last) => Trail::Path(PathNode::after(Some(last), &value)),
         };
-        let path = self.path.as_ref().map(node);
-        Self { value, path, ..self.clone() }
+        Self {
+            value,
+            trail,
+            bulk: self.bulk,
+            origin: self.origin,
+            loops: self.loops.clone(),
+            sack: self.sack.clone(),
+        }
     }
 
-    /// Gives labels to the last value of the path.
+    /// Gives labels to the present value.
     pub fn label(&mut self, labels: &[Label]) {
-        let Some(node) = &self.path else { return };
-        let mut all = node.labels.clone();
-        all.extend(labels.iter().filter(|label| !node.labels.contains(label)).cloned());
-        self.path =
-            Some(Arc::new(PathNode { value: node.value.clone(), labels: all, before: node.before.clone() }));
+        self.trail = match &self.trail {
+            Trail::Path(last) => Trail::Path(last.labelled(labels)),
+            Trail::Labels { last, is_here } => {
+                let node = match last {
+                    Some(last) if *is_here => last.labelled(labels),
+                    last => PathNode::after(last.as_ref(), &self.value).labelled(labels),
+                };
+                Trail::Labels { last: Some(node), is_here: true }
+            }
+        };
     }
 
-    /// The nodes of the path, from the last to the first.
+    fn last(&self) -> Option<&Arc<PathNode>> {
+        match &self.trail {
+            Trail::Labels { last, .. } => last.as_ref(),
+            Trail::Path(last) => Some(last),
+        }
+    }
+
+    /// The remembered values, from the last to the first.
     pub fn nodes(&self) -> impl Iterator<Item = &PathNode> {
-        std::iter::successors(self.path.as_deref(), |node| node.before.as_deref())
+        std::iter::successors(self.last().map(|node| &**node), |node| node.before.as_deref())
     }
 
     /// The path from its first value to its last.
@@ -82,13 +128,38 @@ impl Traverser {
         all
     }
 
+    /// Whether it may be merged with others.
+    pub fn is_mergeable(&self) -> bool {
+        matches!(self.trail, Trail::Labels { .. })
+    }
+
     /// Whether nothing but the bulk tells two traversers apart.
     pub fn is_same(&self, other: &Self) -> bool {
-        self.path.is_none()
-            && other.path.is_none()
+        let is_same_trail = match (&self.trail, &other.trail) {
+            (Trail::Labels { is_here: a, .. }, Trail::Labels { is_here: b, .. }) => {
+                let values = |it: &Self| it.nodes().count();
+                a == b
+                    && values(self) == values(other)
+                    && self
+                        .nodes()
+                        .zip(other.nodes())
+                        .all(|(a, b)| a.value == b.value && a.labels == b.labels)
+            }
+            _ => false,
+        };
+        is_same_trail
             && self.origin == other.origin
             && self.loops == other.loops
             && self.sack == other.sack
             && self.value == other.value
+    }
+
+    /// A number that is the same for traversers that are the same.
+    pub fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.value.hash(&mut hasher);
+        self.origin.hash(&mut hasher);
+        self.nodes().for_each(|node| node.value.hash(&mut hasher));
+        hasher.finish()
     }
 }

@@ -64,6 +64,10 @@ impl Writer {
                 self.head(TypeCode::Map);
                 self.map(entries)?;
             }
+            Value::Entry(entry) => {
+                self.head(TypeCode::Map);
+                self.map(&Map::from_iter([(entry.0.clone(), entry.1.clone())]))?;
+            }
             Value::BulkSet(values) => self.bulk_set(values)?,
             Value::Symbol(symbol) => self.symbol(*symbol)?,
             Value::Vertex(_)

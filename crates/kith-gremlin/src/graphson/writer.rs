@@ -60,6 +60,7 @@ impl Writer {
             Value::List(values) => typed("g:List", self.values(values.iter())?),
             Value::Set(values) => typed("g:Set", self.values(values.iter())?),
             Value::Map(entries) => self.map(entries)?,
+            Value::Entry(entry) => self.map(&Map::from_iter([(entry.0.clone(), entry.1.clone())]))?,
             Value::BulkSet(values) => {
                 let mut items = Vec::with_capacity(2 * values.len());
                 for (value, bulk) in &**values {

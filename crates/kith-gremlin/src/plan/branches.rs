@@ -5,6 +5,7 @@ use super::{
     arguments::{Arguments, by, test},
     calls::{Call, Modulator},
     compile::{anonymous, traversal},
+    labels::any_step,
 };
 use crate::{
     error::{GremlinError, Result},
@@ -40,7 +41,7 @@ fn choose(call: &Call<'_>, arguments: &mut Arguments<'_>) -> Result<Choose> {
         other => Choice::By(by("choose", Some(other))?),
     };
     if !is_conditional {
-        return Ok(Choose { choice, options: options(call)?, takes_all: false });
+        return Ok(Choose { choice, options: exclusive(call)?, takes_all: false });
     }
     let then = arguments.traversal("a traversal")?;
     let otherwise = match arguments.is_empty() {
@@ -49,8 +50,22 @@ fn choose(call: &Call<'_>, arguments: &mut Arguments<'_>) -> Result<Choose> {
     };
     let key = |value: bool| Ok::<_, GremlinError>(OptionKey::Test(test(&Value::Bool(value))?));
     let mut options = vec![(key(true)?, then), (key(false)?, otherwise)];
-    options.extend(self::options(call)?);
+    options.extend(exclusive(call)?);
     Ok(Choose { choice, options, takes_all: false })
+}
+
+/// The options of `choose`, of which one is taken.
+fn exclusive(call: &Call<'_>) -> Result<Vec<(OptionKey, Traversal)>> {
+    let options = options(call)?;
+    match options.iter().find(|(key, _)| matches!(key, OptionKey::Any | OptionKey::Traversal(_))) {
+        None => Ok(options),
+        Some((OptionKey::Any, _)) => Err(GremlinError::bad(
+            "choose step can not have an any-option as only one option per traverser is allowed; use branch()",
+        )),
+        Some(_) => Err(GremlinError::bad(
+            "a traversal is not allowed as a Pick token for choose().option(); use a value or a predicate",
+        )),
+    }
 }
 
 fn options(call: &Call<'_>) -> Result<Vec<(OptionKey, Traversal)>> {
@@ -91,6 +106,7 @@ fn repeat(call: &Call<'_>, arguments: &mut Arguments<'_>) -> Result<Repeat> {
     if body.is_empty() {
         return Err(GremlinError::bad("the traversal of repeat() has no steps"));
     }
+    check_body(&body)?;
     let mut repeat = Repeat { body, name, until: None, until_first: false, emit: None, emit_first: false };
     for modulator in &call.modulators {
         modulate(&mut repeat, *modulator)?;
@@ -100,6 +116,27 @@ fn repeat(call: &Call<'_>, arguments: &mut Arguments<'_>) -> Result<Repeat> {
         repeat.until_first = false;
     }
     Ok(repeat)
+}
+
+/// Refuses steps that have no meaning inside of `repeat`.
+fn check_body(body: &Traversal) -> Result<()> {
+    let reduces = |kind: &Kind| match kind {
+        Kind::Reduce(_) | Kind::Fold(_) | Kind::Cap(_) => true,
+        Kind::Group(group) => group.key.is_none(),
+        Kind::GroupCount { key, .. } => key.is_none(),
+        _ => false,
+    };
+    if let Some(step) = body.iter().find(|step| reduces(&step.kind)) {
+        return Err(GremlinError::bad(format!(
+            "the parent of a reducing/supplying barrier can not be repeat()-step: {}() makes one value of all \
+             traversers; put it into local() or after repeat()",
+            step.instruction.name
+        )));
+    }
+    if any_step(body, &|step| matches!(step.kind, Kind::Inject(_))) {
+        return Err(GremlinError::bad("the parent of inject()-step can not be repeat()-step"));
+    }
+    Ok(())
 }
 
 fn modulate(repeat: &mut Repeat, Modulator { instruction, is_before }: Modulator<'_>) -> Result<()> {

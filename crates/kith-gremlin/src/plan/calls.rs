@@ -80,9 +80,10 @@ pub(super) fn group(instructions: &[Instruction]) -> Result<Vec<Call<'_>>> {
     }
     match before.first() {
         None => Ok(calls),
-        Some(modulator) => {
-            Err(GremlinError::bad(format!("{}() needs a repeat()", modulator.instruction.name)))
-        }
+        Some(modulator) => Err(GremlinError::bad(format!(
+            "the repeat()-traversal was not defined: {}() needs a repeat()",
+            modulator.instruction.name
+        ))),
     }
 }
 

@@ -3,13 +3,13 @@
 use super::{
     Kind, Label, Plan, Step, Traversal,
     calls::{Call, group},
-    names, source,
+    connectives, names, source,
 };
 use crate::{
     bytecode::{Bytecode, Instruction},
     error::{GremlinError, Result},
 };
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 /// Turns a traversal into a plan.
 ///
@@ -17,22 +17,28 @@ use std::sync::Arc;
 /// A step is unknown or not supported, or an argument is wrong. The message names it.
 pub fn compile(bytecode: &Bytecode) -> Result<Plan> {
     let source = source::compile(&bytecode.sources)?;
-    let traversal = steps(&bytecode.steps)?;
+    let traversal = steps(&connectives::nested(&bytecode.steps, true))?;
     Plan::new(source, traversal)
 }
 
 /// Compiles a nested traversal.
 pub(super) fn anonymous(bytecode: &Bytecode) -> Result<Traversal> {
+    steps(&instructions(bytecode)?)
+}
+
+/// The instructions of a nested traversal.
+pub(super) fn instructions(bytecode: &Bytecode) -> Result<Cow<'_, [Instruction]>> {
     if let Some(instruction) = bytecode.sources.first() {
         let name = &instruction.name;
         return Err(GremlinError::bad(format!(
             "{name}() belongs to the source of a traversal, not into a nested one"
         )));
     }
-    steps(&bytecode.steps)
+    Ok(connectives::nested(&bytecode.steps, false))
 }
 
-fn steps(instructions: &[Instruction]) -> Result<Traversal> {
+/// Compiles instructions in which no `and()` or `or()` stands between steps.
+pub(super) fn steps(instructions: &[Instruction]) -> Result<Traversal> {
     let mut steps: Vec<Arc<Step>> = Vec::with_capacity(instructions.len());
     for call in group(instructions)? {
         let mut kinds = kinds(&call)?;

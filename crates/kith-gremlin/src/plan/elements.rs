@@ -2,8 +2,9 @@
 
 use super::{
     EdgeEnd, Hop, Kind, PropertyMap,
-    arguments::{Arguments, by, flat, whole},
+    arguments::{Arguments, flat, whole},
     calls::Call,
+    filters::one_by,
 };
 use crate::{
     error::{GremlinError, Result},
@@ -103,8 +104,7 @@ fn property_map(call: &Call<'_>, mut arguments: Arguments<'_>, is_value: bool) -
         };
     }
     let keys = arguments.texts("keys")?;
-    let by =
-        call.modulators("by").map(|it| by("by", it.instruction.arguments.first())).collect::<Result<_>>()?;
+    let by = one_by(call)?;
     Ok(Kind::PropertyMap(PropertyMap {
         keys,
         is_value,

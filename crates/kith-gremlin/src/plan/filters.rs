@@ -2,7 +2,7 @@
 
 use super::{
     Between, Condition, HasTest, Kind, Label, Quantifier, Subject,
-    arguments::{Arguments, any_of, by, test},
+    arguments::{Arguments, any_of, by, flat, test},
     calls::Call,
     compile::anonymous,
     wheres,
@@ -19,19 +19,16 @@ pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
     let kind = match call.name() {
         "has" => return has(call, arguments).map(Some),
         "hasNot" => Kind::HasKey { key: arguments.text("a key")?, is_present: false },
-        "hasId" => token(Token::Id, any_of_ids(arguments.rest())?),
+        "hasId" => ids(arguments.rest())?,
         "hasLabel" => token(Token::Label, any_of(arguments.rest())?),
         "hasKey" => token(Token::Key, any_of(arguments.rest())?),
         "hasValue" => token(Token::Value, any_of(arguments.rest())?),
         "is" => Kind::Is(arguments.test("a value or a predicate")?),
         "filter" => Kind::Filter { traversal: arguments.traversal("a traversal")?, is_negated: false },
-        "not" => {
-            Kind::Filter { traversal: wheres::ends(arguments.traversal("a traversal")?), is_negated: true }
+        "not" => Kind::Filter { traversal: arguments.traversal("a traversal")?, is_negated: true },
+        "and" | "or" => {
+            Kind::Connective { traversals: arguments.traversals()?, is_and: call.name() == "and" }
         }
-        "and" | "or" => Kind::Connective {
-            traversals: arguments.traversals()?.into_iter().map(wheres::ends).collect(),
-            is_and: call.name() == "and",
-        },
         "where" => return wheres::compile(call, arguments).map(|kind| Some(vec![kind])),
         "dedup" => return dedup(call, arguments).map(|kind| Some(vec![kind])),
         "range" => range(&mut arguments, |arguments| {
@@ -73,15 +70,27 @@ fn token(token: Token, test: Test) -> Kind {
     Kind::Has(HasTest { subject: Subject::Token(token), condition: Condition::Test(test) })
 }
 
-/// As [`any_of`]; elements stand for their ids.
-fn any_of_ids(values: &[Value]) -> Result<Test> {
+/// A filter of elements with one of these ids, for which elements may stand, or with an id that passes a predicate. Ids are
+/// compared as texts with texts, so that `hasId("1")` finds the element with the number 1.
+fn ids(values: &[Value]) -> Result<Kind> {
     let id = |value: &Value| match value {
         Value::Vertex(vertex) => vertex.id.clone(),
         Value::Edge(edge) => edge.id.clone(),
         Value::VertexProperty(property) => property.id.clone(),
         other => other.clone(),
     };
-    any_of(&values.iter().map(id).collect::<Vec<_>>())
+    let test = any_of(&values.iter().map(id).collect::<Vec<_>>())?;
+    let is_text = match values {
+        [Value::Predicate(predicate)] => are_texts(&predicate.operands),
+        values => are_texts(values),
+    };
+    let subject = if is_text { Subject::IdText } else { Subject::Token(Token::Id) };
+    Ok(Kind::Has(HasTest { subject, condition: Condition::Test(test) }))
+}
+
+fn are_texts(values: &[Value]) -> bool {
+    let values = flat(values);
+    !values.is_empty() && values.iter().all(|value| matches!(value, Value::String(_) | Value::Null))
 }
 
 /// `has(key)`, `has(key, wanted)` and `has(label, key, wanted)`.
@@ -112,12 +121,14 @@ fn has(call: &Call<'_>, mut arguments: Arguments<'_>) -> Result<Vec<Kind>> {
             kinds.push(Kind::HasKey { key: key.clone(), is_present: true });
             return Ok(kinds);
         }
-        (None, Subject::Token(_)) => {
+        (None, Subject::Token(_) | Subject::IdText) => {
             return Err(GremlinError::bad("has() needs a key, or a token and a value"));
         }
         (Some(Value::Traversal(bytecode)), _) => Condition::Traversal(anonymous(bytecode)?),
         (Some(wanted), Subject::Token(Token::Id)) => {
-            Condition::Test(any_of_ids(std::slice::from_ref(wanted))?)
+            arguments.end()?;
+            kinds.push(ids(std::slice::from_ref(wanted))?);
+            return Ok(kinds);
         }
         (Some(wanted), _) => Condition::Test(test(wanted)?),
     };
@@ -132,8 +143,8 @@ fn range(
 ) -> Result<Kind> {
     let is_local = arguments.is_local();
     let (low, high) = bounds(arguments)?;
-    if high != -1 && high < low {
-        return Err(GremlinError::bad(format!("not a range: from {low} to {high}")));
+    if low != -1 && high != -1 && high < low {
+        return Err(GremlinError::bad(format!("not a legal range: [{low}, {high}]")));
     }
     Ok(if is_local { Kind::RangeLocal { low, high } } else { Kind::Range { low, high } })
 }
@@ -141,10 +152,11 @@ fn range(
 fn dedup(call: &Call<'_>, mut arguments: Arguments<'_>) -> Result<Kind> {
     call.allow(&["by"])?;
     if arguments.is_local() {
-        arguments.end()?;
+        // TinkerPop accepts labels here, and ignores them.
+        arguments.texts("labels")?;
         return Ok(Kind::DedupLocal);
     }
-    Ok(Kind::Dedup { labels: arguments.texts("labels")?, by: all_by(call)? })
+    Ok(Kind::Dedup { labels: arguments.texts("labels")?, by: one_by(call)? })
 }
 
 fn sample(call: &Call<'_>, mut arguments: Arguments<'_>) -> Result<Kind> {
@@ -155,7 +167,7 @@ fn sample(call: &Call<'_>, mut arguments: Arguments<'_>) -> Result<Kind> {
     if is_local {
         return Ok(Kind::SampleLocal(count));
     }
-    Ok(Kind::Sample { count, by: all_by(call)?.pop() })
+    Ok(Kind::Sample { count, by: one_by(call)? })
 }
 
 fn probability(arguments: &mut Arguments<'_>) -> Result<f64> {
@@ -170,12 +182,12 @@ pub(super) fn all_by(call: &Call<'_>) -> Result<Vec<super::By>> {
     call.modulators("by").map(|it| by("by", it.instruction.arguments.first())).collect()
 }
 
-/// The only `by` of a call, or the value itself.
-pub(super) fn one_by(call: &Call<'_>) -> Result<super::By> {
+/// The only `by` of a call, if there is one.
+pub(super) fn one_by(call: &Call<'_>) -> Result<Option<super::By>> {
     let mut all = all_by(call)?;
     match all.len() {
-        0 | 1 => Ok(all.pop().unwrap_or(super::By::Identity)),
-        _ => Err(GremlinError::bad(format!("{}() takes one by()", call.name()))),
+        0 | 1 => Ok(all.pop()),
+        _ => Err(GremlinError::bad(format!("the {} step can only have one by modulator", call.name()))),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Walks over a traversal and all nested ones.
 
 use super::{
-    By, Choice, Condition, Function, Given, Group, Kind, MergeMaps, OptionKey, PropertyGiven, Step,
-    Traversal, Until,
+    By, Choice, Condition, Function, Given, Group, Kind, MergeMaps, OptionKey, PropertyGiven, PropertyMap,
+    Step, Traversal, Until,
 };
 
 /// The first step, of the traversal or of a nested one, for which `wanted` holds.
@@ -59,8 +59,7 @@ pub(super) fn nested(kind: &Kind) -> Vec<&Traversal> {
 /// The traversals of `by` and of arguments that may be traversals.
 fn modulators(kind: &Kind) -> Vec<&Traversal> {
     match kind {
-        Kind::Dedup { by, .. }
-        | Kind::SimplePath { by, .. }
+        Kind::SimplePath { by, .. }
         | Kind::Select { by, .. }
         | Kind::Project { by, .. }
         | Kind::Path { by, .. }
@@ -69,10 +68,11 @@ fn modulators(kind: &Kind) -> Vec<&Traversal> {
         Kind::SelectKeys { traversal, by, .. } => {
             std::iter::once(traversal).chain(by.iter().filter_map(of_by)).collect()
         }
-        Kind::PropertyMap(map) => map.by.iter().filter_map(of_by).collect(),
+        Kind::PropertyMap(PropertyMap { by, .. }) | Kind::Dedup { by, .. } | Kind::Sample { by, .. } => {
+            by.iter().filter_map(of_by).collect()
+        }
         Kind::Where(wanted) => wanted.by.iter().filter_map(of_by).collect(),
         Kind::Order(by) | Kind::OrderLocal(by) => by.iter().filter_map(|(by, _)| of_by(by)).collect(),
-        Kind::Sample { by, .. } => by.iter().filter_map(of_by).collect(),
         Kind::SackUpdate { by, .. } | Kind::Aggregate { by, .. } | Kind::GroupCount { by, .. } => {
             of_by(by).into_iter().collect()
         }

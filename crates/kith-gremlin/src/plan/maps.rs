@@ -149,7 +149,7 @@ fn sack(call: &Call<'_>, arguments: &mut Arguments<'_>) -> Result<Kind> {
     match arguments.next() {
         None => Ok(Kind::SackValue),
         Some(Value::Symbol(Symbol::Operator(operator))) => {
-            Ok(Kind::SackUpdate { operator: *operator, by: one_by(call)? })
+            Ok(Kind::SackUpdate { operator: *operator, by: one_by(call)?.unwrap_or(By::Identity) })
         }
         Some(other) => Err(GremlinError::bad(format!(
             "sack() takes an operator, not a value of type {}",

@@ -5,6 +5,7 @@ mod branches;
 mod calls;
 mod changes;
 mod compile;
+mod connectives;
 mod elements;
 mod filters;
 mod functions;

@@ -16,10 +16,13 @@ pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
         "aggregate" | "store" => {
             let is_local = call.name() == "store" || arguments.scope() == Some(Scope::Local);
             let key = arguments.text("the name of a side effect")?;
-            (Kind::Aggregate { key, is_local, by: one_by(call)? }, &["by"])
+            (Kind::Aggregate { key, is_local, by: one_by(call)?.unwrap_or(By::Identity) }, &["by"])
         }
         "group" => (Kind::Group(group(call, optional_key(&mut arguments)?)?), &["by"]),
-        "groupCount" => (Kind::GroupCount { key: optional_key(&mut arguments)?, by: one_by(call)? }, &["by"]),
+        "groupCount" => {
+            let key = optional_key(&mut arguments)?;
+            (Kind::GroupCount { key, by: one_by(call)?.unwrap_or(By::Identity) }, &["by"])
+        }
         "sideEffect" => (Kind::SideEffect(arguments.traversal("a traversal")?), &[]),
         "cap" => {
             let keys = arguments.texts("names of side effects")?;
@@ -51,7 +54,9 @@ fn group(call: &Call<'_>, key: Option<Label>) -> Result<Group> {
         Some(modulator) => by("by", modulator.instruction.arguments.first()),
     };
     if all.len() > 2 {
-        return Err(GremlinError::bad("group() takes two by()"));
+        return Err(GremlinError::bad(
+            "the key and value traversals for group()-step have already been set: group() takes two by()",
+        ));
     }
     Ok(Group { key, keys: of(0)?, values: values(of(1)?) })
 }

@@ -4,7 +4,7 @@ use super::{Label, Traversal};
 use crate::{
     bytecode::Instruction,
     functions::{Expression, Template, TextFunction},
-    semantics::{Test, lists::ListFunction},
+    semantics::{Relation, Test, lists::ListFunction},
     value::{
         Cardinality, Column, DateUnit, Direction, ElementId, GType, Operator, Order, Pop, Scope, Token, Value,
     },
@@ -53,7 +53,7 @@ pub enum Kind {
     Where(Where),
     WhereStart(Label),
     WhereEnd(Label),
-    Dedup { labels: Vec<Label>, by: Vec<By> },
+    Dedup { labels: Vec<Label>, by: Option<By> },
     DedupLocal,
     Range { low: i64, high: i64 },
     RangeLocal { low: i64, high: i64 },
@@ -150,7 +150,7 @@ pub struct PropertyMap {
     pub with_id: bool,
     /// Whether the map has the label of the element, or the key and value of a property.
     pub with_label: bool,
-    pub by: Vec<By>,
+    pub by: Option<By>,
 }
 
 /// What `has` looks at.
@@ -158,6 +158,8 @@ pub struct PropertyMap {
 #[allow(missing_docs, reason = "the variants say it")]
 pub enum Subject {
     Token(Token),
+    /// The id as a text.
+    IdText,
     Property(Label),
 }
 
@@ -191,7 +193,7 @@ pub struct Where {
 #[derive(Debug)]
 #[allow(missing_docs, reason = "the variants say it")]
 pub enum WherePredicate {
-    Compare { operator: Label, labels: Vec<Label> },
+    Compare { relation: Relation, labels: Vec<Label> },
     And(Vec<WherePredicate>),
     Or(Vec<WherePredicate>),
     Not(Box<WherePredicate>),

@@ -7,8 +7,10 @@ use super::{
     filters::{all_by, operands},
 };
 use crate::{
+    bytecode::{Bytecode, Instruction},
     error::{GremlinError, Result},
     predicate::Predicate,
+    semantics::Relation,
     value::Value,
 };
 use std::sync::Arc;
@@ -30,7 +32,7 @@ pub(super) fn compile(call: &Call<'_>, mut arguments: Arguments<'_>) -> Result<K
         Value::Traversal(bytecode) if start.is_none() => {
             arguments.end()?;
             call.allow(&[])?;
-            Ok(Kind::Filter { traversal: ends(super::compile::anonymous(bytecode)?), is_negated: false })
+            Ok(Kind::Filter { traversal: condition(bytecode)?, is_negated: false })
         }
         other => Err(GremlinError::bad(format!(
             "where() needs a predicate or a traversal, not a value of type {}",
@@ -59,33 +61,72 @@ fn predicate(predicate: &Predicate) -> Result<WherePredicate> {
                 nested.pop().ok_or_else(|| GremlinError::bad("not() needs a predicate"))?,
             ))
         }
-        operator => WherePredicate::Compare { operator: operator.into(), labels: operands(predicate)? },
+        _ => WherePredicate::Compare {
+            relation: Relation::new(&predicate.operator),
+            labels: operands(predicate)?,
+        },
     })
 }
 
-/// In a traversal that is a condition, a label at the beginning (`as("a").out()`) means the value with this label, and a label
-/// at the end (`out().as("b")`) wants the end to be the value with that label.
-pub(super) fn ends(traversal: Traversal) -> Traversal {
-    let steps: Vec<Arc<Step>> = traversal.iter().cloned().collect();
-    let Some((first, rest)) = steps.split_first() else { return traversal };
-    let mut changed = Vec::with_capacity(steps.len() + 1);
-    let is_start = matches!(first.kind, Kind::Identity) && &*first.instruction.name == "as";
-    let rest = match first.labels.first() {
-        Some(label) if is_start => {
-            changed.push(derived(first, Kind::WhereStart(label.clone())));
-            rest
+/// Compiles a traversal that is the condition of `where`. A label at its beginning (`as("a").out()`) means the value with this
+/// label, and a label at its end (`out().as("b")`) wants the end to be the value with that label. The same holds for the
+/// operands if it begins with `and`, `or` or `not`.
+fn condition(bytecode: &Bytecode) -> Result<Traversal> {
+    let instructions = super::compile::instructions(bytecode)?;
+    let mut rest = &*instructions;
+    let mut steps = Vec::with_capacity(rest.len() + 1);
+    if let Some((first, others)) = rest.split_first() {
+        let start = match &*first.name {
+            "as" => Some(Kind::WhereStart(label(first)?)),
+            "and" | "or" | "not" => Some(connective(first)?),
+            _ => None,
+        };
+        if let Some(kind) = start {
+            steps.push(step(first, kind));
+            rest = others;
         }
-        _ => &steps,
-    };
-    let Some((last, middle)) = rest.split_last() else { return changed.into() };
-    changed.extend(middle.iter().cloned());
-    changed.push(Arc::clone(last));
-    if let Some(label) = last.labels.first() {
-        changed.push(derived(last, Kind::WhereEnd(label.clone())));
     }
-    changed.into()
+    let mut end = None;
+    if let Some((last, others)) = rest.split_last()
+        && &*last.name == "as"
+    {
+        end = Some(step(last, Kind::WhereEnd(label(last)?)));
+        rest = others;
+    }
+    steps.extend(super::compile::steps(rest)?.iter().cloned());
+    steps.extend(end);
+    Ok(steps.into())
 }
 
-fn derived(step: &Step, kind: Kind) -> Arc<Step> {
-    Arc::new(Step { kind, labels: Vec::new(), instruction: step.instruction.clone() })
+fn connective(instruction: &Instruction) -> Result<Kind> {
+    let name = &instruction.name;
+    let operand = |value: &Value| match value {
+        Value::Traversal(bytecode) => condition(bytecode),
+        other => Err(GremlinError::bad(format!(
+            "{name}() needs traversals, not a value of type {}",
+            other.type_name()
+        ))),
+    };
+    let mut traversals = instruction.arguments.iter().map(operand).collect::<Result<Vec<_>>>()?;
+    Ok(match (&**name, traversals.pop()) {
+        ("not", Some(traversal)) if traversals.is_empty() => Kind::Filter { traversal, is_negated: true },
+        ("not", _) => return Err(GremlinError::bad("not() needs one traversal")),
+        (name, last) => {
+            traversals.extend(last);
+            Kind::Connective { traversals, is_and: name == "and" }
+        }
+    })
+}
+
+fn label(instruction: &Instruction) -> Result<Label> {
+    match &instruction.arguments[..] {
+        [Value::String(label)] => Ok(label.clone()),
+        _ => Err(GremlinError::bad(
+            "the first and the last step of the traversal in where() can only have one label each",
+        )),
+    }
+}
+
+fn step(instruction: &Instruction, kind: Kind) -> Arc<Step> {
+    Arc::new(Step { kind, labels: Vec::new(), instruction: instruction.clone() })
 }

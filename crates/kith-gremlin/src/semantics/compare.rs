@@ -32,7 +32,8 @@ pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
         | Family::Path
         | Family::Set
         | Family::List
-        | Family::Map => sequences(&parts(a), &parts(b), compare),
+        | Family::Map
+        | Family::Entry => sequences(&parts(a), &parts(b), compare),
         Family::Other => compare_others(a, b),
     }
 }

@@ -19,6 +19,7 @@ pub mod number;
 mod operator;
 mod order;
 mod predicate;
+mod relation;
 mod types;
 
 pub use compare::compare;
@@ -27,4 +28,5 @@ pub use extremes::{greatest, least};
 pub use operator::apply;
 pub use order::order;
 pub use predicate::Test;
+pub use relation::{LastTest, Relation};
 pub use types::type_of;

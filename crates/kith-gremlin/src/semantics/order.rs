@@ -21,6 +21,7 @@ pub(super) enum Family {
     Set,
     List,
     Map,
+    Entry,
     Other,
 }
 
@@ -40,6 +41,7 @@ pub(super) fn family(value: &Value) -> Family {
         Value::Set(_) | Value::BulkSet(_) => Family::Set,
         Value::List(_) => Family::List,
         Value::Map(_) => Family::Map,
+        Value::Entry(_) => Family::Entry,
         _ => Family::Other,
     }
 }
@@ -106,6 +108,7 @@ pub(super) fn parts(value: &Value) -> Vec<Part<'_>> {
                 .map(|(value, bulk)| (Cow::Borrowed(value), *bulk))
                 .collect(),
         ),
+        Value::Entry(entry) => vec![once(&entry.0), once(&entry.1)],
         Value::Map(entries) => {
             let mut entries: Vec<_> = entries.iter().collect();
             entries.sort_by(|(a, x), (b, y)| order(a, b).then_with(|| order(x, y)));

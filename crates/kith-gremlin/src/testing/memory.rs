@@ -6,10 +6,13 @@ use crate::{
     value::{Cardinality, Direction, Edge, ElementId, Property, Value, Vertex, VertexProperty},
 };
 use futures::FutureExt;
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use kith_types::ErrorCode;
 use parking_lot::Mutex;
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 /// A graph in memory. Vertices have numbers or texts as ids. There is one edge for each label between two vertices in a
 /// direction; its id is the text `OUT>LABEL>IN`.
@@ -20,7 +23,15 @@ pub struct MemoryGraph(Mutex<Elements>);
 struct Elements {
     vertices: IndexMap<ElementId, VertexRow>,
     edges: IndexMap<ElementId, EdgeRow>,
+    adjacent: HashMap<ElementId, Adjacent>,
     last_id: i64,
+}
+
+/// The ids of the edges at a vertex, by their labels.
+#[derive(Debug, Default)]
+struct Adjacent {
+    outgoing: BTreeMap<Arc<str>, IndexSet<ElementId>>,
+    incoming: BTreeMap<Arc<str>, IndexSet<ElementId>>,
 }
 
 #[derive(Debug)]
@@ -97,17 +108,26 @@ impl Elements {
     }
 
     fn expand(&self, vertex: &ElementId, expansion: &Expansion) -> Vec<Arc<Edge>> {
-        let mut found = Vec::new();
-        for (id, row) in &self.edges {
-            if !expansion.labels.is_empty() && !expansion.labels.contains(&row.label) {
-                continue;
-            }
-            let is_out = row.out_vertex == *vertex && expansion.direction != Direction::In;
-            let is_in = row.in_vertex == *vertex && expansion.direction != Direction::Out;
-            let times = usize::from(is_out) + usize::from(is_in);
-            found.extend(std::iter::repeat_n(self.edge(id), times).flatten());
+        let Some(adjacent) = self.adjacent.get(vertex) else { return Vec::new() };
+        let outgoing = adjacent.outgoing.iter().filter(|_| expansion.direction != Direction::In);
+        let incoming = adjacent.incoming.iter().filter(|_| expansion.direction != Direction::Out);
+        let is_wanted = |label: &Arc<str>| expansion.labels.is_empty() || expansion.labels.contains(label);
+        let edges = outgoing.chain(incoming).filter(|(label, _)| is_wanted(label)).flat_map(|(_, ids)| ids);
+        edges.filter_map(|id| self.edge(id)).collect()
+    }
+
+    fn remove_edge(&mut self, id: &ElementId) {
+        let Some(row) = self.edges.shift_remove(id) else { return };
+        if let Some(ids) =
+            self.adjacent.get_mut(&row.out_vertex).and_then(|it| it.outgoing.get_mut(&row.label))
+        {
+            ids.shift_remove(id);
         }
-        found
+        if let Some(ids) =
+            self.adjacent.get_mut(&row.in_vertex).and_then(|it| it.incoming.get_mut(&row.label))
+        {
+            ids.shift_remove(id);
+        }
     }
 
     fn write(&mut self, mutation: Mutation) -> Result<Option<Value>> {
@@ -135,12 +155,15 @@ impl Elements {
             }
             Mutation::RemoveProperty { element, key } => Ok(self.remove_property(&element, &key)),
             Mutation::RemoveVertex { vertex } => {
-                self.edges.retain(|_, row| row.out_vertex != vertex && row.in_vertex != vertex);
+                let all =
+                    Expansion { vertices: Vec::new(), direction: Direction::Both, labels: Arc::default() };
+                self.expand(&vertex, &all).iter().for_each(|edge| self.remove_edge(&edge.id));
+                self.adjacent.remove(&vertex);
                 self.vertices.shift_remove(&vertex);
                 Ok(None)
             }
             Mutation::RemoveEdge { edge } => {
-                self.edges.shift_remove(&edge);
+                self.remove_edge(&edge);
                 Ok(None)
             }
         }
@@ -188,6 +211,10 @@ impl Elements {
             }
         }
         let id = Value::text(format!("{out_vertex}>{label}>{in_vertex}"));
+        let outgoing = &mut self.adjacent.entry(out_vertex.clone()).or_default().outgoing;
+        outgoing.entry(label.clone()).or_default().insert(id.clone());
+        let incoming = &mut self.adjacent.entry(in_vertex.clone()).or_default().incoming;
+        incoming.entry(label.clone()).or_default().insert(id.clone());
         let row = EdgeRow { label, out_vertex, in_vertex, properties: properties.into_iter().collect() };
         self.edges.insert(id.clone(), row);
         Ok(self.edge(&id).map(Value::Edge).unwrap_or_default())

@@ -36,6 +36,7 @@ impl Display for Value {
             Self::Map(entries) => {
                 separated(f, "{", entries.iter(), "}", |f, (key, value)| write!(f, "{key}={value}"))
             }
+            Self::Entry(entry) => write!(f, "{}={}", entry.0, entry.1),
             Self::BulkSet(values) => {
                 separated(f, "{", values.iter(), "}", |f, (value, bulk)| write!(f, "{value}={bulk}"))
             }

@@ -1,7 +1,10 @@
 //! Elements of graphs.
 
 use super::{Set, Value};
-use std::sync::Arc;
+use std::{
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
 /// The id of a vertex, edge or vertex property: a `Long`, a `BigInteger` from 2⁶³, or a `String`.
 pub type ElementId = Value;
@@ -44,7 +47,9 @@ pub struct VertexProperty {
 }
 
 /// A property of an edge or of a vertex property.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+///
+/// `==` compares keys and values only: two edges may have the same property.
+#[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the fields have the names of Gremlin's terms")]
 pub struct Property {
     pub key: Arc<str>,
@@ -65,5 +70,20 @@ impl Vertex {
     /// A vertex without its properties.
     pub fn reference(id: ElementId, label: impl Into<Arc<str>>) -> Self {
         Self { id, label: label.into(), properties: None }
+    }
+}
+
+impl PartialEq for Property {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key && self.value == other.value
+    }
+}
+
+impl Eq for Property {}
+
+impl Hash for Property {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+        self.value.hash(state);
     }
 }

@@ -58,6 +58,8 @@ pub enum Value {
     List(Arc<Vec<Value>>),
     Set(Arc<Set>),
     Map(Arc<Map>),
+    /// An entry of a map by itself, as `unfold` returns it. It travels as a map with one entry.
+    Entry(Arc<(Value, Value)>),
     /// Values with how often each occurs.
     BulkSet(Arc<Vec<(Value, i64)>>),
     Vertex(Arc<Vertex>),
@@ -144,6 +146,7 @@ impl Value {
             Self::List(_) => "List",
             Self::Set(_) => "Set",
             Self::Map(_) => "Map",
+            Self::Entry(_) => "Entry",
             Self::BulkSet(_) => "BulkSet",
             Self::Vertex(_) => "Vertex",
             Self::Edge(_) => "Edge",

@@ -1,0 +1,131 @@
+//! Steps that let a part of the traversers pass, whatever these are: the first, the last, those that are new, or some at random.
+
+use super::{
+    by,
+    chain::Upstream,
+    context::Context,
+    scope,
+    state::by_origin,
+    traverser::{Batch, Traverser},
+};
+use crate::{
+    error::Result,
+    plan::{By, Label},
+    semantics::number,
+    value::{GType, Value},
+};
+use rand::RngExt;
+use std::collections::{HashMap, HashSet};
+
+/// `range`, `limit` and `skip`, counted for each origin. A batch of bulked traversers may be cut in the middle of one.
+pub(super) async fn range(
+    (low, high): (i64, i64),
+    passed: &mut HashMap<u32, i64>,
+    upstream: &mut Upstream<'_>,
+    context: &Context<'_>,
+) -> Result<Option<Batch>> {
+    let is_over = |passed: &HashMap<u32, i64>, origins: &[u32]| {
+        high != -1 && origins.iter().all(|origin| passed.get(origin).copied().unwrap_or(0) >= high)
+    };
+    if is_over(passed, &upstream.origins()) {
+        return Ok(None);
+    }
+    let Some(batch) = upstream.next(context).await? else { return Ok(None) };
+    let mut kept = Batch::new();
+    for traverser in batch {
+        let before = passed.entry(traverser.origin).or_insert(0);
+        let (from, to) = (*before, before.saturating_add(traverser.bulk));
+        *before = to;
+        let to = if high == -1 { to } else { to.min(high) };
+        let bulk = to - from.max(low);
+        if bulk > 0 {
+            kept.push(Traverser { bulk, ..traverser });
+        }
+    }
+    Ok(Some(kept))
+}
+
+/// `tail`: the last traversers of each origin.
+pub(super) fn tail(count: i64, all: Batch) -> Batch {
+    let mut left: HashMap<u32, i64> = HashMap::new();
+    let mut kept = Batch::new();
+    for traverser in all.into_iter().rev() {
+        let left = left.entry(traverser.origin).or_insert(count);
+        let bulk = traverser.bulk.min(*left);
+        *left -= bulk;
+        if bulk > 0 {
+            kept.push(Traverser { bulk, ..traverser });
+        }
+    }
+    kept.reverse();
+    kept
+}
+
+/// `dedup`: traversers with a value, or values of labels, that has not come before.
+pub(super) async fn dedup(
+    labels: &[Label],
+    by: Option<&By>,
+    seen: &mut HashMap<u32, HashSet<Value>>,
+    batch: Batch,
+    context: &Context<'_>,
+) -> Result<Batch> {
+    let by = by.unwrap_or(&By::Identity);
+    let keys: Vec<Option<Value>> = if labels.is_empty() {
+        by::values(by, &batch, context).await?
+    } else {
+        let mut keys: Vec<Option<Vec<Value>>> = vec![Some(Vec::new()); batch.len()];
+        for label in labels {
+            let of = |traverser: &Traverser| Ok(traverser.to(scope::last(label, traverser, context)?));
+            let entered: Batch = batch.iter().map(of).collect::<Result<_>>()?;
+            let values = by::values(by, &entered, context).await?;
+            for (key, value) in keys.iter_mut().zip(values) {
+                *key = key.take().zip(value).map(|(mut key, value)| {
+                    key.push(value);
+                    key
+                });
+            }
+        }
+        keys.into_iter().map(|key| key.map(Value::list)).collect()
+    };
+    let mut is_new = |(traverser, key): (Traverser, Option<Value>)| {
+        let is_new = seen.entry(traverser.origin).or_default().insert(key?);
+        is_new.then_some(Traverser { bulk: 1, ..traverser })
+    };
+    Ok(batch.into_iter().zip(keys).filter_map(&mut is_new).collect())
+}
+
+/// `coin`: each traverser passes with this probability.
+pub(super) fn coin(probability: f64, batch: Batch, context: &Context<'_>) -> Batch {
+    let mut random = context.random.lock();
+    let mut bulk = |traverser: Traverser| {
+        let bulk = (0..traverser.bulk).filter(|_| random.random::<f64>() < probability).count() as i64;
+        (bulk > 0).then_some(Traverser { bulk, ..traverser })
+    };
+    batch.into_iter().filter_map(&mut bulk).collect()
+}
+
+/// `sample`: some traversers of each origin, drawn at random, those with a greater weight more often.
+pub(super) async fn sample(count: i64, by: Option<&By>, all: Batch, context: &Context<'_>) -> Result<Batch> {
+    let weights = match by {
+        None => vec![Some(Value::Double(1.0)); all.len()],
+        Some(by) => by::values(by, &all, context).await?,
+    };
+    let weighted = all.into_iter().zip(weights).filter_map(|(traverser, weight)| {
+        match number::as_number(&weight?, Some(GType::Double)) {
+            Ok(Value::Double(weight)) => Some((traverser, weight)),
+            _ => None,
+        }
+    });
+    let mut random = context.random.lock();
+    // The weights decide about keys; the greatest keys are a weighted sample (Efraimidis and Spirakis, 2006).
+    let mut keyed: Vec<(f64, Traverser)> = weighted
+        .flat_map(|(traverser, weight)| {
+            let one = Traverser { bulk: 1, ..traverser.clone() };
+            (0..traverser.bulk.min(count)).map(move |_| (weight, one.clone()))
+        })
+        .map(|(weight, traverser)| (random.random::<f64>().powf(1.0 / weight), traverser))
+        .collect();
+    keyed.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let origins = by_origin(keyed.into_iter().map(|(_, traverser)| traverser).collect());
+    Ok(origins.into_values().flat_map(|batch| batch.into_iter().take(count.max(0) as usize)).collect())
+}

@@ -1,0 +1,41 @@
+//! What a name means to a traverser.
+
+use super::{context::Context, traverser::Traverser};
+use crate::{
+    error::{GremlinError, Result},
+    value::{Pop, Value},
+};
+
+/// What a key means to a traverser: an entry of its map, a side effect, or the values with this label, of which `pop` says
+/// which. `None` if it means nothing.
+pub(super) fn value(pop: Pop, key: &Value, traverser: &Traverser, context: &Context<'_>) -> Option<Value> {
+    if let Value::Map(map) = &traverser.value
+        && let Some(value) = map.get(key)
+    {
+        return Some(value.clone());
+    }
+    let label = key.as_text()?;
+    if let Some(value) = context.side_effect(label) {
+        return Some(value);
+    }
+    let all = traverser.labelled(label);
+    let list = || Value::list(all.iter().map(|value| (*value).clone()).collect::<Vec<_>>());
+    match (pop, &all[..]) {
+        (_, []) => None,
+        (Pop::All, _) | (Pop::Mixed, [_, _, ..]) => Some(list()),
+        (Pop::First, [first, ..]) => Some((*first).clone()),
+        (_, [.., last]) => Some((*last).clone()),
+    }
+}
+
+/// As [`value`], the last value with the label.
+///
+/// # Errors
+/// The label means nothing.
+pub(super) fn last(label: &str, traverser: &Traverser, context: &Context<'_>) -> Result<Value> {
+    value(Pop::Last, &label.into(), traverser, context).ok_or_else(|| {
+        GremlinError::bad(format!(
+            "neither the map, sideEffects, nor path has a {label}-key: no step before this one has the label {label:?}"
+        ))
+    })
+}

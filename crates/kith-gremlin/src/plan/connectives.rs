@@ -1,0 +1,40 @@
+//! `and()` and `or()` between steps: `a.or().b` means `or(a, b)`. `and()` binds tighter.
+
+use crate::{
+    bytecode::{Bytecode, Instruction},
+    value::Value,
+};
+use std::{borrow::Cow, sync::Arc};
+
+/// Instructions in which no `and()` or `or()` stands between steps. The steps that begin a whole traversal (`is_whole`) are no
+/// operand: they return the traversers that the operands judge.
+pub(super) fn nested(instructions: &[Instruction], is_whole: bool) -> Cow<'_, [Instruction]> {
+    let Some(name) =
+        ["or", "and"].into_iter().find(|name| instructions.iter().any(|it| is_between(it, name)))
+    else {
+        return Cow::Borrowed(instructions);
+    };
+    let (beginning, rest) = instructions.split_at(if is_whole { beginning(instructions) } else { 0 });
+    let operand = |steps: &[Instruction]| {
+        let steps = nested(steps, false).into_owned();
+        Value::Traversal(Arc::new(Bytecode { sources: Vec::new(), steps }))
+    };
+    let operands = rest.split(|instruction| is_between(instruction, name)).map(operand).collect();
+    let mut joined = beginning.to_vec();
+    joined.push(Instruction::new(name, operands));
+    Cow::Owned(joined)
+}
+
+fn is_between(instruction: &Instruction, name: &str) -> bool {
+    &*instruction.name == name && instruction.arguments.is_empty()
+}
+
+/// How many instructions begin a traversal: the first step, if it reads elements or values, and its labels.
+fn beginning(instructions: &[Instruction]) -> usize {
+    match instructions.split_first() {
+        Some((first, rest)) if matches!(&*first.name, "V" | "E" | "inject") => {
+            1 + rest.iter().take_while(|instruction| &*instruction.name == "as").count()
+        }
+        _ => 0,
+    }
+}
