@@ -33,6 +33,12 @@ pub trait Graph: Send + Sync {
 
     /// Changes the graph, and returns the element that was added or changed. `None` if it did not exist, or was deleted.
     fn write(&self, mutation: Mutation) -> Answer<'_, Option<Value>>;
+
+    /// What the graph has done since this was asked last, as counts with names, such as `requests`. `profile` shows them with
+    /// the step that asked. A graph that does not count returns nothing.
+    fn take_notes(&self) -> Vec<(&'static str, i64)> {
+        Vec::new()
+    }
 }
 
 /// Which properties are wanted of vertices.

@@ -85,7 +85,11 @@ impl<'a> Upstream<'a> {
                 return Ok(self.feed.batches.pop_front());
             };
             let upstream = Upstream { feed: self.feed, links };
+            let running = context.profile.as_ref().map(|it| it.begin(&link.step, context.graph.take_notes()));
             let mut batch = step::next(link, upstream, context).await?;
+            if let (Some(profile), Some(running)) = (&context.profile, &running) {
+                profile.end(running, batch.as_ref(), context.graph.take_notes());
+            }
             if let Some(batch) = &mut batch {
                 context.count_traversers(batch.len())?;
                 if !link.step.labels.is_empty() {
@@ -110,9 +114,19 @@ impl<'a> Upstream<'a> {
         Ok(all)
     }
 
+    /// The steps themselves.
+    pub fn steps(&self) -> Vec<Arc<Step>> {
+        self.links.iter().map(|link| Arc::clone(&link.step)).collect()
+    }
+
     /// Whether the step after these begins a traversal that stands by itself.
     pub fn is_beginning(&self) -> bool {
         self.links.is_empty() && self.feed.is_whole
+    }
+
+    /// Whether the steps belong to a nested traversal.
+    pub fn is_nested(&self) -> bool {
+        !self.feed.is_whole
     }
 
     pub fn origins(&self) -> Arc<[u32]> {
@@ -127,6 +141,6 @@ fn links(traversal: &Traversal) -> Vec<Link> {
 /// Whether the steps treat each traverser by itself, so that it makes no difference in which batches they come.
 pub(super) fn is_stateless(traversal: &Traversal) -> bool {
     traversal.iter().all(|step| {
-        matches!(step::begin(&step.kind), State::Stateless) && !matches!(step.kind, Kind::Barrier)
+        matches!(step::begin(&step.kind), State::Stateless) && !matches!(step.kind, Kind::Barrier { .. })
     })
 }

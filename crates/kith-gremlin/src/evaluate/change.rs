@@ -1,18 +1,22 @@
 //! Steps that change the graph.
 
 use super::{
-    by,
     context::Context,
-    nested, property,
+    nested,
+    new::{New, new_elements, result},
+    property,
     traverser::{Batch, Traverser},
 };
 use crate::{
     error::{GremlinError, Result},
     graph::Mutation,
-    plan::{Given, Kind, Label, PropertyGiven},
-    value::{Cardinality, ElementId, Symbol, Token, Value},
+    plan::{Given, Kind, Label, PropertyGiven, keys, merge_maps},
+    value::{Cardinality, ElementId, Symbol, Value},
 };
 use std::sync::Arc;
+
+/// The label of edges that are given none.
+pub(super) const EDGE: &str = "edge";
 
 pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     match kind {
@@ -24,74 +28,6 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
         Kind::Drop => drop_all(batch, context).await,
         other => Err(GremlinError::bad(format!("{other:?} cannot be evaluated"))),
     }
-}
-
-/// The properties of a new element, and the id and label among them.
-#[derive(Clone, Debug, Default)]
-pub(super) struct New {
-    pub id: Option<ElementId>,
-    pub label: Option<Label>,
-    pub properties: Vec<(Label, Value)>,
-}
-
-impl New {
-    /// Adds a property, or sets the id or label.
-    pub fn put(&mut self, key: &Value, value: Value) -> Result<()> {
-        match (key, value) {
-            (Value::String(key), value) => self.properties.push((Arc::clone(key), value)),
-            (Value::Symbol(Symbol::Token(Token::Id)), value) => self.id = Some(id_of(&value)),
-            (Value::Symbol(Symbol::Token(Token::Label)), value) => self.label = Some(label_of(&value)?),
-            (other, _) => {
-                return Err(GremlinError::bad(format!("{other} cannot be the key of a property")));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The id that a value stands for.
-pub(super) fn id_of(value: &Value) -> ElementId {
-    match value {
-        Value::Vertex(vertex) => vertex.id.clone(),
-        Value::Edge(edge) => edge.id.clone(),
-        other => other.clone(),
-    }
-}
-
-pub(super) fn label_of(value: &Value) -> Result<Label> {
-    match value {
-        Value::String(label) if !label.is_empty() => Ok(Arc::clone(label)),
-        Value::String(_) => Err(GremlinError::bad("a label cannot be empty")),
-        other => {
-            Err(GremlinError::bad(format!("a label is a string, not a value of type {}", other.type_name())))
-        }
-    }
-}
-
-/// What each traverser's new element gets.
-async fn new_elements(
-    label: &Given,
-    properties: &[PropertyGiven],
-    batch: &[Traverser],
-    context: &Context<'_>,
-) -> Result<Vec<New>> {
-    let labels = nested::given(label, batch, context).await?;
-    let mut all = vec![New::default(); batch.len()];
-    for (new, label) in all.iter_mut().zip(labels) {
-        let label = label.ok_or_else(|| GremlinError::bad("the traversal of the label has no result"))?;
-        new.label = Some(label_of(&label)?);
-    }
-    for property in properties {
-        let keys = nested::given(&property.key, batch, context).await?;
-        let values = nested::given(&property.value, batch, context).await?;
-        for ((new, key), value) in all.iter_mut().zip(keys).zip(values) {
-            let key = key.ok_or_else(|| GremlinError::bad("the traversal of a key has no result"))?;
-            if let Some(value) = value {
-                new.put(&key, value)?;
-            }
-        }
-    }
-    Ok(all)
 }
 
 async fn add_vertices(
@@ -148,7 +84,7 @@ pub(super) async fn add_edge(
     context: &Context<'_>,
 ) -> Result<Value> {
     let New { id, label, properties } = new;
-    let label = label.unwrap_or_else(|| "edge".into());
+    let label = label.unwrap_or_else(|| EDGE.into());
     written(Mutation::AddEdge { id, label, out_vertex, in_vertex, properties }, context).await
 }
 
@@ -179,14 +115,14 @@ async fn set(property: &PropertyGiven, batch: Batch, context: &Context<'_>) -> R
     let values = nested::given(&property.value, &batch, context).await?;
     let mut reached = Batch::with_capacity(batch.len());
     for ((traverser, key), value) in batch.into_iter().zip(keys).zip(values) {
-        if let (Some(key), Some(value)) = (key, value) {
-            set_one(&traverser.value, property.cardinality, &key, value, context).await?;
-        }
+        let (key, value) = (result(key, "the key of a property")?, result(value, "the value of a property")?);
+        set_one(&traverser.value, property.cardinality, &key, value, context).await?;
         reached.push(traverser);
     }
     Ok(reached)
 }
 
+/// Sets a property of an element that exists. Null removes it, unless it would have been one of several values.
 pub(super) async fn set_one(
     element: &Value,
     cardinality: Option<Cardinality>,
@@ -194,25 +130,45 @@ pub(super) async fn set_one(
     value: Value,
     context: &Context<'_>,
 ) -> Result<()> {
-    let Value::String(key) = key else {
-        return Err(GremlinError::bad(format!("{key} of an element that exists cannot be changed")));
-    };
-    let key = Arc::clone(key);
+    merge_maps::check_cardinality(&value, cardinality)?;
+    let key = changeable(key)?;
+    let is_removal = value == Value::Null;
     let mutation = match element {
+        Value::Edge(_) if cardinality.is_some() => {
+            return Err(GremlinError::bad("only properties of vertices have a cardinality"));
+        }
+        Value::Vertex(_) if is_removal && cardinality.is_some_and(|it| it != Cardinality::Single) => {
+            return Ok(());
+        }
+        Value::Vertex(_) | Value::Edge(_) if is_removal => {
+            let removal = Mutation::RemoveProperty { element: element.clone(), key };
+            return context.graph.write(removal).await.map(drop);
+        }
         Value::Vertex(vertex) => {
-            let cardinality = cardinality.unwrap_or(Cardinality::Single);
+            let cardinality = Cardinality::Single;
             Mutation::SetVertexProperty { vertex: vertex.id.clone(), cardinality, key, value }
         }
-        Value::Edge(edge) if cardinality.is_none() => {
-            Mutation::SetEdgeProperty { edge: edge.id.clone(), key, value }
-        }
-        Value::Edge(_) => return Err(GremlinError::bad("a property of an edge has no cardinality")),
+        Value::Edge(edge) => Mutation::SetEdgeProperty { edge: edge.id.clone(), key, value },
+        Value::VertexProperty(_) => return Err(GremlinError::unsupported("a property of a property")),
         other => {
             let found = other.type_name();
-            return Err(GremlinError::unsupported(format!("a property of a value of type {found}")));
+            return Err(GremlinError::bad(format!(
+                "property() needs an element, not a value of type {found}"
+            )));
         }
     };
     written(mutation, context).await.map(drop)
+}
+
+/// The key of a property that can be changed.
+fn changeable(key: &Value) -> Result<Label> {
+    match key {
+        Value::String(key) => keys::check_property(key).map(|()| Arc::clone(key)),
+        Value::Symbol(Symbol::Token(token)) => {
+            Err(GremlinError::bad(format!("T.{token} is immutable on existing elements")))
+        }
+        other => Err(GremlinError::bad(format!("{other} cannot be the key of a property"))),
+    }
 }
 
 /// `drop`: removes elements and properties. Nothing passes.
@@ -222,7 +178,7 @@ async fn drop_all(batch: Batch, context: &Context<'_>) -> Result<Batch> {
             Value::Vertex(vertex) => Mutation::RemoveVertex { vertex: vertex.id.clone() },
             Value::Edge(edge) => Mutation::RemoveEdge { edge: edge.id.clone() },
             Value::VertexProperty(_) | Value::Property(_) => {
-                let element = by_element(&traverser.value)?;
+                let element = property::element(&traverser.value)?;
                 Mutation::RemoveProperty { element, key: property::key_of(&traverser.value) }
             }
             other => {
@@ -235,15 +191,4 @@ async fn drop_all(batch: Batch, context: &Context<'_>) -> Result<Batch> {
         context.graph.write(mutation).await?;
     }
     Ok(Batch::new())
-}
-
-fn by_element(property: &Value) -> Result<Value> {
-    let owner = match property {
-        Value::VertexProperty(property) => property.vertex.clone().map(Value::Vertex),
-        Value::Property(property) => property.element.clone(),
-        _ => None,
-    };
-    let owner =
-        owner.ok_or_else(|| GremlinError::bad("the property does not say to which element it belongs"))?;
-    by::token(Token::Id, &owner).map(|_| owner)
 }

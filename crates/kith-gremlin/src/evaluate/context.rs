@@ -1,6 +1,6 @@
 //! What all steps of an evaluation share.
 
-use super::traverser::Traverser;
+use super::{tally::Profile, traverser::Traverser};
 use crate::{
     error::{GremlinError, Result},
     graph::{Graph, Wanted},
@@ -27,7 +27,8 @@ pub struct Limits {
     pub traversers: u64,
     /// Passes of one `repeat`.
     pub passes: u32,
-    /// From which the steps that choose at random draw: the same seed gives the same choices.
+    /// From which the steps that choose at random draw: the same seed gives the same choices. A SeedStrategy
+    /// of the traversal goes before it.
     pub seed: u64,
 }
 
@@ -48,6 +49,8 @@ pub(super) struct Context<'a> {
     side_effects: Mutex<HashMap<Label, Value>>,
     /// For the steps that choose at random.
     pub random: Mutex<StdRng>,
+    /// What is counted for `profile`; `None` if the traversal has no such step.
+    pub profile: Option<Profile<'a>>,
 }
 
 impl<'a> Context<'a> {
@@ -62,7 +65,8 @@ impl<'a> Context<'a> {
             elements: AtomicU64::new(0),
             traversers: AtomicU64::new(0),
             side_effects: Mutex::new(side_effects),
-            random: Mutex::new(StdRng::seed_from_u64(limits.seed)),
+            random: Mutex::new(StdRng::seed_from_u64(source.seed.unwrap_or(limits.seed))),
+            profile: None,
         }
     }
 

@@ -14,7 +14,7 @@ use crate::{
     semantics::number,
     value::{GType, Value},
 };
-use rand::RngExt;
+use rand::{RngExt, rngs::StdRng};
 use std::collections::{HashMap, HashSet};
 
 /// `range`, `limit` and `skip`, counted for each origin. A batch of bulked traversers may be cut in the middle of one.
@@ -98,10 +98,25 @@ pub(super) async fn dedup(
 pub(super) fn coin(probability: f64, batch: Batch, context: &Context<'_>) -> Batch {
     let mut random = context.random.lock();
     let mut bulk = |traverser: Traverser| {
-        let bulk = (0..traverser.bulk).filter(|_| random.random::<f64>() < probability).count() as i64;
+        let bulk = heads(probability, traverser.bulk, &mut random);
         (bulk > 0).then_some(Traverser { bulk, ..traverser })
     };
     batch.into_iter().filter_map(&mut bulk).collect()
+}
+
+/// A greater bulk is not thrown one by one.
+const THROWS_MAX: i64 = 10_000;
+
+/// How many of so many coins show heads. For a great bulk it is drawn from the normal distribution, which is close by then.
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "the number is random")]
+fn heads(probability: f64, bulk: i64, random: &mut StdRng) -> i64 {
+    if bulk <= THROWS_MAX {
+        return (0..bulk).filter(|_| random.random::<f64>() < probability).count() as i64;
+    }
+    let (mean, variance) = (bulk as f64 * probability, bulk as f64 * probability * (1.0 - probability));
+    let radius = (-2.0 * (1.0 - random.random::<f64>()).ln()).sqrt();
+    let normal = radius * (std::f64::consts::TAU * random.random::<f64>()).cos();
+    ((mean + normal * variance.sqrt()).round() as i64).clamp(0, bulk)
 }
 
 /// `sample`: some traversers of each origin, drawn at random, those with a greater weight more often.

@@ -46,7 +46,8 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
     Ok(reached)
 }
 
-/// `inject`: its values before those that come from the steps before.
+/// `inject`: its values before those that come from the steps before. In a nested traversal, they follow the first traverser
+/// that enters, as in TinkerPop.
 pub(super) async fn inject(
     values: &[Value],
     is_over: &mut bool,
@@ -57,18 +58,19 @@ pub(super) async fn inject(
         return upstream.next(context).await;
     }
     *is_over = true;
-    let origins = upstream.origins();
-    let of = |origin: &u32| {
-        values
-            .iter()
-            .map(|value| Traverser { origin: *origin, ..context.traverser(value.clone()) })
-            .collect::<Batch>()
+    let Some(origin) = upstream.origins().first().copied() else { return Ok(None) };
+    let mut batch = match upstream.is_nested() {
+        true => upstream.next(context).await?.unwrap_or_default(),
+        false => Batch::new(),
     };
-    Ok(Some(origins.iter().flat_map(of).collect()))
+    let after = batch.iter().position(|traverser| traverser.origin != origin).unwrap_or(batch.len());
+    let injected = values.iter().map(|value| Traverser { origin, ..context.traverser(value.clone()) });
+    batch.splice(after..after, injected.collect::<Batch>());
+    Ok(Some(batch))
 }
 
 fn failed(message: Option<&Value>) -> GremlinError {
-    let message = message.and_then(Value::as_text).unwrap_or("fail() Step Triggered");
+    let message = message.and_then(Value::as_text).unwrap_or("fail() step triggered");
     GremlinError::new(ErrorCode::BadRequest, message)
 }
 
@@ -150,9 +152,22 @@ fn of_members(kind: &Kind, value: &Value, context: &Context<'_>) -> Result<Value
             Ok(Value::list(members.sample(&mut *context.random.lock(), count).cloned().collect::<Vec<_>>()))
         }
         (Kind::Index { is_map }, _) => Ok(indexed(unfolded(value), *is_map)),
+        (Kind::SampleLocal(count), None) if matches!(value, Value::Map(_)) => {
+            Ok(sampled(value, *count, context))
+        }
         (Kind::DedupLocal | Kind::SampleLocal(_), None) => Ok(value.clone()),
         (other, _) => Err(GremlinError::bad(format!("{other:?} is not about one value"))),
     }
+}
+
+/// Some entries of a map.
+fn sampled(map: &Value, count: i64, context: &Context<'_>) -> Value {
+    let Value::Map(map) = map else { return map.clone() };
+    let entries: Vec<(&Value, &Value)> = map.iter().collect();
+    let count = usize::try_from(count).unwrap_or(0);
+    let mut random = context.random.lock();
+    let chosen = entries.sample(&mut *random, count).map(|(key, value)| ((*key).clone(), (*value).clone()));
+    Value::Map(Arc::new(chosen.collect()))
 }
 
 /// `index`: each member with its place, as pairs or as a map from places to members.

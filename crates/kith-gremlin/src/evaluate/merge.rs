@@ -1,60 +1,31 @@
 //! `mergeV` and `mergeE`: find elements, or add one.
 
 use super::{
-    by,
-    change::{self, New, add_edge, add_vertex, id_of, set_one},
+    change::{EDGE, add_edge, add_vertex, set_one},
     context::Context,
     nested,
+    new::{New, id_of, result},
+    search,
     traverser::{Batch, Traverser},
 };
 use crate::{
     error::{GremlinError, Result},
-    graph::{Expansion, Wanted},
-    plan::{Given, MergeMaps},
-    semantics,
+    graph::Wanted,
+    plan::{Given, Label, MergeMaps, merge_maps},
     value::{Direction, ElementId, Map, Merge, Symbol, Token, Value},
 };
 use std::sync::Arc;
 
-/// The maps of a traverser.
-struct Maps {
-    search: Map,
-    on_create: Option<Map>,
-}
-
-async fn map(given: &Given, traverser: &Traverser, context: &Context<'_>) -> Result<Option<Map>> {
-    let batch = std::slice::from_ref(traverser);
-    match nested::given(given, batch, context).await?.into_iter().next().flatten() {
-        Some(Value::Map(map)) => Ok(Some(Arc::unwrap_or_clone(map))),
-        Some(Value::Null) => Ok(Some(Map::new())),
-        None => Ok(None),
-        Some(other) => {
+/// The map that an argument is for a traverser. Null is an empty map.
+async fn map(given: &Given, traverser: &Traverser, context: &Context<'_>) -> Result<Map> {
+    let found = nested::given(given, std::slice::from_ref(traverser), context).await?;
+    match result(found.into_iter().next().flatten(), "a map of mergeV() or mergeE()")? {
+        Value::Map(map) => Ok(Arc::unwrap_or_clone(map)),
+        Value::Null => Ok(Map::new()),
+        other => {
             let found = other.type_name();
             Err(GremlinError::bad(format!("mergeV() and mergeE() need maps, not a value of type {found}")))
         }
-    }
-}
-
-async fn maps(merge: &MergeMaps, traverser: &Traverser, context: &Context<'_>) -> Result<Maps> {
-    let no_map =
-        || GremlinError::bad("the traversal of mergeV() or mergeE() has no result, but a map is needed");
-    let search = map(&merge.search, traverser, context).await?.ok_or_else(no_map)?;
-    let on_create = match &merge.on_create {
-        None => None,
-        Some(given) => Some(map(given, traverser, context).await?.unwrap_or_default()),
-    };
-    Ok(Maps { search, on_create })
-}
-
-async fn on_match(
-    merge: &MergeMaps,
-    element: &Value,
-    from: &Traverser,
-    context: &Context<'_>,
-) -> Result<Option<Map>> {
-    match &merge.on_match {
-        None => Ok(None),
-        Some((given, _)) => Ok(map(given, &from.to(element.clone()), context).await?),
     }
 }
 
@@ -62,227 +33,165 @@ async fn on_match(
 pub(super) async fn vertex(merge: &MergeMaps, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let mut reached = Batch::new();
     for traverser in batch {
-        let maps = maps(merge, &traverser, context).await?;
-        check(&maps.search, false)?;
-        let mut found = find_vertices(&maps.search, context).await?;
+        let wanted = map(&merge.search, &traverser, context).await?;
+        merge_maps::check(&wanted, false)?;
+        let found = search::vertices(&wanted, context).await?;
         if found.is_empty() {
-            let new = created(&maps, &[], false)?;
-            reached.push(traverser.to(add_vertex(new, context).await?));
-            continue;
+            let all = with_on_create((merge, false), &wanted, &wanted, &traverser, context).await?;
+            reached.push(traverser.to(add_vertex(new(all)?, context).await?));
+        } else {
+            matched(merge, &found, &traverser, context).await?;
+            reached.extend(found.into_iter().map(|vertex| traverser.to(vertex)));
         }
-        matched(merge, &mut found, &traverser, context).await?;
-        reached.extend(found.into_iter().map(|vertex| traverser.to(vertex)));
     }
     Ok(reached)
-}
-
-async fn matched(
-    merge: &MergeMaps,
-    found: &mut [Value],
-    from: &Traverser,
-    context: &Context<'_>,
-) -> Result<()> {
-    let cardinality = merge.on_match.as_ref().and_then(|(_, cardinality)| *cardinality);
-    for element in found {
-        for (key, value) in on_match(merge, element, from, context).await?.unwrap_or_default() {
-            if matches!(key, Value::Symbol(_)) {
-                return Err(GremlinError::bad(format!("option(onMatch) cannot set {key}")));
-            }
-            let (cardinality, value) = unwrapped(value, cardinality);
-            set_one(element, cardinality, &key, value, context).await?;
-        }
-    }
-    Ok(())
-}
-
-fn unwrapped(
-    value: Value,
-    default: Option<crate::value::Cardinality>,
-) -> (Option<crate::value::Cardinality>, Value) {
-    match value {
-        Value::CardinalityValue { cardinality, value } => (Some(cardinality), Arc::unwrap_or_clone(value)),
-        value => (default, value),
-    }
-}
-
-/// Refuses keys that `mergeV` or `mergeE` does not know.
-fn check(map: &Map, is_edge: bool) -> Result<()> {
-    for (key, value) in map {
-        let is_known = match key {
-            Value::String(_) => true,
-            Value::Symbol(Symbol::Token(Token::Id | Token::Label)) => true,
-            Value::Symbol(Symbol::Direction(Direction::Out | Direction::In)) => is_edge,
-            _ => false,
-        };
-        if !is_known {
-            let name = if is_edge { "mergeE" } else { "mergeV" };
-            return Err(GremlinError::bad(format!("{name}() cannot use the key {key}")));
-        }
-        if matches!((key, value), (Value::Symbol(Symbol::Token(_)), Value::Null)) {
-            return Err(GremlinError::bad(format!("{key} cannot be null")));
-        }
-    }
-    Ok(())
-}
-
-/// What is added: the entries of the search and those of `onCreate`, which must not contradict them.
-fn created(maps: &Maps, ends: &[Direction], is_edge: bool) -> Result<New> {
-    let mut all = maps.search.clone();
-    if let Some(on_create) = &maps.on_create {
-        check(on_create, is_edge)?;
-        for (key, value) in on_create {
-            let is_fixed = matches!(key, Value::Symbol(_));
-            if is_fixed && maps.search.get(key).is_some_and(|known| !semantics::equal(known, value)) {
-                return Err(GremlinError::bad(format!(
-                    "option(onCreate) cannot override values from merge() argument: ({key}, {value})"
-                )));
-            }
-            all.insert(key.clone(), value.clone());
-        }
-    }
-    let mut new = New::default();
-    for (key, value) in all {
-        let is_end = matches!(key, Value::Symbol(Symbol::Direction(direction)) if ends.contains(&direction));
-        if !is_end {
-            new.put(&key, unwrapped(value, None).1)?;
-        }
-    }
-    Ok(new)
-}
-
-/// The vertices that have all entries of a map.
-async fn find_vertices(search: &Map, context: &Context<'_>) -> Result<Vec<Value>> {
-    let candidates = match search.get(&Value::from(Token::Id)) {
-        Some(id) => {
-            let found = context.graph.vertices(vec![id_of(id)], Wanted::None).await?;
-            found.into_iter().flatten().map(Value::Vertex).collect()
-        }
-        None => super::hop::all_vertices(context).await?,
-    };
-    let properties = context.properties(&candidates.iter().collect::<Vec<_>>(), &Wanted::All).await?;
-    let fits = |(element, properties): &(Value, Vec<Value>)| fits(element, properties, search);
-    Ok(candidates.into_iter().zip(properties).filter(fits).map(|(element, _)| element).collect())
-}
-
-/// Whether an element has all entries of a map. Entries about the ends of edges have been looked at before.
-fn fits(element: &Value, properties: &[Value], search: &Map) -> bool {
-    search.iter().all(|(key, wanted)| match key {
-        Value::Symbol(Symbol::Direction(_)) => true,
-        Value::Symbol(Symbol::Token(token)) => {
-            by::token(*token, element).is_ok_and(|found| semantics::equal(&found, &id_of(wanted)))
-        }
-        key => properties.iter().any(|property| {
-            let is_key = Value::String(super::property::key_of(property)) == *key;
-            is_key && by::property_value(property).is_some_and(|value| semantics::equal(value, wanted))
-        }),
-    })
 }
 
 /// `mergeE`.
 pub(super) async fn edge(merge: &MergeMaps, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let mut reached = Batch::new();
     for traverser in batch {
-        let mut maps = maps(merge, &traverser, context).await?;
-        check(&maps.search, true)?;
-        resolve(merge, &mut maps, &traverser, context).await?;
-        let mut found = find_edges(&maps.search, context).await?;
+        let given = map(&merge.search, &traverser, context).await?;
+        merge_maps::check(&given, true)?;
+        let wanted = resolved(merge, given.clone(), &traverser, context).await?;
+        let found = search::edges(&wanted, context).await?;
         if found.is_empty() {
-            let new = created(&maps, &[Direction::Out, Direction::In], true)?;
-            let [out_vertex, in_vertex] = ends(&maps)?;
-            reached.push(traverser.to(add_edge(new, out_vertex, in_vertex, context).await?));
-            continue;
+            let all = with_on_create((merge, true), &given, &wanted, &traverser, context).await?;
+            let all = resolved(merge, all, &traverser, context).await?;
+            reached.push(traverser.to(created(&wanted, all, context).await?));
+        } else {
+            matched(merge, &found, &traverser, context).await?;
+            reached.extend(found.into_iter().map(|edge| traverser.to(edge)));
         }
-        matched(merge, &mut found, &traverser, context).await?;
-        reached.extend(found.into_iter().map(|edge| traverser.to(edge)));
     }
     Ok(reached)
 }
 
-/// Replaces `Merge.outV` and `Merge.inV` by what their options name, and an end that is not named by the traverser's vertex.
-async fn resolve(
-    merge: &MergeMaps,
-    maps: &mut Maps,
-    traverser: &Traverser,
-    context: &Context<'_>,
-) -> Result<()> {
-    for (direction, own, given) in
-        [(Direction::Out, Merge::OutV, &merge.out_vertex), (Direction::In, Merge::InV, &merge.in_vertex)]
-    {
-        for map in [Some(&mut maps.search), maps.on_create.as_mut()].into_iter().flatten() {
-            let Some(end) = map.get_mut(&Value::from(direction)) else { continue };
-            match end {
-                Value::Symbol(Symbol::Merge(merge)) if *merge == own => {
-                    let vertex = option(given.as_ref(), own, traverser, context).await?;
-                    *end = vertex;
-                }
-                end => *end = id_of(end),
-            }
+/// What `option(onMatch)` sets of elements that were found. The option sees the element, or the map that came to the step.
+async fn matched(merge: &MergeMaps, found: &[Value], from: &Traverser, context: &Context<'_>) -> Result<()> {
+    let Some((given, default)) = &merge.on_match else { return Ok(()) };
+    for element in found {
+        let on_match = match &from.value {
+            Value::Map(_) => map(given, from, context).await?,
+            _ => map(given, &from.to(element.clone()), context).await?,
+        };
+        merge_maps::check_on_match(&on_match)?;
+        for (key, value) in &on_match {
+            let (cardinality, value) = merge_maps::with_cardinality(value, *default);
+            set_one(element, cardinality, key, value.clone(), context).await?;
         }
     }
     Ok(())
 }
 
-async fn option(given: Option<&Given>, own: Merge, from: &Traverser, context: &Context<'_>) -> Result<Value> {
-    let no_option =
-        || GremlinError::bad(format!("mergeE() names {own}, but has no option({own}) with a vertex"));
-    let given = given.ok_or_else(no_option)?;
-    let value = nested::given(given, std::slice::from_ref(from), context).await?.into_iter().next().flatten();
-    let value = match value {
-        Some(Value::Map(map)) => find_vertices(&map, context).await?.into_iter().next(),
-        other => other,
-    };
-    value.map(|value| id_of(&value)).ok_or_else(no_option)
-}
-
-fn ends(maps: &Maps) -> Result<[ElementId; 2]> {
-    let end = |direction: Direction| {
-        let key = Value::from(direction);
-        let named = maps.search.get(&key).or_else(|| maps.on_create.as_ref()?.get(&key));
-        named.map(id_of).ok_or_else(|| {
-            GremlinError::bad(format!(
-                "{direction} Vertex not specified in onCreate or the search of mergeE()"
-            ))
-        })
-    };
-    Ok([end(Direction::Out)?, end(Direction::In)?])
-}
-
-/// The edges that have all entries of a map.
-async fn find_edges(search: &Map, context: &Context<'_>) -> Result<Vec<Value>> {
-    let end = |direction: Direction| search.get(&Value::from(direction)).map(id_of);
-    let label = search.get(&Value::from(Token::Label)).map(change::label_of).transpose()?;
-    let candidates: Vec<Value> =
-        match (search.get(&Value::from(Token::Id)), end(Direction::Out), end(Direction::In)) {
-            (Some(id), _, _) => {
-                let found = context.graph.edges(vec![id_of(id)]).await?;
-                found.into_iter().flatten().map(Value::Edge).collect()
-            }
-            (None, Some(vertex), _) => expanded(vertex, Direction::Out, label, context).await?,
-            (None, None, Some(vertex)) => expanded(vertex, Direction::In, label, context).await?,
-            (None, None, None) => super::hop::all_edges(context).await?,
-        };
-    let properties = context.properties(&candidates.iter().collect::<Vec<_>>(), &Wanted::All).await?;
-    let fits = |(element, properties): &(Value, Vec<Value>)| {
-        let Value::Edge(edge) = element else { return false };
-        let is_end =
-            |direction, vertex: &Value| end(direction).is_none_or(|id| semantics::equal(&id, vertex));
-        is_end(Direction::Out, &edge.out_vertex.id)
-            && is_end(Direction::In, &edge.in_vertex.id)
-            && fits(element, properties, search)
-    };
-    Ok(candidates.into_iter().zip(properties).filter(fits).map(|(element, _)| element).collect())
-}
-
-async fn expanded(
-    vertex: ElementId,
-    direction: Direction,
-    label: Option<crate::plan::Label>,
+/// What a new element gets: what was searched for, which is `given` with the ends of edges as they were named, and what
+/// `option(onCreate)` adds to it.
+async fn with_on_create(
+    (merge, is_edge): (&MergeMaps, bool),
+    given: &Map,
+    wanted: &Map,
+    traverser: &Traverser,
     context: &Context<'_>,
-) -> Result<Vec<Value>> {
-    let labels = label.into_iter().collect();
-    let edges = context
-        .graph
-        .expand(Expansion { vertices: vec![vertex], direction, labels, with_properties: true })
-        .await?;
-    Ok(edges.into_iter().flatten().map(Value::Edge).collect())
+) -> Result<Map> {
+    let Some(on_create) = &merge.on_create else { return Ok(wanted.clone()) };
+    let mut all = map(on_create, traverser, context).await?;
+    merge_maps::check(&all, is_edge)?;
+    merge_maps::check_overrides(given, &all)?;
+    all.extend(wanted.iter().map(|(key, value)| (key.clone(), value.clone())));
+    Ok(all)
+}
+
+/// A new element with the entries of a map, apart from the ends of an edge.
+fn new(all: Map) -> Result<New> {
+    let mut new = New::default();
+    for (key, value) in &all {
+        if !matches!(key, Value::Symbol(Symbol::Direction(_))) {
+            new.put(key, merge_maps::with_cardinality(value, None).1.clone())?;
+        }
+    }
+    Ok(new)
+}
+
+/// The map with ids as the ends. `Merge.outV` and `Merge.inV` stand for the vertices that their options name.
+async fn resolved(
+    merge: &MergeMaps,
+    mut map: Map,
+    traverser: &Traverser,
+    context: &Context<'_>,
+) -> Result<Map> {
+    for (direction, own, given) in
+        [(Direction::Out, Merge::OutV, &merge.out_vertex), (Direction::In, Merge::InV, &merge.in_vertex)]
+    {
+        let Some(end) = map.get_mut(&Value::from(direction)) else { continue };
+        let id = match &*end {
+            Value::Symbol(Symbol::Merge(found)) if *found == own => {
+                let given = given.as_ref().ok_or_else(|| {
+                    GremlinError::bad(format!(
+                        "option({own}) must be specified if it is used for {direction}"
+                    ))
+                })?;
+                option(given, own, traverser, context).await?
+            }
+            named => id_of(named),
+        };
+        *end = id;
+    }
+    Ok(map)
+}
+
+/// The id of the vertex that `option(outV)` or `option(inV)` names: itself, or by a map that only it has.
+async fn option(given: &Given, own: Merge, from: &Traverser, context: &Context<'_>) -> Result<Value> {
+    let value = nested::given(given, std::slice::from_ref(from), context).await?.into_iter().next().flatten();
+    let vertex = match value {
+        Some(Value::Map(map)) => search::vertices(&map, context).await?.into_iter().next(),
+        Some(vertex @ Value::Vertex(_)) => Some(vertex),
+        _ => None,
+    };
+    vertex.map(|vertex| id_of(&vertex)).ok_or_else(|| {
+        GremlinError::bad(format!("Vertex could not be resolved from mergeE: option({own}) names none"))
+    })
+}
+
+/// Adds the edge that was not found.
+async fn created(wanted: &Map, all: Map, context: &Context<'_>) -> Result<Value> {
+    let [out_vertex, in_vertex] = [end(&all, Direction::Out, "Out")?, end(&all, Direction::In, "In")?];
+    let ids = vec![out_vertex.clone(), in_vertex.clone()];
+    let found = context.graph.vertices(ids.clone(), Wanted::None).await?;
+    if let Some((id, _)) = ids.iter().zip(&found).find(|(_, vertex)| vertex.is_none()) {
+        return Err(GremlinError::bad(format!("Vertex id could not be resolved from mergeE: {id}")));
+    }
+    let new = new(all)?;
+    // Without these, an edge that is there already would have been found.
+    let is_narrow =
+        |key: &Value| !matches!(key, Value::Symbol(Symbol::Direction(_) | Symbol::Token(Token::Label)));
+    if wanted.keys().any(is_narrow) {
+        check_parallel(new.label.clone().unwrap_or_else(|| EDGE.into()), &out_vertex, &in_vertex, context)
+            .await?;
+    }
+    add_edge(new, out_vertex, in_vertex, context).await
+}
+
+fn end(all: &Map, direction: Direction, name: &str) -> Result<ElementId> {
+    all.get(&Value::from(direction)).map(id_of).ok_or_else(|| {
+        GremlinError::bad(format!("{name} Vertex not specified in onCreate - edge cannot be created"))
+    })
+}
+
+/// Refuses to add an edge if there is one with its label from the same vertex to the same vertex: it would take its place.
+async fn check_parallel(
+    label: Label,
+    out_vertex: &ElementId,
+    in_vertex: &ElementId,
+    context: &Context<'_>,
+) -> Result<()> {
+    let edges = search::expanded(out_vertex.clone(), Direction::Out, Some(label), context).await?;
+    let is_parallel =
+        |edge: &Value| matches!(edge, Value::Edge(edge) if search::is_id(&edge.in_vertex.id, in_vertex));
+    match edges.iter().find(|edge| is_parallel(edge)) {
+        None => Ok(()),
+        Some(edge) => {
+            let what = format!("a second edge with the same label between the same vertices, beside {edge},");
+            Err(GremlinError::unsupported(what))
+        }
+    }
 }

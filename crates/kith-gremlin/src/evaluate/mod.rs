@@ -3,6 +3,7 @@
 //! Each step pulls batches of traversers from the step before it (`chain.rs`). A nested traversal is evaluated once for a
 //! whole batch (`nested.rs`).
 
+mod barrier;
 mod branch;
 mod by;
 mod chain;
@@ -16,19 +17,24 @@ mod hop;
 mod local;
 mod merge;
 mod nested;
+mod new;
 mod order;
 mod path;
+mod profile;
 mod property;
 mod reduce;
 mod repeat;
 mod scope;
+mod search;
 mod select;
 mod state;
 mod step;
+mod tally;
 mod traverser;
 mod wheres;
 
 pub use context::Limits;
+pub use tally::Clock;
 
 use crate::{
     error::Result,
@@ -39,6 +45,7 @@ use crate::{
 use chain::Chain;
 use context::Context;
 use std::sync::Arc;
+use tally::Profile;
 
 /// A traversal under way.
 pub struct Evaluation<'a> {
@@ -50,10 +57,15 @@ impl<'a> Evaluation<'a> {
     /// Begins the evaluation of a plan.
     pub fn new(plan: &'a Plan, graph: &'a dyn Graph, limits: Limits) -> Self {
         let with_paths = plan.source.with_paths || plan.needs_paths();
-        Self {
-            context: Context::new(graph, &plan.source, limits, with_paths),
-            chain: Chain::whole(&plan.traversal),
-        }
+        let mut context = Context::new(graph, &plan.source, limits, with_paths);
+        context.profile = plan.is_profiled().then(|| Profile::new(&|| 0));
+        Self { context, chain: Chain::whole(&plan.traversal) }
+    }
+
+    /// Gives the clock by which `profile` tells how long steps take. Without one, all times are 0.
+    pub fn with_clock(mut self, clock: Clock<'a>) -> Self {
+        self.context.profile = self.context.profile.take().map(|_| Profile::new(clock));
+        self
     }
 
     /// The next results, each with how often it occurs. `None` at the end. A batch may be empty.

@@ -151,13 +151,16 @@ pub(super) fn key_of(property: &Value) -> Label {
 }
 
 /// The element that has a property.
-fn element(property: &Value) -> Result<Value> {
+pub(super) fn element(property: &Value) -> Result<Value> {
     let owner = match property {
         Value::VertexProperty(property) => property.vertex.clone().map(Value::Vertex),
         Value::Property(property) => property.element.clone(),
         _ => None,
     };
     owner.ok_or_else(|| {
-        GremlinError::bad(format!("element() needs a property, not a value of type {}", property.type_name()))
+        GremlinError::bad(format!(
+            "a property with its element is needed, not a value of type {}",
+            property.type_name()
+        ))
     })
 }

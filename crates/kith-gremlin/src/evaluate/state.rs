@@ -50,12 +50,22 @@ pub(super) fn merged(batch: Batch) -> Batch {
     if batch.len() < 2 || !batch.iter().all(Traverser::is_mergeable) {
         return batch;
     }
+    let same = |known: &Traverser, traverser: &Traverser| known.is_same(traverser);
+    merged_by(batch, same, |known, traverser| known.bulk = known.bulk.saturating_add(traverser.bulk))
+}
+
+/// Merges each traverser into the first that is the same.
+pub(super) fn merged_by(
+    batch: Batch,
+    same: impl Fn(&Traverser, &Traverser) -> bool,
+    mut merge: impl FnMut(&mut Traverser, Traverser),
+) -> Batch {
     let mut places: HashMap<u64, Vec<usize>> = HashMap::with_capacity(batch.len());
     let mut merged: Vec<Traverser> = Vec::with_capacity(batch.len());
     for traverser in batch {
         let known = places.entry(traverser.digest()).or_default();
-        match known.iter().copied().find(|at| merged[*at].is_same(&traverser)) {
-            Some(at) => merged[at].bulk = merged[at].bulk.saturating_add(traverser.bulk),
+        match known.iter().copied().find(|at| same(&merged[*at], &traverser)) {
+            Some(at) => merge(&mut merged[at], traverser),
             None => {
                 known.push(merged.len());
                 merged.push(traverser);

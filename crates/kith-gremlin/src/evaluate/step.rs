@@ -1,12 +1,12 @@
 //! How each kind of step takes its input: batch by batch, all at once, or as a beginning without any.
 
 use super::{
-    branch,
+    barrier, branch,
     chain::{Link, Upstream},
     change,
     context::Context,
-    cut, filter, function, group, hop, local, merge, order, path, property, reduce, repeat, select,
-    state::{State, merged},
+    cut, filter, function, group, hop, local, merge, order, path, profile, property, reduce, repeat, select,
+    state::State,
     traverser::Batch,
 };
 use crate::{
@@ -46,7 +46,8 @@ fn is_barrier(kind: &Kind) -> bool {
         | Kind::Reduce(_)
         | Kind::Order(_)
         | Kind::Cap(_)
-        | Kind::Barrier
+        | Kind::Barrier { .. }
+        | Kind::Profile(None)
         | Kind::Discard => true,
         _ => false,
     }
@@ -72,6 +73,14 @@ pub(super) async fn next(
             repeat::next(repeat, passes, &mut upstream, context).await
         }
         (State::Buffer { left, is_over }, _) => buffered(kind, left, is_over, &mut upstream, context).await,
+        (_, Kind::Profile(Some(key))) => {
+            let batch = upstream.next(context).await?;
+            if batch.is_none() {
+                let taken = profile::taken(&upstream, context);
+                context.change_side_effect(key, |_| Ok(taken))?;
+            }
+            Ok(batch)
+        }
         (state, _) => match upstream.next(context).await? {
             None if upstream.is_beginning() && is_writing_beginning(kind) => {
                 begun(state, kind, context).await
@@ -110,6 +119,7 @@ async fn buffered(
         let result = match kind {
             // A count needs no more of its input than the number.
             Kind::Reduce(crate::plan::Reduction::Count) => reduce::count(upstream, &origins, context).await?,
+            Kind::Profile(None) => profile::profile(upstream, context).await?,
             kind => at_end(kind, upstream.all(context).await?, &origins, context).await?,
         };
         left.push_back(result);
@@ -129,7 +139,7 @@ async fn at_end(kind: &Kind, all: Batch, origins: &[u32], context: &Context<'_>)
         Kind::GroupCount { by, .. } => group::count(by, all, origins, context).await,
         Kind::Aggregate { key, by, .. } => group::aggregate(key, by, all, context).await,
         Kind::Cap(keys) => group::cap(keys, origins, context).await,
-        Kind::Barrier => Ok(merged(all)),
+        Kind::Barrier { normalises_sacks } => barrier::barrier(*normalises_sacks, all, context),
         Kind::Discard => Ok(Batch::new()),
         other => Err(GremlinError::bad(format!("{other:?} does not collect its input"))),
     }

@@ -133,8 +133,14 @@ impl Traverser {
         matches!(self.trail, Trail::Labels { .. })
     }
 
-    /// Whether nothing but the bulk tells two traversers apart.
+    /// Whether nothing but the bulk tells two traversers apart. A sack does: `barrier` may combine sacks, once for each of the
+    /// traversers.
     pub fn is_same(&self, other: &Self) -> bool {
+        self.sack.is_none() && other.sack.is_none() && self.is_same_but_for_sack(other)
+    }
+
+    /// Whether nothing but the bulk and the sack tells two traversers apart.
+    pub fn is_same_but_for_sack(&self, other: &Self) -> bool {
         let is_same_trail = match (&self.trail, &other.trail) {
             (Trail::Labels { is_here: a, .. }, Trail::Labels { is_here: b, .. }) => {
                 let values = |it: &Self| it.nodes().count();
@@ -147,11 +153,7 @@ impl Traverser {
             }
             _ => false,
         };
-        is_same_trail
-            && self.origin == other.origin
-            && self.loops == other.loops
-            && self.sack == other.sack
-            && self.value == other.value
+        is_same_trail && self.origin == other.origin && self.loops == other.loops && self.value == other.value
     }
 
     /// A number that is the same for traversers that are the same.

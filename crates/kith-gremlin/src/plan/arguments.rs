@@ -104,6 +104,13 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    pub fn flag(&mut self, what: &str) -> Result<bool> {
+        match self.required(what)? {
+            Value::Bool(flag) => Ok(*flag),
+            other => self.wrong(what, other),
+        }
+    }
+
     pub fn traversal(&mut self, what: &str) -> Result<Traversal> {
         let value = self.required(what)?;
         match value {

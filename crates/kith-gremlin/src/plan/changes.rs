@@ -1,38 +1,44 @@
 //! Steps that change the graph.
 
 use super::{
-    Given, Kind, MergeMaps, PropertyGiven,
+    Given, Kind, PropertyGiven,
     arguments::{Arguments, given},
     calls::Call,
+    merge_maps,
+    merges::merge,
 };
 use crate::{
     bytecode::Instruction,
     error::{GremlinError, Result},
-    value::{Cardinality, Merge, Symbol, Value},
+    value::{Cardinality, Symbol, Token, Value},
 };
 
 pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
     let mut arguments = Arguments::of(call.instruction)?;
     let kinds = match call.name() {
         "addV" => {
-            call.allow(&["property"])?;
-            vec![Kind::AddVertex { label: label(&mut arguments, "vertex")?, properties: folded(call)? }]
+            call.allow(&["property", "with"])?;
+            let properties = folded(call)?;
+            check_single(&properties)?;
+            vec![Kind::AddVertex { label: label(&mut arguments, "vertex")?, properties }]
         }
         "addE" => {
-            call.allow(&["property", "from", "to"])?;
+            call.allow(&["property", "from", "to", "with"])?;
             let (from, to) = (end(call, "from")?, end(call, "to")?);
-            vec![Kind::AddEdge { label: label(&mut arguments, "edge")?, from, to, properties: folded(call)? }]
+            let properties = folded(call)?;
+            check_edge(&properties)?;
+            vec![Kind::AddEdge { label: label(&mut arguments, "edge")?, from, to, properties }]
         }
         "property" => {
-            call.allow(&[])?;
-            properties(call.instruction)?.into_iter().map(Kind::SetProperty).collect()
+            call.allow(&["with"])?;
+            set_properties(call.instruction)?
         }
         "drop" => {
             call.allow(&[])?;
             vec![Kind::Drop]
         }
-        "mergeV" => vec![Kind::MergeVertex(merge(call, &mut arguments)?)],
-        "mergeE" => vec![Kind::MergeEdge(merge(call, &mut arguments)?)],
+        "mergeV" => vec![Kind::MergeVertex(merge(call, &mut arguments, false)?)],
+        "mergeE" => vec![Kind::MergeEdge(merge(call, &mut arguments, true)?)],
         _ => return Ok(None),
     };
     if call.name() != "property" {
@@ -41,8 +47,54 @@ pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
     Ok(Some(kinds))
 }
 
+/// `property` of elements that exist: a step for each key.
+fn set_properties(instruction: &Instruction) -> Result<Vec<Kind>> {
+    let properties = properties(instruction)?;
+    for property in &properties {
+        if let Given::Value(value) = &property.value {
+            merge_maps::check_cardinality(value, property.cardinality)?;
+        }
+    }
+    let kinds: Vec<Kind> = properties.into_iter().map(Kind::SetProperty).collect();
+    Ok(if kinds.is_empty() { vec![Kind::Identity] } else { kinds })
+}
+
+/// Refuses a second value of a key of a new vertex. A value with the cardinality `single` takes the place of those before.
+fn check_single(properties: &[PropertyGiven]) -> Result<()> {
+    let key_of = |property: &PropertyGiven| match &property.key {
+        Given::Value(key @ Value::String(_)) => Some(key.clone()),
+        _ => None,
+    };
+    for (at, property) in properties.iter().enumerate() {
+        let Some(key) = key_of(property) else { continue };
+        let is_known = properties[..at].iter().any(|before| key_of(before).as_ref() == Some(&key));
+        if is_known && property.cardinality != Some(Cardinality::Single) {
+            return Err(GremlinError::unsupported(format!("more than one value of a key ({key})")));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses an id and several values of a key of a new edge.
+fn check_edge(properties: &[PropertyGiven]) -> Result<()> {
+    for property in properties {
+        if matches!(property.key, Given::Value(Value::Symbol(Symbol::Token(Token::Id)))) {
+            return Err(GremlinError::unsupported("an id that is given to an edge"));
+        }
+        if matches!(property.cardinality, Some(Cardinality::List | Cardinality::Set)) {
+            return Err(GremlinError::bad("only properties of vertices have the cardinality list or set"));
+        }
+    }
+    Ok(())
+}
+
 fn label(arguments: &mut Arguments<'_>, default: &str) -> Result<Given> {
-    if arguments.is_empty() { Ok(Given::Value(default.into())) } else { arguments.given("a label") }
+    let label =
+        if arguments.is_empty() { Given::Value(default.into()) } else { arguments.given("a label")? };
+    if let Given::Value(label) = &label {
+        super::keys::check_label(label)?;
+    }
+    Ok(label)
 }
 
 fn end(call: &Call<'_>, name: &'static str) -> Result<Option<Given>> {
@@ -73,9 +125,14 @@ fn properties(instruction: &Instruction) -> Result<Vec<PropertyGiven>> {
         }
         _ => None,
     };
-    if let (1, Some(Value::Map(map))) = (arguments.len(), arguments.peek()) {
-        let one = |(key, value): (&Value, &Value)| property(cardinality, key, value);
-        return map.iter().map(one).collect();
+    match (arguments.len(), arguments.peek()) {
+        (1, Some(Value::Map(map))) => {
+            let one = |(key, value): (&Value, &Value)| property(cardinality, key, value);
+            return map.iter().map(one).collect();
+        }
+        // No map: there is nothing to set.
+        (1, Some(Value::Null)) => return Ok(Vec::new()),
+        _ => {}
     }
     let (key, value) = (arguments.required("a key")?, arguments.required("a value")?);
     if !arguments.is_empty() {
@@ -86,7 +143,9 @@ fn properties(instruction: &Instruction) -> Result<Vec<PropertyGiven>> {
 
 fn property(cardinality: Option<Cardinality>, key: &Value, value: &Value) -> Result<PropertyGiven> {
     match key {
-        Value::String(_) | Value::Symbol(Symbol::Token(_)) | Value::Traversal(_) => {}
+        Value::String(key) => super::keys::check_property(key)?,
+        Value::Symbol(Symbol::Token(_)) | Value::Traversal(_) => {}
+        Value::Null => return Err(GremlinError::bad("Property key can not be null")),
         other => {
             let found = other.type_name();
             return Err(GremlinError::bad(format!(
@@ -94,57 +153,6 @@ fn property(cardinality: Option<Cardinality>, key: &Value, value: &Value) -> Res
             )));
         }
     }
-    let (cardinality, value) = match value {
-        Value::CardinalityValue { cardinality, value } => (Some(*cardinality), &**value),
-        value => (cardinality, value),
-    };
+    let (cardinality, value) = merge_maps::with_cardinality(value, cardinality);
     Ok(PropertyGiven { cardinality, key: given(key)?, value: given(value)? })
-}
-
-fn merge(call: &Call<'_>, arguments: &mut Arguments<'_>) -> Result<MergeMaps> {
-    call.allow(&["option"])?;
-    let search = match arguments.next() {
-        None => Given::Traversal(super::compile::traversal(vec![Kind::Identity])),
-        Some(value) => map_or_traversal(value)?,
-    };
-    let mut maps = MergeMaps { search, on_create: None, on_match: None, out_vertex: None, in_vertex: None };
-    for modulator in call.modulators("option") {
-        match &*modulator.instruction.arguments {
-            [Value::Symbol(Symbol::Merge(key)), value] => put(&mut maps, *key, value, None)?,
-            [Value::Symbol(Symbol::Merge(key)), value, Value::Symbol(Symbol::Cardinality(cardinality))] => {
-                put(&mut maps, *key, value, Some(*cardinality))?;
-            }
-            _ => {
-                let name = call.name();
-                return Err(GremlinError::bad(format!(
-                    "option() of {name}() takes Merge.onCreate and others, and a map"
-                )));
-            }
-        }
-    }
-    Ok(maps)
-}
-
-fn put(maps: &mut MergeMaps, key: Merge, value: &Value, cardinality: Option<Cardinality>) -> Result<()> {
-    let value = match key {
-        Merge::OnCreate | Merge::OnMatch => map_or_traversal(value)?,
-        Merge::OutV | Merge::InV => given(value)?,
-    };
-    match key {
-        Merge::OnCreate => maps.on_create = Some(value),
-        Merge::OnMatch => maps.on_match = Some((value, cardinality)),
-        Merge::OutV => maps.out_vertex = Some(value),
-        Merge::InV => maps.in_vertex = Some(value),
-    }
-    Ok(())
-}
-
-fn map_or_traversal(value: &Value) -> Result<Given> {
-    match value {
-        Value::Map(_) | Value::Null | Value::Traversal(_) => given(value),
-        other => {
-            let found = other.type_name();
-            Err(GremlinError::bad(format!("a map or a traversal is needed, not a value of type {found}")))
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use super::{
     Kind, Label, Plan, Step, Traversal,
     calls::{Call, group},
-    connectives, names, source,
+    connectives, names, with,
 };
 use crate::{
     bytecode::{Bytecode, Instruction},
@@ -16,7 +16,7 @@ use std::{borrow::Cow, sync::Arc};
 /// # Errors
 /// A step is unknown or not supported, or an argument is wrong. The message names it.
 pub fn compile(bytecode: &Bytecode) -> Result<Plan> {
-    let source = source::compile(&bytecode.sources)?;
+    let source = with::compile(&bytecode.sources)?;
     let traversal = steps(&connectives::nested(&bytecode.steps, true))?;
     Plan::new(source, traversal)
 }

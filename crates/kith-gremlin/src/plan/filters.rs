@@ -10,8 +10,8 @@ use super::{
 use crate::{
     error::{GremlinError, Result},
     predicate::Predicate,
-    semantics::Test,
-    value::{Symbol, Token, Value},
+    semantics::{Test, number},
+    value::{GType, Symbol, Token, Value},
 };
 
 pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
@@ -171,9 +171,12 @@ fn sample(call: &Call<'_>, mut arguments: Arguments<'_>) -> Result<Kind> {
 }
 
 fn probability(arguments: &mut Arguments<'_>) -> Result<f64> {
-    match arguments.required("a probability")? {
-        Value::Double(probability) if (0.0..=1.0).contains(probability) => Ok(*probability),
-        other => Err(GremlinError::bad(format!("coin() needs a number from 0 to 1, not {other}"))),
+    let given = arguments.required("a probability")?;
+    match number::as_number(given, Some(GType::Double)) {
+        Ok(Value::Double(probability)) if given.is_number() && (0.0..=1.0).contains(&probability) => {
+            Ok(probability)
+        }
+        _ => Err(GremlinError::bad(format!("coin() needs a number from 0 to 1, not {given}"))),
     }
 }
 

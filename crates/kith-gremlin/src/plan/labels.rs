@@ -16,7 +16,7 @@ pub(super) fn find<'a>(traversal: &'a Traversal, wanted: &dyn Fn(&Step) -> bool)
 }
 
 /// The traversals that are nested in a step.
-pub(super) fn nested(kind: &Kind) -> Vec<&Traversal> {
+pub(crate) fn nested(kind: &Kind) -> Vec<&Traversal> {
     match kind {
         Kind::Filter { traversal, .. }
         | Kind::Map(traversal)

@@ -7,20 +7,29 @@ mod changes;
 mod compile;
 mod connectives;
 mod elements;
+mod explain;
 mod filters;
 mod functions;
+pub(crate) mod keys;
 mod labels;
 mod maps;
+pub(crate) mod merge_maps;
+mod merges;
 mod names;
 mod side_effects;
 mod source;
 mod step;
+mod strategies;
+mod verification;
 mod wheres;
+mod with;
 
 pub use compile::compile;
-pub(crate) use labels::any_step;
+pub use explain::explain;
+pub(crate) use labels::{any_step, nested};
 pub use source::{Plan, Source};
 pub use step::*;
+pub use verification::Verification;
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use super::{
     filters::one_by,
 };
 use crate::error::{GremlinError, Result};
-use crate::value::Scope;
+use crate::value::{Barrier, Scope, Symbol, Value};
 
 pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
     let mut arguments = Arguments::of(call.instruction)?;
@@ -31,16 +31,26 @@ pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
             }
             (Kind::Cap(keys), &[])
         }
-        "barrier" => {
-            arguments.rest();
-            (Kind::Barrier, &[])
-        }
+        "barrier" => (Kind::Barrier { normalises_sacks: barrier(&mut arguments)? }, &[]),
+        "profile" => (Kind::Profile(optional_key(&mut arguments)?), &[]),
         "fail" => (Kind::Fail(arguments.next().cloned()), &[]),
         _ => return Ok(None),
     };
     call.allow(modulators)?;
     arguments.end()?;
     Ok(Some(vec![kind]))
+}
+
+/// Whether `barrier` has the argument `normSack`. A size of the barrier makes no difference.
+fn barrier(arguments: &mut Arguments<'_>) -> Result<bool> {
+    match arguments.next() {
+        Some(Value::Symbol(Symbol::Barrier(Barrier::NormSack))) => Ok(true),
+        None | Some(Value::Int(_) | Value::Long(_)) => Ok(false),
+        Some(other) => Err(GremlinError::bad(format!(
+            "barrier() needs a number or Barrier.normSack, not a value of type {}",
+            other.type_name()
+        ))),
+    }
 }
 
 fn optional_key(arguments: &mut Arguments<'_>) -> Result<Option<Label>> {

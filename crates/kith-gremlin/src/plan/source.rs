@@ -1,14 +1,11 @@
 //! What configures the source of a traversal, and the plan as a whole.
 
-use super::{
-    Kind, Label, Traversal,
-    arguments::{Arguments, whole},
-};
+use super::{Kind, Label, Traversal, arguments::whole, verification::Verification};
 use crate::{
-    bytecode::Instruction,
     error::{GremlinError, Result},
-    value::{Operator, Symbol, Value},
+    value::{Operator, Value},
 };
+use std::sync::Arc;
 
 /// A traversal that can be evaluated any number of times.
 #[derive(Clone, Debug)]
@@ -18,7 +15,7 @@ pub struct Plan {
 }
 
 /// What the instructions of a source ask for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "fields are named for what they hold")]
 pub struct Source {
     /// Side effects with their first value, and how further values are added.
@@ -27,22 +24,34 @@ pub struct Source {
     pub sack: Option<(Value, Option<Operator>)>,
     /// Options, such as `evaluationTimeout` and those of Kith, which begin with `kith.`.
     pub options: Vec<(Label, Value)>,
-    /// Whether changes are refused.
-    pub is_read_only: bool,
+    /// What the traversal must not have, as strategies want it.
+    pub verifications: Vec<Verification>,
+    /// From which the steps that choose at random draw, instead of the seed that the caller of the evaluation gives.
+    pub seed: Option<u64>,
+    /// Whether traversers that `barrier` merges count as often as there were.
+    pub is_bulked: bool,
     /// Whether each traverser remembers its path, wherever it is needed or not.
     pub with_paths: bool,
 }
 
+impl Default for Source {
+    fn default() -> Self {
+        Self {
+            side_effects: Vec::new(),
+            sack: None,
+            options: Vec::new(),
+            verifications: Vec::new(),
+            seed: None,
+            is_bulked: true,
+            with_paths: false,
+        }
+    }
+}
+
 impl Plan {
     pub(super) fn new(source: Source, traversal: Traversal) -> Result<Self> {
-        if source.is_read_only
-            && let Some(step) = super::labels::find(&traversal, &|step| step.kind.is_change())
-        {
-            return Err(GremlinError::bad(format!(
-                "{}() changes the graph, but the traversal has the ReadOnlyStrategy",
-                step.instruction.name
-            )));
-        }
+        source.verifications.iter().try_for_each(|verification| verification.check(&traversal))?;
+        check_profile(&traversal)?;
         Ok(Self { source, traversal })
     }
 
@@ -51,10 +60,33 @@ impl Plan {
         &self.source.options
     }
 
+    /// Whether the steps are counted and timed.
+    pub fn is_profiled(&self) -> bool {
+        self.traversal.iter().any(|step| matches!(step.kind, Kind::Profile(_)))
+    }
+
     /// Whether the traversal may change the graph.
     pub fn changes_graph(&self) -> bool {
         super::labels::find(&self.traversal, &|step| step.kind.is_change()).is_some()
     }
+}
+
+/// `profile` is about the whole traversal: without a key it ends it, and it cannot be nested.
+fn check_profile(traversal: &Traversal) -> Result<()> {
+    let is_profile = |step: &super::Step| matches!(step.kind, Kind::Profile(_));
+    let ends_early = |(at, step): (usize, &Arc<super::Step>)| {
+        matches!(step.kind, Kind::Profile(None)) && at + 1 < traversal.len()
+    };
+    if traversal.iter().enumerate().any(ends_early) {
+        return Err(GremlinError::bad("profile() must be the last step, or have a key for cap()"));
+    }
+    let mut inner = traversal.iter().flat_map(|step| super::nested(&step.kind));
+    if inner.any(|nested| super::any_step(nested, &is_profile)) {
+        return Err(GremlinError::bad(
+            "profile() is about a whole traversal and cannot be inside another step",
+        ));
+    }
+    Ok(())
 }
 
 impl Kind {
@@ -68,98 +100,10 @@ impl Kind {
     }
 }
 
-pub(super) fn compile(instructions: &[Instruction]) -> Result<Source> {
-    let mut source = Source::default();
-    for instruction in instructions {
-        let mut arguments = Arguments::of(instruction)?;
-        match &*instruction.name {
-            "withSideEffect" => {
-                let key = arguments.text("the name of a side effect")?;
-                let value = arguments.required("a value")?.clone();
-                source.side_effects.push((key, value, operator(&mut arguments)?));
-            }
-            "withSack" => {
-                let value = arguments.required("a value")?.clone();
-                source.sack = Some((value, operator(&mut arguments)?));
-            }
-            "withStrategies" => arguments.rest().iter().try_for_each(|strategy| source.add(strategy))?,
-            "with" => {
-                let key = arguments.text("the name of an option")?;
-                source.options.push((key, arguments.next().cloned().unwrap_or(Value::Bool(true))));
-            }
-            "withPath" => source.with_paths = true,
-            "withBulk" | "withoutStrategies" => {
-                arguments.rest();
-            }
-            "withComputer" => return Err(GremlinError::unsupported("withComputer()")),
-            "tx" => return Err(GremlinError::unsupported("a transaction of several traversals (tx())")),
-            name => return Err(GremlinError::bad(format!("{name}() is no method of a traversal source"))),
-        }
-        arguments.end()?;
-    }
-    Ok(source)
-}
-
-fn operator(arguments: &mut Arguments<'_>) -> Result<Option<Operator>> {
-    match arguments.next() {
-        None => Ok(None),
-        Some(Value::Symbol(Symbol::Operator(operator))) => Ok(Some(*operator)),
-        Some(other) => Err(GremlinError::bad(format!(
-            "an operator is needed, not a value of type {}",
-            other.type_name()
-        ))),
-    }
-}
-
 impl Source {
-    fn add(&mut self, strategy: &Value) -> Result<()> {
-        let Value::Strategy { name, configuration } = strategy else {
-            let found = strategy.type_name();
-            return Err(GremlinError::bad(format!(
-                "withStrategies() takes strategies, not a value of type {found}"
-            )));
-        };
-        let name = name.rsplit('.').next().unwrap_or(name);
-        match name {
-            "ReadOnlyStrategy" => self.is_read_only = true,
-            "OptionsStrategy" => {
-                let text = |key: &Value| key.as_text().map(Label::from);
-                let options =
-                    configuration.iter().filter_map(|(key, value)| Some((text(key)?, value.clone())));
-                self.options.extend(options);
-            }
-            // These change how TinkerPop evaluates a traversal, but not its results.
-            name if HARMLESS.contains(&name) => {}
-            name => return Err(GremlinError::unsupported(format!("the strategy {name}"))),
-        }
-        Ok(())
-    }
-
     /// The time limit that the traversal asks for, in milliseconds.
     pub fn evaluation_timeout_ms(&self) -> Option<i64> {
         let names = ["evaluationTimeout", "scriptEvaluationTimeout"];
         self.options.iter().find(|(key, _)| names.contains(&&**key)).and_then(|(_, value)| whole(value))
     }
 }
-
-/// Strategies of TinkerPop that have no effect on results.
-const HARMLESS: &[&str] = &[
-    "AdjacentToIncidentStrategy",
-    "ByModulatorOptimizationStrategy",
-    "ConnectiveStrategy",
-    "CountStrategy",
-    "EarlyLimitStrategy",
-    "FilterRankingStrategy",
-    "IdentityRemovalStrategy",
-    "IncidentToAdjacentStrategy",
-    "InlineFilterStrategy",
-    "LazyBarrierStrategy",
-    "MatchPredicateStrategy",
-    "OrderLimitStrategy",
-    "PathProcessorStrategy",
-    "PathRetractionStrategy",
-    "ProfileStrategy",
-    "ReferenceElementStrategy",
-    "RepeatUnrollStrategy",
-    "StandardVerificationStrategy",
-];

@@ -103,8 +103,10 @@ pub enum Kind {
     GroupCount { key: Option<Label>, by: By },
     SideEffect(Traversal),
     Cap(Vec<Label>),
-    Barrier,
+    Barrier { normalises_sacks: bool },
     Fail(Option<Value>),
+    // Without a key it returns what was counted; with one, it puts that aside once its input has ended.
+    Profile(Option<Label>),
 
     // Changes.
     AddVertex { label: Given, properties: Vec<PropertyGiven> },

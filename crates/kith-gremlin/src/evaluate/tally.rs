@@ -1,0 +1,125 @@
+//! What `profile` counts of each step: what it has returned, how long it took, and what the graph did for it.
+
+use super::traverser::Batch;
+use crate::{
+    plan::{Step, Traversal, nested},
+    value::{ELEMENT_COUNT, Metrics, TRAVERSER_COUNT},
+};
+use parking_lot::Mutex;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+/// The nanoseconds since any moment that stays the same.
+pub type Clock<'a> = &'a (dyn Fn() -> u64 + Send + Sync);
+
+/// What has been counted of the steps so far.
+pub(super) struct Profile<'a> {
+    clock: Clock<'a>,
+    tallies: Mutex<Tallies>,
+}
+
+#[derive(Default)]
+struct Tallies {
+    /// By the address of the step in the plan, which outlives the evaluation.
+    steps: HashMap<usize, Tally>,
+    /// The step that runs.
+    current: Option<usize>,
+}
+
+#[derive(Clone, Default)]
+struct Tally {
+    /// With the time of the steps before it in its traversal.
+    nanos: u64,
+    traversers: i64,
+    elements: i64,
+    notes: BTreeMap<&'static str, i64>,
+}
+
+/// A step that has begun to make a batch.
+pub(super) struct Running {
+    step: usize,
+    outer: Option<usize>,
+    since: u64,
+}
+
+impl<'a> Profile<'a> {
+    pub fn new(clock: Clock<'a>) -> Self {
+        Self { clock, tallies: Mutex::default() }
+    }
+
+    /// A step begins to make a batch. What the graph has noted until now belongs to the step that ran before.
+    pub fn begin(&self, step: &Arc<Step>, notes: Vec<(&'static str, i64)>) -> Running {
+        let step = address(step);
+        let mut tallies = self.tallies.lock();
+        tallies.note(notes);
+        let outer = tallies.current.replace(step);
+        Running { step, outer, since: (self.clock)() }
+    }
+
+    /// The step has made the batch.
+    pub fn end(&self, running: &Running, batch: Option<&Batch>, notes: Vec<(&'static str, i64)>) {
+        let nanos = (self.clock)().saturating_sub(running.since);
+        let mut tallies = self.tallies.lock();
+        tallies.note(notes);
+        tallies.current = running.outer;
+        let tally = tallies.steps.entry(running.step).or_default();
+        tally.nanos += nanos;
+        for traverser in batch.into_iter().flatten() {
+            tally.traversers += 1;
+            tally.elements = tally.elements.saturating_add(traverser.bulk);
+        }
+    }
+
+    /// The metrics of the steps of a traversal, up to the one at which the profile is taken.
+    pub fn metrics(&self, steps: &[Arc<Step>], parent: &str) -> Vec<Metrics> {
+        let mut before = 0;
+        let mut all = Vec::with_capacity(steps.len());
+        for (at, step) in steps.iter().enumerate() {
+            let tally = self.tallies.lock().steps.get(&address(step)).cloned().unwrap_or_default();
+            let id = format!("{at}.{parent}");
+            let of_nested =
+                |(place, traversal): (usize, &Traversal)| self.metrics(traversal, &format!("{place}({id})"));
+            all.push(Metrics {
+                nanos: i64::try_from(tally.nanos.saturating_sub(before)).unwrap_or(i64::MAX),
+                name: step.to_string(),
+                nested: nested(&step.kind).into_iter().enumerate().flat_map(of_nested).collect(),
+                counts: tally.counts(),
+                annotations: tally
+                    .notes
+                    .iter()
+                    .map(|(name, count)| ((*name).to_owned(), (*count).into()))
+                    .collect(),
+                id,
+            });
+            before = tally.nanos;
+        }
+        all
+    }
+}
+
+impl Tallies {
+    fn note(&mut self, notes: Vec<(&'static str, i64)>) {
+        let Some(current) = self.current else { return };
+        let tally = self.steps.entry(current).or_default();
+        for (name, count) in notes {
+            *tally.notes.entry(name).or_default() += count;
+        }
+    }
+}
+
+impl Tally {
+    fn counts(&self) -> Vec<(String, i64)> {
+        let counts = [(TRAVERSER_COUNT, self.traversers), (ELEMENT_COUNT, self.elements)];
+        counts
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(name, count)| (name.to_owned(), count))
+            .collect()
+    }
+}
+
+fn address(step: &Arc<Step>) -> usize {
+    Arc::as_ptr(step) as usize
+}

@@ -1,0 +1,82 @@
+//! What the maps of `mergeV` and `mergeE` may have. Maps that are known beforehand are checked when the traversal is
+//! compiled, all others when it runs.
+
+use super::keys;
+use crate::{
+    error::{GremlinError, Result},
+    value::{Cardinality, Direction, Map, Merge, Symbol, Token, Value},
+};
+
+/// The map that is searched for, or that of `option(onCreate)`.
+pub(crate) fn check(map: &Map, is_edge: bool) -> Result<()> {
+    let name = if is_edge { "mergeE" } else { "mergeV" };
+    for (key, value) in map {
+        match (key, value) {
+            (Value::String(key), _) => keys::check_property(key)?,
+            (Value::Symbol(Symbol::Token(Token::Id | Token::Label)), Value::Null) => {
+                return Err(GremlinError::bad(format!("{name}() does not allow null for the key {key}")));
+            }
+            (Value::Symbol(Symbol::Token(Token::Id)), _) => {}
+            (Value::Symbol(Symbol::Token(Token::Label)), label) => keys::check_label(label).map(drop)?,
+            (Value::Symbol(Symbol::Direction(Direction::Out)), end) if is_edge => {
+                check_end(Merge::OutV, end)?
+            }
+            (Value::Symbol(Symbol::Direction(Direction::In)), end) if is_edge => check_end(Merge::InV, end)?,
+            _ => {
+                let ends = if is_edge { ", Direction.OUT or Direction.IN" } else { "" };
+                return Err(GremlinError::bad(format!(
+                    "{name}() takes maps whose keys are strings, T.id, T.label{ends}, not {key}"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_end(allowed: Merge, end: &Value) -> Result<()> {
+    match end {
+        Value::Symbol(Symbol::Merge(found)) if *found != allowed => {
+            Err(GremlinError::bad(format!("only Merge.{allowed} may be used here, not Merge.{found}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The map of `option(onMatch)`: ids, labels and ends of elements that exist cannot be changed.
+pub(crate) fn check_on_match(map: &Map) -> Result<()> {
+    map.keys().try_for_each(|key| match key {
+        Value::String(key) => keys::check_property(key),
+        other => {
+            Err(GremlinError::bad(format!("option(onMatch) takes maps whose keys are strings, not {other}")))
+        }
+    })
+}
+
+/// Refuses a value that would be set beside those that its key has.
+pub(crate) fn check_cardinality(value: &Value, default: Option<Cardinality>) -> Result<()> {
+    let (cardinality, value) = with_cardinality(value, default);
+    match cardinality {
+        Some(Cardinality::List | Cardinality::Set) if *value != Value::Null => {
+            Err(GremlinError::unsupported("more than one value of a key"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A value without the cardinality that it may carry, and this cardinality, or the default.
+pub(crate) fn with_cardinality(value: &Value, default: Option<Cardinality>) -> (Option<Cardinality>, &Value) {
+    match value {
+        Value::CardinalityValue { cardinality, value } => (Some(*cardinality), value),
+        value => (default, value),
+    }
+}
+
+/// Refuses a map of `option(onCreate)` that contradicts the map that is searched for.
+pub(crate) fn check_overrides(search: &Map, on_create: &Map) -> Result<()> {
+    match on_create.iter().find(|(key, value)| search.get(*key).is_some_and(|known| known != *value)) {
+        None => Ok(()),
+        Some((key, value)) => Err(GremlinError::bad(format!(
+            "option(onCreate) cannot override values from merge() argument: ({key}, {value})"
+        ))),
+    }
+}

@@ -1,0 +1,101 @@
+//! `mergeV` and `mergeE`.
+
+use super::{
+    Given, Kind, MergeMaps,
+    arguments::{Arguments, given},
+    calls::Call,
+    compile::traversal,
+    merge_maps,
+};
+use crate::{
+    error::{GremlinError, Result},
+    value::{Cardinality, Map, Merge, Symbol, Token, Value},
+};
+
+pub(super) fn merge(call: &Call<'_>, arguments: &mut Arguments<'_>, is_edge: bool) -> Result<MergeMaps> {
+    call.allow(&["option"])?;
+    let search = match arguments.next() {
+        None => Given::Traversal(traversal(vec![Kind::Identity])),
+        Some(value) => map_or_traversal(value)?,
+    };
+    let mut maps = MergeMaps { search, on_create: None, on_match: None, out_vertex: None, in_vertex: None };
+    for modulator in call.modulators("option") {
+        match &*modulator.instruction.arguments {
+            [Value::Symbol(Symbol::Merge(key)), value] => put(&mut maps, *key, value, None)?,
+            [Value::Symbol(Symbol::Merge(key)), value, Value::Symbol(Symbol::Cardinality(cardinality))] => {
+                put(&mut maps, *key, value, Some(*cardinality))?;
+            }
+            _ => {
+                let name = call.name();
+                return Err(GremlinError::bad(format!(
+                    "option() of {name}() takes Merge.onCreate and others, and a map"
+                )));
+            }
+        }
+    }
+    check(&maps, is_edge)?;
+    Ok(maps)
+}
+
+/// Checks the maps that are known beforehand.
+fn check(maps: &MergeMaps, is_edge: bool) -> Result<()> {
+    let (search, on_create) = (known(Some(&maps.search)), known(maps.on_create.as_ref()));
+    let on_match = known(maps.on_match.as_ref().map(|(given, _)| given));
+    if is_edge && [search, on_create, on_match].into_iter().flatten().any(has_cardinality) {
+        return Err(GremlinError::bad(
+            "only properties of vertices have a cardinality, and mergeE() makes edges",
+        ));
+    }
+    for map in [search, on_create].into_iter().flatten() {
+        merge_maps::check(map, is_edge)?;
+    }
+    if let Some(on_match) = on_match {
+        merge_maps::check_on_match(on_match)?;
+        let default = maps.on_match.as_ref().and_then(|(_, cardinality)| *cardinality);
+        on_match.values().try_for_each(|value| merge_maps::check_cardinality(value, default))?;
+    }
+    if let (Some(search), Some(on_create)) = (search, on_create) {
+        merge_maps::check_overrides(search, on_create)?;
+    }
+    match on_create {
+        Some(map) if is_edge && map.contains_key(&Value::from(Token::Id)) => {
+            Err(GremlinError::unsupported("an id that is given to an edge"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn known(given: Option<&Given>) -> Option<&Map> {
+    match given {
+        Some(Given::Value(Value::Map(map))) => Some(map),
+        _ => None,
+    }
+}
+
+fn has_cardinality(map: &Map) -> bool {
+    map.values().any(|value| matches!(value, Value::CardinalityValue { .. }))
+}
+
+fn put(maps: &mut MergeMaps, key: Merge, value: &Value, cardinality: Option<Cardinality>) -> Result<()> {
+    let value = match key {
+        Merge::OnCreate | Merge::OnMatch => map_or_traversal(value)?,
+        Merge::OutV | Merge::InV => given(value)?,
+    };
+    match key {
+        Merge::OnCreate => maps.on_create = Some(value),
+        Merge::OnMatch => maps.on_match = Some((value, cardinality)),
+        Merge::OutV => maps.out_vertex = Some(value),
+        Merge::InV => maps.in_vertex = Some(value),
+    }
+    Ok(())
+}
+
+fn map_or_traversal(value: &Value) -> Result<Given> {
+    match value {
+        Value::Map(_) | Value::Null | Value::Traversal(_) => given(value),
+        other => {
+            let found = other.type_name();
+            Err(GremlinError::bad(format!("a map or a traversal is needed, not a value of type {found}")))
+        }
+    }
+}
