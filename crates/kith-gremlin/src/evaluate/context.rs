@@ -54,9 +54,16 @@ pub(super) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub fn new(graph: &'a dyn Graph, source: &'a Source, limits: Limits, with_paths: bool) -> Self {
-        let side_effects =
-            source.side_effects.iter().map(|(key, value, _)| (key.clone(), value.clone())).collect();
+    /// `empty` are the side effects that steps will add to.
+    pub fn new(
+        graph: &'a dyn Graph,
+        source: &'a Source,
+        limits: Limits,
+        with_paths: bool,
+        empty: HashMap<Label, Value>,
+    ) -> Self {
+        let mut side_effects = empty;
+        side_effects.extend(source.side_effects.iter().map(|(key, value, _)| (key.clone(), value.clone())));
         Self {
             graph,
             source,

@@ -129,8 +129,13 @@ fn joined(before: Value, more: Value) -> Result<Value> {
 pub(super) async fn aggregate(key: &Label, by: &By, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let values = by::values(by, &batch, context).await?;
     let operator = context.operator_of(key);
+    let last = batch.last().map(|traverser| traverser.origin);
     context.change_side_effect(key, |before| {
-        let added = batch.iter().zip(values).filter_map(|(traverser, value)| Some((value?, traverser.bulk)));
+        // Of several nested traversals, the last one assigns last.
+        let counts =
+            |traverser: &Traverser| operator != Some(Operator::Assign) || Some(traverser.origin) == last;
+        let added = batch.iter().zip(values).filter(|(traverser, _)| counts(traverser));
+        let added = added.filter_map(|(traverser, value)| Some((value?, traverser.bulk)));
         match (operator, before) {
             // These take what is added as a whole.
             (Some(operator @ (Operator::AddAll | Operator::Assign)), Some(before)) => {

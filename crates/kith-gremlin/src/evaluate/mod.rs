@@ -57,7 +57,8 @@ impl<'a> Evaluation<'a> {
     /// Begins the evaluation of a plan.
     pub fn new(plan: &'a Plan, graph: &'a dyn Graph, limits: Limits) -> Self {
         let with_paths = plan.source.with_paths || plan.needs_paths();
-        let mut context = Context::new(graph, &plan.source, limits, with_paths);
+        let side_effects = nested::side_effects(&plan.traversal);
+        let mut context = Context::new(graph, &plan.source, limits, with_paths, side_effects);
         context.profile = plan.is_profiled().then(|| Profile::new(&|| 0));
         Self { context, chain: Chain::whole(&plan.traversal) }
     }

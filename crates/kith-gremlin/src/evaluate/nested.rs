@@ -10,7 +10,7 @@ use crate::{
     plan::{Given, Kind, Label, Traversal, any_step},
     value::Value,
 };
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 /// Evaluates a traversal for each of these traversers by itself, and returns the results of each. The bulk of a traverser does
 /// not enter.
@@ -41,6 +41,19 @@ async fn together(traversal: &Traversal, batch: &[Traverser], context: &Context<
         each[result.origin as usize].push(result);
     }
     Ok(each)
+}
+
+/// The side effects that the steps of a traversal add to, before anything is added.
+pub(super) fn side_effects(traversal: &Traversal) -> HashMap<Label, Value> {
+    let mut empty = HashMap::new();
+    for step in crate::plan::all_steps(traversal) {
+        let value = match &step.kind {
+            Kind::Aggregate { .. } => Value::BulkSet(Arc::default()),
+            _ => Value::Map(Arc::default()),
+        };
+        empty.extend(side_effect_of(&step.kind).map(|key| (key.clone(), value)));
+    }
+    empty
 }
 
 /// The side effect that a step adds to.

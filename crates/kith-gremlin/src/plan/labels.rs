@@ -124,6 +124,16 @@ fn of_function(function: &Function) -> Vec<Option<&Traversal>> {
     }
 }
 
+/// All steps, of the traversal and of nested ones.
+pub(crate) fn all_steps(traversal: &Traversal) -> Vec<&Step> {
+    let mut all = Vec::new();
+    for step in traversal.iter() {
+        all.push(&**step);
+        nested(&step.kind).into_iter().for_each(|traversal| all.extend(all_steps(traversal)));
+    }
+    all
+}
+
 /// Whether `wanted` holds for any step, of the traversal or of a nested one.
 pub(crate) fn any_step(traversal: &Traversal, wanted: &dyn Fn(&Step) -> bool) -> bool {
     find(traversal, wanted).is_some()

@@ -26,7 +26,7 @@ mod with;
 
 pub use compile::compile;
 pub use explain::explain;
-pub(crate) use labels::{any_step, nested};
+pub(crate) use labels::{all_steps, any_step, nested};
 pub use source::{Plan, Source};
 pub use step::*;
 pub use verification::Verification;

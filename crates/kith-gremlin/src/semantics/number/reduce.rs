@@ -8,10 +8,37 @@ use crate::{GremlinError, Result, value::Value};
 use num_bigint::BigInt;
 use std::sync::Arc;
 
+/// A sum of floating-point numbers that does not depend on their order, but for the last digit: what each addition loses is
+/// kept and added in the end (Neumaier, 1974). Traversers come in any order, and merged or not.
+#[derive(Clone, Copy, Debug, Default)]
+struct Floating {
+    total: f64,
+    lost: f64,
+}
+
+impl Floating {
+    fn add(&mut self, number: f64) {
+        let total = self.total + number;
+        let (large, small) =
+            if self.total.abs() >= number.abs() { (self.total, number) } else { (number, self.total) };
+        let lost = (large - total) + small;
+        if lost.is_finite() {
+            self.lost += lost;
+        }
+        self.total = total;
+    }
+
+    fn finish(self) -> f64 {
+        self.total + self.lost
+    }
+}
+
 /// A sum that grows value by value. Nulls are skipped.
 #[derive(Clone, Debug, Default)]
 pub struct Sum {
     total: Option<Value>,
+    /// The sum so far, in the place of `total`, if it is a `Double`.
+    floating: Option<Floating>,
 }
 
 impl Sum {
@@ -22,16 +49,25 @@ impl Sum {
     pub fn add(&mut self, value: &Value, bulk: i64) -> Result<()> {
         check("sum", value)?;
         let value = times(value, bulk)?;
-        self.total = Some(match self.total.take() {
+        if let (Some(floating), Value::Double(number)) = (&mut self.floating, &value) {
+            floating.add(*number);
+            return Ok(());
+        }
+        let floating = self.floating.take().map(|floating| Value::Double(floating.finish()));
+        let total = match floating.or(self.total.take()) {
             None | Some(Value::Null) => value,
             Some(total) => add(&total, &value)?,
-        });
+        };
+        match total {
+            Value::Double(total) => self.floating = Some(Floating { total, lost: 0.0 }),
+            total => self.total = Some(total),
+        }
         Ok(())
     }
 
     /// The sum; null if all values were null, and `None` if there was no value at all.
     pub fn finish(self) -> Option<Value> {
-        self.total
+        self.floating.map(|floating| Value::Double(floating.finish())).or(self.total)
     }
 }
 
@@ -43,7 +79,7 @@ pub struct Mean {
     /// How many values were not null.
     count: i64,
     integers: i128,
-    floating: f64,
+    floating: Floating,
     /// The sum of the numbers of unlimited width, if there were any.
     wide: Option<Value>,
 }
@@ -62,7 +98,7 @@ impl Mean {
             Some(Number::Integer(number)) => {
                 self.integers = self.integers.saturating_add(i128::from(number) * i128::from(bulk));
             }
-            Some(Number::Floating(number)) => self.floating += number * bulk as f64,
+            Some(Number::Floating(number)) => self.floating.add(number * bulk as f64),
             Some(Number::BigInteger(_) | Number::BigDecimal(_)) => {
                 let value = times(value, bulk)?;
                 self.wide = Some(match self.wide.take() {
@@ -84,15 +120,16 @@ impl Mean {
         if self.count == 0 {
             return Ok(self.seen.then_some(Value::Null));
         }
+        let floating = self.floating.finish();
         let Some(mut total) = self.wide else {
-            let total = self.integers as f64 + self.floating;
+            let total = self.integers as f64 + floating;
             return Ok(Some(Value::Double(total / self.count as f64)));
         };
         if self.integers != 0 {
             total = add(&total, &Value::BigInteger(Arc::new(BigInt::from(self.integers))))?;
         }
-        if self.floating != 0.0 {
-            total = add(&total, &Value::Double(self.floating))?;
+        if floating != 0.0 {
+            total = add(&total, &Value::Double(floating))?;
         }
         fraction(&total, &Value::Long(self.count)).map(Some)
     }

@@ -1,0 +1,71 @@
+//! A graph that remembers what it was asked.
+
+use kith_gremlin::{
+    graph::{Answer, Expansion, Graph, Mutation, Wanted},
+    testing::MemoryGraph,
+    value::{Edge, ElementId, Value, Vertex},
+};
+use std::{
+    fmt::Display,
+    sync::{Arc, Mutex},
+};
+
+#[derive(Default)]
+pub struct Asked {
+    graph: MemoryGraph,
+    questions: Mutex<Vec<String>>,
+}
+
+impl Asked {
+    pub fn forget(&self) {
+        self.questions.lock().expect("no panic").clear();
+    }
+
+    pub fn questions(&self) -> Vec<String> {
+        self.questions.lock().expect("no panic").clone()
+    }
+
+    fn note(&self, what: &str, of: &[impl Display]) {
+        let of: Vec<String> = of.iter().map(ToString::to_string).collect();
+        let question = format!("{what} {}", of.join(" "));
+        self.questions.lock().expect("no panic").push(question.trim_end().to_owned());
+    }
+}
+
+impl Graph for Asked {
+    fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+        let what = match &wanted {
+            Wanted::None => "the vertices".to_owned(),
+            Wanted::All => "all properties of".to_owned(),
+            Wanted::Keys(keys) => format!("{} of", keys.join(" and ")),
+        };
+        self.note(&what, &ids);
+        self.graph.vertices(ids, wanted)
+    }
+
+    fn edges(&self, ids: Vec<ElementId>) -> Answer<'_, Vec<Option<Arc<Edge>>>> {
+        self.note("the edges", &ids);
+        self.graph.edges(ids)
+    }
+
+    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Vertex>>> {
+        self.note("vertices of the graph, at most", &[limit]);
+        self.graph.scan_vertices(after, limit)
+    }
+
+    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>> {
+        self.note("edges of the graph, at most", &[limit]);
+        self.graph.scan_edges(after, limit)
+    }
+
+    fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>> {
+        let which =
+            if expansion.labels.is_empty() { "all".to_owned() } else { expansion.labels.join(" and ") };
+        self.note(&format!("{which} edges {:?} of", expansion.direction).to_lowercase(), &expansion.vertices);
+        self.graph.expand(expansion)
+    }
+
+    fn write(&self, mutation: Mutation) -> Answer<'_, Option<Value>> {
+        self.graph.write(mutation)
+    }
+}

@@ -1,0 +1,104 @@
+//! Plays `testdata/scenarios/gremlin`: see `docs/testing.md`.
+
+mod asked;
+
+use asked::Asked;
+use futures::FutureExt;
+use kith_gremlin::{
+    GremlinError,
+    evaluate::{Evaluation, Limits},
+    graph::{Graph, Mutation},
+    plan, text,
+    value::{Map, Value},
+};
+use kith_scenario::{Area, Command, Player, check};
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+const LANGUAGE: &[(&str, &str)] = &[
+    (
+        "vertex ID LABEL, KEY VALUE, …",
+        "adds a vertex; a value is an integer, a number with a point, or a word",
+    ),
+    ("edge ID LABEL ID, KEY VALUE, …", "adds an edge from the first vertex to the second"),
+    ("g.STEPS", "evaluates a traversal and prints its results, a line for each"),
+    ("questions", "prints what the last traversal asked of the graph, a line for each fan-out"),
+];
+
+#[derive(Default)]
+struct Traversals {
+    graph: Asked,
+}
+
+impl Traversals {
+    fn write(&self, mutation: Mutation) -> Result<Vec<String>, String> {
+        block_on(self.graph.write(mutation)).map_err(|error| error.to_string())?;
+        Ok(Vec::new())
+    }
+
+    fn results(&self, gremlin: &str) -> Result<Vec<(Value, i64)>, GremlinError> {
+        let now = "2026-01-31T12:00:00Z".parse().expect("a time");
+        let inputs = text::Inputs { bindings: &Map::new(), now, entropy: 0 };
+        let plan = plan::compile(&text::parse(gremlin, &inputs)?.bytecode)?;
+        self.graph.forget();
+        block_on(Evaluation::new(&plan, &self.graph, Limits::default()).all())
+    }
+
+    fn evaluate(&self, gremlin: &str) -> Vec<String> {
+        let evaluated = AssertUnwindSafe(async { self.results(gremlin) }).catch_unwind();
+        match block_on(evaluated).unwrap_or_else(|_| Err(GremlinError::bad("the evaluation panicked"))) {
+            Err(GremlinError { code, message }) => vec![format!("refused: {code}: {message}")],
+            Ok(results) if results.is_empty() => vec!["nothing".to_owned()],
+            Ok(results) => {
+                let lines = results.into_iter().map(|(value, bulk)| (value.to_string(), bulk as usize));
+                lines.flat_map(|(line, bulk)| std::iter::repeat_n(line, bulk)).collect()
+            }
+        }
+    }
+}
+
+impl Player for Traversals {
+    fn play(&mut self, command: &Command<'_>) -> Result<Vec<String>, String> {
+        let properties = || {
+            let clauses = command.text.split(',').skip(1);
+            clauses.map(|clause| property(clause.trim())).collect::<Result<Vec<_>, String>>()
+        };
+        match command.words.as_slice() {
+            _ if command.text.starts_with("g.") => Ok(self.evaluate(command.text)),
+            ["questions"] => Ok(self.graph.questions()),
+            ["vertex", id, label] => self.write(Mutation::AddVertex {
+                id: Some(value(id)),
+                label: (*label).into(),
+                properties: properties()?,
+            }),
+            ["edge", from, label, to] => self.write(Mutation::AddEdge {
+                id: None,
+                label: (*label).into(),
+                out_vertex: value(from),
+                in_vertex: value(to),
+                properties: properties()?,
+            }),
+            _ => Err(command.unknown(LANGUAGE)),
+        }
+    }
+}
+
+/// The result of a future that waits for nothing, as the graph in memory never does.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    future.now_or_never().expect("a graph in memory answers at once")
+}
+
+fn property(clause: &str) -> Result<(Arc<str>, Value), String> {
+    let (key, text) = clause.split_once(' ').ok_or_else(|| format!("{clause:?} is no key with a value"))?;
+    Ok((key.into(), value(text)))
+}
+
+fn value(text: &str) -> Value {
+    let integer = text.parse().map(Value::Int).ok();
+    integer.or(text.parse().map(Value::Double).ok()).unwrap_or_else(|| text.into())
+}
+
+#[test]
+fn traversals_are_evaluated_as_told() {
+    let area = Area { folder: "gremlin", package: "kith-gremlin", language: LANGUAGE };
+    check(&area, Traversals::default);
+}
