@@ -4,7 +4,10 @@ use crate::{AuthError, Backend, DEFAULT_USER, DoorNames, Visitor};
 use kith_api::{BatchAnswer, BatchKeys, QueryError, QueryOptions, Question, Reply, Request, StoreShape};
 use kith_net::{
     Charge,
-    server::connections::{Connected, STRANGER_MESSAGES_MAX},
+    server::{
+        connections::{Connected, STRANGER_MESSAGES_MAX},
+        security::{Need, Right},
+    },
 };
 use kith_ops::{CommonAnswer, GraphAnswer, Record};
 use kith_schema::{KeyType, RecordView, Schema, SchemaId};
@@ -19,6 +22,7 @@ use std::{
     },
 };
 use tokio_util::sync::CancellationToken;
+use tonic::Status;
 
 /// The peer of one connection: its identity, its rights, and the memory that its replies may take.
 pub struct Guest {
@@ -59,16 +63,33 @@ impl Guest {
         if self.is_given_up() {
             return Err(given_up());
         }
-        self.visitor.check_read(question.of()).map_err(|status| {
-            self.note_refusal();
-            QueryError::from_status(&status)
-        })?;
+        self.allowed(self.visitor.check_read(question.of()))?;
         let _under_way = self.place.request();
         let options = QueryOptions { door: Some(self.names.name), ..options };
         let reply = self.backend.call(Arc::new(Request { question, options })).await?;
         let charge = self.place.charge_reply(bytes(&reply));
         let charge = charge.map_err(|status| QueryError::from_status(&status))?;
         Ok(Charged { reply, _charge: charge })
+    }
+
+    /// Checks that the peer may write to a live graph now. [`Guest::call`] does not check this: whether a traversal writes
+    /// shows only when it is read.
+    ///
+    /// # Errors
+    /// `unauthenticated`, `permission_denied`.
+    pub fn check_write(&self, graph: &str) -> Result<(), QueryError> {
+        if self.is_given_up() {
+            return Err(given_up());
+        }
+        self.allowed(self.visitor.check(&Need::Store(Right::Write, graph.to_owned())))
+    }
+
+    /// The result of a check of rights. Counts a refusal.
+    fn allowed(&self, checked: Result<(), Status>) -> Result<(), QueryError> {
+        checked.map_err(|status| {
+            self.note_refusal();
+            QueryError::from_status(&status)
+        })
     }
 
     /// Gives the peer the identity of the subject that has this token.

@@ -8,6 +8,7 @@
 mod bounded;
 mod door;
 mod doors;
+pub mod gremlin;
 mod guest;
 mod listener;
 mod parting;

@@ -7,6 +7,7 @@
 
 mod code;
 mod elements;
+mod items;
 mod reader;
 mod scalars;
 mod traversals;
@@ -14,6 +15,7 @@ mod write_elements;
 mod write_traversals;
 mod writer;
 
+pub use items::Items;
 pub use reader::Reader;
 pub use writer::Writer;
 

@@ -1,0 +1,67 @@
+//! Peers that have to authenticate: their first request is answered by a demand for credentials, and served once they are right.
+
+use super::{
+    failure::{failure, unauthenticated},
+    incoming::Incoming,
+    outbox::{Coding, Ended, Outbox},
+};
+use crate::Guest;
+use kith_gremlin::message::{Credentials, Response};
+use kith_net::server::connections::STRANGER_MESSAGES_MAX;
+use uuid::Uuid;
+
+/// The requests that wait until their peer has authenticated.
+#[derive(Debug, Default)]
+pub(super) struct Introduction {
+    kept: Vec<Incoming>,
+}
+
+impl Introduction {
+    /// Keeps a request of a peer that is unknown. The first one is answered by the demand for credentials.
+    ///
+    /// # Errors
+    /// [`Ended`] if the connection has ended.
+    pub async fn keep(&mut self, incoming: Incoming, outbox: &Outbox) -> Result<(), Ended> {
+        let (id, coding) = (incoming.request.id, incoming.coding);
+        if STRANGER_MESSAGES_MAX as usize <= self.kept.len() {
+            let error = unauthenticated("too many requests came before credentials");
+            return outbox.fail(id, &error, coding).await;
+        }
+        if self.kept.is_empty() {
+            outbox.send(&Response::authenticate(id), coding, None).await?;
+        }
+        self.kept.push(incoming);
+        Ok(())
+    }
+
+    /// Checks the credentials that came in the request `id`. Returns the requests that can be served now. If the credentials
+    /// are wrong, these are refused.
+    ///
+    /// # Errors
+    /// [`Ended`] if the connection has ended.
+    pub async fn check(
+        &mut self,
+        (id, credentials, coding): (Uuid, &Credentials, Coding),
+        guest: &mut Guest,
+        outbox: &Outbox,
+    ) -> Result<Vec<Incoming>, Ended> {
+        let kept = std::mem::take(&mut self.kept);
+        // Drivers send credentials with the id of the request that was answered by the demand.
+        let is_kept = kept.iter().any(|incoming| incoming.request.id == id);
+        match guest.authenticate(credentials.password.as_bytes()) {
+            Ok(()) if is_kept => Ok(kept),
+            Ok(()) => {
+                outbox.send(&Response::no_content(id), coding, None).await?;
+                Ok(kept)
+            }
+            Err(error) => {
+                outbox.fail(id, &error, coding).await?;
+                for other in kept.iter().filter(|incoming| incoming.request.id != id) {
+                    let response = failure(Some(other.request.id), &error);
+                    outbox.send(&response, other.coding, None).await?;
+                }
+                Ok(Vec::new())
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Requests as questions to the service.
+
+use super::{failure::of_gremlin, results::Form};
+use chrono::{DateTime, FixedOffset, Utc};
+use kith_api::{GremlinQuery, GremlinTraversal, QueryError, QueryOptions, Question};
+use kith_gremlin::{
+    bytecode::{Bytecode, Instruction},
+    graphbinary,
+    message::{Operation, Options},
+    text::{self, Terminal},
+    value::{Map, Value},
+};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+/// The name of the traversal source in bytecode.
+const SOURCE: &str = "g";
+/// The languages that texts may be said to be in. Both are read as gremlin-language.
+const LANGUAGES: [&str; 2] = ["gremlin-lang", "gremlin-groovy"];
+
+/// What a request asks of a graph.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub graph: String,
+    pub query: GremlinQuery,
+    pub options: QueryOptions,
+    /// How the results are sent.
+    pub form: Form,
+    /// Whether the traversal has a step that changes the graph.
+    pub writes: bool,
+}
+
+impl Asked {
+    /// What is asked by the operation of a request.
+    ///
+    /// # Errors
+    /// The text cannot be read; the language is another than Gremlin; the operation asks nothing of a graph.
+    pub fn new(operation: &Operation, options: &Options) -> Result<Self, QueryError> {
+        let (source, bytecode, form) = match operation {
+            Operation::Bytecode(bytecode) => (Arc::from(SOURCE), Arc::clone(bytecode), Form::Traversers),
+            Operation::Eval { gremlin, bindings, language } => {
+                check_language(language.as_deref())?;
+                let inputs = text::Inputs { bindings, now: now(), entropy: rand::random() };
+                let script = text::parse(gremlin, &inputs).map_err(|error| of_gremlin(error.into()))?;
+                let bytecode = ended(script.bytecode, script.terminal);
+                (script.source, Arc::new(bytecode), Form::Plain(script.terminal))
+            }
+            Operation::Authentication(_) => {
+                let detail = "credentials are not a traversal".to_owned();
+                return Err(QueryError::Internal { detail });
+            }
+        };
+        let writes = bytecode.writes();
+        let bytes = graphbinary::write_value(&Value::Traversal(bytecode)).map_err(of_gremlin)?;
+        let query = GremlinQuery {
+            traversal: GremlinTraversal::Bytecode(bytes.into()),
+            // Gremlin Server gives elements their properties too, unless it is told otherwise.
+            with_properties: options.materialize_properties.unwrap_or(true),
+        };
+        // No limit is the default of the service, which has an upper limit.
+        let deadline = options.evaluation_timeout.filter(|timeout| *timeout != Duration::MAX);
+        let options_of_query = QueryOptions { deadline, ..QueryOptions::default() };
+        Ok(Self { graph: graph(&source, &options.aliases), query, options: options_of_query, form, writes })
+    }
+
+    /// The question.
+    pub fn question(&self) -> Question {
+        Question::Gremlin { graph: self.graph.clone(), query: self.query.clone() }
+    }
+}
+
+/// The name of the graph that a traversal source stands for: its alias, or the name of the source itself.
+fn graph(source: &str, aliases: &Map) -> String {
+    let alias = aliases.get(&Value::text(source)).and_then(Value::as_text);
+    alias.unwrap_or(source).to_owned()
+}
+
+fn check_language(language: Option<&str>) -> Result<(), QueryError> {
+    match language {
+        Some(other) if !LANGUAGES.contains(&other) => {
+            let detail = format!("the language {other:?} is not supported; use one of {LANGUAGES:?}");
+            Err(QueryError::Unsupported { detail })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A traversal that returns no more results than the method at its end needs. A profile stays the last step.
+fn ended(mut bytecode: Bytecode, terminal: Option<Terminal>) -> Bytecode {
+    let is_profiled = bytecode.steps.last().is_some_and(|step| &*step.name == "profile");
+    let limit = |count| Instruction::new("limit", vec![Value::Long(count)]);
+    let last = match terminal {
+        Some(Terminal::Explain) => Some(Instruction::new("explain", Vec::new())),
+        _ if is_profiled => None,
+        Some(Terminal::Next(count)) => Some(limit(count.unwrap_or(1).into())),
+        Some(Terminal::HasNext | Terminal::TryNext) => Some(limit(1)),
+        Some(Terminal::Iterate) => Some(Instruction::new("discard", Vec::new())),
+        None | Some(Terminal::ToList | Terminal::ToSet | Terminal::ToBulkSet) => None,
+    };
+    bytecode.steps.extend(last);
+    bytecode
+}
+
+fn now() -> DateTime<FixedOffset> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = i64::try_from(since.as_secs()).unwrap_or(0);
+    DateTime::<Utc>::from_timestamp(seconds, since.subsec_nanos()).unwrap_or_default().fixed_offset()
+}

@@ -1,0 +1,150 @@
+//! The results of a traversal as the values that its request is answered with.
+
+use super::{RESULTS_MAX, failure::of_gremlin};
+use kith_api::QueryError;
+use kith_gremlin::{
+    graphbinary::Items,
+    text::Terminal,
+    value::{Map, Value},
+};
+use kith_types::ErrorCode;
+use std::{collections::HashSet, iter, sync::Arc};
+
+/// How results are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As traversers: each value with how often it occurs.
+    Traversers,
+    /// As plain values, each as often as it occurs, by the method at the end of the text.
+    Plain(Option<Terminal>),
+}
+
+/// A value, and roughly how many bytes it takes.
+type Measured = (Value, usize);
+/// Values, one after another.
+type Values<'a> = Box<dyn Iterator<Item = Result<Measured, QueryError>> + Send + 'a>;
+
+/// The values that stand for `results`, a list of traversers in GraphBinary.
+///
+/// # Errors
+/// There are more plain values than [`RESULTS_MAX`]; `next()` has nothing to return; the bytes are no results, which can also be
+/// found later.
+pub(super) fn values(results: &[u8], form: Form) -> Result<Values<'_>, QueryError> {
+    let items = Items::new(results).map_err(of_gremlin)?;
+    let Form::Plain(terminal) = form else {
+        return Ok(Box::new(measured(items)));
+    };
+    Ok(match terminal {
+        Some(Terminal::Iterate) => Box::new(iter::empty()),
+        Some(Terminal::HasNext) => one(Value::Bool(items.left() != 0)),
+        Some(Terminal::TryNext) => Box::new(plain(items).take(1)),
+        Some(Terminal::Next(None)) => members(plain(items).next().ok_or_else(nothing)??),
+        Some(Terminal::Next(Some(count))) => Box::new(plain(items).take(count as usize)),
+        Some(Terminal::ToSet) => distinct(items),
+        None | Some(Terminal::ToList | Terminal::ToBulkSet | Terminal::Explain) => {
+            check_count(results)?;
+            Box::new(plain(items))
+        }
+    })
+}
+
+fn one(value: Value) -> Values<'static> {
+    Box::new(iter::once(Ok((value, 0))))
+}
+
+/// Each item, with the bytes that it took.
+fn measured(mut items: Items<'_>) -> impl Iterator<Item = Result<Measured, QueryError>> + Send {
+    iter::from_fn(move || {
+        let before = items.offset();
+        let value = items.next()?;
+        Some(value.map(|value| (value, items.offset() - before)).map_err(of_gremlin))
+    })
+}
+
+/// The value of a traverser, and how often it occurs.
+fn counted(traverser: Value) -> (Value, u64) {
+    match traverser {
+        Value::Traverser { bulk, value } => (Arc::unwrap_or_clone(value), bulk.max(0).unsigned_abs()),
+        value => (value, 1),
+    }
+}
+
+/// The values of traversers, each as often as it occurs.
+fn plain(items: Items<'_>) -> impl Iterator<Item = Result<Measured, QueryError>> + Send {
+    measured(items).flat_map(|item| {
+        let (item, count) = match item {
+            Ok((traverser, bytes)) => {
+                let (value, count) = counted(traverser);
+                (Ok((value, bytes)), count)
+            }
+            Err(error) => (Err(error), 1),
+        };
+        iter::repeat_n(item, usize::try_from(count).unwrap_or(usize::MAX))
+    })
+}
+
+/// The different values of traversers.
+fn distinct(items: Items<'_>) -> Values<'_> {
+    let mut seen = HashSet::new();
+    Box::new(measured(items).filter_map(move |item| match item {
+        Ok((traverser, bytes)) => {
+            let (value, _) = counted(traverser);
+            seen.insert(value.clone()).then_some(Ok((value, bytes)))
+        }
+        Err(error) => Some(Err(error)),
+    }))
+}
+
+/// What Gremlin Server answers `next()` with: the members of a value that has members, otherwise the value. An entry of a map is
+/// a map.
+fn members((value, bytes): Measured) -> Values<'static> {
+    let each = |values: Vec<Value>| -> Values<'static> {
+        let bytes = bytes / values.len().max(1);
+        Box::new(values.into_iter().map(move |value| Ok((value, bytes))))
+    };
+    match value {
+        Value::List(values) => each(Arc::unwrap_or_clone(values)),
+        Value::Set(values) => each(Arc::unwrap_or_clone(values).into_iter().collect()),
+        Value::Map(entries) => {
+            let entries = Arc::unwrap_or_clone(entries).into_iter();
+            each(entries.map(|entry| Value::Map(Arc::new(Map::from_iter([entry])))).collect())
+        }
+        Value::BulkSet(values) => {
+            let repeated = |(value, count): &(Value, i64)| {
+                iter::repeat_n(value.clone(), usize::try_from(*count).unwrap_or(0))
+            };
+            Box::new(
+                Arc::unwrap_or_clone(values)
+                    .into_iter()
+                    .flat_map(move |entry| repeated(&entry))
+                    .map(|value| Ok((value, 0))),
+            )
+        }
+        value => Box::new(iter::once(Ok((value, bytes)))),
+    }
+}
+
+/// Refuses to send one by one what a traversal has counted in bulk.
+fn check_count(results: &[u8]) -> Result<(), QueryError> {
+    let mut count = 0_u64;
+    for item in Items::new(results).map_err(of_gremlin)? {
+        count = count.saturating_add(counted(item.map_err(of_gremlin)?).1);
+    }
+    if count <= RESULTS_MAX {
+        return Ok(());
+    }
+    Err(QueryError::Remote {
+        code: ErrorCode::TooLarge,
+        message: format!("the traversal has {count} results; at most {RESULTS_MAX} are sent one by one"),
+        help: "end it with count(), dedup() or limit(), or send it as bytecode, whose results say how often they occur"
+            .to_owned(),
+    })
+}
+
+fn nothing() -> QueryError {
+    QueryError::Remote {
+        code: ErrorCode::BadRequest,
+        message: "the traversal has no result that next() could return".to_owned(),
+        help: "end it with toList() or tryNext()".to_owned(),
+    }
+}

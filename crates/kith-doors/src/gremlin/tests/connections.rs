@@ -1,0 +1,132 @@
+//! Tests of connections: how they begin, what may be under way on them, and how they end.
+
+use super::*;
+use tokio_tungstenite::tungstenite::{Error, protocol::frame::coding::CloseCode};
+
+/// Waits until so many requests are under way.
+async fn until_under_way(graphs: &Graphs, count: usize) {
+    let waits = async {
+        while graphs.under_way.load(Ordering::SeqCst) != count {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), waits).await.expect("so many come to be under way");
+}
+
+#[tokio::test]
+async fn a_later_request_can_be_answered_first() {
+    let mut driver = Driver::new().await;
+    let slow = driver.eval("g.V()").await;
+    assert_eq!(driver.told("g.inject(1)").await.codes, [200]);
+    driver.connection.graphs.gate.add_permits(1);
+    assert_eq!(driver.until_over(&[slow]).await[&slow].values, [Value::Int(1)]);
+}
+
+#[tokio::test]
+async fn so_many_requests_are_under_way_and_the_rest_wait() {
+    let mut driver = Driver::new().await;
+    let mut ids = Vec::new();
+    for _ in 0..UNDER_WAY_MAX + 4 {
+        ids.push(driver.eval("g.V()").await);
+    }
+    let graphs = Arc::clone(&driver.connection.graphs);
+    until_under_way(&graphs, UNDER_WAY_MAX).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(graphs.asked.lock().len(), UNDER_WAY_MAX);
+    graphs.gate.add_permits(1);
+    let told = driver.until_over(&ids).await;
+    assert!(told.values().all(|told| told.codes == [200]));
+    assert_eq!(graphs.asked.lock().len(), UNDER_WAY_MAX + 4);
+}
+
+#[tokio::test]
+async fn what_is_under_way_ends_when_the_peer_leaves() {
+    for is_polite in [true, false] {
+        let mut driver = Driver::new().await;
+        for _ in 0..3 {
+            driver.eval("g.V()").await;
+        }
+        let graphs = Arc::clone(&driver.connection.graphs);
+        until_under_way(&graphs, 3).await;
+        if is_polite {
+            driver.socket.close(None).await.expect("it reads");
+            let ended = async { while let Some(Ok(_)) = driver.socket.next().await {} };
+            tokio::time::timeout(Duration::from_secs(20), ended).await.expect("it closes too");
+        }
+        drop(driver.socket);
+        until_under_way(&graphs, 0).await;
+        // The stream may fail, because nobody reads the goodbye.
+        let _ = driver.connection.task.await.expect("it does not panic");
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_the_process_ends_connections_after_their_answers() {
+    let mut driver = Driver::new().await;
+    let id = driver.eval("g.V()").await;
+    until_under_way(&driver.connection.graphs, 1).await;
+    driver.connection.stop.cancel();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    driver.connection.graphs.gate.add_permits(1);
+    assert_eq!(driver.until_over(&[id]).await[&id].codes, [200]);
+    let Message::Close(Some(frame)) = driver.message().await else { panic!("no close frame") };
+    assert_eq!(frame.code, CloseCode::Away);
+}
+
+#[tokio::test]
+async fn a_request_that_is_too_long_closes_the_connection() {
+    let mut driver = Driver::new().await;
+    // The socket of the driver would send all 16 MiB; the header of the frame is enough.
+    let length = (REQUEST_BYTES_MAX as u64 + 1).to_be_bytes();
+    let header = [&[0x82, 0xff][..], &length, &[0; 4]].concat();
+    driver.socket.get_mut().write_all(&header).await.expect("it reads");
+    let Message::Close(Some(frame)) = driver.message().await else { panic!("no close frame") };
+    assert_eq!(frame.code, CloseCode::Size);
+    assert_eq!(
+        frame.reason.as_str(),
+        "too_large: the request has 16777217 bytes, at most 16777216 are allowed"
+    );
+}
+
+#[tokio::test]
+async fn a_ping_is_answered_while_a_request_is_under_way() {
+    let mut driver = Driver::new().await;
+    let id = driver.eval("g.V()").await;
+    driver.send(Message::Ping("are you there?".into())).await;
+    assert_eq!(driver.message().await, Message::Pong("are you there?".into()));
+    driver.connection.graphs.gate.add_permits(1);
+    assert_eq!(driver.until_over(&[id]).await[&id].codes, [200]);
+}
+
+#[tokio::test]
+async fn other_paths_are_not_found() {
+    let (client, _connection) = connect(Visitor::anybody(), known());
+    let Err(Error::Http(response)) = client_async("ws://localhost/graphs", client).await else {
+        panic!("accepted");
+    };
+    assert_eq!(response.status(), 404);
+}
+
+#[tokio::test]
+async fn http_requests_without_a_websocket_are_told_what_this_port_is() {
+    for request in ["GET /gremlin HTTP/1.1\r\nhost: a\r\n\r\n", "POST /gremlin HTTP/1.1\r\nhost: a\r\n\r\n{}"]
+    {
+        let (mut client, connection) = connect(Visitor::anybody(), known());
+        client.write_all(request.as_bytes()).await.expect("it reads");
+        client.shutdown().await.expect("it is open");
+        let mut told = String::new();
+        client.read_to_string(&mut told).await.expect("it ends");
+        assert!(told.starts_with("HTTP/1.1 426 Upgrade Required\r\n"), "{told}");
+        assert!(told.contains("connect with a WebSocket to ws://HOST:PORT/gremlin"), "{told}");
+        connection.task.await.expect("it does not panic").expect("no failure");
+    }
+}
+
+#[test]
+fn refusals_before_http_have_the_length_that_they_claim() {
+    for refusal in [NAMES.no_room, NAMES.tls_required] {
+        let text = std::str::from_utf8(refusal).expect("text");
+        let (head, body) = text.split_once("\r\n\r\n").expect("a body");
+        assert!(head.ends_with(&format!("content-length: {}", body.len())), "{text}");
+    }
+}

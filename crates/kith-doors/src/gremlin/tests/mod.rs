@@ -1,0 +1,265 @@
+//! Tests of whole connections, with the client side of a WebSocket library and a service that evaluates nothing.
+
+mod authentication;
+mod connections;
+mod requests;
+
+use super::*;
+use crate::{Backend, Visitor, listener::Listener};
+use futures::{SinkExt, StreamExt};
+use kith_api::{
+    BatchStream, GremlinAnswer, GremlinTraversal, QueryError, Question, Reply, Request, Served, ServedState,
+    Service, StoreShape,
+};
+use kith_gremlin::{
+    bytecode::{Bytecode, Instruction},
+    graphbinary::{Reader, Writer, read_value, write_value},
+    value::{Map, Value},
+};
+use kith_net::server::connections::{Connected, testing::known};
+use parking_lot::Mutex;
+use serde_json::{Value as Json, json};
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex},
+    sync::Semaphore,
+    task::JoinHandle,
+};
+use tokio_tungstenite::{WebSocketStream, client_async, tungstenite::Message};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+const GRAPHBINARY: &str = "application/vnd.graphbinary-v1.0";
+
+/// A service that knows what to answer by the first step of a traversal, and remembers what it was asked.
+struct Graphs {
+    asked: Mutex<Vec<Request>>,
+    under_way: AtomicUsize,
+    /// `slow` needs one permit.
+    gate: Semaphore,
+}
+
+impl Graphs {
+    fn new() -> Arc<Self> {
+        let gate = Semaphore::new(0);
+        Arc::new(Self { asked: Mutex::default(), under_way: AtomicUsize::new(0), gate })
+    }
+
+    /// The last traversal that was asked for, as text, and its graph.
+    fn last(&self) -> (String, String) {
+        let asked = self.asked.lock();
+        let Question::Gremlin { graph, query } = &asked.last().expect("a request").question else {
+            panic!("no traversal");
+        };
+        let GremlinTraversal::Bytecode(bytes) = &query.traversal else { panic!("a text") };
+        (graph.clone(), read_value(bytes).expect("a traversal").to_string())
+    }
+
+    /// The results of a traversal whose first step has this name and these arguments.
+    async fn results(&self, name: &str, arguments: &[Value]) -> Result<Vec<(Value, i64)>, QueryError> {
+        let count = |value: Option<&Value>| match value {
+            Some(Value::Int(count)) => i64::from(*count),
+            Some(Value::Long(count)) => *count,
+            _ => 0,
+        };
+        match name {
+            // Its arguments, once each.
+            "inject" => Ok(arguments.iter().map(|value| (value.clone(), 1)).collect()),
+            // One value, as often as its argument says.
+            "V" if !arguments.is_empty() => Ok(vec![(Value::text("x"), count(arguments.first()))]),
+            "V" => {
+                let _permit = self.gate.acquire().await.expect("never closed");
+                Ok(vec![(Value::Int(1), 1)])
+            }
+            "E" => Err(QueryError::DeadlineExceeded { deadline_ms: 5 }),
+            _ => Err(QueryError::Overloaded { detail: "too much".to_owned() }),
+        }
+    }
+}
+
+/// Counts a request until it is dropped.
+struct UnderWay<'a>(&'a AtomicUsize);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Service for Graphs {
+    fn call(&self, request: Arc<Request>) -> BoxFuture<'_, Result<Reply, QueryError>> {
+        async move {
+            self.under_way.fetch_add(1, Ordering::SeqCst);
+            let _under_way = UnderWay(&self.under_way);
+            self.asked.lock().push(Request::clone(&request));
+            let Question::Gremlin { graph, query } = &request.question else { panic!("no traversal") };
+            let GremlinTraversal::Bytecode(bytes) = &query.traversal else { panic!("a text") };
+            let Ok(Value::Traversal(bytecode)) = read_value(bytes) else { panic!("no traversal") };
+            let step = &bytecode.steps[0];
+            let results = self.results(&step.name, &step.arguments).await?;
+            let traverser = |(value, bulk)| Value::Traverser { bulk, value: Arc::new(value) };
+            let results = Value::list(results.into_iter().map(traverser).collect::<Vec<_>>());
+            Ok(Reply::Gremlin(GremlinAnswer {
+                results: write_value(&results).expect("short").into(),
+                served: Served { name: graph.clone(), state: ServedState::Version(1) },
+                profile: None,
+            }))
+        }
+        .boxed()
+    }
+
+    fn stream(&self, _: Arc<Request>) -> BatchStream<'_> {
+        panic!("nobody streams")
+    }
+}
+
+impl Backend for Graphs {
+    fn role(&self) -> &'static str {
+        "router"
+    }
+
+    fn shape_of(&self, _: &str) -> Result<StoreShape, QueryError> {
+        panic!("the door asks for no shapes")
+    }
+}
+
+/// One connection, and the service behind it.
+struct Connection {
+    graphs: Arc<Graphs>,
+    stop: CancellationToken,
+    task: JoinHandle<io::Result<()>>,
+}
+
+/// Opens a connection of `visitor`. Returns the stream of the client.
+fn connect(visitor: Visitor, place: Arc<Connected>) -> (DuplexStream, Connection) {
+    let (stop, graphs) = (CancellationToken::new(), Graphs::new());
+    let backend = Arc::clone(&graphs) as Arc<dyn Backend>;
+    let listener = Listener::new(Arc::new(Gremlin), backend, None, stop.clone());
+    let (client, stream) = duplex(1 << 16);
+    let peer = SocketAddr::from(([127, 0, 0, 1], 7));
+    let task = tokio::spawn(async move { listener.serve(Box::new(stream), peer, place, visitor).await });
+    (client, Connection { graphs, stop, task })
+}
+
+/// A driver.
+struct Driver {
+    socket: WebSocketStream<DuplexStream>,
+    connection: Connection,
+}
+
+/// What a request was answered with: the codes of its responses, its values, and the last message.
+#[derive(Debug, Default, PartialEq)]
+struct Told {
+    codes: Vec<i64>,
+    values: Vec<Value>,
+    message: String,
+    attributes: Map,
+}
+
+impl Told {
+    fn is_over(&self) -> bool {
+        self.codes.last().is_some_and(|code| ![206, 407].contains(code))
+    }
+}
+
+impl Driver {
+    async fn new() -> Self {
+        Self::of(Visitor::anybody()).await
+    }
+
+    async fn of(visitor: Visitor) -> Self {
+        let (client, connection) = connect(visitor, known());
+        let (socket, _) = client_async("ws://localhost/gremlin", client).await.expect("accepted");
+        Self { socket, connection }
+    }
+
+    async fn send(&mut self, message: Message) {
+        self.socket.send(message).await.expect("it reads");
+    }
+
+    /// Sends a request in GraphBinary.
+    async fn ask(&mut self, operation: (&str, &str), arguments: Map) -> Uuid {
+        let id = Uuid::from_u128(rand::random());
+        self.ask_as(id, operation, arguments).await;
+        id
+    }
+
+    async fn ask_as(&mut self, id: Uuid, (processor, operation): (&str, &str), arguments: Map) {
+        let mut writer = Writer::default();
+        writer.byte(0x81);
+        writer.uuid(id);
+        writer.string(operation).expect("short");
+        writer.string(processor).expect("short");
+        writer.map(&arguments).expect("short");
+        let head = [&[GRAPHBINARY.len() as u8], GRAPHBINARY.as_bytes()].concat();
+        self.send(Message::Binary([head, writer.into_bytes()].concat().into())).await;
+    }
+
+    async fn eval(&mut self, text: &str) -> Uuid {
+        self.ask(("", "eval"), map(&[("gremlin", Value::text(text))])).await
+    }
+
+    /// What this text is answered with.
+    async fn told(&mut self, text: &str) -> Told {
+        let id = self.eval(text).await;
+        self.until_over(&[id]).await.remove(&id).expect("it was asked")
+    }
+
+    /// Reads responses until each of these requests has ended.
+    async fn until_over(&mut self, ids: &[Uuid]) -> HashMap<Uuid, Told> {
+        let mut told: HashMap<Uuid, Told> = ids.iter().map(|id| (*id, Told::default())).collect();
+        while !told.values().all(Told::is_over) {
+            let (id, code, response) = self.read().await;
+            let told = told.get_mut(&id).expect("an answer to a request");
+            assert!(!told.is_over(), "one more response: {response:?}");
+            told.codes.push(code);
+            told.values.extend(response.values);
+            (told.message, told.attributes) = (response.message, response.attributes);
+        }
+        told
+    }
+
+    async fn message(&mut self) -> Message {
+        let message = tokio::time::timeout(Duration::from_secs(20), self.socket.next());
+        message.await.expect("in time").expect("an answer").expect("no error")
+    }
+
+    /// One response in GraphBinary.
+    async fn read(&mut self) -> (Uuid, i64, Told) {
+        let Message::Binary(bytes) = self.message().await else { panic!("no frame of bytes") };
+        let mut reader = Reader::new(&bytes);
+        assert_eq!((reader.byte(), reader.byte()), (Ok(0x81), Ok(0)));
+        let id = reader.uuid().expect("an id");
+        let code = reader.i32().expect("a code");
+        assert_eq!(reader.byte(), Ok(0));
+        let message = reader.string().expect("a message").to_string();
+        let attributes = reader.map().expect("attributes");
+        reader.map().expect("meta data");
+        let values = match reader.value().expect("data") {
+            Value::List(values) => values.to_vec(),
+            Value::Null => Vec::new(),
+            other => panic!("data are a list, not {other:?}"),
+        };
+        reader.finish().expect("the end");
+        (id, code.into(), Told { codes: Vec::new(), values, message, attributes })
+    }
+}
+
+fn map(entries: &[(&str, Value)]) -> Map {
+    entries.iter().map(|(name, value)| (Value::text(*name), value.clone())).collect()
+}
+
+fn aliases(graph: &str) -> (&'static str, Value) {
+    ("aliases", Value::Map(Arc::new(map(&[("g", Value::text(graph))]))))
+}
+
+/// A traversal with one step.
+fn traversal(name: &str, arguments: Vec<Value>) -> Value {
+    let steps = vec![Instruction::new(name, arguments)];
+    Value::Traversal(Arc::new(Bytecode { sources: Vec::new(), steps }))
+}

@@ -1,0 +1,134 @@
+//! Tests of requests and their answers.
+
+use super::*;
+
+#[tokio::test]
+async fn a_text_is_answered_with_values_and_a_traversal_with_traversers() {
+    let mut driver = Driver::new().await;
+    let told = driver.told("g.inject(1, 'a')").await;
+    assert_eq!((told.codes, told.values), (vec![200], vec![Value::Int(1), Value::text("a")]));
+    assert_eq!(driver.connection.graphs.last(), ("g".to_owned(), "inject(1, a)".to_owned()));
+    assert_eq!(driver.told("g.V(3)").await.values, [const { "x" }; 3].map(Value::text));
+
+    let arguments = map(&[("gremlin", traversal("V", vec![Value::Int(3)])), aliases("people")]);
+    let id = driver.ask(("traversal", "bytecode"), arguments).await;
+    let told = driver.until_over(&[id]).await.remove(&id).expect("asked");
+    let traverser = Value::Traverser { bulk: 3, value: Arc::new(Value::text("x")) };
+    assert_eq!((told.codes, told.values), (vec![200], vec![traverser]));
+    assert_eq!(driver.connection.graphs.last().0, "people");
+    assert_eq!(driver.told("g.inject()").await.codes, [204]);
+}
+
+#[tokio::test]
+async fn results_come_in_batches() {
+    let mut driver = Driver::new().await;
+    let told = driver.told("g.V(150)").await;
+    assert_eq!((told.codes, told.values.len()), (vec![206, 206, 200], 150));
+    assert_eq!(driver.told("g.V(64)").await.codes, [200]);
+    let arguments = map(&[
+        ("gremlin", Value::text("g.V(x)")),
+        ("bindings", Value::Map(Arc::new(map(&[("x", Value::Int(7))])))),
+        ("batchSize", Value::Int(3)),
+    ]);
+    let id = driver.ask(("", "eval"), arguments).await;
+    assert_eq!(driver.until_over(&[id]).await[&id].codes, [206, 206, 200]);
+    // Three texts of 600 KB do not fit into one message.
+    let long = Value::text("y".repeat(600_000));
+    let arguments = map(&[("gremlin", traversal("inject", vec![long.clone(), long.clone(), long]))]);
+    let id = driver.ask(("traversal", "bytecode"), arguments).await;
+    assert_eq!(driver.until_over(&[id]).await[&id].codes, [206, 206, 200]);
+    let told = driver.told("g.V(10000001L)").await;
+    assert_eq!(told.codes, [499]);
+    assert!(told.message.contains("has 10000001 results; at most 10000000 are sent one by one (end it"));
+}
+
+#[tokio::test]
+async fn the_end_of_a_text_says_what_becomes_of_the_results() {
+    let mut driver = Driver::new().await;
+    let ints = |values: &[i32]| values.iter().copied().map(Value::Int).collect::<Vec<_>>();
+    for (text, values, asked) in [
+        ("g.inject(1, 2, 2).toList()", ints(&[1, 2, 2]), "inject(1, 2, 2)"),
+        ("g.inject(1, 2, 2).toSet()", ints(&[1, 2]), "inject(1, 2, 2)"),
+        ("g.inject(1, 2).next()", ints(&[1]), "inject(1, 2).limit(1)"),
+        ("g.inject([1, 2], 3).next()", ints(&[1, 2]), "inject([1, 2], 3).limit(1)"),
+        ("g.inject(1, 2, 3).next(2)", ints(&[1, 2]), "inject(1, 2, 3).limit(2)"),
+        ("g.inject(1).hasNext()", vec![Value::Bool(true)], "inject(1).limit(1)"),
+        ("g.inject().hasNext()", vec![Value::Bool(false)], "inject().limit(1)"),
+        ("g.inject().tryNext()", vec![], "inject().limit(1)"),
+        ("g.inject(1).iterate()", vec![], "inject(1).discard()"),
+        ("g.inject(1).explain()", ints(&[1]), "inject(1).explain()"),
+        ("g.inject(1).profile().next()", ints(&[1]), "inject(1).profile()"),
+    ] {
+        let told = driver.told(text).await;
+        assert_eq!(told.values, values, "{text}");
+        assert_eq!(driver.connection.graphs.last().1, asked, "{text}");
+    }
+    let told = driver.told("g.inject([a: 1, b: 2]).next()").await;
+    let entry = |key, value| Value::Map(Arc::new(map(&[(key, Value::Int(value))])));
+    assert_eq!(told.values, [entry("a", 1), entry("b", 2)]);
+    assert_eq!(driver.told("g.inject().next()").await.codes, [499]);
+}
+
+#[tokio::test]
+async fn graphson_is_answered_with_graphson() {
+    let mut driver = Driver::new().await;
+    let id = Uuid::from_u128(7).to_string();
+    let arguments = json!({"gremlin": "g.inject('a')", "language": "gremlin-lang", "evaluationTimeout": 70,
+        "materializeProperties": "tokens"});
+    let request = json!({"requestId": id, "op": "eval", "processor": "", "args": arguments}).to_string();
+    driver.send(Message::Text(request.clone().into())).await;
+    let Message::Text(text) = driver.message().await else { panic!("no frame of text") };
+    let told: Json = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((&told["requestId"], &told["status"]["code"]), (&json!(id), &json!(200)));
+    assert_eq!(told["result"]["data"], json!({"@type": "g:List", "@value": ["a"]}));
+    let asked = driver.connection.graphs.asked.lock().last().cloned().expect("asked");
+    assert_eq!(asked.options.deadline, Some(Duration::from_millis(70)));
+    assert!(matches!(asked.question, Question::Gremlin { query, .. } if !query.with_properties));
+
+    let media_type = "application/vnd.gremlin-v3.0+json";
+    let frame = [&[media_type.len() as u8], media_type.as_bytes(), request.as_bytes()].concat();
+    driver.send(Message::Binary(frame.into())).await;
+    let Message::Binary(bytes) = driver.message().await else { panic!("no frame of bytes") };
+    assert_eq!(bytes, text.as_bytes());
+}
+
+#[tokio::test]
+async fn errors_have_codes_of_gremlin_server_and_of_kith() {
+    let mut driver = Driver::new().await;
+    for (text, code, kith, message) in [
+        ("g.E()", 598, "deadline_exceeded", "the deadline of 5 ms passed"),
+        ("g.addV()", 596, "overloaded", "overloaded: too much"),
+        ("g.V().otu()", 499, "bad_request", "did you mean \"out\"?"),
+        ("g.V().map{it}", 499, "unsupported_operation", "line 1, column"),
+    ] {
+        let told = driver.told(text).await;
+        assert_eq!(told.codes, [code], "{text}: {}", told.message);
+        assert_eq!(told.attributes[&Value::text("kith.code")], Value::text(kith), "{text}");
+        assert!(told.message.contains(message), "{text}: {}", told.message);
+    }
+    let told = driver.told("g.addV()").await;
+    assert_eq!(told.attributes[&Value::text("kith.retry_after_ms")], Value::Long(100));
+    let arguments = map(&[("gremlin", Value::text("g.V()")), ("language", Value::text("cypher"))]);
+    let id = driver.ask(("", "eval"), arguments).await;
+    let told = driver.until_over(&[id]).await.remove(&id).expect("asked");
+    assert!(told.codes == [499] && told.message.contains("the language \"cypher\" is not supported"));
+}
+
+#[tokio::test]
+async fn what_is_no_request_is_answered_and_the_connection_goes_on() {
+    let mut driver = Driver::new().await;
+    for (operation, told) in [
+        (("", "dance"), "the operation \"dance\" of the processor \"\" is not supported"),
+        (("session", "eval"), "sessions are not supported"),
+        (("traversal", "bytecode"), "the argument \"gremlin\" is missing"),
+    ] {
+        let id = driver.ask(operation, Map::new()).await;
+        let answer = driver.until_over(&[id]).await.remove(&id).expect("asked");
+        assert!(answer.codes == [499] && answer.message.contains(told), "{answer:?}");
+    }
+    driver.send(Message::Text("{".into())).await;
+    let Message::Text(text) = driver.message().await else { panic!("no frame of text") };
+    let told: Json = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((&told["requestId"], &told["status"]["code"]), (&Json::Null, &json!(499)));
+    assert_eq!(driver.told("g.inject(1)").await.codes, [200]);
+}
