@@ -155,8 +155,12 @@ impl Elements {
             }
             Mutation::RemoveProperty { element, key } => Ok(self.remove_property(&element, &key)),
             Mutation::RemoveVertex { vertex } => {
-                let all =
-                    Expansion { vertices: Vec::new(), direction: Direction::Both, labels: Arc::default() };
+                let all = Expansion {
+                    vertices: Vec::new(),
+                    direction: Direction::Both,
+                    labels: Arc::default(),
+                    with_properties: true,
+                };
                 self.expand(&vertex, &all).iter().for_each(|edge| self.remove_edge(&edge.id));
                 self.adjacent.remove(&vertex);
                 self.vertices.shift_remove(&vertex);
