@@ -20,7 +20,6 @@ pub(super) async fn global(by: &[(By, Order)], all: Batch, context: &Context<'_>
     let mut keyed: Vec<(Vec<Value>, Traverser)> =
         keys.into_iter().zip(all).filter_map(|(key, traverser)| Some((key?, traverser))).collect();
     sort(by, &mut keyed, context);
-    keyed.sort_by_key(|(_, traverser)| traverser.origin);
     Ok(keyed.into_iter().map(|(_, traverser)| traverser).collect())
 }
 

@@ -155,14 +155,9 @@ impl Elements {
             }
             Mutation::RemoveProperty { element, key } => Ok(self.remove_property(&element, &key)),
             Mutation::RemoveVertex { vertex } => {
-                let all = Expansion {
-                    vertices: Vec::new(),
-                    direction: Direction::Both,
-                    labels: Arc::default(),
-                    with_properties: true,
-                };
-                self.expand(&vertex, &all).iter().for_each(|edge| self.remove_edge(&edge.id));
-                self.adjacent.remove(&vertex);
+                if let Some(Adjacent { outgoing, incoming }) = self.adjacent.remove(&vertex) {
+                    outgoing.values().chain(incoming.values()).flatten().for_each(|id| self.remove_edge(id));
+                }
                 self.vertices.shift_remove(&vertex);
                 Ok(None)
             }

@@ -1,0 +1,65 @@
+//! Random traversals over random small graphs, against a twin that takes one traverser after the other. The evaluation takes
+//! them in batches, merges equal ones, and evaluates nested traversals for many of them at once; none of this may show.
+
+mod draw;
+mod naive;
+mod shape;
+
+use futures::FutureExt;
+use kith_gremlin::{
+    Result,
+    evaluate::{Evaluation, Limits},
+    graph::{Graph, Mutation},
+    plan,
+    testing::MemoryGraph,
+    text,
+    value::{Map, Value},
+};
+use naive::Town;
+use proptest::prelude::*;
+use rand::{SeedableRng, rngs::StdRng};
+
+fn now<T>(future: impl Future<Output = T>) -> T {
+    future.now_or_never().expect("a graph in memory answers at once")
+}
+
+fn graph(town: &Town) -> Result<MemoryGraph> {
+    let graph = MemoryGraph::default();
+    for (id, (label, age)) in (0_i64..).zip(&town.vertices) {
+        let properties = age.iter().map(|age| ("age".into(), Value::Int(*age))).collect();
+        now(graph.write(Mutation::AddVertex { id: Some(id.into()), label: (*label).into(), properties }))?;
+    }
+    for (from, label, to) in &town.edges {
+        let (label, properties) = ((*label).into(), Vec::new());
+        let (out_vertex, in_vertex) = (Value::Long(*from), Value::Long(*to));
+        now(graph.write(Mutation::AddEdge { id: None, label, out_vertex, in_vertex, properties }))?;
+    }
+    Ok(graph)
+}
+
+fn evaluated(gremlin: &str, town: &Town) -> Result<Vec<String>> {
+    let time = "2026-01-31T12:00:00Z".parse().expect("a time");
+    let inputs = text::Inputs { bindings: &Map::new(), now: time, entropy: 0 };
+    let plan = plan::compile(&text::parse(gremlin, &inputs)?.bytecode)?;
+    let graph = graph(town)?;
+    let results = now(Evaluation::new(&plan, &graph, Limits::default()).all())?;
+    let each = results.into_iter().flat_map(|(value, bulk)| std::iter::repeat_n(value, bulk as usize));
+    let mut lines: Vec<String> = each.map(|value| value.to_string()).collect();
+    lines.sort();
+    Ok(lines)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, max_global_rejects: 100_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn batches_do_not_show(seed in any::<u64>()) {
+        let mut random = StdRng::seed_from_u64(seed);
+        let (town, traversal) = (draw::town(&mut random), draw::traversal(&mut random));
+        let gremlin = shape::gremlin(&traversal);
+        let expected = naive::evaluate(&traversal, &town);
+        prop_assume!(expected.is_some(), "too many traversers to take one by one");
+        let found = evaluated(&gremlin, &town).map_err(|error| error.message);
+        prop_assert_eq!(found, Ok(expected.unwrap_or_default()), "{} over {:?}", gremlin, town);
+    }
+}
