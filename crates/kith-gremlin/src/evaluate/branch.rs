@@ -105,7 +105,7 @@ pub(super) async fn next(
             if is_begun {
                 return Ok(None);
             }
-            *chains = Some(traversals.iter().map(Chain::whole).collect());
+            *chains = Some(traversals.iter().map(|branch| Chain::beginning(branch, context)).collect());
             continue;
         }
         let input = if options(kind).iter().all(|traversal| is_stateless(traversal)) {

@@ -4,6 +4,7 @@ use super::{context::Context, state::State, step, traverser::Batch};
 use crate::{
     error::Result,
     plan::{Kind, Step, Traversal},
+    value::Value,
 };
 use futures::future::BoxFuture;
 use std::{collections::VecDeque, sync::Arc};
@@ -43,6 +44,15 @@ impl Chain {
     pub fn whole(traversal: &Traversal) -> Self {
         let feed = Feed { batches: VecDeque::new(), origins: [0].into(), is_whole: true };
         Self { feed, links: links(traversal) }
+    }
+
+    /// A branch at the beginning of a traversal, such as those of `g.union()`. If its first step cannot begin a traversal, one
+    /// traverser enters it.
+    pub fn beginning(traversal: &Traversal, context: &Context<'_>) -> Self {
+        match traversal.first() {
+            Some(step) if step::can_begin(&step.kind) => Self::whole(traversal),
+            _ => Self::nested(traversal, vec![context.traverser(Value::Null)], [0].into()),
+        }
     }
 
     /// A nested traversal, which these traversers enter.

@@ -91,7 +91,13 @@ pub(super) async fn next(
     }
 }
 
-/// Whether a step can begin a traversal: `g.addV()`.
+/// Whether a step can begin a traversal.
+pub(super) fn can_begin(kind: &Kind) -> bool {
+    matches!(kind, Kind::Vertices { .. } | Kind::Edges { .. } | Kind::Inject(_) | Kind::Union(_))
+        || is_writing_beginning(kind)
+}
+
+/// Whether a step changes the graph and can begin a traversal: `g.addV()`.
 fn is_writing_beginning(kind: &Kind) -> bool {
     matches!(kind, Kind::AddVertex { .. } | Kind::AddEdge { .. } | Kind::MergeVertex(_) | Kind::MergeEdge(_))
 }
