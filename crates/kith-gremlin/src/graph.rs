@@ -12,7 +12,8 @@ pub type Answer<'a, T> = BoxFuture<'a, Result<T>>;
 
 /// A graph, asked in batches: each method is one fan-out, however many elements it is about.
 ///
-/// Answers about several elements are in the order of the elements. An element that does not exist is `None`, or has no edges.
+/// Ids come in any form in which users write them: as a whole number of any type, or as a text of digits. Answers about several
+/// elements are in the order of the elements. An element that does not exist is `None`, or has no edges.
 pub trait Graph: Send + Sync {
     /// Vertices by their ids, with the wanted properties.
     fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>>;

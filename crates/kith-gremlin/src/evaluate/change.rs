@@ -53,7 +53,7 @@ pub(super) async fn add_vertex(new: New, context: &Context<'_>) -> Result<Value>
 }
 
 pub(super) async fn written(mutation: Mutation, context: &Context<'_>) -> Result<Value> {
-    let element = context.graph.write(mutation).await?;
+    let element = context.write(mutation).await?;
     element.ok_or_else(|| GremlinError::bad("the element does not exist, so it cannot be changed"))
 }
 
@@ -142,7 +142,7 @@ pub(super) async fn set_one(
         }
         Value::Vertex(_) | Value::Edge(_) if is_removal => {
             let removal = Mutation::RemoveProperty { element: element.clone(), key };
-            return context.graph.write(removal).await.map(drop);
+            return context.write(removal).await.map(drop);
         }
         Value::Vertex(vertex) => {
             let cardinality = Cardinality::Single;
@@ -188,7 +188,7 @@ async fn drop_all(batch: Batch, context: &Context<'_>) -> Result<Batch> {
                 )));
             }
         };
-        context.graph.write(mutation).await?;
+        context.write(mutation).await?;
     }
     Ok(Batch::new())
 }

@@ -3,15 +3,15 @@
 use super::{tally::Profile, traverser::Traverser};
 use crate::{
     error::{GremlinError, Result},
-    graph::{Graph, Wanted},
+    graph::Graph,
     plan::{Label, Source},
-    value::{Operator, Property, Value, Vertex, VertexProperty},
+    value::{ElementId, Operator, Value},
 };
 use kith_types::ErrorCode;
 use parking_lot::Mutex;
 use rand::{SeedableRng, rngs::StdRng};
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -49,6 +49,8 @@ pub(super) struct Context<'a> {
     side_effects: Mutex<HashMap<Label, Value>>,
     /// For the steps that choose at random.
     pub random: Mutex<StdRng>,
+    /// The edges that have been changed. Traversers may hold them with the properties that they had before.
+    pub changed_edges: Mutex<HashSet<ElementId>>,
     /// What is counted for `profile`; `None` if the traversal has no such step.
     pub profile: Option<Profile<'a>>,
 }
@@ -73,6 +75,7 @@ impl<'a> Context<'a> {
             traversers: AtomicU64::new(0),
             side_effects: Mutex::new(side_effects),
             random: Mutex::new(StdRng::seed_from_u64(source.seed.unwrap_or(limits.seed))),
+            changed_edges: Mutex::default(),
             profile: None,
         }
     }
@@ -128,34 +131,6 @@ impl<'a> Context<'a> {
         let mut known = self.source.side_effects.iter();
         known.find(|(name, _, _)| &**name == key).and_then(|(_, _, operator)| *operator)
     }
-
-    /// The properties of elements, for each element. Values that are no elements have none.
-    pub async fn properties(&self, elements: &[&Value], wanted: &Wanted) -> Result<Vec<Vec<Value>>> {
-        let mut ids: Vec<Value> = Vec::new();
-        let mut places: HashMap<&Value, usize> = HashMap::new();
-        for element in elements {
-            if let Value::Vertex(vertex) = element
-                && vertex.properties.is_none()
-                && !places.contains_key(&vertex.id)
-            {
-                places.insert(&vertex.id, ids.len());
-                ids.push(vertex.id.clone());
-            }
-        }
-        let fetched =
-            if ids.is_empty() { Vec::new() } else { self.graph.vertices(ids, wanted.clone()).await? };
-        self.count_elements(fetched.len())?;
-        let of = |element: &&Value| match element {
-            Value::Vertex(vertex) => {
-                let fetched = places.get(&vertex.id).and_then(|at| fetched[*at].as_ref());
-                of_vertex(fetched.unwrap_or(vertex), wanted)
-            }
-            Value::Edge(edge) => of_element(edge.properties.as_deref().unwrap_or_default(), wanted),
-            Value::VertexProperty(property) => of_element(&property.properties, wanted),
-            _ => Vec::new(),
-        };
-        Ok(elements.iter().map(of).collect())
-    }
 }
 
 fn count_up(counter: &AtomicU64, count: usize, most: u64, what: &str) -> Result<()> {
@@ -167,23 +142,4 @@ fn count_up(counter: &AtomicU64, count: usize, most: u64, what: &str) -> Result<
         ErrorCode::TooLarge,
         format!("the traversal needs more than {most} {what}; ask for less, or raise kith.budget"),
     ))
-}
-
-fn is_wanted(key: &str, wanted: &Wanted) -> bool {
-    match wanted {
-        Wanted::None => false,
-        Wanted::All => true,
-        Wanted::Keys(keys) => keys.iter().any(|wanted| &**wanted == key),
-    }
-}
-
-fn of_vertex(vertex: &Vertex, wanted: &Wanted) -> Vec<Value> {
-    let all = vertex.properties.as_deref().unwrap_or_default().iter();
-    let wanted = all.filter(|property: &&Arc<VertexProperty>| is_wanted(&property.key, wanted));
-    wanted.map(|property| Value::VertexProperty(Arc::clone(property))).collect()
-}
-
-fn of_element(properties: &[Arc<Property>], wanted: &Wanted) -> Vec<Value> {
-    let wanted = properties.iter().filter(|property| is_wanted(&property.key, wanted));
-    wanted.map(|property| Value::Property(Arc::clone(property))).collect()
 }

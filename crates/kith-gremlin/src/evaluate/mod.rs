@@ -10,6 +10,7 @@ mod chain;
 mod change;
 mod context;
 mod cut;
+mod elements;
 mod filter;
 mod function;
 mod group;
@@ -74,8 +75,11 @@ impl<'a> Evaluation<'a> {
     /// # Errors
     /// The traversal cannot be evaluated, or exceeds a limit. It must not be asked again afterwards.
     pub async fn next(&mut self) -> Result<Option<Vec<(Value, i64)>>> {
-        let batch = self.chain.next(&self.context).await?;
-        Ok(batch.map(|batch| batch.into_iter().map(|traverser| (traverser.value, traverser.bulk)).collect()))
+        let Some(batch) = self.chain.next(&self.context).await? else { return Ok(None) };
+        let mut results =
+            batch.into_iter().map(|traverser| (traverser.value, traverser.bulk)).collect::<Vec<_>>();
+        self.context.refresh(&mut results).await?;
+        Ok(Some(results))
     }
 
     /// All results that are left.

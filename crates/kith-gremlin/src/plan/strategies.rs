@@ -87,6 +87,9 @@ fn add_one(source: &mut Source, name: &str, configuration: &Map) -> Result<()> {
                 seed.ok_or_else(|| GremlinError::bad("the SeedStrategy needs a seed, a whole number"))?;
             source.seed = Some(seed.cast_unsigned());
         }
+        "VertexProgramStrategy" => {
+            return Err(GremlinError::unsupported("withComputer() (VertexProgramStrategy)"));
+        }
         name if HARMLESS.contains(&name) => {}
         name => return Err(GremlinError::unsupported(format!("the strategy {name}"))),
     }

@@ -267,7 +267,8 @@ impl Graph for MemoryGraph {
 
     fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>> {
         let elements = self.0.lock();
-        let found = expansion.vertices.iter().map(|vertex| elements.expand(vertex, &expansion)).collect();
+        let found =
+            expansion.vertices.iter().map(|vertex| elements.expand(&canonical(vertex), &expansion)).collect();
         async move { Ok(found) }.boxed()
     }
 

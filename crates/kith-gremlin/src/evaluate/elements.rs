@@ -1,0 +1,110 @@
+//! Elements as they are in the graph: their properties, also after the traversal has changed them.
+
+use super::context::Context;
+use crate::{
+    error::Result,
+    graph::{Mutation, Wanted},
+    value::{Edge, ElementId, Property, Value, Vertex, VertexProperty},
+};
+use std::{collections::HashMap, sync::Arc};
+
+impl Context<'_> {
+    /// Changes the graph.
+    pub async fn write(&self, mutation: Mutation) -> Result<Option<Value>> {
+        let changed = match &mutation {
+            Mutation::SetEdgeProperty { edge, .. } => Some(edge.clone()),
+            Mutation::RemoveProperty { element: Value::Edge(edge), .. } => Some(edge.id.clone()),
+            _ => None,
+        };
+        let is_edge_added = matches!(mutation, Mutation::AddEdge { .. });
+        let written = self.graph.write(mutation).await?;
+        let added = match &written {
+            Some(Value::Edge(edge)) if is_edge_added => Some(edge.id.clone()),
+            _ => None,
+        };
+        self.changed_edges.lock().extend(changed.or(added));
+        Ok(written)
+    }
+
+    /// The properties of elements, for each element. Values that are no elements have none.
+    pub async fn properties(&self, elements: &[&Value], wanted: &Wanted) -> Result<Vec<Vec<Value>>> {
+        let mut ids: Vec<Value> = Vec::new();
+        let mut places: HashMap<&Value, usize> = HashMap::new();
+        for element in elements {
+            if let Value::Vertex(vertex) = element
+                && vertex.properties.is_none()
+                && !places.contains_key(&vertex.id)
+            {
+                places.insert(&vertex.id, ids.len());
+                ids.push(vertex.id.clone());
+            }
+        }
+        let fetched =
+            if ids.is_empty() { Vec::new() } else { self.graph.vertices(ids, wanted.clone()).await? };
+        self.count_elements(fetched.len())?;
+        let changed = self.changed(elements.iter().copied()).await?;
+        let of = |element: &&Value| match element {
+            Value::Vertex(vertex) => {
+                let fetched = places.get(&vertex.id).and_then(|at| fetched[*at].as_ref());
+                of_vertex(fetched.unwrap_or(vertex), wanted)
+            }
+            Value::Edge(edge) => {
+                let edge = changed.get(&edge.id).unwrap_or(edge);
+                of_element(edge.properties.as_deref().unwrap_or_default(), wanted)
+            }
+            Value::VertexProperty(property) => of_element(&property.properties, wanted),
+            _ => Vec::new(),
+        };
+        Ok(elements.iter().map(of).collect())
+    }
+
+    /// Gives edges among results the properties that they have by now.
+    pub async fn refresh(&self, results: &mut [(Value, i64)]) -> Result<()> {
+        let changed = self.changed(results.iter().map(|(value, _)| value)).await?;
+        for (value, _) in results {
+            if let Value::Edge(edge) = value
+                && let Some(edge) = changed.get(&edge.id)
+            {
+                *value = Value::Edge(Arc::clone(edge));
+            }
+        }
+        Ok(())
+    }
+
+    /// Those of these elements that are edges which the traversal has changed, as they are by now.
+    async fn changed(&self, elements: impl Iterator<Item = &Value>) -> Result<HashMap<ElementId, Arc<Edge>>> {
+        let ids: Vec<ElementId> = {
+            let changed = self.changed_edges.lock();
+            let id = |element: &Value| match element {
+                Value::Edge(edge) if changed.contains(&edge.id) => Some(edge.id.clone()),
+                _ => None,
+            };
+            if changed.is_empty() { Vec::new() } else { elements.filter_map(id).collect() }
+        };
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let edges = self.graph.edges(ids).await?;
+        self.count_elements(edges.len())?;
+        Ok(edges.into_iter().flatten().map(|edge| (edge.id.clone(), edge)).collect())
+    }
+}
+
+fn is_wanted(key: &str, wanted: &Wanted) -> bool {
+    match wanted {
+        Wanted::None => false,
+        Wanted::All => true,
+        Wanted::Keys(keys) => keys.iter().any(|wanted| &**wanted == key),
+    }
+}
+
+fn of_vertex(vertex: &Vertex, wanted: &Wanted) -> Vec<Value> {
+    let all = vertex.properties.as_deref().unwrap_or_default().iter();
+    let wanted = all.filter(|property: &&Arc<VertexProperty>| is_wanted(&property.key, wanted));
+    wanted.map(|property| Value::VertexProperty(Arc::clone(property))).collect()
+}
+
+fn of_element(properties: &[Arc<Property>], wanted: &Wanted) -> Vec<Value> {
+    let wanted = properties.iter().filter(|property| is_wanted(&property.key, wanted));
+    wanted.map(|property| Value::Property(Arc::clone(property))).collect()
+}

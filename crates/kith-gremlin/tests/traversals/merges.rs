@@ -1,0 +1,113 @@
+//! `mergeV` and `mergeE`.
+
+use super::check;
+
+#[test]
+fn vertices_are_found_or_added() {
+    check(&[
+        (&["g.mergeV([T.label: 'person', 'name': 'marko']).id()"], "1"),
+        (&["g.mergeV([T.label: 'person', 'name': 'peter']).valueMap()", "g.V().count()"], "5"),
+        (&["g.mergeV([T.id: '1']).values('name')"], "marko"),
+        (&["g.mergeV([T.id: 9, T.label: 'dog'])", "g.V(9).label()"], "dog"),
+        (
+            &["g.mergeV([T.label: 'person']).option(Merge.onMatch, ['seen': true]).values('seen')"],
+            "true true true",
+        ),
+        (&["g.mergeV([T.label: 'dog']).option(Merge.onCreate, ['name': 'rex']).valueMap()"], "{name=[rex]}"),
+        (&["g.mergeV([T.label: 'dog']).option(Merge.onMatch, ['a': 1]).valueMap()"], "{}"),
+        (&["g.inject([T.label: 'dog'], [T.label: 'dog']).mergeV()", "g.V().hasLabel('dog').count()"], "1"),
+        (&["g.mergeV([T.id: 1]).option(Merge.onMatch, ['age': null]).valueMap()"], "{name=[marko]}"),
+        (&["g.mergeV([T.id: 1]).option(Merge.onMatch, ['age': Cardinality.single(5)]).values('age')"], "5"),
+    ]);
+}
+
+#[test]
+fn an_option_sees_the_element_that_was_found() {
+    check(&[
+        (
+            &["g.V(3).mergeV([T.id: 1]).option(Merge.onMatch, project('was').by('name')).values('was')"],
+            "marko",
+        ),
+        (
+            &[
+                "g.inject([T.id: 1]).mergeV().option(Merge.onMatch, project('size').by(count(local))).values('size')",
+            ],
+            "1",
+        ),
+        (
+            &["g.V(1).mergeE([T.label: 'created', Direction.OUT: 4, Direction.IN: 3]).
+            option(Merge.onMatch, sideEffect(property('weight', 0)).constant([:])).values('weight')"],
+            "0",
+        ),
+    ]);
+}
+
+#[test]
+fn maps_are_checked() {
+    check(&[
+        (&["g.mergeV(['~id': 1])"], "! Property key can not be a hidden key: ~id"),
+        (&["g.mergeV([T.label: '~dog'])"], "! Label can not be a hidden key: ~dog"),
+        (&["g.mergeV([T.label: null])"], "! mergeV() does not allow null"),
+        (&["g.mergeV([T.label: 1])"], "! a label is a string"),
+        (&["g.mergeV([1: 1])"], "! keys are strings, T.id, T.label, not 1"),
+        (
+            &["g.mergeV([T.id: 1]).option(Merge.onMatch, [T.label: 'dog'])"],
+            "! option(onMatch) takes maps whose keys are strings",
+        ),
+        (&["g.mergeV([T.id: 1]).option(Merge.onCreate, [T.id: 2])"], "! option(onCreate) cannot override"),
+        (&["g.mergeV(['x': 1]).option(Merge.onCreate, select('none'))"], "! has no result"),
+        (&["g.mergeV(constant(1))"], "! need maps, not a value of type Int"),
+        (&["g.mergeE([Direction.OUT: Merge.inV])"], "! only Merge.outV may be used here"),
+        (
+            &["g.mergeE([T.label: 'x']).option(Merge.onCreate, ['a': Cardinality.single(1)])"],
+            "! only properties of vertices",
+        ),
+    ]);
+}
+
+#[test]
+fn edges_are_found_or_added() {
+    check(&[
+        (&["g.mergeE([T.label: 'knows', Direction.OUT: 1, Direction.IN: 2]).values('weight')"], "0.5"),
+        (
+            &[
+                "g.mergeE([T.label: 'knows', Direction.OUT: 2, Direction.IN: 1, 'since': 5])",
+                "g.V(2).outE().values('since')",
+            ],
+            "5",
+        ),
+        (&["g.mergeE([T.label: 'knows', Direction.OUT: '1']).count()"], "2"),
+        (
+            &["g.mergeE([T.label: 'likes', Direction.OUT: Merge.outV, Direction.IN: Merge.inV]).
+            option(Merge.outV, ['name': 'marko']).option(Merge.inV, V(3)).id()"],
+            "1>likes>3",
+        ),
+        (
+            &[
+                "g.mergeE([T.label: 'likes', Direction.OUT: 1]).option(Merge.onCreate, [Direction.IN: 3]).id()",
+            ],
+            "1>likes>3",
+        ),
+        (&["g.mergeE([T.label: 'likes', Direction.OUT: 1])"], "! In Vertex not specified in onCreate"),
+        (
+            &["g.mergeE([T.label: 'likes', Direction.OUT: 1, Direction.IN: 99])"],
+            "! Vertex id could not be resolved from mergeE: 99",
+        ),
+        (
+            &["g.mergeE([T.label: 'likes', Direction.OUT: Merge.outV, Direction.IN: 1])"],
+            "! option(outV) must be specified",
+        ),
+        (
+            &[
+                "g.mergeE([T.label: 'likes', Direction.OUT: Merge.outV, Direction.IN: 1]).option(Merge.outV, constant(7))",
+            ],
+            "! Vertex could not be resolved",
+        ),
+        (
+            &[
+                "g.withSideEffect('m', [T.label: 'self', Direction.OUT: 1, Direction.IN: 1]).union(select('m')).mergeE().id()",
+            ],
+            "1>self>1",
+        ),
+    ]);
+}

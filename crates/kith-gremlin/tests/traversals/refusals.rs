@@ -1,0 +1,103 @@
+//! What is refused before anything runs, and what strategies do.
+
+use super::{check, compiled};
+use kith_types::ErrorCode;
+
+#[test]
+fn what_is_not_supported_is_refused_by_name() {
+    for (gremlin, name) in [
+        ("g.V().match(as('a').out().as('b'))", "match()"),
+        ("g.V().outE().subgraph('x')", "subgraph()"),
+        ("g.V().out().tree()", "tree()"),
+        ("g.io('x.json').read()", "io()"),
+        ("g.call()", "call()"),
+        ("g.withComputer().V()", "withComputer()"),
+        ("g.V().pageRank()", "pageRank()"),
+        ("g.withStrategies(new SubgraphStrategy(vertices: hasLabel('person'))).V()", "SubgraphStrategy"),
+        ("g.withStrategies(new PartitionStrategy(partitionKey: 'p')).V()", "PartitionStrategy"),
+        ("g.withStrategies(ProductiveByStrategy).V()", "ProductiveByStrategy"),
+        ("g.addV('a').property('name', 'x').property('name', 'y')", "more than one value of a key (name)"),
+        ("g.V(1).property(list, 'name', 'y')", "more than one value of a key"),
+        ("g.V(1).property('name', Cardinality.set('y'))", "more than one value of a key"),
+        (
+            "g.mergeV([:]).option(Merge.onMatch, ['name': Cardinality.list('y')])",
+            "more than one value of a key",
+        ),
+        ("g.V(1).property('name', 'y', 'since', 2010)", "a property of a property"),
+        ("g.V(1).addE('x').to(V(2)).property(T.id, 7)", "an id that is given to an edge"),
+        ("g.mergeE([T.label: 'x']).option(Merge.onCreate, [T.id: 7])", "an id that is given to an edge"),
+    ] {
+        let error = compiled(gremlin).err().unwrap_or_else(|| panic!("{gremlin} is accepted"));
+        assert_eq!(error.code, ErrorCode::UnsupportedOperation, "{gremlin}: {error}");
+        let message = error.to_string();
+        assert!(message.contains(name) && message.contains("not supported"), "{gremlin}: {message}");
+    }
+}
+
+#[test]
+fn an_edge_beside_one_with_the_same_label_is_refused() {
+    let wanted = "g.mergeE([T.label: 'knows', Direction.OUT: 1, Direction.IN: 2, 'weight': 0.9])";
+    check(&[(&[wanted], "! is not supported"), (&[wanted, "g.V(1).outE().values('weight')"], "0.5 1.0")]);
+}
+
+#[test]
+fn strategies_that_verify_refuse_traversals() {
+    check(&[
+        (&["g.withStrategies(ReadOnlyStrategy).V().count()"], "4"),
+        (
+            &["g.withStrategies(ReadOnlyStrategy).addV()"],
+            "! has a mutating step and thus is not read only: addV()",
+        ),
+        (&["g.withStrategies(ReadOnlyStrategy).V().sideEffect(drop())"], "! is not read only: drop()"),
+        (&["g.withStrategies(ReadOnlyStrategy).V().coalesce(mergeV([:]))", "g.V().count()"], "4"),
+        (
+            &["g.withStrategies(new EdgeLabelVerificationStrategy(throwException: true)).V().where(out())"],
+            "! without any specified edge label: out()",
+        ),
+        (
+            &[
+                "g.withStrategies(new EdgeLabelVerificationStrategy(throwException: true)).V(1).out('knows').id()",
+            ],
+            "2 4",
+        ),
+        (&["g.withStrategies(new EdgeLabelVerificationStrategy(logWarning: true)).V(1).out().id()"], "2 4"),
+        (
+            &[
+                "g.withStrategies(new ReservedKeysVerificationStrategy(throwException: true)).addV().property('id', 1)",
+            ],
+            "! to a reserved word: id",
+        ),
+        (
+            &[
+                "g.withStrategies(new ReservedKeysVerificationStrategy(throwException: true, keys: {'age'})).addV().property('age', 1)",
+            ],
+            "! to a reserved word: age",
+        ),
+        (
+            &[
+                "g.withStrategies(new ReservedKeysVerificationStrategy(throwException: true, keys: {'age'})).addV().property('id', 1).values('id')",
+            ],
+            "1",
+        ),
+    ]);
+}
+
+#[test]
+fn strategies_without_effect_on_results_are_accepted() {
+    check(&[
+        (&["g.withStrategies(LazyBarrierStrategy, CountStrategy).V().count()"], "4"),
+        (&["g.withoutStrategies(InlineFilterStrategy, ReadOnlyStrategy).V().count()"], "4"),
+    ]);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_choices() {
+    let drawn = |seed: i64| {
+        let gremlin = format!(
+            "g.withStrategies(new SeedStrategy(seed: {seed})).V().both().both().both().sample(4).id()"
+        );
+        super::shown(&super::toy(), &gremlin)
+    };
+    assert_eq!(drawn(7), drawn(7));
+    assert!((0..20).any(|seed| drawn(seed) != drawn(7)), "{}", drawn(7));
+}
