@@ -79,7 +79,7 @@ rivals records
 section "the 40/40/20 mix on kith-village, policies in turn"
 work=$(mktemp -d)
 mkfifo "$work/stdin"
-"$kith" dev --port 0 --http-port 0 --resp-port 0 --end-with-stdin --processes --groups 2 --nodes 3 --data "$work/data" --ready-file "$work/ready.json" \
+"$kith" dev --port 0 --http-port 0 --resp-port 0 --gremlin-port 0 --end-with-stdin --processes --groups 2 --nodes 3 --data "$work/data" --ready-file "$work/ready.json" \
   <"$work/stdin" 2>"$work/log" &
 dev=$!
 # The cluster ends when its standard input does, however this script ends.

@@ -61,7 +61,7 @@ class Cluster(Target):
         self.ready_file = folder / "ready.json"
         self.flags = ["--ready-file", str(self.ready_file)]
         self._log = open(folder / "dev.log", "wb")
-        ports = ["--port", "0", "--http-port", "0", "--resp-port", "0"]
+        ports = ["--port", "0", "--http-port", "0", "--resp-port", "0", "--gremlin-port", "0"]
         command = [KITH, "dev", *ports, "--end-with-stdin", "--ready-file", str(self.ready_file), *arguments]
         environment = {**os.environ, "TMPDIR": str(folder)}
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=self._log, env=environment)

@@ -31,7 +31,7 @@ impl DatabaseOptions {
 
     /// Returns the requested addresses.
     pub(super) fn addresses(&self) -> Addresses {
-        Addresses { grpc: self.listen, http: self.http, resp: None }
+        Addresses { grpc: self.listen, http: self.http, resp: None, gremlin: None }
     }
 
     /// Returns the front page of its HTTP port.

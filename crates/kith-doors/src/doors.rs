@@ -1,6 +1,6 @@
-//! The doors of one process: the Redis door, and those that a program adds.
+//! The doors of one process: the Redis door, the Gremlin door, and those that a program adds.
 
-use crate::{Backend, Door, resp, spawn};
+use crate::{Backend, Door, gremlin::Gremlin, resp, spawn};
 use futures::future::join_all;
 use kith_net::server::{self, Bound, ListenError, connections::Connections, security::Security};
 use std::{net::SocketAddr, sync::Arc};
@@ -12,6 +12,7 @@ pub type DoorAt = (SocketAddr, Arc<dyn Door>);
 /// Doors that are bound to their ports, but accept no connections yet.
 pub struct Doors {
     redis: Option<Bound>,
+    gremlin: Option<Bound>,
     others: Vec<(Bound, Arc<dyn Door>)>,
 }
 
@@ -24,12 +25,13 @@ pub struct OpenDoors {
 }
 
 impl Doors {
-    /// Binds the doors that a program adds to their ports. The port for Redis clients is already bound.
+    /// Binds the doors that a program adds to their ports. The ports for Redis clients and Gremlin drivers are already bound.
     ///
     /// # Errors
     /// [`ListenError`] if the process cannot listen on an address.
     pub async fn bind(
         redis: Option<Bound>,
+        gremlin: Option<Bound>,
         others: Vec<DoorAt>,
         connections: &Connections,
     ) -> Result<Self, ListenError> {
@@ -37,7 +39,7 @@ impl Doors {
         for (addr, door) in others {
             bound.push((server::bind(addr, connections).await?, door));
         }
-        Ok(Self { redis, others: bound })
+        Ok(Self { redis, gremlin, others: bound })
     }
 
     /// Opens the doors in front of `backend`, until `stop` is cancelled.
@@ -52,7 +54,8 @@ impl Doors {
             let door = resp::door(Arc::clone(backend), bound.addr);
             (bound, door)
         });
-        let all = redis.into_iter().chain(self.others);
+        let gremlin = self.gremlin.map(|bound| (bound, Arc::new(Gremlin) as Arc<dyn Door>));
+        let all = redis.into_iter().chain(gremlin).chain(self.others);
         let spawn = |(bound, door)| spawn(bound, door, Arc::clone(backend), security, stop.clone());
         OpenDoors { addresses, connections: all.map(spawn).collect() }
     }

@@ -154,7 +154,7 @@ impl Node {
         let connections = Connections::new(options.connections)?;
         let ports = Ports::bind(options.addresses(), &options.security, &connections).await?;
         let at = ports.addresses();
-        let doors = Doors::bind(ports.resp, options.doors.clone(), &connections).await?;
+        let doors = Doors::bind(ports.resp, ports.gremlin, options.doors.clone(), &connections).await?;
         let readiness = Readiness::default();
         http::serve(ports.http, options.front_page(at), readiness.clone(), stop.clone());
         let evaluator = Arc::new(evaluator(&options, held, topology, &metadata, &stop));

@@ -62,7 +62,7 @@ impl NodeOptions {
 
     /// The addresses that the options ask for.
     pub(super) fn addresses(&self) -> Addresses {
-        Addresses { grpc: self.listen, http: self.http, resp: self.resp }
+        Addresses { grpc: self.listen, http: self.http, resp: self.resp, gremlin: None }
     }
 
     /// Returns the front page of the HTTP port.

@@ -9,7 +9,7 @@ use metrics::{counter, gauge};
 use tokio_util::sync::CancellationToken;
 
 /// The names of queries in metrics.
-const QUERIES: [&str; 15] = [
+const QUERIES: [&str; 16] = [
     "connections",
     "entities",
     "members",
@@ -25,6 +25,7 @@ const QUERIES: [&str; 15] = [
     "compute_stream",
     "aggregate",
     "resp",
+    "gremlin",
 ];
 
 /// Counters without labels.

@@ -121,7 +121,7 @@ impl Router {
         let admin = parts::admin(&options, &around, coordinator, &graph);
         let ports = Ports::bind(options.addresses(), &options.security, &connections).await?;
         let at = ports.addresses();
-        let doors = Doors::bind(ports.resp, options.doors.clone(), &connections).await?;
+        let doors = Doors::bind(ports.resp, ports.gremlin, options.doors.clone(), &connections).await?;
         options.doors.iter().for_each(|(_, door)| counts::of_door(door.names().name));
         let document = options.document(&at);
         let readiness = Readiness::default();

@@ -18,6 +18,8 @@ pub struct RouterOptions {
     pub http: SocketAddr,
     /// The address on which it listens for Redis clients, if it does.
     pub resp: Option<SocketAddr>,
+    /// The address on which it listens for Gremlin drivers, if it does.
+    pub gremlin: Option<SocketAddr>,
     /// Further doors, which serve protocols of their own.
     pub doors: Vec<DoorAt>,
     /// The data directory, which holds its copy of the topology.
@@ -46,7 +48,7 @@ impl RouterOptions {
 
     /// The addresses on which it is asked to listen.
     pub(super) fn addresses(&self) -> Addresses {
-        Addresses { grpc: self.listen, http: self.http, resp: self.resp }
+        Addresses { grpc: self.listen, http: self.http, resp: self.resp, gremlin: self.gremlin }
     }
 
     /// The content of its front page.
@@ -67,6 +69,7 @@ impl RouterOptions {
             addr: at.grpc.to_string(),
             http: at.http.to_string(),
             resp: at.resp_text(),
+            gremlin: at.gremlin_text(),
             pid: std::process::id(),
         }
     }

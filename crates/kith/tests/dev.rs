@@ -14,8 +14,8 @@ use support::{
     wait_until,
 };
 
-/// What `kith dev` serves on while they are free: queries, HTTP, Redis clients.
-const USUAL: [u16; 3] = [7000, 7080, 7379];
+/// What `kith dev` serves on while they are free: queries, HTTP, Redis clients, Gremlin drivers.
+const USUAL: [u16; 4] = [7000, 7080, 7379, 7182];
 
 /// A folder whose cluster ends with it.
 struct ClusterFolder(tempfile::TempDir);
@@ -84,7 +84,7 @@ fn error_code(output: &Output) -> String {
 }
 
 fn ports(ready: &Value) -> Vec<u16> {
-    let addrs = ["router", "http", "resp"].map(|key| ready[key].as_str().expect("an address"));
+    let addrs = ["router", "http", "resp", "gremlin"].map(|key| ready[key].as_str().expect("an address"));
     addrs.iter().map(|addr| addr.rsplit_once(':').expect("a port").1.parse().expect("a number")).collect()
 }
 
@@ -126,7 +126,7 @@ fn the_front_page_of_a_process_says_what_it_is_and_what_is_there() {
     for told in ["200 OK", "router 0", "/healthz", "/readyz", "/metrics", "Documentation: https://"] {
         assert!(page.contains(told), "{told}: {page}");
     }
-    for key in ["router", "resp"] {
+    for key in ["router", "resp", "gremlin"] {
         assert!(page.contains(ready[key].as_str().expect("an address")), "{key}: {page}");
     }
 }
@@ -213,7 +213,17 @@ fn a_port_in_use_is_a_clear_error() {
     let place = ClusterFolder::new();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("an address").port().to_string();
-    let failed = place.run(kith(&["dev", "--port", &port, "--http-port", "0", "--resp-port", "0"]));
+    let failed = place.run(kith(&[
+        "dev",
+        "--port",
+        &port,
+        "--http-port",
+        "0",
+        "--resp-port",
+        "0",
+        "--gremlin-port",
+        "0",
+    ]));
     assert_eq!((error_code(&failed).as_str(), failed.status.code()), ("port_in_use", Some(1)));
 }
 
@@ -222,8 +232,18 @@ fn a_cluster_that_cannot_start_says_so_to_who_detaches_it() {
     let place = ClusterFolder::new();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = taken.local_addr().expect("an address").port().to_string();
-    let failed =
-        place.run(kith(&["dev", "--detach", "--port", &port, "--http-port", "0", "--resp-port", "0"]));
+    let failed = place.run(kith(&[
+        "dev",
+        "--detach",
+        "--port",
+        &port,
+        "--http-port",
+        "0",
+        "--resp-port",
+        "0",
+        "--gremlin-port",
+        "0",
+    ]));
     assert_eq!((error_code(&failed).as_str(), failed.status.code()), ("port_in_use", Some(1)));
     assert!(!place.path().join(".kith/ready.json").exists());
     place.detach(&["--groups", "1", "--nodes", "1"]);

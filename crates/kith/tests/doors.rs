@@ -57,6 +57,7 @@ impl<'c> Started<'c> {
             listen: local,
             http,
             resp: None,
+            gremlin: None,
             doors: vec![(local, Arc::new(Line))],
             data: cluster.folder.path().join("router-9"),
             settings: RouterSettings::default(),

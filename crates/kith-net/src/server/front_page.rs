@@ -53,6 +53,10 @@ impl FrontPage {
             let command = format!("redis-cli -h {} -p {} get STORE:KEY", resp.ip(), resp.port());
             page.push_str(&format!("{:<22}Redis clients: {command}\n", resp.to_string()));
         }
+        if let Some(gremlin) = at.gremlin {
+            let line = format!("{:<22}Gremlin drivers: ws://{gremlin}/gremlin\n", gremlin.to_string());
+            page.push_str(&line);
+        }
         for (path, what) in PATHS {
             let padding = " ".repeat(22 - path.len());
             page.push_str(&format!("{}{padding}{what}\n", link(path)));
@@ -68,15 +72,16 @@ mod tests {
 
     fn page() -> FrontPage {
         let addr = |port| std::net::SocketAddr::from(([127, 0, 0, 1], port));
-        let at = Addresses { grpc: addr(7000), http: addr(7080), resp: Some(addr(7379)) };
+        let (resp, gremlin) = (Some(addr(7379)), Some(addr(7182)));
+        let at = Addresses { grpc: addr(7000), http: addr(7080), resp, gremlin };
         FrontPage { name: "router 0".to_owned(), does: "answers queries", answers_clients: true, at }
     }
 
     #[test]
     fn a_terminal_is_shown_every_port_and_path() {
         let text = page().lines(str::to_owned);
-        for told in ["router 0. It answers queries.", "--router 127.0.0.1:7000", "-p 7379", "/metrics", DOCS]
-        {
+        let (router, gremlin) = ("--router 127.0.0.1:7000", "ws://127.0.0.1:7182/gremlin");
+        for told in ["router 0. It answers queries.", router, "-p 7379", gremlin, "/metrics", DOCS] {
             assert!(text.contains(told), "{told}: {text}");
         }
     }

@@ -101,6 +101,8 @@ pub struct Ports {
     pub http: Bound,
     /// The port for Redis clients, if there is one.
     pub resp: Option<Bound>,
+    /// The port for Gremlin drivers, if there is one.
+    pub gremlin: Option<Bound>,
 }
 
 /// The addresses of a node's or router's ports.
@@ -112,6 +114,8 @@ pub struct Addresses {
     pub http: SocketAddr,
     /// The address for Redis clients, if there is one.
     pub resp: Option<SocketAddr>,
+    /// The address for Gremlin drivers, if there is one.
+    pub gremlin: Option<SocketAddr>,
 }
 
 impl Ports {
@@ -125,28 +129,47 @@ impl Ports {
         security: &Security,
         connections: &Connections,
     ) -> Result<Self, ListenError> {
-        let resp = match asked.resp {
-            Some(addr) => Some(bind(addr, connections).await?),
-            None => None,
-        };
+        let resp = bind_some(asked.resp, connections).await?;
+        let gremlin = bind_some(asked.gremlin, connections).await?;
         let mut grpc = bind(asked.grpc, connections).await?;
         if security.gate.is_none() {
             grpc.local = crate::frames::listen_locally(grpc.addr);
         }
-        Ok(Self { grpc, http: bind(asked.http, &connections.of_http()).await?, resp })
+        Ok(Self { grpc, http: bind(asked.http, &connections.of_http()).await?, resp, gremlin })
     }
 
     /// The addresses, with the chosen ports.
     pub fn addresses(&self) -> Addresses {
-        let resp = self.resp.as_ref().map(|bound| bound.addr);
-        Addresses { grpc: self.grpc.addr, http: self.http.addr, resp }
+        let addr = |bound: &Option<Bound>| bound.as_ref().map(|bound| bound.addr);
+        let (resp, gremlin) = (addr(&self.resp), addr(&self.gremlin));
+        Addresses { grpc: self.grpc.addr, http: self.http.addr, resp, gremlin }
     }
 }
 
 impl Addresses {
     /// The address for Redis clients as documents contain it; empty if there is none.
     pub fn resp_text(&self) -> String {
-        self.resp.map_or_else(String::new, |addr| addr.to_string())
+        text(self.resp)
+    }
+
+    /// The address for Gremlin drivers as documents contain it; empty if there is none.
+    pub fn gremlin_text(&self) -> String {
+        text(self.gremlin)
+    }
+}
+
+fn text(addr: Option<SocketAddr>) -> String {
+    addr.map_or_else(String::new, |addr| addr.to_string())
+}
+
+/// Binds the port of a door, if there is one.
+async fn bind_some(
+    addr: Option<SocketAddr>,
+    connections: &Connections,
+) -> Result<Option<Bound>, ListenError> {
+    match addr {
+        Some(addr) => bind(addr, connections).await.map(Some),
+        None => Ok(None),
     }
 }
 

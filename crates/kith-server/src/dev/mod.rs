@@ -11,7 +11,7 @@ mod stop;
 mod temporary;
 
 pub use kith_control::cluster::Shape;
-pub use ports::{PORT, PORT_HTTP, PORT_RESP};
+pub use ports::{PORT, PORT_GREMLIN, PORT_HTTP, PORT_RESP};
 pub use ready::{ReadyDatabase, ReadyDocument, ReadyNode, ReadyRouter};
 pub use stop::{StopError, stop};
 
@@ -64,6 +64,8 @@ pub struct DevOptions {
     pub http_port: Option<u16>,
     /// The port of the first router for Redis clients; like `port`, with [`PORT_RESP`].
     pub resp_port: Option<u16>,
+    /// The port of the first router for Gremlin drivers; like `port`, with [`PORT_GREMLIN`].
+    pub gremlin_port: Option<u16>,
     /// The settings of the routers.
     pub router: RouterSettings,
     /// The rate at which each node scrubs, in bytes per second; `None` repairs only damage that reads find.

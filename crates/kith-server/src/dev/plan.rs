@@ -1,7 +1,7 @@
 //! The databases, nodes and routers that `kith dev` starts, and the addresses on which they listen.
 
 use super::{
-    DevOptions, PORT, PORT_HTTP, PORT_RESP,
+    DevOptions, PORT, PORT_GREMLIN, PORT_HTTP, PORT_RESP,
     ports::{self, Reserved},
 };
 use kith_database_server::DatabaseOptions;
@@ -140,6 +140,11 @@ fn router_options(
         listen: choose(options.port, PORT, known.map(|document| document.addr.as_str())),
         http: choose(options.http_port, PORT_HTTP, known.map(|document| document.http.as_str())),
         resp: Some(choose(options.resp_port, PORT_RESP, known.map(|document| document.resp.as_str()))),
+        gremlin: Some(choose(
+            options.gremlin_port,
+            PORT_GREMLIN,
+            known.map(|document| document.gremlin.as_str()),
+        )),
         doors: Vec::new(),
         data: folder.join(format!("router-{router:03}")),
         settings: options.router.clone(),

@@ -9,6 +9,8 @@ pub const PORT: u16 = 7000;
 pub const PORT_HTTP: u16 = 7080;
 /// The usual port for Redis clients.
 pub const PORT_RESP: u16 = 7379;
+/// The usual port for Gremlin drivers.
+pub const PORT_GREMLIN: u16 = 7182;
 
 /// Usual ports that were free. They stay bound until this is dropped, because nodes start before the first router.
 #[derive(Debug, Default)]

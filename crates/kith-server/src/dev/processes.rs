@@ -64,7 +64,7 @@ fn spawn(role: &Role, at: Option<&Addresses>) -> Result<Running, StartError> {
     let failed = |source| StartError::Spawn { what: role.name.clone(), source };
     let mut arguments = role.arguments.clone();
     if let Some(at) = at {
-        for (flag, value) in ["--listen", "--http", "--resp"].into_iter().zip(at) {
+        for (flag, value) in ["--listen", "--http", "--resp", "--gremlin"].into_iter().zip(at) {
             if let Some(place) = arguments.iter().position(|argument| argument == flag)
                 && !value.is_empty()
             {

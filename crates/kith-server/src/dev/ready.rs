@@ -29,6 +29,9 @@ pub struct ReadyDocument {
     pub http: String,
     /// The first router's address for Redis clients.
     pub resp: String,
+    /// The first router's address for Gremlin drivers.
+    #[serde(default)]
+    pub gremlin: String,
     /// Every node.
     pub nodes: Vec<ReadyNode>,
     /// Every router.
@@ -64,6 +67,9 @@ pub struct ReadyRouter {
     pub addr: String,
     /// Its address for Redis clients.
     pub resp: String,
+    /// Its address for Gremlin drivers.
+    #[serde(default)]
+    pub gremlin: String,
     /// Its process.
     pub pid: u32,
 }
@@ -86,6 +92,7 @@ impl ReadyDocument {
             router: String::new(),
             http: String::new(),
             resp: String::new(),
+            gremlin: String::new(),
             nodes: Vec::new(),
             routers: Vec::new(),
             databases: Vec::new(),
@@ -121,11 +128,17 @@ impl ReadyDocument {
             }
             Member::Router(options) => {
                 let document = topology.routers.iter().find(|it| it.router == options.router)?;
-                let (addr, resp) = (document.addr.clone(), document.resp.clone());
+                let router = ReadyRouter {
+                    addr: document.addr.clone(),
+                    resp: document.resp.clone(),
+                    gremlin: document.gremlin.clone(),
+                    pid: document.pid,
+                };
                 if self.routers.is_empty() {
-                    (self.router, self.http, self.resp) = (addr.clone(), document.http.clone(), resp.clone());
+                    (self.router, self.http) = (router.addr.clone(), document.http.clone());
+                    (self.resp, self.gremlin) = (router.resp.clone(), router.gremlin.clone());
                 }
-                self.routers.push(ReadyRouter { addr, resp, pid: document.pid });
+                self.routers.push(router);
             }
         }
         Some(())

@@ -12,8 +12,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The addresses that a child listens on, in the order `--listen`, `--http`, `--resp`.
-pub(super) type Addresses = [String; 3];
+/// The addresses that a child listens on, in the order `--listen`, `--http`, `--resp`, `--gremlin`.
+pub(super) type Addresses = [String; 4];
 
 /// The identity of a child and the arguments that it is started with.
 #[derive(Clone, Debug)]
@@ -38,15 +38,18 @@ impl RoleId {
         match self {
             RoleId::Database(id) => {
                 let document = topology.databases.iter().find(|document| document.database == id)?;
-                Some((document.pid, [document.addr.clone(), document.http.clone(), String::new()]))
+                let (addr, http) = (document.addr.clone(), document.http.clone());
+                Some((document.pid, [addr, http, String::new(), String::new()]))
             }
             RoleId::Node(id) => {
                 let document = topology.nodes.iter().find(|document| document.node == id)?;
-                Some((document.pid, [document.addr.clone(), document.http.clone(), document.resp.clone()]))
+                let (addr, http) = (document.addr.clone(), document.http.clone());
+                Some((document.pid, [addr, http, document.resp.clone(), String::new()]))
             }
             RoleId::Router(id) => {
                 let document = topology.routers.iter().find(|document| document.router == id)?;
-                Some((document.pid, [document.addr.clone(), document.http.clone(), document.resp.clone()]))
+                let (addr, http) = (document.addr.clone(), document.http.clone());
+                Some((document.pid, [addr, http, document.resp.clone(), document.gremlin.clone()]))
             }
         }
     }
@@ -65,7 +68,7 @@ pub(super) fn role(member: &Member, metadata: SocketAddr) -> Result<Role, StartE
 }
 
 fn database_role(options: &DatabaseOptions, metadata: SocketAddr) -> Role {
-    let at = server::Addresses { grpc: options.listen, http: options.http, resp: None };
+    let at = server::Addresses { grpc: options.listen, http: options.http, resp: None, gremlin: None };
     let command = ["database", "--id", &options.database.to_string()];
     Role {
         name: format!("database {}", options.database),
@@ -76,7 +79,8 @@ fn database_role(options: &DatabaseOptions, metadata: SocketAddr) -> Role {
 }
 
 fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {
-    let at = server::Addresses { grpc: options.listen, http: options.http, resp: options.resp };
+    let at =
+        server::Addresses { grpc: options.listen, http: options.http, resp: options.resp, gremlin: None };
     let command = ["node", "--node", &options.node.to_string()];
     let mut arguments = arguments(command, metadata, at, &options.data, options.connections);
     let scrub_rate = options.scrub_rate.map_or("off".to_owned(), |rate| rate.to_string());
@@ -110,7 +114,12 @@ fn router_role(options: &RouterOptions, metadata: SocketAddr) -> Result<Role, St
     }
     let config = options.data.with_extension("toml");
     options.settings.write(&config).map_err(|error| StartError::Settings { detail: error.to_string() })?;
-    let at = server::Addresses { grpc: options.listen, http: options.http, resp: options.resp };
+    let at = server::Addresses {
+        grpc: options.listen,
+        http: options.http,
+        resp: options.resp,
+        gremlin: options.gremlin,
+    };
     let command = ["router", "--id", &options.router.to_string()];
     let mut arguments = arguments(command, metadata, at, &options.data, options.connections);
     arguments.extend(["--config".to_owned(), config.display().to_string()]);
@@ -138,8 +147,8 @@ fn arguments(
         arguments.extend([flag.to_owned(), value.clone()]);
     }
     arguments.push("--end-with-stdin".to_owned());
-    if let Some(resp) = at.resp {
-        arguments.extend(["--resp".to_owned(), resp.to_string()]);
+    for (flag, addr) in [("--resp", at.resp), ("--gremlin", at.gremlin)] {
+        arguments.extend(addr.into_iter().flat_map(|addr| [flag.to_owned(), addr.to_string()]));
     }
     if let Some(bytes) = connections.reply_bytes {
         arguments.extend(["--reply-memory".to_owned(), bytes.to_string()]);

@@ -37,6 +37,7 @@ pub fn options(folder: &Path, groups: u32, nodes: u32) -> DevOptions {
         port: Some(0),
         http_port: Some(0),
         resp_port: Some(0),
+        gremlin_port: Some(0),
         router: Default::default(),
         scrub_rate: None,
         fetch_rate: None,

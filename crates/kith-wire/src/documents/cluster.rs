@@ -133,6 +133,9 @@ pub struct RouterDocument {
     /// `host:port` for Redis clients. Empty means that the router does not serve them.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub resp: String,
+    /// `host:port` for Gremlin drivers. Empty means that the router does not serve them.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub gremlin: String,
     /// The id of its process.
     pub pid: u32,
 }

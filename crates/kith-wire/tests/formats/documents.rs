@@ -67,6 +67,7 @@ fn router() -> RouterDocument {
         addr: "127.0.0.1:7000".to_owned(),
         http: "127.0.0.1:7080".to_owned(),
         resp: String::new(),
+        gremlin: String::new(),
         pid: 98,
     }
 }

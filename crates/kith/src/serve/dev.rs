@@ -14,7 +14,7 @@ use clap::Args;
 use kith_net::server::connections::ConnectionSettings;
 use kith_objects::Location;
 use kith_process::place::ReadFrom;
-use kith_server::dev::{Dev, DevOptions, PORT, PORT_HTTP, PORT_RESP, ReadyDocument, Shape};
+use kith_server::dev::{Dev, DevOptions, PORT, PORT_GREMLIN, PORT_HTTP, PORT_RESP, ReadyDocument, Shape};
 use std::{num::NonZeroU16, path::PathBuf};
 
 /// Run a whole cluster on this machine
@@ -61,6 +61,9 @@ pub struct DevArgs {
     /// Port of the first router for Redis clients; 0 takes a free one [default: 7379 if it is free, else another]
     #[arg(long, value_name = "PORT")]
     resp_port: Option<u16>,
+    /// Port of the first router for Gremlin drivers; 0 takes a free one [default: 7182 if it is free, else another]
+    #[arg(long, value_name = "PORT")]
+    gremlin_port: Option<u16>,
     /// Settings of the routers (TOML); docs/operating/settings.md lists the keys
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -98,8 +101,8 @@ pub struct DevArgs {
     /// Stop the cluster of this folder, or that of --ready-file or --data, and wait until it has stopped
     #[arg(long, conflicts_with_all = [
         "placement", "groups", "nodes", "partitions", "zones", "router_count", "processes", "threads", "objects",
-        "port", "http_port", "resp_port", "config", "record", "scrub_rate", "fetch_rate", "fetch_p99",
-        "log_retention", "reply_memory", "read_from", "end_with_stdin", "detach", "detached",
+        "port", "http_port", "resp_port", "gremlin_port", "config", "record", "scrub_rate", "fetch_rate",
+        "fetch_p99", "log_retention", "reply_memory", "read_from", "end_with_stdin", "detach", "detached",
     ])]
     stop: bool,
     /// Run as the process that --detach leaves
@@ -195,6 +198,7 @@ impl DevArgs {
             port: self.port,
             http_port: self.http_port,
             resp_port: self.resp_port,
+            gremlin_port: self.gremlin_port,
             router,
             scrub_rate: self.scrub_rate.0,
             fetch_rate: self.fetch_rate.0,
@@ -205,7 +209,7 @@ impl DevArgs {
     }
 
     fn ports(&self) -> Ports {
-        Ports { router: self.port, http: self.http_port, resp: self.resp_port }
+        Ports { router: self.port, http: self.http_port, resp: self.resp_port, gremlin: self.gremlin_port }
     }
 }
 
@@ -215,6 +219,7 @@ struct Ports {
     router: Option<u16>,
     http: Option<u16>,
     resp: Option<u16>,
+    gremlin: Option<u16>,
 }
 
 impl Ports {
@@ -223,16 +228,17 @@ impl Ports {
         let count =
             |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
         let (nodes, routers) = (count(ready.nodes.len(), "node"), count(ready.routers.len(), "router"));
-        let ReadyDocument { router, http, resp, .. } = ready;
+        let ReadyDocument { router, http, resp, gremlin, .. } = ready;
         let mut text = format!("kith dev: {nodes} and {routers} answer queries\n");
         for (name, addr, asked, usual, note) in [
             ("router", router, self.router, PORT, "--router, grpcurl".to_owned()),
             ("http", http, self.http, PORT_HTTP, "/ says what is there".to_owned()),
             ("redis", resp, self.resp, PORT_RESP, format!("redis-cli -p {} get STORE:KEY", port(resp))),
+            ("gremlin", gremlin, self.gremlin, PORT_GREMLIN, format!("ws://{gremlin}/gremlin")),
         ] {
             let is_other = asked.is_none() && port(addr) != usual.to_string();
             let taken = if is_other { format!("; {usual} is taken") } else { String::new() };
-            text.push_str(&format!("  {name:<6}  {addr}  ({note}{taken})\n"));
+            text.push_str(&format!("  {name:<7} {addr}  ({note}{taken})\n"));
         }
         text
     }
@@ -248,17 +254,19 @@ mod tests {
             router: "127.0.0.1:41000".to_owned(),
             http: format!("127.0.0.1:{PORT_HTTP}"),
             resp: "127.0.0.1:41002".to_owned(),
+            gremlin: "127.0.0.1:41003".to_owned(),
             nodes: Vec::new(),
             routers: Vec::new(),
             databases: Vec::new(),
             pid: 1,
             data: PathBuf::new(),
         };
-        let text = Ports { router: None, http: None, resp: Some(0) }.text(&ready);
+        let text = Ports { router: None, http: None, resp: Some(0), gremlin: None }.text(&ready);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "kith dev: 0 nodes and 0 routers answer queries");
         assert!(lines[1].contains("127.0.0.1:41000") && lines[1].ends_with("; 7000 is taken)"), "{text}");
         assert!(!lines[2].contains("taken") && !lines[3].contains("taken"), "{text}");
         assert!(lines[3].contains("redis-cli -p 41002 "), "{text}");
+        assert!(lines[4].ends_with("  (ws://127.0.0.1:41003/gremlin; 7182 is taken)"), "{text}");
     }
 }

@@ -17,7 +17,8 @@ pub struct Own {
     pub threads: Option<NonZeroU16>,
     pub data: Option<PathBuf>,
     pub end_with_stdin: bool,
-    /// Only for a router.
+    /// These two are only for a router.
+    pub gremlin: Option<SocketAddr>,
     pub record: Option<PathBuf>,
     /// These five are only for a node.
     pub scrub_rate: Option<ScrubRate>,
@@ -61,6 +62,7 @@ pub struct RouterEntry {
     listen: Option<SocketAddr>,
     http: Option<SocketAddr>,
     resp: Option<SocketAddr>,
+    gremlin: Option<SocketAddr>,
     threads: Option<NonZeroU16>,
     data: Option<PathBuf>,
     record: Option<PathBuf>,
@@ -108,6 +110,7 @@ impl From<NodeEntry> for Own {
             fetch_p99: entry.fetch_p99,
             warm_bytes: entry.warm_bytes,
             log_retention: entry.log_retention,
+            gremlin: None,
             record: None,
         }
     }
@@ -123,6 +126,7 @@ impl From<RouterEntry> for Own {
             threads: entry.threads,
             data: entry.data,
             end_with_stdin: entry.end_with_stdin,
+            gremlin: entry.gremlin,
             record: entry.record,
             ..Self::default()
         }

@@ -159,6 +159,10 @@ pub struct RouterArgs {
     process: ProcessArgs,
     #[command(flatten)]
     serving: ServingArgs,
+    /// Address for Gremlin drivers (WebSockets at the path /gremlin); port 0 takes a free one [default: none; Gremlin
+    /// drivers are not served]
+    #[arg(long, value_name = "HOST:PORT")]
+    gremlin: Option<SocketAddr>,
     /// Append every query to a file that `kith run` and `kith bench graph` can replay
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -319,6 +323,8 @@ impl Serving for RouterArgs {
     async fn serve(self, security: SecurityFlags, file: ConfigFile, own: Own) -> anyhow::Result<Exit> {
         let process = self.process.over(security, &file, &own)?;
         let serving = self.serving.over(&file, &own)?;
+        let gremlin = self.gremlin.or(own.gremlin);
+        gremlin.map_or(Ok(()), |addr| check_address("gremlin", addr))?;
         let ending = Ending::listen(process.end_with_stdin);
         let mut settings = file.router_settings();
         settings.record = self.record.or(own.record).or(settings.record);
@@ -330,6 +336,7 @@ impl Serving for RouterArgs {
             listen: process.listen,
             http: process.http,
             resp: serving.resp,
+            gremlin,
             doors: Vec::new(),
             data: process.data,
             settings,

@@ -13,9 +13,10 @@ fn the_ready_file_names_distinct_processes_and_follows_them() {
     let mut cluster = Cluster::start(&["--processes", "--routers", "2", "--nodes", "2"]);
     let ready = cluster.ready();
     let fields: Vec<&String> = ready.as_object().expect("an object").keys().collect();
-    assert_eq!(fields, ["data", "databases", "http", "nodes", "pid", "resp", "router", "routers"]);
+    assert_eq!(fields, ["data", "databases", "gremlin", "http", "nodes", "pid", "resp", "router", "routers"]);
     assert_eq!(ready["routers"][0]["addr"], ready["router"]);
     assert_eq!(ready["routers"][0]["resp"], ready["resp"]);
+    assert_eq!(ready["routers"][0]["gremlin"], ready["gremlin"]);
     let mut pids: Vec<u64> = [&ready["nodes"], &ready["routers"], &ready["databases"]]
         .iter()
         .flat_map(|list| {

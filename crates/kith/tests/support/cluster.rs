@@ -21,7 +21,7 @@ pub struct Cluster {
 }
 
 /// No test relies on a port that somebody else may use.
-const FREE_PORTS: [&str; 6] = ["--port", "0", "--http-port", "0", "--resp-port", "0"];
+const FREE_PORTS: [&str; 8] = ["--port", "0", "--http-port", "0", "--resp-port", "0", "--gremlin-port", "0"];
 
 /// In the folder of a cluster.
 const READY_FILE: &str = "ready.json";

@@ -155,7 +155,7 @@ impl Security {
     ) -> Result<(), ListenError> {
         self.check_listen(at.grpc)?;
         self.check_http(at.http)?;
-        at.resp.into_iter().chain(doors).try_for_each(|addr| self.check_listen(addr))
+        at.resp.into_iter().chain(at.gremlin).chain(doors).try_for_each(|addr| self.check_listen(addr))
     }
 
     /// Reloads the files when they change, until `stop`.
