@@ -17,7 +17,7 @@ use kith_gremlin::{
 };
 use kith_types::{ErrorCode, OperationName};
 use loaded::LoadedGraph;
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 impl Session {
     /// Evaluates a traversal over a graph.
@@ -37,8 +37,10 @@ impl Session {
         check(&plan, &known)?;
         let (deadline, allowed_ms) = (run.deadline(), run.allowed_ms());
         let source = LoadedGraph::new(run, known);
+        let began = Instant::now();
+        let clock = || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let evaluated = async {
-            let mut results = Evaluation::new(&plan, &source, limits).all().await?;
+            let mut results = Evaluation::new(&plan, &source, limits).with_clock(&clock).all().await?;
             if query.with_properties {
                 materialize(&mut results, &source).await?;
             }
