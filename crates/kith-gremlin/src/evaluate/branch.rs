@@ -20,6 +20,7 @@ use std::{
 
 /// Steps that take a nested traversal for each traverser by itself.
 pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let batch = nested::separate(kind, batch, context)?;
     match kind {
         Kind::Map(traversal) => {
             let values = nested::first(traversal, &batch, context).await?;
@@ -38,7 +39,6 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
             Ok(batch.iter().zip(each).flat_map(to).collect())
         }
         Kind::Local(traversal) => {
-            let batch = nested::separate(traversal, batch, context)?;
             let each = nested::each(traversal, &batch, context).await?;
             Ok(batch.iter().zip(each).flat_map(|(from, results)| nested::leave(results, from)).collect())
         }
@@ -47,7 +47,6 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
             Ok(batch)
         }
         Kind::Optional(traversal) => {
-            let batch = nested::separate(traversal, batch, context)?;
             let each = nested::each(traversal, &batch, context).await?;
             let mut reached = Batch::new();
             for (traverser, results) in batch.into_iter().zip(each) {

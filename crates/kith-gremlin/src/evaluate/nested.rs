@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     error::Result,
-    plan::{Given, Kind, Label, Traversal, any_step},
+    plan::{Given, Kind, Label, Step, Traversal, any_step},
     value::Value,
 };
 use std::{collections::HashMap, sync::Arc};
@@ -79,9 +79,11 @@ fn reads_own_side_effects(traversal: &Traversal) -> bool {
     })
 }
 
-/// Traversers that enter a traversal. If it has side effects, each of those that a traverser stands for enters by itself.
-pub(super) fn separate(traversal: &Traversal, batch: Batch, context: &Context<'_>) -> Result<Batch> {
-    if !any_step(traversal, &|step| side_effect_of(&step.kind).is_some() || step.kind.is_change()) {
+/// Traversers that enter the traversals of a step. If these have side effects or change the graph, each of those that a
+/// traverser stands for enters by itself.
+pub(super) fn separate(kind: &Kind, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let acts = |step: &Step| side_effect_of(&step.kind).is_some() || step.kind.is_change();
+    if !crate::plan::nested(kind).into_iter().any(|traversal| any_step(traversal, &acts)) {
         return Ok(batch);
     }
     let mut separate = Batch::with_capacity(batch.len());

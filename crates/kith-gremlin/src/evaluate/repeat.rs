@@ -46,6 +46,11 @@ pub(super) async fn next(
     }
     context.check_pass(passes.pass)?;
     passes.pass += 1;
+    // All traversers of a pass are in the same passes. Those that a step made anew, such as `count`, know of none.
+    let mut loops = entering.first().map(|traverser| traverser.loops.clone()).unwrap_or_default();
+    if let Some((_, pass)) = loops.last_mut() {
+        *pass += 1;
+    }
     let body = match passes.body.take() {
         Some(mut body) => {
             body.enter(entering);
@@ -54,11 +59,7 @@ pub(super) async fn next(
         None => Chain::nested(&repeat.body, entering, upstream.origins()),
     };
     let mut after = passes.body.insert(body).all(context).await?;
-    for traverser in &mut after {
-        if let Some((_, pass)) = traverser.loops.last_mut() {
-            *pass += 1;
-        }
-    }
+    after.iter_mut().for_each(|traverser| traverser.loops.clone_from(&loops));
     let mut staying = merged(after);
     if !repeat.until_first {
         staying = leave(repeat, staying, &mut returned, context).await?;

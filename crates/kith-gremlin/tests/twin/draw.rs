@@ -153,10 +153,10 @@ fn nesting(random: &mut impl Rng, place: &mut Place) -> Shape {
         0 | 1 => Shape::Filter(one_of(random, &["filter", "not"]), with_or_without(random, &quiet)),
         2 => Shape::Connective(one_of(random, &["and", "or"]), body(random, &quiet), body(random, &quiet)),
         3 => Shape::Local(leading_on(random, place, place.inside())),
-        4 => Shape::FlatMap(body(random, &quiet)),
+        4 => Shape::FlatMap(body(random, &place.inside())),
         5 => Shape::Coalesce(
-            leading_on(random, place, quiet.clone()),
-            leading_on(random, place, place.without_effects()),
+            leading_on(random, place, place.inside()),
+            leading_on(random, place, place.inside()),
         ),
         6 => Shape::Optional(leading_on(random, place, place.inside())),
         7 => Shape::Union(way(random, place, true), way(random, place, true)),
