@@ -19,14 +19,7 @@ pub(super) struct Arguments<'a> {
 
 impl<'a> Arguments<'a> {
     pub fn of(instruction: &'a Instruction) -> Result<Self> {
-        if let Some(Value::Lambda { .. }) =
-            instruction.arguments.iter().find(|value| matches!(value, Value::Lambda { .. }))
-        {
-            return Err(GremlinError::unsupported(format!(
-                "a lambda as an argument of {}()",
-                instruction.name
-            )));
-        }
+        refuse_lambdas(instruction)?;
         Ok(Self { name: &instruction.name, values: &instruction.arguments })
     }
 
@@ -152,6 +145,23 @@ impl<'a> Arguments<'a> {
     /// The next argument as something that may be known only when the step runs.
     pub fn given(&mut self, what: &str) -> Result<Given> {
         given(self.required(what)?)
+    }
+}
+
+/// Refuses functions of another language as arguments, also of modulators.
+pub(super) fn refuse_lambdas(instruction: &Instruction) -> Result<()> {
+    if !instruction.arguments.iter().any(has_lambda) {
+        return Ok(());
+    }
+    Err(GremlinError::unsupported(format!("a lambda as an argument of {}()", instruction.name)))
+}
+
+fn has_lambda(value: &Value) -> bool {
+    match value {
+        Value::Lambda { .. } => true,
+        Value::Predicate(predicate) => predicate.operands.iter().any(has_lambda),
+        Value::List(values) => values.iter().any(has_lambda),
+        _ => false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{
     Kind, Label, Plan, Step, Traversal,
+    arguments::refuse_lambdas,
     calls::{Call, group},
     connectives, names, with,
 };
@@ -40,6 +41,7 @@ pub(super) fn instructions(bytecode: &Bytecode) -> Result<Cow<'_, [Instruction]>
 /// Compiles instructions in which no `and()` or `or()` stands between steps.
 pub(super) fn steps(instructions: &[Instruction]) -> Result<Traversal> {
     let mut steps: Vec<Arc<Step>> = Vec::with_capacity(instructions.len());
+    instructions.iter().try_for_each(refuse_lambdas)?;
     for call in group(instructions)? {
         let mut kinds = kinds(&call)?;
         let last = kinds.pop();

@@ -1,7 +1,14 @@
 //! What is refused before anything runs, and what strategies do.
 
 use super::{check, compiled};
+use kith_gremlin::{
+    bytecode::{Bytecode, Instruction},
+    plan,
+    predicate::Predicate,
+    value::Value,
+};
 use kith_types::ErrorCode;
+use std::sync::Arc;
 
 #[test]
 fn what_is_not_supported_is_refused_by_name() {
@@ -31,6 +38,33 @@ fn what_is_not_supported_is_refused_by_name() {
         assert_eq!(error.code, ErrorCode::UnsupportedOperation, "{gremlin}: {error}");
         let message = error.to_string();
         assert!(message.contains(name) && message.contains("not supported"), "{gremlin}: {message}");
+    }
+}
+
+#[test]
+fn lambdas_are_refused_wherever_they_stand() {
+    let lambda = || Value::Lambda { language: "gremlin-groovy".into(), script: "it".into() };
+    let predicate = Value::Predicate(Arc::new(Predicate { operator: "eq".into(), operands: vec![lambda()] }));
+    let step = |name: &str, arguments| Instruction::new(name, arguments);
+    for last in [
+        vec![step("map", vec![lambda()])],
+        vec![step("filter", vec![lambda()])],
+        vec![step("order", vec![]), step("by", vec![lambda()])],
+        vec![step("is", vec![predicate])],
+    ] {
+        let named =
+            last.last().map(|instruction| format!("a lambda as an argument of {}()", instruction.name));
+        let steps = [vec![step("V", vec![])], last].concat();
+        let inner = Bytecode { sources: vec![], steps: steps.clone() };
+        let outer = Bytecode {
+            sources: vec![],
+            steps: vec![step("V", vec![]), step("where", vec![Value::Traversal(Arc::new(inner.clone()))])],
+        };
+        for bytecode in [inner, outer] {
+            let error = plan::compile(&bytecode).expect_err("a lambda is accepted");
+            assert_eq!(error.code, ErrorCode::UnsupportedOperation);
+            assert!(error.to_string().contains(named.as_deref().unwrap_or_default()), "{error}");
+        }
     }
 }
 
