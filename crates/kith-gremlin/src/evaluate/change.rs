@@ -15,9 +15,6 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The label of edges that are given none.
-pub(super) const EDGE: &str = "edge";
-
 pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     match kind {
         Kind::AddVertex { label, properties } => add_vertices(label, properties, batch, context).await,
@@ -48,7 +45,7 @@ async fn add_vertices(
 
 pub(super) async fn add_vertex(new: New, context: &Context<'_>) -> Result<Value> {
     let New { id, label, properties } = new;
-    let label = label.unwrap_or_else(|| "vertex".into());
+    let label = label.unwrap_or_else(|| keys::VERTEX.into());
     written(Mutation::AddVertex { id, label, properties }, context).await
 }
 
@@ -84,7 +81,7 @@ pub(super) async fn add_edge(
     context: &Context<'_>,
 ) -> Result<Value> {
     let New { id, label, properties } = new;
-    let label = label.unwrap_or_else(|| EDGE.into());
+    let label = label.unwrap_or_else(|| keys::EDGE.into());
     written(Mutation::AddEdge { id, label, out_vertex, in_vertex, properties }, context).await
 }
 
@@ -135,7 +132,9 @@ pub(super) async fn set_one(
     let is_removal = value == Value::Null;
     let mutation = match element {
         Value::Edge(_) if cardinality.is_some() => {
-            return Err(GremlinError::bad("only properties of vertices have a cardinality"));
+            return Err(GremlinError::bad(format!(
+                "Property cardinality can only be set for a Vertex but the traversal encountered an edge for key: {key}"
+            )));
         }
         Value::Vertex(_) if is_removal && cardinality.is_some_and(|it| it != Cardinality::Single) => {
             return Ok(());
@@ -182,9 +181,9 @@ async fn drop_all(batch: Batch, context: &Context<'_>) -> Result<Batch> {
                 Mutation::RemoveProperty { element, key: property::key_of(&traverser.value) }
             }
             other => {
-                let found = other.type_name();
+                let found = other;
                 return Err(GremlinError::bad(format!(
-                    "drop() removes elements and properties, not a value of type {found}"
+                    "The incoming object is not removable: {found}; drop() removes elements and properties"
                 )));
             }
         };

@@ -169,7 +169,7 @@ fn double(value: &Value, name: &str) -> Result<f64> {
     match number::as_number(value, Some(GType::Double)) {
         Ok(Value::Double(number)) if value.is_number() => Ok(number),
         _ => Err(GremlinError::bad(format!(
-            "the variable {name} of math() must be a number, not a value of type {}",
+            "The variable {name} for math() step must resolve to a Number - it is instead of type {}",
             value.type_name()
         ))),
     }

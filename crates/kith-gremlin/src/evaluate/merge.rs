@@ -1,7 +1,7 @@
 //! `mergeV` and `mergeE`: find elements, or add one.
 
 use super::{
-    change::{EDGE, add_edge, add_vertex, set_one},
+    change::{add_edge, add_vertex, set_one},
     context::Context,
     nested,
     new::{New, id_of, result},
@@ -11,7 +11,7 @@ use super::{
 use crate::{
     error::{GremlinError, Result},
     graph::Wanted,
-    plan::{Given, Label, MergeMaps, merge_maps},
+    plan::{Given, Label, MergeMaps, keys, merge_maps},
     value::{Direction, ElementId, Map, Merge, Symbol, Token, Value},
 };
 use std::sync::Arc;
@@ -165,8 +165,13 @@ async fn created(wanted: &Map, all: Map, context: &Context<'_>) -> Result<Value>
     let is_narrow =
         |key: &Value| !matches!(key, Value::Symbol(Symbol::Direction(_) | Symbol::Token(Token::Label)));
     if wanted.keys().any(is_narrow) {
-        check_parallel(new.label.clone().unwrap_or_else(|| EDGE.into()), &out_vertex, &in_vertex, context)
-            .await?;
+        check_parallel(
+            new.label.clone().unwrap_or_else(|| keys::EDGE.into()),
+            &out_vertex,
+            &in_vertex,
+            context,
+        )
+        .await?;
     }
     add_edge(new, out_vertex, in_vertex, context).await
 }

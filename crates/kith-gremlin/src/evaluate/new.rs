@@ -27,6 +27,9 @@ impl New {
                     self.properties.push((Arc::clone(key), value));
                 }
             }
+            (Value::Symbol(Symbol::Token(_)), Value::Null) => {
+                return Err(GremlinError::bad("Value of T cannot be null"));
+            }
             (Value::Symbol(Symbol::Token(Token::Id)), value) => self.id = Some(id_of(&value)),
             (Value::Symbol(Symbol::Token(Token::Label)), value) => {
                 self.label = Some(keys::check_label(&value)?)

@@ -4,6 +4,7 @@ use super::{
     Given, Kind, PropertyGiven,
     arguments::{Arguments, given},
     calls::Call,
+    keys::{self, EDGE, VERTEX},
     merge_maps,
     merges::merge,
 };
@@ -20,14 +21,14 @@ pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
             call.allow(&["property", "with"])?;
             let properties = folded(call)?;
             check_single(&properties)?;
-            vec![Kind::AddVertex { label: label(&mut arguments, "vertex")?, properties }]
+            vec![Kind::AddVertex { label: label(&mut arguments, VERTEX, &properties)?, properties }]
         }
         "addE" => {
             call.allow(&["property", "from", "to", "with"])?;
             let (from, to) = (end(call, "from")?, end(call, "to")?);
             let properties = folded(call)?;
             check_edge(&properties)?;
-            vec![Kind::AddEdge { label: label(&mut arguments, "edge")?, from, to, properties }]
+            vec![Kind::AddEdge { label: label(&mut arguments, EDGE, &properties)?, from, to, properties }]
         }
         "property" => {
             call.allow(&["with"])?;
@@ -82,19 +83,32 @@ fn check_edge(properties: &[PropertyGiven]) -> Result<()> {
             return Err(GremlinError::unsupported("an id that is given to an edge"));
         }
         if matches!(property.cardinality, Some(Cardinality::List | Cardinality::Set)) {
-            return Err(GremlinError::bad("only properties of vertices have the cardinality list or set"));
+            return Err(GremlinError::bad(
+                "Multi-property cardinality can only be set for a Vertex but is being used for addE()",
+            ));
         }
     }
     Ok(())
 }
 
-fn label(arguments: &mut Arguments<'_>, default: &str) -> Result<Given> {
-    let label =
-        if arguments.is_empty() { Given::Value(default.into()) } else { arguments.given("a label")? };
-    if let Given::Value(label) = &label {
-        super::keys::check_label(label)?;
+/// The label of a new element, as an argument or else as a property with the key `T.label`; not both.
+fn label(arguments: &mut Arguments<'_>, default: &str, properties: &[PropertyGiven]) -> Result<Given> {
+    let given = match arguments.next() {
+        None => return Ok(Given::Value(default.into())),
+        Some(Value::Null) if default == EDGE => return Ok(Given::Value(default.into())),
+        Some(label) => given(label)?,
+    };
+    let is_label =
+        |it: &&PropertyGiven| matches!(it.key, Given::Value(Value::Symbol(Symbol::Token(Token::Label))));
+    if let Given::Value(label) = &given {
+        keys::check_label(label)?;
+        if let Some(Given::Value(other)) = properties.iter().find(is_label).map(|property| &property.value) {
+            return Err(GremlinError::bad(format!(
+                "Element T.label has already been set to [{label}] and cannot be overridden with [{other}]"
+            )));
+        }
     }
-    Ok(label)
+    Ok(given)
 }
 
 fn end(call: &Call<'_>, name: &'static str) -> Result<Option<Given>> {
@@ -143,7 +157,7 @@ fn properties(instruction: &Instruction) -> Result<Vec<PropertyGiven>> {
 
 fn property(cardinality: Option<Cardinality>, key: &Value, value: &Value) -> Result<PropertyGiven> {
     match key {
-        Value::String(key) => super::keys::check_property(key)?,
+        Value::String(key) => keys::check_property(key)?,
         Value::Symbol(Symbol::Token(_)) | Value::Traversal(_) => {}
         Value::Null => return Err(GremlinError::bad("Property key can not be null")),
         other => {

@@ -10,6 +10,11 @@ use std::sync::Arc;
 /// What names begin with that TinkerPop keeps for itself.
 const HIDDEN: &str = "~";
 
+/// The label of a vertex that is given none.
+pub(crate) const VERTEX: &str = "vertex";
+/// The label of an edge that is given none.
+pub(crate) const EDGE: &str = "edge";
+
 /// Refuses a text that cannot be the key of a property.
 pub(crate) fn check_property(key: &str) -> Result<()> {
     if key.is_empty() {

@@ -1,4 +1,4 @@
-//! What the maps of `mergeV` and `mergeE` may have. Maps that are known beforehand are checked when the traversal is
+//! What the maps of `mergeV` and `mergeE` may have. The messages are TinkerPop's, which its suite asks for. Maps that are known beforehand are checked when the traversal is
 //! compiled, all others when it runs.
 
 use super::keys;
@@ -14,18 +14,28 @@ pub(crate) fn check(map: &Map, is_edge: bool) -> Result<()> {
         match (key, value) {
             (Value::String(key), _) => keys::check_property(key)?,
             (Value::Symbol(Symbol::Token(Token::Id | Token::Label)), Value::Null) => {
-                return Err(GremlinError::bad(format!("{name}() does not allow null for the key {key}")));
+                return Err(GremlinError::bad(format!(
+                    "{name}() does not allow null Map values - check: {key}"
+                )));
             }
             (Value::Symbol(Symbol::Token(Token::Id)), _) => {}
-            (Value::Symbol(Symbol::Token(Token::Label)), label) => keys::check_label(label).map(drop)?,
+            (Value::Symbol(Symbol::Token(Token::Label)), label @ Value::String(_)) => {
+                keys::check_label(label).map(drop)?;
+            }
+            (Value::Symbol(Symbol::Token(Token::Label)), other) => {
+                return Err(GremlinError::bad(format!(
+                    "{name}() and option(onCreate) args expect T.label value to be of String - found: {}",
+                    other.type_name()
+                )));
+            }
             (Value::Symbol(Symbol::Direction(Direction::Out)), end) if is_edge => {
                 check_end(Merge::OutV, end)?
             }
             (Value::Symbol(Symbol::Direction(Direction::In)), end) if is_edge => check_end(Merge::InV, end)?,
             _ => {
-                let ends = if is_edge { ", Direction.OUT or Direction.IN" } else { "" };
+                let tokens = if is_edge { "[id, label, IN, OUT]" } else { "[id, label]" };
                 return Err(GremlinError::bad(format!(
-                    "{name}() takes maps whose keys are strings, T.id, T.label{ends}, not {key}"
+                    "{name}() and option(onCreate) args expect keys in Map to be either String or {tokens} - check: {key}"
                 )));
             }
         }
@@ -36,7 +46,10 @@ pub(crate) fn check(map: &Map, is_edge: bool) -> Result<()> {
 fn check_end(allowed: Merge, end: &Value) -> Result<()> {
     match end {
         Value::Symbol(Symbol::Merge(found)) if *found != allowed => {
-            Err(GremlinError::bad(format!("only Merge.{allowed} may be used here, not Merge.{found}")))
+            let end = if allowed == Merge::OutV { Direction::Out } else { Direction::In };
+            Err(GremlinError::bad(format!(
+                "Only Merge.{allowed} token may be used for Direction.{end}, found: {found}"
+            )))
         }
         _ => Ok(()),
     }
@@ -46,9 +59,9 @@ fn check_end(allowed: Merge, end: &Value) -> Result<()> {
 pub(crate) fn check_on_match(map: &Map) -> Result<()> {
     map.keys().try_for_each(|key| match key {
         Value::String(key) => keys::check_property(key),
-        other => {
-            Err(GremlinError::bad(format!("option(onMatch) takes maps whose keys are strings, not {other}")))
-        }
+        other => Err(GremlinError::bad(format!(
+            "option(onMatch) expects keys in Map to be of String - check: {other}"
+        ))),
     })
 }
 

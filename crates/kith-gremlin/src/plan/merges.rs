@@ -41,17 +41,13 @@ pub(super) fn merge(call: &Call<'_>, arguments: &mut Arguments<'_>, is_edge: boo
 fn check(maps: &MergeMaps, is_edge: bool) -> Result<()> {
     let (search, on_create) = (known(Some(&maps.search)), known(maps.on_create.as_ref()));
     let on_match = known(maps.on_match.as_ref().map(|(given, _)| given));
-    if is_edge && [search, on_create, on_match].into_iter().flatten().any(has_cardinality) {
-        return Err(GremlinError::bad(
-            "only properties of vertices have a cardinality, and mergeE() makes edges",
-        ));
-    }
+    let default = maps.on_match.as_ref().and_then(|(_, cardinality)| *cardinality);
+    check_kind(maps, is_edge)?;
     for map in [search, on_create].into_iter().flatten() {
         merge_maps::check(map, is_edge)?;
     }
     if let Some(on_match) = on_match {
         merge_maps::check_on_match(on_match)?;
-        let default = maps.on_match.as_ref().and_then(|(_, cardinality)| *cardinality);
         on_match.values().try_for_each(|value| merge_maps::check_cardinality(value, default))?;
     }
     if let (Some(search), Some(on_create)) = (search, on_create) {
@@ -62,6 +58,25 @@ fn check(maps: &MergeMaps, is_edge: bool) -> Result<()> {
             Err(GremlinError::unsupported("an id that is given to an edge"))
         }
         _ => Ok(()),
+    }
+}
+
+/// Refuses what only `mergeV` or only `mergeE` takes.
+fn check_kind(maps: &MergeMaps, is_edge: bool) -> Result<()> {
+    let on_match = maps.on_match.as_ref();
+    let all = [Some(&maps.search), maps.on_create.as_ref(), on_match.map(|(given, _)| given)];
+    let has_cardinality = all.into_iter().filter_map(known).any(has_cardinality)
+        || on_match.is_some_and(|(_, cardinality)| cardinality.is_some());
+    if is_edge && has_cardinality {
+        let message = "option() with the Cardinality argument can only be used following mergeV()";
+        return Err(GremlinError::bad(message));
+    }
+    let ends = [(&maps.out_vertex, Merge::OutV), (&maps.in_vertex, Merge::InV)];
+    match ends.iter().find(|(given, _)| !is_edge && given.is_some()) {
+        Some((_, end)) => {
+            Err(GremlinError::bad(format!("option({end}) can only be used following mergeE()")))
+        }
+        None => Ok(()),
     }
 }
 

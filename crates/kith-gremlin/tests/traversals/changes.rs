@@ -21,6 +21,12 @@ fn vertices_are_added() {
         (&["g.addV('dog').property('name', 'rex').with('key', 'value').valueMap()"], "{name=[rex]}"),
         (&["g.addV('dog').property(single, 'a', 1).property(single, 'a', 2).values('a')"], "2"),
         (&["g.addV(V(1).label()).label()"], "person"),
+        (&["g.addV().property(T.label, 'dog').label()"], "dog"),
+        (
+            &["g.addV('cat').property(T.label, 'dog')"],
+            "! already been set to [cat] and cannot be overridden with [dog]",
+        ),
+        (&["g.addV().property(T.id, null)"], "! Value of T cannot be null"),
         (&["g.addV('')"], "! Label can not be empty"),
         (&["g.addV('~dog')"], "! Label can not be a hidden key: ~dog"),
         (&["g.addV('dog').property('', 1)"], "! Property key can not be the empty string"),
@@ -42,7 +48,10 @@ fn edges_are_added() {
             "0.7",
         ),
         (&["g.V(1).addE('likes').to(V(2)).property(single, 'weight', 1).valueMap()"], "{weight=1}"),
-        (&["g.V(1).addE('likes').to(V(2)).property(list, 'weight', 1)"], "! only properties of vertices"),
+        (
+            &["g.V(1).addE('likes').to(V(2)).property(list, 'weight', 1)"],
+            "! Multi-property cardinality can only be set for a Vertex",
+        ),
         (&["g.V(1).addE('likes').to(V(99))"], "! addE().to() must resolve to a Vertex"),
         (&["g.addE('likes').from(V(1))"], "! addE().to() must resolve to a Vertex"),
         (&["g.V(1).addE('~likes').to(V(2))"], "! Label can not be a hidden key: ~likes"),
@@ -60,7 +69,7 @@ fn properties_are_set_and_removed() {
         (&["g.V(1).property('n', out().count())", "g.V(1).values('n')"], "2"),
         (&["g.E().property('weight', null)", "g.E().properties().count()"], "0"),
         (&["g.E().hasLabel('created').property('weight', 9).values('weight')"], "9"),
-        (&["g.E().property(single, 'weight', 9)"], "! only properties of vertices have a cardinality"),
+        (&["g.E().property(single, 'weight', 9)"], "! Property cardinality can only be set for a Vertex"),
         (&["g.V(1).property(T.id, 7)"], "! T.id is immutable on existing elements"),
         (&["g.V(1).property(T.label, 'dog')"], "! T.label is immutable on existing elements"),
         (&["g.inject(1).property('a', 1)"], "! property() needs an element"),
@@ -86,6 +95,6 @@ fn elements_and_properties_are_dropped() {
         (&["g.V().properties('age').drop()", "g.V().has('age').count()"], "0"),
         (&["g.E().properties('weight').drop()", "g.E().valueMap()"], "{} {} {}"),
         (&["g.V().drop().count()"], "0"),
-        (&["g.inject(1).drop()"], "! drop() removes elements and properties"),
+        (&["g.inject(1).drop()"], "! The incoming object is not removable: 1"),
     ]);
 }

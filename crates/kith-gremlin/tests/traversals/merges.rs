@@ -47,20 +47,25 @@ fn maps_are_checked() {
     check(&[
         (&["g.mergeV(['~id': 1])"], "! Property key can not be a hidden key: ~id"),
         (&["g.mergeV([T.label: '~dog'])"], "! Label can not be a hidden key: ~dog"),
-        (&["g.mergeV([T.label: null])"], "! mergeV() does not allow null"),
-        (&["g.mergeV([T.label: 1])"], "! a label is a string"),
-        (&["g.mergeV([1: 1])"], "! keys are strings, T.id, T.label, not 1"),
+        (&["g.mergeV([T.label: null])"], "! mergeV() does not allow null Map values - check: label"),
+        (&["g.mergeV([T.label: 1])"], "! expect T.label value to be of String - found: Int"),
+        (&["g.mergeV([1: 1])"], "! either String or [id, label] - check: 1"),
         (
             &["g.mergeV([T.id: 1]).option(Merge.onMatch, [T.label: 'dog'])"],
-            "! option(onMatch) takes maps whose keys are strings",
+            "! option(onMatch) expects keys in Map to be of String - check: label",
         ),
         (&["g.mergeV([T.id: 1]).option(Merge.onCreate, [T.id: 2])"], "! option(onCreate) cannot override"),
         (&["g.mergeV(['x': 1]).option(Merge.onCreate, select('none'))"], "! has no result"),
+        (&["g.mergeV([:]).option(Merge.outV, [:])"], "! option(outV) can only be used following mergeE()"),
+        (&["g.mergeV([T.id: null])"], "! mergeV() does not allow null Map values - check: id"),
         (&["g.mergeV(constant(1))"], "! need maps, not a value of type Int"),
-        (&["g.mergeE([Direction.OUT: Merge.inV])"], "! only Merge.outV may be used here"),
+        (
+            &["g.mergeE([Direction.OUT: Merge.inV])"],
+            "! Only Merge.outV token may be used for Direction.OUT, found: inV",
+        ),
         (
             &["g.mergeE([T.label: 'x']).option(Merge.onCreate, ['a': Cardinality.single(1)])"],
-            "! only properties of vertices",
+            "! can only be used following mergeV()",
         ),
     ]);
 }

@@ -1,0 +1,93 @@
+//! Functions of values, sacks, and steps that choose at random. The results are those of TinkerPop's reference server.
+
+use super::check;
+
+#[test]
+fn functions_of_text() {
+    check(&[
+        (&["g.inject('a', 'b').concat('c', 'd')"], "acd bcd"),
+        (&["g.inject('a').concat(constant('x'), constant('y'))"], "axy"),
+        (&["g.inject(['a', null]).unfold().concat('z')"], "az z"),
+        (&["g.inject('Hello').toUpper()"], "HELLO"),
+        (&["g.inject(['ab', 'cde']).length(local)"], "[2, 3]"),
+        (&["g.inject('a,b,c').split(',')"], "[a, b, c]"),
+        (&["g.inject('hello').substring(1, 3)"], "el"),
+        (&["g.inject('hello').substring(-3)"], "llo"),
+        (&["g.inject('banana').replace('an', 'o')"], "booa"),
+        (&["g.inject([1, 2, 3]).conjoin('-')"], "1-2-3"),
+        (&["g.inject(1).format('no %{x}').count()"], "0"),
+        (&["g.inject(1).as('x').format('x is %{x}, and %{_}').by(constant(7))"], "x is 1, and 7"),
+        (&["g.V(1).format('%{name} is %{age}')"], "marko is 29"),
+    ]);
+}
+
+#[test]
+fn functions_of_numbers_and_dates() {
+    check(&[
+        (&["g.inject('5').asNumber().math('_ * 2 + 1')"], "11.0"),
+        (&["g.inject('5.5').asNumber(GType.INT)"], "5"),
+        (&["g.inject('x').asNumber()"], "! Can't parse string 'x' as number."),
+        (&["g.inject('no').asBool()"], "! Can't parse no as Boolean."),
+        (&["g.inject('a').math('_ + 1')"], "! must resolve to a Number"),
+        (&["g.V(1).as('a').out('knows').math('a - _').by('age')"], "2.0 -3.0"),
+        (
+            &[
+                "g.inject('2023-08-02T00:00:00Z').asDate().dateDiff(constant(datetime('2023-08-01T00:00:00Z')))",
+            ],
+            "86400000",
+        ),
+    ]);
+}
+
+#[test]
+fn a_nested_inject_follows_what_enters() {
+    check(&[
+        (&["g.inject('a', 'b').concat(inject('c'))"], "aa bb"),
+        (&["g.inject('a', 'b').flatMap(inject('c'))"], "a c b"),
+        (&["g.inject('a', 'b').map(inject('c'))"], "a b"),
+        (&["g.inject('a', 'b').map(inject('c').fold())"], "[a, c] [b]"),
+    ]);
+}
+
+#[test]
+fn sacks_are_merged_and_normalised_at_barriers() {
+    check(&[
+        (&["g.withSack(1).inject(1, 1, 2).sack(sum).by(identity()).sack()"], "2 2 3"),
+        (&["g.withSack(1).inject(5, 5, 6).barrier().sack()"], "1 1 1"),
+        (&["g.withSack(1, sum).inject(5, 5, 6).barrier().sack()"], "2 2 1"),
+        (&["g.withBulk(false).withSack(1, sum).inject(5, 5, 6).barrier().sack()"], "2 1"),
+        (&["g.withSack(1).inject(1, 2).barrier(normSack).sack()"], "0.5 0.5"),
+        (&["g.withSack(1).inject(1, 2, 3, 4).local(barrier(normSack)).sack()"], "1.0 1.0 1.0 1.0"),
+        (&["g.inject(1).barrier(normSack)"], "! needs numbers as sacks"),
+    ]);
+}
+
+#[test]
+fn steps_that_choose_at_random_keep_their_bounds() {
+    check(&[
+        (&["g.V().coin(0).count()"], "0"),
+        (&["g.V().coin(1.0).count()"], "4"),
+        (&["g.V().coin(1.5)"], "! from 0 to 1"),
+        (&["g.V().repeat(both()).times(40).coin(0.5).count().is(between(1, 1000000000000L)).count()"], "1"),
+        (&["g.V().sample(3).count()"], "3"),
+        (&["g.V().sample(9).count()"], "4"),
+        (&["g.V().hasLabel('person').sample(1).by('age').count()"], "1"),
+        (&["g.inject([1, 2, 3, 4]).sample(local, 2).count(local)"], "2"),
+        (&["g.inject(['a': 1, 'b': 2]).sample(local, 1).count(local)"], "1"),
+    ]);
+}
+
+#[test]
+fn rare_steps() {
+    check(&[
+        (&["g.inject([7, 8]).index()"], "[[7, 0], [8, 1]]"),
+        (&["g.inject(5).index()"], "[[5, 0]]"),
+        (&["g.inject([1, 2], [1, 3]).none(gt(2))"], "[1, 2]"),
+        (&["g.V().properties('age').element().id()"], "1 2 4"),
+        (&["g.E().properties('weight').element().label()"], "knows knows created"),
+        (&["g.V(1).element()"], "! a property with its element is needed"),
+        (&["g.inject(1).fail()"], "! fail() step triggered"),
+        (&["g.V().discard().count()"], "0"),
+        (&["g.union(constant(1), inject(2), V(1).id())"], "1 2 1"),
+    ]);
+}
