@@ -46,21 +46,24 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
             nested::each(traversal, &batch, context).await?;
             Ok(batch)
         }
-        Kind::Optional(traversal) => {
-            let each = nested::each(traversal, &batch, context).await?;
-            let mut reached = Batch::new();
-            for (traverser, results) in batch.into_iter().zip(each) {
-                if results.is_empty() {
-                    reached.push(traverser);
-                } else {
-                    reached.extend(nested::leave(results, &traverser));
-                }
-            }
-            Ok(reached)
-        }
+        Kind::Optional(traversal) => optional(traversal, batch, context).await,
         Kind::Coalesce(traversals) => coalesce(traversals, batch, context).await,
         other => Err(GremlinError::bad(format!("{other:?} has no nested traversal"))),
     }
+}
+
+/// The results of a traversal; the traverser itself, if it has none.
+async fn optional(traversal: &Traversal, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let each = nested::each(traversal, &batch, context).await?;
+    let mut reached = Batch::new();
+    for (traverser, results) in batch.into_iter().zip(each) {
+        if results.is_empty() {
+            reached.push(traverser);
+        } else {
+            reached.extend(nested::leave(results, &traverser));
+        }
+    }
+    Ok(reached)
 }
 
 /// The results of the first traversal that has any, for each traverser.
@@ -187,18 +190,22 @@ async fn chosen(choose: &Choose, input: Batch, context: &Context<'_>) -> Result<
         if is_matched {
             continue;
         }
-        let default = choose.options.iter().position(|(key, _)| match key {
-            OptionKey::NoMatch => value.is_some(),
-            OptionKey::Unproductive => value.is_none(),
-            _ => false,
-        });
-        match default {
+        match default(choose, value.is_some()) {
             Some(option) => entered[option].push(traverser),
             None if choose.takes_all => {}
             None => passed.push(traverser),
         }
     }
     Ok((entered, passed))
+}
+
+/// The option of traversers that no other option takes.
+fn default(choose: &Choose, has_value: bool) -> Option<usize> {
+    choose.options.iter().position(|(key, _)| match key {
+        OptionKey::NoMatch => has_value,
+        OptionKey::Unproductive => !has_value,
+        _ => false,
+    })
 }
 
 /// For each option, whether its key matches the value of each traverser.

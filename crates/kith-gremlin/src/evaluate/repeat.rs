@@ -44,6 +44,25 @@ pub(super) async fn next(
         passes.entering = before(repeat, entering, &mut returned, context).await?;
         return Ok(Some(returned));
     }
+    let mut staying = pass(repeat, entering, passes, upstream, context).await?;
+    if !repeat.until_first {
+        staying = leave(repeat, staying, &mut returned, context).await?;
+    }
+    if !repeat.emit_first {
+        emit(repeat, &staying, &mut returned, context).await?;
+    }
+    passes.entering = before(repeat, staying, &mut returned, context).await?;
+    Ok(Some(returned))
+}
+
+/// One pass through the repeated traversal.
+async fn pass(
+    repeat: &Repeat,
+    entering: Batch,
+    passes: &mut Passes,
+    upstream: &Upstream<'_>,
+    context: &Context<'_>,
+) -> Result<Batch> {
     context.check_pass(passes.pass)?;
     passes.pass += 1;
     // All traversers of a pass are in the same passes. Those that a step made anew, such as `count`, know of none.
@@ -60,15 +79,7 @@ pub(super) async fn next(
     };
     let mut after = passes.body.insert(body).all(context).await?;
     after.iter_mut().for_each(|traverser| traverser.loops.clone_from(&loops));
-    let mut staying = merged(after);
-    if !repeat.until_first {
-        staying = leave(repeat, staying, &mut returned, context).await?;
-    }
-    if !repeat.emit_first {
-        emit(repeat, &staying, &mut returned, context).await?;
-    }
-    passes.entering = before(repeat, staying, &mut returned, context).await?;
-    Ok(Some(returned))
+    Ok(merged(after))
 }
 
 /// The traversers that make the passes together: a batch, or all if a step of the traversal counts or collects traversers.

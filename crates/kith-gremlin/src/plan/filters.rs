@@ -31,28 +31,10 @@ pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
         }
         "where" => return wheres::compile(call, arguments).map(|kind| Some(vec![kind])),
         "dedup" => return dedup(call, arguments).map(|kind| Some(vec![kind])),
-        "range" => range(&mut arguments, |arguments| {
-            Ok((arguments.whole("two numbers")?, arguments.whole("two numbers")?))
-        })?,
-        "limit" => range(&mut arguments, |arguments| Ok((0, arguments.whole("a number")?)))?,
-        "skip" => range(&mut arguments, |arguments| Ok((arguments.whole("a number")?, -1)))?,
-        "tail" => {
-            let is_local = arguments.is_local();
-            let count = if arguments.is_empty() { 1 } else { arguments.whole("a number")? };
-            if is_local { Kind::TailLocal(count) } else { Kind::Tail(count) }
-        }
+        "range" | "limit" | "skip" | "tail" => cut(call, &mut arguments)?,
         "coin" => Kind::Coin(probability(&mut arguments)?),
         "sample" => return sample(call, arguments).map(|kind| Some(vec![kind])),
-        "simplePath" | "cyclicPath" => {
-            call.allow(&["by", "from", "to"])?;
-            arguments.end()?;
-            let is_simple = call.name() == "simplePath";
-            return Ok(Some(vec![Kind::SimplePath {
-                is_simple,
-                between: between(call)?,
-                by: all_by(call)?,
-            }]));
-        }
+        "simplePath" | "cyclicPath" => return simple_path(call, &arguments).map(|kind| Some(vec![kind])),
         "all" => Kind::Members { quantifier: Quantifier::All, test: arguments.test("a predicate")? },
         "any" => Kind::Members { quantifier: Quantifier::Any, test: arguments.test("a predicate")? },
         "none" if !arguments.is_empty() => {
@@ -137,12 +119,28 @@ fn has(call: &Call<'_>, mut arguments: Arguments<'_>) -> Result<Vec<Kind>> {
     Ok(kinds)
 }
 
-fn range(
-    arguments: &mut Arguments<'_>,
-    bounds: impl FnOnce(&mut Arguments<'_>) -> Result<(i64, i64)>,
-) -> Result<Kind> {
+fn simple_path(call: &Call<'_>, arguments: &Arguments<'_>) -> Result<Kind> {
+    call.allow(&["by", "from", "to"])?;
+    arguments.end()?;
+    Ok(Kind::SimplePath {
+        is_simple: call.name() == "simplePath",
+        between: between(call)?,
+        by: all_by(call)?,
+    })
+}
+
+/// `range`, `limit`, `skip` and `tail`.
+fn cut(call: &Call<'_>, arguments: &mut Arguments<'_>) -> Result<Kind> {
     let is_local = arguments.is_local();
-    let (low, high) = bounds(arguments)?;
+    let (low, high) = match call.name() {
+        "limit" => (0, arguments.whole("a number")?),
+        "skip" => (arguments.whole("a number")?, -1),
+        "range" => (arguments.whole("two numbers")?, arguments.whole("two numbers")?),
+        _ => {
+            let count = if arguments.is_empty() { 1 } else { arguments.whole("a number")? };
+            return Ok(if is_local { Kind::TailLocal(count) } else { Kind::Tail(count) });
+        }
+    };
     if low != -1 && high != -1 && high < low {
         return Err(GremlinError::bad(format!("not a legal range: [{low}, {high}]")));
     }

@@ -16,6 +16,7 @@ mod maps;
 pub(crate) mod merge_maps;
 mod merges;
 mod names;
+mod parts;
 mod side_effects;
 mod source;
 mod step;
@@ -27,8 +28,9 @@ mod with;
 pub use compile::compile;
 pub use explain::explain;
 pub(crate) use labels::{all_steps, any_step, nested};
+pub use parts::*;
 pub use source::{Plan, Source};
-pub use step::*;
+pub use step::{Kind, Step};
 pub use verification::Verification;
 
 use std::sync::Arc;

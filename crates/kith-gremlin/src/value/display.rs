@@ -33,13 +33,9 @@ impl Display for Value {
             Self::Binary(bytes) => write!(f, "{}", Base64Display::new(bytes, &STANDARD)),
             Self::List(values) => list(f, values.iter()),
             Self::Set(values) => list(f, values.iter()),
-            Self::Map(entries) => {
-                separated(f, "{", entries.iter(), "}", |f, (key, value)| write!(f, "{key}={value}"))
-            }
+            Self::Map(entries) => pairs(f, entries.iter()),
             Self::Entry(entry) => write!(f, "{}={}", entry.0, entry.1),
-            Self::BulkSet(values) => {
-                separated(f, "{", values.iter(), "}", |f, (value, bulk)| write!(f, "{value}={bulk}"))
-            }
+            Self::BulkSet(values) => pairs(f, values.iter().map(|(value, bulk)| (value, bulk))),
             Self::Vertex(vertex) => write!(f, "v[{}]", vertex.id),
             Self::Edge(edge) => edge.fmt(f),
             Self::VertexProperty(property) => property.fmt(f),
@@ -56,6 +52,13 @@ impl Display for Value {
             Self::TraversalMetrics(metrics) => metrics.fmt(f),
         }
     }
+}
+
+fn pairs<'a, T: Display + 'a>(
+    f: &mut Formatter<'_>,
+    pairs: impl Iterator<Item = (&'a Value, &'a T)>,
+) -> fmt::Result {
+    separated(f, "{", pairs, "}", |f, (key, value)| write!(f, "{key}={value}"))
 }
 
 impl Display for Edge {

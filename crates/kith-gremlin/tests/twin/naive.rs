@@ -1,7 +1,11 @@
 //! The twin: a traversal is a function of a list of traversers, and a nested one is called for each traverser by itself.
 
 use crate::shape::Shape;
-use std::{cell::RefCell, collections::BTreeMap, fmt};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 /// More traversers than this are not taken one by one.
 const TRAVERSERS_MAX: usize = 3_000;
@@ -54,6 +58,13 @@ impl Traverser {
         }
     }
 
+    /// All values with a label, as a text.
+    fn all(&self, label: char) -> Option<Self> {
+        let all = self.labels.iter().filter(|(known, _)| *known == label);
+        let all: Vec<String> = all.map(|(_, value)| value.to_string()).collect();
+        (!all.is_empty()).then(|| self.to(Value::Text(format!("[{}]", all.join(", ")))))
+    }
+
     fn labelled(&self, label: char) -> Option<&Value> {
         self.labels.iter().rfind(|(known, _)| *known == label).map(|(_, value)| value)
     }
@@ -94,8 +105,8 @@ impl Twin<'_> {
         Some(all.iter().map(of).collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
-    fn step(&self, shape: &Shape, mut all: Vec<Traverser>) -> Option<Vec<Traverser>> {
-        let exists = |body: &[Shape], it: &Traverser| self.alone(body, it).map(|results| !results.is_empty());
+    fn step(&self, shape: &Shape, all: Vec<Traverser>) -> Option<Vec<Traverser>> {
+        let exists = |body: &[Shape], it: &Traverser| self.exists(body, it);
         let keep = |it: &Traverser, keeps: bool| if keeps { vec![it.clone()] } else { Vec::new() };
         match shape {
             Shape::Filter(name, body) => {
@@ -117,11 +128,22 @@ impl Twin<'_> {
                 let results = self.alone(body, it)?;
                 Some(if results.is_empty() { vec![it.clone()] } else { results })
             }),
+            Shape::Project(body) => Self::each(&all, |it| {
+                let value = self.alone(body, it)?.first().map(|first| format!("n={}", first.value));
+                Some(vec![it.to(Value::Text(format!("{{{}}}", value.unwrap_or_default())))])
+            }),
+            shape => self.together(shape, all),
+        }
+    }
+
+    /// The steps whose nested traversals all traversers enter together.
+    fn together(&self, shape: &Shape, mut all: Vec<Traverser>) -> Option<Vec<Traverser>> {
+        match shape {
             Shape::Union(one, two) => Some([self.way(one, &all)?, self.way(two, &all)?].concat()),
             Shape::Choose(test, one, two) => {
                 let (mut yes, mut no) = (Vec::new(), Vec::new());
                 for it in all {
-                    if exists(test, &it)? { yes.push(it) } else { no.push(it) }
+                    if self.exists(test, &it)? { yes.push(it) } else { no.push(it) }
                 }
                 Some([self.way(one, &yes)?, self.way(two, &no)?].concat())
             }
@@ -133,10 +155,6 @@ impl Twin<'_> {
                 }
                 Some(if *emits { emitted } else { all })
             }
-            Shape::Project(body) => Self::each(&all, |it| {
-                let value = self.alone(body, it)?.first().map(|first| format!("n={}", first.value));
-                Some(vec![it.to(Value::Text(format!("{{{}}}", value.unwrap_or_default())))])
-            }),
             Shape::Group(body) => {
                 let mut groups: BTreeMap<&str, Vec<Traverser>> = BTreeMap::new();
                 for it in all {
@@ -152,6 +170,10 @@ impl Twin<'_> {
             }
             shape => Some(self.simple(shape, all)),
         }
+    }
+
+    fn exists(&self, body: &[Shape], it: &Traverser) -> Option<bool> {
+        self.alone(body, it).map(|results| !results.is_empty())
     }
 
     /// A way on, which has no result if nobody takes it.
@@ -188,12 +210,8 @@ impl Twin<'_> {
             Shape::Older(age) => all.retain(|it| self.vertex(&it.value).1.is_some_and(|known| known > *age)),
             Shape::Differs(label) => all.retain(|it| it.labelled(*label) != Some(&it.value)),
             Shape::Dedup => {
-                let mut seen = Vec::new();
-                all.retain(|it| {
-                    let is_new = !seen.contains(&it.value);
-                    seen.push(it.value.clone());
-                    is_new
-                });
+                let mut seen = BTreeSet::new();
+                all.retain(|it| seen.insert(it.value.clone()));
             }
             Shape::Ordered(name, count) => {
                 all.sort_by(|a, b| a.value.cmp(&b.value));
@@ -204,34 +222,29 @@ impl Twin<'_> {
             Shape::Select(label) => {
                 all = all.iter().filter_map(|it| Some(it.to(it.labelled(*label)?.clone()))).collect();
             }
-            Shape::All(label) => {
-                let list = |it: &Traverser| {
-                    let all = it.labels.iter().filter(|(known, _)| known == label);
-                    let all: Vec<String> = all.map(|(_, value)| value.to_string()).collect();
-                    (!all.is_empty()).then(|| it.to(Value::Text(format!("[{}]", all.join(", ")))))
-                };
-                all = all.iter().filter_map(list).collect();
-            }
+            Shape::All(label) => all = all.iter().filter_map(|it| it.all(*label)).collect(),
             Shape::Aggregate => self.aside.borrow_mut().extend(all.iter().map(|it| it.value.clone())),
             Shape::Cap => all = self.aside.take().into_iter().map(Traverser::new).collect(),
             Shape::Ages => {
                 let age = |it: Traverser| Some(it.to(Value::Number(self.vertex(&it.value).1?.into())));
                 all = all.into_iter().filter_map(age).collect();
             }
-            Shape::Reduce(name) => {
-                let numbers = all.iter().filter_map(|it| match it.value {
-                    Value::Number(number) => Some(number),
-                    _ => None,
-                });
-                let reduced = match *name {
-                    "count" => Some(all.len() as i64),
-                    "max" => numbers.max(),
-                    _ => numbers.reduce(|a, b| a + b),
-                };
-                all = reduced.into_iter().map(|number| Traverser::new(Value::Number(number))).collect();
-            }
+            Shape::Reduce(name) => all = reduced(name, &all).into_iter().collect(),
             nested => unreachable!("{nested:?} has a nested traversal"),
         }
         all
     }
+}
+
+fn reduced(name: &str, all: &[Traverser]) -> Option<Traverser> {
+    let numbers = all.iter().filter_map(|it| match it.value {
+        Value::Number(number) => Some(number),
+        _ => None,
+    });
+    let number = match name {
+        "count" => Some(all.len() as i64),
+        "max" => numbers.max(),
+        _ => numbers.reduce(|a, b| a + b),
+    };
+    number.map(|number| Traverser::new(Value::Number(number)))
 }

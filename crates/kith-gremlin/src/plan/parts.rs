@@ -1,0 +1,249 @@
+//! What the steps of a plan consist of.
+
+use super::{Label, Traversal};
+use crate::{
+    functions::{Template, TextFunction},
+    semantics::{Relation, Test, lists::ListFunction},
+    value::{Cardinality, Column, DateUnit, Direction, GType, Scope, Token, Value},
+};
+
+/// `out`, `in`, `both`, `outE`, `inE` or `bothE`.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub struct Hop {
+    pub direction: Direction,
+    /// The labels of edges; all if empty.
+    pub labels: std::sync::Arc<[Label]>,
+    /// Whether the hop ends at edges instead of vertices.
+    pub to_edges: bool,
+}
+
+/// Which vertex of an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EdgeEnd {
+    /// `outV`.
+    Out,
+    /// `inV`.
+    In,
+    /// `bothV`.
+    Both,
+    /// `otherV`: the vertex from which the traverser did not come.
+    Other,
+}
+
+/// `valueMap` and `propertyMap`.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub struct PropertyMap {
+    pub keys: Vec<Label>,
+    /// Whether the map has values (`valueMap`) instead of properties.
+    pub is_value: bool,
+    /// Whether the map has the id of the element.
+    pub with_id: bool,
+    /// Whether the map has the label of the element, or the key and value of a property.
+    pub with_label: bool,
+    pub by: Option<By>,
+}
+
+/// What `has` looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the variants say it")]
+pub enum Subject {
+    Token(Token),
+    /// The id as a text.
+    IdText,
+    Property(Label),
+}
+
+/// A condition on an element.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub struct HasTest {
+    pub subject: Subject,
+    pub condition: Condition,
+}
+
+/// What `has` wants of a value.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the variants say it")]
+pub enum Condition {
+    Test(Test),
+    Traversal(Traversal),
+}
+
+/// `where` with a predicate whose operands are labels.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub struct Where {
+    /// The label of the value that is compared; the traverser's own value if `None`.
+    pub start: Option<Label>,
+    pub predicate: WherePredicate,
+    pub by: Vec<By>,
+}
+
+/// A predicate whose operands are labels.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the variants say it")]
+pub enum WherePredicate {
+    Compare { relation: Relation, labels: Vec<Label> },
+    And(Vec<WherePredicate>),
+    Or(Vec<WherePredicate>),
+    Not(Box<WherePredicate>),
+}
+
+/// Which part of a path a step is about.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs, reason = "the fields have the names of Gremlin's modulators")]
+pub struct Between {
+    pub from: Option<Label>,
+    pub to: Option<Label>,
+}
+
+/// How many members of a list must pass a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the variants have the names of Gremlin's steps")]
+pub enum Quantifier {
+    All,
+    Any,
+    None,
+}
+
+/// How values become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the variants have the names of Gremlin's steps")]
+pub enum Reduction {
+    Count,
+    Sum,
+    Mean,
+    Min,
+    Max,
+}
+
+/// What `by` makes of a value.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the variants say it")]
+pub enum By {
+    Identity,
+    Token(Token),
+    Key(Label),
+    Column(Column),
+    Traversal(Traversal),
+}
+
+/// The key of an option of `choose`.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the variants say it")]
+pub enum OptionKey {
+    Test(Test),
+    Traversal(Traversal),
+    /// For values that no other option matches.
+    NoMatch,
+    /// For traversers for which the choice has no value.
+    Unproductive,
+    /// For all traversers, beside the option that matches.
+    Any,
+}
+
+/// `choose` and `branch`.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub struct Choose {
+    pub choice: Choice,
+    pub options: Vec<(OptionKey, Traversal)>,
+    /// Whether all matching options are taken (`branch`), not only the first (`choose`).
+    pub takes_all: bool,
+}
+
+/// What `choose` decides by.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the variants say it")]
+pub enum Choice {
+    /// Whether the traversal has a result: the options are `true` and `false`.
+    Exists(Traversal),
+    /// The first result.
+    By(By),
+    Test(Test),
+}
+
+/// `repeat`.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub struct Repeat {
+    pub body: Traversal,
+    pub name: Option<Label>,
+    pub until: Option<Until>,
+    /// Whether `until` is tested before the first pass.
+    pub until_first: bool,
+    /// What is emitted: everything, or what has a result in the traversal.
+    pub emit: Option<Option<Traversal>>,
+    /// Whether traversers are emitted before the first pass too.
+    pub emit_first: bool,
+}
+
+/// When `repeat` ends for a traverser.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the variants say it")]
+pub enum Until {
+    Times(u32),
+    Traversal(Traversal),
+}
+
+/// `group`.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub struct Group {
+    /// The side effect. `None` if the step returns the map.
+    pub key: Option<Label>,
+    pub keys: By,
+    pub values: Traversal,
+}
+
+/// An argument that is known beforehand, the value of a label, or the result of a traversal.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the variants say it")]
+pub enum Given {
+    Value(Value),
+    Label(Label),
+    Traversal(Traversal),
+}
+
+/// `property`.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub struct PropertyGiven {
+    pub cardinality: Option<Cardinality>,
+    pub key: Given,
+    pub value: Given,
+}
+
+/// `mergeV` and `mergeE`. What is found is matched by `search`.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the fields have the names of Gremlin's options")]
+pub struct MergeMaps {
+    pub search: Given,
+    pub on_create: Option<Given>,
+    pub on_match: Option<(Given, Option<Cardinality>)>,
+    pub out_vertex: Option<Given>,
+    pub in_vertex: Option<Given>,
+}
+
+/// Functions of a value that ask nothing of the graph.
+#[derive(Debug)]
+#[allow(
+    missing_docs,
+    reason = "the variants have the names of Gremlin's steps, and the fields those of their arguments"
+)]
+pub enum Function {
+    AsString(Scope),
+    AsNumber(Option<GType>),
+    AsBool,
+    AsDate,
+    Text(TextFunction, Scope),
+    Reverse,
+    Concat(Vec<Given>),
+    Format { template: Template, by: Vec<By> },
+    DateAdd { unit: DateUnit, amount: i64 },
+    DateDiff(Given),
+    Conjoin(Label),
+    Lists(ListFunction, Given),
+}
