@@ -1,18 +1,16 @@
 //! A graph in memory that behaves as the graphs of a cluster do.
 
+use super::adjacency::Adjacency;
 use crate::{
     error::{GremlinError, Result},
     graph::{Answer, Expansion, Graph, Mutation, Wanted},
     value::{Cardinality, Direction, Edge, ElementId, Property, Value, Vertex, VertexProperty},
 };
 use futures::FutureExt;
-use indexmap::{IndexMap, IndexSet};
+use indexmap::IndexMap;
 use kith_types::ErrorCode;
 use parking_lot::Mutex;
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 /// A graph in memory. Vertices have numbers or texts as ids. There is one edge for each label between two vertices in a
 /// direction; its id is the text `OUT>LABEL>IN`.
@@ -23,15 +21,8 @@ pub struct MemoryGraph(Mutex<Elements>);
 struct Elements {
     vertices: IndexMap<ElementId, VertexRow>,
     edges: IndexMap<ElementId, EdgeRow>,
-    adjacent: HashMap<ElementId, Adjacent>,
+    adjacency: Adjacency,
     last_id: i64,
-}
-
-/// The ids of the edges at a vertex, by their labels.
-#[derive(Debug, Default)]
-struct Adjacent {
-    outgoing: BTreeMap<Arc<str>, IndexSet<ElementId>>,
-    incoming: BTreeMap<Arc<str>, IndexSet<ElementId>>,
 }
 
 #[derive(Debug)]
@@ -108,25 +99,13 @@ impl Elements {
     }
 
     fn expand(&self, vertex: &ElementId, expansion: &Expansion) -> Vec<Arc<Edge>> {
-        let Some(adjacent) = self.adjacent.get(vertex) else { return Vec::new() };
-        let outgoing = adjacent.outgoing.iter().filter(|_| expansion.direction != Direction::In);
-        let incoming = adjacent.incoming.iter().filter(|_| expansion.direction != Direction::Out);
-        let is_wanted = |label: &Arc<str>| expansion.labels.is_empty() || expansion.labels.contains(label);
-        let edges = outgoing.chain(incoming).filter(|(label, _)| is_wanted(label)).flat_map(|(_, ids)| ids);
+        let edges = self.adjacency.edges(vertex, expansion.direction, &expansion.labels);
         edges.filter_map(|id| self.edge(id)).collect()
     }
 
     fn remove_edge(&mut self, id: &ElementId) {
-        let Some(row) = self.edges.shift_remove(id) else { return };
-        if let Some(ids) =
-            self.adjacent.get_mut(&row.out_vertex).and_then(|it| it.outgoing.get_mut(&row.label))
-        {
-            ids.shift_remove(id);
-        }
-        if let Some(ids) =
-            self.adjacent.get_mut(&row.in_vertex).and_then(|it| it.incoming.get_mut(&row.label))
-        {
-            ids.shift_remove(id);
+        if let Some(row) = self.edges.shift_remove(id) {
+            self.adjacency.remove(id, &row.label, &row.out_vertex, &row.in_vertex);
         }
     }
 
@@ -155,9 +134,8 @@ impl Elements {
             }
             Mutation::RemoveProperty { element, key } => Ok(self.remove_property(&element, &key)),
             Mutation::RemoveVertex { vertex } => {
-                if let Some(Adjacent { outgoing, incoming }) = self.adjacent.remove(&vertex) {
-                    outgoing.values().chain(incoming.values()).flatten().for_each(|id| self.remove_edge(id));
-                }
+                let edges: Vec<_> = self.adjacency.edges(&vertex, Direction::Both, &[]).cloned().collect();
+                edges.iter().for_each(|id| self.remove_edge(id));
                 self.vertices.shift_remove(&vertex);
                 Ok(None)
             }
@@ -210,10 +188,7 @@ impl Elements {
             }
         }
         let id = Value::text(format!("{out_vertex}>{label}>{in_vertex}"));
-        let outgoing = &mut self.adjacent.entry(out_vertex.clone()).or_default().outgoing;
-        outgoing.entry(label.clone()).or_default().insert(id.clone());
-        let incoming = &mut self.adjacent.entry(in_vertex.clone()).or_default().incoming;
-        incoming.entry(label.clone()).or_default().insert(id.clone());
+        self.adjacency.insert(&id, &label, &out_vertex, &in_vertex);
         let row = EdgeRow { label, out_vertex, in_vertex, properties: properties.into_iter().collect() };
         self.edges.insert(id.clone(), row);
         Ok(self.edge(&id).map(Value::Edge).unwrap_or_default())

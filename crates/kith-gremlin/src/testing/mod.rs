@@ -1,5 +1,6 @@
 //! A graph in memory, for tests.
 
+mod adjacency;
 mod memory;
 
 pub use memory::MemoryGraph;
