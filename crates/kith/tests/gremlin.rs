@@ -76,7 +76,8 @@ impl Plain {
         let mut questions = Vec::new();
         for id in [1, 17, 150, MEMBERS] {
             let friends = self.friends(id);
-            let second: BTreeSet<u64> = friends.iter().flat_map(|friend| self.friends(*friend)).copied().collect();
+            let second: BTreeSet<u64> =
+                friends.iter().flat_map(|friend| self.friends(*friend)).copied().collect();
             let walks: usize = friends.iter().map(|friend| self.friends(*friend).len()).sum();
             let followed: Vec<u64> =
                 self.follows.range((id, 0)..(id + 1, 0)).map(|((_, other), _)| *other).collect();
@@ -89,9 +90,10 @@ impl Plain {
                 .map(|((_, other), _)| *other)
                 .collect();
             let mutual = followed.iter().filter(|other| self.follows.contains_key(&(**other, id))).count();
-            let mates = self.schools.get(&id).map_or(0, |school| {
-                self.schools.values().filter(|other| *other == school).count()
-            });
+            let mates = self
+                .schools
+                .get(&id)
+                .map_or(0, |school| self.schools.values().filter(|other| *other == school).count());
             let ids = |step: &str| format!("g.V({id}).{step}.id().order().fold()");
             questions.extend([
                 (ids("out(\"friends\")"), json!([friends])),
@@ -136,9 +138,7 @@ fn traversals_equal_plain_code_with_every_fan_out() {
     plain.load(&cluster);
     let questions = plain.questions();
     for limits in ["groups=1", "max", "auto"] {
-        let line = |(gremlin, _): &(String, Value)| {
-            json!({"op": "gremlin", "graph": GRAPH, "gremlin": gremlin, "fan_out": limits})
-        };
+        let line = |(gremlin, _): &(String, Value)| json!({"op": "gremlin", "graph": GRAPH, "gremlin": gremlin, "fan_out": limits});
         let lines: Vec<Value> = questions.iter().map(line).collect();
         let (answers, code) = cluster.run(&lines, 4);
         for ((gremlin, expected), answer) in questions.iter().zip(&answers) {
