@@ -11,13 +11,15 @@ const RETRY_AFTER_MS: &str = "kith.retry_after_ms";
 
 /// The answer to a request that failed. Most drivers show only the message, so it has the help too.
 pub(super) fn failure(id: Option<Uuid>, error: &QueryError) -> Response {
-    let mut response = Response::failure(id, &GremlinError::new(error.code(), error.to_string()));
-    let help = error.help();
-    if !help.is_empty() {
-        response.message = format!("{} ({help})", response.message);
-    }
+    let (message, help) = match error {
+        // Its help is about the requests of `kith run`.
+        QueryError::BadRequest { detail } => (detail.clone(), String::new()),
+        error => (error.to_string(), error.help()),
+    };
+    let mut response = Response::failure(id, &GremlinError::new(error.code(), message));
     let mut add = |name: &str, value: Value| drop(response.attributes.insert(Value::text(name), value));
     if !help.is_empty() {
+        response.message = format!("{} ({help})", response.message);
         add(HELP, Value::text(help));
     }
     if let Ok(millis @ 1..) = i64::try_from(error.retry_after_ms()) {

@@ -7,6 +7,7 @@ use kith_gremlin::{
     bytecode::{Bytecode, Instruction},
     graphbinary,
     message::{Operation, Options},
+    plan,
     text::{self, Terminal},
     value::{Map, Value},
 };
@@ -52,7 +53,8 @@ impl Asked {
                 return Err(QueryError::Internal { detail });
             }
         };
-        let writes = bytecode.writes();
+        // What is wrong with a traversal that is no plan, the service says.
+        let writes = plan::compile(&bytecode).is_ok_and(|plan| plan.changes_graph());
         let bytes = graphbinary::write_value(&Value::Traversal(bytecode)).map_err(of_gremlin)?;
         let query = GremlinQuery {
             traversal: GremlinTraversal::Bytecode(bytes.into()),
