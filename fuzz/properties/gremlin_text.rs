@@ -2,10 +2,10 @@
 
 use super::Seed;
 use kith_gremlin::{
-    functions::{Expression, Template},
     text::{Inputs, Script, TextError, parse},
     value::{Map, Value},
 };
+use kith_traversal::functions::{Expression, Template};
 
 /// Input: a text.
 pub fn check(input: &[u8]) {

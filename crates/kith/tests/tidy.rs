@@ -197,6 +197,7 @@ fn deciding_crates_have_no_effects() {
         "kith-ops",
         "kith-live",
         "kith-gremlin",
+        "kith-traversal",
         "kith-api",
         "kith-lines",
         "kith-cache",

@@ -10,7 +10,6 @@ use futures::FutureExt;
 use kith_api::{QueryError, Served};
 use kith_gremlin::{
     GremlinError,
-    graph::{Answer, Expansion, Graph, Mutation, Wanted},
     value::{Direction, Edge, ElementId, Property, Value, Vertex},
 };
 use kith_ops::{
@@ -18,6 +17,7 @@ use kith_ops::{
     Scope, Value as Evaluated,
 };
 use kith_schema::ColumnNumber;
+use kith_traversal::graph::{Answer, Expansion, Graph, Mutation, Wanted};
 use kith_types::{Direction as Side, ErrorCode, FanOutKind};
 use kith_wire::v1;
 use std::{

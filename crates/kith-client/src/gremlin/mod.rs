@@ -8,12 +8,12 @@ use crate::{Session, topology::Graph};
 use bytes::Bytes;
 use kith_api::{GremlinAnswer, GremlinQuery, GremlinTraversal, QueryError, QueryOptions};
 use kith_gremlin::{
-    GremlinError,
-    evaluate::{Evaluation, Limits, materialize},
-    graphbinary,
-    plan::{self, Plan},
-    text,
+    GremlinError, graphbinary, text,
     value::{Map, Value},
+};
+use kith_traversal::{
+    evaluate::{Evaluation, Limits, materialize},
+    plan::{self, Plan},
 };
 use kith_types::{ErrorCode, OperationName};
 use loaded::LoadedGraph;

@@ -2,7 +2,8 @@
 
 use super::default_limits;
 use kith_api::{CacheMode, QueryError, QueryOptions, merged_tickets, parse_hedging};
-use kith_gremlin::{evaluate::Limits, plan::Plan, value::Value};
+use kith_gremlin::value::Value;
+use kith_traversal::{evaluate::Limits, plan::Plan};
 use std::time::Duration;
 
 /// What all options of Kith begin with.

@@ -7,10 +7,10 @@ use kith_gremlin::{
     bytecode::{Bytecode, Instruction},
     graphbinary,
     message::{Operation, Options},
-    plan,
     text::{self, Terminal},
     value::{Map, Value},
 };
+use kith_traversal::plan;
 use std::{
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},

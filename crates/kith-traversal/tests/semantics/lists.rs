@@ -1,13 +1,11 @@
 //! Functions of lists.
 
 use crate::values::*;
-use kith_gremlin::{
-    semantics::lists::{
-        Argument::{Literal, Yielded},
-        ListFunction::{self, *},
-        conjoin, reverse,
-    },
-    value::Value,
+use kith_gremlin::value::Value;
+use kith_traversal::semantics::lists::{
+    Argument::{Literal, Yielded},
+    ListFunction::{self, *},
+    conjoin, reverse,
 };
 
 #[test]

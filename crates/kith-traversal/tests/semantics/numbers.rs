@@ -3,9 +3,9 @@
 use crate::values::*;
 use kith_gremlin::{
     Result,
-    semantics::{greatest, least, number::*},
     value::{GType, Value},
 };
+use kith_traversal::semantics::{greatest, least, number::*};
 
 const BIG_DOUBLE: f64 = 1.7976931348623157E+308;
 

@@ -1,9 +1,9 @@
 //! A graph that remembers what it was asked.
 
-use kith_gremlin::{
+use kith_gremlin::value::{Edge, ElementId, Value, Vertex};
+use kith_traversal::{
     graph::{Answer, Expansion, Graph, Mutation, Wanted},
     testing::MemoryGraph,
-    value::{Edge, ElementId, Value, Vertex},
 };
 use std::{
     fmt::Display,

@@ -4,9 +4,9 @@ use crate::values::*;
 use kith_gremlin::{
     bytecode::Bytecode,
     predicate::Predicate,
-    semantics::Test,
     value::{GType, Value},
 };
+use kith_traversal::semantics::Test;
 use kith_types::ErrorCode;
 use std::sync::Arc;
 

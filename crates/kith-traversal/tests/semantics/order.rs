@@ -3,9 +3,9 @@
 use crate::values::*;
 use kith_gremlin::{
     predicate::Predicate,
-    semantics::order,
     value::{Token, Value},
 };
+use kith_traversal::semantics::order;
 use std::{cmp::Ordering, sync::Arc};
 
 #[test]

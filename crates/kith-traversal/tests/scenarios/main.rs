@@ -5,13 +5,15 @@ mod asked;
 use asked::Asked;
 use futures::FutureExt;
 use kith_gremlin::{
-    GremlinError,
-    evaluate::{Evaluation, Limits},
-    graph::{Graph, Mutation},
-    plan, text,
+    GremlinError, text,
     value::{Map, Value},
 };
 use kith_scenario::{Area, Command, Player, check};
+use kith_traversal::{
+    evaluate::{Evaluation, Limits},
+    graph::{Graph, Mutation},
+    plan,
+};
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
 const LANGUAGE: &[(&str, &str)] = &[

@@ -1,10 +1,8 @@
 //! What `eq` and its relatives say.
 
 use crate::values::*;
-use kith_gremlin::{
-    semantics::{compare, equal},
-    value::{Token, Value},
-};
+use kith_gremlin::value::{Token, Value};
+use kith_traversal::semantics::{compare, equal};
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 
 fn check(a: &Value, b: &Value, expected: Option<Ordering>) {

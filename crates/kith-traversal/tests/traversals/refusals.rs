@@ -3,10 +3,10 @@
 use super::{check, compiled};
 use kith_gremlin::{
     bytecode::{Bytecode, Instruction},
-    plan,
     predicate::Predicate,
     value::Value,
 };
+use kith_traversal::plan;
 use kith_types::ErrorCode;
 use std::sync::Arc;
 

@@ -8,12 +8,13 @@ mod values;
 
 use futures::FutureExt;
 use kith_gremlin::{
-    GremlinError, Result,
+    GremlinError, Result, text,
+    value::{Map, Value},
+};
+use kith_traversal::{
     evaluate::{Evaluation, Limits},
     plan::{self, Plan},
     testing::MemoryGraph,
-    text,
-    value::{Map, Value},
 };
 
 const TOY: &str = r#"g.addV("person").property(T.id, 1).property("name", "marko").property("age", 29).as("marko").

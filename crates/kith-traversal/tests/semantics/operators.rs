@@ -1,10 +1,8 @@
 //! How sacks and side effects are combined.
 
 use crate::values::*;
-use kith_gremlin::{
-    semantics::apply,
-    value::{Operator, Value},
-};
+use kith_gremlin::value::{Operator, Value};
+use kith_traversal::semantics::apply;
 use strum::VariantNames;
 
 #[test]

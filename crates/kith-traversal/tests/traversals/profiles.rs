@@ -2,10 +2,12 @@
 
 use super::{ask, check, compiled, toy};
 use futures::FutureExt;
-use kith_gremlin::{
+use kith_gremlin::value::{
+    ELEMENT_COUNT, Metrics, PERCENT_OF_TIME, TRAVERSER_COUNT, TraversalMetrics, Value,
+};
+use kith_traversal::{
     evaluate::{Evaluation, Limits},
     plan,
-    value::{ELEMENT_COUNT, Metrics, PERCENT_OF_TIME, TRAVERSER_COUNT, TraversalMetrics, Value},
 };
 use std::sync::{
     Arc,

@@ -7,13 +7,14 @@ mod shape;
 
 use futures::FutureExt;
 use kith_gremlin::{
-    Result,
+    Result, text,
+    value::{Map, Value},
+};
+use kith_traversal::{
     evaluate::{Evaluation, Limits},
     graph::{Graph, Mutation},
     plan,
     testing::MemoryGraph,
-    text,
-    value::{Map, Value},
 };
 use naive::Town;
 use proptest::prelude::*;
