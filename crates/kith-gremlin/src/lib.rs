@@ -4,14 +4,13 @@
 //! Names and behaviour follow TinkerPop 3.8. A traversal arrives as [`bytecode::Bytecode`], whichever way it was written.
 
 mod assemble;
-pub mod bytecode;
 pub mod error;
 pub mod graphbinary;
 pub mod graphson;
 pub mod message;
 pub mod plain;
-pub mod predicate;
 pub mod text;
 pub mod value;
 
 pub use error::{GremlinError, Result};
+pub use value::{bytecode, predicate};

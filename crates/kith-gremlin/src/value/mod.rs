@@ -1,5 +1,6 @@
 //! The values of Gremlin: what steps take and return, and what travels between drivers and servers.
 
+pub mod bytecode;
 mod collections;
 mod display;
 pub mod duration;
@@ -7,6 +8,7 @@ mod element;
 mod identity;
 mod metrics;
 pub mod numbers;
+pub mod predicate;
 mod symbol;
 pub mod time;
 

@@ -1,8 +1,8 @@
 //! `barrier`: collects all traversers, merges those that are equal, and normalises sacks.
 
 use super::{
+    bulk::{by_origin, merged, merged_by},
     context::Context,
-    state::{by_origin, merged, merged_by},
     traverser::{Batch, Traverser},
 };
 use crate::{

@@ -1,11 +1,11 @@
 //! Steps that let a part of the traversers pass, whatever these are: the first, the last, those that are new, or some at random.
 
 use super::{
+    bulk::by_origin,
     by,
     chain::Upstream,
     context::Context,
     scope,
-    state::by_origin,
     traverser::{Batch, Traverser},
 };
 use crate::{

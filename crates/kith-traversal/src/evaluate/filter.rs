@@ -56,7 +56,7 @@ fn kept(batch: Batch, passes: &[bool]) -> Batch {
 
 /// `all`, `any` and `none`: only lists pass.
 fn members(quantifier: Quantifier, test: &Test, value: &Value) -> bool {
-    let Some(members) = super::local::members(value) else { return false };
+    let Some(members) = super::members::members(value) else { return false };
     match quantifier {
         Quantifier::All => members.iter().all(|member| test.is_true(member)),
         Quantifier::Any => members.iter().any(|member| test.is_true(member)),

@@ -1,11 +1,11 @@
 //! Steps that put something aside, or collect it in a map.
 
 use super::{
+    bulk::by_origin,
     by,
     chain::Chain,
     context::Context,
     reduce::single,
-    state::by_origin,
     traverser::{Batch, Traverser},
 };
 use crate::{

@@ -1,11 +1,11 @@
 //! Steps from element to element.
 
 use super::{
+    bulk::merged,
+    chain::State,
     chain::Upstream,
     context::Context,
     other_end, reference,
-    state::{State, merged},
-    step::{BATCH_FIRST, BATCH_MAX},
     traverser::{Batch, Traverser},
 };
 use crate::{
@@ -15,6 +15,11 @@ use crate::{
     value::{Direction, Edge, ElementId, Value},
 };
 use std::{collections::HashMap, sync::Arc};
+
+/// How many traversers a source returns in its first batch, and at most. Batches grow, so that a `limit` costs little and a
+/// scan takes few calls.
+const BATCH_FIRST: usize = 64;
+const BATCH_MAX: usize = 4096;
 
 /// The next batch of `V` or `E`. At the beginning of a traversal these return elements of the graph; in the middle, they return
 /// them for each traverser.

@@ -4,6 +4,7 @@ use super::{
     by,
     chain::Upstream,
     context::Context,
+    members::members,
     order, reduce,
     traverser::{Batch, Traverser},
 };
@@ -78,21 +79,6 @@ fn loops(name: Option<&Label>, traverser: &Traverser) -> i32 {
     let mut loops = traverser.loops.iter().rev();
     let found = loops.find(|(known, _)| name.is_none() || known.as_ref() == name);
     found.map_or(0, |(_, count)| *count as i32)
-}
-
-/// The members of a list, a set or another value with members; `None` for all others. A map has none.
-pub(super) fn members(value: &Value) -> Option<Vec<Value>> {
-    match value {
-        Value::List(members) => Some(members.to_vec()),
-        Value::Set(members) => Some(members.iter().cloned().collect()),
-        Value::BulkSet(members) => {
-            let each =
-                |(value, bulk): &(Value, i64)| std::iter::repeat_n(value.clone(), (*bulk).max(0) as usize);
-            Some(members.iter().flat_map(each).collect())
-        }
-        Value::Path(path) => Some(path.objects.clone()),
-        _ => None,
-    }
 }
 
 /// `unfold`: the members of a value, the entries of a map, or the value itself.

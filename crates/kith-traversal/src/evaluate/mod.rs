@@ -1,10 +1,11 @@
 //! Evaluates plans over a graph.
 //!
-//! Each step pulls batches of traversers from the step before it (`chain.rs`). A nested traversal is evaluated once for a
+//! Each step pulls batches of traversers from the step before it (`chain/`). A nested traversal is evaluated once for a
 //! whole batch (`nested.rs`).
 
 mod barrier;
 mod branch;
+mod bulk;
 mod by;
 mod chain;
 mod change;
@@ -16,6 +17,7 @@ mod function;
 mod group;
 mod hop;
 mod local;
+mod members;
 mod merge;
 mod nested;
 mod new;
@@ -28,7 +30,6 @@ mod repeat;
 mod scope;
 mod search;
 mod select;
-mod state;
 mod step;
 mod tally;
 mod traverser;
@@ -43,10 +44,16 @@ use crate::{
     plan::{Kind, Plan},
     value::{Edge, Value, Vertex},
 };
-use chain::Chain;
+use chain::{Chain, Link, Upstream};
 use context::Context;
 use std::sync::Arc;
 use tally::Profile;
+use traverser::Batch;
+
+/// The next batch of a step. Chains call it, and it evaluates steps, which may have chains of their own.
+async fn advance(link: &mut Link, upstream: Upstream<'_>, context: &Context<'_>) -> Result<Option<Batch>> {
+    step::next(link, upstream, context).await
+}
 
 /// A traversal under way.
 pub struct Evaluation<'a> {

@@ -1,9 +1,9 @@
 //! Steps that make one value of many, for each origin.
 
 use super::{
+    bulk::by_origin,
     chain::Upstream,
     context::Context,
-    state::by_origin,
     traverser::{Batch, Traverser},
 };
 use crate::{

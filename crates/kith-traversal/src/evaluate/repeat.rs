@@ -1,27 +1,16 @@
 //! `repeat`.
 
 use super::{
-    chain::{Chain, Upstream, is_stateless},
+    bulk::merged,
+    chain::{Chain, Passes, Upstream, is_stateless},
     context::Context,
     nested,
-    state::merged,
     traverser::Batch,
 };
 use crate::{
     error::Result,
     plan::{Repeat, Until},
 };
-
-/// The passes of a `repeat`: all traversers of a pass enter its traversal together.
-#[derive(Debug, Default)]
-pub(super) struct Passes {
-    /// The traversers that enter the next pass.
-    entering: Batch,
-    is_begun: bool,
-    pass: u32,
-    /// The repeated traversal, which `dedup` in it keeps from pass to pass.
-    body: Option<Chain>,
-}
 
 /// What the next pass emits and returns. `None` when no traverser is left.
 pub(super) async fn next(

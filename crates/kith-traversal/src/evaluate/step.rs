@@ -3,55 +3,17 @@
 use super::{
     barrier, branch,
     chain::{Link, Upstream},
+    chain::{State, is_writing_beginning},
     change,
     context::Context,
     cut, filter, function, group, hop, local, merge, order, path, profile, property, reduce, repeat, select,
-    state::State,
     traverser::Batch,
 };
 use crate::{
     error::{GremlinError, Result},
     plan::Kind,
 };
-use std::collections::{HashMap, VecDeque};
-
-/// How many traversers a source returns in its first batch, and at most. Batches grow, so that a `limit` costs little and a
-/// scan takes few calls.
-pub(super) const BATCH_FIRST: usize = 64;
-pub(super) const BATCH_MAX: usize = 4096;
-
-/// The state with which a step begins.
-pub(super) fn begin(kind: &Kind) -> State {
-    match kind {
-        Kind::Vertices { .. } | Kind::Edges { .. } => State::Scan { after: None, is_over: false },
-        Kind::Inject(_) => State::Once(false),
-        Kind::Range { .. } => State::Passed(HashMap::new()),
-        Kind::Dedup { .. } => State::Seen(HashMap::new()),
-        Kind::Union(_) | Kind::Choose(_) => State::Branches(None),
-        Kind::Repeat(_) => State::Repeat(repeat::Passes::default()),
-        kind if is_barrier(kind) => State::barrier(),
-        _ => State::Stateless,
-    }
-}
-
-/// Whether a step needs all its input before it returns anything.
-fn is_barrier(kind: &Kind) -> bool {
-    match kind {
-        Kind::Aggregate { is_local, .. } => !is_local,
-        Kind::Group(group) => group.key.is_none(),
-        Kind::GroupCount { key, .. } => key.is_none(),
-        Kind::Tail(_)
-        | Kind::Sample { .. }
-        | Kind::Fold(_)
-        | Kind::Reduce(_)
-        | Kind::Order(_)
-        | Kind::Cap(_)
-        | Kind::Barrier { .. }
-        | Kind::Profile(None)
-        | Kind::Discard => true,
-        _ => false,
-    }
-}
+use std::collections::VecDeque;
 
 /// The next batch of a step.
 pub(super) async fn next(
@@ -89,17 +51,6 @@ pub(super) async fn next(
             Some(batch) => apply(kind, state, batch, context).await.map(Some),
         },
     }
-}
-
-/// Whether a step can begin a traversal.
-pub(super) fn can_begin(kind: &Kind) -> bool {
-    matches!(kind, Kind::Vertices { .. } | Kind::Edges { .. } | Kind::Inject(_) | Kind::Union(_))
-        || is_writing_beginning(kind)
-}
-
-/// Whether a step changes the graph and can begin a traversal: `g.addV()`.
-fn is_writing_beginning(kind: &Kind) -> bool {
-    matches!(kind, Kind::AddVertex { .. } | Kind::AddEdge { .. } | Kind::MergeVertex(_) | Kind::MergeEdge(_))
 }
 
 /// The results of a change that begins a traversal: it is made once.

@@ -1,6 +1,6 @@
 //! Arguments of steps, taken one after the other.
 
-use super::{By, Given, Label, Traversal, compile::anonymous};
+use super::{By, Given, Kind, Label, Traversal, anonymous, calls::Call};
 use crate::{
     bytecode::Instruction,
     error::{GremlinError, Result},
@@ -57,6 +57,13 @@ impl<'a> Arguments<'a> {
                 Err(GremlinError::bad(format!("{}() has {} argument(s) too many", self.name, more.len())))
             }
         }
+    }
+
+    /// The step that a call stands for, if it has no further arguments and no modulators but these.
+    pub fn finish(&self, call: &Call<'_>, modulators: &[&str], kind: Kind) -> Result<Option<Vec<Kind>>> {
+        call.allow(modulators)?;
+        self.end()?;
+        Ok(Some(vec![kind]))
     }
 
     /// The next argument, which must exist.
@@ -235,8 +242,8 @@ pub(super) fn by(name: &str, argument: Option<&Value>) -> Result<By> {
 fn by_traversal(traversal: Traversal) -> By {
     match &*traversal {
         [step] => match &step.kind {
-            super::Kind::Token(token @ (Token::Id | Token::Label)) => By::Token(*token),
-            super::Kind::Identity => By::Identity,
+            Kind::Token(token @ (Token::Id | Token::Label)) => By::Token(*token),
+            Kind::Identity => By::Identity,
             _ => By::Traversal(traversal),
         },
         _ => By::Traversal(traversal),

@@ -1,11 +1,11 @@
 //! Steps with several ways on.
 
 use super::{
-    Choice, Choose, Kind, OptionKey, Repeat, Traversal, Until,
+    Choice, Choose, Kind, OptionKey, Repeat, Traversal, Until, anonymous,
     arguments::{Arguments, by, test},
     calls::{Call, Modulator},
-    compile::{anonymous, traversal},
     labels::any_step,
+    step::traversal,
 };
 use crate::{
     error::{GremlinError, Result},
@@ -27,9 +27,7 @@ pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
         "repeat" => (Kind::Repeat(repeat(call, &mut arguments)?), &["until", "emit", "times"]),
         _ => return Ok(None),
     };
-    call.allow(modulators)?;
-    arguments.end()?;
-    Ok(Some(vec![kind]))
+    arguments.finish(call, modulators, kind)
 }
 
 fn choose(call: &Call<'_>, arguments: &mut Arguments<'_>) -> Result<Choose> {

@@ -1,16 +1,16 @@
 //! From bytecode to plans.
 
 use super::{
-    Kind, Label, Plan, Step, Traversal,
+    Kind, Plan, Step, Traversal,
     arguments::refuse_lambdas,
     calls::{Call, group},
     connectives, names, with,
 };
 use crate::{
     bytecode::{Bytecode, Instruction},
-    error::{GremlinError, Result},
+    error::Result,
 };
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 /// Turns a traversal into a plan.
 ///
@@ -20,22 +20,6 @@ pub fn compile(bytecode: &Bytecode) -> Result<Plan> {
     let source = with::compile(&bytecode.sources)?;
     let traversal = steps(&connectives::nested(&bytecode.steps, true))?;
     Plan::new(source, traversal)
-}
-
-/// Compiles a nested traversal.
-pub(super) fn anonymous(bytecode: &Bytecode) -> Result<Traversal> {
-    steps(&instructions(bytecode)?)
-}
-
-/// The instructions of a nested traversal.
-pub(super) fn instructions(bytecode: &Bytecode) -> Result<Cow<'_, [Instruction]>> {
-    if let Some(instruction) = bytecode.sources.first() {
-        let name = &instruction.name;
-        return Err(GremlinError::bad(format!(
-            "{name}() belongs to the source of a traversal, not into a nested one"
-        )));
-    }
-    Ok(connectives::nested(&bytecode.steps, false))
 }
 
 /// Compiles instructions in which no `and()` or `or()` stands between steps.
@@ -72,13 +56,4 @@ fn kinds(call: &Call<'_>) -> Result<Vec<Kind>> {
         }
     }
     Err(names::unknown(call.name()))
-}
-
-/// A traversal of these kinds of steps, for what one step stands for.
-pub(super) fn traversal(kinds: Vec<Kind>) -> Traversal {
-    let step = |kind| {
-        let instruction = Instruction::new(Label::from(""), Vec::new());
-        Arc::new(Step { kind, labels: Vec::new(), instruction })
-    };
-    kinds.into_iter().map(step).collect()
 }

@@ -2,6 +2,7 @@
 
 use crate::{
     bytecode::{Bytecode, Instruction},
+    error::{GremlinError, Result},
     value::Value,
 };
 use std::{borrow::Cow, sync::Arc};
@@ -37,4 +38,15 @@ fn beginning(instructions: &[Instruction]) -> usize {
         }
         _ => 0,
     }
+}
+
+/// The instructions of a nested traversal.
+pub(super) fn instructions(bytecode: &Bytecode) -> Result<Cow<'_, [Instruction]>> {
+    if let Some(instruction) = bytecode.sources.first() {
+        let name = &instruction.name;
+        return Err(GremlinError::bad(format!(
+            "{name}() belongs to the source of a traversal, not into a nested one"
+        )));
+    }
+    Ok(nested(&bytecode.steps, false))
 }

@@ -4,7 +4,7 @@ use super::{
     EdgeEnd, Hop, Kind, PropertyMap,
     arguments::{Arguments, flat, whole},
     calls::Call,
-    filters::one_by,
+    modulators::one_by,
 };
 use crate::{
     error::{GremlinError, Result},
@@ -46,9 +46,7 @@ pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
         "element" => Kind::Element,
         _ => return Ok(None),
     };
-    call.allow(&[])?;
-    arguments.end()?;
-    Ok(Some(vec![kind]))
+    arguments.finish(call, &[], kind)
 }
 
 /// The ids that `V` or `E` looks up. Elements stand for their ids.

@@ -1,15 +1,14 @@
 //! Steps that let traversers pass or not.
 
 use super::{
-    Between, Condition, HasTest, Kind, Label, Quantifier, Subject,
-    arguments::{Arguments, any_of, by, flat, test},
+    Condition, HasTest, Kind, Label, Quantifier, Subject, anonymous,
+    arguments::{Arguments, any_of, flat, test},
     calls::Call,
-    compile::anonymous,
+    modulators::{all_by, between, one_by},
     wheres,
 };
 use crate::{
     error::{GremlinError, Result},
-    predicate::Predicate,
     semantics::{Test, number},
     value::{GType, Symbol, Token, Value},
 };
@@ -43,9 +42,7 @@ pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
         "none" | "discard" => Kind::Discard,
         _ => return Ok(None),
     };
-    call.allow(&[])?;
-    arguments.end()?;
-    Ok(Some(vec![kind]))
+    arguments.finish(call, &[], kind)
 }
 
 fn token(token: Token, test: Test) -> Kind {
@@ -176,39 +173,4 @@ fn probability(arguments: &mut Arguments<'_>) -> Result<f64> {
         }
         _ => Err(GremlinError::bad(format!("coin() needs a number from 0 to 1, not {given}"))),
     }
-}
-
-/// All `by` of a call.
-pub(super) fn all_by(call: &Call<'_>) -> Result<Vec<super::By>> {
-    call.modulators("by").map(|it| by("by", it.instruction.arguments.first())).collect()
-}
-
-/// The only `by` of a call, if there is one.
-pub(super) fn one_by(call: &Call<'_>) -> Result<Option<super::By>> {
-    let mut all = all_by(call)?;
-    match all.len() {
-        0 | 1 => Ok(all.pop()),
-        _ => Err(GremlinError::bad(format!("the {} step can only have one by modulator", call.name()))),
-    }
-}
-
-/// The labels of `from` and `to`.
-pub(super) fn between(call: &Call<'_>) -> Result<Between> {
-    let label = |name| match call.modulators(name).next() {
-        None => Ok(None),
-        Some(modulator) => Arguments::of(modulator.instruction)?.text("a label").map(Some),
-    };
-    Ok(Between { from: label("from")?, to: label("to")? })
-}
-
-/// The names of the comparisons of a predicate, with their operands as labels.
-pub(super) fn operands(predicate: &Predicate) -> Result<Vec<Label>> {
-    let label = |value: Value| match value {
-        Value::String(label) => Ok(label),
-        other => Err(GremlinError::bad(format!(
-            "where() compares with labels, which are strings, not with a value of type {}",
-            other.type_name()
-        ))),
-    };
-    super::arguments::flat(&predicate.operands).into_iter().map(label).collect()
 }

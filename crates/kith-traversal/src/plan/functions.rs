@@ -4,7 +4,7 @@ use super::{
     Function, Given, Kind, Label,
     arguments::{Arguments, given, whole},
     calls::Call,
-    filters::all_by,
+    modulators::all_by,
 };
 use crate::{
     error::{GremlinError, Result},
@@ -23,9 +23,7 @@ pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
         return Ok(Some(vec![Kind::Function(function)]));
     }
     let Some(function) = function(call.name(), &mut arguments)? else { return Ok(None) };
-    call.allow(&[])?;
-    arguments.end()?;
-    Ok(Some(vec![Kind::Function(function)]))
+    arguments.finish(call, &[], Kind::Function(function))
 }
 
 fn function(name: &str, arguments: &mut Arguments<'_>) -> Result<Option<Function>> {

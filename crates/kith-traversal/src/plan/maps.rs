@@ -1,11 +1,10 @@
 //! Steps that turn a value into another, or many into one.
 
 use super::{
-    By, Kind, Reduction,
+    By, Kind, Reduction, anonymous,
     arguments::{Arguments, by, whole},
     calls::Call,
-    compile::anonymous,
-    filters::{all_by, between, one_by},
+    modulators::{all_by, between, one_by},
 };
 use crate::{
     error::{GremlinError, Result},
@@ -51,9 +50,7 @@ pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
         }
         _ => return Ok(None),
     };
-    call.allow(modulators)?;
-    arguments.end()?;
-    Ok(Some(vec![kind]))
+    arguments.finish(call, modulators, kind)
 }
 
 fn select(call: &Call<'_>, arguments: &mut Arguments<'_>) -> Result<Kind> {

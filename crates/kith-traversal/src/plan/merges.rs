@@ -4,8 +4,8 @@ use super::{
     Given, Kind, MergeMaps,
     arguments::{Arguments, given},
     calls::Call,
-    compile::traversal,
     merge_maps,
+    step::traversal,
 };
 use crate::{
     error::{GremlinError, Result},

@@ -15,6 +15,7 @@ mod labels;
 mod maps;
 pub(crate) mod merge_maps;
 mod merges;
+mod modulators;
 mod names;
 mod parts;
 mod side_effects;
@@ -33,6 +34,10 @@ pub use source::{Plan, Source};
 pub use step::{Kind, Step};
 pub use verification::Verification;
 
+use crate::{
+    bytecode::{Bytecode, Instruction},
+    error::Result,
+};
 use std::sync::Arc;
 
 /// A label that `as` gives to a step, the name of a side effect, a label of elements, or a key of properties.
@@ -40,3 +45,13 @@ pub type Label = Arc<str>;
 
 /// A sequence of steps.
 pub type Traversal = Arc<[Arc<Step>]>;
+
+/// Compiles a nested traversal. Steps that take traversals call it, and it compiles steps.
+fn anonymous(bytecode: &Bytecode) -> Result<Traversal> {
+    steps(&connectives::instructions(bytecode)?)
+}
+
+/// Compiles instructions in which no `and()` or `or()` stands between steps.
+fn steps(instructions: &[Instruction]) -> Result<Traversal> {
+    compile::steps(instructions)
+}

@@ -4,8 +4,8 @@ use super::{
     By, Group, Kind, Label, Traversal,
     arguments::{Arguments, by},
     calls::Call,
-    compile::traversal,
-    filters::one_by,
+    modulators::one_by,
+    step::traversal,
 };
 use crate::error::{GremlinError, Result};
 use crate::value::{Barrier, Scope, Symbol, Value};
@@ -36,9 +36,7 @@ pub(super) fn compile(call: &Call<'_>) -> Result<Option<Vec<Kind>>> {
         "fail" => (Kind::Fail(arguments.next().cloned()), &[]),
         _ => return Ok(None),
     };
-    call.allow(modulators)?;
-    arguments.end()?;
-    Ok(Some(vec![kind]))
+    arguments.finish(call, modulators, kind)
 }
 
 /// Whether `barrier` has the argument `normSack`. A size of the barrier makes no difference.

@@ -120,3 +120,12 @@ pub enum Kind {
     MergeVertex(MergeMaps),
     MergeEdge(MergeMaps),
 }
+
+/// A traversal of these kinds of steps, for what one step stands for.
+pub(super) fn traversal(kinds: Vec<Kind>) -> Traversal {
+    let step = |kind| {
+        let instruction = Instruction::new(Label::from(""), Vec::new());
+        std::sync::Arc::new(Step { kind, labels: Vec::new(), instruction })
+    };
+    kinds.into_iter().map(step).collect()
+}

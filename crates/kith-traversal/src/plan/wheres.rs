@@ -1,10 +1,8 @@
 //! `where`, and the traversals that begin and end with labels.
 
 use super::{
-    Kind, Label, Step, Traversal, Where, WherePredicate,
-    arguments::Arguments,
-    calls::Call,
-    filters::{all_by, operands},
+    Kind, Label, Step, Traversal, Where, WherePredicate, arguments::Arguments, calls::Call,
+    modulators::all_by,
 };
 use crate::{
     bytecode::{Bytecode, Instruction},
@@ -72,7 +70,7 @@ fn predicate(predicate: &Predicate) -> Result<WherePredicate> {
 /// label, and a label at its end (`out().as("b")`) wants the end to be the value with that label. The same holds for the
 /// operands if it begins with `and`, `or` or `not`.
 fn condition(bytecode: &Bytecode) -> Result<Traversal> {
-    let instructions = super::compile::instructions(bytecode)?;
+    let instructions = super::connectives::instructions(bytecode)?;
     let mut rest = &*instructions;
     let mut steps = Vec::with_capacity(rest.len() + 1);
     if let Some((first, others)) = rest.split_first() {
@@ -93,7 +91,7 @@ fn condition(bytecode: &Bytecode) -> Result<Traversal> {
         end = Some(step(last, Kind::WhereEnd(label(last)?)));
         rest = others;
     }
-    steps.extend(super::compile::steps(rest)?.iter().cloned());
+    steps.extend(super::steps(rest)?.iter().cloned());
     steps.extend(end);
     Ok(steps.into())
 }
@@ -129,4 +127,16 @@ fn label(instruction: &Instruction) -> Result<Label> {
 
 fn step(instruction: &Instruction, kind: Kind) -> Arc<Step> {
     Arc::new(Step { kind, labels: Vec::new(), instruction: instruction.clone() })
+}
+
+/// The names of the comparisons of a predicate, with their operands as labels.
+fn operands(predicate: &Predicate) -> Result<Vec<Label>> {
+    let label = |value: Value| match value {
+        Value::String(label) => Ok(label),
+        other => Err(GremlinError::bad(format!(
+            "where() compares with labels, which are strings, not with a value of type {}",
+            other.type_name()
+        ))),
+    };
+    super::arguments::flat(&predicate.operands).into_iter().map(label).collect()
 }

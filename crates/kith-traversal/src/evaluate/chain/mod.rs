@@ -1,6 +1,10 @@
 //! The steps of a traversal under way. Each pulls batches from the one before it.
 
-use super::{context::Context, state::State, step, traverser::Batch};
+mod state;
+
+pub(super) use state::{Passes, State, is_writing_beginning};
+
+use super::{context::Context, traverser::Batch};
 use crate::{
     error::Result,
     plan::{Kind, Step, Traversal},
@@ -50,7 +54,7 @@ impl Chain {
     /// traverser enters it.
     pub fn beginning(traversal: &Traversal, context: &Context<'_>) -> Self {
         match traversal.first() {
-            Some(step) if step::can_begin(&step.kind) => Self::whole(traversal),
+            Some(step) if state::can_begin(&step.kind) => Self::whole(traversal),
             _ => Self::nested(traversal, vec![context.traverser(Value::Null)], [0].into()),
         }
     }
@@ -67,7 +71,7 @@ impl Chain {
         self.feed.batches.push_back(batch);
         for link in &mut self.links {
             if !matches!(link.state, State::Seen(_) | State::Repeat(_)) {
-                link.state = step::begin(&link.step.kind);
+                link.state = state::begin(&link.step.kind);
             }
         }
     }
@@ -79,11 +83,7 @@ impl Chain {
 
     /// All results that are left.
     pub async fn all(&mut self, context: &Context<'_>) -> Result<Batch> {
-        let mut all = Batch::new();
-        while let Some(batch) = self.next(context).await? {
-            all.extend(batch);
-        }
-        Ok(all)
+        Upstream { feed: &mut self.feed, links: &mut self.links }.all(context).await
     }
 }
 
@@ -96,7 +96,7 @@ impl<'a> Upstream<'a> {
             };
             let upstream = Upstream { feed: self.feed, links };
             let running = context.profile.as_ref().map(|it| it.begin(&link.step, context.graph.take_notes()));
-            let mut batch = step::next(link, upstream, context).await?;
+            let mut batch = super::advance(link, upstream, context).await?;
             if let (Some(profile), Some(running)) = (&context.profile, &running) {
                 profile.end(running, batch.as_ref(), context.graph.take_notes());
             }
@@ -145,12 +145,12 @@ impl<'a> Upstream<'a> {
 }
 
 fn links(traversal: &Traversal) -> Vec<Link> {
-    traversal.iter().map(|step| Link { step: Arc::clone(step), state: step::begin(&step.kind) }).collect()
+    traversal.iter().map(|step| Link { step: Arc::clone(step), state: state::begin(&step.kind) }).collect()
 }
 
 /// Whether the steps treat each traverser by itself, so that it makes no difference in which batches they come.
 pub(super) fn is_stateless(traversal: &Traversal) -> bool {
     traversal.iter().all(|step| {
-        matches!(step::begin(&step.kind), State::Stateless) && !matches!(step.kind, Kind::Barrier { .. })
+        matches!(state::begin(&step.kind), State::Stateless) && !matches!(step.kind, Kind::Barrier { .. })
     })
 }

@@ -1,40 +1,7 @@
-//! What a step remembers from batch to batch.
+//! Batches by origin, and equal traversers merged into one.
 
-use super::{
-    chain::Chain,
-    repeat::Passes,
-    traverser::{Batch, Traverser},
-};
-use crate::value::{ElementId, Value};
-use std::collections::{HashMap, HashSet, VecDeque};
-
-/// The state of a step. Where steps inside nested traversals count or collect, they do so for each origin.
-#[derive(Debug)]
-pub(super) enum State {
-    /// The step needs none.
-    Stateless,
-    /// The step has not begun, or has nothing left to return (`true`).
-    Once(bool),
-    /// The scan of all elements: the last that was read; `None` before the first.
-    Scan { after: Option<ElementId>, is_over: bool },
-    /// Traversers that are still to be returned.
-    Buffer { left: VecDeque<Batch>, is_over: bool },
-    /// How many traversers have passed.
-    Passed(HashMap<u32, i64>),
-    /// The values that have passed.
-    Seen(HashMap<u32, HashSet<Value>>),
-    /// Traversals whose results come one after the other.
-    Branches(Option<VecDeque<Chain>>),
-    /// The passes of `repeat`.
-    Repeat(Passes),
-}
-
-impl State {
-    /// The state of a step that returns everything once its input has ended.
-    pub fn barrier() -> Self {
-        Self::Buffer { left: VecDeque::new(), is_over: false }
-    }
-}
+use super::traverser::{Batch, Traverser};
+use std::collections::HashMap;
 
 /// The traversers of one origin.
 pub(super) fn by_origin(batch: Batch) -> HashMap<u32, Batch> {

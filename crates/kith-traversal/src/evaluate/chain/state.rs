@@ -1,0 +1,92 @@
+//! What a step remembers from batch to batch.
+
+use super::Chain;
+use crate::{
+    evaluate::traverser::Batch,
+    plan::Kind,
+    value::{ElementId, Value},
+};
+use std::collections::{HashMap, HashSet, VecDeque};
+
+/// The state of a step. Where steps inside nested traversals count or collect, they do so for each origin.
+#[derive(Debug)]
+pub(in crate::evaluate) enum State {
+    /// The step needs none.
+    Stateless,
+    /// The step has not begun, or has nothing left to return (`true`).
+    Once(bool),
+    /// The scan of all elements: the last that was read; `None` before the first.
+    Scan { after: Option<ElementId>, is_over: bool },
+    /// Traversers that are still to be returned.
+    Buffer { left: VecDeque<Batch>, is_over: bool },
+    /// How many traversers have passed.
+    Passed(HashMap<u32, i64>),
+    /// The values that have passed.
+    Seen(HashMap<u32, HashSet<Value>>),
+    /// Traversals whose results come one after the other.
+    Branches(Option<VecDeque<Chain>>),
+    /// The passes of `repeat`.
+    Repeat(Passes),
+}
+
+impl State {
+    /// The state of a step that returns everything once its input has ended.
+    pub fn barrier() -> Self {
+        Self::Buffer { left: VecDeque::new(), is_over: false }
+    }
+}
+
+/// The passes of a `repeat`: all traversers of a pass enter its traversal together.
+#[derive(Debug, Default)]
+pub(in crate::evaluate) struct Passes {
+    /// The traversers that enter the next pass.
+    pub entering: Batch,
+    pub is_begun: bool,
+    pub pass: u32,
+    /// The repeated traversal, which `dedup` in it keeps from pass to pass.
+    pub body: Option<Chain>,
+}
+
+/// The state with which a step begins.
+pub(in crate::evaluate) fn begin(kind: &Kind) -> State {
+    match kind {
+        Kind::Vertices { .. } | Kind::Edges { .. } => State::Scan { after: None, is_over: false },
+        Kind::Inject(_) => State::Once(false),
+        Kind::Range { .. } => State::Passed(HashMap::new()),
+        Kind::Dedup { .. } => State::Seen(HashMap::new()),
+        Kind::Union(_) | Kind::Choose(_) => State::Branches(None),
+        Kind::Repeat(_) => State::Repeat(Passes::default()),
+        kind if is_barrier(kind) => State::barrier(),
+        _ => State::Stateless,
+    }
+}
+
+/// Whether a step can begin a traversal.
+pub(in crate::evaluate) fn can_begin(kind: &Kind) -> bool {
+    matches!(kind, Kind::Vertices { .. } | Kind::Edges { .. } | Kind::Inject(_) | Kind::Union(_))
+        || is_writing_beginning(kind)
+}
+
+/// Whether a step changes the graph and can begin a traversal: `g.addV()`.
+pub(in crate::evaluate) fn is_writing_beginning(kind: &Kind) -> bool {
+    matches!(kind, Kind::AddVertex { .. } | Kind::AddEdge { .. } | Kind::MergeVertex(_) | Kind::MergeEdge(_))
+}
+
+/// Whether a step needs all its input before it returns anything.
+fn is_barrier(kind: &Kind) -> bool {
+    match kind {
+        Kind::Aggregate { is_local, .. } => !is_local,
+        Kind::Group(group) => group.key.is_none(),
+        Kind::GroupCount { key, .. } => key.is_none(),
+        Kind::Tail(_)
+        | Kind::Sample { .. }
+        | Kind::Fold(_)
+        | Kind::Reduce(_)
+        | Kind::Order(_)
+        | Kind::Cap(_)
+        | Kind::Barrier { .. }
+        | Kind::Profile(None)
+        | Kind::Discard => true,
+        _ => false,
+    }
+}
