@@ -46,8 +46,8 @@ pub use write::{request_json, summary_json};
 #[cfg(test)]
 mod tests {
     use super::{
-        AggregateFields, ByBucketFields, ComputeFields, GraphOptions, Line, Operation, ReadOptions,
-        StoreKeys, VectorFields,
+        AggregateFields, ByBucketFields, ComputeFields, GREMLIN, GraphOptions, GremlinFields, Line,
+        Operation, ReadOptions, StoreKeys, VectorFields,
         compute::{AGGREGATE, COMPUTE, PredicateFields},
         names::{fields_of_variant, names_of},
         parse,
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn operations_are_those_that_controllers_are_chosen_by() {
         let asked: Vec<&str> =
-            names_of::<Operation>().iter().chain(&[MGET, COMPUTE, AGGREGATE]).copied().collect();
+            names_of::<Operation>().iter().chain(&[MGET, COMPUTE, AGGREGATE, GREMLIN]).copied().collect();
         assert_eq!(asked, OperationName::ALL.map(OperationName::name));
     }
 
@@ -87,7 +87,8 @@ mod tests {
         let text = fs::read_to_string(path).unwrap();
         let operations = names_of::<Operation>();
         let fields = operations.iter().flat_map(|name| fields_of_variant::<Operation>(name));
-        let reads = [MGET, COMPUTE, AGGREGATE].iter().chain(names_of::<StoreKeys>());
+        let reads = [MGET, COMPUTE, AGGREGATE, GREMLIN].iter().chain(names_of::<StoreKeys>());
+        let reads = reads.chain(names_of::<GremlinFields>());
         let reads = reads.chain(names_of::<ComputeFields>()).chain(names_of::<AggregateFields>());
         let reads = reads.chain(names_of::<VectorFields>()).chain(names_of::<ByBucketFields>());
         let reads = reads.chain(names_of::<PredicateFields>()).chain(names_of::<ReadOptions>());
