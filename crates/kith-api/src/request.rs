@@ -154,10 +154,11 @@ impl Question {
             | Question::Aggregate { .. }
             | Question::Shape { .. }
             | Question::Schema { .. } => true,
+            // A traversal that would write is refused before anything is asked.
+            Question::Gremlin { .. } => true,
             // This applies to a write with a name too: a router or client that repeated it would hide from its caller that
             // the outcome was lost.
-            // A traversal may write.
-            Question::Write { .. } | Question::Gremlin { .. } => false,
+            Question::Write { .. } => false,
         }
     }
 

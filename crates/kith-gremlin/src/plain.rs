@@ -1,6 +1,10 @@
 //! Values as plain JSON, for people and programs that do not speak GraphSON: `kith gremlin` and `kith run`.
 
-use crate::value::{Edge, Map, Value, Vertex};
+use crate::{
+    error::Result,
+    graphbinary::{Items, check_count, counted},
+    value::{Edge, Map, Value, Vertex},
+};
 use serde_json::{Map as Object, Value as Json, json};
 use std::sync::Arc;
 
@@ -22,10 +26,8 @@ pub fn to_json(value: &Value) -> Json {
         Value::List(values) => values.iter().map(to_json).collect(),
         Value::Set(values) => values.iter().map(to_json).collect(),
         Value::BulkSet(values) => {
-            let each = |(value, bulk): &(Value, i64)| {
-                std::iter::repeat_n(to_json(value), usize::try_from(*bulk).unwrap_or(0))
-            };
-            values.iter().flat_map(each).collect()
+            let entry = |(value, bulk): &(Value, i64)| json!({"value": to_json(value), "count": bulk});
+            values.iter().map(entry).collect()
         }
         Value::Map(entries) => {
             Json::Object(entries.iter().map(|(key, value)| (key.to_string(), to_json(value))).collect())
@@ -44,6 +46,21 @@ pub fn to_json(value: &Value) -> Json {
         Value::Traverser { value, .. } => to_json(value),
         other => json!(other.to_string()),
     }
+}
+
+/// Results, a list of traversers in GraphBinary, as plain JSON: each as often as it occurs.
+///
+/// # Errors
+///
+/// There are too many ([`check_count`]), or the bytes are not a list.
+pub fn results(bytes: &[u8]) -> Result<Vec<Json>> {
+    check_count(bytes)?;
+    let mut results = Vec::new();
+    for item in Items::new(bytes)? {
+        let (value, count) = counted(item?);
+        results.extend(std::iter::repeat_n(to_json(&value), usize::try_from(count).unwrap_or(usize::MAX)));
+    }
+    Ok(results)
 }
 
 fn of_vertex(vertex: &Vertex) -> Json {

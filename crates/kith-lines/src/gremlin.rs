@@ -50,19 +50,15 @@ impl GremlinFields {
     /// The fields that stand for a query. `None` for bytecode, which has no text.
     fn of(graph: &str, query: &GremlinQuery) -> Option<Self> {
         let GremlinTraversal::Text { text, bindings } = &query.traversal else { return None };
-        let bindings = match graphbinary::read_value(bytes_or_empty(bindings)) {
+        let bindings = match graphbinary::read_value(bindings) {
             Ok(GremlinValue::Map(bindings)) => {
                 bindings.iter().map(|(key, value)| (key.to_string(), plain::to_json(value))).collect()
             }
+            // Without variables there are no bytes.
             _ => Map::new(),
         };
         Some(Self { graph: graph.to_owned(), gremlin: text.clone(), bindings })
     }
-}
-
-/// The bytes, or null in GraphBinary in the place of none.
-fn bytes_or_empty(bytes: &[u8]) -> &[u8] {
-    if bytes.is_empty() { &[0xfe, 0x01] } else { bytes }
 }
 
 /// The JSON object of a traversal's line. `None` for bytecode.

@@ -2,15 +2,14 @@
 
 use crate::{
     connect::{self, TargetFlags},
-    failure::Exit,
+    failure::{Exit, Failure},
     output::{self, Format},
     reply::ProfileReply,
     table::plan,
 };
-use anyhow::Context;
 use clap::Args;
 use kith_client::{Question, Reply, Request, Service};
-use kith_gremlin::{graphbinary, plain, value::Value};
+use kith_gremlin::plain;
 use kith_lines::{GremlinFields, GremlinLine, ReadOptions};
 use serde::Serialize;
 use std::sync::Arc;
@@ -60,24 +59,19 @@ pub async fn traverse(service: &dyn Service, line: &GremlinLine) -> anyhow::Resu
     let Reply::Gremlin(answer) = service.call(request).await? else {
         anyhow::bail!("a traversal got the reply of another request");
     };
-    let traversers = match graphbinary::read_value(&answer.results).context("the results cannot be read")? {
-        Value::List(traversers) => traversers,
-        other => anyhow::bail!("the results are a {} instead of a list", other.type_name()),
-    };
-    let repeated = |traverser: &Value| match traverser {
-        Value::Traverser { bulk, value } => {
-            std::iter::repeat_n(plain::to_json(value), usize::try_from(*bulk).unwrap_or(0))
-        }
-        other => std::iter::repeat_n(plain::to_json(other), 1),
-    };
-    let result = traversers.iter().flat_map(repeated).collect();
+    let result = plain::results(&answer.results)
+        .map_err(|error| Failure::new(error.code, error.message, "see docs/gremlin.md"))?;
     Ok(GremlinReply { result, profile: answer.profile.as_ref().map(ProfileReply::from) })
 }
 
 impl GremlinReply {
     /// The results as text, one per line.
     fn text(&self) -> String {
-        let lines = self.result.iter().map(|value| format!("{value}\n"));
+        let line = |value: &serde_json::Value| match value {
+            serde_json::Value::String(text) => format!("{text}\n"),
+            other => format!("{other}\n"),
+        };
+        let lines = self.result.iter().map(line);
         lines.chain(self.profile.iter().map(plan::render)).collect()
     }
 }

@@ -179,6 +179,16 @@ fn wrong_traversals_say_why() {
         ("g.V(1).property('a', 1)", "loaded_graph", "cannot change it"),
         ("g.V(1).match(__.as('a').out().as('b'))", "unsupported_operation", "match()"),
         ("g.with('kith.budget', 10).V().out().count()", "too_large", "kith.budget"),
+        // Beyond 10¹² walks: they are counted, but nobody may take them apart.
+        ("g.V(1).repeat(both('friends')).times(14).fold()", "too_large", "traversers"),
+        (
+            "g.V(1).repeat(both('friends')).times(14).aggregate('x').cap('x').unfold()",
+            "bad_request",
+            "1000000",
+        ),
+        ("g.V(1).repeat(both('friends')).times(14)", "too_large", "10000000"),
+        ("g.V(1).hasNext()", "unsupported_operation", "hasNext()"),
+        ("g.V(1).toSet()", "unsupported_operation", "toSet()"),
         ("g.with('kith.bugdet', 10).V()", "bad_request", "kith.bugdet"),
         ("g.with('kith.policy', 'none-such').V(1)", "unknown_policy", "none-such"),
     ];
@@ -189,6 +199,10 @@ fn wrong_traversals_say_why() {
         let message = answer["error"]["message"].as_str().unwrap_or_default();
         assert!(message.contains(part), "{gremlin}: {message}");
     }
+    let explained = cluster.must(&["gremlin", "g.V(1).out('friends').explain()", "--graph", GRAPH]);
+    assert!(explained.contains("outgoing edges") && !explained.contains("member"), "{explained}");
+    let first = cluster.must(&["gremlin", "g.V(1).out('friends').id().order().next()", "--graph", GRAPH]);
+    assert_eq!(first, format!("{}\n", plain.friends(1).first().expect("it has friends")));
     let unknown = cluster.kith(&["gremlin", "g.V()", "--graph", "nothing"]).output().expect("it runs");
     assert!(text(&unknown).contains("unknown_graph"), "{}", text(&unknown));
 }

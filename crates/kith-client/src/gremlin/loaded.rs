@@ -131,7 +131,7 @@ impl<'a> LoadedGraph<'a> {
             Evaluated::Edges(entries) if entries.len() == ids.len() => {
                 Ok(entries.into_iter().map(|entry| row_of(kind, entry)).collect())
             }
-            other => Err(odd(&other)),
+            other => Err(unexpected(&other)),
         }
     }
 
@@ -196,7 +196,7 @@ impl<'a> LoadedGraph<'a> {
             let (kind, scope) = (FanOutKind::Broadcast, Scope::Partitions);
             match self.ask(FanOut { purpose: "members", kind, scope, plan: Operator::Members }).await? {
                 Evaluated::Set(ids) => Ok(ids),
-                other => Err(odd(&other)),
+                other => Err(unexpected(&other)),
             }
         };
         Ok(self.members.get_or_try_init(fetch).await?)
@@ -278,11 +278,11 @@ fn expand(edge: EdgeSelector, longest: u64) -> Operator {
 fn lists(evaluated: Evaluated, expected: usize) -> Result<Vec<ListEntry>, GremlinError> {
     match evaluated {
         Evaluated::Lists(entries) if entries.len() == expected => Ok(entries),
-        other => Err(odd(&other)),
+        other => Err(unexpected(&other)),
     }
 }
 
-fn odd(value: &Evaluated) -> GremlinError {
+fn unexpected(value: &Evaluated) -> GremlinError {
     let detail = format!("a fan-out of a traversal was answered by {}", value.kind().name());
     GremlinError::new(ErrorCode::Internal, QueryError::Internal { detail }.to_string())
 }

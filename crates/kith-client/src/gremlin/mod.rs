@@ -8,7 +8,10 @@ use crate::{Session, topology::Graph};
 use bytes::Bytes;
 use kith_api::{GremlinAnswer, GremlinQuery, GremlinTraversal, QueryError, QueryOptions};
 use kith_gremlin::{
-    GremlinError, graphbinary, text,
+    GremlinError,
+    bytecode::Bytecode,
+    graphbinary,
+    text::{self, Terminal},
     value::{Map, Value},
 };
 use kith_traversal::{
@@ -30,7 +33,9 @@ impl Session {
         query: &GremlinQuery,
         options: &QueryOptions,
     ) -> Result<GremlinAnswer, QueryError> {
-        let plan = plan_of(&query.traversal).map_err(|error| to_query_error(&error))?;
+        let mut bytecode = bytecode_of(&query.traversal).map_err(|error| to_query_error(&error))?;
+        let is_explained = bytecode.steps.pop_if(|step| &*step.name == text::EXPLAIN).is_some();
+        let plan = plan::compile(&bytecode).map_err(|error| to_query_error(&error))?;
         let mut options = options.clone();
         let limits = options::apply(&plan, &mut options)?;
         let (run, known) = self.begin(graph, OperationName::Gremlin, &options)?;
@@ -40,6 +45,9 @@ impl Session {
         let began = Instant::now();
         let clock = || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let evaluated = async {
+            if is_explained {
+                return encoded(vec![(Value::text(plan::explain(&plan)), 1)]);
+            }
             let mut results = Evaluation::new(&plan, &source, limits).with_clock(&clock).all().await?;
             if query.with_properties {
                 materialize(&mut results, &source).await?;
@@ -69,10 +77,10 @@ fn check(plan: &Plan, graph: &Graph) -> Result<(), QueryError> {
     Ok(())
 }
 
-fn plan_of(traversal: &GremlinTraversal) -> Result<Plan, GremlinError> {
+fn bytecode_of(traversal: &GremlinTraversal) -> Result<Bytecode, GremlinError> {
     match traversal {
         GremlinTraversal::Bytecode(bytes) => match graphbinary::read_value(bytes)? {
-            Value::Traversal(bytecode) => plan::compile(&bytecode),
+            Value::Traversal(bytecode) => Ok(Arc::unwrap_or_clone(bytecode)),
             other => Err(GremlinError::bad(format!(
                 "a traversal is needed, not a value of type {}",
                 other.type_name()
@@ -85,7 +93,16 @@ fn plan_of(traversal: &GremlinTraversal) -> Result<Plan, GremlinError> {
             };
             let now = chrono::Utc::now().fixed_offset();
             let inputs = text::Inputs { bindings: &bindings, now, entropy: rand::random() };
-            plan::compile(&text::parse(text, &inputs)?.bytecode)
+            let script = text::parse(text, &inputs)?;
+            match script.terminal {
+                Some(Terminal::HasNext) => {
+                    Err(GremlinError::unsupported("hasNext() (use count()) where results come as a list"))
+                }
+                Some(Terminal::ToSet) => {
+                    Err(GremlinError::unsupported("toSet() (use dedup()) where results come as a list"))
+                }
+                _ => Ok(script.into_bytecode()),
+            }
         }
     }
 }
@@ -109,8 +126,10 @@ fn encoded(results: Vec<(Value, i64)>) -> Result<Bytes, GremlinError> {
 fn to_query_error(error: &GremlinError) -> QueryError {
     let GremlinError { code, message } = error.clone();
     match code {
-        ErrorCode::BadRequest => QueryError::BadRequest { detail: message },
         ErrorCode::UnsupportedOperation => QueryError::Unsupported { detail: message },
+        code @ (ErrorCode::BadRequest | ErrorCode::TooLarge) => {
+            QueryError::Remote { code, message, help: "see docs/gremlin.md".to_owned() }
+        }
         code => QueryError::Remote { code, message, help: String::new() },
     }
 }

@@ -26,8 +26,6 @@ pub const PATH: &str = "/gremlin";
 pub const REQUEST_BYTES_MAX: usize = 16 << 20;
 /// As many requests of one connection may be under way at once. The next one is read when one of them has ended.
 pub const UNDER_WAY_MAX: usize = 16;
-/// The most results of a text, which are sent one by one even if they are equal.
-pub const RESULTS_MAX: u64 = 10_000_000;
 
 const NAMES: DoorNames = DoorNames {
     name: "gremlin",

@@ -4,10 +4,9 @@ use super::{failure::of_gremlin, results::Form};
 use chrono::{DateTime, FixedOffset, Utc};
 use kith_api::{GremlinQuery, GremlinTraversal, QueryError, QueryOptions, Question};
 use kith_gremlin::{
-    bytecode::{Bytecode, Instruction},
     graphbinary,
     message::{Operation, Options},
-    text::{self, Terminal},
+    text,
     value::{Map, Value},
 };
 use kith_traversal::plan;
@@ -45,8 +44,8 @@ impl Asked {
                 check_language(language.as_deref())?;
                 let inputs = text::Inputs { bindings, now: now(), entropy: rand::random() };
                 let script = text::parse(gremlin, &inputs).map_err(|error| of_gremlin(error.into()))?;
-                let bytecode = ended(script.bytecode, script.terminal);
-                (script.source, Arc::new(bytecode), Form::Plain(script.terminal))
+                let (source, terminal) = (Arc::clone(&script.source), script.terminal);
+                (source, Arc::new(script.into_bytecode()), Form::Plain(terminal))
             }
             Operation::Authentication(_) => {
                 let detail = "credentials are not a traversal".to_owned();
@@ -87,22 +86,6 @@ fn check_language(language: Option<&str>) -> Result<(), QueryError> {
         }
         _ => Ok(()),
     }
-}
-
-/// A traversal that returns no more results than the method at its end needs. A profile stays the last step.
-fn ended(mut bytecode: Bytecode, terminal: Option<Terminal>) -> Bytecode {
-    let is_profiled = bytecode.steps.last().is_some_and(|step| &*step.name == "profile");
-    let limit = |count| Instruction::new("limit", vec![Value::Long(count)]);
-    let last = match terminal {
-        Some(Terminal::Explain) => Some(Instruction::new("explain", Vec::new())),
-        _ if is_profiled => None,
-        Some(Terminal::Next(count)) => Some(limit(count.unwrap_or(1).into())),
-        Some(Terminal::HasNext | Terminal::TryNext) => Some(limit(1)),
-        Some(Terminal::Iterate) => Some(Instruction::new("discard", Vec::new())),
-        None | Some(Terminal::ToList | Terminal::ToSet | Terminal::ToBulkSet) => None,
-    };
-    bytecode.steps.extend(last);
-    bytecode
 }
 
 fn now() -> DateTime<FixedOffset> {

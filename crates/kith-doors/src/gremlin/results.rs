@@ -1,9 +1,9 @@
 //! The results of a traversal as the values that its request is answered with.
 
-use super::{RESULTS_MAX, failure::of_gremlin};
+use super::failure::of_gremlin;
 use kith_api::QueryError;
 use kith_gremlin::{
-    graphbinary::Items,
+    graphbinary::{Items, check_count, counted},
     text::Terminal,
     value::{Map, Value},
 };
@@ -27,7 +27,7 @@ type Values<'a> = Box<dyn Iterator<Item = Result<Measured, QueryError>> + Send +
 /// The values that stand for `results`, a list of traversers in GraphBinary.
 ///
 /// # Errors
-/// There are more plain values than [`RESULTS_MAX`]; `next()` has nothing to return; the bytes are no results, which can also be
+/// There are more plain values than [`kith_gremlin::graphbinary::RESULTS_MAX`]; `next()` has nothing to return; the bytes are no results, which can also be
 /// found later.
 pub(super) fn values(results: &[u8], form: Form) -> Result<Values<'_>, QueryError> {
     let items = Items::new(results).map_err(of_gremlin)?;
@@ -42,7 +42,7 @@ pub(super) fn values(results: &[u8], form: Form) -> Result<Values<'_>, QueryErro
         Some(Terminal::Next(Some(count))) => Box::new(plain(items).take(count as usize)),
         Some(Terminal::ToSet) => distinct(items),
         None | Some(Terminal::ToList | Terminal::ToBulkSet | Terminal::Explain) => {
-            check_count(results)?;
+            check_count(results).map_err(of_gremlin)?;
             Box::new(plain(items))
         }
     })
@@ -59,14 +59,6 @@ fn measured(mut items: Items<'_>) -> impl Iterator<Item = Result<Measured, Query
         let value = items.next()?;
         Some(value.map(|value| (value, items.offset() - before)).map_err(of_gremlin))
     })
-}
-
-/// The value of a traverser, and how often it occurs.
-fn counted(traverser: Value) -> (Value, u64) {
-    match traverser {
-        Value::Traverser { bulk, value } => (Arc::unwrap_or_clone(value), bulk.max(0).unsigned_abs()),
-        value => (value, 1),
-    }
 }
 
 /// The values of traversers, each as often as it occurs.
@@ -122,23 +114,6 @@ fn members((value, bytes): Measured) -> Values<'static> {
         }
         value => Box::new(iter::once(Ok((value, bytes)))),
     }
-}
-
-/// Refuses to send one by one what a traversal has counted in bulk.
-fn check_count(results: &[u8]) -> Result<(), QueryError> {
-    let mut count = 0_u64;
-    for item in Items::new(results).map_err(of_gremlin)? {
-        count = count.saturating_add(counted(item.map_err(of_gremlin)?).1);
-    }
-    if count <= RESULTS_MAX {
-        return Ok(());
-    }
-    Err(QueryError::Remote {
-        code: ErrorCode::TooLarge,
-        message: format!("the traversal has {count} results; at most {RESULTS_MAX} are sent one by one"),
-        help: "end it with count(), dedup() or limit(), or send it as bytecode, whose results say how often they occur"
-            .to_owned(),
-    })
 }
 
 fn nothing() -> QueryError {

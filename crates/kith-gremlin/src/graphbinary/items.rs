@@ -1,7 +1,15 @@
 //! Reads a long list one item at a time.
 
 use super::{Reader, code::TypeCode};
-use crate::{error::Result, value::Value};
+use crate::{
+    error::{GremlinError, Result},
+    value::Value,
+};
+use kith_types::ErrorCode;
+use std::sync::Arc;
+
+/// The most results that are sent one by one, even if they are equal.
+pub const RESULTS_MAX: u64 = 10_000_000;
 
 /// The items of a list, which are read as they are asked for. After an error there are no more.
 #[derive(Debug)]
@@ -55,6 +63,36 @@ impl Iterator for Items<'_> {
         }
         Some(item)
     }
+}
+
+/// The value of a traverser, and how often it occurs.
+pub fn counted(traverser: Value) -> (Value, u64) {
+    match traverser {
+        Value::Traverser { bulk, value } => (Arc::unwrap_or_clone(value), bulk.max(0).unsigned_abs()),
+        value => (value, 1),
+    }
+}
+
+/// Checks that results, a list of traversers, are few enough to be sent one by one. A traverser may stand for more than 2⁵⁰.
+///
+/// # Errors
+///
+/// There are more than [`RESULTS_MAX`], or the bytes are not a list.
+pub fn check_count(results: &[u8]) -> Result<()> {
+    let mut count = 0_u64;
+    for item in Items::new(results)? {
+        count = count.saturating_add(counted(item?).1);
+    }
+    if count <= RESULTS_MAX {
+        return Ok(());
+    }
+    Err(GremlinError::new(
+        ErrorCode::TooLarge,
+        format!(
+            "the traversal has {count} results; at most {RESULTS_MAX} are sent one by one (end it with count(), dedup() or \
+             limit(), or send it as bytecode, whose results say how often they occur)"
+        ),
+    ))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ mod write_elements;
 mod write_traversals;
 mod writer;
 
-pub use items::Items;
+pub use items::{Items, RESULTS_MAX, check_count, counted};
 pub use reader::Reader;
 pub use writer::Writer;
 

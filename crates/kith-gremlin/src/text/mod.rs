@@ -28,7 +28,10 @@ mod words;
 pub use error::TextError;
 pub use words::STEPS;
 
-use crate::{bytecode::Bytecode, value::Map};
+use crate::{
+    bytecode::{Bytecode, Instruction},
+    value::{Map, Value},
+};
 use chrono::{DateTime, FixedOffset};
 use std::sync::Arc;
 
@@ -60,6 +63,29 @@ pub struct Script {
     /// The method at the end that says what becomes of the results.
     pub terminal: Option<Terminal>,
 }
+
+impl Script {
+    /// The traversal with a last step that keeps it from returning more than the method at its end needs. A profile stays the
+    /// last step; `explain()` becomes the last instruction.
+    pub fn into_bytecode(self) -> Bytecode {
+        let mut bytecode = self.bytecode;
+        let is_profiled = bytecode.steps.last().is_some_and(|step| &*step.name == "profile");
+        let limit = |count| Instruction::new("limit", vec![Value::Long(count)]);
+        let last = match self.terminal {
+            Some(Terminal::Explain) => Some(Instruction::new(EXPLAIN, Vec::new())),
+            _ if is_profiled => None,
+            Some(Terminal::Next(count)) => Some(limit(count.unwrap_or(1).into())),
+            Some(Terminal::HasNext | Terminal::TryNext) => Some(limit(1)),
+            Some(Terminal::Iterate) => Some(Instruction::new("discard", Vec::new())),
+            None | Some(Terminal::ToList | Terminal::ToSet | Terminal::ToBulkSet) => None,
+        };
+        bytecode.steps.extend(last);
+        bytecode
+    }
+}
+
+/// The name of the instruction that asks for the plan of the instructions before it, in place of their results.
+pub const EXPLAIN: &str = "explain";
 
 /// A method at the end of a traversal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

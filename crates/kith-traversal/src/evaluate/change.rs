@@ -33,6 +33,7 @@ async fn add_vertices(
     batch: Batch,
     context: &Context<'_>,
 ) -> Result<Batch> {
+    context.count_each(batch.iter().map(|traverser| traverser.bulk))?;
     let mut reached = Batch::with_capacity(batch.len());
     for (traverser, new) in batch.iter().zip(new_elements(label, properties, &batch, context).await?) {
         for _ in 0..traverser.bulk {
@@ -64,6 +65,7 @@ async fn add_edges(
     let [from, to] =
         [vertices(ends[0], "from", &batch, context).await?, vertices(ends[1], "to", &batch, context).await?];
     let news = new_elements(label, properties, &batch, context).await?;
+    context.count_each(batch.iter().map(|traverser| traverser.bulk))?;
     let mut reached = Batch::with_capacity(batch.len());
     for (((traverser, new), out_vertex), in_vertex) in batch.iter().zip(news).zip(from).zip(to) {
         for _ in 0..traverser.bulk {

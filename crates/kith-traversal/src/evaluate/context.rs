@@ -97,6 +97,13 @@ impl<'a> Context<'a> {
         count_up(&self.traversers, count, self.limits.traversers, "traversers")
     }
 
+    /// Counts what traversers with these bulks stand for, before each of it is treated by itself. A bulk may be beyond 2⁵⁰, so
+    /// this comes before any memory is taken.
+    pub fn count_each(&self, bulks: impl Iterator<Item = i64>) -> Result<()> {
+        let each = bulks.map(|bulk| usize::try_from(bulk).unwrap_or(0));
+        self.count_traversers(each.fold(0, usize::saturating_add))
+    }
+
     pub fn check_pass(&self, pass: u32) -> Result<()> {
         if pass < self.limits.passes {
             return Ok(());
@@ -135,7 +142,7 @@ impl<'a> Context<'a> {
 
 fn count_up(counter: &AtomicU64, count: usize, most: u64, what: &str) -> Result<()> {
     let before = counter.fetch_add(count as u64, Ordering::Relaxed);
-    if before + count as u64 <= most {
+    if before.saturating_add(count as u64) <= most {
         return Ok(());
     }
     Err(GremlinError::new(

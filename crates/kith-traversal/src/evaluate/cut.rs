@@ -121,6 +121,7 @@ fn heads(probability: f64, bulk: i64, random: &mut StdRng) -> i64 {
 
 /// `sample`: some traversers of each origin, drawn at random, those with a greater weight more often.
 pub(super) async fn sample(count: i64, by: Option<&By>, all: Batch, context: &Context<'_>) -> Result<Batch> {
+    context.count_each(all.iter().map(|traverser| traverser.bulk.min(count)))?;
     let weights = match by {
         None => vec![Some(Value::Double(1.0)); all.len()],
         Some(by) => by::values(by, &all, context).await?,

@@ -11,7 +11,7 @@ use crate::{
     error::{GremlinError, Result},
     graph::Wanted,
     plan::{Condition, HasTest, Kind, Quantifier, Subject},
-    semantics::Test,
+    semantics::{Test, lists},
     value::{Token, Value},
 };
 use std::sync::Arc;
@@ -39,7 +39,8 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
             batch.iter().map(|traverser| wheres::is_end(label, traverser, context)).collect()
         }
         Kind::Members { quantifier, test } => {
-            batch.iter().map(|traverser| members(*quantifier, test, &traverser.value)).collect()
+            let members = |traverser: &Traverser| members(*quantifier, test, &traverser.value);
+            batch.iter().map(members).collect::<Result<_>>()?
         }
         Kind::Coin(probability) => return Ok(cut::coin(*probability, batch, context)),
         Kind::SimplePath { is_simple, between, by } => {
@@ -55,13 +56,13 @@ fn kept(batch: Batch, passes: &[bool]) -> Batch {
 }
 
 /// `all`, `any` and `none`: only lists pass.
-fn members(quantifier: Quantifier, test: &Test, value: &Value) -> bool {
-    let Some(members) = super::members::members(value) else { return false };
-    match quantifier {
+fn members(quantifier: Quantifier, test: &Test, value: &Value) -> Result<bool> {
+    let Some(members) = lists::values(value)? else { return Ok(false) };
+    Ok(match quantifier {
         Quantifier::All => members.iter().all(|member| test.is_true(member)),
         Quantifier::Any => members.iter().any(|member| test.is_true(member)),
         Quantifier::None => !members.iter().any(|member| test.is_true(member)),
-    }
+    })
 }
 
 /// `has` and `hasNot`.

@@ -142,10 +142,14 @@ pub(super) async fn aggregate(key: &Label, by: &By, batch: Batch, context: &Cont
                 let added = Value::BulkSet(Arc::new(bulk_set(None, added)));
                 semantics::apply(operator, before, &added)
             }
-            (Some(operator), Some(before)) => added
-                .flat_map(|(value, bulk)| std::iter::repeat_n(value, bulk.max(0) as usize))
-                .try_fold(before, |before, value| semantics::apply(operator, before, &value)),
+            (Some(operator), Some(before)) => {
+                context.count_each(batch.iter().map(|traverser| traverser.bulk))?;
+                added
+                    .flat_map(|(value, bulk)| std::iter::repeat_n(value, bulk.max(0) as usize))
+                    .try_fold(before, |before, value| semantics::apply(operator, before, &value))
+            }
             (_, Some(Value::List(members))) => {
+                context.count_each(batch.iter().map(|traverser| traverser.bulk))?;
                 let added = added.flat_map(|(value, bulk)| std::iter::repeat_n(value, bulk.max(0) as usize));
                 Ok(Value::list(members.iter().cloned().chain(added).collect::<Vec<_>>()))
             }
@@ -167,7 +171,8 @@ fn bulk_set(before: Option<Value>, added: impl Iterator<Item = (Value, i64)>) ->
         Some(other) => IndexMap::from_iter([(other, 1)]),
     };
     for (value, bulk) in added {
-        *counts.entry(value).or_insert(0) += bulk;
+        let count = counts.entry(value).or_insert(0);
+        *count = count.saturating_add(bulk);
     }
     counts.into_iter().collect()
 }

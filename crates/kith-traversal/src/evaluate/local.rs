@@ -4,14 +4,13 @@ use super::{
     by,
     chain::Upstream,
     context::Context,
-    members::members,
     order, reduce,
     traverser::{Batch, Traverser},
 };
 use crate::{
     error::{GremlinError, Result},
     plan::{Kind, Label, Reduction},
-    semantics,
+    semantics::{self, lists},
     value::{Map, Value},
 };
 use kith_types::ErrorCode;
@@ -25,7 +24,7 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
         match kind {
             Kind::Identity => reached.push(traverser),
             Kind::Constant(constant) => reached.push(traverser.to(constant.clone())),
-            Kind::Unfold => reached.extend(unfolded(value).into_iter().map(|value| traverser.to(value))),
+            Kind::Unfold => reached.extend(unfolded(value)?.into_iter().map(|value| traverser.to(value))),
             Kind::Loops(name) => reached.push(traverser.to(Value::Int(loops(name.as_ref(), &traverser)))),
             Kind::SackValue => reached.push(traverser.to(traverser.sack.clone().unwrap_or_default())),
             Kind::SackUpdate { operator, by } => {
@@ -39,8 +38,8 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
             Kind::ReduceLocal(reduction) => {
                 reached.extend(reduced(*reduction, value)?.map(|value| traverser.to(value)));
             }
-            Kind::RangeLocal { low, high } => reached.push(traverser.to(ranged(value, *low, *high))),
-            Kind::TailLocal(count) => reached.push(traverser.to(tail(value, *count))),
+            Kind::RangeLocal { low, high } => reached.push(traverser.to(ranged(value, *low, *high)?)),
+            Kind::TailLocal(count) => reached.push(traverser.to(tail(value, *count)?)),
             kind => reached.push(traverser.to(of_members(kind, value, context)?)),
         }
     }
@@ -82,23 +81,24 @@ fn loops(name: Option<&Label>, traverser: &Traverser) -> i32 {
 }
 
 /// `unfold`: the members of a value, the entries of a map, or the value itself.
-fn unfolded(value: &Value) -> Vec<Value> {
+fn unfolded(value: &Value) -> Result<Vec<Value>> {
     match value {
-        Value::Map(map) => map.iter().map(|(key, value)| by::entry(key, value)).collect(),
-        other => members(other).unwrap_or_else(|| vec![other.clone()]),
+        Value::Map(map) => Ok(map.iter().map(|(key, value)| by::entry(key, value)).collect()),
+        other => Ok(lists::values(other)?.unwrap_or_else(|| vec![other.clone()])),
     }
 }
 
 fn reduced(reduction: Reduction, value: &Value) -> Result<Option<Value>> {
     let members = match (reduction, value) {
         (Reduction::Count, Value::Map(map)) => return Ok(Some(Value::Long(map.len() as i64))),
-        (_, value) => members(value).unwrap_or_else(|| vec![value.clone()]),
+        (_, Value::BulkSet(members)) => return reduce::reduced(reduction, members.iter().cloned()),
+        (_, value) => lists::values(value)?.unwrap_or_else(|| vec![value.clone()]),
     };
     reduce::reduced(reduction, members.into_iter().map(|value| (value, 1)))
 }
 
 /// `range(local)`: some members of a list, or some entries of a map. Other values stay as they are.
-fn ranged(value: &Value, low: i64, high: i64) -> Value {
+fn ranged(value: &Value, low: i64, high: i64) -> Result<Value> {
     let part = |count: usize| {
         let low = usize::try_from(low).unwrap_or(0).min(count);
         let high = usize::try_from(high).unwrap_or(count).clamp(low, count);
@@ -107,37 +107,35 @@ fn ranged(value: &Value, low: i64, high: i64) -> Value {
     if let Value::Map(map) = value {
         let part = part(map.len());
         let entries = map.iter().skip(part.start).take(part.len());
-        return Value::Map(Arc::new(
-            entries.map(|(key, value)| (key.clone(), value.clone())).collect::<Map>(),
-        ));
+        let kept: Map = entries.map(|(key, value)| (key.clone(), value.clone())).collect();
+        return Ok(Value::Map(Arc::new(kept)));
     }
-    let Some(members) = members(value) else { return value.clone() };
+    let Some(members) = lists::values(value)? else { return Ok(value.clone()) };
     let kept = members[part(members.len())].to_vec();
-    match value {
+    Ok(match value {
         Value::Set(_) | Value::BulkSet(_) => Value::Set(Arc::new(kept.into_iter().collect())),
         _ => Value::list(kept),
-    }
+    })
 }
 
 /// `tail(local)`: the last members of a list, or the last entries of a map.
-fn tail(value: &Value, count: i64) -> Value {
+fn tail(value: &Value, count: i64) -> Result<Value> {
     let length = match value {
         Value::Map(map) => map.len(),
-        value => members(value).map_or(0, |members| members.len()),
+        value => lists::values(value)?.map_or(0, |members| members.len()),
     };
     let low = (length as i64).saturating_sub(count).max(0);
     ranged(value, low, -1)
 }
 
 fn of_members(kind: &Kind, value: &Value, context: &Context<'_>) -> Result<Value> {
-    let members = members(value);
-    match (kind, members) {
+    match (kind, lists::values(value)?) {
         (Kind::DedupLocal, Some(members)) => Ok(Value::Set(Arc::new(members.into_iter().collect()))),
         (Kind::SampleLocal(count), Some(members)) => {
             let count = usize::try_from(*count).unwrap_or(0);
             Ok(Value::list(members.sample(&mut *context.random.lock(), count).cloned().collect::<Vec<_>>()))
         }
-        (Kind::Index { is_map }, _) => Ok(indexed(unfolded(value), *is_map)),
+        (Kind::Index { is_map }, _) => Ok(indexed(unfolded(value)?, *is_map)),
         (Kind::SampleLocal(count), None) if matches!(value, Value::Map(_)) => {
             Ok(sampled(value, *count, context))
         }

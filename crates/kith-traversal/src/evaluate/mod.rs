@@ -17,7 +17,6 @@ mod function;
 mod group;
 mod hop;
 mod local;
-mod members;
 mod merge;
 mod nested;
 mod new;

@@ -33,7 +33,7 @@ pub(super) async fn local(by: &[(By, Order)], value: &Value, context: &Context<'
         sort(by, &mut keyed, context);
         return Ok(Value::Map(Arc::new(keyed.into_iter().map(|(_, entry)| entry).collect::<Map>())));
     }
-    let Some(members) = super::members::members(value) else { return Ok(value.clone()) };
+    let Some(members) = semantics::lists::values(value)? else { return Ok(value.clone()) };
     let batch = members.iter().map(|member| context.traverser(member.clone())).collect();
     let mut keyed = keyed(by, batch, members, context).await?;
     sort(by, &mut keyed, context);

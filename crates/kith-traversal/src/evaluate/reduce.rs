@@ -42,6 +42,7 @@ pub(super) fn fold(
     origins: &[u32],
     context: &Context<'_>,
 ) -> Result<Batch> {
+    context.count_each(all.iter().map(|traverser| traverser.bulk))?;
     let mut collected = by_origin(all);
     let one = |origin: &u32| {
         let batch = collected.remove(origin).unwrap_or_default();

@@ -1,8 +1,8 @@
 //! `asString`, `asBool`, and `reverse` of text and lists.
 
-use super::members::members;
 use crate::{
     GremlinError, Result,
+    semantics::lists,
     value::{Scope, Value},
 };
 use num_traits::Zero;
@@ -19,7 +19,7 @@ pub fn as_string(value: &Value, scope: Scope) -> Result<Value> {
         _ => Ok(Value::text(value.to_string())),
     };
     if scope == Scope::Local
-        && let Some(members) = members(value)?
+        && let Some(members) = lists::values(value)?
     {
         let texts: Vec<Value> = members.iter().map(text).collect::<Result<_>>()?;
         return Ok(Value::list(texts));
@@ -60,7 +60,7 @@ pub fn reverse(value: &Value) -> Result<Value> {
     if let Value::String(text) = value {
         return Ok(Value::text(text.chars().rev().collect::<String>()));
     }
-    Ok(match members(value)? {
+    Ok(match lists::values(value)? {
         Some(mut members) => {
             members.reverse();
             Value::list(members)

@@ -6,7 +6,6 @@
 mod conversions;
 mod dates;
 mod math;
-mod members;
 mod template;
 mod text;
 

@@ -129,20 +129,6 @@ pub fn conjoin(incoming: &Value, delimiter: &str) -> Result<Value> {
     Ok(Value::text(texts.join(delimiter)))
 }
 
-/// A list with its items, or a text with its characters, in reverse order. Other values stay as they are.
-///
-/// # Errors
-/// A bulk set is too large to be written out as a list.
-pub fn reverse(incoming: &Value) -> Result<Value> {
-    if let Some(text) = incoming.as_text() {
-        return Ok(Value::text(text.chars().rev().collect::<String>()));
-    }
-    Ok(match values(incoming)? {
-        Some(items) => Value::list(items.into_iter().rev().collect::<Vec<_>>()),
-        None => incoming.clone(),
-    })
-}
-
 /// The items of a list, set, bulk set or path; `None` for other values.
 ///
 /// # Errors

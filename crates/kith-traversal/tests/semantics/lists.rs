@@ -2,10 +2,11 @@
 
 use crate::values::*;
 use kith_gremlin::value::Value;
+use kith_traversal::functions::reverse;
 use kith_traversal::semantics::lists::{
     Argument::{Literal, Yielded},
     ListFunction::{self, *},
-    conjoin, reverse,
+    conjoin,
 };
 
 #[test]

@@ -3,9 +3,9 @@
 #[cfg(test)]
 mod tests;
 
-use super::members::members;
 use crate::{
     GremlinError, Result,
+    semantics::lists,
     value::{Scope, Value},
 };
 use std::sync::Arc;
@@ -68,7 +68,7 @@ impl TextFunction {
             _ => Err(self.wrong_type(value, scope)),
         };
         if scope == Scope::Local
-            && let Some(members) = members(value)?
+            && let Some(members) = lists::values(value)?
         {
             let results: Vec<Value> = members.iter().map(one).collect::<Result<_>>()?;
             return Ok(Value::list(results));
