@@ -2,7 +2,8 @@
 //! edges, whose properties are columns.
 
 use super::{
-    ids::{VertexKey, edge_id, parse_edge},
+    ids::{VertexKey, parse_edge},
+    rows::{Row, edges_of, expand, lists, row_of, selector, unexpected},
     to_gremlin_error,
 };
 use crate::{session::Run, topology::Graph as Known};
@@ -10,15 +11,13 @@ use futures::FutureExt;
 use kith_api::{QueryError, Served};
 use kith_gremlin::{
     GremlinError,
-    value::{Direction, Edge, ElementId, Property, Value, Vertex},
+    value::{Direction, Edge, ElementId, Value, Vertex},
 };
 use kith_ops::{
-    EdgeSelector, EdgesEntry, EdgesPlan, FanOut, GraphSchema, KindRole, KindSchema, ListEntry, Operator,
-    Scope, Value as Evaluated,
+    EdgesPlan, FanOut, GraphSchema, KindRole, KindSchema, ListEntry, Operator, Scope, Value as Evaluated,
 };
-use kith_schema::ColumnNumber;
 use kith_traversal::graph::{Answer, Expansion, Graph, Mutation, Wanted};
-use kith_types::{Direction as Side, ErrorCode, FanOutKind};
+use kith_types::{Direction as Side, FanOutKind};
 use kith_wire::v1;
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -36,9 +35,6 @@ pub(super) struct LoadedGraph<'a> {
     /// All members in ascending order, once a scan has asked for them.
     members: OnceCell<Vec<u64>>,
 }
-
-/// The edges of a vertex as a node returns them: the other ends, and the values of the columns of each.
-type Row = Vec<(u64, Vec<(Arc<str>, Value)>)>;
 
 impl<'a> LoadedGraph<'a> {
     pub fn new(run: Run<'a>, known: Arc<Known>) -> Self {
@@ -265,73 +261,6 @@ impl<'a> LoadedGraph<'a> {
         }
         Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
     }
-}
-
-fn selector(kind: &str, direction: Side) -> EdgeSelector {
-    EdgeSelector { kind: kind.to_owned(), direction, filter: None }
-}
-
-fn expand(edge: EdgeSelector, longest: u64) -> Operator {
-    Operator::Expand { input: Box::new(Operator::Keys), edge, longest }
-}
-
-fn lists(evaluated: Evaluated, expected: usize) -> Result<Vec<ListEntry>, GremlinError> {
-    match evaluated {
-        Evaluated::Lists(entries) if entries.len() == expected => Ok(entries),
-        other => Err(unexpected(&other)),
-    }
-}
-
-fn unexpected(value: &Evaluated) -> GremlinError {
-    let detail = format!("a fan-out of a traversal was answered by {}", value.kind().name());
-    GremlinError::new(ErrorCode::Internal, QueryError::Internal { detail }.to_string())
-}
-
-fn row_of(kind: &KindSchema, entry: EdgesEntry) -> Row {
-    let EdgesEntry::Page(page) = entry else { return Row::new() };
-    let value = |column: usize, stored: u64| match kind.columns[column].kind.value(stored) {
-        ColumnNumber::U64(number) => number_of(number),
-        ColumnNumber::I64(number) => Value::Long(number),
-        ColumnNumber::F64(number) => Value::Double(number),
-    };
-    let properties = |at: usize| {
-        let named = kind.columns.iter().zip(&page.columns).enumerate();
-        named
-            .map(|(column, (declared, values))| (declared.name.as_str().into(), value(column, values[at])))
-            .collect()
-    };
-    page.ids.iter().enumerate().map(|(at, id)| (*id, properties(at))).collect()
-}
-
-/// A number that is not negative: a `Long`, or a `BigInteger` from 2⁶³.
-fn number_of(number: u64) -> Value {
-    VertexKey::Member(number).id()
-}
-
-/// The edges of a vertex. `is_out` says whether the edges begin there.
-fn edges_of(kind: &KindSchema, own: &VertexKey, is_out: bool, row: Row) -> Vec<Arc<Edge>> {
-    let label: Arc<str> = kind.name.as_str().into();
-    let own_vertex = own.vertex();
-    let other = |id: u64| match (kind.role, own) {
-        (KindRole::Entity, VertexKey::Member(_)) => VertexKey::Entity { kind: kind.name.clone(), id },
-        _ => VertexKey::Member(id),
-    };
-    let edge = |(id, columns): (u64, Vec<(Arc<str>, Value)>)| {
-        let other = other(id).vertex();
-        let (out_vertex, in_vertex) =
-            if is_out { (own_vertex.clone(), other) } else { (other, own_vertex.clone()) };
-        let reference = Edge {
-            id: edge_id(&out_vertex, &label, &in_vertex),
-            label: label.clone(),
-            out_vertex,
-            in_vertex,
-            properties: None,
-        };
-        let element = Value::Edge(Arc::new(reference.clone()));
-        let property = |(key, value)| Arc::new(Property { key, value, element: Some(element.clone()) });
-        Arc::new(Edge { properties: Some(columns.into_iter().map(property).collect()), ..reference })
-    };
-    row.into_iter().map(edge).collect()
 }
 
 impl Graph for LoadedGraph<'_> {

@@ -3,6 +3,7 @@
 mod ids;
 mod loaded;
 mod options;
+mod rows;
 
 use crate::{Session, topology::Graph};
 use bytes::Bytes;

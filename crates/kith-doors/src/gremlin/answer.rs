@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 /// The most results in one message, unless the request has another number. Gremlin Server has the same default.
 const BATCH_SIZE: usize = 64;
-/// A message is full when its results take so many bytes. Drivers refuse messages of more than 10 MiB by default.
+/// The size in bytes at which a message of results is sent. Drivers refuse messages of more than 10 MiB by default.
 const BATCH_BYTES_MAX: usize = 1 << 20;
 /// The name of the status attribute with the ticket of a live graph: a read with this ticket shows nothing older.
 const TICKET: &str = "kith.ticket";

@@ -19,7 +19,7 @@ use tokio_tungstenite::{
 
 /// Most requests fit into this buffer, which each connection has.
 const READ_BUFFER_BYTES: usize = 8 << 10;
-/// Answers are sent once so many bytes are waiting, or none are to follow.
+/// The number of waiting bytes at which answers are written to the stream. Fewer are written if no answer follows.
 const WRITE_BUFFER_BYTES: usize = 32 << 10;
 
 /// The WebSocket of a connection.

@@ -140,7 +140,7 @@ impl<'a> Reader<'a> {
         self.values(count)
     }
 
-    /// `count` values with their types. The caller has checked that so many could be left.
+    /// `count` values with their types. The caller has checked that the input is long enough for them.
     pub(super) fn values(&mut self, count: usize) -> Result<Vec<Value>> {
         let mut values = Vec::with_capacity(count.min(CAPACITY_FIRST_MAX));
         for _ in 0..count {

@@ -107,7 +107,8 @@ pub(super) fn coin(probability: f64, batch: Batch, context: &Context<'_>) -> Bat
 /// A greater bulk is not thrown one by one.
 const THROWS_MAX: i64 = 10_000;
 
-/// How many of so many coins show heads. For a great bulk it is drawn from the normal distribution, which is close by then.
+/// The number of heads among this number of coins. For a large bulk, it is drawn from the normal distribution, which is then a
+/// close approximation.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "the number is random")]
 fn heads(probability: f64, bulk: i64, random: &mut StdRng) -> i64 {
     if bulk <= THROWS_MAX {

@@ -30,7 +30,7 @@ pub fn as_date(value: &Value) -> Result<Value> {
     time::instant_of_millis(millis.ok_or_else(error)?)
 }
 
-/// A date so many units later, or earlier if there are less than zero.
+/// A date moved by a number of units: later, or earlier if the number is negative.
 ///
 /// # Errors
 ///

@@ -3,14 +3,14 @@
 use super::*;
 use tokio_tungstenite::tungstenite::{Error, protocol::frame::coding::CloseCode};
 
-/// Waits until so many requests are under way.
+/// Waits until this number of requests is under way.
 async fn until_under_way(graphs: &Graphs, count: usize) {
     let waits = async {
         while graphs.under_way.load(Ordering::SeqCst) != count {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), waits).await.expect("so many come to be under way");
+    tokio::time::timeout(Duration::from_secs(20), waits).await.expect("the requests are under way in time");
 }
 
 #[tokio::test]

@@ -65,8 +65,7 @@ impl Chain {
         Self { feed, links: links(traversal) }
     }
 
-    /// Lets traversers enter anew, once all results of those before have been taken. Steps begin again, but `dedup` still knows
-    /// what it has seen.
+    /// Starts the steps again with new traversers. All earlier results must have been taken. `dedup` keeps its memory.
     pub fn enter(&mut self, batch: Batch) {
         self.feed.batches.push_back(batch);
         for link in &mut self.links {

@@ -1,0 +1,82 @@
+//! The lists of nodes as edges.
+
+use super::ids::{VertexKey, edge_id};
+use kith_api::QueryError;
+use kith_gremlin::{
+    GremlinError,
+    value::{Edge, Property, Value},
+};
+use kith_ops::{EdgeSelector, EdgesEntry, KindRole, KindSchema, ListEntry, Operator, Value as Evaluated};
+use kith_schema::ColumnNumber;
+use kith_types::{Direction as Side, ErrorCode};
+use std::sync::Arc;
+
+/// The edges of a vertex as a node returns them: the other ends, and the values of the columns of each.
+pub(super) type Row = Vec<(u64, Vec<(Arc<str>, Value)>)>;
+
+pub(super) fn selector(kind: &str, direction: Side) -> EdgeSelector {
+    EdgeSelector { kind: kind.to_owned(), direction, filter: None }
+}
+
+pub(super) fn expand(edge: EdgeSelector, longest: u64) -> Operator {
+    Operator::Expand { input: Box::new(Operator::Keys), edge, longest }
+}
+
+pub(super) fn lists(evaluated: Evaluated, expected: usize) -> Result<Vec<ListEntry>, GremlinError> {
+    match evaluated {
+        Evaluated::Lists(entries) if entries.len() == expected => Ok(entries),
+        other => Err(unexpected(&other)),
+    }
+}
+
+pub(super) fn unexpected(value: &Evaluated) -> GremlinError {
+    let detail = format!("a fan-out of a traversal was answered by {}", value.kind().name());
+    GremlinError::new(ErrorCode::Internal, QueryError::Internal { detail }.to_string())
+}
+
+pub(super) fn row_of(kind: &KindSchema, entry: EdgesEntry) -> Row {
+    let EdgesEntry::Page(page) = entry else { return Row::new() };
+    let value = |column: usize, stored: u64| match kind.columns[column].kind.value(stored) {
+        ColumnNumber::U64(number) => number_of(number),
+        ColumnNumber::I64(number) => Value::Long(number),
+        ColumnNumber::F64(number) => Value::Double(number),
+    };
+    let properties = |at: usize| {
+        let named = kind.columns.iter().zip(&page.columns).enumerate();
+        named
+            .map(|(column, (declared, values))| (declared.name.as_str().into(), value(column, values[at])))
+            .collect()
+    };
+    page.ids.iter().enumerate().map(|(at, id)| (*id, properties(at))).collect()
+}
+
+/// A number that is not negative: a `Long`, or a `BigInteger` from 2⁶³.
+fn number_of(number: u64) -> Value {
+    VertexKey::Member(number).id()
+}
+
+/// The edges of a vertex. `is_out` says whether the edges begin there.
+pub(super) fn edges_of(kind: &KindSchema, own: &VertexKey, is_out: bool, row: Row) -> Vec<Arc<Edge>> {
+    let label: Arc<str> = kind.name.as_str().into();
+    let own_vertex = own.vertex();
+    let other = |id: u64| match (kind.role, own) {
+        (KindRole::Entity, VertexKey::Member(_)) => VertexKey::Entity { kind: kind.name.clone(), id },
+        _ => VertexKey::Member(id),
+    };
+    let edge = |(id, columns): (u64, Vec<(Arc<str>, Value)>)| {
+        let other = other(id).vertex();
+        let (out_vertex, in_vertex) =
+            if is_out { (own_vertex.clone(), other) } else { (other, own_vertex.clone()) };
+        let reference = Edge {
+            id: edge_id(&out_vertex, &label, &in_vertex),
+            label: label.clone(),
+            out_vertex,
+            in_vertex,
+            properties: None,
+        };
+        let element = Value::Edge(Arc::new(reference.clone()));
+        let property = |(key, value)| Arc::new(Property { key, value, element: Some(element.clone()) });
+        Arc::new(Edge { properties: Some(columns.into_iter().map(property).collect()), ..reference })
+    };
+    row.into_iter().map(edge).collect()
+}
