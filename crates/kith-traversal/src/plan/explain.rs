@@ -28,8 +28,8 @@ fn asks(kind: &Kind) -> String {
     match kind {
         Kind::Vertices { ids } if ids.is_empty() => "all vertices, page by page".to_owned(),
         Kind::Edges { ids } if ids.is_empty() => "all edges, page by page".to_owned(),
-        Kind::Vertices { ids } => format!("{} vertices by their ids", ids.len()),
-        Kind::Edges { ids } => format!("{} edges by their ids", ids.len()),
+        Kind::Vertices { ids } => format!("vertices by their ids ({})", ids.len()),
+        Kind::Edges { ids } => format!("edges by their ids ({})", ids.len()),
         Kind::Hop(hop) => {
             let which = match hop.direction {
                 Direction::Out => "outgoing edges",

@@ -69,9 +69,9 @@ struct Key(Family, Value);
 fn key(value: &Value) -> Option<Key> {
     let family = family(value);
     let inner = match value {
-        Value::Vertex(vertex) => key(&vertex.id)?.1,
-        Value::Edge(edge) => key(&edge.id)?.1,
-        Value::VertexProperty(property) => key(&property.id)?.1,
+        Value::Vertex(vertex) => id_key(&vertex.id)?,
+        Value::Edge(edge) => id_key(&edge.id)?,
+        Value::VertexProperty(property) => id_key(&property.id)?,
         // Times are equal if they are the same instant, whatever their offsets.
         Value::DateTime(time) => Value::DateTime(time.to_utc().fixed_offset()),
         _ => match family {
@@ -81,6 +81,14 @@ fn key(value: &Value) -> Option<Key> {
         },
     };
     Some(Key(family, inner))
+}
+
+/// One value for all ids that are equal to this one. An id that is an element has none: it must differ from that element's id.
+fn id_key(id: &Value) -> Option<Value> {
+    match id {
+        Value::Vertex(_) | Value::Edge(_) | Value::VertexProperty(_) => None,
+        id => key(id).map(|Key(_, inner)| inner),
+    }
 }
 
 /// One value for all numbers that are equal to this one; `None` for numbers that would be too costly to write out.

@@ -1,7 +1,7 @@
 //! What `eq` and its relatives say.
 
-use crate::values::*;
-use kith_gremlin::value::{Token, Value};
+use crate::{properties::within, values::*};
+use kith_gremlin::value::{Token, Value, Vertex};
 use kith_traversal::semantics::{compare, equal};
 use std::cmp::Ordering::{self, Equal, Greater, Less};
 
@@ -101,4 +101,12 @@ fn values_that_occur_often_are_not_written_out() {
     check(&bulk([(1.into(), 1), (1.0.into(), 1)]), &bulk([(1.into(), 2)]), Some(Equal));
     check(&bulk([(2.into(), 1), (1.into(), 1)]), &set([1.into(), 2.into()]), Some(Equal));
     check(&bulk([(1.into(), 2)]), &set([1.into()]), Some(Greater));
+}
+
+#[test]
+fn an_id_that_is_an_element_differs_from_the_id_of_that_element() {
+    let vertex = |id| Value::Vertex(Vertex::reference(id, "person").into());
+    let nested = vertex(vertex(1.into()));
+    assert!(!within(vec![nested.clone()]).is_true(&vertex(1.into())));
+    assert!(within(vec![nested.clone()]).is_true(&nested));
 }

@@ -7,7 +7,7 @@ use num_bigint::BigInt;
 use proptest::prelude::*;
 use std::{cmp::Ordering, sync::Arc};
 
-fn within(operands: Vec<Value>) -> Test {
+pub fn within(operands: Vec<Value>) -> Test {
     Test::compile(&Predicate { operator: "within".into(), operands: vec![list(operands)] })
         .expect("the predicate is right")
 }
