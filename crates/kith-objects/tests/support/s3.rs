@@ -3,6 +3,10 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::header::IF_NONE_MATCH;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use parking_lot::{Mutex, MutexGuard};
@@ -171,13 +175,23 @@ impl Drop for S3 {
 }
 
 async fn accept(listener: TcpListener, service: S3Service, (sent, is_dead): (Arc<Sent>, Arc<AtomicBool>)) {
+    let creating: Arc<tokio::sync::Mutex<()>> = Arc::default();
     while let Ok((stream, _)) = listener.accept().await {
         let stream = Cut { stream, sent: Arc::clone(&sent), is_dead: Arc::clone(&is_dead) };
-        let service = service.clone();
+        let (service, creating) = (service.clone(), Arc::clone(&creating));
+        let answer = service_fn(move |request: Request<Incoming>| {
+            let (service, creating) = (service.clone(), Arc::clone(&creating));
+            async move {
+                // s3s-fs looks for the object first and writes it later. A real store does both at once.
+                let is_conditional = request.headers().contains_key(IF_NONE_MATCH);
+                let _alone = if is_conditional { Some(creating.lock().await) } else { None };
+                Service::call(&service, request).await
+            }
+        });
         tokio::spawn(async move {
             let http = Builder::new(TokioExecutor::new());
             // It is not an error if a client disconnects.
-            let _ = http.serve_connection(TokioIo::new(stream), service).await;
+            let _ = http.serve_connection(TokioIo::new(stream), answer).await;
         });
     }
 }
