@@ -4,8 +4,8 @@ use crate::{
     error::Result,
     value::{Cardinality, Direction, Edge, ElementId, Value, Vertex},
 };
-use futures::future::BoxFuture;
-use std::sync::Arc;
+use futures::{FutureExt, future::BoxFuture};
+use std::{collections::HashSet, sync::Arc};
 
 /// The answer to a question of a batch.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T>>;
@@ -31,6 +31,32 @@ pub trait Graph: Send + Sync {
     /// The edges of vertices, with their properties if these are wanted, for each vertex. An edge from a vertex to itself occurs twice in
     /// [`Direction::Both`].
     fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>>;
+
+    /// How many edges [`Graph::expand`] would return, for each vertex.
+    fn degrees(&self, expansion: Expansion) -> Answer<'_, Vec<u64>> {
+        let edges = self.expand(Expansion { with_properties: false, ..expansion });
+        async move { Ok(edges.await?.iter().map(|edges| edges.len() as u64).collect()) }.boxed()
+    }
+
+    /// The other ends of all edges that [`Graph::expand`] would return, each vertex once and in any order.
+    fn reach(&self, expansion: Expansion) -> Answer<'_, Vec<Arc<Vertex>>> {
+        async move {
+            let from = expansion.vertices.clone();
+            let edges = self.expand(Expansion { with_properties: false, ..expansion }).await?;
+            let (mut seen, mut reached) = (HashSet::new(), Vec::new());
+            for (from, edges) in from.iter().zip(edges) {
+                let ends = edges.iter().map(|edge| other_end(edge, from));
+                reached.extend(ends.filter(|end| seen.insert(end.id.clone())));
+            }
+            Ok(reached)
+        }
+        .boxed()
+    }
+
+    /// How many vertices [`Graph::reach`] would return.
+    fn count_reached(&self, expansion: Expansion) -> Answer<'_, u64> {
+        async move { Ok(self.reach(expansion).await?.len() as u64) }.boxed()
+    }
 
     /// Changes the graph, and returns the element that was added or changed. `None` if it did not exist, or was deleted.
     fn write(&self, mutation: Mutation) -> Answer<'_, Option<Value>>;
@@ -90,4 +116,9 @@ pub enum Mutation {
     RemoveVertex { vertex: ElementId },
     /// Removes an edge.
     RemoveEdge { edge: ElementId },
+}
+
+/// The other end of an edge.
+pub(crate) fn other_end(edge: &Edge, from: &ElementId) -> Arc<Vertex> {
+    if edge.out_vertex.id == *from { Arc::clone(&edge.in_vertex) } else { Arc::clone(&edge.out_vertex) }
 }

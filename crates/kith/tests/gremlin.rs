@@ -164,7 +164,7 @@ fn traversals_are_asked_on_every_way_in() {
     assert_eq!(cluster.run(&[bound], 1).0, [json!({"result": [count]})]);
     // Unlike a router, a client that asks nodes itself keeps no lists.
     let profiled = cluster.must(&["gremlin", asked, "--graph", GRAPH, "--direct", "--profile"]);
-    assert!(profiled.contains("neighbours (single-key)"), "{profiled}");
+    assert!(profiled.contains("degrees (single-key)"), "{profiled}");
 }
 
 #[test]

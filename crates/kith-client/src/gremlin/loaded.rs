@@ -3,6 +3,7 @@
 
 use super::{
     ids::{VertexKey, parse_edge},
+    reach::{sorts, vertex_key},
     rows::{Row, edges_of, expand, lists, row_of, selector, unexpected},
     to_gremlin_error,
 };
@@ -46,17 +47,17 @@ impl<'a> LoadedGraph<'a> {
         self.run.into_inner().into_served()
     }
 
-    fn schema(&self) -> &GraphSchema {
+    pub(super) fn schema(&self) -> &GraphSchema {
         &self.known.schema
     }
 
-    async fn ask(&self, fan_out: FanOut) -> Result<Evaluated, GremlinError> {
+    pub(super) async fn ask(&self, fan_out: FanOut) -> Result<Evaluated, GremlinError> {
         let evaluated = self.run.lock().await.round(&fan_out).await;
         evaluated.map_err(|error| to_gremlin_error(&error))
     }
 
     /// Asks for something of each key; keys are distinct.
-    async fn ask_keys(
+    pub(super) async fn ask_keys(
         &self,
         purpose: &'static str,
         keys: &[u64],
@@ -132,7 +133,11 @@ impl<'a> LoadedGraph<'a> {
     }
 
     /// The kinds and sides of the lists that lead from vertices of a sort, and whether the vertices are where the edges begin.
-    fn lists_of(&self, entity_kind: Option<&str>, expansion: &Expansion) -> Vec<(&KindSchema, Side, bool)> {
+    pub(super) fn lists_of(
+        &self,
+        entity_kind: Option<&str>,
+        expansion: &Expansion,
+    ) -> Vec<(&KindSchema, Side, bool)> {
         let (is_out, is_in) = (expansion.direction != Direction::In, expansion.direction != Direction::Out);
         let is_wanted = |kind: &&KindSchema| {
             expansion.labels.is_empty() || expansion.labels.iter().any(|label| **label == *kind.name)
@@ -159,24 +164,12 @@ impl<'a> LoadedGraph<'a> {
     async fn expanded(&self, expansion: &Expansion) -> Result<Vec<Vec<Arc<Edge>>>, GremlinError> {
         let keys: Vec<Option<VertexKey>> =
             expansion.vertices.iter().map(|id| VertexKey::parse(id, self.schema())).collect();
-        let mut sorts: BTreeMap<Option<String>, Vec<u64>> = BTreeMap::new();
-        for key in keys.iter().flatten() {
-            match key {
-                VertexKey::Member(id) => sorts.entry(None).or_default().push(*id),
-                VertexKey::Entity { kind, id } => sorts.entry(Some(kind.clone())).or_default().push(*id),
-            }
-        }
         let mut found: HashMap<VertexKey, Vec<Arc<Edge>>> = HashMap::new();
-        for (entity_kind, mut ids) in sorts {
-            ids.sort_unstable();
-            ids.dedup();
+        for (entity_kind, ids) in sorts(keys.iter().flatten()) {
             for (kind, side, is_out) in self.lists_of(entity_kind.as_deref(), expansion) {
                 let rows = self.rows(kind, side, &ids, expansion.with_properties).await?;
                 for (id, row) in ids.iter().zip(rows) {
-                    let own = match &entity_kind {
-                        None => VertexKey::Member(*id),
-                        Some(kind) => VertexKey::Entity { kind: kind.clone(), id: *id },
-                    };
+                    let own = vertex_key(entity_kind.as_deref(), *id);
                     let edges = edges_of(kind, &own, is_out, row);
                     found.entry(own).or_default().extend(edges);
                 }
@@ -289,6 +282,24 @@ impl Graph for LoadedGraph<'_> {
 
     fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>> {
         async move { self.expanded(&expansion).await }.boxed()
+    }
+
+    fn degrees(&self, expansion: Expansion) -> Answer<'_, Vec<u64>> {
+        async move { self.counted(&expansion).await }.boxed()
+    }
+
+    fn reach(&self, expansion: Expansion) -> Answer<'_, Vec<Arc<Vertex>>> {
+        async move {
+            let vertices = |(kind, ids): (Option<String>, Vec<u64>)| {
+                ids.into_iter().map(move |id| vertex_key(kind.as_deref(), id).vertex())
+            };
+            Ok(self.reached(&expansion).await?.into_iter().flat_map(vertices).collect())
+        }
+        .boxed()
+    }
+
+    fn count_reached(&self, expansion: Expansion) -> Answer<'_, u64> {
+        async move { Ok(self.reached(&expansion).await?.values().map(|ids| ids.len() as u64).sum()) }.boxed()
     }
 
     fn write(&self, _mutation: Mutation) -> Answer<'_, Option<Value>> {

@@ -3,6 +3,7 @@
 mod ids;
 mod loaded;
 mod options;
+mod reach;
 mod rows;
 
 use crate::{Session, topology::Graph};

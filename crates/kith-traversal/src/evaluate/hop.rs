@@ -5,12 +5,12 @@ use super::{
     chain::State,
     chain::Upstream,
     context::Context,
-    other_end, reference,
+    reference,
     traverser::{Batch, Traverser},
 };
 use crate::{
     error::{GremlinError, Result},
-    graph::{Expansion, Wanted},
+    graph::{Expansion, Wanted, other_end},
     plan::{EdgeEnd, Hop, Kind},
     value::{Direction, Edge, ElementId, Value},
 };
@@ -128,35 +128,36 @@ async fn page(
 /// `out`, `in`, `both`, `outE`, `inE` and `bothE`: one expansion for the whole batch.
 pub(super) async fn hop(hop: &Hop, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let batch = merged(batch);
-    let mut places: HashMap<ElementId, usize> = HashMap::new();
-    let mut vertices = Vec::new();
-    for traverser in &batch {
+    let (expansion, places) = expansion(hop, &batch)?;
+    let from = expansion.vertices.clone();
+    let edges = context.graph.expand(expansion).await?;
+    context.count_elements(edges.iter().map(Vec::len).sum())?;
+    let mut reached = Batch::new();
+    for (traverser, at) in batch.iter().zip(places) {
+        let (Some(edges), Some(from)) = (edges.get(at), from.get(at)) else { continue };
+        reached.extend(edges.iter().map(|edge| traverser.to(end(hop, edge, from))));
+    }
+    Ok(merged(reached))
+}
+
+/// The expansion of the vertices of traversers, each vertex once, and the place of each traverser's vertex in it.
+pub(super) fn expansion(hop: &Hop, batch: &[Traverser]) -> Result<(Expansion, Vec<usize>)> {
+    let mut known: HashMap<&ElementId, usize> = HashMap::new();
+    let (mut vertices, mut places) = (Vec::new(), Vec::with_capacity(batch.len()));
+    for traverser in batch {
         let Value::Vertex(vertex) = &traverser.value else {
             let found = traverser.value.type_name();
             return Err(GremlinError::bad(format!(
                 "a vertex is needed to follow edges, not a value of type {found}"
             )));
         };
-        places.entry(vertex.id.clone()).or_insert_with(|| {
+        places.push(*known.entry(&vertex.id).or_insert_with(|| {
             vertices.push(vertex.id.clone());
             vertices.len() - 1
-        });
+        }));
     }
-    let expansion = Expansion {
-        vertices,
-        direction: hop.direction,
-        labels: Arc::clone(&hop.labels),
-        with_properties: hop.to_edges,
-    };
-    let edges = context.graph.expand(expansion).await?;
-    context.count_elements(edges.iter().map(Vec::len).sum())?;
-    let mut reached = Batch::new();
-    for traverser in &batch {
-        let Value::Vertex(vertex) = &traverser.value else { continue };
-        let Some(edges) = places.get(&vertex.id).and_then(|at| edges.get(*at)) else { continue };
-        reached.extend(edges.iter().map(|edge| traverser.to(end(hop, edge, &vertex.id))));
-    }
-    Ok(merged(reached))
+    let (direction, labels) = (hop.direction, Arc::clone(&hop.labels));
+    Ok((Expansion { vertices, direction, labels, with_properties: hop.to_edges }, places))
 }
 
 fn end(hop: &Hop, edge: &Arc<Edge>, from: &ElementId) -> Value {

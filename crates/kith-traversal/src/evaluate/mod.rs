@@ -24,6 +24,7 @@ mod order;
 mod path;
 mod profile;
 mod property;
+mod reach;
 mod reduce;
 mod repeat;
 mod scope;
@@ -40,8 +41,8 @@ pub use tally::Clock;
 use crate::{
     error::Result,
     graph::{Graph, Wanted},
-    plan::{Kind, Plan},
-    value::{Edge, Value, Vertex},
+    plan::Plan,
+    value::{Value, Vertex},
 };
 use chain::{Chain, Link, Upstream};
 use context::Context;
@@ -63,7 +64,7 @@ pub struct Evaluation<'a> {
 impl<'a> Evaluation<'a> {
     /// Begins the evaluation of a plan.
     pub fn new(plan: &'a Plan, graph: &'a dyn Graph, limits: Limits) -> Self {
-        let with_paths = plan.source.with_paths || plan.needs_paths();
+        let with_paths = plan.with_paths();
         let side_effects = nested::side_effects(&plan.traversal);
         let mut context = Context::new(graph, &plan.source, limits, with_paths, side_effects);
         context.profile = plan.is_profiled().then(|| Profile::new(&|| 0));
@@ -128,26 +129,10 @@ pub async fn materialize(results: &mut [(Value, i64)], graph: &dyn Graph) -> Res
     Ok(())
 }
 
-impl Plan {
-    /// Whether a step needs all values that traversers had before, also those without labels.
-    fn needs_paths(&self) -> bool {
-        crate::plan::any_step(&self.traversal, &|step| {
-            let end = crate::plan::EdgeEnd::Other;
-            matches!(&step.kind, Kind::Path { .. } | Kind::SimplePath { .. })
-                || matches!(&step.kind, Kind::EdgeVertex(which) if *which == end)
-        })
-    }
-}
-
 /// A reference to a vertex, without its properties.
 fn reference(vertex: &Arc<Vertex>) -> Arc<Vertex> {
     match vertex.properties {
         None => Arc::clone(vertex),
         Some(_) => Arc::new(Vertex { properties: None, ..(**vertex).clone() }),
     }
-}
-
-/// The other end of an edge.
-fn other_end(edge: &Edge, from: &Value) -> Arc<Vertex> {
-    if edge.out_vertex.id == *from { Arc::clone(&edge.in_vertex) } else { Arc::clone(&edge.out_vertex) }
 }

@@ -6,7 +6,8 @@ use super::{
     chain::{State, is_writing_beginning},
     change,
     context::Context,
-    cut, filter, function, group, hop, local, merge, order, path, profile, property, reduce, repeat, select,
+    cut, filter, function, group, hop, local, merge, order, path, profile, property, reach, reduce, repeat,
+    select,
     traverser::Batch,
 };
 use crate::{
@@ -97,6 +98,8 @@ async fn at_end(kind: &Kind, all: Batch, origins: &[u32], context: &Context<'_>)
         Kind::Aggregate { key, by, .. } => group::aggregate(key, by, all, context).await,
         Kind::Cap(keys) => group::cap(keys, origins, context).await,
         Kind::Barrier { normalises_sacks } => barrier::barrier(*normalises_sacks, all, context),
+        Kind::Reach(hop) => reach::reach(hop, all, context).await,
+        Kind::CountReached(hop) => reach::count(hop, all, context).await,
         Kind::Discard => Ok(Batch::new()),
         other => Err(GremlinError::bad(format!("{other:?} does not collect its input"))),
     }
@@ -109,6 +112,7 @@ async fn apply(kind: &Kind, state: &mut State, batch: Batch, context: &Context<'
             cut::dedup(labels, by.as_ref(), seen, batch, context).await
         }
         (_, Kind::Hop(hop)) => hop::hop(hop, batch, context).await,
+        (_, Kind::Degree(hop)) => reach::degree(hop, batch, context).await,
         (_, Kind::EdgeVertex(end)) => hop::edge_vertex(*end, batch),
         (
             _,

@@ -33,7 +33,7 @@ pub(super) fn steps(instructions: &[Instruction]) -> Result<Traversal> {
         steps.extend(kinds.into_iter().map(|kind| step(kind, Vec::new())));
         steps.extend(last.map(|kind| step(kind, call.labels.clone())));
     }
-    Ok(steps.into())
+    Ok(super::rules::everywhere(steps).into())
 }
 
 /// Compiles the calls of some steps. `None` for all others.

@@ -30,17 +30,10 @@ fn asks(kind: &Kind) -> String {
         Kind::Edges { ids } if ids.is_empty() => "all edges, page by page".to_owned(),
         Kind::Vertices { ids } => format!("vertices by their ids ({})", ids.len()),
         Kind::Edges { ids } => format!("edges by their ids ({})", ids.len()),
-        Kind::Hop(hop) => {
-            let which = match hop.direction {
-                Direction::Out => "outgoing edges",
-                Direction::In => "incoming edges",
-                Direction::Both => "edges",
-            };
-            match &*hop.labels {
-                [] => format!("{which} of all labels, batch by batch"),
-                labels => format!("{which} labelled {}, batch by batch", labels.join(" or ")),
-            }
-        }
+        Kind::Hop(hop) => format!("{}, batch by batch", edges(hop)),
+        Kind::Degree(hop) => format!("the number of {}, batch by batch", edges(hop)),
+        Kind::Reach(hop) => format!("the set of vertices at the other ends of {}", edges(hop)),
+        Kind::CountReached(hop) => format!("the number of vertices at the other ends of {}", edges(hop)),
         Kind::Properties { keys, .. } | Kind::ElementMap { keys } => properties(keys),
         Kind::PropertyMap(map) => properties(&map.keys),
         Kind::Has(test) => match &test.subject {
@@ -51,6 +44,18 @@ fn asks(kind: &Kind) -> String {
         Kind::MergeVertex(_) | Kind::MergeEdge(_) => "a search and a write for each traverser".to_owned(),
         kind if kind.is_change() => "a write for each traverser".to_owned(),
         _ => String::new(),
+    }
+}
+
+fn edges(hop: &super::Hop) -> String {
+    let which = match hop.direction {
+        Direction::Out => "outgoing edges",
+        Direction::In => "incoming edges",
+        Direction::Both => "edges",
+    };
+    match &*hop.labels {
+        [] => format!("{which} of all labels"),
+        labels => format!("{which} labelled {}", labels.join(" or ")),
     }
 }
 

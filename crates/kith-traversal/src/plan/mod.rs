@@ -18,6 +18,7 @@ mod merges;
 mod modulators;
 mod names;
 mod parts;
+mod rules;
 mod side_effects;
 mod source;
 mod step;

@@ -52,7 +52,18 @@ impl Plan {
     pub(super) fn new(source: Source, traversal: Traversal) -> Result<Self> {
         source.verifications.iter().try_for_each(|verification| verification.check(&traversal))?;
         check_profile(&traversal)?;
-        Ok(Self { source, traversal })
+        Ok(super::rules::whole(Self { source, traversal }))
+    }
+
+    /// Whether traversers remember all values that they had before, also those without labels.
+    pub(crate) fn with_paths(&self) -> bool {
+        let needs_path = |step: &super::Step| {
+            matches!(
+                step.kind,
+                Kind::Path { .. } | Kind::SimplePath { .. } | Kind::EdgeVertex(super::EdgeEnd::Other)
+            )
+        };
+        self.source.with_paths || super::any_step(&self.traversal, &needs_path)
     }
 
     /// The options of the source: names and values.

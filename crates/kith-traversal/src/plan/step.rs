@@ -41,6 +41,13 @@ pub enum Kind {
     Hop(Hop),
     EdgeVertex(EdgeEnd),
 
+    // What the rules (`rules.rs`) make of hops. `Degree` keeps each vertex and multiplies its bulk by the number of its edges.
+    Degree(Hop),
+    // The vertices that the hop reaches, each once.
+    Reach(Hop),
+    // Their number.
+    CountReached(Hop),
+
     // Steps from an element to what it has.
     Token(Token),
     Properties { keys: Vec<Label>, is_value: bool },

@@ -25,7 +25,7 @@ impl Verification {
                 format!("The provided traversal has a mutating step and thus is not read only: {step}()")
             }),
             Self::EdgeLabels => {
-                let is_open = |step: &Step| matches!(&step.kind, Kind::Hop(hop) if hop.labels.is_empty());
+                let is_open = |step: &Step| matches!(&step.kind, Kind::Hop(hop) | Kind::Degree(hop) if hop.labels.is_empty());
                 refuse(traversal, &is_open, |step| {
                     format!(
                         "The provided traversal contains a vertex step without any specified edge label: {step}()"

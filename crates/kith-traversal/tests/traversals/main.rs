@@ -4,6 +4,7 @@ mod changes;
 mod merges;
 mod profiles;
 mod refusals;
+mod rules;
 mod values;
 
 use futures::FutureExt;

@@ -80,7 +80,7 @@ fn an_explanation_lists_the_steps() {
             "V(1, 2) vertices by their ids (2)",
             "out(knows) outgoing edges labelled knows, batch by batch",
             "where(inE().count().is(gt(1)))",
-            "inE() incoming edges of all labels, batch by batch",
+            "inE() the number of incoming edges of all labels, batch by batch",
             "count()",
             "is(gt(1))",
             "values(name) the properties name, batch by batch",

@@ -86,6 +86,8 @@ fn is_barrier(kind: &Kind) -> bool {
         | Kind::Cap(_)
         | Kind::Barrier { .. }
         | Kind::Profile(None)
+        | Kind::Reach(_)
+        | Kind::CountReached(_)
         | Kind::Discard => true,
         _ => false,
     }

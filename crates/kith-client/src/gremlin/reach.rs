@@ -1,0 +1,98 @@
+//! Hops over a loaded graph of which only the number of edges, or the set of vertices that they reach, is wanted. Nodes merge
+//! their lists before they answer, and no edge is built.
+
+use super::{
+    ids::VertexKey,
+    loaded::LoadedGraph,
+    rows::{expand, lists, selector, unexpected},
+};
+use kith_gremlin::{GremlinError, value::ElementId};
+use kith_ops::{FanOut, KindRole, ListEntry, Operator, Scope, Value as Evaluated};
+use kith_traversal::graph::Expansion;
+use kith_types::FanOutKind;
+use std::collections::{BTreeMap, HashMap};
+
+/// Ids by the entity kind of their vertices, `None` for members; ascending and distinct.
+pub(super) type Sorts = BTreeMap<Option<String>, Vec<u64>>;
+
+pub(super) fn sorts<'a>(keys: impl Iterator<Item = &'a VertexKey>) -> Sorts {
+    let mut sorts = Sorts::new();
+    for key in keys {
+        match key {
+            VertexKey::Member(id) => sorts.entry(None).or_default().push(*id),
+            VertexKey::Entity { kind, id } => sorts.entry(Some(kind.clone())).or_default().push(*id),
+        }
+    }
+    sorts.values_mut().for_each(distinct);
+    sorts
+}
+
+fn distinct(ids: &mut Vec<u64>) {
+    ids.sort_unstable();
+    ids.dedup();
+}
+
+/// The vertex of an id.
+pub(super) fn vertex_key(entity_kind: Option<&str>, id: u64) -> VertexKey {
+    match entity_kind {
+        None => VertexKey::Member(id),
+        Some(kind) => VertexKey::Entity { kind: kind.to_owned(), id },
+    }
+}
+
+impl LoadedGraph<'_> {
+    fn keys(&self, ids: &[ElementId]) -> Vec<Option<VertexKey>> {
+        ids.iter().map(|id| VertexKey::parse(id, self.schema())).collect()
+    }
+
+    /// The number of edges of each vertex. Nodes answer with the lengths of their lists.
+    pub(super) async fn counted(&self, expansion: &Expansion) -> Result<Vec<u64>, GremlinError> {
+        let keys = self.keys(&expansion.vertices);
+        let mut degrees: HashMap<VertexKey, u64> = HashMap::new();
+        for (entity_kind, ids) in sorts(keys.iter().flatten()) {
+            for (kind, side, _) in self.lists_of(entity_kind.as_deref(), expansion) {
+                let counts = Operator::Count(Box::new(expand(selector(&kind.name, side), 0)));
+                let entries = lists(self.ask_keys("degrees", &ids, counts).await?, ids.len())?;
+                for (id, entry) in ids.iter().zip(entries) {
+                    let length = match entry {
+                        ListEntry::Longer(length) => length,
+                        ListEntry::Ids(ids) => ids.len() as u64,
+                        ListEntry::NotInGraph | ListEntry::Unanswered => 0,
+                    };
+                    *degrees.entry(vertex_key(entity_kind.as_deref(), *id)).or_default() += length;
+                }
+            }
+        }
+        let degree = |key: Option<VertexKey>| key.and_then(|key| degrees.get(&key).copied()).unwrap_or(0);
+        Ok(keys.into_iter().map(degree).collect())
+    }
+
+    /// The vertices at the other ends of all edges.
+    pub(super) async fn reached(&self, expansion: &Expansion) -> Result<Sorts, GremlinError> {
+        let mut reached = Sorts::new();
+        for (entity_kind, ids) in sorts(self.keys(&expansion.vertices).iter().flatten()) {
+            for (kind, side, _) in self.lists_of(entity_kind.as_deref(), expansion) {
+                let plan = Operator::Union(Box::new(expand(selector(&kind.name, side), u64::MAX)));
+                let fan_out = FanOut {
+                    purpose: "reached vertices",
+                    kind: if ids.len() == 1 { FanOutKind::SingleKey } else { FanOutKind::SyncUnion },
+                    scope: Scope::Keys(ids.clone()),
+                    plan,
+                };
+                let found = match self.ask(fan_out).await? {
+                    Evaluated::Set(found) => found,
+                    other => return Err(unexpected(&other)),
+                };
+                let is_entity = kind.role == KindRole::Entity && entity_kind.is_none();
+                let known = reached.entry(is_entity.then(|| kind.name.clone())).or_default();
+                if known.is_empty() {
+                    *known = found;
+                } else {
+                    known.extend(found);
+                    distinct(known);
+                }
+            }
+        }
+        Ok(reached)
+    }
+}

@@ -1,0 +1,130 @@
+//! Rules that replace steps by others, which have the same results and ask less of the graph.
+//!
+//! | rule | before | after |
+//! |---|---|---|
+//! | edges that are only passed | `outE().inV()` | `out()` |
+//! | edges that are only counted | `out().count()` | the numbers of edges, without the edges |
+//! | edges that only need to exist | `where(out())` | the same |
+//! | vertices that are only told apart | `out().out().dedup()` | the set of vertices that each hop reaches |
+//! | vertices of which only the number matters | `out().dedup().count()` | the size of that set |
+//!
+//! The first rule needs a traversal without paths. The last two need one in which nothing but the vertex itself tells
+//! traversers apart: they are not nested, and there are no paths, sacks and labels.
+
+use super::{EdgeEnd, Hop, Kind, Plan, Reduction, Step, Traversal, any_step};
+use crate::value::Direction;
+use std::sync::Arc;
+
+/// Applies the rules that hold in all traversals.
+pub(super) fn everywhere(steps: Vec<Arc<Step>>) -> Vec<Arc<Step>> {
+    let mut steps: Vec<Arc<Step>> = steps.into_iter().map(|step| tested(&step).unwrap_or(step)).collect();
+    for at in 1..steps.len() {
+        if matches!(steps[at].kind, Kind::Reduce(Reduction::Count))
+            && let Some(counted) = degree(&steps[at - 1])
+        {
+            steps[at - 1] = counted;
+        }
+    }
+    steps
+}
+
+/// A step that returns what its nested traversals have a result for, if one of these ends with a hop.
+fn tested(step: &Arc<Step>) -> Option<Arc<Step>> {
+    let kind = match &step.kind {
+        Kind::Filter { traversal, is_negated } => {
+            Kind::Filter { traversal: existing(traversal)?, is_negated: *is_negated }
+        }
+        Kind::Connective { traversals, is_and } => {
+            let each = |traversal: &Traversal| existing(traversal).unwrap_or_else(|| Arc::clone(traversal));
+            Kind::Connective { traversals: traversals.iter().map(each).collect(), is_and: *is_and }
+        }
+        _ => return None,
+    };
+    Some(Arc::new(Step { kind, labels: step.labels.clone(), instruction: step.instruction.clone() }))
+}
+
+/// A traversal that only has to have a result, without the edges of its last step.
+fn existing(traversal: &Traversal) -> Option<Traversal> {
+    let (last, before) = traversal.split_last()?;
+    let last = degree(last)?;
+    Some(before.iter().cloned().chain([last]).collect())
+}
+
+fn degree(step: &Step) -> Option<Arc<Step>> {
+    match &step.kind {
+        Kind::Hop(hop) if step.labels.is_empty() => Some(instead(step, Kind::Degree(hop.clone()))),
+        _ => None,
+    }
+}
+
+fn instead(step: &Step, kind: Kind) -> Arc<Step> {
+    Arc::new(Step { kind, labels: Vec::new(), instruction: step.instruction.clone() })
+}
+
+/// Applies the rules about whole traversals.
+pub(super) fn whole(plan: Plan) -> Plan {
+    let has_labels = any_step(&plan.traversal, &|step| !step.labels.is_empty());
+    if plan.with_paths() {
+        return plan;
+    }
+    let mut steps = passed(&plan.traversal);
+    if !has_labels && plan.source.sack.is_none() {
+        steps = sets(steps);
+    }
+    Plan { traversal: everywhere(steps).into(), ..plan }
+}
+
+/// `outE().inV()` becomes `out()`.
+fn passed(traversal: &Traversal) -> Vec<Arc<Step>> {
+    let mut steps: Vec<Arc<Step>> = Vec::with_capacity(traversal.len());
+    for step in traversal.iter() {
+        let end = match &step.kind {
+            Kind::EdgeVertex(EdgeEnd::In) => Some(Direction::Out),
+            Kind::EdgeVertex(EdgeEnd::Out) => Some(Direction::In),
+            _ => None,
+        };
+        let hop = match steps.last().map(|last| (&last.kind, last.labels.is_empty())) {
+            Some((Kind::Hop(hop), true)) if hop.to_edges && Some(hop.direction) == end => hop.clone(),
+            _ => {
+                steps.push(Arc::clone(step));
+                continue;
+            }
+        };
+        let (kind, labels) = (Kind::Hop(Hop { to_edges: false, ..hop }), step.labels.clone());
+        if let Some(last) = steps.last_mut() {
+            *last = Arc::new(Step { kind, labels, instruction: last.instruction.clone() });
+        }
+    }
+    steps
+}
+
+/// Hops before `dedup()` become sets.
+fn sets(mut steps: Vec<Arc<Step>>) -> Vec<Arc<Step>> {
+    let is_dedup =
+        |step: &Arc<Step>| matches!(&step.kind, Kind::Dedup { labels, by: None } if labels.is_empty());
+    while let Some(dedup) =
+        (1..steps.len()).find(|at| is_dedup(&steps[*at]) && vertices(&steps[at - 1]).is_some())
+    {
+        let next = steps.get(dedup + 1).map(|step| &step.kind);
+        // Where few vertices are wanted, work ends earlier batch by batch.
+        if matches!(next, Some(Kind::Range { .. })) {
+            break;
+        }
+        let is_counted = matches!(next, Some(Kind::Reduce(Reduction::Count)));
+        steps.drain(dedup..=dedup + usize::from(is_counted));
+        for at in (0..dedup).rev() {
+            let Some(hop) = vertices(&steps[at]) else { break };
+            let kind = if is_counted && at + 1 == dedup { Kind::CountReached(hop) } else { Kind::Reach(hop) };
+            steps[at] = instead(&steps[at], kind);
+        }
+    }
+    steps
+}
+
+/// The hop of a step that ends at vertices.
+fn vertices(step: &Step) -> Option<Hop> {
+    match &step.kind {
+        Kind::Hop(hop) if !hop.to_edges => Some(hop.clone()),
+        _ => None,
+    }
+}

@@ -1,0 +1,66 @@
+//! Steps that rules replace: what the graph is asked for instead, and that the results stay.
+
+use super::{ask, compiled, toy};
+use futures::FutureExt;
+use kith_gremlin::value::Value;
+use kith_traversal::{
+    evaluate::{Evaluation, Limits},
+    plan,
+};
+
+/// What the steps after the first ask the graph for.
+fn asked(gremlin: &str) -> Vec<String> {
+    let text = plan::explain(&compiled(gremlin).unwrap());
+    let asks = |line: &str| line.split_once(") ").map(|(_, asks)| asks.trim().to_owned());
+    text.lines().skip(3).filter_map(asks).filter(|asks| !asks.is_empty()).collect()
+}
+
+#[test]
+fn hops_become_what_is_wanted_of_them() {
+    let rows: [(&str, &[&str], i64); 9] = [
+        ("g.V(1).outE().inV().count()", &["the number of outgoing edges of all labels, batch by batch"], 2),
+        ("g.V(1).out('knows').count()", &["the number of outgoing edges labelled knows, batch by batch"], 2),
+        (
+            "g.V(1).out().dedup().count()",
+            &["the number of vertices at the other ends of outgoing edges of all labels"],
+            2,
+        ),
+        (
+            "g.V(1).both().both().dedup().count()",
+            &[
+                "the set of vertices at the other ends of edges of all labels",
+                "the number of vertices at the other ends of edges of all labels",
+            ],
+            2,
+        ),
+        (
+            "g.V(1).out().out().dedup().id()",
+            &["the set of vertices at the other ends of outgoing edges of all labels"; 2],
+            3,
+        ),
+        // What tells traversers apart must stay.
+        (
+            "g.V(1).as('a').out().dedup().select('a').count()",
+            &["outgoing edges of all labels, batch by batch"],
+            2,
+        ),
+        ("g.V(1).out().dedup().path().count()", &["outgoing edges of all labels, batch by batch"], 2),
+        ("g.withSack(1).V(1).out().dedup().count()", &["outgoing edges of all labels, batch by batch"], 2),
+        // A hop of which little is wanted ends early.
+        ("g.V(1).out().dedup().limit(1).count()", &["outgoing edges of all labels, batch by batch"], 1),
+    ];
+    for (gremlin, expected, result) in rows {
+        assert_eq!(asked(gremlin), expected, "{gremlin}");
+        assert_eq!(ask(&toy(), gremlin), Ok(vec![Value::Long(result)]), "{gremlin}");
+    }
+}
+
+#[test]
+fn edges_that_are_only_counted_do_not_count_as_elements() {
+    let (graph, limits) = (toy(), Limits { elements: 4, ..Limits::default() });
+    for (gremlin, fits) in [("g.V(1, 4).both().count()", true), ("g.V(1, 4).both().id()", false)] {
+        let plan = compiled(gremlin).unwrap();
+        let results = Evaluation::new(&plan, &graph, limits).all().now_or_never().unwrap();
+        assert_eq!(results.is_ok(), fits, "{gremlin}: {results:?}");
+    }
+}
