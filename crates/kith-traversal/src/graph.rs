@@ -15,6 +15,9 @@ pub type Answer<'a, T> = BoxFuture<'a, Result<T>>;
 /// Ids come in any form in which users write them: as a whole number of any type, or as a text of digits. Answers about several
 /// elements are in the order of the elements. An element that does not exist is `None`, or has no edges.
 pub trait Graph: Send + Sync {
+    /// The form in which the graph itself returns this id of a vertex; `None` if no vertex can have it.
+    fn canonical(&self, id: &ElementId) -> Option<ElementId>;
+
     /// Vertices by their ids, with the wanted properties.
     fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>>;
 

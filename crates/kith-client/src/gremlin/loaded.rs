@@ -257,6 +257,10 @@ impl<'a> LoadedGraph<'a> {
 }
 
 impl Graph for LoadedGraph<'_> {
+    fn canonical(&self, id: &ElementId) -> Option<ElementId> {
+        VertexKey::parse(id, self.schema()).map(|key| key.id())
+    }
+
     fn vertices(&self, ids: Vec<ElementId>, _wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
         async move {
             let keys: Vec<_> = ids.iter().map(|id| VertexKey::parse(id, self.schema())).collect();

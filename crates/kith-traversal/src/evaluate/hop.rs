@@ -11,8 +11,8 @@ use super::{
 use crate::{
     error::{GremlinError, Result},
     graph::{Expansion, Wanted, other_end},
-    plan::{EdgeEnd, Hop, Kind},
-    value::{Direction, Edge, ElementId, Value},
+    plan::{EdgeEnd, Hop, Kind, keys},
+    value::{Direction, Edge, ElementId, Value, Vertex},
 };
 use std::{collections::HashMap, sync::Arc};
 
@@ -59,7 +59,7 @@ pub(super) async fn scan(
 
 fn ids(kind: &Kind) -> &[ElementId] {
     match kind {
-        Kind::Vertices { ids } | Kind::Edges { ids } => ids,
+        Kind::Vertices { ids } | Kind::NamedVertices { ids } | Kind::Edges { ids } => ids,
         _ => &[],
     }
 }
@@ -80,6 +80,10 @@ async fn elements(kind: &Kind, context: &Context<'_>) -> Result<Vec<Value>> {
             Kind::Vertices { .. } => {
                 let found = context.graph.vertices(ids, Wanted::None).await?;
                 found.into_iter().flatten().map(|vertex| Value::Vertex(reference(&vertex))).collect()
+            }
+            Kind::NamedVertices { .. } => {
+                let named = ids.iter().filter_map(|id| context.graph.canonical(id));
+                named.map(|id| Value::Vertex(Arc::new(Vertex::reference(id, keys::VERTEX)))).collect()
             }
             _ => context.graph.edges(ids).await?.into_iter().flatten().map(Value::Edge).collect(),
         };

@@ -29,6 +29,7 @@ fn asks(kind: &Kind) -> String {
         Kind::Vertices { ids } if ids.is_empty() => "all vertices, page by page".to_owned(),
         Kind::Edges { ids } if ids.is_empty() => "all edges, page by page".to_owned(),
         Kind::Vertices { ids } => format!("vertices by their ids ({})", ids.len()),
+        Kind::NamedVertices { .. } => String::new(),
         Kind::Edges { ids } => format!("edges by their ids ({})", ids.len()),
         Kind::Hop(hop) => format!("{}, batch by batch", edges(hop)),
         Kind::Degree(hop) => format!("the number of {}, batch by batch", edges(hop)),

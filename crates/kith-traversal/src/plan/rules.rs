@@ -8,7 +8,9 @@
 //! | vertices that are only told apart | `out().out().dedup()` | the set of vertices that each hop reaches |
 //! | vertices of which only the number matters | `out().dedup().count()` | the size of that set |
 //!
-//! The first rule needs a traversal without paths. The last two need one in which nothing but the vertex itself tells
+//! | vertices of which only the edges matter | `V(1).out()` | the same, without asking whether the vertex exists |
+//!
+//! The first and the last rule need a traversal without paths. The two before the last need one in which nothing but the vertex itself tells
 //! traversers apart: they are not nested, and there are no paths, sacks and labels.
 
 use super::{EdgeEnd, Hop, Kind, Plan, Reduction, Step, Traversal, any_step};
@@ -71,7 +73,24 @@ pub(super) fn whole(plan: Plan) -> Plan {
     if !has_labels && plan.source.sack.is_none() {
         steps = sets(steps);
     }
-    Plan { traversal: everywhere(steps).into(), ..plan }
+    steps = everywhere(steps);
+    named(&mut steps);
+    Plan { traversal: steps.into(), ..plan }
+}
+
+/// `V(1).out()`: a vertex that does not exist has no edges.
+fn named(steps: &mut [Arc<Step>]) {
+    for at in 1..steps.len() {
+        let is_hop =
+            matches!(steps[at].kind, Kind::Hop(_) | Kind::Degree(_) | Kind::Reach(_) | Kind::CountReached(_));
+        if is_hop
+            && let Kind::Vertices { ids } = &steps[at - 1].kind
+            && !ids.is_empty()
+            && steps[at - 1].labels.is_empty()
+        {
+            steps[at - 1] = instead(&steps[at - 1], Kind::NamedVertices { ids: ids.clone() });
+        }
+    }
 }
 
 /// `outE().inV()` becomes `out()`.

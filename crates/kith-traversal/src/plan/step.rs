@@ -41,7 +41,9 @@ pub enum Kind {
     Hop(Hop),
     EdgeVertex(EdgeEnd),
 
-    // What the rules (`rules.rs`) make of hops. `Degree` keeps each vertex and multiplies its bulk by the number of its edges.
+    // What the rules (`rules.rs`) make of steps. The vertices with these ids, of which only the edges are wanted.
+    NamedVertices { ids: Vec<ElementId> },
+    // `Degree` keeps each vertex and multiplies its bulk by the number of its edges.
     Degree(Hop),
     // The vertices that the hop reaches, each once.
     Reach(Hop),

@@ -214,6 +214,10 @@ fn page<T>(ids: &IndexMap<ElementId, T>, after: Option<&ElementId>, limit: usize
 }
 
 impl Graph for MemoryGraph {
+    fn canonical(&self, id: &ElementId) -> Option<ElementId> {
+        Some(canonical(id))
+    }
+
     fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
         let elements = self.0.lock();
         let found = ids.iter().map(|id| elements.vertex(&canonical(id), &wanted)).collect();

@@ -30,9 +30,20 @@ impl Asked {
         let question = format!("{what} {}", of.join(" "));
         self.questions.lock().expect("no panic").push(question.trim_end().to_owned());
     }
+
+    fn note_expansion(&self, what: &str, expansion: &Expansion) {
+        let which =
+            if expansion.labels.is_empty() { "all".to_owned() } else { expansion.labels.join(" and ") };
+        let edges = format!("{what}{which} edges {:?} of", expansion.direction);
+        self.note(&edges.to_lowercase(), &expansion.vertices);
+    }
 }
 
 impl Graph for Asked {
+    fn canonical(&self, id: &ElementId) -> Option<ElementId> {
+        self.graph.canonical(id)
+    }
+
     fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
         let what = match &wanted {
             Wanted::None => "the vertices".to_owned(),
@@ -59,10 +70,18 @@ impl Graph for Asked {
     }
 
     fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>> {
-        let which =
-            if expansion.labels.is_empty() { "all".to_owned() } else { expansion.labels.join(" and ") };
-        self.note(&format!("{which} edges {:?} of", expansion.direction).to_lowercase(), &expansion.vertices);
+        self.note_expansion("", &expansion);
         self.graph.expand(expansion)
+    }
+
+    fn degrees(&self, expansion: Expansion) -> Answer<'_, Vec<u64>> {
+        self.note_expansion("the numbers of ", &expansion);
+        self.graph.degrees(expansion)
+    }
+
+    fn reach(&self, expansion: Expansion) -> Answer<'_, Vec<Arc<Vertex>>> {
+        self.note_expansion("the set of ends of ", &expansion);
+        self.graph.reach(expansion)
     }
 
     fn write(&self, mutation: Mutation) -> Answer<'_, Option<Value>> {

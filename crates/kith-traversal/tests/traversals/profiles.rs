@@ -77,7 +77,7 @@ fn an_explanation_lists_the_steps() {
     assert_eq!(
         lines,
         [
-            "V(1, 2) vertices by their ids (2)",
+            "V(1, 2)",
             "out(knows) outgoing edges labelled knows, batch by batch",
             "where(inE().count().is(gt(1)))",
             "inE() the number of incoming edges of all labels, batch by batch",

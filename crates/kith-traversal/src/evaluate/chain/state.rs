@@ -50,7 +50,9 @@ pub(in crate::evaluate) struct Passes {
 /// The state with which a step begins.
 pub(in crate::evaluate) fn begin(kind: &Kind) -> State {
     match kind {
-        Kind::Vertices { .. } | Kind::Edges { .. } => State::Scan { after: None, is_over: false },
+        Kind::Vertices { .. } | Kind::NamedVertices { .. } | Kind::Edges { .. } => {
+            State::Scan { after: None, is_over: false }
+        }
         Kind::Inject(_) => State::Once(false),
         Kind::Range { .. } => State::Passed(HashMap::new()),
         Kind::Dedup { .. } => State::Seen(HashMap::new()),
@@ -63,8 +65,14 @@ pub(in crate::evaluate) fn begin(kind: &Kind) -> State {
 
 /// Whether a step can begin a traversal.
 pub(in crate::evaluate) fn can_begin(kind: &Kind) -> bool {
-    matches!(kind, Kind::Vertices { .. } | Kind::Edges { .. } | Kind::Inject(_) | Kind::Union(_))
-        || is_writing_beginning(kind)
+    matches!(
+        kind,
+        Kind::Vertices { .. }
+            | Kind::NamedVertices { .. }
+            | Kind::Edges { .. }
+            | Kind::Inject(_)
+            | Kind::Union(_)
+    ) || is_writing_beginning(kind)
 }
 
 /// Whether a step changes the graph and can begin a traversal: `g.addV()`.
