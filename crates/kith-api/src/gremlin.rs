@@ -12,6 +12,9 @@ pub struct GremlinQuery {
     pub traversal: GremlinTraversal,
     /// Whether elements in the results have their properties, not only their ids and labels.
     pub with_properties: bool,
+    /// Whether the traversal is explained instead of evaluated: the result is a text, and the profile has the fan-outs that
+    /// are planned.
+    pub is_explained: bool,
 }
 
 /// A traversal as its caller wrote it.
@@ -37,4 +40,7 @@ pub struct GremlinAnswer {
     pub served: Served,
     /// The timings, if requested.
     pub profile: Option<v1::Profile>,
+    /// What each step returned, how long it took and what it took of the graph, if a profile was requested: metrics of a
+    /// traversal.
+    pub metrics: Option<Bytes>,
 }

@@ -47,7 +47,8 @@ pub(crate) async fn explain(
     Ok(v1::ExplainReply { plan: Some(plan.profile(std::time::Instant::now())), notes })
 }
 
-fn planned_round(
+/// A fan-out that is planned and will not be run, for the profile.
+pub(crate) fn planned_round(
     fan_out: &FanOut,
     planned: &crate::executor::Planned,
     session: &Session,

@@ -11,12 +11,23 @@ pub struct Trace {
     wanted: bool,
     cache: &'static str,
     rounds: Vec<RoundProfile>,
+    /// How many of the rounds [`Trace::take_new`] has returned.
+    taken: usize,
+    /// Keys that a cache has answered since then.
+    cached_keys: u64,
 }
 
 impl Trace {
     /// Starts a trace of a query that began at `started`.
     pub fn new(started: Instant, wanted: bool) -> Self {
-        Self { started, wanted, cache: "", rounds: Vec::new() }
+        Self { started, wanted, cache: "", rounds: Vec::new(), taken: 0, cached_keys: 0 }
+    }
+
+    /// The profile of fan-outs that were planned and not run.
+    pub fn planned(rounds: impl IntoIterator<Item = RoundProfile>) -> Profile {
+        let now = Instant::now();
+        let trace = Self { rounds: rounds.into_iter().collect(), ..Self::new(now, true) };
+        trace.profile(now)
     }
 
     /// Whether a profile is wanted.
@@ -41,6 +52,17 @@ impl Trace {
         if self.wanted {
             self.rounds.push(round);
         }
+    }
+
+    /// Notes that a cache has answered keys.
+    pub fn cached_keys(&mut self, count: usize) {
+        self.cached_keys += count as u64;
+    }
+
+    /// The rounds since the last call, and the number of keys that a cache has answered meanwhile.
+    pub fn take_new(&mut self) -> (&[RoundProfile], u64) {
+        let from = std::mem::replace(&mut self.taken, self.rounds.len());
+        (&self.rounds[from..], std::mem::take(&mut self.cached_keys))
     }
 
     /// Starts a trace of the same query for a concurrent part of it.

@@ -44,7 +44,7 @@ impl GremlinFields {
                 .map_err(|error| LineError::bad_request(format!("bindings: {error}")))?,
         };
         let traversal = GremlinTraversal::Text { text: self.gremlin.clone(), bindings: bindings.into() };
-        Ok(GremlinQuery { traversal, with_properties: false })
+        Ok(GremlinQuery { traversal, with_properties: false, is_explained: false })
     }
 
     /// The fields that stand for a query. `None` for bytecode, which has no text.

@@ -5,6 +5,7 @@ pub mod confirm;
 pub mod connect;
 pub mod controllers;
 pub mod failure;
+pub mod gremlin;
 pub mod keys;
 pub mod names;
 pub mod out;

@@ -2,9 +2,11 @@
 //! evaluation batch by batch.
 //!
 //! [`plan::compile`] turns bytecode into a [`plan::Plan`], and [`evaluate::Evaluation`] evaluates it over a [`graph::Graph`].
+//! [`explain::explain`] says what a plan will do.
 //! Values, bytecode and text are those of [`kith_gremlin`].
 
 pub mod evaluate;
+pub mod explain;
 pub mod functions;
 pub mod graph;
 pub mod plan;

@@ -5,7 +5,7 @@ use crate::{
     cluster,
     compute::{self, AggregateFlags, ComputeFlags},
     connect::{SecurityFlags, TargetFlags},
-    explain::{self, ExplainCommand},
+    explain::{self, ExplainFlags},
     export::{self, ExportFlags},
     failure::{Exit, Failure},
     graph::{self, GraphCommand},
@@ -67,8 +67,7 @@ pub enum Command {
     /// Evaluate a traversal in Gremlin over a graph
     Gremlin(GremlinFlags),
     /// Print the plan of a query without running it
-    #[command(subcommand)]
-    Explain(ExplainCommand),
+    Explain(ExplainFlags),
     /// Print the value of a key of a store
     Get(GetFlags),
     /// Read many keys of a store at once
@@ -136,7 +135,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Object(command) => block_on(command.run(&target, output)),
         Command::Assoc(command) => block_on(command.run(&target, output)),
         Command::Gremlin(flags) => block_on(gremlin::run(&target, output, flags)),
-        Command::Explain(command) => block_on(explain::explain(&target, output, command.line())),
+        Command::Explain(flags) => block_on(explain::explain(&target, output, flags)),
         Command::Get(flags) => block_on(read::get(&target, output, flags)),
         Command::Mget(flags) => block_on(read::multi_get(&target, output, flags)),
         Command::Compute(flags) => block_on(compute::compute(&target, output, *flags)),
@@ -289,7 +288,7 @@ mod tests {
         let operand = |line: &str| match parse(line) {
             Command::Object(LiveCommand::Read(question)) => question.line.query().operand,
             Command::Assoc(LiveCommand::Read(question)) => question.line.query().operand,
-            Command::Explain(command) => command.line().query().operand,
+            Command::Explain(flags) => flags.command.expect("a query").line().query().operand,
             _ => panic!("{line}"),
         };
         let objects = |ids: &[u64], is_single| Operand::Objects { ids: ids.to_vec(), is_single };

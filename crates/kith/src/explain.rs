@@ -1,14 +1,31 @@
-//! `kith explain connections|network|…`: prints the plan of a query without running it.
+//! `kith explain connections|network|… | --gremlin TEXT`: prints the plan of a query without running it.
 
 use crate::{
     connect::{self, TargetFlags},
     failure::Exit,
+    gremlin,
     output::{self, Format},
     reply::ExplainReply,
     table,
 };
-use clap::Subcommand;
-use kith_lines::{AssocOperation, GraphLine, ObjectOperation, Operation, ReadCommand};
+use clap::{Args, Subcommand};
+use kith_lines::{AssocOperation, GraphLine, ObjectOperation, Operation, ReadCommand, ReadOptions};
+
+/// The query to explain: a command, or a traversal.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct ExplainFlags {
+    /// Explain a traversal in Gremlin, such as `g.V(42).out("follows").count()`
+    #[arg(long, value_name = "TEXT", required = true)]
+    gremlin: Option<String>,
+    /// The graph to traverse
+    #[arg(short, long, required = true)]
+    graph: Option<String>,
+    #[command(flatten)]
+    options: ReadOptions,
+    #[command(subcommand)]
+    pub command: Option<ExplainCommand>,
+}
 
 /// The queries that can be explained.
 #[derive(Debug, Subcommand)]
@@ -39,7 +56,13 @@ impl ExplainCommand {
 ///
 /// # Errors
 /// If the question is invalid, or the service does not answer.
-pub async fn explain(target: &TargetFlags, format: Format, question: &GraphLine) -> anyhow::Result<Exit> {
+pub async fn explain(target: &TargetFlags, format: Format, flags: ExplainFlags) -> anyhow::Result<Exit> {
+    let ExplainFlags { gremlin, graph, options, command } = flags;
+    let Some(command) = command else {
+        let (graph, gremlin) = (graph.unwrap_or_default(), gremlin.unwrap_or_default());
+        return gremlin::explain(target, format, &gremlin::line(graph, gremlin, options)).await;
+    };
+    let question = command.line();
     question.check()?;
     let service = connect::service(target).await?;
     let (query, options) = (question.query(), question.query_options());

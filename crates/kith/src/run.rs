@@ -7,7 +7,6 @@ use crate::{
     ask,
     connect::{self, TargetFlags},
     failure::{ErrorReport, Exit, Failure},
-    gremlin,
     order::{Order, Turn, may_write},
     output,
     read::Shapes,
@@ -215,7 +214,7 @@ async fn try_line(service: &dyn Service, shapes: &Shapes, line: Line) -> anyhow:
             Ok(Answered { whole: true, line: output::json_line(&reply) })
         }
         Line::Gremlin(line) => {
-            let reply = gremlin::traverse(service, &line).await?;
+            let reply = kith_terminal::gremlin::traverse(service, &line).await?;
             Ok(Answered { whole: true, line: output::json_line(&reply) })
         }
         Line::Aggregate(asked) => {

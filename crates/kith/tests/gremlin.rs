@@ -199,10 +199,69 @@ fn wrong_traversals_say_why() {
         let message = answer["error"]["message"].as_str().unwrap_or_default();
         assert!(message.contains(part), "{gremlin}: {message}");
     }
-    let explained = cluster.must(&["gremlin", "g.V(1).out('friends').explain()", "--graph", GRAPH]);
-    assert!(explained.contains("outgoing edges") && !explained.contains("member"), "{explained}");
     let first = cluster.must(&["gremlin", "g.V(1).out('friends').id().order().next()", "--graph", GRAPH]);
     assert_eq!(first, format!("{}\n", plain.friends(1).first().expect("it has friends")));
     let unknown = cluster.kith(&["gremlin", "g.V()", "--graph", "nothing"]).output().expect("it runs");
     assert!(text(&unknown).contains("unknown_graph"), "{}", text(&unknown));
+}
+
+#[test]
+fn explanations_say_which_fan_outs_a_traversal_makes() {
+    let (cluster, plain) = (Cluster::start(&["--groups", "2", "--nodes", "1"]), Plain::new());
+    plain.load(&cluster);
+    let gremlin = "g.V(1).out('friends').outE('follows').has('since', 2001).inV().count()";
+    let explained = cluster.must(&["explain", "--gremlin", gremlin, "--graph", GRAPH]);
+    for part in [
+        "outgoing edges labelled friends",
+        "single-key for one vertex, non-union for more; once for each of friends",
+        "nothing: edges come with their properties",
+        "look-up by id: used",
+        "non-union: of 2 groups, as minimum decides, the default of this kind; policy n-groups",
+        "controller minimum: ",
+        "single-key, 1 key, 1 group by minimum: node ",
+    ] {
+        assert!(explained.contains(part), "{part}: {explained}");
+    }
+    // The method at the end of a text shows the same, apart from the node that happens to be chosen.
+    let table = |text: &str| text.split("First fan-out").next().map(str::to_owned);
+    let by_method = cluster.must(&["gremlin", &format!("{gremlin}.explain()"), "--graph", GRAPH]);
+    assert_eq!(table(&explained), table(&by_method));
+    let options = ["--fan-out", "max", "--policy", "set-cover", "-o", "json"];
+    let json = cluster.must(&[&["explain", "--gremlin", gremlin, "--graph", GRAPH][..], &options].concat());
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let notes = json["notes"].to_string();
+    assert!(notes.contains("2 of 2 groups, by the caller's fan_out; policy set-cover"), "{notes}");
+    assert_eq!(json["plan"]["rounds"][0]["name"], "vertices (planned, not run)");
+    let nothing = cluster.kith(&["explain", "--graph", GRAPH]).output().expect("it runs");
+    assert!(text(&nothing).contains("--gremlin"), "{}", text(&nothing));
+}
+
+#[test]
+fn profiles_say_what_each_hop_took() {
+    let (cluster, plain) = (Cluster::start(&["--groups", "2", "--nodes", "1"]), Plain::new());
+    plain.load(&cluster);
+    let friends = plain.friends(1).len();
+    let gremlin = "g.V(1).out('friends').out('friends').count()";
+    let profiled = ["gremlin", gremlin, "--graph", GRAPH, "--direct", "--profile"];
+    let json: Value =
+        serde_json::from_str(&cluster.must(&[&profiled[..], &["-o", "json"]].concat())).expect("JSON");
+    let hops: Vec<&Value> = json["steps"]
+        .as_array()
+        .expect("steps")
+        .iter()
+        .filter(|step| step["step"] == "out(friends)")
+        .collect();
+    let [first, second] = hops[..] else { panic!("{json}") };
+    assert_eq!((&first["keys"], &first["requests"], &first["groups"]), (&json!(1), &json!(1), &json!(1)));
+    assert_eq!((&second["keys"], &second["fan_outs"]), (&json!(friends), &json!(1)));
+    assert_eq!(first["traversers"], json!(friends));
+    assert!(cluster.must(&profiled).contains(&format!("keys={friends}")), "annotated");
+    // The same from a traversal that asks for its own profile; it carries the fan-outs, and the answer has none.
+    let step = cluster.must(&["gremlin", &format!("{gremlin}.profile()"), "--graph", GRAPH, "--direct"]);
+    assert!(step.contains(&format!("keys={friends}")) && !step.contains("round 1"), "{step}");
+    // The router has the lists at hand the second time.
+    let gremlin = "g.V(1).out('friends').out('friends').id().max()";
+    let routed = ["gremlin", gremlin, "--graph", GRAPH, "--profile"];
+    cluster.must(&routed);
+    assert!(cluster.must(&routed).contains(&format!("cachedKeys={friends}")), "answered by the cache");
 }

@@ -14,6 +14,7 @@ pub fn gremlin_to_wire(graph: &str, query: &GremlinQuery, options: &QueryOptions
         graph: graph.to_owned(),
         options: Some(options_to_wire(options)),
         with_properties: query.with_properties,
+        explain: query.is_explained,
         traversal: Some(traversal),
     }
 }
@@ -30,7 +31,7 @@ pub fn gremlin_from_wire(wire: v1::GremlinRequest) -> Result<Request, QueryError
         Wire::Text(v1::GremlinText { text, bindings }) => GremlinTraversal::Text { text, bindings },
         Wire::Bytecode(bytes) => GremlinTraversal::Bytecode(bytes),
     };
-    let query = GremlinQuery { traversal, with_properties: wire.with_properties };
+    let query = GremlinQuery { traversal, with_properties: wire.with_properties, is_explained: wire.explain };
     Ok(Request {
         question: Question::Gremlin { graph: wire.graph, query },
         options: options_from_wire(wire.options.unwrap_or_default())?,
@@ -39,8 +40,13 @@ pub fn gremlin_from_wire(wire: v1::GremlinRequest) -> Result<Request, QueryError
 
 /// Encodes the results of a traversal.
 pub fn gremlin_answer_to_wire(answer: GremlinAnswer) -> v1::GremlinReply {
-    let GremlinAnswer { results, served, profile } = answer;
-    v1::GremlinReply { results, served: Some(state_to_wire(served)), profile }
+    let GremlinAnswer { results, served, profile, metrics } = answer;
+    v1::GremlinReply {
+        results,
+        served: Some(state_to_wire(served)),
+        profile,
+        metrics: metrics.unwrap_or_default(),
+    }
 }
 
 /// Decodes the results of a traversal.
@@ -51,7 +57,8 @@ pub fn gremlin_answer_from_wire(reply: v1::GremlinReply) -> Result<GremlinAnswer
     let missing =
         || QueryError::Internal { detail: "the router sent no version with its results".to_owned() };
     let served = state_from_wire(reply.served.ok_or_else(missing)?)?;
-    Ok(GremlinAnswer { results: reply.results, served, profile: reply.profile })
+    let metrics = Some(reply.metrics).filter(|metrics| !metrics.is_empty());
+    Ok(GremlinAnswer { results: reply.results, served, profile: reply.profile, metrics })
 }
 
 #[cfg(test)]
@@ -64,7 +71,7 @@ mod tests {
     fn traversals_come_back_as_they_went() {
         let text = GremlinTraversal::Text { text: "g.V()".to_owned(), bindings: Bytes::from_static(b"b") };
         for traversal in [text, GremlinTraversal::Bytecode(Bytes::from_static(b"code"))] {
-            let query = GremlinQuery { traversal, with_properties: true };
+            let query = GremlinQuery { traversal, with_properties: true, is_explained: true };
             let options = QueryOptions { partial: true, ..QueryOptions::default() };
             let wire = gremlin_to_wire("people", &query, &options);
             let question = Question::Gremlin { graph: "people".to_owned(), query };
@@ -77,7 +84,8 @@ mod tests {
     #[test]
     fn results_come_back_as_they_went() {
         let served = Served { name: "people".to_owned(), state: ServedState::Version(7) };
-        let answer = GremlinAnswer { results: Bytes::from_static(b"results"), served, profile: None };
+        let answer =
+            GremlinAnswer { results: Bytes::from_static(b"results"), served, profile: None, metrics: None };
         assert_eq!(gremlin_answer_from_wire(gremlin_answer_to_wire(answer.clone())), Ok(answer));
         assert!(gremlin_answer_from_wire(v1::GremlinReply::default()).is_err());
     }

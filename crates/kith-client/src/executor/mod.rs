@@ -3,11 +3,13 @@
 
 mod failure;
 mod hedge_metrics;
+mod outlook;
 mod plan;
 mod proofs;
 mod reserve;
 mod round;
 
+pub(crate) use outlook::Outlook;
 pub(crate) use plan::Planned;
 
 use crate::{

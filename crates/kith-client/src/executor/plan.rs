@@ -105,7 +105,7 @@ impl Executor {
     }
 
     /// Describes a fan-out for controllers.
-    fn shape(&self, asking: &Asking<'_>, view: &Candidates<'_>, keys: usize) -> QueryShape {
+    pub(super) fn shape(&self, asking: &Asking<'_>, view: &Candidates<'_>, keys: usize) -> QueryShape {
         let &Asking { fan_out, options, .. } = asking;
         QueryShape {
             operation: asking.operation,
@@ -120,7 +120,7 @@ impl Executor {
 
     /// The policy that the caller names, else the session's. Reads by key have a policy of their own, which uses one group.
     /// It does not apply if the caller or a configured controller sets the number of groups.
-    fn policy_for(
+    pub(super) fn policy_for(
         &self,
         asked: RequestKind,
         query: &QueryShape,
@@ -164,7 +164,7 @@ fn controller_inputs(
 }
 
 /// The kind of request for which latencies are compared.
-fn asked(fan_out: &FanOut) -> RequestKind {
+pub(super) fn asked(fan_out: &FanOut) -> RequestKind {
     match (&fan_out.plan, fan_out.plan.check()) {
         (Operator::Lookup, _) => RequestKind::Values,
         (_, Ok(ValueKind::Records | ValueKind::Groups)) => RequestKind::Computed,

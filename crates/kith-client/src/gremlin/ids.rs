@@ -43,8 +43,7 @@ impl VertexKey {
     /// The id as Gremlin shows it: a `Long`, from 2⁶³ a `BigInteger`, and a text for an entity.
     pub fn id(&self) -> ElementId {
         match self {
-            Self::Member(id) => i64::try_from(*id)
-                .map_or_else(|_| Value::BigInteger(Arc::new(BigInt::from(*id))), Value::Long),
+            Self::Member(id) => number_of(*id),
             Self::Entity { kind, id } => Value::text(format!("{kind}:{id}")),
         }
     }
@@ -57,6 +56,11 @@ impl VertexKey {
         };
         Arc::new(Vertex::reference(self.id(), label))
     }
+}
+
+/// A number that is not negative: a `Long`, or a `BigInteger` from 2⁶³.
+pub(super) fn number_of(number: u64) -> Value {
+    i64::try_from(number).map_or_else(|_| Value::BigInteger(Arc::new(BigInt::from(number))), Value::Long)
 }
 
 /// The id of an edge: `OUT>LABEL>IN`.

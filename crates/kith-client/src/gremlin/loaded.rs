@@ -3,6 +3,7 @@
 
 use super::{
     ids::{VertexKey, parse_edge},
+    notes,
     reach::{sorts, vertex_key},
     rows::{Row, edges_of, expand, lists, row_of, selector, unexpected},
     to_gremlin_error,
@@ -17,17 +18,45 @@ use kith_gremlin::{
 use kith_ops::{
     EdgesPlan, FanOut, GraphSchema, KindRole, KindSchema, ListEntry, Operator, Scope, Value as Evaluated,
 };
-use kith_traversal::graph::{Answer, Expansion, Graph, Mutation, Wanted};
+use kith_traversal::graph::{Answer, Expansion, Graph, Mutation, Notes, Wanted};
 use kith_types::{Direction as Side, FanOutKind};
 use kith_wire::v1;
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 use tokio::sync::{Mutex, OnceCell};
 
 /// How many vertices a scan of edges expands at a time.
-const SCANNED_AT_ONCE: usize = 256;
+pub(super) const SCANNED_AT_ONCE: usize = 256;
+
+/// The fan-out that finds out which of these members exist. `None` if none of the ids is a member's, or the graph has no
+/// lists.
+pub(super) fn look_up(ids: &[ElementId], schema: &GraphSchema) -> Option<FanOut> {
+    let member = |id: &ElementId| match VertexKey::parse(id, schema) {
+        Some(VertexKey::Member(id)) => Some(id),
+        _ => None,
+    };
+    let members: BTreeSet<u64> = ids.iter().filter_map(member).collect();
+    let is_possible = !members.is_empty();
+    is_possible.then(|| existence(None, members.into_iter().collect(), schema)).flatten()
+}
+
+/// The fan-out that counts the lists of members, or of entities of a kind. `None` if the graph has no lists.
+fn existence(entity_kind: Option<&str>, ids: Vec<u64>, schema: &GraphSchema) -> Option<FanOut> {
+    let is_listed = |kind: &&KindSchema| kind.role != KindRole::MembersOnly;
+    let edge = match entity_kind {
+        Some(kind) => selector(kind, Side::In),
+        None => schema.kinds.iter().find(is_listed)?.default_edge(),
+    };
+    Some(keyed("vertices", ids, Operator::Count(Box::new(expand(edge, 0)))))
+}
+
+/// A fan-out that asks for something of each key; keys are distinct.
+fn keyed(purpose: &'static str, keys: Vec<u64>, plan: Operator) -> FanOut {
+    let kind = if keys.len() == 1 { FanOutKind::SingleKey } else { FanOutKind::NonUnion };
+    FanOut { purpose, kind, scope: Scope::Keys(keys), plan }
+}
 
 /// A version of a loaded graph, pinned for one traversal.
 pub(super) struct LoadedGraph<'a> {
@@ -63,14 +92,12 @@ impl<'a> LoadedGraph<'a> {
         keys: &[u64],
         plan: Operator,
     ) -> Result<Evaluated, GremlinError> {
-        let kind = if keys.len() == 1 { FanOutKind::SingleKey } else { FanOutKind::NonUnion };
-        self.ask(FanOut { purpose, kind, scope: Scope::Keys(keys.to_vec()), plan }).await
+        self.ask(keyed(purpose, keys.to_vec(), plan)).await
     }
 
     /// Which of these vertices exist. An entity exists if a member has an edge to it.
     async fn existing(&self, keys: &HashSet<VertexKey>) -> Result<HashSet<VertexKey>, GremlinError> {
         let mut found = HashSet::new();
-        let is_listed = |kind: &&KindSchema| kind.role != KindRole::MembersOnly;
         let mut asked: BTreeMap<Option<&str>, Vec<u64>> = BTreeMap::new();
         for key in keys {
             match key {
@@ -80,13 +107,8 @@ impl<'a> LoadedGraph<'a> {
         }
         for (entity_kind, mut ids) in asked {
             ids.sort_unstable();
-            let edge = match entity_kind {
-                Some(kind) => Some(selector(kind, Side::In)),
-                None => self.schema().kinds.iter().find(is_listed).map(KindSchema::default_edge),
-            };
-            let Some(edge) = edge else { continue };
-            let counts = Operator::Count(Box::new(expand(edge, 0)));
-            let entries = lists(self.ask_keys("vertices", &ids, counts).await?, ids.len())?;
+            let Some(fan_out) = existence(entity_kind, ids.clone(), self.schema()) else { continue };
+            let entries = lists(self.ask(fan_out).await?, ids.len())?;
             for (id, entry) in ids.into_iter().zip(entries) {
                 match (entity_kind, entry) {
                     (_, ListEntry::NotInGraph) => {}
@@ -304,6 +326,11 @@ impl Graph for LoadedGraph<'_> {
 
     fn count_reached(&self, expansion: Expansion) -> Answer<'_, u64> {
         async move { Ok(self.reached(&expansion).await?.values().map(|ids| ids.len() as u64).sum()) }.boxed()
+    }
+
+    fn take_notes(&self) -> Notes {
+        // A step that still waits for the graph has nothing to note yet.
+        self.run.try_lock().map(|mut run| notes::take(&mut run)).unwrap_or_default()
     }
 
     fn write(&self, _mutation: Mutation) -> Answer<'_, Option<Value>> {

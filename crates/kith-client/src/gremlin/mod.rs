@@ -1,20 +1,23 @@
 //! Traversals in Gremlin: each of their hops is a fan-out to the nodes (`docs/design/0020-gremlin.md`).
 
+mod explain;
 mod ids;
 mod loaded;
+mod notes;
 mod options;
 mod reach;
 mod rows;
 
-use crate::{Session, topology::Graph};
+use crate::{Run, Session, topology::Graph};
 use bytes::Bytes;
+use explain::Explanation;
 use kith_api::{GremlinAnswer, GremlinQuery, GremlinTraversal, QueryError, QueryOptions};
 use kith_gremlin::{
     GremlinError,
     bytecode::Bytecode,
     graphbinary,
     text::{self, Terminal},
-    value::{Map, Value},
+    value::{Map, TraversalMetrics, Value},
 };
 use kith_traversal::{
     evaluate::{Evaluation, Limits, materialize},
@@ -36,33 +39,50 @@ impl Session {
         options: &QueryOptions,
     ) -> Result<GremlinAnswer, QueryError> {
         let mut bytecode = bytecode_of(&query.traversal).map_err(|error| to_query_error(&error))?;
-        let is_explained = bytecode.steps.pop_if(|step| &*step.name == text::EXPLAIN).is_some();
+        let is_explained =
+            bytecode.steps.pop_if(|step| &*step.name == text::EXPLAIN).is_some() || query.is_explained;
         let plan = plan::compile(&bytecode).map_err(|error| to_query_error(&error))?;
         let mut options = options.clone();
         let limits = options::apply(&plan, &mut options)?;
+        let is_profiled = options.profile;
+        options.profile |= plan.is_profiled();
         let (run, known) = self.begin(graph, OperationName::Gremlin, &options)?;
         check(&plan, &known)?;
+        if is_explained {
+            return explained(&plan, &known, run);
+        }
         let (deadline, allowed_ms) = (run.deadline(), run.allowed_ms());
         let source = LoadedGraph::new(run, known);
         let began = Instant::now();
         let clock = || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let evaluated = async {
-            if is_explained {
-                return encoded(vec![(Value::text(plan::explain(&plan)), 1)]);
+            let mut evaluation = Evaluation::new(&plan, &source, limits);
+            if is_profiled {
+                evaluation = evaluation.with_metrics();
             }
-            let mut results = Evaluation::new(&plan, &source, limits).with_clock(&clock).all().await?;
+            let (mut results, metrics) = evaluation.with_clock(&clock).all_with_metrics().await?;
             if query.with_properties {
                 materialize(&mut results, &source).await?;
             }
-            encoded(results)
+            Ok((encoded(results)?, metrics.filter(|_| is_profiled).map(encoded_metrics).transpose()?))
         };
-        let results = match tokio::time::timeout_at(deadline.into(), evaluated).await {
+        let (results, metrics) = match tokio::time::timeout_at(deadline.into(), evaluated).await {
             Ok(results) => results.map_err(|error| to_query_error(&error))?,
             Err(_) => return Err(QueryError::DeadlineExceeded { deadline_ms: allowed_ms }),
         };
         let (served, profile) = source.finish();
-        Ok(GremlinAnswer { results, served, profile })
+        // The step profile() needs the fan-outs, but they are not for the caller.
+        let profile = profile.filter(|_| is_profiled || self.settings().trace_all);
+        Ok(GremlinAnswer { results, served, profile, metrics })
     }
+}
+
+/// The explanation of a plan as its answer, with the first fan-out as its profile.
+fn explained(plan: &Plan, known: &Graph, run: Run<'_>) -> Result<GremlinAnswer, QueryError> {
+    let Explanation { text, first } = explain::explain(plan, known, &run)?;
+    let results = encoded(vec![(Value::text(text), 1)]).map_err(|error| to_query_error(&error))?;
+    let (served, profile) = run.into_explained(first);
+    Ok(GremlinAnswer { results, served, profile: Some(profile), metrics: None })
 }
 
 /// Refuses what the graph cannot do, before any node is asked.
@@ -122,6 +142,10 @@ fn encoded(results: Vec<(Value, i64)>) -> Result<Bytes, GremlinError> {
     let traverser = |(value, bulk)| Value::Traverser { bulk, value: Arc::new(value) };
     let results = Value::list(results.into_iter().map(traverser).collect::<Vec<_>>());
     Ok(graphbinary::write_value(&results)?.into())
+}
+
+fn encoded_metrics(metrics: TraversalMetrics) -> Result<Bytes, GremlinError> {
+    Ok(graphbinary::write_value(&Value::TraversalMetrics(Arc::new(metrics)))?.into())
 }
 
 /// An error of an evaluation as one of a query.

@@ -1,6 +1,6 @@
 //! The lists of nodes as edges.
 
-use super::ids::{VertexKey, edge_id};
+use super::ids::{VertexKey, edge_id, number_of};
 use kith_api::QueryError;
 use kith_gremlin::{
     GremlinError,
@@ -48,11 +48,6 @@ pub(super) fn row_of(kind: &KindSchema, entry: EdgesEntry) -> Row {
             .collect()
     };
     page.ids.iter().enumerate().map(|(at, id)| (*id, properties(at))).collect()
-}
-
-/// A number that is not negative: a `Long`, or a `BigInteger` from 2⁶³.
-fn number_of(number: u64) -> Value {
-    VertexKey::Member(number).id()
 }
 
 /// The edges of a vertex. `is_out` says whether the edges begin there.

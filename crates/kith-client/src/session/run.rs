@@ -184,6 +184,20 @@ impl Run<'_> {
         (self.served(), self.trace.finish())
     }
 
+    /// The state that would answer, and a profile of the fan-outs that would be made.
+    pub(crate) fn into_explained(
+        self,
+        rounds: impl IntoIterator<Item = v1::RoundProfile>,
+    ) -> (Served, v1::Profile) {
+        let served = self.served();
+        (served, Trace::planned(rounds))
+    }
+
+    /// The fan-outs since the last call, if a profile is wanted, and the number of keys that a cache has answered meanwhile.
+    pub(crate) fn take_fan_outs(&mut self) -> (&[v1::RoundProfile], u64) {
+        self.trace.take_new()
+    }
+
     /// Returns the trace of the query.
     pub(crate) fn into_trace(self) -> Trace {
         self.trace

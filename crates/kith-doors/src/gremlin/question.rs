@@ -59,6 +59,8 @@ impl Asked {
             traversal: GremlinTraversal::Bytecode(bytes.into()),
             // Gremlin Server gives elements their properties too, unless it is told otherwise.
             with_properties: options.materialize_properties.unwrap_or(true),
+            // `explain()` is an instruction of the bytecode.
+            is_explained: false,
         };
         // No limit is the default of the service, which has an upper limit.
         let deadline = options.evaluation_timeout.filter(|timeout| *timeout != Duration::MAX);

@@ -35,14 +35,16 @@ mod tally;
 mod traverser;
 mod wheres;
 
+pub(crate) use chain::needs_all_input;
 pub use context::Limits;
+pub(crate) use nested::reads_own_side_effects;
 pub use tally::Clock;
 
 use crate::{
     error::Result,
     graph::{Graph, Wanted},
     plan::Plan,
-    value::{Value, Vertex},
+    value::{TraversalMetrics, Value, Vertex},
 };
 use chain::{Chain, Link, Upstream};
 use context::Context;
@@ -77,6 +79,12 @@ impl<'a> Evaluation<'a> {
         self
     }
 
+    /// Counts and times the steps, as `profile` does, also if the traversal has no such step.
+    pub fn with_metrics(mut self) -> Self {
+        self.context.profile.get_or_insert_with(|| Profile::new(&|| 0));
+        self
+    }
+
     /// The next results, each with how often it occurs. `None` at the end. A batch may be empty.
     ///
     /// # Errors
@@ -93,12 +101,21 @@ impl<'a> Evaluation<'a> {
     ///
     /// # Errors
     /// As [`Evaluation::next`].
-    pub async fn all(mut self) -> Result<Vec<(Value, i64)>> {
+    pub async fn all(self) -> Result<Vec<(Value, i64)>> {
+        Ok(self.all_with_metrics().await?.0)
+    }
+
+    /// All results that are left, and what was counted of the steps, if that was wanted.
+    ///
+    /// # Errors
+    /// As [`Evaluation::next`].
+    pub async fn all_with_metrics(mut self) -> Result<(Vec<(Value, i64)>, Option<TraversalMetrics>)> {
         let mut all = Vec::new();
         while let Some(batch) = self.next().await? {
             all.extend(batch);
         }
-        Ok(all)
+        let metrics = profile::metrics(&self.chain.steps(), &self.context);
+        Ok((all, metrics))
     }
 }
 

@@ -67,7 +67,7 @@ fn side_effect_of(kind: &Kind) -> Option<&Label> {
 }
 
 /// Whether a traversal may read the side effects that it adds to.
-fn reads_own_side_effects(traversal: &Traversal) -> bool {
+pub(crate) fn reads_own_side_effects(traversal: &Traversal) -> bool {
     let is_own = |key: &Label| any_step(traversal, &|step| side_effect_of(&step.kind) == Some(key));
     any_step(traversal, &|step| match &step.kind {
         Kind::Select { labels, .. } | Kind::Cap(labels) => labels.iter().any(is_own),

@@ -2,12 +2,13 @@
 
 use super::traverser::Batch;
 use crate::{
+    graph::Notes,
     plan::{Step, Traversal, nested},
-    value::{ELEMENT_COUNT, Metrics, TRAVERSER_COUNT},
+    value::{ELEMENT_COUNT, Metrics, TRAVERSER_COUNT, Value},
 };
 use parking_lot::Mutex;
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -34,7 +35,8 @@ struct Tally {
     nanos: u64,
     traversers: i64,
     elements: i64,
-    notes: BTreeMap<&'static str, i64>,
+    counts_of_graph: BTreeMap<&'static str, i64>,
+    members: BTreeMap<&'static str, BTreeSet<u64>>,
 }
 
 /// A step that has begun to make a batch.
@@ -50,7 +52,7 @@ impl<'a> Profile<'a> {
     }
 
     /// A step begins to make a batch. What the graph has noted until now belongs to the step that ran before.
-    pub fn begin(&self, step: &Arc<Step>, notes: Vec<(&'static str, i64)>) -> Running {
+    pub fn begin(&self, step: &Arc<Step>, notes: Notes) -> Running {
         let step = address(step);
         let mut tallies = self.tallies.lock();
         tallies.note(notes);
@@ -59,7 +61,7 @@ impl<'a> Profile<'a> {
     }
 
     /// The step has made the batch.
-    pub fn end(&self, running: &Running, batch: Option<&Batch>, notes: Vec<(&'static str, i64)>) {
+    pub fn end(&self, running: &Running, batch: Option<&Batch>, notes: Notes) {
         let nanos = (self.clock)().saturating_sub(running.since);
         let mut tallies = self.tallies.lock();
         tallies.note(notes);
@@ -86,11 +88,7 @@ impl<'a> Profile<'a> {
                 name: step.to_string(),
                 nested: nested(&step.kind).into_iter().enumerate().flat_map(of_nested).collect(),
                 counts: tally.counts(),
-                annotations: tally
-                    .notes
-                    .iter()
-                    .map(|(name, count)| ((*name).to_owned(), (*count).into()))
-                    .collect(),
+                annotations: tally.annotations(),
                 id,
             });
             before = tally.nanos;
@@ -100,16 +98,27 @@ impl<'a> Profile<'a> {
 }
 
 impl Tallies {
-    fn note(&mut self, notes: Vec<(&'static str, i64)>) {
+    fn note(&mut self, notes: Notes) {
         let Some(current) = self.current else { return };
         let tally = self.steps.entry(current).or_default();
-        for (name, count) in notes {
-            *tally.notes.entry(name).or_default() += count;
+        for (name, count) in notes.counts {
+            *tally.counts_of_graph.entry(name).or_default() += count;
+        }
+        for (name, member) in notes.members {
+            tally.members.entry(name).or_default().insert(member);
         }
     }
 }
 
 impl Tally {
+    /// What the graph did, by name.
+    fn annotations(&self) -> Vec<(String, Value)> {
+        let members = |(name, members): (&&'static str, &BTreeSet<u64>)| (*name, members.len() as i64);
+        let counts = self.counts_of_graph.iter().map(|(name, count)| (*name, *count));
+        let all: BTreeMap<&str, i64> = counts.chain(self.members.iter().map(members)).collect();
+        all.into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect()
+    }
+
     fn counts(&self) -> Vec<(String, i64)> {
         let counts = [(TRAVERSER_COUNT, self.traversers), (ELEMENT_COUNT, self.elements)];
         counts

@@ -7,7 +7,6 @@ mod changes;
 mod compile;
 mod connectives;
 mod elements;
-mod explain;
 mod filters;
 mod functions;
 pub(crate) mod keys;
@@ -28,7 +27,6 @@ mod wheres;
 mod with;
 
 pub use compile::compile;
-pub use explain::explain;
 pub(crate) use labels::{all_steps, any_step, nested};
 pub use parts::*;
 pub use source::{Plan, Source};

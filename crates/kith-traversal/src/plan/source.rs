@@ -57,13 +57,7 @@ impl Plan {
 
     /// Whether traversers remember all values that they had before, also those without labels.
     pub(crate) fn with_paths(&self) -> bool {
-        let needs_path = |step: &super::Step| {
-            matches!(
-                step.kind,
-                Kind::Path { .. } | Kind::SimplePath { .. } | Kind::EdgeVertex(super::EdgeEnd::Other)
-            )
-        };
-        self.source.with_paths || super::any_step(&self.traversal, &needs_path)
+        self.source.with_paths || super::any_step(&self.traversal, &|step| step.kind.needs_path())
     }
 
     /// The options of the source: names and values.
@@ -101,6 +95,11 @@ fn check_profile(traversal: &Traversal) -> Result<()> {
 }
 
 impl Kind {
+    /// Whether the step needs all values that traversers had before, also those without labels.
+    pub(crate) fn needs_path(&self) -> bool {
+        matches!(self, Self::Path { .. } | Self::SimplePath { .. } | Self::EdgeVertex(super::EdgeEnd::Other))
+    }
+
     /// Whether the step changes the graph.
     pub fn is_change(&self) -> bool {
         use Kind::{AddEdge, AddVertex, Drop, MergeEdge, MergeVertex, SetProperty};

@@ -13,6 +13,7 @@ use crate::{
     semantics::Test,
     value::{Column, ElementId, Operator, Order, Pop, Token, Value},
 };
+use std::fmt::{self, Display, Formatter};
 
 /// A step, and the labels that `as` gives to it.
 #[derive(Debug)]
@@ -23,6 +24,17 @@ pub struct Step {
     pub labels: Vec<Label>,
     /// The instruction that the step was compiled from, for `explain` and `profile`.
     pub instruction: Instruction,
+}
+
+impl Display for Step {
+    /// The instruction that the step was compiled from. A step that only stands for a part of another has the name of its kind.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if !self.instruction.name.is_empty() {
+            return write!(f, "{}", self.instruction);
+        }
+        let kind = format!("{:?}", self.kind);
+        f.write_str(kind.split(|part: char| !part.is_alphanumeric()).next().unwrap_or_default())
+    }
 }
 
 /// What a step does. The names are those of Gremlin's steps where one step is meant.

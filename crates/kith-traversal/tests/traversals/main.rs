@@ -1,6 +1,7 @@
 //! Traversals over the toy graph of TinkerPop's documentation, from text to results.
 
 mod changes;
+mod explanations;
 mod merges;
 mod profiles;
 mod refusals;

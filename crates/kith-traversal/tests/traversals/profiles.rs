@@ -1,13 +1,15 @@
-//! `profile` and `explain`.
+//! `profile`.
 
 use super::{ask, check, compiled, toy};
 use futures::FutureExt;
 use kith_gremlin::value::{
-    ELEMENT_COUNT, Metrics, PERCENT_OF_TIME, TRAVERSER_COUNT, TraversalMetrics, Value,
+    ELEMENT_COUNT, Edge, ElementId, Metrics, PERCENT_OF_TIME, TRAVERSER_COUNT, TraversalMetrics, Value,
+    Vertex,
 };
 use kith_traversal::{
     evaluate::{Evaluation, Limits},
-    plan,
+    graph::{Answer, Expansion, Graph, Mutation, Notes, Wanted},
+    testing::MemoryGraph,
 };
 use std::sync::{
     Arc,
@@ -67,24 +69,64 @@ fn the_times_are_those_of_the_clock() {
     assert!((metrics.steps.iter().map(percent).sum::<f64>() - 100.0).abs() < 1e-6, "{metrics}");
 }
 
+/// A graph that counts its expansions of one vertex or more.
+struct Counting {
+    inner: MemoryGraph,
+    expansions: AtomicU64,
+}
+
+impl Graph for Counting {
+    fn canonical(&self, id: &ElementId) -> Option<ElementId> {
+        self.inner.canonical(id)
+    }
+
+    fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+        self.inner.vertices(ids, wanted)
+    }
+
+    fn edges(&self, ids: Vec<ElementId>) -> Answer<'_, Vec<Option<Arc<Edge>>>> {
+        self.inner.edges(ids)
+    }
+
+    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Vertex>>> {
+        self.inner.scan_vertices(after, limit)
+    }
+
+    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>> {
+        self.inner.scan_edges(after, limit)
+    }
+
+    fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>> {
+        self.expansions.fetch_add(u64::from(!expansion.vertices.is_empty()), Ordering::Relaxed);
+        self.inner.expand(expansion)
+    }
+
+    fn write(&self, mutation: Mutation) -> Answer<'_, Option<Value>> {
+        self.inner.write(mutation)
+    }
+
+    fn take_notes(&self) -> Notes {
+        match self.expansions.swap(0, Ordering::Relaxed) as i64 {
+            0 => Notes::default(),
+            count => Notes { counts: vec![("requests", count)], members: vec![("groups", 1)] },
+        }
+    }
+}
+
 #[test]
-fn an_explanation_lists_the_steps() {
-    let plan =
-        compiled("g.V(1, 2).out('knows').where(inE().count().is(gt(1))).values('name').limit(3)").unwrap();
-    let text = plan::explain(&plan);
-    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-    let lines: Vec<String> = text.lines().skip(2).map(words).collect();
-    assert_eq!(
-        lines,
-        [
-            "V(1, 2)",
-            "out(knows) outgoing edges labelled knows, batch by batch",
-            "where(inE().count().is(gt(1)))",
-            "inE() the number of incoming edges of all labels, batch by batch",
-            "count()",
-            "is(gt(1))",
-            "values(name) the properties name, batch by batch",
-            "limit(3)",
-        ]
-    );
+fn what_the_graph_did_is_noted_with_the_step_that_asked() {
+    let graph = Counting { inner: toy(), expansions: AtomicU64::new(0) };
+    let plan = compiled("g.V(1).repeat(out()).times(2).in().count()").unwrap();
+    let evaluation = Evaluation::new(&plan, &graph, Limits::default()).with_metrics();
+    let (results, metrics) = evaluation.all_with_metrics().now_or_never().unwrap().unwrap();
+    assert_eq!(results, [(Value::Long(1), 1)]);
+    let steps = metrics.expect("they are wanted").steps;
+    let noted = |metrics: &Metrics, wanted: &str| {
+        let mut all = metrics.annotations.iter();
+        all.find(|(name, _)| name == wanted).map(|(_, count)| count.to_string())
+    };
+    let requests: Vec<_> = steps.iter().map(|step| noted(step, "requests")).collect();
+    assert_eq!(requests, [None, None, Some("1".to_owned()), None]);
+    let out = &steps[1].nested[0];
+    assert_eq!((noted(out, "requests"), noted(out, "groups")), (Some("2".to_owned()), Some("1".to_owned())));
 }

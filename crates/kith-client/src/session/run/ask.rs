@@ -3,7 +3,7 @@
 use super::Run;
 use crate::{
     at_hand::{self, ListQuestion},
-    executor::{Asking, Handed, Planned, RoundOutcome},
+    executor::{Asking, Handed, Outlook, Planned, RoundOutcome},
     stream::RecordDelivery,
 };
 use futures::future::try_join_all;
@@ -22,6 +22,7 @@ impl Run<'_> {
             CacheMode::Refresh => vec![None; question.keys.len()],
             CacheMode::Bypass => return self.ask(fan_out).await,
         };
+        self.trace.cached_keys(at_hand.iter().flatten().count());
         let Some(rest) = at_hand::rest(fan_out, question.keys, &at_hand) else {
             return Ok(question.joined(at_hand, Vec::new()));
         };
@@ -77,9 +78,17 @@ impl Run<'_> {
 
     /// Plans a fan-out without asking the nodes.
     pub(crate) fn plan(&self, fan_out: &FanOut) -> Result<Planned, QueryError> {
+        self.session.inner.executor.plan(&self.asking(fan_out))
+    }
+
+    /// Who would decide about a fan-out like this, whatever its keys are.
+    pub(crate) fn outlook(&self, fan_out: &FanOut) -> Result<Outlook, QueryError> {
+        self.session.inner.executor.outlook(&self.asking(fan_out))
+    }
+
+    fn asking<'a>(&'a self, fan_out: &'a FanOut) -> Asking<'a> {
         let &Self { ref topology, ref pinned, ref reached, options, operation, deadline, .. } = self;
-        let asking = Asking { topology, pinned, fan_out, options, operation, deadline, reached };
-        self.session.inner.executor.plan(&asking)
+        Asking { topology, pinned, fan_out, options, operation, deadline, reached }
     }
 
     /// Asks `required` different replicas for each key at the same time, and returns the values that they agree on.

@@ -108,6 +108,7 @@ impl Service for Graphs {
                 results: write_value(&results).expect("short").into(),
                 served: Served { name: graph.clone(), state: ServedState::Version(1) },
                 profile: None,
+                metrics: None,
             }))
         }
         .boxed()

@@ -2,6 +2,7 @@
 
 mod state;
 
+pub(crate) use state::needs_all_input;
 pub(super) use state::{Passes, State, is_writing_beginning};
 
 use super::{context::Context, traverser::Batch};
@@ -78,6 +79,11 @@ impl Chain {
     /// The next batch of results. `None` at the end.
     pub fn next<'a>(&'a mut self, context: &'a Context<'_>) -> BoxFuture<'a, Result<Option<Batch>>> {
         Upstream { feed: &mut self.feed, links: &mut self.links }.pull(context)
+    }
+
+    /// The steps themselves.
+    pub fn steps(&self) -> Vec<Arc<Step>> {
+        self.links.iter().map(|link| Arc::clone(&link.step)).collect()
     }
 
     /// All results that are left.

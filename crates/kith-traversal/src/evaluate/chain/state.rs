@@ -58,7 +58,7 @@ pub(in crate::evaluate) fn begin(kind: &Kind) -> State {
         Kind::Dedup { .. } => State::Seen(HashMap::new()),
         Kind::Union(_) | Kind::Choose(_) => State::Branches(None),
         Kind::Repeat(_) => State::Repeat(Passes::default()),
-        kind if is_barrier(kind) => State::barrier(),
+        kind if needs_all_input(kind) => State::barrier(),
         _ => State::Stateless,
     }
 }
@@ -81,7 +81,7 @@ pub(in crate::evaluate) fn is_writing_beginning(kind: &Kind) -> bool {
 }
 
 /// Whether a step needs all its input before it returns anything.
-fn is_barrier(kind: &Kind) -> bool {
+pub(crate) fn needs_all_input(kind: &Kind) -> bool {
     match kind {
         Kind::Aggregate { is_local, .. } => !is_local,
         Kind::Group(group) => group.key.is_none(),

@@ -1,0 +1,89 @@
+//! Who would decide about a fan-out whose keys are not known yet.
+
+use super::{Asking, Executor, plan::asked};
+use kith_api::QueryError;
+use kith_routing::{
+    FanOutLimit, ReplicaPolicy, Selector, fan_out,
+    load::{Hedging, RequestKind},
+};
+use kith_types::FanOutKind;
+use std::fmt::{self, Display, Formatter};
+
+/// Who would decide about the fan-outs of one kind.
+pub(crate) struct Outlook {
+    kind: FanOutKind,
+    groups: usize,
+    /// What the caller wants; `Auto` leaves it to the controller.
+    limit: FanOutLimit,
+    /// The controller as written, and its name.
+    controller: (String, &'static str),
+    selector: Option<Selector>,
+    policy: &'static dyn ReplicaPolicy,
+    hedging: Hedging,
+}
+
+impl Executor {
+    /// Who would decide about a fan-out like this, whatever its keys are. Decides nothing and asks no node.
+    ///
+    /// # Errors
+    /// [`QueryError::UnknownPolicy`].
+    pub(crate) fn outlook(&self, asking: &Asking<'_>) -> Result<Outlook, QueryError> {
+        let &Asking { topology, pinned, fan_out, options, .. } = asking;
+        let availability = self.fleet.availability_within(&topology.table, &pinned.reach);
+        let view = topology.table.view(&availability);
+        let keys = fan_out.scope.key_count().unwrap_or_default();
+        let query = self.shape(asking, &view, keys);
+        let deciding = self.controllers.deciding(&query);
+        let asked: RequestKind = asked(fan_out);
+        Ok(Outlook {
+            kind: query.kind,
+            groups: view.group_count(),
+            limit: options.fan_out.of(query.kind),
+            controller: (deciding.text.to_owned(), deciding.controller.name()),
+            selector: deciding.selector,
+            policy: self.policy_for(asked, &query, options)?,
+            hedging: options.hedging.unwrap_or(self.hedging),
+        })
+    }
+}
+
+impl Outlook {
+    /// What the names of the controller and the policy mean, one per line.
+    pub fn legend(&self) -> Vec<String> {
+        let (_, name) = &self.controller;
+        let controller = match self.limit {
+            FanOutLimit::Auto => {
+                fan_out::summary(name).map(|summary| format!("controller {name}: {summary}"))
+            }
+            FanOutLimit::Min | FanOutLimit::Max | FanOutLimit::Groups(_) => None,
+        };
+        let policy = format!("policy {}: {}", self.policy.name(), self.policy.summary());
+        controller.into_iter().chain([policy]).collect()
+    }
+}
+
+impl Display for Outlook {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { kind, groups, limit, controller: (controller, _), .. } = self;
+        write!(f, "{}: ", kind.name())?;
+        let caller = match *limit {
+            FanOutLimit::Min => Some(1),
+            FanOutLimit::Max => Some(*groups),
+            FanOutLimit::Groups(asked) => Some((asked as usize).clamp(1, (*groups).max(1))),
+            FanOutLimit::Auto => None,
+        };
+        match (caller, self.selector) {
+            (Some(allowed), _) => write!(f, "{allowed} of {groups} groups, by the caller's fan_out")?,
+            (None, Some(selector)) => {
+                write!(
+                    f,
+                    "of {groups} groups, as {controller} decides, which the settings choose for {selector}"
+                )?;
+            }
+            (None, None) => {
+                write!(f, "of {groups} groups, as {controller} decides, the default of this kind")?
+            }
+        }
+        write!(f, "; policy {}; hedging {}", self.policy.name(), self.hedging.name())
+    }
+}

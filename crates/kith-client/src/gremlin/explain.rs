@@ -1,0 +1,139 @@
+//! The explanation of a traversal: its plan, the fan-outs behind each step, and who decides about them. `explain()` and
+//! `kith explain --gremlin` show the same text.
+
+use super::loaded;
+use crate::{Run, executor::Outlook, explain::planned_round, topology::Graph};
+use kith_api::QueryError;
+use kith_ops::{FanOut, GraphSchema, KindRole, KindSchema, Operator, Scope};
+use kith_traversal::{
+    explain::{self, Asks},
+    plan::{Label, Plan},
+};
+use kith_types::FanOutKind;
+use kith_wire::v1;
+use std::{collections::BTreeSet, fmt::Write};
+
+/// An explanation: the text, and its first fan-out if the keys of that are known.
+pub(super) struct Explanation {
+    pub text: String,
+    pub first: Option<v1::RoundProfile>,
+}
+
+/// Explains a plan over a graph. Asks no node.
+///
+/// # Errors
+/// The options name a policy that does not exist, or the nodes that the first fan-out needs are down.
+pub(super) fn explain(plan: &Plan, known: &Graph, run: &Run<'_>) -> Result<Explanation, QueryError> {
+    let mut text = explain::explain(plan, &|asks| described(asks, &known.schema));
+    let asked = explain::asked(plan);
+    let kinds: BTreeSet<FanOutKind> = asked.iter().flat_map(kinds).copied().collect();
+    let outlooks = kinds.into_iter().map(|kind| run.outlook(&example(kind)));
+    let outlooks: Vec<Outlook> = outlooks.collect::<Result<_, _>>()?;
+    if !outlooks.is_empty() {
+        text.push_str("\nFan-outs\n");
+        let mut lines: Vec<String> = outlooks.iter().map(Outlook::to_string).collect();
+        for line in outlooks.iter().flat_map(Outlook::legend) {
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        lines.iter().for_each(|line| put(&mut text, line));
+    }
+    let first = match asked.first() {
+        Some(Asks::Vertices { ids }) => loaded::look_up(ids, &known.schema),
+        _ => None,
+    };
+    let first = first
+        .map(|fan_out| Ok::<_, QueryError>(planned_round(&fan_out, &run.plan(&fan_out)?, run.session())));
+    let first = first.transpose()?;
+    if let Some(round) = &first {
+        text.push_str("\nFirst fan-out\n");
+        put(&mut text, &planned(round));
+    }
+    Ok(Explanation { text, first })
+}
+
+fn put(text: &mut String, line: &str) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "  {line}");
+}
+
+/// A fan-out of a kind, as far as it matters for who decides about it.
+fn example(kind: FanOutKind) -> FanOut {
+    let (scope, plan) = match kind {
+        FanOutKind::Broadcast => (Scope::Partitions, Operator::Members),
+        FanOutKind::SingleKey => (Scope::Keys(vec![0]), Operator::Keys),
+        _ => (Scope::Keys(vec![0, 1]), Operator::Keys),
+    };
+    FanOut { purpose: "explanation", kind, scope, plan }
+}
+
+/// The kinds of the fan-outs that answer a question.
+fn kinds(asks: &Asks) -> &'static [FanOutKind] {
+    use FanOutKind::{Broadcast, NonUnion, SingleKey, SyncUnion};
+    match asks {
+        Asks::Vertices { ids } if ids.len() == 1 => &[SingleKey],
+        Asks::Vertices { .. } => &[NonUnion],
+        Asks::Edges { .. } | Asks::Hop { .. } | Asks::Properties { .. } => &[SingleKey, NonUnion],
+        Asks::Degree { .. } => &[SingleKey, NonUnion],
+        Asks::Reach { .. } | Asks::CountReached { .. } => &[SingleKey, SyncUnion],
+        Asks::AllVertices => &[Broadcast],
+        Asks::AllEdges => &[NonUnion, Broadcast],
+        Asks::Write | Asks::SearchAndWrite => &[],
+    }
+}
+
+const ONE_OR_MORE: &str = "single-key for one vertex, non-union for more";
+
+/// How a loaded graph answers a question.
+fn described(asks: &Asks, schema: &GraphSchema) -> String {
+    match asks {
+        Asks::Vertices { ids } if ids.len() == 1 => "fan-out: single-key, once".to_owned(),
+        Asks::Vertices { .. } => {
+            "fan-out: non-union, once for members and once for each kind of entities".to_owned()
+        }
+        Asks::AllVertices => "fan-out: one broadcast, which returns all members".to_owned(),
+        Asks::Edges { .. } => format!("fan-out: {ONE_OR_MORE}; once for each label"),
+        Asks::AllEdges => format!(
+            "fan-out: one broadcast for all members; then non-union, for every {} members and each of {}",
+            loaded::SCANNED_AT_ONCE,
+            list(schema, &[])
+        ),
+        Asks::Reach { labels, .. } | Asks::CountReached { labels, .. } => format!(
+            "fan-out: single-key for one vertex, sync-union for more; once all have come, for each of {}",
+            list(schema, labels)
+        ),
+        Asks::Hop { labels, .. } | Asks::Degree { labels, .. } => {
+            let followed = list(schema, labels);
+            match followed.is_empty() {
+                true => "fan-out: none; the graph has no such label".to_owned(),
+                false => format!("fan-out: for each batch {ONE_OR_MORE}; once for each of {followed}"),
+            }
+        }
+        Asks::Properties { .. } => "fan-out: none; members of this graph have no properties".to_owned(),
+        Asks::Write | Asks::SearchAndWrite => String::new(),
+    }
+}
+
+/// The edge types and entity kinds that labels name; all of them without labels.
+fn list(schema: &GraphSchema, labels: &[Label]) -> String {
+    let is_named = |kind: &&KindSchema| labels.is_empty() || labels.iter().any(|label| **label == *kind.name);
+    let kinds = schema.kinds.iter().filter(|kind| kind.role != KindRole::MembersOnly).filter(is_named);
+    kinds.map(|kind| kind.name.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// A planned fan-out in one line.
+fn planned(round: &v1::RoundProfile) -> String {
+    let plural = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
+    let requests = round.requests.iter();
+    let requests =
+        requests.map(|it| format!("node {} of group {} gets {}", it.node, it.group, plural(it.keys, "key")));
+    format!(
+        "{}, {}, {} by {}: {}",
+        round.kind,
+        plural(round.keys, "key"),
+        plural(round.groups_allowed.into(), "group"),
+        round.controller,
+        requests.collect::<Vec<_>>().join("; "),
+    )
+}

@@ -1,0 +1,222 @@
+//! What steps ask of a graph.
+
+use crate::{
+    plan::{By, Function, Group, Kind, Label, Subject},
+    value::{Direction, ElementId, Token},
+};
+use std::{
+    collections::BTreeSet,
+    fmt::{self, Display, Formatter},
+};
+
+/// What a step asks of a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields are named for what they hold")]
+pub enum Asks {
+    /// Vertices by their ids, once.
+    Vertices { ids: Vec<ElementId> },
+    /// All vertices, page by page.
+    AllVertices,
+    /// Edges by their ids, once.
+    Edges { count: usize },
+    /// All edges, page by page.
+    AllEdges,
+    /// The edges of the vertices of each batch. Without labels, edges of all labels.
+    Hop { direction: Direction, labels: Vec<Label> },
+    /// How many such edges each vertex of a batch has.
+    Degree { direction: Direction, labels: Vec<Label> },
+    /// The set of vertices at the other ends of such edges of all vertices, once all of these have come.
+    Reach { direction: Direction, labels: Vec<Label> },
+    /// The size of that set.
+    CountReached { direction: Direction, labels: Vec<Label> },
+    /// Properties of the vertices of each batch; all properties without keys.
+    Properties { keys: Vec<Label> },
+    /// A change for each traverser.
+    Write,
+    /// A search, and then a change, for each traverser.
+    SearchAndWrite,
+}
+
+/// What the traversers before a step hold, as far as the plan says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the variants say it")]
+pub enum Holds {
+    Vertices,
+    Edges,
+    /// Any values, or the plan does not say.
+    Unknown,
+}
+
+impl Holds {
+    /// What traversers hold after a step. `nested` is what those of its nested traversals hold in the end.
+    pub(super) fn after(self, kind: &Kind, nested: &[Self]) -> Self {
+        match kind {
+            Kind::Vertices { .. }
+            | Kind::NamedVertices { .. }
+            | Kind::EdgeVertex(_)
+            | Kind::MergeVertex(_)
+            | Kind::AddVertex { .. } => Self::Vertices,
+            Kind::Edges { .. } | Kind::MergeEdge(_) | Kind::AddEdge { .. } => Self::Edges,
+            Kind::Hop(hop) if hop.to_edges => Self::Edges,
+            Kind::Hop(_) | Kind::Reach(_) => Self::Vertices,
+            Kind::Map(_) | Kind::FlatMap(_) | Kind::Local(_) | Kind::Union(_) | Kind::Coalesce(_) => {
+                Self::common(nested.iter().copied())
+            }
+            Kind::Optional(_) | Kind::Repeat(_) => Self::common(nested.iter().take(1).copied().chain([self])),
+            Kind::Degree(_)
+            | Kind::Has(_)
+            | Kind::HasKey { .. }
+            | Kind::Is(_)
+            | Kind::Filter { .. }
+            | Kind::Connective { .. }
+            | Kind::Where(_)
+            | Kind::WhereStart(_)
+            | Kind::WhereEnd(_)
+            | Kind::Dedup { .. }
+            | Kind::Range { .. }
+            | Kind::Tail(_)
+            | Kind::Coin(_)
+            | Kind::Sample { .. }
+            | Kind::SimplePath { .. }
+            | Kind::Identity
+            | Kind::Order(_)
+            | Kind::Aggregate { .. }
+            | Kind::Group(Group { key: Some(_), .. })
+            | Kind::GroupCount { key: Some(_), .. }
+            | Kind::SideEffect(_)
+            | Kind::Barrier { .. }
+            | Kind::SackUpdate { .. }
+            | Kind::SetProperty(_) => self,
+            _ => Self::Unknown,
+        }
+    }
+
+    fn common(all: impl IntoIterator<Item = Self>) -> Self {
+        let mut all = all.into_iter();
+        let first = all.next().unwrap_or(Self::Unknown);
+        if all.all(|other| other == first) { first } else { Self::Unknown }
+    }
+}
+
+/// What a step asks of the graph. `None` if it needs nothing that the traversers do not have.
+pub(super) fn of(kind: &Kind, before: Holds) -> Option<Asks> {
+    match kind {
+        Kind::Vertices { ids } if ids.is_empty() => Some(Asks::AllVertices),
+        Kind::Edges { ids } if ids.is_empty() => Some(Asks::AllEdges),
+        Kind::Vertices { ids } => Some(Asks::Vertices { ids: ids.clone() }),
+        Kind::Edges { ids } => Some(Asks::Edges { count: ids.len() }),
+        Kind::Hop(hop) => Some(Asks::Hop { direction: hop.direction, labels: hop.labels.to_vec() }),
+        Kind::Degree(hop) => Some(Asks::Degree { direction: hop.direction, labels: hop.labels.to_vec() }),
+        Kind::Reach(hop) => Some(Asks::Reach { direction: hop.direction, labels: hop.labels.to_vec() }),
+        Kind::CountReached(hop) => {
+            Some(Asks::CountReached { direction: hop.direction, labels: hop.labels.to_vec() })
+        }
+        Kind::MergeVertex(_) | Kind::MergeEdge(_) => Some(Asks::SearchAndWrite),
+        kind if kind.is_change() => Some(Asks::Write),
+        // Edges come with their properties.
+        _ if before == Holds::Edges => None,
+        kind => properties(kind).map(|keys| Asks::Properties { keys }),
+    }
+}
+
+/// Why a step asks for nothing, where one might expect that it does.
+pub(super) fn at_hand(kind: &Kind, before: Holds) -> &'static str {
+    match kind {
+        Kind::EdgeVertex(_) => "nothing: edges come with both ends",
+        _ if before == Holds::Edges && properties(kind).is_some() => {
+            "nothing: edges come with their properties"
+        }
+        _ => "",
+    }
+}
+
+/// The keys of the properties that a step needs; none for all properties. `None` if it needs no properties.
+pub(super) fn properties(kind: &Kind) -> Option<Vec<Label>> {
+    match kind {
+        Kind::Properties { keys, .. } | Kind::ElementMap { keys } => Some(keys.clone()),
+        Kind::PropertyMap(map) => Some(map.keys.clone()),
+        Kind::Has(test) => match &test.subject {
+            Subject::Property(key) => Some(vec![key.clone()]),
+            Subject::Token(_) | Subject::IdText => None,
+        },
+        Kind::HasKey { key, .. } => Some(vec![key.clone()]),
+        kind => {
+            let keys: BTreeSet<&Label> = bys(kind).into_iter().filter_map(key_of).collect();
+            (!keys.is_empty()).then(|| keys.into_iter().cloned().collect())
+        }
+    }
+}
+
+fn key_of(by: &By) -> Option<&Label> {
+    match by {
+        By::Key(key) => Some(key),
+        By::Identity | By::Token(_) | By::Column(_) | By::Traversal(_) => None,
+    }
+}
+
+/// The `by` of a step that are about its traversers.
+fn bys(kind: &Kind) -> Vec<&By> {
+    match kind {
+        Kind::SimplePath { by, .. }
+        | Kind::Select { by, .. }
+        | Kind::Project { by, .. }
+        | Kind::Path { by, .. }
+        | Kind::Math { by, .. }
+        | Kind::Function(Function::Format { by, .. }) => by.iter().collect(),
+        Kind::Dedup { by, .. } | Kind::Sample { by, .. } => by.iter().collect(),
+        Kind::Where(wanted) => wanted.by.iter().collect(),
+        Kind::Order(by) => by.iter().map(|(by, _)| by).collect(),
+        Kind::SackUpdate { by, .. } | Kind::Aggregate { by, .. } | Kind::GroupCount { by, .. } => vec![by],
+        Kind::Group(group) => vec![&group.keys],
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a step is a filter by something other than an id, which is tested after the elements have been read.
+pub(super) fn is_test(kind: &Kind) -> bool {
+    match kind {
+        Kind::Has(test) => test.subject != Subject::Token(Token::Id),
+        Kind::HasKey { .. } => true,
+        _ => false,
+    }
+}
+
+fn edges(direction: Direction, labels: &[Label]) -> String {
+    let which = match direction {
+        Direction::Out => "outgoing edges",
+        Direction::In => "incoming edges",
+        Direction::Both => "edges",
+    };
+    match labels {
+        [] => format!("{which} of all labels"),
+        labels => format!("{which} labelled {}", labels.join(" or ")),
+    }
+}
+
+impl Display for Asks {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        match self {
+            Self::Vertices { ids } if ids.len() == 1 => f.write_str("1 vertex by its id"),
+            Self::Vertices { ids } => write!(f, "{} vertices by their ids", ids.len()),
+            Self::AllVertices => f.write_str("all vertices, page by page"),
+            Self::Edges { count } => write!(f, "{count} edge{0} by id{0}", plural(*count)),
+            Self::AllEdges => f.write_str("all edges, page by page"),
+            Self::Hop { direction, labels } => f.write_str(&edges(*direction, labels)),
+            Self::Degree { direction, labels } => write!(f, "the number of {}", edges(*direction, labels)),
+            Self::Reach { direction, labels } => {
+                write!(f, "the set of vertices at the other ends of {}", edges(*direction, labels))
+            }
+            Self::CountReached { direction, labels } => {
+                write!(f, "the number of vertices at the other ends of {}", edges(*direction, labels))
+            }
+            Self::Properties { keys } if keys.is_empty() => f.write_str("all properties"),
+            Self::Properties { keys } => {
+                let noun = if keys.len() == 1 { "property" } else { "properties" };
+                write!(f, "the {noun} {}", keys.join(", "))
+            }
+            Self::Write => f.write_str("a write for each traverser"),
+            Self::SearchAndWrite => f.write_str("a search and a write for each traverser"),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `explain`: what a plan will do, as a text for people.
+//!
+//! The plan does not know how a graph answers. The caller therefore describes the fan-outs behind each question
+//! ([`Asks`]), and this module describes the steps, what is folded into the questions, and which rules apply.
+
+mod asks;
+mod rules;
+
+pub use asks::{Asks, Holds};
+
+use crate::plan::{Kind, Plan, Step, Traversal, nested};
+use std::fmt::Write;
+
+/// The width of the column of steps.
+const WIDTH: usize = 48;
+/// The width of the table.
+const TABLE_WIDTH: usize = 110;
+
+/// What a plan will do: each step with what it asks of the graph, with nested traversals indented, and then the rules that
+/// make it cheaper, each with the reason where it is not used. `fan_outs` says how the graph answers a question; an empty
+/// text adds no line.
+pub fn explain(plan: &Plan, fan_outs: &dyn Fn(&Asks) -> String) -> String {
+    let mut text = format!("{:<WIDTH$} Asks the graph for\n{}\n", "Step", "=".repeat(TABLE_WIDTH));
+    Steps { fan_outs, text: &mut text }.write(&plan.traversal, Holds::Unknown, 0);
+    text.push_str("\nRules\n");
+    for (name, finding) in rules::of(plan) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {name}: {finding}");
+    }
+    text
+}
+
+/// Everything that a plan asks of the graph, in the order of its steps.
+pub fn asked(plan: &Plan) -> Vec<Asks> {
+    let mut all = Vec::new();
+    walk(&plan.traversal, Holds::Unknown, 0, &mut |step, before, _| all.extend(asks::of(&step.kind, before)));
+    all
+}
+
+/// Calls `each` with every step, what its traversers hold, and how deep it is nested. Returns what the traversers hold in the
+/// end.
+fn walk(
+    traversal: &Traversal,
+    holds: Holds,
+    depth: usize,
+    each: &mut dyn FnMut(&Step, Holds, usize),
+) -> Holds {
+    traversal.iter().fold(holds, |before, step| {
+        each(step, before, depth);
+        let mut inner = Vec::new();
+        for traversal in nested(&step.kind) {
+            inner.push(walk(traversal, before, depth + 1, each));
+        }
+        before.after(&step.kind, &inner)
+    })
+}
+
+struct Steps<'a> {
+    fan_outs: &'a dyn Fn(&Asks) -> String,
+    text: &'a mut String,
+}
+
+impl Steps<'_> {
+    fn write(&mut self, traversal: &Traversal, holds: Holds, depth: usize) {
+        walk(traversal, holds, depth, &mut |step, before, depth| self.step(step, before, depth));
+    }
+
+    fn step(&mut self, step: &Step, before: Holds, depth: usize) {
+        let name = format!("{:indent$}{step}", "", indent = 2 * depth);
+        let all = asks::of(&step.kind, before);
+        let asked = match &all {
+            Some(asks) => asks.to_string(),
+            None => asks::at_hand(&step.kind, before).to_owned(),
+        };
+        self.row(&name, &asked);
+        let Some(asks) = all else { return };
+        for line in [(self.fan_outs)(&asks), folded(&step.kind)] {
+            if !line.is_empty() {
+                self.row("", &line);
+            }
+        }
+    }
+
+    fn row(&mut self, step: &str, asked: &str) {
+        let _ = writeln!(self.text, "{}", format!("{step:<WIDTH$} {asked}").trim_end());
+    }
+}
+
+/// What a question includes beyond the step's own need, so that no further question has to be asked for it.
+fn folded(kind: &Kind) -> String {
+    match kind {
+        Kind::Hop(hop) if hop.to_edges => {
+            "folded in: the properties and both ends of the edges; each vertex of a batch is asked about once"
+                .to_owned()
+        }
+        Kind::Hop(_) | Kind::Degree(_) => {
+            "folded in: equal vertices of a batch, which are asked about once".to_owned()
+        }
+        Kind::Reach(_) => "folded in: dedup(), here or after the hops that follow".to_owned(),
+        Kind::CountReached(_) => "folded in: dedup() and count()".to_owned(),
+        Kind::Edges { .. } => "folded in: the properties and both ends of the edges".to_owned(),
+        _ => String::new(),
+    }
+}
