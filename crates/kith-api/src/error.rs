@@ -263,6 +263,7 @@ impl QueryError {
             QueryError::NodeUnreachable { .. } => ErrorCode::NodeUnreachable,
             QueryError::Write(fault) => write_code(fault),
             QueryError::Refused(Refusal::ObjectExists { .. }) => ErrorCode::ObjectExists,
+            QueryError::Refused(Refusal::UniqueTaken { .. }) => ErrorCode::UniqueTaken,
             QueryError::Refused(_) => ErrorCode::ConditionFailed,
             QueryError::WriteIdTaken { .. } => ErrorCode::WriteIdTaken,
             QueryError::NotLeader { .. } => ErrorCode::NotLeader,

@@ -1,7 +1,7 @@
 //! Errors of databases and their stable codes. For leaders, the most important distinction is whether nothing was
 //! written or that is unknown.
 
-use kith_live::Garbled;
+use kith_live::{Garbled, UniqueHolder};
 use kith_types::{ErrorCode, LogPoint, PartitionCount, PartitionId, Position};
 use thiserror::Error;
 
@@ -97,6 +97,10 @@ pub enum CommitError {
     /// Nothing was written.
     #[error("the log of {partition} has no {point}, which the transaction requires")]
     Lacks { partition: PartitionId, point: LogPoint, end: LogPoint },
+    /// Other objects have unique values that the transaction gives to objects. All of these values are named. Nothing was
+    /// written.
+    #[error("other objects have {} unique values of the transaction", holders.len())]
+    Taken { holders: Vec<UniqueHolder> },
     /// The connection was lost, or the disk failed, during the commit. The transaction may have been written.
     #[error("whether the transaction was written is unknown: {reason}")]
     Unknown { reason: String },
@@ -113,6 +117,7 @@ impl CommitError {
             CommitError::Fenced { .. } => ErrorCode::Fenced,
             CommitError::Moved { .. } => ErrorCode::LogMoved,
             CommitError::Lacks { .. } => ErrorCode::HistoryLost,
+            CommitError::Taken { .. } => ErrorCode::UniqueTaken,
             CommitError::Unknown { .. } => ErrorCode::OutcomeUnknown,
             CommitError::NotWritten(error) => error.code(),
         }

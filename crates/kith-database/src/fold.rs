@@ -4,14 +4,18 @@
 use crate::{
     DatabaseError,
     rows::{self, Key},
-    tables::{ASSOCIATIONS, COUNTS, Cell, FLOORS, INTENTS, OBJECTS, OUTCOMES, PAIR_STAMPS, Table},
+    tables::{
+        ASSOCIATIONS, COUNTS, Cell, FLOORS, INDEX_ENTRIES, INTENTS, OBJECTS, OUTCOMES, PAIR_STAMPS, Table,
+    },
+    unique::UniqueWrites,
 };
 use kith_live::{Batch, BatchPart, LoggedChange, RowWrite};
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The tables of rows, in the order in which they are written.
-static TABLES: [&Table; 7] = [&OBJECTS, &ASSOCIATIONS, &COUNTS, &INTENTS, &PAIR_STAMPS, &FLOORS, &OUTCOMES];
+static TABLES: [&Table; 8] =
+    [&OBJECTS, &ASSOCIATIONS, &COUNTS, &INTENTS, &PAIR_STAMPS, &FLOORS, &OUTCOMES, &INDEX_ENTRIES];
 /// The index of [`PAIR_STAMPS`] in [`TABLES`].
 const STAMPS: usize = 4;
 
@@ -46,6 +50,7 @@ pub(crate) struct Writes {
     pub fences: Vec<Fence>,
     /// The places that logs must contain.
     pub requires: Vec<(PartitionId, LogPoint)>,
+    pub uniques: UniqueWrites,
     pub stamp_drops: Vec<StampDrop>,
     pub tables: Vec<TableWrites>,
     /// The new rows of the table `changes`.
@@ -67,8 +72,8 @@ struct Folding {
 /// 1970.
 ///
 /// # Errors
-/// [`DatabaseError::Invalid`] if the batch names a partition twice, a partition that does not exist, or term 0, or if
-/// it would exceed the greatest position.
+/// [`DatabaseError::Invalid`] if the batch names a partition twice, a partition that does not exist, or term 0, if it
+/// would exceed the greatest position, or if it changes a unique value twice.
 pub(crate) fn fold(
     batch: Batch,
     partitions: PartitionCount,
@@ -83,6 +88,7 @@ pub(crate) fn fold(
     let mut writes = Writes {
         fences: fences(&parts, partitions)?,
         requires: batch.requires,
+        uniques: UniqueWrites::default(),
         stamp_drops: vec![],
         tables: vec![],
         changes: vec![],
@@ -96,7 +102,10 @@ pub(crate) fn fold(
         for LoggedChange { change, rows } in part.changes {
             at.position = at.position.next();
             writes.changes.push(with_partition(partition, rows::change_row(at, written_ms, &change)));
-            rows.into_iter().for_each(|row| folding.write(row));
+            for row in rows {
+                writes.uniques.add(&row)?;
+                folding.write(row);
+            }
         }
         for (states, table) in folding.states.into_iter().zip(&mut all) {
             for (key, rest) in states {
@@ -173,6 +182,8 @@ impl Folding {
             RowWrite::PutOutcome(id, outcome) => {
                 (&OUTCOMES, rows::outcome_key(&id), Some(rows::put_outcome(&outcome)))
             }
+            RowWrite::PutEntry(entry) => (&INDEX_ENTRIES, rows::entry_key(entry), Some(Vec::new())),
+            RowWrite::DeleteEntry(entry) => (&INDEX_ENTRIES, rows::entry_key(entry), None),
         };
         let index =
             TABLES.iter().position(|it| it.name == table.name).expect("TABLES contains every table of rows");

@@ -43,6 +43,7 @@ mod rows;
 mod sqlite;
 mod storage;
 mod tables;
+mod unique;
 
 pub use error::{CommitError, DatabaseError, LogError};
 pub use mysql::{MysqlDatabase, MysqlOptions, MysqlTarget, PasswordSource, TargetError};
@@ -174,7 +175,8 @@ pub trait Database: Send + Sync + 'static {
     fn begin_term(&self, request: BeginTerm) -> Reply<'_, LogPoint, CommitError>;
 
     /// Writes all parts of `batch` in one transaction, if the log of each of its partitions ends where the part
-    /// expects, and if all logs contain the places that the batch requires. A part without changes writes nothing and
+    /// expects, if all logs contain the places that the batch requires, and if no other object of the graph has a unique
+    /// value that the batch gives to one. If several of these conditions fail, the error names the first. A part without changes writes nothing and
     /// is only a condition.
     ///
     /// # Errors

@@ -2,14 +2,18 @@
 
 use crate::{
     DatabaseError,
-    rows::{self, Floor, Key, Row},
+    rows::{self, Floor, IndexedId, Key, Row},
     tables::{ASSOCIATIONS, COUNTS, Cell, Cells, FLOORS, INTENTS, OBJECTS, OUTCOMES, PAIR_STAMPS, Table},
 };
 use kith_live::{
-    Association, Intent, ListKey, ListPlace, Object, Pair, RecordedOutcome, RowAnswer, RowQuery, WriteId,
+    Association, IndexId, Intent, ListKey, ListPlace, Object, Pair, RecordedOutcome, RowAnswer, RowQuery,
+    WriteId,
 };
 use kith_types::{LogPoint, PartitionCount};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// Rows that were read, each without its partition.
 pub(crate) type Rows = Vec<Vec<Cell>>;
@@ -23,6 +27,8 @@ pub(crate) enum Select {
     All(&'static Table),
     /// A part of an association list, in its order.
     List { list: ListKey, after: Option<ListPlace>, limit: u32 },
+    /// Entries of an index under one key, with ids above `after`, in ascending order of ids.
+    Entries { index: IndexId, key: Arc<[u8]>, after: Option<u64>, limit: u32 },
 }
 
 /// The tables that are read by key.
@@ -49,6 +55,11 @@ pub(crate) fn selects(queries: &[RowQuery], partitions: PartitionCount) -> Vec<S
                 selects.push(Select::List { list, after, limit });
                 continue;
             }
+            RowQuery::Entries { index, key, after, limit } => {
+                let (index, key, after, limit) = (*index, Arc::clone(key), *after, *limit);
+                selects.push(Select::Entries { index, key, after, limit });
+                continue;
+            }
         };
         keys[index].insert(key);
     }
@@ -72,6 +83,8 @@ struct Found {
     intents: Vec<Intent>,
     /// The lists, in the order of the queries.
     lists: Vec<Vec<Association>>,
+    /// The ids that indexes have, in the order of the queries.
+    ids: Vec<Vec<u64>>,
 }
 
 /// Decodes rows of one kind.
@@ -83,6 +96,10 @@ impl Found {
     fn add(&mut self, select: &Select, rows: Rows) -> Result<(), DatabaseError> {
         let table = match select {
             Select::Keys { table, .. } | Select::All(table) => table,
+            Select::Entries { .. } => {
+                self.ids.push(decode(rows)?.into_iter().map(|IndexedId(id)| id).collect());
+                return Ok(());
+            }
             Select::List { .. } => {
                 let rows: Vec<(ListKey, Association)> = decode(rows)?;
                 self.lists.push(rows.into_iter().map(|(_, association)| association).collect());
@@ -123,6 +140,7 @@ pub(crate) fn answers(
         found.add(select, rows)?;
     }
     let mut lists = std::mem::take(&mut found.lists).into_iter();
+    let mut ids = std::mem::take(&mut found.ids).into_iter();
     let answer = |query| match query {
         RowQuery::Object(id) => RowAnswer::Object(found.objects.get(&id).cloned()),
         RowQuery::Association(key) => {
@@ -133,7 +151,8 @@ pub(crate) fn answers(
         RowQuery::Intents => RowAnswer::Intents(found.intents.clone()),
         RowQuery::PairStamp(pair) => RowAnswer::Point(found.stamps.get(&pair).copied().unwrap_or_default()),
         RowQuery::Floor(from) => RowAnswer::Point(found.floors.get(&from.0).copied().unwrap_or_default()),
-        RowQuery::Outcome(id) => RowAnswer::Outcome(found.outcomes.get(&id).copied()),
+        RowQuery::Outcome(id) => RowAnswer::Outcome(found.outcomes.get(&id).cloned()),
+        RowQuery::Entries { .. } => RowAnswer::Ids(ids.next().unwrap_or_default()),
     };
     Ok(queries.into_iter().map(answer).collect())
 }

@@ -3,13 +3,13 @@
 use crate::{
     DatabaseError, LogEntry,
     tables::{
-        ASSOCIATIONS, CHANGES, COUNTS, Cell, Cells, FLOORS, INTENTS, OBJECTS, OUTCOMES, PAIR_STAMPS,
-        PARTITIONS, Table,
+        ASSOCIATIONS, CHANGES, COUNTS, Cell, Cells, FLOORS, INDEX_ENTRIES, INTENTS, OBJECTS, OUTCOMES,
+        PAIR_STAMPS, PARTITIONS, Table,
     },
 };
 use kith_live::{
-    Association, AssociationKey, Change, Data, Intent, ListKey, Object, Pair, RecordedOutcome, TypeId,
-    WriteId,
+    Association, AssociationKey, Change, Data, IndexEntry, Intent, ListKey, Object, Pair, RecordedOutcome,
+    TypeId, WriteId,
 };
 use kith_types::{LogPoint, PartitionCount, PartitionId};
 
@@ -46,6 +46,10 @@ pub(crate) fn floor_key(ordered_by: PartitionId) -> Key {
 
 pub(crate) fn outcome_key(id: &WriteId) -> Key {
     vec![Cell::Bytes(id.as_str().as_bytes().into())]
+}
+
+pub(crate) fn entry_key(entry: IndexEntry) -> Key {
+    vec![Cell::Small(entry.index.0), Cell::Bytes(entry.key), Cell::Wide(entry.id)]
 }
 
 pub(crate) fn put_object(object: Object) -> Vec<Cell> {
@@ -184,6 +188,18 @@ impl Row for (WriteId, RecordedOutcome) {
         let id = id.ok_or_else(|| DatabaseError::damaged("the table outcomes has an invalid write id"))?;
         let _decided_ms = cells.wide()?;
         Ok((id, RecordedOutcome::from_bytes(&cells.bytes()?)?))
+    }
+}
+
+/// An object that an index has under a key.
+pub(crate) struct IndexedId(pub u64);
+
+impl Row for IndexedId {
+    const TABLE: &'static Table = &INDEX_ENTRIES;
+
+    fn take(cells: &mut Cells) -> Result<Self, DatabaseError> {
+        let (_index, _key): (u32, _) = (cells.small()?, cells.bytes()?);
+        Ok(IndexedId(cells.wide()?))
     }
 }
 

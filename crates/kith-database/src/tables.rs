@@ -22,7 +22,7 @@ pub(crate) struct Column {
     pub kind: Kind,
 }
 
-/// One table. Every key begins with [`PARTITION`].
+/// One table. Every key begins with [`PARTITION`], except that of [`UNIQUE_VALUES`].
 #[derive(Debug)]
 pub(crate) struct Table {
     pub name: &'static str,
@@ -56,6 +56,8 @@ pub(crate) const PARTITION: Column = small("partition_id");
 const TERM: Column = wide("term");
 const POSITION: Column = wide("position");
 const SCHEMA: Column = small("schema_id");
+const INDEX: Column = small("index_id");
+const VALUE: Column = bytes("value");
 
 pub(crate) static OBJECTS: Table = Table {
     name: "objects",
@@ -90,6 +92,13 @@ pub(crate) static OUTCOMES: Table = Table {
     rest: &[wide("decided_ms"), bytes("bytes")],
 };
 
+pub(crate) static INDEX_ENTRIES: Table =
+    Table { name: "index_entries", key: &[PARTITION, INDEX, VALUE, wide("id")], rest: &[] };
+
+/// The unique values of the whole graph.
+pub(crate) static UNIQUE_VALUES: Table =
+    Table { name: "unique_values", key: &[INDEX, VALUE], rest: &[wide("id")] };
+
 pub(crate) static PARTITIONS: Table =
     Table { name: "partitions", key: &[PARTITION], rest: &[TERM, POSITION] };
 
@@ -100,7 +109,7 @@ pub(crate) static CHANGES: Table =
     Table { name: "changes", key: &[PARTITION, POSITION], rest: &[TERM, wide("written_ms"), bytes("bytes")] };
 
 /// All tables except `meta`, which identifies the graph.
-pub(crate) static ALL: [&Table; 10] = [
+pub(crate) static ALL: [&Table; 12] = [
     &OBJECTS,
     &ASSOCIATIONS,
     &COUNTS,
@@ -108,6 +117,8 @@ pub(crate) static ALL: [&Table; 10] = [
     &PAIR_STAMPS,
     &FLOORS,
     &OUTCOMES,
+    &INDEX_ENTRIES,
+    &UNIQUE_VALUES,
     &PARTITIONS,
     &TERMS,
     &CHANGES,

@@ -1,5 +1,7 @@
 //! The contract of all databases. The same tests run against a twin in memory, a SQLite file, and a real MariaDB.
 
+#[path = "contract/indexes.rs"]
+mod indexes;
 #[path = "contract/logs.rs"]
 mod logs;
 #[path = "contract/replaced.rs"]

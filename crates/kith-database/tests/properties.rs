@@ -4,8 +4,8 @@ mod support;
 
 use kith_database::{BeginTerm, Database, LogPart, MysqlOptions, SqliteDatabase, SqliteOptions, Trim};
 use kith_live::{
-    Batch, BatchPart, Done, Edge, EdgeContent, Intent, ListPlace, Outcome, Pair, RecordedOutcome, RowQuery,
-    RowWrite, WriteId,
+    Batch, BatchPart, Done, Edge, EdgeContent, IndexEntry, IndexId, Intent, ListPlace, Outcome, Pair,
+    RecordedOutcome, RowQuery, RowWrite, WriteId,
 };
 use kith_types::{LogPoint, PartitionId, Position, Term};
 use proptest::{collection::vec, prelude::*, test_runner::TestRunner};
@@ -106,8 +106,27 @@ fn list_row() -> impl Strategy<Value = RowWrite> {
     (0u64..9, 0u64..3).prop_map(|(id2, time)| RowWrite::PutAssociation(list(0), association(id2, time)))
 }
 
+/// An entry of one of two indexes. The values of the second one are unique.
+fn entry() -> impl Strategy<Value = IndexEntry> {
+    (1u32..3, "[ab']{0,1}", id()).prop_map(|(index, key, id)| IndexEntry {
+        index: IndexId(index),
+        key: key.as_bytes().into(),
+        id,
+        unique: index == 2,
+    })
+}
+
+fn entry_row() -> impl Strategy<Value = RowWrite> {
+    prop_oneof![entry().prop_map(RowWrite::PutEntry), entry().prop_map(RowWrite::DeleteEntry)]
+}
+
 fn rows() -> impl Strategy<Value = Vec<RowWrite>> {
-    prop_oneof![3 => vec(row(), 0..6), 1 => vec(pair_row(), 1..6), 1 => vec(list_row(), 1..6)]
+    prop_oneof![
+        3 => vec(row(), 0..6),
+        1 => vec(pair_row(), 1..6),
+        1 => vec(list_row(), 1..6),
+        1 => vec(entry_row(), 1..3),
+    ]
 }
 
 fn query() -> impl Strategy<Value = RowQuery> {
@@ -125,6 +144,9 @@ fn query() -> impl Strategy<Value = RowQuery> {
         pair().prop_map(RowQuery::PairStamp),
         (0u32..4).prop_map(|from| RowQuery::Floor(PartitionId(from))),
         write_id().prop_map(RowQuery::Outcome),
+        (entry(), proptest::option::of(id()), 0u32..4).prop_map(|(entry, after, limit)| {
+            RowQuery::Entries { index: entry.index, key: entry.key, after, limit }
+        }),
     ]
 }
 

@@ -1,9 +1,11 @@
 //! The requests of leaders to a database: transactions over several partitions, and reads from one snapshot.
 
 use crate::{
-    Association, AssociationKey, Change, Intent, ListKey, ListPlace, Object, Outcome, Pair, WriteId,
+    Association, AssociationKey, Change, IndexEntry, IndexId, Intent, ListKey, ListPlace, Object, Outcome,
+    Pair, WriteId,
 };
 use kith_types::{LogPoint, PartitionId};
+use std::sync::Arc;
 
 /// One transaction: all of it takes effect, or nothing.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -81,10 +83,15 @@ pub enum RowWrite {
     },
     /// Stores the outcome of a write under its write id.
     PutOutcome(WriteId, RecordedOutcome),
+    /// Adds an object to an index. If the values of the index are unique and another object of the graph has the value, the
+    /// transaction does not take effect. A transaction adds or removes a unique value at most once.
+    PutEntry(IndexEntry),
+    /// Removes an object from an index.
+    DeleteEntry(IndexEntry),
 }
 
 /// The outcome of a write, as it is recorded under its write id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedOutcome {
     /// The checksum of the write ([`crate::Write::checksum`]). It shows if a caller uses the same id for another write by
     /// mistake.
@@ -126,6 +133,18 @@ pub enum RowQuery {
     Floor(PartitionId),
     /// The outcome that is recorded under this write id. Answered by [`RowAnswer::Outcome`].
     Outcome(WriteId),
+    /// At most `limit` objects that an index of the partition has under this key, in ascending order of ids. Answered by
+    /// [`RowAnswer::Ids`].
+    Entries {
+        /// The index.
+        index: IndexId,
+        /// The key.
+        key: Arc<[u8]>,
+        /// The id after which the answer begins; `None` to begin with the smallest id.
+        after: Option<u64>,
+        /// The maximum number of ids to return.
+        limit: u32,
+    },
 }
 
 /// The answer to a [`RowQuery`].
@@ -139,6 +158,7 @@ pub enum RowAnswer {
     Intents(Vec<Intent>),
     Point(LogPoint),
     Outcome(Option<RecordedOutcome>),
+    Ids(Vec<u64>),
 }
 
 /// Rows of one partition that were read from one snapshot, and the end of the log in this snapshot.

@@ -44,12 +44,15 @@ pub use read::{AssociationAnswer, AssociationRead, ListedAssociation, ObjectAnsw
 pub use resolve::{
     EdgeKeys, ResolvedMutation, ResolvedWrite, WriteFault, WriteName, new_object_id, ordering_partition,
 };
-pub use rows::{Association, AssociationKey, Data, ListKey, ListPlace, Object, Pair};
+pub use rows::{
+    Association, AssociationKey, Data, IndexEntry, ListKey, ListPlace, Object, Pair, UniqueHolder,
+};
 pub use ticket::{NotATicket, Ticket};
 pub use types::{
     AssociationDocument, AssociationType, CAP_MAX, DeclaredAssociation, DeclaredInverse, DeclaredObject,
-    DeclaredTypes, FieldsFault, GraphTypes, Inverse, ObjectDocument, ObjectType, Subject, TEXT_BYTES_MAX,
-    TYPES_MAX, TypeChange, TypeId, TypeKind, TypesDocument, TypesError, TypesFault, UnknownType,
+    DeclaredTypes, FieldsFault, FindFault, GraphTypes, INDEX_KEY_BYTES_MAX, Index, IndexDocument, IndexId,
+    Indexing, Inverse, ObjectDocument, ObjectType, Subject, TEXT_BYTES_MAX, TYPES_MAX, TypeChange, TypeId,
+    TypeKind, TypesDocument, TypesError, TypesFault, UnknownType,
 };
 pub use write::{
     ASSOCIATION_BYTES_MAX, Conditions, Done, Mutation, NotAWriteId, OBJECT_BYTES_MAX, Outcome, Refusal,

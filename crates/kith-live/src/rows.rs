@@ -1,6 +1,6 @@
 //! The rows of a live graph, as databases store them and caches keep them.
 
-use crate::TypeId;
+use crate::{IndexId, TypeId};
 use kith_types::{LogPoint, PartitionCount, PartitionId, partition_of_id};
 use std::sync::Arc;
 
@@ -71,6 +71,31 @@ pub struct AssociationKey {
     pub list: ListKey,
     /// The object that the association leads to.
     pub id2: u64,
+}
+
+/// One object in an index.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IndexEntry {
+    /// The index.
+    pub index: IndexId,
+    /// The key of the object's value in the index ([`crate::GraphTypes::entries`]), at most
+    /// [`crate::INDEX_KEY_BYTES_MAX`] bytes.
+    pub key: Arc<[u8]>,
+    /// The object.
+    pub id: u64,
+    /// Whether no other object of the graph may have the value.
+    pub unique: bool,
+}
+
+/// The object that has a unique value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UniqueHolder {
+    /// The index.
+    pub index: IndexId,
+    /// The key of the value.
+    pub key: Arc<[u8]>,
+    /// The object.
+    pub id: u64,
 }
 
 /// A place in an association list. Lists are sorted by descending time; among equal times, the smaller id comes first. The

@@ -3,7 +3,7 @@
 use crate::{
     Association, AssociationKey, Batch, BatchPart, Change, CommitResult, Effect, GraphTypes, LoggedChange,
     Object, Outcome, RecordedOutcome, RowQuery, RowWrite, RowsAt, WriteId, fixture,
-    testing::{Tables, faults_of},
+    testing::{Tables, faults_of, taken},
 };
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term, partition_of_id};
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,6 +75,10 @@ impl Twin {
         if let Some(&(partition, point)) = batch.requires.iter().find(|required| !is_there(required)) {
             return Err(CommitResult::Lacks(partition, point));
         }
+        let taken = taken(self.logs.values().map(|log| &log.rows), &batch.parts);
+        if !taken.is_empty() {
+            return Err(CommitResult::Taken(taken));
+        }
         for part in &batch.parts {
             self.apply(part);
         }
@@ -137,6 +141,12 @@ impl Twin {
 
     pub(crate) fn objects(&self) -> BTreeMap<u64, Object> {
         self.logs.values().flat_map(|log| log.rows.objects.clone()).collect()
+    }
+
+    /// Returns the recorded outcomes.
+    #[allow(dead_code, reason = "only the tests of leaders use this")]
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = Outcome> + '_ {
+        self.logs.values().flat_map(|log| log.rows.outcomes.values()).map(|recorded| recorded.outcome.clone())
     }
 
     pub(crate) fn open_intents(&self) -> usize {

@@ -113,7 +113,7 @@ impl fmt::Display for WriteId {
 }
 
 /// The outcome of a write, which is recorded under its write id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The write took effect, or there was nothing to do.
     Done(Done),
@@ -133,7 +133,7 @@ pub struct Done {
 }
 
 /// Why a write was refused, given what is stored.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Refusal {
     /// `if_version` names another version.
     #[error("the version is {found}, not {wanted}")]
@@ -156,6 +156,16 @@ pub enum Refusal {
     #[error("object {id} exists already")]
     ObjectExists {
         /// The id that is taken.
+        id: u64,
+    },
+    /// The write gives an object a unique value that another object has.
+    #[error("field {field:?} must be unique, and object {id} has the value {value}")]
+    UniqueTaken {
+        /// The name of the field.
+        field: String,
+        /// The value as JSON, cut off if it is long.
+        value: String,
+        /// The object that has the value.
         id: u64,
     },
 }

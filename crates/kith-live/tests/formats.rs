@@ -68,12 +68,16 @@ fn outcomes() -> Vec<(String, RecordedOutcome)> {
     let refused = |what, refusal| record(what, Outcome::Refused(refusal), None);
     let done = Outcome::Done(Done { id: 300, version: 1_000, existed: false });
     vec![
-        record("done", done, None),
+        record("done", done.clone(), None),
         record("done in two partitions", done, Some((PartitionId(1_535), LogPoint::new(3, 77)))),
         refused("refused, other version", Refusal::OtherVersion { found: 9, wanted: 8 }),
         refused("refused, absent", Refusal::Absent),
         refused("refused, present", Refusal::Present { version: 9 }),
         refused("refused, object exists", Refusal::ObjectExists { id: 300 }),
+        refused(
+            "refused, unique value taken",
+            Refusal::UniqueTaken { field: "email".to_owned(), value: "\"a@b\"".to_owned(), id: 300 },
+        ),
     ]
 }
 

@@ -41,7 +41,7 @@ codes! {
     NotFound:
         MemberNotFound, EntityNotFound, KeyNotFound, UnknownGraph, UnknownStore, UnknownVersion,
         ObjectNotHeld, NoRebalance, NoCluster, DatabaseEmpty;
-    AlreadyExists: StoreExists, ObjectExists, WriteIdTaken;
+    AlreadyExists: StoreExists, ObjectExists, UniqueTaken, WriteIdTaken;
     PermissionDenied: PermissionDenied, UrlNotAllowed;
     ResourceExhausted: Overloaded, QuotaExceeded, TooManyConnections, TooFewFiles, DatabaseFull;
     FailedPrecondition:

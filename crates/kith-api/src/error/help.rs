@@ -115,6 +115,9 @@ fn refusal_help(refusal: &Refusal) -> &'static str {
         Refusal::ObjectExists { .. } => {
             "leave the id out to get a new one, or update the object; if the write had no id, use another write_id"
         }
+        Refusal::UniqueTaken { .. } => {
+            "use another value, or update or delete the object that has it; to send the write again, use another write_id"
+        }
         _ => "read it again, and decide on its new state",
     }
 }

@@ -55,7 +55,11 @@ impl FillKey {
             RowQuery::Count(list) => FillKey::Entry(Key::Count(*list)),
             RowQuery::List { list, after: None, .. } => FillKey::Entry(Key::Prefix(*list)),
             RowQuery::List { list, after: Some(after), limit } => FillKey::Page(*list, *after, *limit),
-            RowQuery::Intents | RowQuery::PairStamp(_) | RowQuery::Floor(_) | RowQuery::Outcome(_) => {
+            RowQuery::Intents
+            | RowQuery::PairStamp(_)
+            | RowQuery::Floor(_)
+            | RowQuery::Outcome(_)
+            | RowQuery::Entries { .. } => {
                 return None;
             }
         })

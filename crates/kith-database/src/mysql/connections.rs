@@ -168,15 +168,15 @@ impl Lease<'_> {
         timeout(patience, run).await.map_err(|_| PacketError::Late(patience))?
     }
 
-    /// Runs statements in as few packets as their sizes allow.
-    pub async fn run_all(&mut self, statements: &[String]) -> Result<(), PacketError> {
-        let mut rest = statements;
+    /// Runs statements in as few packets as their sizes allow. Returns their results.
+    pub async fn run_all(&mut self, statements: &[String]) -> Result<Vec<Returned>, PacketError> {
+        let (mut rest, mut returned) = (statements, Vec::with_capacity(statements.len()));
         while !rest.is_empty() {
             let (packet, others) = rest.split_at(first_packet(rest));
-            self.run(packet).await?;
+            returned.extend(self.run(packet).await?);
             rest = others;
         }
-        Ok(())
+        Ok(returned)
     }
 
     /// Returns the connection to the pool. No transaction may be open.

@@ -10,11 +10,11 @@ use crate::{
     log::{self, TermSpan},
     read::{Rows, Select, answers, decode, selects},
     rows::{Key, Row},
-    tables::{ASSOCIATIONS, CHANGES, PARTITIONS, Table},
+    tables::{ASSOCIATIONS, CHANGES, Cell, INDEX_ENTRIES, PARTITIONS, Table},
 };
 use kith_live::{RowQuery, RowsAt};
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// The ends of logs, by partition.
 type Points = BTreeMap<PartitionId, LogPoint>;
@@ -101,6 +101,7 @@ impl PartRead {
             let (table, limit) = match select {
                 Select::Keys { table, .. } | Select::All(table) => (*table, usize::MAX),
                 Select::List { limit, .. } => (&ASSOCIATIONS, *limit as usize),
+                Select::Entries { limit, .. } => (&INDEX_ENTRIES, *limit as usize),
             };
             let mut all = Rows::new();
             for returned in returned.by_ref().take(statements.len()) {
@@ -134,6 +135,9 @@ fn statements(partition: PartitionId, select: &Select) -> Vec<String> {
         Select::Keys { table, keys } => sql::select_keys(table, partition, keys),
         Select::All(table) => vec![sql::select_all(table, partition)],
         Select::List { list, after, limit } => sql::list(partition, *list, *after, *limit),
+        Select::Entries { index, key, after, limit } => {
+            vec![sql::entries(partition, (*index, &Cell::Bytes(Arc::clone(key))), *after, *limit)]
+        }
     }
 }
 

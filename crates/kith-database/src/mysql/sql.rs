@@ -7,9 +7,12 @@ use crate::{
     fold::{Fence, StampDrop},
     log,
     rows::Key,
-    tables::{ALL, ASSOCIATIONS, CHANGES, Cell, Column, Kind, PARTITIONS, TERMS, Table, names},
+    tables::{
+        ALL, ASSOCIATIONS, CHANGES, Cell, Column, INDEX_ENTRIES, Kind, PARTITIONS, TERMS, Table,
+        UNIQUE_VALUES, names,
+    },
 };
-use kith_live::{ListKey, ListPlace};
+use kith_live::{IndexId, ListKey, ListPlace};
 use kith_types::{LogPoint, PartitionId, Position, Term};
 use mysql_async::{Row, Value};
 use std::fmt::Write as _;
@@ -78,6 +81,13 @@ pub(super) static MIGRATIONS: [&[&str]; 1] = [&[
         decided_ms BIGINT UNSIGNED NOT NULL, bytes BLOB NOT NULL,
         PRIMARY KEY (partition_id, write_id),
         KEY outcomes_oldest (partition_id, decided_ms)) ENGINE=InnoDB",
+    "CREATE TABLE IF NOT EXISTS index_entries (
+        partition_id INT UNSIGNED NOT NULL, index_id INT UNSIGNED NOT NULL, value VARBINARY(65) NOT NULL,
+        id BIGINT UNSIGNED NOT NULL,
+        PRIMARY KEY (partition_id, index_id, value, id)) ENGINE=InnoDB",
+    "CREATE TABLE IF NOT EXISTS unique_values (
+        index_id INT UNSIGNED NOT NULL, value VARBINARY(65) NOT NULL, id BIGINT UNSIGNED NOT NULL,
+        PRIMARY KEY (index_id, value)) ENGINE=InnoDB",
 ]];
 
 /// Returns the statements that set up a new connection.
@@ -210,8 +220,60 @@ pub(super) fn changes(partition: PartitionId, after: Position, last: u64) -> Str
 pub(super) fn insert(table: &'static Table, rows: &[Vec<Cell>], replace: bool) -> Vec<String> {
     let head = format!("INSERT INTO {} ({}) VALUES ", table.name, names(table.columns()));
     let set = table.rest.iter().map(|column| format!("{0} = VALUES({0})", column.name));
-    let tail = format!(" ON DUPLICATE KEY UPDATE {}", set.collect::<Vec<_>>().join(", "));
+    let mut set: Vec<_> = set.collect();
+    if set.is_empty() {
+        // A row that is only a key stays as it is.
+        set.push(format!("{0} = {0}", table.key[0].name));
+    }
+    let tail = format!(" ON DUPLICATE KEY UPDATE {}", set.join(", "));
     packed(&head, rows.iter().map(|row| tuple(row)), ", ", if replace { &tail } else { "" })
+}
+
+/// Makes transactions that change unique values wait for each other, until they end.
+pub(super) const LOCK_VALUES: &str = "SELECT one FROM meta WHERE one = 1 FOR UPDATE";
+
+/// Gives unique values to objects. Values that other objects have stay as they are.
+pub(super) fn take_values(rows: &[Vec<Cell>]) -> Vec<String> {
+    let head = format!("INSERT INTO {} ({}) VALUES ", UNIQUE_VALUES.name, names(UNIQUE_VALUES.columns()));
+    packed(&head, rows.iter().map(|row| tuple(row)), ", ", " ON DUPLICATE KEY UPDATE id = id")
+}
+
+/// Takes unique values from objects, if they have them.
+pub(super) fn free_values(rows: &[Vec<Cell>]) -> Vec<String> {
+    let head = format!("DELETE FROM {} WHERE ", UNIQUE_VALUES.name);
+    let columns: Vec<Column> = UNIQUE_VALUES.columns().copied().collect();
+    packed(&head, rows.iter().map(|row| format!("({})", is_key(&columns, row))), " OR ", "")
+}
+
+/// Reads which objects have unique values.
+pub(super) fn value_holders(rows: &[Vec<Cell>]) -> Vec<String> {
+    let head = format!("SELECT {} FROM {} WHERE ", names(UNIQUE_VALUES.columns()), UNIQUE_VALUES.name);
+    let chunk = |rows: &[Vec<Cell>]| {
+        let keys: Vec<_> =
+            rows.iter().map(|row| format!("({})", is_key(UNIQUE_VALUES.key, &row[..2]))).collect();
+        format!("{head}{}", keys.join(" OR "))
+    };
+    rows.chunks(KEYS_MAX).map(chunk).collect()
+}
+
+/// Returns the columns of a row of [`value_holders`].
+pub(super) fn value_holder(row: Row) -> Result<Vec<Cell>, DatabaseError> {
+    cells(UNIQUE_VALUES.name, UNIQUE_VALUES.columns().map(|column| column.kind), row)
+}
+
+/// Reads at most `limit` entries of an index under a key, with ids above `after`.
+pub(super) fn entries(
+    partition: PartitionId,
+    (index, key): (IndexId, &Cell),
+    after: Option<u64>,
+    limit: u32,
+) -> String {
+    let (select, partition, index, key) = (INDEX_ENTRIES.select(), partition.0, index.0, literal(key));
+    let after = after.map(|after| format!(" AND {after} < id")).unwrap_or_default();
+    format!(
+        "{select} WHERE partition_id = {partition} AND index_id = {index} AND value = {key}{after}
+         ORDER BY id LIMIT {limit}"
+    )
 }
 
 /// Deletes the rows with these keys.

@@ -13,12 +13,15 @@ use crate::{
     fold::{Fence, TableWrites, Writes},
     log,
     tables::{CHANGES, Cell, TERMS},
+    unique::UniqueWrites,
 };
 use kith_types::{LogPoint, PartitionId};
 use std::collections::BTreeMap;
 
 /// How often a transaction is tried if the server rolls it back in favour of another one.
 const TRIES: u32 = 4;
+/// How often a transaction with unique values is tried. Such transactions meet at the same values whatever their partitions.
+const TRIES_UNIQUE: u32 = 12;
 
 /// Why a transaction failed.
 struct Stopped {
@@ -45,10 +48,11 @@ pub(super) async fn commit(writers: &Connections, writes: &Writes) -> Result<(),
     if writes.fences.is_empty() {
         return Ok(());
     }
+    let tries_max = if writes.uniques.is_empty() { TRIES } else { TRIES_UNIQUE };
     let mut tries = 1;
     loop {
-        match try_commit(writers, writes).await {
-            Err(Stopped { is_victim: true, .. }) if tries < TRIES => tries += 1,
+        match try_commit(writers, writes, 1 < tries).await {
+            Err(Stopped { is_victim: true, .. }) if tries < tries_max => tries += 1,
             other => return other.map_err(|stopped| stopped.error),
         }
     }
@@ -57,8 +61,13 @@ pub(super) async fn commit(writers: &Connections, writes: &Writes) -> Result<(),
 /// Tries to write a batch, usually in two round trips: the fence with the rows, then the commit. More round trips are
 /// needed if the rows take several packets. If the fence matched too few rows, rows that were already written are
 /// rolled back.
-async fn try_commit(writers: &Connections, writes: &Writes) -> Result<(), Stopped> {
-    let mut all = vec![sql::BEGIN.to_owned(), sql::fence(&writes.fences)];
+///
+/// Of two transactions that wait for each other's unique values, the server rolls one back. When it is tried again
+/// (`is_repeat`), it waits for all others that are tried again.
+async fn try_commit(writers: &Connections, writes: &Writes, is_repeat: bool) -> Result<(), Stopped> {
+    let mut all = vec![sql::BEGIN.to_owned()];
+    all.extend((is_repeat && !writes.uniques.is_empty()).then(|| sql::LOCK_VALUES.to_owned()));
+    all.push(sql::fence(&writes.fences));
     let fence = all.len() - 1;
     for (partition, point) in &writes.requires {
         all.extend([sql::point(*partition), sql::terms(*partition, point.term)]);
@@ -74,19 +83,35 @@ async fn try_commit(writers: &Connections, writes: &Writes) -> Result<(), Stoppe
         roll_back(&mut lease).await?;
         return Err(elsewhere(lease, &writes.fences).await.into());
     }
-    if let Err(error) = contained(&writes.requires, returned.into_iter().skip(fence + 1)) {
+    let mut returned = returned.into_iter().skip(fence + 1);
+    if let Err(error) = contained(&writes.requires, &mut returned) {
         roll_back(&mut lease).await?;
         lease.give_back();
         return Err(error.into());
     }
-    lease.run_all(rest).await?;
+    let later = lease.run_all(rest).await?;
+    if let Err(error) = free(&writes.uniques, returned.chain(later)) {
+        roll_back(&mut lease).await?;
+        lease.give_back();
+        return Err(error.into());
+    }
     end(lease).await
+}
+
+/// Checks that no other objects have the unique values of a transaction, from the answers to its statements. The rows that
+/// the transaction returns after the required places are those of [`sql::value_holders`].
+fn free(uniques: &UniqueWrites, returned: impl Iterator<Item = Returned>) -> Result<(), CommitError> {
+    if uniques.is_empty() {
+        return Ok(());
+    }
+    let rows = returned.flat_map(|returned| returned.rows).map(sql::value_holder);
+    uniques.check(rows.collect::<Result<_, _>>()?)
 }
 
 /// Checks that logs contain the required places, from the answers to [`sql::point`] and [`sql::terms`] for each place.
 fn contained(
     requires: &[(PartitionId, LogPoint)],
-    mut returned: impl Iterator<Item = Returned>,
+    returned: &mut impl Iterator<Item = Returned>,
 ) -> Result<(), CommitError> {
     requires.iter().try_for_each(|&(partition, point)| {
         let end = one_point(partition, returned.next())?;
@@ -108,7 +133,11 @@ async fn refused(writers: &Connections, fences: &[Fence], error: PacketError) ->
 }
 
 fn statements(writes: &Writes) -> Vec<String> {
-    let mut statements: Vec<String> = writes.stamp_drops.iter().map(sql::drop_stamps).collect();
+    let (freed, taken) = (writes.uniques.freed(), writes.uniques.taken());
+    let mut statements = sql::free_values(&freed);
+    statements.extend(sql::take_values(&taken));
+    statements.extend(sql::value_holders(&taken));
+    statements.extend(writes.stamp_drops.iter().map(sql::drop_stamps));
     for TableWrites { table, puts, deletes } in &writes.tables {
         statements.extend(sql::delete(table, deletes));
         statements.extend(sql::insert(table, puts, true));

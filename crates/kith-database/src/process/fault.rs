@@ -1,6 +1,7 @@
 //! Converts errors of databases to wire messages and back without loss.
 
 use crate::{CommitError, DatabaseError, LogError};
+use kith_live::{IndexId, UniqueHolder};
 use kith_types::{LogPoint, PartitionId, Position};
 use kith_wire::v1::{self, database_fault::Kind};
 
@@ -56,6 +57,14 @@ impl From<CommitError> for v1::DatabaseFault {
             CommitError::Fenced { partition, found } => fault(Kind::Fenced(at(partition, found))),
             CommitError::Moved { partition, found } => fault(Kind::Moved(at(partition, found))),
             CommitError::Lacks { partition, point, end } => history_lost(partition, point, end),
+            CommitError::Taken { holders } => {
+                let holder = |it: UniqueHolder| v1::DatabaseUniqueHolder {
+                    index: it.index.0,
+                    key: it.key.to_vec().into(),
+                    id: it.id,
+                };
+                fault(Kind::Taken(v1::DatabaseTaken { holders: holders.into_iter().map(holder).collect() }))
+            }
             CommitError::Unknown { reason } => fault(Kind::Unknown(reason)),
             CommitError::NotWritten(error) => error.into(),
         }
@@ -73,6 +82,10 @@ impl From<LogError> for v1::DatabaseFault {
             LogError::Database(error) => error.into(),
         }
     }
+}
+
+fn holder(holder: v1::DatabaseUniqueHolder) -> UniqueHolder {
+    UniqueHolder { index: IndexId(holder.index), key: (&*holder.key).into(), id: holder.id }
 }
 
 /// Describes a fault that this release does not know or that does not belong to the call.
@@ -122,6 +135,9 @@ impl From<v1::DatabaseFault> for CommitError {
                 point: point(it.point),
                 end: point(it.end),
             },
+            Some(Kind::Taken(it)) => {
+                CommitError::Taken { holders: it.holders.into_iter().map(holder).collect() }
+            }
             // An unknown fault may be a new way to report that the outcome is unknown.
             kind @ (None | Some(Kind::Trimmed(_))) => CommitError::Unknown { reason: unexpected(kind) },
             kind => CommitError::NotWritten(v1::DatabaseFault { kind }.into()),
@@ -181,6 +197,13 @@ mod tests {
             CommitError::Moved { partition: P, found },
             CommitError::Lacks { partition: P, point: found, end: LogPoint::new(4, 2) },
             CommitError::Unknown { reason: text() },
+            CommitError::Taken {
+                holders: vec![UniqueHolder {
+                    index: IndexId(3),
+                    key: [0, 255].as_slice().into(),
+                    id: u64::MAX,
+                }],
+            },
         ] {
             assert_eq!(CommitError::from(v1::DatabaseFault::from(error.clone())), error);
         }

@@ -8,6 +8,9 @@ const CALL_BYTES_MAX: usize = 128 << 20;
 /// More than the parts of a row have that are not its fields.
 const ROW_BYTES: usize = 256;
 
+/// The most bytes of an id in a reply.
+const ID_BYTES_MAX: usize = 10;
+
 /// Groups `parts`, in their order, so that the rows of each group fit into the reply of one call.
 pub(super) fn portions(parts: Vec<PartitionQueries>) -> Vec<Vec<PartitionQueries>> {
     let (mut portions, mut bytes) = (Vec::<Vec<PartitionQueries>>::new(), 0);
@@ -34,6 +37,7 @@ fn bytes_max(query: &RowQuery) -> usize {
         RowQuery::Association(_) => ASSOCIATION_BYTES_MAX + ROW_BYTES,
         RowQuery::List { limit, .. } => (ASSOCIATION_BYTES_MAX + ROW_BYTES).saturating_mul(*limit as usize),
         RowQuery::Intents => CALL_BYTES_MAX / 2,
+        RowQuery::Entries { limit, .. } => ID_BYTES_MAX.saturating_mul(*limit as usize),
         RowQuery::Count(_) | RowQuery::PairStamp(_) | RowQuery::Floor(_) | RowQuery::Outcome(_) => ROW_BYTES,
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     DatabaseError, LogEntry, LogError, LogPart, log,
     read::{Rows, Select, answers, decode, selects},
     rows::{Key, Row},
-    tables::{ASSOCIATIONS, CHANGES, Cell, Cells, Table},
+    tables::{ASSOCIATIONS, CHANGES, Cell, Cells, INDEX_ENTRIES, Table},
 };
 use kith_live::{ListKey, ListPlace, RowQuery, RowsAt};
 use kith_types::{LogPoint, PartitionCount, PartitionId};
@@ -111,6 +111,12 @@ impl Reader<'_> {
         match select {
             Select::All(table) => self.rows(table, &sql::select_all(table), [&partition]),
             Select::List { list, after, limit } => self.list(&partition, *list, *after, *limit),
+            Select::Entries { index, key, after, limit } => {
+                let mut cells = vec![partition, Cell::Small(index.0), Cell::Bytes(Arc::clone(key))];
+                cells.push(Cell::Small(*limit));
+                cells.extend(after.map(Cell::Wide));
+                self.rows(&INDEX_ENTRIES, &sql::entries(after.is_some()), &cells)
+            }
             Select::Keys { table, keys } => {
                 let statement = sql::select_key(table);
                 let row = |key: &Key| self.rows(table, &statement, std::iter::once(&partition).chain(key));

@@ -4,7 +4,7 @@
 
 use crate::{
     DatabaseError,
-    tables::{ALL, ASSOCIATIONS, Cell, Column, Kind, Table, names},
+    tables::{ALL, ASSOCIATIONS, Cell, Column, INDEX_ENTRIES, Kind, Table, names},
 };
 use rusqlite::{
     Row, ToSql,
@@ -65,6 +65,12 @@ pub(super) static MIGRATIONS: [&str; 1] = ["
         partition_id INTEGER NOT NULL, write_id BLOB NOT NULL, decided_ms INTEGER NOT NULL, bytes BLOB NOT NULL,
         PRIMARY KEY (partition_id, write_id)) STRICT, WITHOUT ROWID;
     CREATE INDEX outcomes_oldest ON outcomes (partition_id, decided_ms);
+    CREATE TABLE index_entries (
+        partition_id INTEGER NOT NULL, index_id INTEGER NOT NULL, value BLOB NOT NULL, id INTEGER NOT NULL,
+        PRIMARY KEY (partition_id, index_id, value, id)) STRICT, WITHOUT ROWID;
+    CREATE TABLE unique_values (
+        index_id INTEGER NOT NULL, value BLOB NOT NULL, id INTEGER NOT NULL,
+        PRIMARY KEY (index_id, value)) STRICT, WITHOUT ROWID;
 "];
 
 /// Returns whether the table `meta` exists.
@@ -94,13 +100,24 @@ pub(super) const DELETE_OUTCOMES: &str = "
     DELETE FROM outcomes WHERE partition_id = ?1 AND write_id IN (
         SELECT write_id FROM outcomes WHERE partition_id = ?1 AND decided_ms < ?2 ORDER BY decided_ms LIMIT ?3)";
 
+/// Gives a unique value to an object, if no object has it.
+pub(super) const TAKE_VALUE: &str =
+    "INSERT INTO unique_values (index_id, value, id) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+/// Takes a unique value from an object.
+pub(super) const FREE_VALUE: &str =
+    "DELETE FROM unique_values WHERE index_id = ?1 AND value = ?2 AND id = ?3";
+/// Reads the object that has a unique value.
+pub(super) const VALUE_HOLDER: &str = "SELECT id FROM unique_values WHERE index_id = ?1 AND value = ?2";
+
 /// Inserts a row. With `replace`, the row replaces an existing row with the same key; without it, an existing row is an
 /// error.
 pub(super) fn insert(table: &'static Table, replace: bool) -> String {
     let places: Vec<_> = (1..=table.columns().count()).map(|place| format!("?{place}")).collect();
     let columns = names(table.columns());
     let mut sql = format!("INSERT INTO {} ({columns}) VALUES ({})", table.name, places.join(", "));
-    if replace {
+    if replace && table.rest.is_empty() {
+        sql += " ON CONFLICT DO NOTHING";
+    } else if replace {
         let set: Vec<_> =
             table.rest.iter().map(|column| format!("{0} = excluded.{0}", column.name)).collect();
         sql += &format!(" ON CONFLICT ({}) DO UPDATE SET {}", names(table.key.iter()), set.join(", "));
@@ -150,6 +167,13 @@ pub(super) fn list_ties() -> String {
 /// Reads the associations of a list with times before ?5, at most ?4.
 pub(super) fn list_older() -> String {
     format!("{} AND time < ?5 ORDER BY time DESC, id2 LIMIT ?4", of_list())
+}
+
+/// Reads the entries of index ?2 under the key ?3, at most ?4. With `has_id`, reads those with ids above ?5.
+pub(super) fn entries(has_id: bool) -> String {
+    let after = if has_id { "AND ?5 < id " } else { "" };
+    let select = INDEX_ENTRIES.select();
+    format!("{select} WHERE partition_id = ?1 AND index_id = ?2 AND value = ?3 {after}ORDER BY id LIMIT ?4")
 }
 
 /// Selects a list through its index. Without statistics, SQLite would use the primary key for ties, and read the whole

@@ -6,6 +6,7 @@ use crate::{
     fold::{Fence, StampDrop, TableWrites, Writes},
     log::{self, TermSpan},
     tables::{CHANGES, Cell, TERMS},
+    unique::UniqueWrites,
 };
 use kith_types::{LogPoint, PartitionId};
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
@@ -67,6 +68,7 @@ fn commit(connection: &Connection, writes: &Writes) -> Result<(), CommitError> {
         let end = point(connection, partition)?;
         log::check(partition, required, span, end).map_err(CommitError::lacks)?;
     }
+    take_values(connection, &writes.uniques)?;
     for StampDrop { partition, from, before } in &writes.stamp_drops {
         let cells = [
             Cell::Small(partition.0),
@@ -95,6 +97,25 @@ fn check(connection: &Connection, fence: &Fence) -> Result<(), CommitError> {
         return Ok(());
     }
     Err(CommitError::elsewhere(partition, expected, point(connection, partition)?))
+}
+
+/// Changes which objects have unique values.
+fn take_values(connection: &Connection, uniques: &UniqueWrites) -> Result<(), CommitError> {
+    each(connection, sql::FREE_VALUE, &uniques.freed())?;
+    let mut found = Vec::new();
+    for row in uniques.taken() {
+        if execute(connection, sql::TAKE_VALUE, row.clone())? == 0 {
+            found.push(holder(connection, &row[..2]).map_err(|error| failure(&error))?);
+        }
+    }
+    uniques.check(found)
+}
+
+/// Returns the row of the table `unique_values` with this key.
+fn holder(connection: &Connection, key: &[Cell]) -> rusqlite::Result<Vec<Cell>> {
+    let mut statement = connection.prepare_cached(sql::VALUE_HOLDER)?;
+    let id = statement.query_row(params_from_iter(key), |row| row.get(0))?;
+    Ok([key, &[Cell::Wide(sql::plain(id))]].concat())
 }
 
 fn each(connection: &Connection, statement: &str, rows: &[Vec<Cell>]) -> Result<(), DatabaseError> {

@@ -7,16 +7,22 @@ use kith_database::{
     LogPart, ObjectPage, PartitionQueries, Trim, Trimmed,
 };
 use kith_live::{
-    Association, AssociationKey, Batch, Intent, ListKey, Object, Pair, RecordedOutcome, RowAnswer, RowQuery,
-    RowWrite, RowsAt, WriteId,
+    Association, AssociationKey, Batch, IndexId, Intent, ListKey, Object, Pair, RecordedOutcome, RowAnswer,
+    RowQuery, RowWrite, RowsAt, UniqueHolder, WriteId,
 };
 use kith_types::{LogPoint, PartitionId, Position};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The key of a value in an index.
+type Value = (IndexId, Arc<[u8]>);
 
 pub struct Twin {
     identity: GraphIdentity,
     parts: Mutex<Vec<Part>>,
+    /// The objects that have unique values. It is locked after the parts.
+    holders: Mutex<BTreeMap<Value, u64>>,
 }
 
 #[derive(Clone)]
@@ -33,6 +39,7 @@ struct Part {
     stamps: BTreeMap<Pair, LogPoint>,
     floors: BTreeMap<PartitionId, LogPoint>,
     outcomes: BTreeMap<WriteId, RecordedOutcome>,
+    entries: BTreeSet<(Value, u64)>,
 }
 
 impl Part {
@@ -49,6 +56,7 @@ impl Part {
             stamps: BTreeMap::new(),
             floors: BTreeMap::new(),
             outcomes: BTreeMap::new(),
+            entries: BTreeSet::new(),
         }
     }
 
@@ -68,6 +76,8 @@ impl Part {
                 .retain(|pair, stamp| pair.partitions(identity.partitions).0 != from || before <= *stamp),
             RowWrite::SetFloor { from, before } => drop(self.floors.insert(from, before)),
             RowWrite::PutOutcome(id, outcome) => drop(self.outcomes.insert(id, outcome)),
+            RowWrite::PutEntry(it) => drop(self.entries.insert(((it.index, it.key), it.id))),
+            RowWrite::DeleteEntry(it) => drop(self.entries.remove(&((it.index, it.key), it.id))),
         }
     }
 
@@ -89,7 +99,13 @@ impl Part {
                 RowAnswer::Point(self.stamps.get(&pair).copied().unwrap_or_default())
             }
             RowQuery::Floor(from) => RowAnswer::Point(self.floors.get(&from).copied().unwrap_or_default()),
-            RowQuery::Outcome(id) => RowAnswer::Outcome(self.outcomes.get(&id).copied()),
+            RowQuery::Outcome(id) => RowAnswer::Outcome(self.outcomes.get(&id).cloned()),
+            RowQuery::Entries { index, key, after, limit } => {
+                let value = (index, key);
+                let of_value = self.entries.iter().filter(|(it, _)| *it == value).map(|(_, id)| *id);
+                let ids = of_value.filter(|id| after.is_none_or(|after| after < *id));
+                RowAnswer::Ids(ids.take(limit as usize).collect())
+            }
         }
     }
 }
@@ -97,7 +113,7 @@ impl Part {
 impl Twin {
     pub fn new(identity: GraphIdentity) -> Self {
         let parts = identity.partitions.iter().map(|_| Part::new()).collect();
-        Self { identity, parts: Mutex::new(parts) }
+        Self { identity, parts: Mutex::new(parts), holders: Mutex::default() }
     }
 
     fn part(&self, partition: PartitionId) -> Result<Part, DatabaseError> {
@@ -117,6 +133,8 @@ impl Twin {
                 return Err(DatabaseError::Invalid { detail: String::new() }.into());
             }
         }
+        let values = given.iter().flat_map(|part| &part.changes).flat_map(|logged| &logged.rows);
+        let values = self.try_take(values)?;
         for part in given {
             let state = &mut after[part.partition.index()];
             let (partition, found) = (part.partition, state.end);
@@ -140,8 +158,43 @@ impl Twin {
                 return Err(CommitError::Lacks { partition, point, end: part.end });
             }
         }
+        *self.holders.lock() = values?;
         *parts = after;
         Ok(())
+    }
+
+    /// Returns the objects that have unique values after these rows, or an inner error if some are taken.
+    #[allow(
+        clippy::type_complexity,
+        reason = "the outer error comes before other errors, and the inner one after them"
+    )]
+    fn try_take<'a>(
+        &self,
+        rows: impl Iterator<Item = &'a RowWrite>,
+    ) -> Result<Result<BTreeMap<Value, u64>, CommitError>, CommitError> {
+        let mut all = self.holders.lock().clone();
+        let (mut seen, mut holders) = (BTreeSet::new(), Vec::new());
+        for row in rows {
+            let (RowWrite::PutEntry(entry) | RowWrite::DeleteEntry(entry)) = row else { continue };
+            if !entry.unique {
+                continue;
+            }
+            let value = (entry.index, entry.key.clone());
+            if !seen.insert(value.clone()) {
+                return Err(DatabaseError::Invalid { detail: String::new() }.into());
+            }
+            let found = all.get(&value).copied();
+            match (row, found) {
+                (RowWrite::PutEntry(_), None) => drop(all.insert(value, entry.id)),
+                (RowWrite::PutEntry(_), Some(id)) if id != entry.id => {
+                    holders.push(UniqueHolder { index: value.0, key: value.1, id });
+                }
+                (RowWrite::DeleteEntry(_), Some(id)) if id == entry.id => drop(all.remove(&value)),
+                _ => {}
+            }
+        }
+        holders.sort();
+        Ok(if holders.is_empty() { Ok(all) } else { Err(CommitError::Taken { holders }) })
     }
 
     fn try_begin(&self, request: BeginTerm) -> Result<LogPoint, CommitError> {

@@ -424,6 +424,11 @@ mod tests {
             Just(Refusal::Absent),
             any::<u64>().prop_map(|version| Refusal::Present { version }),
             any::<u64>().prop_map(|id| Refusal::ObjectExists { id }),
+            (".{0,9}", ".{0,9}", any::<u64>()).prop_map(|(field, value, id)| Refusal::UniqueTaken {
+                field,
+                value,
+                id
+            }),
         ];
         let outcome = prop_oneof![done().prop_map(Outcome::Done), refusal.prop_map(Outcome::Refused)];
         let elsewhere = proptest::option::of((any::<u32>().prop_map(PartitionId), point()));

@@ -1,8 +1,15 @@
 //! The encoding of the outcome that is recorded under a write id.
 
-use super::{Garbled, Rest, Taken, Unreadable, begun, put_done, put_optional, put_point, take_done, whole};
+use super::{
+    Garbled, Rest, Taken, Unreadable, begun, put_bytes, put_done, put_optional, put_point, take_done, whole,
+};
 use crate::{Outcome, RecordedOutcome, Refusal};
 use kith_types::{PartitionId, delta::put_varint};
+
+fn take_text(rest: &mut Rest<'_>) -> Taken<String> {
+    let text = std::str::from_utf8(rest.bytes()?).map_err(|_| Unreadable)?;
+    Ok(text.to_owned())
+}
 
 impl RecordedOutcome {
     /// Encodes the outcome for the table of outcomes.
@@ -21,24 +28,30 @@ impl RecordedOutcome {
     pub(super) fn put(&self, out: &mut Vec<u8>) {
         put_varint(out, self.write);
         put_varint(out, self.at);
-        match self.outcome {
+        match &self.outcome {
             Outcome::Done(done) => {
                 put_varint(out, 0);
-                put_done(out, done);
+                put_done(out, *done);
             }
             Outcome::Refused(Refusal::OtherVersion { found, wanted }) => {
                 put_varint(out, 1);
-                put_varint(out, found);
-                put_varint(out, wanted);
+                put_varint(out, *found);
+                put_varint(out, *wanted);
             }
             Outcome::Refused(Refusal::Absent) => put_varint(out, 2),
             Outcome::Refused(Refusal::Present { version }) => {
                 put_varint(out, 3);
-                put_varint(out, version);
+                put_varint(out, *version);
             }
             Outcome::Refused(Refusal::ObjectExists { id }) => {
                 put_varint(out, 4);
-                put_varint(out, id);
+                put_varint(out, *id);
+            }
+            Outcome::Refused(Refusal::UniqueTaken { field, value, id }) => {
+                put_varint(out, 5);
+                put_bytes(out, field.as_bytes());
+                put_bytes(out, value.as_bytes());
+                put_varint(out, *id);
             }
         }
         put_optional(out, self.elsewhere, |out, (partition, point)| {
@@ -59,6 +72,10 @@ impl RecordedOutcome {
                 2 => Outcome::Refused(Refusal::Absent),
                 3 => Outcome::Refused(Refusal::Present { version: rest.number()? }),
                 4 => Outcome::Refused(Refusal::ObjectExists { id: rest.number()? }),
+                5 => {
+                    let (field, value) = (take_text(rest)?, take_text(rest)?);
+                    Outcome::Refused(Refusal::UniqueTaken { field, value, id: rest.number()? })
+                }
                 _ => return Err(Unreadable),
             },
             elsewhere: rest.optional(|rest| Ok((PartitionId(rest.small()?), rest.point()?)))?,

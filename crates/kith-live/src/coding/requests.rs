@@ -2,12 +2,12 @@
 //! (`docs/formats/change.md`). Both sides check what they receive, because the peer may be the wrong process.
 
 use super::{
-    Garbled, Rest, Taken, Unreadable, begun, put_association, put_key, put_list, put_many, put_object,
-    put_optional, put_pair, put_point, put_write_id, take_pair, take_write_id, whole,
+    Garbled, Rest, Taken, Unreadable, begun, put_association, put_bytes, put_key, put_list, put_many,
+    put_object, put_optional, put_pair, put_point, put_write_id, take_pair, take_write_id, whole,
 };
 use crate::{
-    Association, Batch, BatchPart, Change, Intent, ListKey, ListPlace, LoggedChange, Object, RecordedOutcome,
-    RowAnswer, RowQuery, RowWrite, RowsAt,
+    Association, Batch, BatchPart, Change, IndexEntry, IndexId, Intent, ListKey, ListPlace, LoggedChange,
+    Object, RecordedOutcome, RowAnswer, RowQuery, RowWrite, RowsAt,
 };
 use kith_types::{PartitionId, delta::put_varint};
 
@@ -106,6 +106,14 @@ impl RowWrite {
                 put_write_id(out, id);
                 outcome.put(out);
             }
+            RowWrite::PutEntry(entry) => {
+                put_varint(out, 11);
+                put_entry(out, entry);
+            }
+            RowWrite::DeleteEntry(entry) => {
+                put_varint(out, 12);
+                put_entry(out, entry);
+            }
         }
     }
 
@@ -122,6 +130,8 @@ impl RowWrite {
             8 => RowWrite::DropPairStamps { from: take_partition(rest)?, before: rest.point()? },
             9 => RowWrite::SetFloor { from: take_partition(rest)?, before: rest.point()? },
             10 => RowWrite::PutOutcome(take_write_id(rest)?, RecordedOutcome::take(rest)?),
+            11 => RowWrite::PutEntry(take_entry(rest)?),
+            12 => RowWrite::DeleteEntry(take_entry(rest)?),
             _ => return Err(Unreadable),
         })
     }
@@ -177,6 +187,13 @@ impl RowQuery {
                 put_varint(out, 7);
                 put_write_id(out, id);
             }
+            RowQuery::Entries { index, key, after, limit } => {
+                put_varint(out, 8);
+                put_varint(out, index.0.into());
+                put_bytes(out, key);
+                put_optional(out, *after, put_varint);
+                put_varint(out, u64::from(*limit));
+            }
         }
     }
 
@@ -191,6 +208,12 @@ impl RowQuery {
             5 => RowQuery::PairStamp(take_pair(rest)?),
             6 => RowQuery::Floor(take_partition(rest)?),
             7 => RowQuery::Outcome(take_write_id(rest)?),
+            8 => RowQuery::Entries {
+                index: IndexId(rest.small()?),
+                key: rest.bytes()?.into(),
+                after: rest.optional(Rest::number)?,
+                limit: rest.small()?,
+            },
             _ => return Err(Unreadable),
         })
     }
@@ -246,6 +269,10 @@ impl RowAnswer {
                 put_varint(out, 6);
                 put_optional(out, outcome.as_ref(), |out, outcome| outcome.put(out));
             }
+            RowAnswer::Ids(ids) => {
+                put_varint(out, 7);
+                put_many(out, ids, |out, id| put_varint(out, *id));
+            }
         }
     }
 
@@ -258,6 +285,7 @@ impl RowAnswer {
             4 => RowAnswer::Intents(rest.many(Intent::take)?),
             5 => RowAnswer::Point(rest.point()?),
             6 => RowAnswer::Outcome(rest.optional(RecordedOutcome::take)?),
+            7 => RowAnswer::Ids(rest.many(Rest::number)?),
             _ => return Err(Unreadable),
         })
     }
@@ -292,6 +320,22 @@ pub fn associations_to_bytes(associations: &[(ListKey, Association)]) -> Vec<u8>
 /// [`Garbled`] if the bytes are damaged, or were written by a later release.
 pub fn associations_from_bytes(bytes: &[u8]) -> Result<Vec<(ListKey, Association)>, Garbled> {
     whole("associations", bytes, |rest| rest.many(|rest| Ok((rest.list()?, rest.association()?))))
+}
+
+fn put_entry(out: &mut Vec<u8>, entry: &IndexEntry) {
+    put_varint(out, entry.index.0.into());
+    put_bytes(out, &entry.key);
+    put_varint(out, entry.id);
+    put_varint(out, u64::from(entry.unique));
+}
+
+fn take_entry(rest: &mut Rest<'_>) -> Taken<IndexEntry> {
+    Ok(IndexEntry {
+        index: IndexId(rest.small()?),
+        key: rest.bytes()?.into(),
+        id: rest.number()?,
+        unique: rest.flag()?,
+    })
 }
 
 fn put_partition(out: &mut Vec<u8>, partition: PartitionId) {
@@ -341,6 +385,12 @@ mod tests {
         "[!-~]{1,64}".prop_map(|text| text.parse().expect("the text is a write id"))
     }
 
+    fn entry() -> impl Strategy<Value = IndexEntry> {
+        (any::<u32>(), vec(any::<u8>(), 0..9), any::<u64>(), any::<bool>()).prop_map(
+            |(index, key, id, unique)| IndexEntry { index: IndexId(index), key: key.into(), id, unique },
+        )
+    }
+
     fn row() -> impl Strategy<Value = RowWrite> {
         prop_oneof![
             object().prop_map(RowWrite::PutObject),
@@ -354,6 +404,8 @@ mod tests {
             (partition(), point()).prop_map(|(from, before)| RowWrite::DropPairStamps { from, before }),
             (partition(), point()).prop_map(|(from, before)| RowWrite::SetFloor { from, before }),
             (write_id(), outcome()).prop_map(|(id, outcome)| RowWrite::PutOutcome(id, outcome)),
+            entry().prop_map(RowWrite::PutEntry),
+            entry().prop_map(RowWrite::DeleteEntry),
         ]
     }
 
@@ -381,6 +433,9 @@ mod tests {
             pair().prop_map(RowQuery::PairStamp),
             partition().prop_map(RowQuery::Floor),
             write_id().prop_map(RowQuery::Outcome),
+            (entry(), option::of(any::<u64>()), any::<u32>()).prop_map(|(entry, after, limit)| {
+                RowQuery::Entries { index: entry.index, key: entry.key, after, limit }
+            }),
         ]
     }
 
@@ -393,6 +448,7 @@ mod tests {
             vec(intent(), 0..3).prop_map(RowAnswer::Intents),
             point().prop_map(RowAnswer::Point),
             option::of(outcome()).prop_map(RowAnswer::Outcome),
+            vec(any::<u64>(), 0..4).prop_map(RowAnswer::Ids),
         ]
     }
 

@@ -33,7 +33,7 @@ pub(super) fn decide(
     let outcome = done(id1, place.point, found.is_some());
     match (write.split, outcome) {
         (Some(pair), Outcome::Done(done)) => begin(write, pair, (states, done), (rows, place)),
-        _ => {
+        (_, outcome) => {
             let mut changes = Changes::new(rows);
             for (key, content) in net(&states) {
                 changes.set_association(key, content, place.point)?;

@@ -12,7 +12,7 @@ pub use rows::{NotLoaded, Rows};
 
 use crate::{
     Conditions, Done, GraphTypes, Guards, Intent, LoggedChange, Object, Outcome, RecordedOutcome, Refusal,
-    ResolvedMutation, ResolvedWrite, WriteFault,
+    ResolvedMutation, ResolvedWrite, RowWrite, WriteFault,
 };
 use changes::Changes;
 use kith_types::{LogPoint, PartitionCount};
@@ -60,7 +60,7 @@ pub fn decide(write: &ResolvedWrite, rows: &Rows, place: DecisionContext<'_>) ->
         && let Some(recorded) = rows.outcome(&name.id)?
     {
         let same = recorded.write == name.checksum;
-        return Ok(if same { Decision::Repeated(*recorded) } else { Decision::IdTaken });
+        return Ok(if same { Decision::Repeated(recorded.clone()) } else { Decision::IdTaken });
     }
     let decision = match &write.step {
         ResolvedMutation::AddObject { .. }
@@ -82,8 +82,9 @@ fn recorded(write: &ResolvedWrite, decision: Decision, place: DecisionContext<'_
         Decision::Changed(outcome, change) => (outcome, change),
         _ => return decision,
     };
-    let record = RecordedOutcome { write: name.checksum, at: place.now, outcome, elsewhere: None };
-    change.rows.push(crate::RowWrite::PutOutcome(name.id.clone(), record));
+    let (write, at) = (name.checksum, place.now);
+    let record = RecordedOutcome { write, at, outcome: outcome.clone(), elsewhere: None };
+    change.rows.push(RowWrite::PutOutcome(name.id.clone(), record));
     Decision::Changed(outcome, change)
 }
 
@@ -98,7 +99,6 @@ fn object(write: &ResolvedWrite, rows: &Rows, place: DecisionContext<'_>) -> Res
     if let Some(refusal) = refusal(write.conditions, found.map(|object| object.stamp)) {
         return Ok(Decision::Nothing(Outcome::Refused(refusal)));
     }
-    let mut changes = Changes::new(rows);
     let (kind, data) = match (&write.step, found) {
         (ResolvedMutation::AddObject { .. }, Some(_)) => {
             return Ok(Decision::Nothing(Outcome::Refused(Refusal::ObjectExists { id: *id })));
@@ -110,14 +110,44 @@ fn object(write: &ResolvedWrite, rows: &Rows, place: DecisionContext<'_>) -> Res
                 Err(fault) => return Ok(Decision::Invalid(fault.into())),
             }
         }
-        (_, Some(_)) => {
-            changes.delete_object(*id);
-            return Ok(Decision::Changed(done(*id, place.point, true), changes.finish()));
-        }
+        (_, Some(object)) => return Ok(delete(object, rows, place)),
         (_, None) => return Ok(Decision::Nothing(nothing_to_do(*id))),
     };
-    changes.put_object(Object { id: *id, kind, stamp: place.point, data });
-    Ok(Decision::Changed(done(*id, place.point, found.is_some()), changes.finish()))
+    Ok(put(Object { id: *id, kind, stamp: place.point, data }, found, rows, place))
+}
+
+/// Deletes an object, and removes it from indexes.
+fn delete(object: &Object, rows: &Rows, place: DecisionContext<'_>) -> Decision {
+    let entries = match place.types.entries(object.kind, object.id, &object.data) {
+        Ok(entries) => entries,
+        Err(fault) => return Decision::Invalid(fault.into()),
+    };
+    let mut changes = Changes::new(rows);
+    changes.delete_object(object.id);
+    entries.into_iter().for_each(|entry| changes.row(RowWrite::DeleteEntry(entry)));
+    Decision::Changed(done(object.id, place.point, true), changes.finish())
+}
+
+/// Writes an object, which replaces `before`, and changes its entries in indexes. Whether another object of the graph has one
+/// of its unique values is decided by the database, unless that is known already.
+fn put(object: Object, before: Option<&Object>, rows: &Rows, place: DecisionContext<'_>) -> Decision {
+    let entries = |object: &Object| place.types.entries(object.kind, object.id, &object.data);
+    let (old, new) = match (before.map_or(Ok(Vec::new()), entries), entries(&object)) {
+        (Ok(old), Ok(new)) => (old, new),
+        (Err(fault), _) | (_, Err(fault)) => return Decision::Invalid(fault.into()),
+    };
+    let added = || new.iter().filter(|entry| !old.contains(entry));
+    if let Some((entry, id)) = added().find_map(|entry| Some((entry, rows.holder(entry)?))) {
+        let (field, value) = place.types.shown(object.kind, entry.index, &object.data);
+        return Decision::Nothing(Outcome::Refused(Refusal::UniqueTaken { field, value, id }));
+    }
+    let outcome = done(object.id, place.point, before.is_some());
+    let mut changes = Changes::new(rows);
+    changes.put_object(object);
+    let removed = old.iter().filter(|entry| !new.contains(entry));
+    removed.for_each(|entry| changes.row(RowWrite::DeleteEntry(entry.clone())));
+    added().for_each(|entry| changes.row(RowWrite::PutEntry(entry.clone())));
+    Decision::Changed(outcome, changes.finish())
 }
 
 fn done(id: u64, point: LogPoint, existed: bool) -> Outcome {

@@ -1,11 +1,12 @@
 //! The rows that decide writes: as they were read, and as earlier decisions of the same batch have changed them.
 
 use crate::{
-    Association, AssociationKey, ListKey, Object, Pair, RecordedOutcome, RowAnswer, RowQuery, RowWrite,
-    WriteId,
+    Association, AssociationKey, IndexEntry, IndexId, ListKey, Object, Pair, RecordedOutcome, RowAnswer,
+    RowQuery, RowWrite, UniqueHolder, WriteId,
 };
 use kith_types::{LogPoint, PartitionId};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// A decision needs a row that was not read.
@@ -17,12 +18,25 @@ pub struct NotLoaded;
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
     answers: BTreeMap<RowQuery, RowAnswer>,
+    /// The objects that are known to have unique values. Any other unique value may be free.
+    holders: BTreeMap<(IndexId, Arc<[u8]>), u64>,
 }
 
 impl Rows {
     /// Takes in rows. `answers` has one answer for each query, in the order of the queries.
     pub fn new(queries: Vec<RowQuery>, answers: Vec<RowAnswer>) -> Self {
-        Self { answers: queries.into_iter().zip(answers).collect() }
+        Self { answers: queries.into_iter().zip(answers).collect(), holders: BTreeMap::new() }
+    }
+
+    /// Notes which object has a unique value.
+    pub fn hold(&mut self, holder: UniqueHolder) {
+        self.holders.insert((holder.index, holder.key), holder.id);
+    }
+
+    /// Returns the other object that is known to have the unique value of an entry.
+    pub(super) fn holder(&self, entry: &IndexEntry) -> Option<u64> {
+        let holder = self.holders.get(&(entry.index, Arc::clone(&entry.key))).copied();
+        holder.filter(|id| entry.unique && *id != entry.id)
     }
 
     pub(super) fn object(&self, id: u64) -> Result<Option<&Object>, NotLoaded> {
@@ -90,7 +104,17 @@ impl Rows {
             RowWrite::PutPairStamp(pair, stamp) => (RowQuery::PairStamp(*pair), RowAnswer::Point(*stamp)),
             RowWrite::SetFloor { from, before } => (RowQuery::Floor(*from), RowAnswer::Point(*before)),
             RowWrite::PutOutcome(id, outcome) => {
-                (RowQuery::Outcome(id.clone()), RowAnswer::Outcome(Some(*outcome)))
+                (RowQuery::Outcome(id.clone()), RowAnswer::Outcome(Some(outcome.clone())))
+            }
+            RowWrite::PutEntry(entry) => {
+                if entry.unique {
+                    self.holders.insert((entry.index, Arc::clone(&entry.key)), entry.id);
+                }
+                return;
+            }
+            RowWrite::DeleteEntry(entry) => {
+                self.holders.remove(&(entry.index, Arc::clone(&entry.key)));
+                return;
             }
             // The floor that is set together with this row write refuses the deliveries that the dropped stamps would have
             // refused.

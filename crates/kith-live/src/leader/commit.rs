@@ -32,6 +32,7 @@ impl Leader {
                 CommitResult::Done => self.finish(shares),
                 CommitResult::Elsewhere(ends) => self.commit_without(shares, &ends),
                 CommitResult::Lacks(partition, point) => self.not_contained(shares, (partition, point)),
+                CommitResult::Taken(holders) => self.decide_again(shares, holders),
                 CommitResult::Refused => self.not_committed(shares),
                 CommitResult::Unknown => self.settle(shares),
             },
@@ -75,7 +76,7 @@ impl Leader {
         }
     }
 
-    fn not_committed(&mut self, shares: Vec<Share>) {
+    pub(super) fn not_committed(&mut self, shares: Vec<Share>) {
         let decided = shares.into_iter().flat_map(|share| share.decided);
         decided.for_each(|decided| self.fail(decided.task));
         self.back_off();

@@ -3,6 +3,7 @@
 use super::limits::{BATCH_BYTES_MAX, INTENTS_MAX};
 use super::queue::{PendingWrite, Task};
 use super::share::{Share, Taken};
+use super::unique::TouchedValues;
 use super::{Action, Leader, LoadId, Stage, WriteError};
 use crate::{DecisionContext, RowQuery, Rows, RowsAt, completion_queries, delivery_queries};
 use kith_types::PartitionId;
@@ -12,8 +13,14 @@ impl Leader {
     /// Takes the next tasks off the queue and requests their rows. Writes that must wait for a term or for an open intent
     /// are stored with that term or intent.
     pub(super) fn load(&mut self) {
+        self.holders.clear();
         let taken = self.queue.take();
-        let tasks: Vec<Task> = taken.into_iter().filter_map(|task| self.ready(task)).collect();
+        self.load_rows(taken);
+    }
+
+    /// Requests the rows of those tasks that can be decided now.
+    pub(super) fn load_rows(&mut self, tasks: Vec<Task>) {
+        let tasks: Vec<Task> = tasks.into_iter().filter_map(|task| self.ready(task)).collect();
         if tasks.is_empty() {
             return;
         }
@@ -110,14 +117,16 @@ impl Leader {
             if end != at && (end < at || self.guards.older_copies_noticed) {
                 self.step_down(partition);
             } else if end == at && queries.len() == answers.len() {
-                shares.insert(partition, Share::new(partition, end, Rows::new(queries, answers)));
+                let mut rows = Rows::new(queries, answers);
+                self.holders.iter().for_each(|holder| rows.hold(holder.clone()));
+                shares.insert(partition, Share::new(partition, end, rows));
             }
         }
         shares
     }
 
     fn decide(&mut self, tasks: Vec<Task>, mut shares: BTreeMap<PartitionId, Share>) {
-        let mut postponed = Vec::new();
+        let (mut postponed, mut touched) = (Vec::new(), TouchedValues::default());
         let (mut failed, mut bytes) = (false, 0);
         for task in tasks {
             let Some(share) = shares.get_mut(&task.partition()) else {
@@ -133,11 +142,12 @@ impl Leader {
                 }
                 task => task,
             };
-            let taken = self.decide_one(task, share);
+            let taken = self.decide_one(task, share, &mut touched);
             bytes += share.bytes - before;
             match taken {
                 Taken::Decided => {}
                 Taken::Answered(pending, error) => self.answer(&pending, Err(error)),
+                Taken::Postponed(pending) => postponed.push(pending),
                 Taken::Failed(task) => {
                     failed = true;
                     self.fail(task);
@@ -161,7 +171,7 @@ impl Leader {
         if self.partitions.contains_key(&task.partition()) { self.fail(task) } else { self.refuse(task) }
     }
 
-    fn decide_one(&self, task: Task, share: &mut Share) -> Taken {
+    fn decide_one(&self, task: Task, share: &mut Share, touched: &mut TouchedValues) -> Taken {
         let place = DecisionContext {
             types: &self.types,
             count: self.count,
@@ -175,7 +185,7 @@ impl Leader {
                 if pending.write.split.is_some() && INTENTS_MAX <= open + share.begun.len() {
                     return Taken::Answered(pending, WriteError::Overloaded);
                 }
-                share.write(pending, place)
+                share.write(pending, place, touched)
             }
             Task::Delivery { .. } => share.deliver(task, place),
             Task::Completion { partition, stamp, .. } => {

@@ -1,6 +1,8 @@
 //! The events that a leader takes in, and the actions that it returns.
 
-use crate::{Batch, Change, Done, Intent, Refusal, RowQuery, RowsAt, Ticket, Write, WriteFault};
+use crate::{
+    Batch, Change, Done, Intent, Refusal, RowQuery, RowsAt, Ticket, UniqueHolder, Write, WriteFault,
+};
 use kith_types::{LogPoint, PartitionId, Position, Term, Timestamp};
 use thiserror::Error;
 
@@ -91,6 +93,9 @@ pub enum CommitResult {
     /// The transaction did not take effect and never will, because the log of this partition lacks this log point, which the
     /// transaction requires.
     Lacks(PartitionId, LogPoint),
+    /// The transaction did not take effect and never will, because objects that it does not change have unique values that
+    /// it gives to others. The logs end where it expects. All of these values are named, and at least one.
+    Taken(Vec<UniqueHolder>),
     /// The transaction did not take effect and never will, for another reason.
     Refused,
     /// The answer was lost: the transaction may have taken effect, or may still do so later.

@@ -3,8 +3,8 @@
 //! It does no I/O: the shell reports events and carries out actions. Writes, deliveries and completions of all partitions
 //! that the node leads wait in one queue. There is one transaction at a time: it takes tasks off the queue, reads their
 //! rows, decides them in order (`cycle.rs`), and commits the parts of all partitions together (`commit.rs`). If the answer
-//! to a commit is lost, `settle.rs` finds out what became of the commit before anything else is written. `pairs.rs` delivers
-//! open intents to the other end of their pair, and `terms.rs` takes leadership and gives it up.
+//! to a commit is lost, `settle.rs` finds out what became of the commit before anything else is written. If unique values are
+//! taken, `unique.rs` has the transaction decided again, without the writes that want them. `pairs.rs` delivers open intents to the other end of their pair, and `terms.rs` takes leadership and gives it up.
 //!
 //! Safety depends on the database alone: each part of a transaction is conditional on the term and the position that this
 //! leader knows. No outcome is answered before the transaction that decided it is committed, even if this transaction writes
@@ -24,6 +24,7 @@ mod share;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod unique;
 
 pub use duties::{Duties, DutyChange};
 pub use event::{
@@ -31,7 +32,7 @@ pub use event::{
     SenderId, WriteError,
 };
 
-use crate::{GraphTypes, Guards, Outcome, ResolvedWrite, RowQuery, Ticket, Write};
+use crate::{GraphTypes, Guards, Outcome, ResolvedWrite, RowQuery, Ticket, UniqueHolder, Write};
 use kith_types::{LogPoint, PartitionCount, PartitionId, Timestamp};
 use queue::{PendingWrite, Queue, Task};
 use settle::{Settlement, asks_at};
@@ -50,6 +51,8 @@ pub struct Leader {
     next_terms: NextTerms,
     queue: Queue,
     stage: Stage,
+    /// Which objects have unique values that writes of the current transaction want, as far as the database has told.
+    holders: Vec<UniqueHolder>,
     /// The number of consecutive transactions that failed.
     failures: u32,
     /// When the next transaction may begin.
@@ -90,6 +93,7 @@ impl Leader {
             next_terms: NextTerms::default(),
             queue: Queue::default(),
             stage: Stage::Idle,
+            holders: Vec::new(),
             failures: 0,
             not_before: Timestamp::ZERO,
             last_id: 0,

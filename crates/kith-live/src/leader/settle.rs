@@ -184,6 +184,6 @@ impl Leader {
     }
 }
 
-fn tasks_of(shares: Vec<Share>) -> Vec<Task> {
+pub(super) fn tasks_of(shares: Vec<Share>) -> Vec<Task> {
     shares.into_iter().flat_map(|share| share.decided).map(|decided| decided.task).collect()
 }

@@ -3,6 +3,7 @@
 
 use super::intents::OpenIntents;
 use super::queue::{PendingWrite, Task};
+use super::unique::TouchedValues;
 use crate::{
     BatchPart, Decision, DecisionContext, Intent, LoggedChange, Outcome, RowWrite, Rows, complete, decide,
     deliver,
@@ -50,6 +51,8 @@ pub(super) enum Ending {
 pub(super) enum Taken {
     /// The task ends with the transaction.
     Decided,
+    /// The write must wait for the next transaction, because another write of this one changes who has a unique value.
+    Postponed(PendingWrite),
     /// The write is answered with this error at once. Nothing was written.
     Answered(PendingWrite, super::WriteError),
     /// The task was not decided, because something that it needs is missing.
@@ -81,7 +84,13 @@ impl Share {
         self.ends_after(self.changes.len() + 1)
     }
 
-    pub(super) fn write(&mut self, pending: PendingWrite, place: DecisionContext<'_>) -> Taken {
+    /// Decides a write. `touched` are the unique values that the transaction has changed so far, in all partitions.
+    pub(super) fn write(
+        &mut self,
+        pending: PendingWrite,
+        place: DecisionContext<'_>,
+        touched: &mut TouchedValues,
+    ) -> Taken {
         let partition = self.partition;
         let (ending, change) = match decide(&pending.write, &self.rows, place) {
             Err(_) => return Taken::Failed(Task::Write(pending)),
@@ -93,6 +102,9 @@ impl Share {
             Ok(Decision::Repeated(recorded)) => {
                 let points = recorded.elsewhere.into_iter().chain([(partition, self.end())]).collect();
                 (Ending::Outcome { outcome: recorded.outcome, points }, None)
+            }
+            Ok(Decision::Changed(_, change)) if !touched.add(&change.rows) => {
+                return Taken::Postponed(pending);
             }
             Ok(Decision::Changed(outcome, change)) => {
                 (Ending::Outcome { outcome, points: vec![(partition, place.point)] }, Some(change))
@@ -158,6 +170,7 @@ pub(super) fn row_bytes(row: &RowWrite) -> usize {
         RowWrite::PutObject(object) => object.data.bytes.len(),
         RowWrite::PutAssociation(_, association) => association.data.bytes.len(),
         RowWrite::PutIntent(intent) => intent.bytes(),
+        RowWrite::PutEntry(entry) | RowWrite::DeleteEntry(entry) => entry.key.len(),
         _ => 0,
     };
     size_of::<RowWrite>() + fields

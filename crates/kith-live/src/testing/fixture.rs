@@ -1,10 +1,11 @@
-//! The types that tests use. All objects have the type `user`. The association types `likes` and `blocks` are one-sided, and
+//! The types that tests use. Objects have the type `user`, or `account`, whose field `a` has an index and whose field `b` is
+//! unique. The association types `likes` and `blocks` are one-sided, and
 //! `friend` and `rival` are symmetric. `followed_by` is the inverse of `follows`, and `hired_by` is the inverse of `hires`.
 
-use crate::{AssociationType, GraphTypes, Inverse, ObjectType, TypeId};
+use crate::{AssociationType, GraphTypes, Index, IndexId, Inverse, ObjectType, TypeId};
 use kith_schema::Schema;
 
-/// The type of all objects.
+/// The type of most objects.
 pub const USER: TypeId = TypeId(1);
 /// A one-sided type.
 pub const LIKES: TypeId = TypeId(2);
@@ -22,6 +23,13 @@ pub const FOLLOWED_BY: TypeId = TypeId(7);
 pub const HIRES: TypeId = TypeId(8);
 /// The inverse of [`HIRES`].
 pub const HIRED_BY: TypeId = TypeId(9);
+
+/// The type of objects with indexes.
+pub const ACCOUNT: TypeId = TypeId(10);
+/// The index on the field `a` of [`ACCOUNT`].
+pub const ACCOUNT_A: IndexId = IndexId(1);
+/// The index on the field `b` of [`ACCOUNT`], whose values are unique.
+pub const ACCOUNT_B: IndexId = IndexId(2);
 
 /// The names of the association types, in the order of their numbers.
 pub const NAMES: [&str; 8] =
@@ -46,7 +54,13 @@ pub fn types() -> GraphTypes {
     let number = |name| format!(r#"{{"name":"{name}","type":"i64","nullable":true}}"#);
     let mut types = GraphTypes { identity: 7, revision: 1, ..GraphTypes::default() };
     let fields = schema(&format!("{},{}", number("a"), number("b")));
-    types.objects.insert(USER, ObjectType { name: "user".to_owned(), schemas: vec![fields] });
+    let object =
+        |name: &str, indexes| ObjectType { name: name.to_owned(), schemas: vec![fields.clone()], indexes };
+    let index = |number, field: &str, unique| Index { number, field: field.to_owned(), unique };
+    let indexes = vec![index(ACCOUNT_A, "a", false), index(ACCOUNT_B, "b", true)];
+    types.indexes_made = 2;
+    types.objects.insert(USER, object("user", Vec::new()));
+    types.objects.insert(ACCOUNT, object("account", indexes));
     for ((kind, inverse), name) in inverses.into_iter().zip(NAMES) {
         let kind_of = AssociationType {
             name: name.to_owned(),

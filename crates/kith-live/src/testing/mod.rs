@@ -11,5 +11,5 @@ mod model;
 mod tables;
 
 pub use check::faults_of;
-pub use model::{Edge, EdgeName, Model};
-pub use tables::Tables;
+pub use model::{Edge, EdgeName, Model, object_fields};
+pub use tables::{Tables, taken};

@@ -2,7 +2,7 @@
 //! [`super::fixture`].
 
 use crate::{Conditions, Done, Mutation, Outcome, Refusal, Write};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The key of an association: `id1`, the name of the type, and `id2`.
 pub type EdgeName = (u64, String, u64);
@@ -16,6 +16,8 @@ pub struct Model {
     pub objects: BTreeMap<u64, (u64, [Option<i64>; 2])>,
     /// The associations, in each direction that they have.
     pub edges: BTreeMap<EdgeName, Edge>,
+    /// The objects of the type `account`.
+    accounts: BTreeSet<u64>,
     outcomes: BTreeMap<String, Outcome>,
 }
 
@@ -34,11 +36,11 @@ impl Model {
     /// Carries out a write, which gets `version` if it changes something, and returns its outcome.
     pub fn run(&mut self, write: &Write, version: u64, now: u64) -> Outcome {
         if let Some(known) = write.write_id.as_ref().and_then(|id| self.outcomes.get(id.as_str())) {
-            return *known;
+            return known.clone();
         }
         let outcome = self.run_new(write, version, now);
         if let Some(id) = &write.write_id {
-            self.outcomes.insert(id.as_str().to_owned(), outcome);
+            self.outcomes.insert(id.as_str().to_owned(), outcome.clone());
         }
         outcome
     }
@@ -79,13 +81,34 @@ impl Model {
             _ if !existed => return Outcome::Done(Done { id, version: 0, existed: false }),
             _ => {}
         }
+        if let Some((value, holder)) = self.taken(&write.mutation) {
+            let (field, value) = ("b".to_owned(), value.to_string());
+            return refused(Refusal::UniqueTaken { field, value, id: holder });
+        }
         self.change(&write.mutation, version, now);
         Outcome::Done(Done { id, version, existed })
     }
 
+    /// Returns the value of the unique field that a write gives to an account, and the other account that has it.
+    fn taken(&self, mutation: &Mutation) -> Option<(i64, u64)> {
+        let (id, data) = match mutation {
+            Mutation::AddObject { id, kind, data, .. } if kind == "account" => {
+                (id.unwrap(), data.as_deref()?)
+            }
+            Mutation::UpdateObject { id, data } if self.accounts.contains(id) => (*id, data.as_str()),
+            _ => return None,
+        };
+        let value = object_fields([None, None], data)[1]?;
+        let has_it = |other: &&u64| **other != id && self.objects[*other].1[1] == Some(value);
+        self.accounts.iter().find(has_it).map(|other| (value, *other))
+    }
+
     fn change(&mut self, mutation: &Mutation, version: u64, now: u64) {
         match mutation {
-            Mutation::AddObject { id, data, .. } => {
+            Mutation::AddObject { id, data, kind, .. } => {
+                if kind == "account" {
+                    self.accounts.insert(id.unwrap());
+                }
                 let fields = object_fields([None, None], data.as_deref().unwrap_or("{}"));
                 self.objects.insert(id.unwrap(), (version, fields));
             }
@@ -93,7 +116,10 @@ impl Model {
                 let fields = object_fields(self.objects[id].1, data);
                 self.objects.insert(*id, (version, fields));
             }
-            Mutation::DeleteObject { id } => drop(self.objects.remove(id)),
+            Mutation::DeleteObject { id } => {
+                self.objects.remove(id);
+                self.accounts.remove(id);
+            }
             Mutation::AddAssociation { id1, kind, id2, time, data } => {
                 let number = data.as_deref().and_then(|data| member(data, "n"));
                 self.set(*id1, kind, *id2, Some((version, time.unwrap_or(now), number)));
@@ -122,7 +148,8 @@ fn member(json: &str, name: &str) -> Option<i64> {
     serde_json::from_str::<serde_json::Value>(json).unwrap()[name].as_i64()
 }
 
-fn object_fields(mut fields: [Option<i64>; 2], json: &str) -> [Option<i64>; 2] {
+/// Returns the fields `a` and `b` of an object after an update.
+pub fn object_fields(mut fields: [Option<i64>; 2], json: &str) -> [Option<i64>; 2] {
     for (index, name) in ["a", "b"].into_iter().enumerate() {
         if json.contains(name) {
             fields[index] = member(json, name);

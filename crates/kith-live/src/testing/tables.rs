@@ -1,11 +1,38 @@
 //! The rows of one partition in memory.
 
 use crate::{
-    Association, AssociationKey, Intent, ListKey, Object, Pair, RecordedOutcome, RowAnswer, RowQuery,
-    RowWrite, WriteId,
+    Association, AssociationKey, IndexEntry, Intent, ListKey, Object, Pair, RecordedOutcome, RowAnswer,
+    RowQuery, RowWrite, UniqueHolder, WriteId,
 };
 use kith_types::{LogPoint, PartitionCount, PartitionId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Returns the objects that have unique values which these parts of a transaction give to other objects. `graph` are the rows
+/// of all partitions.
+pub fn taken<'a>(graph: impl Iterator<Item = &'a Tables>, parts: &[crate::BatchPart]) -> Vec<UniqueHolder> {
+    let rows = || parts.iter().flat_map(|part| &part.changes).flat_map(|change| &change.rows);
+    if !rows().any(|row| matches!(row, RowWrite::PutEntry(entry) if entry.unique)) {
+        return Vec::new();
+    }
+    let unique = graph.flat_map(|tables| &tables.entries).filter(|entry| entry.unique);
+    let mut holders: BTreeMap<_, u64> =
+        unique.map(|entry| ((entry.index, entry.key.clone()), entry.id)).collect();
+    let mut taken = Vec::new();
+    for row in rows() {
+        match row {
+            RowWrite::DeleteEntry(entry) => drop(holders.remove(&(entry.index, entry.key.clone()))),
+            RowWrite::PutEntry(entry) if entry.unique => {
+                let (index, key) = (entry.index, entry.key.clone());
+                match holders.insert((index, key.clone()), entry.id) {
+                    Some(id) if id != entry.id => taken.push(UniqueHolder { index, key, id }),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+    taken
+}
 
 /// All rows of one partition, as a database stores them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +45,7 @@ pub struct Tables {
     pub stamps: BTreeMap<Pair, LogPoint>,
     pub floors: BTreeMap<PartitionId, LogPoint>,
     pub outcomes: BTreeMap<WriteId, RecordedOutcome>,
+    pub entries: BTreeSet<IndexEntry>,
 }
 
 impl Tables {
@@ -38,6 +66,8 @@ impl Tables {
             }
             RowWrite::SetFloor { from, before } => drop(self.floors.insert(from, before)),
             RowWrite::PutOutcome(id, outcome) => drop(self.outcomes.insert(id, outcome)),
+            RowWrite::PutEntry(entry) => drop(self.entries.insert(entry)),
+            RowWrite::DeleteEntry(entry) => drop(self.entries.remove(&entry)),
         }
     }
 
@@ -56,7 +86,14 @@ impl Tables {
             RowQuery::Intents => RowAnswer::Intents(self.intents.values().cloned().collect()),
             RowQuery::PairStamp(pair) => RowAnswer::Point(self.stamps.get(pair).copied().unwrap_or_default()),
             RowQuery::Floor(from) => RowAnswer::Point(self.floors.get(from).copied().unwrap_or_default()),
-            RowQuery::Outcome(id) => RowAnswer::Outcome(self.outcomes.get(id).copied()),
+            RowQuery::Outcome(id) => RowAnswer::Outcome(self.outcomes.get(id).cloned()),
+            RowQuery::Entries { index, key, after, limit } => {
+                let is_asked = |entry: &&IndexEntry| {
+                    entry.index == *index && entry.key == *key && after.is_none_or(|after| after < entry.id)
+                };
+                let ids = self.entries.iter().filter(is_asked).map(|entry| entry.id);
+                RowAnswer::Ids(ids.take(*limit as usize).collect())
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use super::{AssociationType, GraphTypes, Inverse};
 use kith_schema::Schema;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
 /// The types that a text declares, in the order of the text. [`str::parse`] reads the text, and [`fmt::Display`] writes its
@@ -22,6 +23,8 @@ pub struct DeclaredObject {
     pub name: String,
     /// The fields of the type; `None` if it has none.
     pub fields: Option<Schema>,
+    /// The fields that have an index, and whether their values are unique.
+    pub indexes: BTreeMap<String, bool>,
 }
 
 /// A declared association type, together with its inverse.
@@ -57,10 +60,11 @@ const LINE_CHARS_MAX: usize = 100;
 impl GraphTypes {
     /// Returns the types as a text would declare them now, in the order of their numbers.
     pub fn declared(&self) -> DeclaredTypes {
-        let objects = self
-            .objects
-            .values()
-            .map(|kind| DeclaredObject { name: kind.name.clone(), fields: kind.schemas.last().cloned() });
+        let objects = self.objects.values().map(|kind| DeclaredObject {
+            name: kind.name.clone(),
+            fields: kind.schemas.last().cloned(),
+            indexes: kind.indexes.iter().map(|index| (index.field.clone(), index.unique)).collect(),
+        });
         let forward = self.associations.values().filter_map(|kind| self.declared_association(kind));
         DeclaredTypes { objects: objects.collect(), associations: forward.collect() }
     }
@@ -101,7 +105,7 @@ impl fmt::Display for DeclaredTypes {
 impl DeclaredObject {
     fn to_toml(&self) -> String {
         let header = format!("object.{}", self.name);
-        format!("[{header}]\n{}", fields_to_toml(&header, self.fields.as_ref()))
+        format!("[{header}]\n{}", fields_to_toml(&header, self.fields.as_ref(), &self.indexes))
     }
 }
 
@@ -115,7 +119,7 @@ impl DeclaredAssociation {
             DeclaredInverse::Named { name, .. } => text.push_str(&format!("inverse = \"{name}\"\n")),
         }
         text.push_str(&limits_to_toml(self.cap, self.adjacency, AssociationType::CAP_DEFAULT, true));
-        text.push_str(&fields_to_toml(&header, self.fields.as_ref()));
+        text.push_str(&fields_to_toml(&header, self.fields.as_ref(), &BTreeMap::new()));
         if let DeclaredInverse::Named { name, cap, adjacency } = &self.inverse {
             let limits = limits_to_toml(*cap, *adjacency, self.cap, self.adjacency);
             if !limits.is_empty() {
@@ -139,9 +143,9 @@ fn limits_to_toml(cap: u32, adjacency: bool, cap_default: u32, adjacency_default
 }
 
 /// Writes the fields on one line if they fit on it, and otherwise as a table of their own below the table of the type.
-fn fields_to_toml(header: &str, schema: Option<&Schema>) -> String {
+fn fields_to_toml(header: &str, schema: Option<&Schema>, indexes: &BTreeMap<String, bool>) -> String {
     let Some(schema) = schema else { return String::new() };
-    let fields = field_lines(schema);
+    let fields = field_lines(schema, indexes);
     let line = format!("fields = {{ {} }}\n", fields.join(", "));
     if line.len() <= LINE_CHARS_MAX {
         return line;
@@ -149,7 +153,7 @@ fn fields_to_toml(header: &str, schema: Option<&Schema>) -> String {
     format!("[{header}.fields]\n{}\n", fields.join("\n"))
 }
 
-fn field_lines(schema: &Schema) -> Vec<String> {
+fn field_lines(schema: &Schema, indexes: &BTreeMap<String, bool>) -> Vec<String> {
     // Only the canonical text of a schema contains the defaults as JSON.
     let canonical: Value = serde_json::from_str(schema.canonical()).unwrap_or_default();
     let spelled = |index: usize| canonical["fields"][index].get("default");
@@ -158,14 +162,19 @@ fn field_lines(schema: &Schema) -> Vec<String> {
         .map(|(index, field)| {
             let kind = format!("\"{}\"", field.field_type());
             let mut line = format!("{} = ", key_to_toml(field.name()));
-            match (field.is_nullable(), spelled(index)) {
-                (false, None) => line.push_str(&kind),
-                (nullable, default) => {
+            match (field.is_nullable(), spelled(index), indexes.get(field.name())) {
+                (false, None, None) => line.push_str(&kind),
+                (nullable, default, indexed) => {
                     line.push_str(&format!("{{ type = {kind}"));
                     line.push_str(if nullable { ", nullable = true" } else { "" });
                     if let Some(default) = default {
                         line.push_str(&format!(", default = {}", value_to_toml(default)));
                     }
+                    line.push_str(match indexed {
+                        None => "",
+                        Some(false) => ", index = true",
+                        Some(true) => ", unique = true",
+                    });
                     line.push_str(" }");
                 }
             }

@@ -1,7 +1,7 @@
 //! The types of a graph as the metadata store keeps them: a part of the graph's document (`docs/formats/graph-types.md`).
 
 use super::fault::{Subject, TypeKind, TypesError, TypesFault};
-use super::{AssociationType, CAP_MAX, GraphTypes, Inverse, ObjectType, TypeId};
+use super::{AssociationType, CAP_MAX, GraphTypes, Index, IndexId, Inverse, ObjectType, TypeId};
 use kith_schema::Schema;
 use kith_types::check_component_name;
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,9 @@ pub struct TypesDocument {
     /// The association types, in ascending order of their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub associations: Vec<AssociationDocument>,
+    /// [`GraphTypes::indexes_made`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub indexes_made: u32,
 }
 
 /// An object type in JSON.
@@ -32,6 +35,21 @@ pub struct ObjectDocument {
     /// The schemas of the type in canonical form, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub schemas: Vec<String>,
+    /// The indexes of the type, in ascending order of their numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub indexes: Vec<IndexDocument>,
+}
+
+/// An index in JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IndexDocument {
+    /// The number of the index.
+    pub number: u32,
+    /// The name of the field.
+    pub field: String,
+    /// Whether the values are unique.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unique: bool,
 }
 
 /// An association type in JSON.
@@ -67,6 +85,7 @@ impl From<&GraphTypes> for TypesDocument {
             number: number.0,
             name: kind.name.clone(),
             schemas: canonical(&kind.schemas),
+            indexes: kind.indexes.iter().map(index_document).collect(),
         };
         let association = |(number, kind): (&TypeId, &AssociationType)| {
             let (inverse, inverse_of) = match kind.inverse {
@@ -90,6 +109,7 @@ impl From<&GraphTypes> for TypesDocument {
             revision: types.revision,
             objects: types.objects.iter().map(object).collect(),
             associations: types.associations.iter().map(association).collect(),
+            indexes_made: types.indexes_made,
         }
     }
 }
@@ -100,13 +120,18 @@ impl TryFrom<TypesDocument> for GraphTypes {
     fn try_from(document: TypesDocument) -> Result<Self, TypesError> {
         let identity = u64::from_str_radix(&document.identity, 16);
         let identity = identity.map_err(|_| damaged("the identity is not a hexadecimal number"))?;
-        let mut types = GraphTypes { identity, revision: document.revision, ..Self::default() };
+        let (revision, indexes_made) = (document.revision, document.indexes_made);
+        let mut types = GraphTypes { identity, revision, indexes_made, ..Self::default() };
+        let mut index_numbers = BTreeSet::from([0]);
         let mut numbers = BTreeSet::from([0]);
         let mut names = BTreeSet::new();
         for it in document.objects {
             check(TypeKind::Object, it.number, &it.name, (&mut numbers, &mut names))?;
             let schemas = parsed(TypeKind::Object, &it.name, &it.schemas)?;
-            types.objects.insert(TypeId(it.number), ObjectType { name: it.name, schemas });
+            let indexed =
+                it.indexes.into_iter().map(|it| index(it, &schemas, indexes_made, &mut index_numbers));
+            let indexes = indexed.collect::<Result<_, _>>()?;
+            types.objects.insert(TypeId(it.number), ObjectType { name: it.name, schemas, indexes });
         }
         for it in document.associations {
             check(TypeKind::Association, it.number, &it.name, (&mut numbers, &mut names))?;
@@ -115,6 +140,32 @@ impl TryFrom<TypesDocument> for GraphTypes {
         share_schemas(&mut types.associations)?;
         Ok(types)
     }
+}
+
+fn index_document(index: &Index) -> IndexDocument {
+    IndexDocument { number: index.number.0, field: index.field.clone(), unique: index.unique }
+}
+
+/// Reads an index of a type with these schemas. `numbers` are those of the indexes so far, and no index has a greater number
+/// than `made`.
+fn index(
+    it: IndexDocument,
+    schemas: &[Schema],
+    made: u32,
+    numbers: &mut BTreeSet<u32>,
+) -> Result<Index, TypesError> {
+    if made < it.number || !numbers.insert(it.number) {
+        return Err(damaged("the number of an index is 0, too large or used twice"));
+    }
+    if schemas.last().is_none_or(|schema| schema.index_of(&it.field).is_none()) {
+        return Err(damaged("an index is on a field that does not exist"));
+    }
+    Ok(Index { number: IndexId(it.number), field: it.field, unique: it.unique })
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 fn association(it: AssociationDocument) -> Result<AssociationType, TypesError> {

@@ -3,6 +3,7 @@
 
 use super::declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
 use super::fault::{Subject, TypeKind, TypesError, TypesFault};
+use super::index::{Indexing, Reindexing};
 use super::{
     AssociationType, GraphTypes, Inverse, ObjectType, TEXT_BYTES_MAX, TYPES_MAX, TypeId, TypesDocument,
 };
@@ -23,6 +24,8 @@ pub enum TypeChange {
     Fields { kind: TypeKind, name: String, change: Change },
     /// The cap of an association type changes.
     Cap { name: String, was: u32, now: u32 },
+    /// A field of an object type has an index from now on, no longer has one, or its values need no longer be unique.
+    Index { name: String, field: String, was: Indexing, now: Indexing },
     /// From now on, graph queries can follow the associations of a type, or can no longer follow them.
     Adjacency { name: String, now: bool },
 }
@@ -36,6 +39,9 @@ impl fmt::Display for TypeChange {
             TypeChange::Fields { kind, name, change } => write!(f, "{kind} type {name:?}: {change}"),
             TypeChange::Cap { name, was, now } => {
                 write!(f, "association type {name:?}: the cap was {was} and is now {now}")
+            }
+            TypeChange::Index { name, field, was, now } => {
+                write!(f, "object type {name:?}: field {field:?} had {was} and now has {now}")
             }
             TypeChange::Adjacency { name, now: true } => {
                 write!(f, "association type {name:?}: graph queries can now follow it")
@@ -62,7 +68,8 @@ impl GraphTypes {
     ///
     /// New types are allowed, and so are changes of caps and of `adjacency`. Fields may change if the new schema is
     /// [compatible](kith_schema::compatible) with every earlier schema of the type. Types cannot be removed, so their
-    /// numbers are never used again. The inverse of a type cannot change.
+    /// numbers are never used again. The inverse of a type cannot change. New types and new fields may have indexes, and
+    /// indexes may be removed.
     ///
     /// # Errors
     /// [`TypesError`]: the first thing that is not allowed.
@@ -146,15 +153,21 @@ struct Evolution {
 impl Evolution {
     fn object(&mut self, declared: &DeclaredObject) -> Result<(), TypesError> {
         let subject = Subject::new(TypeKind::Object, declared.name.as_str());
+        let made = &mut self.types.indexes_made;
         let found = self.types.objects.iter_mut().find(|(_, kind)| kind.name == declared.name);
         if let Some((_, kind)) = found {
+            let before = kind.schemas.clone();
             let changes = evolve_fields(&subject, &mut kind.schemas, declared.fields.as_ref())?;
+            let indexes = Reindexing { kind, before: Some(&before), made }.apply(&declared.indexes)?;
             self.note_fields(&subject, changes);
+            self.note_indexes(&subject, indexes);
             return Ok(());
         }
-        let number = self.number()?;
         let schemas = declared.fields.iter().cloned().collect();
-        self.types.objects.insert(number, ObjectType { name: declared.name.clone(), schemas });
+        let mut kind = ObjectType { name: declared.name.clone(), schemas, ..ObjectType::default() };
+        Reindexing { kind: &mut kind, before: None, made }.apply(&declared.indexes)?;
+        let number = self.number()?;
+        self.types.objects.insert(number, kind);
         self.note_added(&subject, number);
         Ok(())
     }
@@ -249,6 +262,12 @@ impl Evolution {
 
     fn note_added(&mut self, subject: &Subject, number: TypeId) {
         self.changes.push(TypeChange::Added { kind: subject.kind, name: subject.name.clone(), number });
+    }
+
+    fn note_indexes(&mut self, subject: &Subject, changes: Vec<(String, Indexing, Indexing)>) {
+        let name = &subject.name;
+        let change = |(field, was, now)| TypeChange::Index { name: name.clone(), field, was, now };
+        self.changes.extend(changes.into_iter().map(change));
     }
 
     fn note_fields(&mut self, subject: &Subject, changes: Changes) {

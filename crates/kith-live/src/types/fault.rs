@@ -1,7 +1,7 @@
 //! Errors in declared types, and in changes to the types of a graph.
 
 use super::{CAP_MAX, TEXT_BYTES_MAX, TYPES_MAX};
-use kith_schema::{Incompatible, SchemaError, TypeError};
+use kith_schema::{FieldType, Incompatible, SchemaError, TypeError};
 use std::fmt;
 use thiserror::Error;
 
@@ -107,6 +107,29 @@ pub enum TypesFault {
     /// it.
     #[error("field {field:?} is new to a type without fields: make it nullable or give it a default")]
     FirstFields { field: String },
+    /// A field with an index has a type whose values cannot be looked up.
+    #[error("values of type {field_type} cannot have an index: only single values can")]
+    NotIndexable { field_type: FieldType },
+    /// A field of an association type has an index.
+    #[error("only fields of object types can have an index: remove {key:?}")]
+    IndexOfAssociation { key: &'static str },
+    /// A field has unique values and no index.
+    #[error("unique values need an index: remove \"index = false\"")]
+    UniqueWithoutIndex,
+    /// A field that may have values gets an index, or its values are to be unique.
+    #[error(
+        "objects may already have values in the field, and an index is not built from them: declare \"index\" or \
+         \"unique\" together with a new type, or with a new nullable field without a default"
+    )]
+    IndexOnOldField,
+    /// Rows without a value in a field with an index would be read as if they had the default.
+    #[error(
+        "objects without a value would get the default, which their index does not show: keep the field nullable, and without a default"
+    )]
+    IndexedDefault,
+    /// The graph has had the maximum number of indexes.
+    #[error("the graph has had 4,294,967,295 indexes, so it cannot have another one")]
+    IndexesUsedUp,
     /// All fields of a type are removed.
     #[error("the type has fields, so at least one must remain")]
     NoFieldsLeft,

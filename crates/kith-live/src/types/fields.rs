@@ -173,7 +173,11 @@ fn last(schemas: &[Schema]) -> Option<(u16, &Schema)> {
     Some((u16::try_from(schemas.len() - 1).ok()?, latest))
 }
 
-fn written_under<'a>(kind: TypeId, schemas: &'a [Schema], data: &Data) -> Result<&'a Schema, FieldsFault> {
+pub(super) fn written_under<'a>(
+    kind: TypeId,
+    schemas: &'a [Schema],
+    data: &Data,
+) -> Result<&'a Schema, FieldsFault> {
     schemas.get(usize::from(data.schema)).ok_or(FieldsFault::NoSchema { kind, schema: data.schema })
 }
 
@@ -245,8 +249,8 @@ mod tests {
         let name = r#"{"name":"name","type":"text"}"#;
         let score = r#"{"name":"score","type":"f64","nullable":true}"#;
         let schemas = vec![schema(name), schema(&format!("{name},{score}"))];
-        types.objects.insert(USER, ObjectType { name: "user".to_owned(), schemas });
-        types.objects.insert(TAG, ObjectType { name: "tag".to_owned(), schemas: Vec::new() });
+        types.objects.insert(USER, ObjectType { name: "user".to_owned(), schemas, ..ObjectType::default() });
+        types.objects.insert(TAG, ObjectType { name: "tag".to_owned(), ..ObjectType::default() });
         types.associations.insert(LIKES, association("likes", score));
         types.associations.insert(LOVES, association("loves", name));
         types

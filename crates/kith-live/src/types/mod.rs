@@ -5,13 +5,15 @@ mod document;
 mod evolve;
 mod fault;
 mod fields;
+mod index;
 mod parse;
 
 pub use declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
-pub use document::{AssociationDocument, ObjectDocument, TypesDocument};
+pub use document::{AssociationDocument, IndexDocument, ObjectDocument, TypesDocument};
 pub use evolve::TypeChange;
 pub use fault::{Subject, TypeKind, TypesError, TypesFault};
 pub use fields::{FieldsFault, UnknownType};
+pub use index::{FindFault, INDEX_KEY_BYTES_MAX, Index, IndexId, Indexing};
 
 use kith_schema::Schema;
 use std::collections::BTreeMap;
@@ -47,10 +49,12 @@ pub struct GraphTypes {
     pub objects: BTreeMap<TypeId, ObjectType>,
     /// The association types, by number.
     pub associations: BTreeMap<TypeId, AssociationType>,
+    /// The greatest number that an index has had. Numbers of indexes that are gone are not used again.
+    pub indexes_made: u32,
 }
 
 /// An object type.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ObjectType {
     /// The name of the type.
     pub name: String,
@@ -58,6 +62,8 @@ pub struct ObjectType {
     /// Records with an older schema are converted to the last one when they are read. Rows from before the type had fields
     /// have no record; they are read as records in which every field is null or has its default.
     pub schemas: Vec<Schema>,
+    /// The indexes on fields of the last schema, in ascending order of their numbers. No field has two.
+    pub indexes: Vec<Index>,
 }
 
 /// An association type.

@@ -3,6 +3,7 @@
 
 use super::declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
 use super::fault::{Subject, TypeKind, TypesError, TypesFault};
+use super::index::check_indexable;
 use super::{AssociationType, CAP_MAX, TEXT_BYTES_MAX, TYPES_MAX};
 use kith_schema::{Field, FieldType, Schema, nearest};
 use kith_types::check_component_name;
@@ -16,7 +17,7 @@ use toml::de::{DeTable, DeValue};
 const TOP_KEYS: &[&str] = &["object", "association"];
 const OBJECT_KEYS: &[&str] = &["fields"];
 const ASSOCIATION_KEYS: &[&str] = &["fields", "inverse", "symmetric", "cap", "adjacency"];
-const FIELD_KEYS: &[&str] = &["type", "nullable", "default"];
+const FIELD_KEYS: &[&str] = &["type", "nullable", "default", "index", "unique"];
 
 impl FromStr for DeclaredTypes {
     type Err = TypesError;
@@ -53,6 +54,33 @@ struct Table {
     adjacency: Option<bool>,
     /// The keys of the table that only a forward type may have, and their positions in the text.
     decides: Vec<(&'static str, Range<usize>)>,
+}
+
+/// The fields of a type, and which of them have an index: by field, whether its values are unique.
+type Fields = (Option<Schema>, BTreeMap<String, bool>);
+
+/// The keys `index` and `unique` of a field.
+#[derive(Default)]
+struct IndexFlags {
+    index: Option<bool>,
+    unique: bool,
+}
+
+impl IndexFlags {
+    /// Returns whether the values of a field are unique; `None` if it has no index.
+    fn unique_of(&self, kind: TypeKind, field: &Field) -> Result<Option<bool>, TypesFault> {
+        match (self.unique, self.index) {
+            (true, Some(false)) => return Err(TypesFault::UniqueWithoutIndex),
+            (false, None | Some(false)) => return Ok(None),
+            _ => {}
+        }
+        if kind == TypeKind::Association {
+            let key = if self.unique { "unique" } else { "index" };
+            return Err(TypesFault::IndexOfAssociation { key });
+        }
+        check_indexable(field.field_type())?;
+        Ok(Some(self.unique))
+    }
 }
 
 struct Reader<'a> {
@@ -100,12 +128,12 @@ impl Reader<'_> {
 
     fn object(&self, entry: &Entry<'_>) -> Result<DeclaredObject, TypesError> {
         let subject = self.subject(TypeKind::Object, entry)?;
-        let mut fields = None;
+        let (mut fields, mut indexes) = (None, BTreeMap::new());
         for part in entries(self.table(Some(&subject), entry)?) {
             self.check_key(Some(&subject), &part, OBJECT_KEYS)?;
-            fields = self.schema(&subject, &part)?;
+            (fields, indexes) = self.schema(&subject, &part)?;
         }
-        Ok(DeclaredObject { name: subject.name, fields })
+        Ok(DeclaredObject { name: subject.name, fields, indexes })
     }
 
     fn association(&self, entry: &Entry<'_>) -> Result<Table, TypesError> {
@@ -125,7 +153,7 @@ impl Reader<'_> {
             match part.key {
                 "fields" => {
                     decides("fields");
-                    table.fields = self.schema(&subject, &part)?;
+                    (table.fields, _) = self.schema(&subject, &part)?;
                 }
                 "inverse" => {
                     decides("inverse");
@@ -201,27 +229,36 @@ impl Reader<'_> {
         Err(self.at(place.clone(), Some(&subject), fault))
     }
 
-    fn schema(&self, subject: &Subject, entry: &Entry<'_>) -> Result<Option<Schema>, TypesError> {
-        let fields = entries(self.table(Some(subject), entry)?);
-        if fields.is_empty() {
-            return Ok(None);
+    /// Reads fields, and which of them have an index: by field, whether its values are unique.
+    fn schema(&self, subject: &Subject, entry: &Entry<'_>) -> Result<Fields, TypesError> {
+        let (mut fields, mut indexes) = (Vec::new(), BTreeMap::new());
+        for part in entries(self.table(Some(subject), entry)?) {
+            let (field, unique) = self.field(subject, &part)?;
+            indexes.extend(unique.map(|unique| (field.name().to_owned(), unique)));
+            fields.push(field);
         }
-        let fields = fields.iter().map(|field| self.field(subject, field)).collect::<Result<_, _>>()?;
+        if fields.is_empty() {
+            return Ok((None, indexes));
+        }
         let wrong = |source| self.at(entry.place.clone(), Some(subject), TypesFault::Schema(source));
-        Schema::new(fields).map(Some).map_err(wrong)
+        Ok((Some(Schema::new(fields).map_err(wrong)?), indexes))
     }
 
-    fn field(&self, owner: &Subject, entry: &Entry<'_>) -> Result<Field, TypesError> {
+    /// Reads a field. If it has an index, also returns whether its values are unique.
+    fn field(&self, owner: &Subject, entry: &Entry<'_>) -> Result<(Field, Option<bool>), TypesError> {
         let subject = Subject { field: Some(entry.key.to_owned()), ..owner.clone() };
         let DeValue::Table(table) = entry.value else {
-            return Ok(Field::new(entry.key, self.field_type(&subject, entry)?));
+            return Ok((Field::new(entry.key, self.field_type(&subject, entry)?), None));
         };
         let (mut field_type, mut nullable, mut default) = (None, false, None);
+        let mut flags = IndexFlags::default();
         for part in entries(table) {
             self.check_key(Some(&subject), &part, FIELD_KEYS)?;
             match part.key {
                 "type" => field_type = Some(self.field_type(&subject, &part)?),
                 "nullable" => nullable = self.truth(&subject, &part)?,
+                "index" => flags.index = Some(self.truth(&subject, &part)?),
+                "unique" => flags.unique = self.truth(&subject, &part)?,
                 _ => {
                     let wrong =
                         |found| self.at(part.place.clone(), Some(&subject), TypesFault::Default { found });
@@ -234,10 +271,12 @@ impl Reader<'_> {
         if nullable {
             field = field.nullable();
         }
-        Ok(match default {
-            Some(default) => field.with_default(default),
-            None => field,
-        })
+        if let Some(default) = default {
+            field = field.with_default(default);
+        }
+        let wrong = |fault| self.at(entry.place.clone(), Some(&subject), fault);
+        let unique = flags.unique_of(subject.kind, &field).map_err(wrong)?;
+        Ok((field, unique))
     }
 
     fn field_type(&self, subject: &Subject, entry: &Entry<'_>) -> Result<FieldType, TypesError> {

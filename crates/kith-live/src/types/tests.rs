@@ -220,11 +220,123 @@ fn a_document_is_read_as_it_was_written_and_damage_is_found() {
     }
 }
 
+const ACCOUNT: &str = "[object.account]\nfields = { email = { type = 'text', unique = true }, \
+                       city = { type = 'text', nullable = true, index = true } }";
+
+fn accounts() -> GraphTypes {
+    GraphTypes::new(7, &parse(ACCOUNT)).unwrap()
+}
+
+#[test]
+fn new_types_and_new_fields_have_indexes_and_numbers_are_not_used_again() {
+    let types = accounts();
+    let numbers = |types: &GraphTypes| -> Vec<(u32, String, bool)> {
+        let indexes = &types.object("account").unwrap().1.indexes;
+        indexes.iter().map(|index| (index.number.0, index.field.clone(), index.unique)).collect()
+    };
+    assert_eq!(numbers(&types), [(1, "city".to_owned(), false), (2, "email".to_owned(), true)]);
+    let text = "[object.account]\nfields = { email = { type = 'text', index = true }, \
+                city = { type = 'text', nullable = true }, age = { type = 'i32', nullable = true, index = true } }";
+    let (changed, changes) = types.evolve(&parse(text)).unwrap();
+    let changes: Vec<String> = changes.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        changes,
+        [
+            "object type \"account\": field \"age\" (i32) is new",
+            "object type \"account\": field \"city\" had an index and now has no index",
+            "object type \"account\": field \"email\" had an index with unique values and now has an index",
+            "object type \"account\": field \"age\" had no index and now has an index",
+        ]
+    );
+    assert_eq!(numbers(&changed), [(2, "email".to_owned(), false), (3, "age".to_owned(), false)]);
+    let document = TypesDocument::from(&changed);
+    assert_eq!(GraphTypes::try_from(document), Ok(changed));
+}
+
+#[test]
+fn an_index_that_would_lack_values_is_refused() {
+    let refused = |from: &str, to: &str| {
+        assert!(ACCOUNT.contains(from), "{from}");
+        accounts().evolve(&parse(&ACCOUNT.replace(from, to))).unwrap_err().to_string()
+    };
+    let old = "objects may already have values in the field";
+    let plain = ACCOUNT.replace(", index = true", "");
+    let types = GraphTypes::new(7, &parse(&plain)).unwrap();
+    assert!(types.evolve(&parse(ACCOUNT)).unwrap_err().to_string().contains(old));
+    assert!(refused("index = true", "unique = true").contains(old));
+    let with_default = "index = true }, age = { type = 'i32', default = 7, index = true }";
+    assert!(refused("index = true }", with_default).contains(old));
+    assert!(refused("nullable = true", "default = ''").contains("would get the default"));
+    // A field that comes back may have values from before.
+    let without = "[object.account]\nfields = { email = { type = 'text', unique = true } }";
+    let (types, _) = accounts().evolve(&parse(without)).unwrap();
+    assert!(types.evolve(&parse(ACCOUNT)).unwrap_err().to_string().contains(old));
+}
+
+#[test]
+fn wrong_indexes_are_named_with_their_line() {
+    let field = |keys: &str| error(&format!("[object.a.fields]\nx = {{ {keys} }}"));
+    assert_eq!(
+        field("type = 'list<text>', index = true"),
+        "line 2: object type \"a\", field \"x\": values of type list<text> cannot have an index: only single values can"
+    );
+    assert!(field("type = 'text', unique = true, index = false").contains("unique values need an index"));
+    assert!(field("type = 'text', index = 1").contains("must be true or false"));
+    let association = error("[association.a.fields]\nx = { type = 'text', unique = true }");
+    assert!(association.ends_with("only fields of object types can have an index: remove \"unique\""));
+}
+
+#[test]
+fn equal_values_have_one_key_and_different_values_have_two() {
+    let text =
+        |kind: &str| format!("[object.a.fields]\nx = {{ type = '{kind}', nullable = true, index = true }}");
+    let key = |kind: &str, value: &str| {
+        let types = GraphTypes::new(1, &parse(&text(kind))).unwrap();
+        let data = types.encode(TypeId(1), Some(&format!("{{\"x\":{value}}}"))).unwrap();
+        let entries = types.entries(TypeId(1), 5, &data).unwrap();
+        let found = types.find_key("a", "x", value).ok();
+        assert_eq!(entries.first().map(|entry| (entry.index, entry.key.clone())), found, "{kind} {value}");
+        found.map(|(_, key)| key)
+    };
+    assert_eq!(key("f64", "0.0"), key("f64", "-0.0"));
+    assert_eq!(
+        (key("i32", "-7"), key("f32", "0.5")),
+        (key("i64", "-7"), key("f64", "0.5")),
+        "widened fields"
+    );
+    assert_eq!(key("text", "null"), None);
+    let values = ["true", "false"].map(|value| key("bool", value));
+    assert_ne!(values[0], values[1]);
+    assert_ne!(key("u64", "18446744073709551615"), key("u64", "0"));
+    assert!(key("bytes", "\"AAEC\"").is_some() && key("timestamp", "-1").is_some());
+    let texts = ["x".repeat(64), "x".repeat(65), "x".repeat(66), String::new()];
+    let keys = texts.map(|text| key("text", &format!("\"{text}\"")).unwrap());
+    assert!(keys.iter().all(|key| key.len() <= INDEX_KEY_BYTES_MAX));
+    assert_eq!(keys.iter().collect::<std::collections::BTreeSet<_>>().len(), 4);
+}
+
+#[test]
+fn what_cannot_be_found_is_explained() {
+    let types = accounts();
+    let why =
+        |kind: &str, field: &str, value: &str| types.find_key(kind, field, value).unwrap_err().to_string();
+    assert!(why("acount", "email", "1").contains("did you mean \"account\""));
+    assert_eq!(
+        why("account", "mail", "1"),
+        "object type \"account\" has no field \"mail\"; did you mean \"email\"?"
+    );
+    assert_eq!(why("account", "email", "1"), "field \"email\": expected text, got number 1");
+    assert!(why("account", "city", "null").contains("null is not part of an index"));
+    let plain = GraphTypes::new(7, &parse(&ACCOUNT.replace(", index = true", ""))).unwrap();
+    let error = plain.find_key("account", "city", "\"Ulm\"").unwrap_err();
+    assert_eq!(error.to_string(), "field \"city\" of object type \"account\" has no index");
+}
+
 #[test]
 fn no_graph_has_more_types_than_numbers() {
     let mut types = village();
     types.objects.insert(TypeId(u16::MAX), types.objects[&TypeId(2)].clone());
-    let kind = DeclaredObject { name: "late".to_owned(), fields: None };
+    let kind = DeclaredObject { name: "late".to_owned(), fields: None, indexes: Default::default() };
     let mut declared = types.declared();
     declared.objects.push(kind);
     let refused = types.evolve(&declared).unwrap_err();
@@ -265,12 +377,23 @@ fn fields() -> impl Strategy<Value = Option<Schema>> {
     })
 }
 
+/// Returns an index for every other field that can have one.
+fn some_indexes(fields: Option<&Schema>) -> std::collections::BTreeMap<String, bool> {
+    let fields = fields.into_iter().flat_map(Schema::fields).enumerate();
+    let indexed =
+        fields.filter(|(at, field)| at % 2 == 0 && index::check_indexable(field.field_type()).is_ok());
+    indexed.map(|(at, field)| (field.name().to_owned(), at % 4 == 0)).collect()
+}
+
 fn declared() -> impl Strategy<Value = DeclaredTypes> {
     let objects = proptest::collection::btree_map("[A-Za-z0-9_-]{1,8}", fields(), 0..4);
     let association = (fields(), 1..=CAP_MAX, any::<bool>(), 0..3u8, 1..=CAP_MAX, any::<bool>());
     let associations = proptest::collection::btree_map("[a-m]{1,8}", association, 0..5);
     (objects, associations).prop_map(|(objects, associations)| DeclaredTypes {
-        objects: objects.into_iter().map(|(name, fields)| DeclaredObject { name, fields }).collect(),
+        objects: objects
+            .into_iter()
+            .map(|(name, fields)| DeclaredObject { name, indexes: some_indexes(fields.as_ref()), fields })
+            .collect(),
         associations: associations
             .into_iter()
             .map(|(name, (fields, cap, adjacency, inverse, other_cap, other_adjacency))| {

@@ -368,9 +368,13 @@ fn note_commit<T>(graph: &LiveGraph, result: &Result<T, CommitError>) {
     let error = match result {
         Err(CommitError::NotWritten(error)) => Some(error.clone()),
         Err(CommitError::Unknown { reason }) => Some(DatabaseError::Unavailable { reason: reason.clone() }),
-        Ok(_) | Err(CommitError::Fenced { .. } | CommitError::Moved { .. } | CommitError::Lacks { .. }) => {
-            None
-        }
+        Ok(_)
+        | Err(
+            CommitError::Fenced { .. }
+            | CommitError::Moved { .. }
+            | CommitError::Lacks { .. }
+            | CommitError::Taken { .. },
+        ) => None,
     };
     graph.note_database(error.as_ref());
 }
@@ -385,6 +389,7 @@ fn commit_result(result: Result<(), CommitError>) -> CommitResult {
             tracing::warn!(%partition, %point, "the database has lost a place: it was replaced by an older copy of itself");
             CommitResult::Lacks(partition, point)
         }
+        Err(CommitError::Taken { holders }) => CommitResult::Taken(holders),
         Err(CommitError::Unknown { reason }) => {
             tracing::warn!(reason, "the outcome of a transaction was lost");
             CommitResult::Unknown

@@ -1,7 +1,7 @@
 //! The database: one copy of the rows and logs of all partitions. Its transactions keep the contract of
 //! `kith_database::Database`.
 
-use kith_live::testing::Tables;
+use kith_live::testing::{Tables, taken};
 use kith_live::{Batch, Change, CommitResult, RowQuery, RowsAt};
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term, Timestamp};
 use std::collections::BTreeSet;
@@ -79,6 +79,10 @@ impl Database {
             if !self.logs[partition.index()].points.contains(&point) {
                 return Err(CommitResult::Lacks(partition, point));
             }
+        }
+        let taken = taken(self.logs.iter().map(|log| &*log.tables), &batch.parts);
+        if !taken.is_empty() {
+            return Err(CommitResult::Taken(taken));
         }
         for part in &batch.parts {
             let log = &mut self.logs[part.partition.index()];

@@ -2,7 +2,7 @@
 //! answers.
 
 use crate::leader::{Answered, CallerId, WriteError};
-use crate::testing::{EdgeName, Model};
+use crate::testing::{EdgeName, Model, object_fields};
 use crate::twin::Twin;
 use crate::{Mutation, Outcome, Write};
 use std::collections::{BTreeMap, BTreeSet};
@@ -67,6 +67,7 @@ fn name(refusal: &crate::Refusal) -> &'static str {
         crate::Refusal::Absent => "absent",
         crate::Refusal::Present { .. } => "present",
         crate::Refusal::ObjectExists { .. } => "object exists",
+        crate::Refusal::UniqueTaken { .. } => "unique taken",
     }
 }
 
@@ -148,7 +149,7 @@ impl Client {
                 .filter(|(name, _)| of_group(name))
                 .map(|(name, time)| (name.clone(), *time))
                 .collect();
-            let objects = stored.0.iter().filter(|object| (**object, **object) == ids).copied().collect();
+            let objects = stored.0.iter().filter(|_| ids == OBJECTS).map(|(id, it)| (*id, *it)).collect();
             if !serial(&operations, &(objects, end)) {
                 let told: Vec<_> = operations.iter().map(|it| (&it.write.mutation, it.state)).collect();
                 faults.push(format!("no serial order of {told:?} leads to {:?}", stored.1));
@@ -158,26 +159,33 @@ impl Client {
     }
 }
 
+/// Stands for all objects, which unique values connect with each other. No pair has these ids.
+const OBJECTS: (u64, u64) = (0, 0);
+
 /// Returns the ids that an operation is about. Operations on different ids do not affect each other.
 fn ids(mutation: &Mutation) -> (u64, u64) {
     match mutation {
-        Mutation::AddObject { id, .. } => (id.unwrap(), id.unwrap()),
-        Mutation::UpdateObject { id, .. } | Mutation::DeleteObject { id } => (*id, *id),
+        Mutation::AddObject { .. } | Mutation::UpdateObject { .. } | Mutation::DeleteObject { .. } => OBJECTS,
         Mutation::AddAssociation { id1, id2, .. }
         | Mutation::DeleteAssociation { id1, id2, .. }
         | Mutation::ChangeType { id1, id2, .. } => (*id1.min(id2), *id1.max(id2)),
     }
 }
 
-/// Objects, and the times of associations.
-type Stored = (BTreeSet<u64>, BTreeMap<EdgeName, u64>);
+/// The fields of objects, and the times of associations.
+type Stored = (BTreeMap<u64, [Option<i64>; 2]>, BTreeMap<EdgeName, u64>);
 
 fn stored(twin: &Twin) -> Stored {
     let edge = |(key, row): (crate::AssociationKey, crate::Association)| {
         let name = twin.types.associations[&key.list.kind].name.clone();
         ((key.list.id1, name, key.id2), row.time)
     };
-    (twin.objects().into_keys().collect(), twin.associations().into_iter().map(edge).collect())
+    let fields = |object: crate::Object| {
+        let json = twin.types.decode(object.kind, &object.data).unwrap();
+        (object.id, object_fields([None, None], &json))
+    };
+    let objects = twin.objects().into_values().map(fields).collect();
+    (objects, twin.associations().into_iter().map(edge).collect())
 }
 
 fn serial(operations: &[&Operation], end: &Stored) -> bool {
@@ -190,9 +198,8 @@ fn serial(operations: &[&Operation], end: &Stored) -> bool {
         let told = |operation: &Operation| matches!(operation.state, State::Done(_) | State::Refused(_));
         let left = || operations.iter().enumerate().filter(|(index, _)| taken >> index & 1 == 0);
         let times = model.edges.iter().map(|(name, edge)| (name.clone(), edge.1)).collect();
-        if left().all(|(_, operation)| !told(operation))
-            && (model.objects.keys().copied().collect(), times) == *end
-        {
+        let objects = model.objects.iter().map(|(id, (_, fields))| (*id, *fields)).collect();
+        if left().all(|(_, operation)| !told(operation)) && (objects, times) == *end {
             return true;
         }
         for (index, operation) in left() {

@@ -38,8 +38,8 @@ impl Random {
     }
 }
 
-struct Explorer {
-    world: World,
+pub(super) struct Explorer {
+    pub(super) world: World,
     random: Random,
     /// The pairs of ids that writes concern.
     pairs: Vec<(u64, u64)>,
@@ -54,6 +54,8 @@ struct Explorer {
     hasty: bool,
     /// Whether the writes only add and delete a few associations.
     narrow: bool,
+    /// Objects with indexes, which most writes then concern.
+    accounts: Vec<u64>,
     /// Requests and deliveries that take long to arrive.
     slow: Vec<Pending>,
 }
@@ -83,7 +85,33 @@ impl Explorer {
             pairs.truncate(2);
             kinds = vec![random.pick(&fixture::NAMES[2..6])];
         }
-        Self { world, random, pairs, kinds, operations_max, rough, order, hasty, narrow, slow: Vec::new() }
+        let (accounts, slow) = (Vec::new(), Vec::new());
+        Self { world, random, pairs, kinds, operations_max, rough, order, hasty, narrow, accounts, slow }
+    }
+
+    /// Returns a run most of whose writes want few unique values, for objects of different partitions.
+    pub(super) fn of_accounts(seed: u64, guards: Guards) -> Self {
+        let mut explorer = Self::new(seed, guards, false);
+        let ids = |partition| ids_in(partition, explorer.world.twin.count).skip(50).take(2);
+        explorer.accounts = explorer.world.twin.count.iter().flat_map(ids).collect();
+        explorer.operations_max = 10 + explorer.random.below(6);
+        explorer
+    }
+
+    /// Returns a write to an object with indexes.
+    fn account_write(&mut self) -> Mutation {
+        let accounts = self.accounts.clone();
+        let id = self.random.pick(&accounts);
+        let value = self.random.pick(&["null", "1", "1", "2"]);
+        let data = self.random.pick(&[format!("{{\"b\":{value}}}"), "{\"a\":7}".to_owned()]);
+        match self.random.below(6) {
+            0..3 => {
+                let (kind, data) = ("account".to_owned(), Some(data));
+                Mutation::AddObject { kind, data, id: Some(id), near: None }
+            }
+            3 | 4 => Mutation::UpdateObject { id, data },
+            _ => Mutation::DeleteObject { id },
+        }
     }
 
     fn write(&mut self) -> Write {
@@ -93,6 +121,7 @@ impl Explorer {
         let kind = self.random.pick(&self.kinds).to_owned();
         let choice = if self.narrow { 2 + self.random.below(8) } else { self.random.below(12) };
         let mutation = match choice {
+            _ if !self.accounts.is_empty() && !self.random.one_in(6) => self.account_write(),
             0 => Mutation::AddObject { kind: "user".to_owned(), data: None, id: Some(id1), near: None },
             1 => Mutation::DeleteObject { id: id1 },
             2..7 => Mutation::AddAssociation { id1, kind, id2, time: Some(number + 1), data: None },
@@ -102,7 +131,10 @@ impl Explorer {
                 Mutation::ChangeType { id1, kind, id2, new_kind }
             }
         };
-        let if_exists = self.random.pick(&[None, None, Some(true), Some(false)]);
+        let if_exists = match self.accounts.is_empty() {
+            true => self.random.pick(&[None, None, Some(true), Some(false)]),
+            false => None,
+        };
         let write_id = (!self.random.one_in(4)).then(|| format!("w{number}").parse().unwrap());
         Write { mutation, conditions: Conditions { if_exists, if_version: None }, write_id }
     }
@@ -247,7 +279,7 @@ impl Explorer {
         }
     }
 
-    fn run(&mut self) -> Vec<String> {
+    pub(super) fn run(&mut self) -> Vec<String> {
         for _ in 0..400 {
             self.step();
             if !self.world.twin.faults.is_empty() {

@@ -8,6 +8,7 @@ mod explore;
 mod pairs;
 mod replaced;
 mod scenes;
+mod unique;
 mod world;
 
 use crate::twin::ids_in;

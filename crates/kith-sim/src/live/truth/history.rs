@@ -118,7 +118,7 @@ impl Truth {
 
     /// Makes a copy of the database.
     pub(in crate::live) fn copied(&self, database: &Database) -> OlderCopy {
-        let executed = self.operations.iter().map(|operation| operation.executed).collect();
+        let executed = self.operations.iter().map(|operation| operation.executed.clone()).collect();
         OlderCopy { database: database.clone(), model: self.model.clone(), executed }
     }
 
@@ -135,10 +135,9 @@ impl Truth {
         *database = Database { down_until, replaced, ..copy.database };
         self.model = copy.model;
         for (index, operation) in self.operations.iter_mut().enumerate() {
-            let executed = copy.executed.get(index).copied().flatten();
+            let executed = copy.executed.get(index).cloned().flatten();
             if operation.executed != executed {
-                operation.lost = operation.executed;
-                operation.executed = executed;
+                operation.lost = std::mem::replace(&mut operation.executed, executed);
             }
         }
     }

@@ -23,13 +23,13 @@ pub(super) struct Operation {
 
 impl Operation {
     /// Returns the effects of the write in the current history and in the lost one.
-    fn outcomes(&self) -> impl Iterator<Item = Executed> {
-        self.executed.into_iter().chain(self.lost)
+    fn outcomes(&self) -> impl Iterator<Item = &Executed> {
+        self.executed.iter().chain(&self.lost)
     }
 }
 
 /// The place in the log at which a write was decided, and its outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Executed {
     point: LogPoint,
     outcome: Outcome,
@@ -63,7 +63,12 @@ impl Truth {
         let Some((number, outcome)) = self.decided(partition, point, logged) else { return };
         let operation = &mut self.operations[number];
         let write = Write { write_id: None, ..operation.write.clone() };
-        let executed = Executed { point, outcome: self.model.run(&write, point.position.0, 0) };
+        let expected = match &outcome {
+            // The value was taken when the database first refused the transaction, and may be free by now.
+            Some(taken @ Outcome::Refused(Refusal::UniqueTaken { .. })) => taken.clone(),
+            _ => self.model.run(&write, point.position.0, 0),
+        };
+        let executed = Executed { point, outcome: expected.clone() };
         let before = operation.executed.replace(executed);
         if let Some(before) = before {
             self.fault(format!(
@@ -71,9 +76,8 @@ impl Truth {
                 before.point
             ));
         }
-        if outcome.is_some_and(|outcome| outcome != executed.outcome) {
-            let what = format!("write {number} has the outcome {outcome:?}, expected {:?}", executed.outcome);
-            self.fault(what);
+        if outcome.as_ref().is_some_and(|outcome| *outcome != expected) {
+            self.fault(format!("write {number} has the outcome {outcome:?}, expected {expected:?}"));
         }
     }
 
@@ -94,7 +98,9 @@ impl Truth {
                 }
                 // The write was decided when its intent was stored.
                 RowWrite::DeleteIntent(_) => return None,
-                RowWrite::PutOutcome(id, recorded) => return Some((number_of(id)?, Some(recorded.outcome))),
+                RowWrite::PutOutcome(id, recorded) => {
+                    return Some((number_of(id)?, Some(recorded.outcome.clone())));
+                }
                 _ => {}
             }
         }
@@ -130,8 +136,9 @@ impl Truth {
     /// Checks the answer to a client that a write is refused.
     pub(in crate::live) fn refused(&mut self, number: usize, refusal: Refusal) {
         let operation = &self.operations[number];
-        if !operation.outcomes().any(|known| known.outcome == Outcome::Refused(refusal)) {
-            let known: Vec<Executed> = operation.outcomes().collect();
+        let told = Outcome::Refused(refusal.clone());
+        if !operation.outcomes().any(|known| known.outcome == told) {
+            let known: Vec<&Executed> = operation.outcomes().collect();
             self.fault(format!("write {number} was refused with {refusal:?}, but its effect was {known:?}"));
         }
     }
@@ -146,7 +153,7 @@ impl Truth {
     pub(in crate::live) fn check_told(&mut self, database: &Database) {
         let mut faults = Vec::new();
         for (number, operation) in self.operations.iter().enumerate() {
-            match (operation.told, operation.executed) {
+            match (operation.told, &operation.executed) {
                 (Some(WriteOutcome::Failed), Some(executed)) => {
                     faults.push(format!("write {number} failed, but took effect: {executed:?}"));
                 }
