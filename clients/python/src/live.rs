@@ -3,8 +3,8 @@
 use crate::fields::Fields;
 use kith_client::Written;
 use kith_live::{
-    AssociationRead, Conditions, ListPlace, ListedAssociation, Mutation, NotAWriteId, ObjectAnswer, Select,
-    Start, Write,
+    AssociationRead, Conditions, ListPlace, ListedAssociation, Mutation, NotAWriteId, ObjectAnswer,
+    ObjectFind, Select, Start, Write,
 };
 use kith_ops::{AssociationsAnswer, Operand};
 use pyo3::{
@@ -26,6 +26,15 @@ pub fn operand(op: &str, fields: &Fields<'_, '_>) -> PyResult<Option<Operand>> {
                 Some(id) => Operand::Objects { ids: vec![id], is_single: true },
                 None => Operand::Objects { ids: fields.must("ids")?, is_single: false },
             }));
+        }
+        "object_find" => {
+            return Ok(Some(Operand::Find(ObjectFind {
+                kind: fields.must("type")?,
+                field: fields.must("field")?,
+                values: fields.must("values")?,
+                after: fields.may("after")?,
+                limit: fields.may("limit")?,
+            })));
         }
         "assoc_get" => {
             let (high, low) = times()?;

@@ -47,6 +47,7 @@ impl Kind {
             Operand::Degree { .. }
             | Operand::Edges(_)
             | Operand::Objects { .. }
+            | Operand::Find(_)
             | Operand::Associations { .. }
             | Operand::Distance { .. }
             | Operand::Path { .. } => Kind::Other,

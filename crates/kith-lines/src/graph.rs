@@ -57,6 +57,7 @@ impl GraphLine {
     fn check_live(&self) -> Result<(), LineError> {
         match &self.operation {
             Operation::ObjectGet(get) => get.check()?,
+            Operation::ObjectFind(find) => find.check()?,
             Operation::AssocRange(range) if range.has_pos() && self.options.place().is_some() => {
                 return Err(LineError::bad_request("give `pos` or `after`, not both"));
             }
@@ -82,6 +83,7 @@ impl GraphLine {
             Operand::Edges(edges) => {
                 (edges.limit, edges.after) = (self.options.limit, self.options.cursor());
             }
+            Operand::Find(find) => (find.limit, find.after) = (self.options.limit, self.options.after_id()),
             Operand::Associations { read, .. } => match &mut read.select {
                 Select::Range { start, limit: most } => {
                     *most = limit;

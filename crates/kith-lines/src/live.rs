@@ -7,12 +7,15 @@ use kith_live::{AssociationRead, Select, Start, Ticket};
 use kith_ops::Operand;
 use kith_types::ErrorCode;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use serde_json::Value;
 
 /// The operations of `kith object`.
 #[derive(Clone, Debug, PartialEq, Subcommand)]
 pub enum ObjectOperation {
     /// Print objects by their ids
     Get(ObjectGet),
+    /// Print the ids of objects that have a value in a field with an index
+    Find(ObjectFind),
 }
 
 /// The operations of `kith assoc`.
@@ -38,6 +41,25 @@ pub struct ObjectGet {
     #[arg(required = true, value_name = "ID")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ids: Option<Vec<u64>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Args, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObjectFind {
+    /// The object type
+    #[arg(long = "type", value_name = "TYPE")]
+    #[serde(rename = "type")]
+    kind: String,
+    /// A field that has an index
+    #[arg(long, value_name = "FIELD")]
+    field: String,
+    /// The value as JSON; a text that is not JSON needs no quotes
+    #[arg(long, value_name = "VALUE", value_parser = json_or_text, required = true)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    value: Option<Value>,
+    #[arg(skip)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    values: Option<Vec<Value>>,
 }
 
 /// Fields of a read of one list of associations: which list it is, and the fields of the read itself.
@@ -129,10 +151,14 @@ impl Operations for AssocOperation {
 
 impl From<ObjectOperation> for Operation {
     fn from(operation: ObjectOperation) -> Self {
-        let ObjectOperation::Get(ObjectGet { ids, .. }) = operation;
-        let ids = ids.unwrap_or_default();
-        let is_single = ids.len() == 1;
-        Operation::ObjectGet(ObjectGet::of(ids, is_single))
+        match operation {
+            ObjectOperation::Get(ObjectGet { ids, .. }) => {
+                let ids = ids.unwrap_or_default();
+                let is_single = ids.len() == 1;
+                Operation::ObjectGet(ObjectGet::of(ids, is_single))
+            }
+            ObjectOperation::Find(find) => Operation::ObjectFind(find),
+        }
     }
 }
 
@@ -191,6 +217,40 @@ impl ObjectGet {
             None => Operand::Objects { ids: self.ids.unwrap_or_default(), is_single: false },
         }
     }
+}
+
+impl ObjectFind {
+    pub(crate) fn of(find: kith_live::ObjectFind) -> Self {
+        let kith_live::ObjectFind { kind, field, values, .. } = find;
+        // Requests of programs may have values that are not JSON, which nodes refuse.
+        let value = |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::from(text.as_str()));
+        let mut values: Vec<Value> = values.iter().map(value).collect();
+        match values.len() {
+            1 => Self { kind, field, value: values.pop(), values: None },
+            _ => Self { kind, field, value: None, values: Some(values) },
+        }
+    }
+
+    /// Refuses a read that has no value, or has values in two ways.
+    pub(crate) fn check(&self) -> Result<(), LineError> {
+        match (&self.value, &self.values) {
+            (None, None) => Err(LineError::bad_request("missing field `value` or `values`")),
+            (Some(_), Some(_)) => Err(LineError::bad_request("give `value` or `values`, not both")),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn operand(self) -> Operand {
+        let Self { kind, field, value, values } = self;
+        let values = value.into_iter().chain(values.into_iter().flatten());
+        let values = values.map(|value| value.to_string()).collect();
+        Operand::Find(kith_live::ObjectFind { kind, field, values, after: None, limit: None })
+    }
+}
+
+/// Reads a value of the command line.
+fn json_or_text(text: &str) -> Result<Value, std::convert::Infallible> {
+    Ok(serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)))
 }
 
 impl AssocGet {
@@ -302,6 +362,9 @@ mod tests {
             json!({"op": "object_get", "graph": "g", "id": 5}),
             json!({"op": "object_get", "graph": "g", "ids": [5], "critical": true, "group": 0}),
             json!({"op": "object_get", "graph": "g", "ids": [], "ticket": ticket(7)}),
+            json!({"op": "object_find", "graph": "g", "type": "person", "field": "name", "value": "Ada", "limit": 3}),
+            json!({"op": "object_find", "graph": "g", "type": "person", "field": "born", "value": last, "after": 9}),
+            json!({"op": "object_find", "graph": "g", "type": "person", "field": "rate", "values": [0.5, true, "1"]}),
             json!({"op": "assoc_get", "graph": "g", "id1": 5, "type": "likes", "ids": [last], "high": last, "low": 0}),
             json!({"op": "assoc_count", "graph": "g", "id1": 5, "type": "likes"}),
             json!({"op": "assoc_range", "graph": "g", "id1": 5, "type": "likes", "pos": 3, "limit": 2}),
@@ -337,6 +400,12 @@ mod tests {
         for (fields, code, said) in [
             (json!({"op": "object_get"}), ErrorCode::BadRequest, "missing field `id` or `ids`"),
             (json!({"op": "object_get", "id": 1, "ids": [1]}), ErrorCode::BadRequest, "not both"),
+            (
+                json!({"op": "object_find", "type": "a", "field": "b"}),
+                ErrorCode::BadRequest,
+                "`value` or `values`",
+            ),
+            (json!({"op": "object_find", "type": "a", "value": 1}), ErrorCode::BadRequest, "`field`"),
             (json!({"op": "object_get", "id": 1, "limit": 1}), ErrorCode::BadRequest, "`limit`"),
             (json!({"op": "object_gett", "id": 1}), ErrorCode::UnsupportedOperation, "object_get"),
             (range("tpye", json!("likes")), ErrorCode::BadRequest, "did you mean `type`?"),

@@ -2,7 +2,7 @@
 
 use crate::choices::{CommonReturn, NetworkReturn, Plan};
 use crate::filter::Filter;
-use crate::live::{self, AssocCount, AssocGet, AssocRange, AssocTimeRange, ObjectGet};
+use crate::live::{self, AssocCount, AssocGet, AssocRange, AssocTimeRange, ObjectFind, ObjectGet};
 use clap::{Args, Subcommand};
 use kith_ops::{EdgesQuery, Operand, PATH_LENGTH_MAX, Want};
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
@@ -24,6 +24,9 @@ pub enum Operation {
     #[command(skip)]
     #[serde(rename = "object_get")]
     ObjectGet(ObjectGet),
+    #[command(skip)]
+    #[serde(rename = "object_find")]
+    ObjectFind(ObjectFind),
     #[command(skip)]
     #[serde(rename = "assoc_get")]
     AssocGet(AssocGet),
@@ -270,6 +273,7 @@ impl Operation {
                 Operation::Edges(Edges { id, columns, order_by, descending, filter })
             }
             Operand::Objects { ids, is_single } => Operation::ObjectGet(ObjectGet::of(ids, is_single)),
+            Operand::Find(find) => Operation::ObjectFind(ObjectFind::of(find)),
             Operand::Associations { id1, read } => live::operation(id1, read),
             Operand::Network { id, want } => {
                 let returns = if want == Want::Ids { NetworkReturn::Ids } else { NetworkReturn::Size };
@@ -299,6 +303,7 @@ impl Operation {
                 Operand::Edges(EdgesQuery { id, columns, order_by, descending, filter, limit, after })
             }
             Operation::ObjectGet(get) => get.operand(),
+            Operation::ObjectFind(find) => find.operand(),
             Operation::AssocGet(get) => get.operand(),
             Operation::AssocCount(count) => count.operand(),
             Operation::AssocRange(range) => range.operand(),
@@ -321,7 +326,7 @@ impl Operation {
     /// Returns the form of the operation's answer.
     pub fn shape(&self) -> Shape {
         match self {
-            Operation::Connections(_) | Operation::Members(_) => Shape::Ids,
+            Operation::Connections(_) | Operation::Members(_) | Operation::ObjectFind(_) => Shape::Ids,
             Operation::Entities(_) => Shape::Entities,
             Operation::Common(Common { returns: CommonReturn::Ids, .. }) => Shape::Ids,
             Operation::Edges(_) => Shape::Edges,

@@ -285,6 +285,7 @@ impl GraphOptions {
     pub fn of(graph: &str, query: &GraphQuery, options: &QueryOptions) -> Self {
         let (limit, after) = match &query.operand {
             Operand::Edges(edges) => (edges.limit, edges.after.map(After::Cursor)),
+            Operand::Find(find) => (find.limit, find.after.map(After::Id)),
             Operand::Associations { read: AssociationRead { select, .. }, .. } => page_of(select),
             _ => (options.page.limit, options.page.after.map(After::Id)),
         };
@@ -306,7 +307,7 @@ impl GraphOptions {
         self.direction.map(DirectionName::inner)
     }
 
-    fn after_id(&self) -> Option<u64> {
+    pub(crate) fn after_id(&self) -> Option<u64> {
         match self.after {
             Some(After::Id(id)) => Some(id),
             Some(After::Cursor(_) | After::Place(_)) | None => None,

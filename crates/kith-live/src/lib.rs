@@ -40,7 +40,9 @@ pub use leader::{
     Action, Answered, CallerId, CommitId, CommitResult, Delivery, DeliveryError, Duties, DutyChange, Event,
     Leader, LoadId, Now, SenderId, WriteError,
 };
-pub use read::{AssociationAnswer, AssociationRead, ListedAssociation, ObjectAnswer, Select, Start};
+pub use read::{
+    AssociationAnswer, AssociationRead, ListedAssociation, ObjectAnswer, ObjectFind, Select, Start,
+};
 pub use resolve::{
     EdgeKeys, ResolvedMutation, ResolvedWrite, WriteFault, WriteName, new_object_id, ordering_partition,
 };

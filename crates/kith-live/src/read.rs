@@ -15,6 +15,21 @@ pub struct ObjectAnswer {
     pub data: String,
 }
 
+/// A read of the ids of objects that have certain values in a field with an index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectFind {
+    /// The name of the object type.
+    pub kind: String,
+    /// The name of the field.
+    pub field: String,
+    /// The values as JSON. An object is found if it has any of them.
+    pub values: Vec<String>,
+    /// Only objects with ids above this one are found; `None` to find all.
+    pub after: Option<u64>,
+    /// The maximum number of ids to return, the smallest first; `None` for all that an answer may have.
+    pub limit: Option<u64>,
+}
+
 /// A read of one association list. The `id1` of the list is not part of this value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssociationRead {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// One answer. The variant follows from the query's operand.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GraphAnswer {
-    /// For `Connections`, `Entities` and `Members`: sorted, distinct ids.
+    /// For `Connections`, `Entities`, `Members` and `Find`: sorted, distinct ids.
     Ids(Vec<u64>),
     /// For `Degree`: the number of connections of each member. It is `None` if the member is not in the graph or, in a
     /// partial answer, if no node answered for it.

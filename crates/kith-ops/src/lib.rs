@@ -38,7 +38,7 @@ pub use evaluate::{
 };
 pub use graph::{
     ASSOCIATION_IDS_MAX, COMMON_FETCH_MAX, DEGREE_IDS_MAX, DISTANCE_TARGETS_MAX, EDGES_MAX, EdgeCursor,
-    EdgesQuery, NotACursor, OBJECT_IDS_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX,
+    EdgesQuery, FIND_IDS_MAX, FIND_VALUES_MAX, NotACursor, OBJECT_IDS_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX,
 };
 pub use groups::Groups;
 pub use live::{AssociationsEntry, ObjectEntry};

@@ -2,7 +2,7 @@
 //! §II-A pushes query processing to both).
 
 use crate::EdgesPlan;
-use kith_live::AssociationRead;
+use kith_live::{AssociationRead, ObjectFind};
 use kith_schema::compute::{AggregatePlan, ComputePlan};
 use kith_types::Direction;
 use std::sync::Arc;
@@ -95,6 +95,9 @@ pub enum Operator {
     /// The objects of a live graph that the request's keys name, in request order: `Objects`. Not an input of other
     /// operators.
     Objects,
+    /// The ids of the objects of a live graph in the request's partitions that have one of the given values in a field with
+    /// an index: `Set`. Not an input of other operators.
+    Find(Box<ObjectFind>),
     /// The requested part of the association list of each of the request's keys in a live graph, in request order:
     /// `Associations`. Not an input of other operators.
     Associations(Box<AssociationRead>),
@@ -115,7 +118,7 @@ impl Operator {
 
     /// Whether the operator reads objects or associations, which only live graphs have.
     pub fn needs_live_graph(&self) -> bool {
-        matches!(self, Operator::Objects | Operator::Associations(_))
+        matches!(self, Operator::Objects | Operator::Find(_) | Operator::Associations(_))
     }
 
     /// Whether asking a node twice has the same effect as asking it once. Only then may a request be retried or hedged.
@@ -137,6 +140,7 @@ impl Operator {
             | Operator::Exists(_)
             | Operator::Edges(_)
             | Operator::Objects
+            | Operator::Find(_)
             | Operator::Associations(_)
             | Operator::Lookup
             | Operator::Compute(_)

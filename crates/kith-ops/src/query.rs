@@ -1,7 +1,7 @@
 //! The queries of graphs.
 
 use crate::EdgesQuery;
-use kith_live::{AssociationRead, Select};
+use kith_live::{AssociationRead, ObjectFind, Select};
 use kith_schema::ColumnNumber;
 use kith_types::{Direction, OperationName, PartitionCount, Workflow};
 
@@ -54,6 +54,8 @@ pub enum Operand {
         /// Whether a single object was requested: `ids` has one id, and the answer is [`crate::GraphAnswer::Object`].
         is_single: bool,
     },
+    /// The ids of objects of a live graph that have one of the given values in a field with an index.
+    Find(ObjectFind),
     /// Associations of a live graph (TAO, `assoc_get`, `assoc_count`, `assoc_range`, `assoc_time_range`).
     Associations {
         /// The object that the associations leave.
@@ -112,6 +114,7 @@ impl Operand {
             Operand::Degree { .. } => OperationName::Degree,
             Operand::Edges(_) => OperationName::Edges,
             Operand::Objects { .. } => OperationName::ObjectGet,
+            Operand::Find(_) => OperationName::ObjectFind,
             Operand::Associations { read, .. } => match read.select {
                 Select::Ids { .. } => OperationName::AssocGet,
                 Select::Count => OperationName::AssocCount,
@@ -128,7 +131,7 @@ impl Operand {
 
     /// Whether the query asks for objects or associations, which only live graphs have.
     pub fn needs_live_graph(&self) -> bool {
-        matches!(self, Operand::Objects { .. } | Operand::Associations { .. })
+        matches!(self, Operand::Objects { .. } | Operand::Find(_) | Operand::Associations { .. })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Checks plans before anything is read: whether they are well-typed, the type of value that they yield, and whether two
 //! nodes can return the same id.
 
-use crate::{ASSOCIATION_IDS_MAX, EvaluateError, Operator, PLAN_COLUMNS_MAX, ValueKind};
+use crate::{ASSOCIATION_IDS_MAX, EvaluateError, FIND_VALUES_MAX, Operator, PLAN_COLUMNS_MAX, ValueKind};
 use kith_live::{AssociationRead, Select};
 
 impl Operator {
@@ -33,6 +33,7 @@ impl Operator {
             Operator::Exists(_) => "exists",
             Operator::Edges(_) => "edges",
             Operator::Objects => "objects",
+            Operator::Find(_) => "find",
             Operator::Associations(_) => "associations",
             Operator::Lookup => "lookup",
             Operator::Compute(_) => "compute",
@@ -64,6 +65,11 @@ impl Operator {
             }
             Operator::Edges(_) => Ok(ValueKind::Edges),
             Operator::Objects => Ok(ValueKind::Objects),
+            Operator::Find(find) if FIND_VALUES_MAX < find.values.len() => {
+                let (what, got, max) = ("values", find.values.len(), FIND_VALUES_MAX);
+                Err(EvaluateError::TooMany { what, got, max })
+            }
+            Operator::Find(_) => Ok(ValueKind::Set),
             Operator::Associations(read) => check_read(read).map(|()| ValueKind::Associations),
             Operator::Ids(ids) => self.check_ids(ids, size).map(|()| ValueKind::Set),
             Operator::Intersect(inputs) if inputs.is_empty() => {
@@ -94,6 +100,10 @@ impl Operator {
         size: &mut PlanSize,
     ) -> Result<ValueKind, EvaluateError> {
         let got = input.check_within(depth, size)?;
+        // The node reads the index itself, and passes the ids to no other operator.
+        if matches!(input, Operator::Find(_)) {
+            return Err(EvaluateError::Mistyped { operator: self.name(), got: got.name() });
+        }
         self.given(got).ok_or_else(|| EvaluateError::Mistyped { operator: self.name(), got: got.name() })
     }
 
@@ -124,7 +134,7 @@ impl Operator {
     /// key, or a member of a partition, belongs to one node; neighbours do not.
     pub(crate) fn is_disjoint(&self) -> bool {
         match self {
-            Operator::Keys | Operator::Postings { .. } | Operator::Members => true,
+            Operator::Keys | Operator::Postings { .. } | Operator::Members | Operator::Find(_) => true,
             Operator::Intersect(inputs) => inputs.iter().any(Operator::is_disjoint),
             Operator::Except { input, .. } => input.is_disjoint(),
             _ => false,

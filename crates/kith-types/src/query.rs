@@ -18,6 +18,8 @@ pub enum OperationName {
     Edges,
     /// Objects of a live graph.
     ObjectGet,
+    /// The ids of objects of a live graph that have a value in a field with an index.
+    ObjectFind,
     /// Associations of a live graph between two objects.
     AssocGet,
     /// The length of an association list.
@@ -48,13 +50,14 @@ pub enum OperationName {
 
 impl OperationName {
     /// Every operation, in the order of declaration.
-    pub const ALL: [OperationName; 19] = [
+    pub const ALL: [OperationName; 20] = [
         OperationName::Connections,
         OperationName::Entities,
         OperationName::Members,
         OperationName::Degree,
         OperationName::Edges,
         OperationName::ObjectGet,
+        OperationName::ObjectFind,
         OperationName::AssocGet,
         OperationName::AssocCount,
         OperationName::AssocRange,

@@ -117,6 +117,7 @@ fn ids_of(operand: &Operand) -> Vec<u64> {
         Operand::Members { entity, .. } => vec![*entity],
         Operand::Degree { ids, .. } => ids.clone(),
         Operand::Objects { ids, .. } => ids.clone(),
+        Operand::Find(_) => Vec::new(),
         Operand::Associations { id1, .. } => vec![*id1],
         Operand::Edges(query) => vec![query.id],
         Operand::Distance { from, to } => [*from].into_iter().chain(to.iter().copied()).collect(),

@@ -123,7 +123,10 @@ fn settings_that_name_what_there_is_not_are_refused_with_what_there_is() {
     let config = folder.path().join("kith.toml");
     let ready = folder.path().join("ready.json");
     for (selector, told) in [
-        ("netwrk", "operations: connections, entities, members, degree, edges, object_get, assoc_get"),
+        (
+            "netwrk",
+            "operations: connections, entities, members, degree, edges, object_get, object_find, assoc_get",
+        ),
         ("network:sync", "kinds: single-key, non-union, sync-union"),
         ("network@nightly", "workflows: interactive, background"),
         ("network:sync-union@background", "selects nothing"),

@@ -327,6 +327,25 @@ class Graph:
         found: list[dict[str, Any] | None] = self._ask("object_get", {"ids": list(ids)}, options)
         return found
 
+    def object_find(
+        self,
+        type: str,
+        field: str,
+        value: Any,
+        *,
+        limit: int | None = None,
+        after: int | None = None,
+        **options: Unpack[Options],
+    ) -> list[int]:
+        """Returns the ids of the objects of a live graph that have a value in a field with an index, in ascending order.
+
+        A field has an index if it is declared with ``index`` or ``unique``. ``bytes`` are given as base64 text. ``limit`` is
+        the most ids to return; ``after`` leaves out the ids up to this one.
+        """
+        asked = {"type": type, "field": field, "values": [json.dumps(value)], "limit": limit, "after": after}
+        found: list[int] = self._ask("object_find", asked, options)
+        return found
+
     def assoc_get(
         self,
         id1: int,

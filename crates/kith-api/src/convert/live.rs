@@ -2,13 +2,23 @@
 
 use super::ConvertError;
 use kith_live::{
-    AssociationAnswer, AssociationRead, ListPlace, ListedAssociation, ObjectAnswer, Select, Start,
+    AssociationAnswer, AssociationRead, ListPlace, ListedAssociation, ObjectAnswer, ObjectFind, Select, Start,
 };
 use kith_ops::{AssociationsAnswer, AssociationsEntry, ObjectEntry};
 use kith_wire::v1::{
     self, association_read::Select as WireSelect, associations_of_key::Answer,
     associations_range::Start as WireStart,
 };
+
+pub(super) fn find_to_wire(find: &ObjectFind) -> v1::ObjectFind {
+    let ObjectFind { kind, field, values, after, limit } = find.clone();
+    v1::ObjectFind { r#type: kind, field, values, after, limit }
+}
+
+pub(super) fn find_from_wire(wire: v1::ObjectFind) -> ObjectFind {
+    let v1::ObjectFind { r#type: kind, field, values, after, limit } = wire;
+    ObjectFind { kind, field, values, after, limit }
+}
 
 pub(super) fn read_to_wire(read: &AssociationRead) -> v1::AssociationRead {
     let select = match &read.select {

@@ -48,6 +48,7 @@ pub fn operator_to_wire(operator: &Operator) -> v1::Operator {
         Operator::Exists(inner) => Op::Exists(boxed(inner)),
         Operator::Edges(plan) => Op::Edges(edges::plan_to_wire(plan, edge_to_wire(&plan.edge))),
         Operator::Objects => Op::Objects(v1::ObjectsOperator {}),
+        Operator::Find(find) => Op::Find(live::find_to_wire(find)),
         Operator::Associations(read) => Op::Associations(live::read_to_wire(read)),
         Operator::Lookup => Op::Lookup(v1::LookupOperator {}),
         Operator::Compute(plan) => Op::Compute(compute_plan_to_wire(plan)),
@@ -101,6 +102,7 @@ fn tree(wire: &v1::Operator, depth: usize, size: &mut PlanSize) -> Result<Operat
             Operator::Edges(Box::new(edges::plan_from_wire(plan, edge_from_wire(&plan.edge)?)))
         }
         Op::Objects(_) => Operator::Objects,
+        Op::Find(find) => Operator::Find(Box::new(live::find_from_wire(find.clone()))),
         Op::Associations(read) => Operator::Associations(Box::new(live::read_from_wire(read)?)),
         Op::Lookup(_) => Operator::Lookup,
         Op::Compute(plan) => Operator::Compute(Arc::new(compute_plan_from_wire(plan)?)),
@@ -141,7 +143,7 @@ fn edge_from_wire(wire: &Option<v1::EdgeSelector>) -> Result<EdgeSelector, Conve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_live::{AssociationRead, Select};
+    use kith_live::{AssociationRead, ObjectFind, Select};
     use kith_ops::ColumnRange;
     use kith_ops::EvaluateError;
 
@@ -159,6 +161,13 @@ mod tests {
         let trees = [
             Operator::Lookup,
             Operator::Objects,
+            Operator::Find(Box::new(ObjectFind {
+                kind: "person".into(),
+                field: "name".into(),
+                values: vec!["\"Ada\"".into(), "7".into()],
+                after: Some(0),
+                limit: Some(u64::MAX),
+            })),
             Operator::Associations(Box::new(AssociationRead {
                 kind: "likes".into(),
                 select: Select::Count,

@@ -92,6 +92,7 @@ fn operand_to_wire(operand: &Operand) -> Wire {
         Operand::Objects { ids, is_single } => {
             Wire::Objects(v1::ObjectsOperand { ids: ids.clone(), is_single: *is_single })
         }
+        Operand::Find(find) => Wire::Find(live::find_to_wire(find)),
         Operand::Associations { id1, read } => {
             Wire::Associations(v1::AssociationsOperand { id1: *id1, read: Some(live::read_to_wire(read)) })
         }
@@ -187,6 +188,7 @@ fn operand_from_wire(wire: Wire) -> Result<Operand, ConvertError> {
         }
         Wire::Edges(operand) => Operand::Edges(edges::query_from_wire(operand)?),
         Wire::Objects(operand) => Operand::Objects { ids: operand.ids, is_single: operand.is_single },
+        Wire::Find(find) => Operand::Find(live::find_from_wire(find)),
         Wire::Associations(operand) => {
             let read = operand.read.ok_or(ConvertError::Missing("associations.read"))?;
             Operand::Associations { id1: operand.id1, read: live::read_from_wire(&read)? }

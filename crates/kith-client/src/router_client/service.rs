@@ -268,7 +268,10 @@ impl RouterClient {
 fn wants_ids(operand: &Operand) -> bool {
     match operand {
         Operand::Network { want, .. } | Operand::Common { want, .. } => *want == Want::Ids,
-        Operand::Connections { .. } | Operand::Entities { .. } | Operand::Members { .. } => true,
+        Operand::Connections { .. }
+        | Operand::Entities { .. }
+        | Operand::Members { .. }
+        | Operand::Find(_) => true,
         Operand::Degree { .. }
         | Operand::Edges(_)
         | Operand::Objects { .. }

@@ -2,7 +2,7 @@
 
 use kith_api::QueryError;
 use kith_database::{DatabaseError, LogError};
-use kith_live::{DeliveryError, FieldsFault, UnknownType, WriteError};
+use kith_live::{DeliveryError, FieldsFault, FindFault, UnknownType, WriteError};
 use kith_ops::SourceError;
 use kith_types::{ErrorCode, PartitionId};
 use thiserror::Error;
@@ -34,6 +34,9 @@ pub(crate) enum LiveError {
     /// The graph has no such type.
     #[error(transparent)]
     Type(#[from] UnknownType),
+    /// A field cannot be looked up, or cannot have the value.
+    #[error(transparent)]
+    Find(#[from] FindFault),
     /// Stored fields cannot be decoded.
     #[error(transparent)]
     Fields(#[from] FieldsFault),
@@ -62,6 +65,9 @@ impl LiveError {
             LiveError::Type(fault) => {
                 return kith_wire::status(ErrorCode::UnknownType, self.to_string(), fault.help());
             }
+            LiveError::Find(fault) => {
+                return kith_wire::status(find_code(fault), self.to_string(), fault.help());
+            }
             LiveError::Fields(_) => {
                 (ErrorCode::Damaged, "the types of the graph and its rows do not fit: report it with the log")
             }
@@ -73,6 +79,16 @@ impl LiveError {
             LiveError::Behind(_) => (ErrorCode::Unavailable, "ask another replica"),
         };
         kith_wire::status(code, self.to_string(), help)
+    }
+}
+
+fn find_code(fault: &FindFault) -> ErrorCode {
+    match fault {
+        FindFault::UnknownType(_) => ErrorCode::UnknownType,
+        FindFault::NoField { .. } => ErrorCode::UnknownField,
+        FindFault::NoIndex { .. } => ErrorCode::NoIndex,
+        // The value is null, or has another type.
+        _ => ErrorCode::BadFields,
     }
 }
 

@@ -57,6 +57,12 @@ impl LiveGraph {
                 let entry = |object: Option<_>| object.map_or(ObjectEntry::Absent, ObjectEntry::Found);
                 (Value::Objects(objects.into_iter().map(entry).collect()), reached)
             }
+            Operator::Find(find) => {
+                let partitions: Vec<_> = request.partitions.iter().copied().map(PartitionId).collect();
+                let found = self.find(&find, &partitions, need).await;
+                let (ids, reached) = found.map_err(|error| error.to_status())?;
+                (Value::Set(ids), reached)
+            }
             Operator::Associations(read) => {
                 let (mut entries, mut reached) = (Vec::new(), BTreeMap::new());
                 for &id1 in &request.keys {

@@ -9,6 +9,7 @@ mod errors;
 mod evaluate;
 #[cfg(test)]
 mod fail_points;
+mod find;
 mod graph;
 mod hand_over;
 mod lead;

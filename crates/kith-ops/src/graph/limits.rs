@@ -12,6 +12,12 @@ pub const DEGREE_IDS_MAX: usize = 100_000;
 /// The most objects of one query: as many as members of a degree query. Nodes refuse answers of too many bytes.
 pub const OBJECT_IDS_MAX: usize = 100_000;
 
+/// The most values of one query for the ids of objects that have them. Each is a statement of the database.
+pub const FIND_VALUES_MAX: usize = 1_000;
+
+/// The most ids of one query for objects with certain values. Further ids come in further pages.
+pub const FIND_IDS_MAX: u64 = 100_000;
+
 /// The most ids of one query for associations, because no list can return more ([`kith_live::CAP_MAX`]).
 pub const ASSOCIATION_IDS_MAX: usize = kith_live::CAP_MAX as usize;
 

@@ -1,18 +1,19 @@
 //! Reads of a live graph: objects by id, and associations of one list (TAO §3.3, §3.4).
 
 use super::{
-    ask::ask,
-    limits::{ASSOCIATION_IDS_MAX, OBJECT_IDS_MAX, within},
+    ask::{ask, set_of},
+    limits::{ASSOCIATION_IDS_MAX, FIND_IDS_MAX, FIND_VALUES_MAX, OBJECT_IDS_MAX, within},
 };
 use crate::{
-    AssociationsAnswer, AssociationsEntry, GRAPH_BYTES_MAX, GraphAnswer, Input, ObjectEntry, OperationError,
-    OperationStep, Operator, Outline, Value,
+    AssociationsAnswer, AssociationsEntry, FanOut, GRAPH_BYTES_MAX, GraphAnswer, Input, ObjectEntry,
+    OperationError, OperationStep, Operator, Outline, Scope, Value,
 };
-use kith_live::{AssociationAnswer, AssociationRead, ObjectAnswer, Select};
+use kith_live::{AssociationAnswer, AssociationRead, ObjectAnswer, ObjectFind, Select};
 use kith_types::FanOutKind;
 
 const OBJECTS: &str = "objects";
 const ASSOCIATIONS: &str = "associations";
+const FIND: &str = "index";
 
 /// A query for objects under way.
 #[derive(Clone, Debug)]
@@ -61,6 +62,45 @@ impl Objects {
     pub(super) fn outline(&self) -> Vec<Outline> {
         let reach = if self.is_single { "the object" } else { "the objects" };
         vec![Outline { purpose: OBJECTS, kind: Some(FanOutKind::NonUnion), reach, when: "" }]
+    }
+}
+
+/// A query for the ids of objects with certain values under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Find(ObjectFind);
+
+impl Find {
+    pub(super) fn new(find: &ObjectFind) -> Result<Self, OperationError> {
+        let most = u64::try_from(FIND_VALUES_MAX).unwrap_or(u64::MAX);
+        within("the number of values", find.values.len() as u64, 1, most, "1 to 1000")?;
+        if let Some(limit) = find.limit {
+            within("the limit", limit, 1, FIND_IDS_MAX, "1 to 100000")?;
+        }
+        Ok(Self(find.clone()))
+    }
+
+    pub(super) fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
+        if let Input::Start = input {
+            // Without a limit, one id too many shows that there are too many.
+            let limit = self.0.limit.or(Some(FIND_IDS_MAX + 1));
+            let plan = Operator::Find(Box::new(ObjectFind { limit, ..self.0.clone() }));
+            let (purpose, kind, scope) = (FIND, FanOutKind::Broadcast, Scope::Partitions);
+            return Ok(OperationStep::FanOut(FanOut { purpose, kind, scope, plan }));
+        }
+        let mut ids = set_of(input)?;
+        match self.0.limit {
+            Some(limit) => ids.truncate(usize::try_from(limit).unwrap_or(usize::MAX)),
+            None => {
+                let wanted = "at most 100000: give a limit, and ask for one page after the other";
+                within("the number of objects found", ids.len() as u64, 0, FIND_IDS_MAX, wanted)?;
+            }
+        }
+        Ok(OperationStep::Done(GraphAnswer::Ids(ids)))
+    }
+
+    pub(super) fn outline() -> Vec<Outline> {
+        let (kind, reach) = (Some(FanOutKind::Broadcast), "every partition");
+        vec![Outline { purpose: FIND, kind, reach, when: "" }]
     }
 }
 
@@ -214,6 +254,28 @@ mod tests {
             machine.step(list(vec![], false)),
             Ok(OperationStep::Done(GraphAnswer::Associations(empty)))
         );
+    }
+
+    #[test]
+    fn ids_with_a_value_are_asked_of_every_partition_and_cut_to_the_limit() {
+        let find = |limit, values: usize| ObjectFind {
+            limit,
+            values: vec!["1".into(); values],
+            ..Default::default()
+        };
+        let mut machine = Find::new(&find(Some(2), 1)).expect("a good query");
+        let fan_out = asked(machine.step(Input::Start));
+        assert_eq!((fan_out.scope, fan_out.kind), (Scope::Partitions, FanOutKind::Broadcast));
+        assert_eq!(fan_out.plan, Operator::Find(Box::new(find(Some(2), 1))));
+        let set = |ids| Input::Value(Value::Set(ids));
+        assert_eq!(machine.step(set(vec![3, 5, 9])), Ok(OperationStep::Done(GraphAnswer::Ids(vec![3, 5]))));
+        let mut whole = Find::new(&find(None, 1)).expect("a good query");
+        assert_eq!(asked(whole.step(Input::Start)).plan, Operator::Find(Box::new(find(Some(100_001), 1))));
+        let refused = whole.step(set((0..100_001).collect()));
+        assert!(matches!(refused, Err(OperationError::OutOfRange { got: 100_001, .. })), "{refused:?}");
+        for wrong in [find(Some(0), 1), find(Some(100_001), 1), find(None, 0), find(None, 1_001)] {
+            assert!(Find::new(&wrong).is_err(), "{:?} {}", wrong.limit, wrong.values.len());
+        }
     }
 
     #[test]

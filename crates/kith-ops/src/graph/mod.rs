@@ -21,8 +21,8 @@ mod trace;
 pub use cursor::{EdgeCursor, NotACursor};
 pub use edges::EdgesQuery;
 pub use limits::{
-    ASSOCIATION_IDS_MAX, COMMON_FETCH_MAX, DEGREE_IDS_MAX, DISTANCE_TARGETS_MAX, EDGES_MAX, OBJECT_IDS_MAX,
-    PATH_LENGTH_MAX, SUGGESTIONS_MAX,
+    ASSOCIATION_IDS_MAX, COMMON_FETCH_MAX, DEGREE_IDS_MAX, DISTANCE_TARGETS_MAX, EDGES_MAX, FIND_IDS_MAX,
+    FIND_VALUES_MAX, OBJECT_IDS_MAX, PATH_LENGTH_MAX, SUGGESTIONS_MAX,
 };
 
 use crate::{
@@ -35,7 +35,7 @@ use distance::Distance;
 use edges::Edges;
 use first_degree::FirstDegree;
 use kith_types::{Direction, Workflow};
-use live::{Associations, Objects};
+use live::{Associations, Find, Objects};
 use network::{NetworkFetch, NetworkQuery};
 use path::Path;
 use resolve::Resolver;
@@ -48,6 +48,7 @@ pub(crate) enum Machine {
     Degree(Degree),
     Edges(Box<Edges>),
     Objects(Objects),
+    Find(Find),
     Associations(Associations),
     NetworkQuery(NetworkQuery),
     NetworkFetch(NetworkFetch),
@@ -73,6 +74,7 @@ impl Machine {
             }
             Operand::Edges(query) => Self::Edges(Box::new(Edges::new(query, &names)?)),
             Operand::Objects { ids, is_single } => Self::Objects(Objects::new(ids, *is_single)?),
+            Operand::Find(find) => Self::Find(Find::new(find)?),
             Operand::Associations { id1, read } => Self::Associations(Associations::new(*id1, read)?),
             Operand::Network { id, want } => Self::NetworkQuery(NetworkQuery::new(names.key(*id)?, *want)),
             Operand::Distance { from, to } => {
@@ -107,6 +109,7 @@ impl Machine {
             Self::Degree(machine) => machine.step(input),
             Self::Edges(machine) => machine.step(input),
             Self::Objects(machine) => machine.step(input),
+            Self::Find(machine) => machine.step(input),
             Self::Associations(machine) => machine.step(input),
             Self::NetworkQuery(machine) => machine.step(input),
             Self::NetworkFetch(machine) => machine.step(input),
@@ -123,6 +126,7 @@ impl Machine {
             Self::Degree(_) => degree::outline(),
             Self::Edges(_) => edges::outline(),
             Self::Objects(machine) => machine.outline(),
+            Self::Find(_) => Find::outline(),
             Self::Associations(machine) => machine.outline(),
             Self::NetworkQuery(_) => vec![ask::NETWORK],
             Self::NetworkFetch(machine) => machine.outline(),

@@ -45,6 +45,7 @@ fn writes_that_make_no_sense_are_refused_and_write_nothing() {
         line
     };
     let near = with(add("tag", json!({})), "near", json!(1));
+    let find = |kind: &str, field: &str, value: Value| json!({"op": "object_find", "type": kind, "field": field, "value": value});
     let likes = |line: Value| with(line, "edge_type", json!("likes"));
     for (line, code, said) in [
         (add("persom", json!({})), "unknown_type", "did you mean \\\"person\\\"?"),
@@ -78,6 +79,10 @@ fn writes_that_make_no_sense_are_refused_and_write_nothing() {
             "did you mean \\\"friend\\\"?",
         ),
         (json!({"op": "object_get", "id": 1, "group": 7}), "unknown_group", "groups"),
+        (find("person", "name", json!("Ada")), "no_index", "has no index"),
+        (find("person", "nmae", json!("Ada")), "unknown_field", "did you mean \\\"name\\\"?"),
+        (find("persom", "name", json!("Ada")), "unknown_type", "did you mean \\\"person\\\"?"),
+        (with(find("person", "name", json!(1)), "limit", json!(0)), "out_of_range", "limit"),
         (likes(json!({"op": "connections", "id": 1, "direction": "in"})), "direction_not_kept", "one-sided"),
         (likes(json!({"op": "path", "id": 1, "to": 2})), "direction_not_kept", "a path"),
         (likes(json!({"op": "distance", "id": 1, "to": [2]})), "direction_not_kept", "a distance"),
