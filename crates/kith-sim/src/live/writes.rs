@@ -54,12 +54,12 @@ impl Universe {
         let (id1, id2) = if is_forward { (one, other) } else { (other, one) };
         let kind = self.kinds[random.random_range(0..self.kinds.len())].to_owned();
         // Accounts have few unique values, so that they are often taken.
-        let value = if number % 3 == 0 { "null".to_owned() } else { (number % 2).to_string() };
+        let value = if number.is_multiple_of(3) { "null".to_owned() } else { (number % 2).to_string() };
         let data = format!(r#"{{"a":{number},"b":{value}}}"#);
         let choice = if self.is_narrow { random.random_range(3..11) } else { random.random_range(0..13) };
         let mutation = match choice {
             0 => {
-                let kind = if number % 2 == 0 { "user" } else { "account" };
+                let kind = if number.is_multiple_of(2) { "user" } else { "account" };
                 let (kind, data) = (kind.to_owned(), Some(data));
                 Mutation::AddObject { kind, data, id: Some(id1), near: None }
             }
