@@ -9,6 +9,7 @@ pub mod graphbinary;
 pub mod graphson;
 pub mod message;
 pub mod plain;
+pub mod property;
 pub mod text;
 pub mod value;
 

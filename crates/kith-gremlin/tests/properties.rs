@@ -4,6 +4,7 @@ use kith_gremlin::{
     bytecode::{Bytecode, Instruction},
     graphbinary, graphson,
     predicate::Predicate,
+    property::{self, Properties},
     value::{
         Edge, GType, Map, Metrics, Order, Path, Property, Set, Token, TraversalMetrics, Value, Vertex,
         VertexProperty, numbers, time,
@@ -63,6 +64,26 @@ fn value() -> impl Strategy<Value = Value> {
                 let steps = vec![step.clone(), Metrics { nested: vec![step], ..Metrics::default() }];
                 Value::TraversalMetrics(Arc::new(TraversalMetrics { nanos: 1_234_567, steps }))
             }),
+        ]
+    })
+}
+
+/// A value that a property can have.
+fn property_value() -> impl Strategy<Value = Value> {
+    let scalar = scalar().prop_filter("no class", |value| !matches!(value, Value::Class(_)));
+    scalar.prop_recursive(4, 40, 5, |inner| {
+        let inner = inner.boxed();
+        let text_map = vec((label(), inner.clone()), 0..4).prop_map(|entries| {
+            Value::Map(Arc::new(
+                entries.into_iter().map(|(key, value)| (Value::String(key), value)).collect(),
+            ))
+        });
+        prop_oneof![
+            vec(inner.clone(), 0..5).prop_map(Value::list),
+            vec(inner.clone(), 0..5).prop_map(|values| Value::Set(Arc::new(values.into_iter().collect()))),
+            map(&inner).prop_map(|map| Value::Map(Arc::new(map))),
+            text_map,
+            vec((inner, any::<i64>()), 0..4).prop_map(|bulks| Value::BulkSet(Arc::new(bulks))),
         ]
     })
 }
@@ -167,6 +188,31 @@ proptest! {
         let again = graphson::read_value(&json.to_string()).expect("read");
         prop_assert_eq!(&again, &value);
         prop_assert_eq!(graphson::to_json(&again), Ok(json));
+    }
+
+    #[test]
+    fn property_values_come_back_with_their_types(value in property_value(), key in "[a-z@\"é ]{1,9}") {
+        let text = property::to_json(&value).expect("written");
+        let again = property::from_json(&text).expect("read");
+        prop_assert_eq!(&again, &value);
+        prop_assert_eq!(property::to_json(&again), Ok(text.clone()));
+        // Common parsers keep the text. Negative zero and the like are numbers to them too.
+        let parsed: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        prop_assert_eq!(property::from_json(&parsed.to_string()), Ok(value.clone()));
+        if !text.contains("NaN") {
+            prop_assert_eq!(whole(&again), whole(&value), "also the order of maps and sets");
+        }
+        let mut properties = Properties::default();
+        properties.set(&key, value).expect("a key");
+        let record = properties.to_json().expect("written");
+        prop_assert_eq!(Properties::from_json(&record), Ok(properties));
+    }
+
+    #[test]
+    fn no_text_makes_property_values_panic(text in "[\\[\\]{}\":,@a-z0-9.eE+ -]{0,40}") {
+        let _ = property::from_json(&text);
+        let _ = Properties::from_json(&text);
+        let _ = property::from_json(&format!(r#"{{"@type":"g:Map","@value":[{text}]}}"#));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The changes at the positions of a log, as replicas apply them to their caches and to the lists for graph queries.
 
-use crate::{Association, ListKey, Object};
+use crate::{Association, ListKey, Object, TypeId};
 
 /// Everything that changed at one position of a log. A change without effects takes up a position, but changes no object and
 /// no association.
@@ -8,6 +8,18 @@ use crate::{Association, ListKey, Object};
 pub struct Change {
     /// The effects, in order. No object and no association occurs twice.
     pub effects: Vec<Effect>,
+}
+
+impl Change {
+    /// Returns the greatest number of a type in the change; 0 if the change names no type.
+    pub fn last_type(&self) -> TypeId {
+        let kind = |effect: &Effect| match effect {
+            Effect::Object(object) => object.kind,
+            Effect::Association { list, .. } | Effect::NoAssociation { list, .. } => list.kind,
+            Effect::LargeObject(_) | Effect::NoObject(_) => TypeId::default(),
+        };
+        self.effects.iter().map(kind).max().unwrap_or_default()
+    }
 }
 
 /// One object or association that changed.

@@ -53,8 +53,9 @@ pub use ticket::{NotATicket, Ticket};
 pub use types::{
     AssociationDocument, AssociationType, CAP_MAX, DeclaredAssociation, DeclaredInverse, DeclaredObject,
     DeclaredTypes, FieldsFault, FindFault, GraphTypes, INDEX_KEY_BYTES_MAX, Index, IndexDocument, IndexId,
-    Indexing, Inverse, ObjectDocument, ObjectType, Subject, TEXT_BYTES_MAX, TYPES_MAX, TypeChange, TypeId,
-    TypeKind, TypesDocument, TypesError, TypesFault, UnknownType,
+    Indexing, Inverse, Label, MissingTypes, OPEN_TYPES_MAX, ObjectDocument, ObjectType, Subject,
+    TEXT_BYTES_MAX, TYPES_MAX, TypeChange, TypeId, TypeKind, TypesDocument, TypesError, TypesFault,
+    UnknownType,
 };
 pub use write::{
     ASSOCIATION_BYTES_MAX, Conditions, Done, Mutation, NotAWriteId, OBJECT_BYTES_MAX, Outcome, Refusal,

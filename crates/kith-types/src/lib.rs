@@ -30,8 +30,8 @@ pub use hash::{
 pub use ids::{Epoch, GroupId, LogPoint, NodeId, PartitionCount, PartitionId, Position, StoreVersion, Term};
 pub use keys::{ByteKeys, KeyRef};
 pub use names::{
-    COMPONENT_NAME_CHARS_MAX, InvalidName, STORE_NAME_CHARS_MAX, check_component_name, check_folder_name,
-    check_store_name,
+    COMPONENT_NAME_CHARS_MAX, InvalidName, LABEL_BYTES_MAX, STORE_NAME_CHARS_MAX, check_component_name,
+    check_folder_name, check_key, check_label, check_store_name, file_part,
 };
 pub use proof::ValueProof;
 pub use query::{Direction, FanOutKind, OperationName, Workflow};

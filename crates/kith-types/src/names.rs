@@ -7,6 +7,8 @@ use thiserror::Error;
 pub const STORE_NAME_CHARS_MAX: usize = 63;
 /// The longest name of a component.
 pub const COMPONENT_NAME_CHARS_MAX: usize = 64;
+/// The longest label or key of an open graph, in bytes.
+pub const LABEL_BYTES_MAX: usize = 255;
 
 /// The text is not a valid name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -49,6 +51,43 @@ pub fn check_component_name(name: &str) -> Result<(), InvalidName> {
     Err(InvalidName { what: "component", name: shortened(name), rule })
 }
 
+/// Checks a label of an open graph: the name of a type that a write may add. Labels that begin with `~` are reserved for the
+/// inverses of other labels.
+///
+/// # Errors
+/// [`InvalidName`] if the label is invalid.
+pub fn check_label(label: &str) -> Result<(), InvalidName> {
+    if is_short_text(label) && !label.starts_with('~') {
+        return Ok(());
+    }
+    let rule = "a text of 1 to 255 bytes without control characters that does not begin with '~'";
+    Err(InvalidName { what: "type of an open graph", name: shortened(label), rule })
+}
+
+/// Checks a key of an object or association in an open graph.
+///
+/// # Errors
+/// [`InvalidName`] if the key is invalid.
+pub fn check_key(key: &str) -> Result<(), InvalidName> {
+    if is_short_text(key) {
+        return Ok(());
+    }
+    let rule = "a text of 1 to 255 bytes without control characters";
+    Err(InvalidName { what: "key of an open type", name: shortened(key), rule })
+}
+
+/// Returns a part of a file name for a name of any length: the name itself if it is a component name. Otherwise, bytes that such
+/// names do not have are written as `%` and two hexadecimal digits, and the text may be cut.
+pub fn file_part(name: &str) -> String {
+    let kept = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let part = |byte: u8| if kept(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    name.bytes().take(COMPONENT_NAME_CHARS_MAX).map(part).collect()
+}
+
+fn is_short_text(text: &str) -> bool {
+    (1..=LABEL_BYTES_MAX).contains(&text.len()) && !text.chars().any(char::is_control)
+}
+
 fn check_segment(what: &'static str, name: &str) -> Result<(), InvalidName> {
     let first = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let inner = |byte: u8| first(byte) || matches!(byte, b'.' | b'_' | b'-');
@@ -85,6 +124,24 @@ mod tests {
         for bad in ["", ".", "..", "a.b", "../secrets/values", "/deep", "a/b", "a\0", "é", &"x".repeat(65)] {
             assert!(check_component_name(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn any_name_makes_a_part_of_a_file_name() {
+        assert_eq!(file_part("Follows_2"), "Follows_2");
+        assert_eq!(file_part("../é"), "%2E%2E%2F%C3%A9");
+        assert_eq!(file_part(&"/".repeat(255)).len(), 3 * COMPONENT_NAME_CHARS_MAX);
+    }
+
+    #[test]
+    fn labels_and_keys_are_short_texts() {
+        for good in ["knows", "é 1.[\"", "a~", &"x".repeat(255)] {
+            assert_eq!((check_label(good), check_key(good)), (Ok(()), Ok(())), "{good}");
+        }
+        for bad in ["", "a\n", "\u{7f}", &"x".repeat(256), &"é".repeat(128)] {
+            assert!(check_label(bad).is_err() && check_key(bad).is_err(), "{bad}");
+        }
+        assert_eq!((check_label("~a").is_ok(), check_key("~a").is_ok()), (false, true));
     }
 
     #[test]

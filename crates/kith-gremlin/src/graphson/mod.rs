@@ -15,6 +15,7 @@ mod writer;
 pub(crate) use fields::Fields;
 pub(crate) use reader::Reader;
 pub use writer::to_json;
+pub(crate) use writer::to_json_with_few_types;
 
 use crate::{error::Result, value::Value};
 

@@ -20,10 +20,21 @@ pub fn to_json(value: &Value) -> Result<Json> {
     Writer::default().value(value)
 }
 
+/// The JSON of a value, in which everything that JSON without types expresses exactly has no type.
+///
+/// # Errors
+///
+/// The value nests deeper than [`DEPTH_MAX`].
+pub(crate) fn to_json_with_few_types(value: &Value) -> Result<Json> {
+    Writer { has_few_types: true, ..Writer::default() }.value(value)
+}
+
 /// Writes one value.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     depth: usize,
+    /// Whether values have no type if [`read_value`](super::read_value) reads them as the same values without it.
+    has_few_types: bool,
 }
 
 impl Writer {
@@ -32,9 +43,31 @@ impl Writer {
             return Err(GremlinError::bad(format!("a value nests deeper than {DEPTH_MAX}")));
         }
         self.depth += 1;
-        let written = self.of_value(value);
+        let written = match self.without_type(value) {
+            Some(written) => written,
+            None => self.of_value(value),
+        };
         self.depth -= 1;
         written
+    }
+
+    /// The JSON of a value that needs no type; `None` if it needs one.
+    fn without_type(&mut self, value: &Value) -> Option<Result<Json>> {
+        if !self.has_few_types {
+            return None;
+        }
+        Some(match value {
+            Value::Int(number) => Ok(json!(number)),
+            Value::Long(number) if i32::try_from(*number).is_err() => Ok(json!(number)),
+            Value::Double(number) if number.is_finite() => Ok(json!(number)),
+            Value::List(values) => self.values(values.iter()).map(Json::Array),
+            Value::Map(entries) if is_object(entries) => {
+                let fields =
+                    entries.iter().filter_map(|(key, value)| Some((key.as_text()?.to_owned(), value)));
+                self.object(fields)
+            }
+            _ => return None,
+        })
     }
 
     fn of_value(&mut self, value: &Value) -> Result<Json> {
@@ -150,4 +183,14 @@ pub(super) fn typed(type_name: &str, value: impl Into<Json>) -> Json {
 /// A floating-point number with its type. JSON has no numbers for infinity and NaN.
 pub(super) fn real(type_name: &str, value: f64) -> Json {
     if value.is_finite() { typed(type_name, value) } else { typed(type_name, numbers::double_text(value)) }
+}
+
+/// Whether a JSON object is read as this map, with the same order of entries: JSON objects here are sorted by key, and a key
+/// that begins with `@` may be a type.
+fn is_object(entries: &Map) -> bool {
+    let mut before = None;
+    entries.keys().all(|key| {
+        let key = key.as_text();
+        key.is_some_and(|text| !text.starts_with('@')) && before.replace(key) < Some(key)
+    })
 }

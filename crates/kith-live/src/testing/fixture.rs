@@ -54,8 +54,12 @@ pub fn types() -> GraphTypes {
     let number = |name| format!(r#"{{"name":"{name}","type":"i64","nullable":true}}"#);
     let mut types = GraphTypes { identity: 7, revision: 1, ..GraphTypes::default() };
     let fields = schema(&format!("{},{}", number("a"), number("b")));
-    let object =
-        |name: &str, indexes| ObjectType { name: name.to_owned(), schemas: vec![fields.clone()], indexes };
+    let object = |name: &str, indexes| ObjectType {
+        name: name.to_owned(),
+        schemas: vec![fields.clone()],
+        indexes,
+        open: false,
+    };
     let index = |number, field: &str, unique| Index { number, field: field.to_owned(), unique };
     let indexes = vec![index(ACCOUNT_A, "a", false), index(ACCOUNT_B, "b", true)];
     types.indexes_made = 2;
@@ -68,6 +72,7 @@ pub fn types() -> GraphTypes {
             inverse,
             cap: AssociationType::CAP_DEFAULT,
             adjacency: false,
+            open: false,
         };
         types.associations.insert(kind, kind_of);
     }

@@ -1,5 +1,6 @@
 //! Types as a person declares them in TOML (`docs/formats/graph-types.md`), and their canonical text.
 
+use super::open::inverse_label;
 use super::{AssociationType, GraphTypes, Inverse};
 use kith_schema::Schema;
 use serde_json::Value;
@@ -10,6 +11,8 @@ use std::fmt::{self, Write as _};
 /// canonical form, which parses to an equal value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeclaredTypes {
+    /// Whether writes may add types.
+    pub open: bool,
     /// The object types.
     pub objects: Vec<DeclaredObject>,
     /// The association types, without those that are the inverse of another type.
@@ -25,6 +28,8 @@ pub struct DeclaredObject {
     pub fields: Option<Schema>,
     /// The fields that have an index, and whether their values are unique.
     pub indexes: BTreeMap<String, bool>,
+    /// Whether the type is open.
+    pub open: bool,
 }
 
 /// A declared association type, together with its inverse.
@@ -40,6 +45,8 @@ pub struct DeclaredAssociation {
     pub adjacency: bool,
     /// The inverse of the type.
     pub inverse: DeclaredInverse,
+    /// Whether the type and its inverse are open.
+    pub open: bool,
 }
 
 /// The inverse of a declared association type.
@@ -64,9 +71,10 @@ impl GraphTypes {
             name: kind.name.clone(),
             fields: kind.schemas.last().cloned(),
             indexes: kind.indexes.iter().map(|index| (index.field.clone(), index.unique)).collect(),
+            open: kind.open,
         });
         let forward = self.associations.values().filter_map(|kind| self.declared_association(kind));
-        DeclaredTypes { objects: objects.collect(), associations: forward.collect() }
+        DeclaredTypes { open: self.open, objects: objects.collect(), associations: forward.collect() }
     }
 
     /// Returns the declaration of a type; `None` if the type is the inverse of another.
@@ -90,44 +98,55 @@ impl GraphTypes {
             cap: kind.cap,
             adjacency: kind.adjacency,
             inverse,
+            open: kind.open,
         })
     }
 }
 
 impl fmt::Display for DeclaredTypes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let open = self.open.then(|| "open = true\n".to_owned());
         let objects = self.objects.iter().map(DeclaredObject::to_toml);
         let associations = self.associations.iter().map(DeclaredAssociation::to_toml);
-        f.write_str(&objects.chain(associations).collect::<Vec<_>>().join("\n"))
+        let parts = open.into_iter().chain(objects).chain(associations);
+        f.write_str(&parts.collect::<Vec<_>>().join("\n"))
     }
 }
 
 impl DeclaredObject {
     fn to_toml(&self) -> String {
-        let header = format!("object.{}", self.name);
-        format!("[{header}]\n{}", fields_to_toml(&header, self.fields.as_ref(), &self.indexes))
+        let header = format!("object.{}", key_to_toml(&self.name));
+        let fields = fields_to_toml(&header, self.fields.as_ref(), &self.indexes);
+        format!("[{header}]\n{}{fields}", open_to_toml(self.open))
     }
 }
 
 impl DeclaredAssociation {
     fn to_toml(&self) -> String {
-        let header = format!("association.{}", self.name);
-        let mut text = format!("[{header}]\n");
+        let header = format!("association.{}", key_to_toml(&self.name));
+        let mut text = format!("[{header}]\n{}", open_to_toml(self.open));
         match &self.inverse {
             DeclaredInverse::None => {}
             DeclaredInverse::Symmetric => text.push_str("symmetric = true\n"),
-            DeclaredInverse::Named { name, .. } => text.push_str(&format!("inverse = \"{name}\"\n")),
+            DeclaredInverse::Named { name, .. } if self.open && *name == inverse_label(&self.name) => {}
+            DeclaredInverse::Named { name, .. } => {
+                text.push_str(&format!("inverse = {}\n", text_to_toml(name)));
+            }
         }
         text.push_str(&limits_to_toml(self.cap, self.adjacency, AssociationType::CAP_DEFAULT, true));
         text.push_str(&fields_to_toml(&header, self.fields.as_ref(), &BTreeMap::new()));
         if let DeclaredInverse::Named { name, cap, adjacency } = &self.inverse {
             let limits = limits_to_toml(*cap, *adjacency, self.cap, self.adjacency);
             if !limits.is_empty() {
-                text.push_str(&format!("\n[association.{name}]\n{limits}"));
+                text.push_str(&format!("\n[association.{}]\n{limits}", key_to_toml(name)));
             }
         }
         text
     }
+}
+
+fn open_to_toml(open: bool) -> &'static str {
+    if open { "open = true\n" } else { "" }
 }
 
 /// Writes the cap and `adjacency` of a type, each only if it differs from the given default.

@@ -1,9 +1,9 @@
 //! The types of a graph as the metadata store keeps them: a part of the graph's document (`docs/formats/graph-types.md`).
 
 use super::fault::{Subject, TypeKind, TypesError, TypesFault};
+use super::open::name_fault;
 use super::{AssociationType, CAP_MAX, GraphTypes, Index, IndexId, Inverse, ObjectType, TypeId};
 use kith_schema::Schema;
-use kith_types::check_component_name;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +14,9 @@ pub struct TypesDocument {
     pub identity: String,
     /// [`GraphTypes::revision`].
     pub revision: u64,
+    /// [`GraphTypes::open`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
     /// The object types, in ascending order of their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<ObjectDocument>,
@@ -38,6 +41,9 @@ pub struct ObjectDocument {
     /// The indexes of the type, in ascending order of their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub indexes: Vec<IndexDocument>,
+    /// [`ObjectType::open`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
 }
 
 /// An index in JSON.
@@ -77,6 +83,9 @@ pub struct AssociationDocument {
     /// [`AssociationType::adjacency`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub adjacency: bool,
+    /// [`AssociationType::open`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
 }
 
 impl From<&GraphTypes> for TypesDocument {
@@ -86,6 +95,7 @@ impl From<&GraphTypes> for TypesDocument {
             name: kind.name.clone(),
             schemas: canonical(&kind.schemas),
             indexes: kind.indexes.iter().map(index_document).collect(),
+            open: kind.open,
         };
         let association = |(number, kind): (&TypeId, &AssociationType)| {
             let (inverse, inverse_of) = match kind.inverse {
@@ -102,11 +112,13 @@ impl From<&GraphTypes> for TypesDocument {
                 inverse_of,
                 cap: kind.cap,
                 adjacency: kind.adjacency,
+                open: kind.open,
             }
         };
         TypesDocument {
             identity: format!("{:016x}", types.identity),
             revision: types.revision,
+            open: types.open,
             objects: types.objects.iter().map(object).collect(),
             associations: types.associations.iter().map(association).collect(),
             indexes_made: types.indexes_made,
@@ -121,22 +133,26 @@ impl TryFrom<TypesDocument> for GraphTypes {
         let identity = u64::from_str_radix(&document.identity, 16);
         let identity = identity.map_err(|_| damaged("the identity is not a hexadecimal number"))?;
         let (revision, indexes_made) = (document.revision, document.indexes_made);
-        let mut types = GraphTypes { identity, revision, indexes_made, ..Self::default() };
+        let mut types =
+            GraphTypes { identity, revision, indexes_made, open: document.open, ..Self::default() };
         let mut index_numbers = BTreeSet::from([0]);
         let mut numbers = BTreeSet::from([0]);
         let mut names = BTreeSet::new();
         for it in document.objects {
             check(TypeKind::Object, it.number, &it.name, (&mut numbers, &mut names))?;
+            check_name(&it.name, it.open, None, &it.schemas)?;
             let schemas = parsed(TypeKind::Object, &it.name, &it.schemas)?;
             let indexed =
                 it.indexes.into_iter().map(|it| index(it, &schemas, indexes_made, &mut index_numbers));
             let indexes = indexed.collect::<Result<_, _>>()?;
-            types.objects.insert(TypeId(it.number), ObjectType { name: it.name, schemas, indexes });
+            let kind = ObjectType { name: it.name, schemas, indexes, open: it.open };
+            types.objects.insert(TypeId(it.number), kind);
         }
         for it in document.associations {
             check(TypeKind::Association, it.number, &it.name, (&mut numbers, &mut names))?;
             types.associations.insert(TypeId(it.number), association(it)?);
         }
+        check_associations(&types.associations)?;
         share_schemas(&mut types.associations)?;
         Ok(types)
     }
@@ -180,7 +196,8 @@ fn association(it: AssociationDocument) -> Result<AssociationType, TypesError> {
         return Err(damaged("a cap is 0 or too large"));
     }
     let schemas = parsed(TypeKind::Association, &it.name, &it.schemas)?;
-    Ok(AssociationType { name: it.name, schemas, inverse, cap: it.cap, adjacency: it.adjacency })
+    let (cap, adjacency, open) = (it.cap, it.adjacency, it.open);
+    Ok(AssociationType { name: it.name, schemas, inverse, cap, adjacency, open })
 }
 
 /// Gives each inverse the schemas of its forward type, and checks that the two name each other.
@@ -213,8 +230,35 @@ fn check(
     if !numbers.insert(number) {
         return Err(damaged("a number is 0 or used twice"));
     }
-    if check_component_name(name).is_err() || !names.insert((kind, name.to_owned())) {
-        return Err(damaged("a name is not allowed or used twice"));
+    if !names.insert((kind, name.to_owned())) {
+        return Err(damaged("a name is used twice"));
+    }
+    Ok(())
+}
+
+/// Checks the names of association types, and that a type and its inverse are both open or both not.
+fn check_associations(associations: &BTreeMap<TypeId, AssociationType>) -> Result<(), TypesError> {
+    for kind in associations.values() {
+        let forward = match kind.inverse {
+            Inverse::Named { kind: other, forward: false } => associations.get(&other),
+            Inverse::None if kind.open => return Err(damaged("an open type has no inverse")),
+            _ => None,
+        };
+        if forward.is_some_and(|forward| forward.open != kind.open) {
+            return Err(damaged("only one of a type and its inverse is open"));
+        }
+        check_name(&kind.name, kind.open, forward.map(|forward| forward.name.as_str()), &kind.schemas)?;
+    }
+    Ok(())
+}
+
+/// Checks the name of a type, and that it has no schemas if it is open. `forward` is the name of the forward type of an inverse.
+fn check_name<T>(name: &str, open: bool, forward: Option<&str>, schemas: &[T]) -> Result<(), TypesError> {
+    if name_fault(name, open, forward).is_some() {
+        return Err(damaged("a name is not allowed"));
+    }
+    if open && !schemas.is_empty() {
+        return Err(damaged("an open type has a schema"));
     }
     Ok(())
 }

@@ -28,6 +28,8 @@ pub enum TypeChange {
     Index { name: String, field: String, was: Indexing, now: Indexing },
     /// From now on, graph queries can follow the associations of a type, or can no longer follow them.
     Adjacency { name: String, now: bool },
+    /// From now on, writes add types, or no longer do so.
+    Open { now: bool },
 }
 
 impl fmt::Display for TypeChange {
@@ -46,6 +48,8 @@ impl fmt::Display for TypeChange {
             TypeChange::Adjacency { name, now: true } => {
                 write!(f, "association type {name:?}: graph queries can now follow it")
             }
+            TypeChange::Open { now: true } => f.write_str("writes now add types that do not exist"),
+            TypeChange::Open { now: false } => f.write_str("writes no longer add types"),
             TypeChange::Adjacency { name, now: false } => {
                 write!(f, "association type {name:?}: graph queries can no longer follow it")
             }
@@ -68,20 +72,30 @@ impl GraphTypes {
     ///
     /// New types are allowed, and so are changes of caps and of `adjacency`. Fields may change if the new schema is
     /// [compatible](kith_schema::compatible) with every earlier schema of the type. Types cannot be removed, so their
-    /// numbers are never used again. The inverse of a type cannot change. New types and new fields may have indexes, and
-    /// indexes may be removed.
+    /// numbers are never used again. Open types that the text does not declare stay as they are. The inverse of a type cannot
+    /// change, nor whether it is open. New types and new fields may have indexes, and indexes may be removed.
     ///
     /// # Errors
     /// [`TypesError`]: the first thing that is not allowed.
     pub fn evolve(&self, declared: &DeclaredTypes) -> Result<(GraphTypes, Vec<TypeChange>), TypesError> {
+        let evolved = self.extended(declared)?;
+        self.check_none_missing(declared)?;
+        Ok(evolved)
+    }
+
+    /// Returns the types after those of `declared` are added and changed. The types that `declared` lacks stay as they are.
+    pub(super) fn extended(
+        &self,
+        declared: &DeclaredTypes,
+    ) -> Result<(GraphTypes, Vec<TypeChange>), TypesError> {
         let mut evolution = Evolution { types: self.clone(), changes: Vec::new() };
+        evolution.open(declared.open);
         for object in &declared.objects {
             evolution.object(object)?;
         }
         for association in &declared.associations {
             evolution.association(association)?;
         }
-        self.check_none_missing(declared)?;
         let Evolution { mut types, changes } = evolution;
         if !changes.is_empty() {
             types.revision += 1;
@@ -105,10 +119,13 @@ impl GraphTypes {
             let near = nearest(name, known.iter().copied());
             Err(Subject::new(kind, name).is(TypesFault::Missing { near }))
         };
-        if let Some(kind) = self.objects.values().find(|kind| !objects.contains(kind.name.as_str())) {
+        if let Some(kind) =
+            self.objects.values().find(|kind| !kind.open && !objects.contains(kind.name.as_str()))
+        {
             return missing(TypeKind::Object, &kind.name, &objects);
         }
-        match self.associations.values().find(|kind| !associations.contains(kind.name.as_str())) {
+        let lacks = |kind: &&AssociationType| !kind.open && !associations.contains(kind.name.as_str());
+        match self.associations.values().find(lacks) {
             Some(kind) => missing(TypeKind::Association, &kind.name, &associations),
             None => Ok(()),
         }
@@ -151,11 +168,18 @@ struct Evolution {
 }
 
 impl Evolution {
+    fn open(&mut self, now: bool) {
+        if std::mem::replace(&mut self.types.open, now) != now {
+            self.changes.push(TypeChange::Open { now });
+        }
+    }
+
     fn object(&mut self, declared: &DeclaredObject) -> Result<(), TypesError> {
         let subject = Subject::new(TypeKind::Object, declared.name.as_str());
         let made = &mut self.types.indexes_made;
         let found = self.types.objects.iter_mut().find(|(_, kind)| kind.name == declared.name);
         if let Some((_, kind)) = found {
+            check_open(&subject, kind.open, declared.open)?;
             let before = kind.schemas.clone();
             let changes = evolve_fields(&subject, &mut kind.schemas, declared.fields.as_ref())?;
             let indexes = Reindexing { kind, before: Some(&before), made }.apply(&declared.indexes)?;
@@ -164,7 +188,8 @@ impl Evolution {
             return Ok(());
         }
         let schemas = declared.fields.iter().cloned().collect();
-        let mut kind = ObjectType { name: declared.name.clone(), schemas, ..ObjectType::default() };
+        let (name, open) = (declared.name.clone(), declared.open);
+        let mut kind = ObjectType { name, schemas, open, ..ObjectType::default() };
         Reindexing { kind: &mut kind, before: None, made }.apply(&declared.indexes)?;
         let number = self.number()?;
         self.types.objects.insert(number, kind);
@@ -177,6 +202,7 @@ impl Evolution {
         let Some((number, kind)) = self.types.association(&declared.name) else {
             return self.add_association(&subject, declared);
         };
+        check_open(&subject, kind.open, declared.open)?;
         let was = self.types.direction_of(kind);
         let now = declared.inverse.direction();
         if was != now {
@@ -204,9 +230,14 @@ impl Evolution {
         declared: &DeclaredAssociation,
     ) -> Result<(), TypesError> {
         let schemas: Vec<Schema> = declared.fields.iter().cloned().collect();
-        let (name, cap, adjacency) = (declared.name.clone(), declared.cap, declared.adjacency);
-        let mut kind =
-            AssociationType { name, schemas: schemas.clone(), inverse: Inverse::None, cap, adjacency };
+        let mut kind = AssociationType {
+            name: declared.name.clone(),
+            schemas: schemas.clone(),
+            inverse: Inverse::None,
+            cap: declared.cap,
+            adjacency: declared.adjacency,
+            open: declared.open,
+        };
         let number = self.number()?;
         match &declared.inverse {
             DeclaredInverse::None => {}
@@ -224,12 +255,9 @@ impl Evolution {
                 kind.inverse = Inverse::Named { kind: inverse_number, forward: true };
                 self.types.associations.insert(number, kind);
                 let inverse = Inverse::Named { kind: number, forward: false };
-                let (name, cap, adjacency) = (name.clone(), *cap, *adjacency);
-                self.insert(
-                    &other,
-                    inverse_number,
-                    AssociationType { name, schemas, inverse, cap, adjacency },
-                );
+                let (name, cap, adjacency, open) = (name.clone(), *cap, *adjacency, declared.open);
+                let kind = AssociationType { name, schemas, inverse, cap, adjacency, open };
+                self.insert(&other, inverse_number, kind);
                 return Ok(());
             }
         }
@@ -255,8 +283,7 @@ impl Evolution {
 
     /// Returns the number after the greatest one. No type is ever removed, so this number was never used.
     fn number(&self) -> Result<TypeId, TypesError> {
-        let last = self.types.objects.keys().chain(self.types.associations.keys()).max();
-        let next = last.copied().unwrap_or_default().0.checked_add(1).map(TypeId);
+        let next = self.types.last_number().0.checked_add(1).map(TypeId);
         next.ok_or_else(|| TypesError::whole(TypesFault::TooMany { got: TYPES_MAX + 1 }))
     }
 
@@ -277,6 +304,13 @@ impl Evolution {
             name: name.clone(),
             change,
         }));
+    }
+}
+
+fn check_open(subject: &Subject, was_open: bool, is_open: bool) -> Result<(), TypesError> {
+    match was_open == is_open {
+        true => Ok(()),
+        false => Err(subject.clone().is(TypesFault::OpenChanged { was_open })),
     }
 }
 

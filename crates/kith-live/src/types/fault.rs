@@ -1,6 +1,6 @@
 //! Errors in declared types, and in changes to the types of a graph.
 
-use super::{CAP_MAX, TEXT_BYTES_MAX, TYPES_MAX};
+use super::{CAP_MAX, OPEN_TYPES_MAX, TEXT_BYTES_MAX, TYPES_MAX};
 use kith_schema::{FieldType, Incompatible, SchemaError, TypeError};
 use std::fmt;
 use thiserror::Error;
@@ -57,6 +57,33 @@ pub enum TypesFault {
     /// A type has a name that is not allowed.
     #[error("the name is not 1 to 64 letters, digits, '_' or '-'")]
     Name,
+    /// An open type has a name that is not allowed.
+    #[error(
+        "the name of an open type has 1 to 255 bytes and no control characters, and does not begin with '~'"
+    )]
+    Label,
+    /// The inverse of a type has a name that is not allowed.
+    #[error(
+        "a name that begins with '~' belongs to the inverse of the open type that is named after the '~'"
+    )]
+    InverseLabel,
+    /// An open type declares fields.
+    #[error("an open type takes any fields, so it declares none: remove \"fields\" or \"open\"")]
+    OpenWithFields,
+    /// A type would become open, or cease to be open.
+    #[error(
+        "the type {}, and the new text says that it {}: this cannot change, so declare a new type",
+        openness(*was_open), openness(!*was_open)
+    )]
+    OpenChanged { was_open: bool },
+    /// A label would become a type of a graph that is not open.
+    #[error("the graph is not open, so writes add no types: declare the type with `kith schema apply`")]
+    NotOpen,
+    /// A label would become a type of a graph that has [`OPEN_TYPES_MAX`] types.
+    #[error(
+        "writes add types only up to {OPEN_TYPES_MAX}, and the graph has {got}: keep data in properties instead of labels"
+    )]
+    OpenTooMany { got: usize },
     /// A field is declared without a type.
     #[error("the field has no \"type\"")]
     NoFieldType,
@@ -158,6 +185,11 @@ impl Subject {
         Self { kind, name: name.into(), field: None }
     }
 
+    /// A subject whose name may have any length. The beginning of a wrong name is enough to recognize it.
+    pub(super) fn shortened(kind: TypeKind, name: &str) -> Self {
+        Self::new(kind, name.chars().take(128).collect::<String>())
+    }
+
     pub(super) fn is(self, fault: TypesFault) -> TypesError {
         TypesError { line: None, subject: Some(Box::new(self)), fault: Box::new(fault) }
     }
@@ -180,6 +212,10 @@ impl fmt::Display for TypeKind {
             TypeKind::Association => "association",
         })
     }
+}
+
+fn openness(open: bool) -> &'static str {
+    if open { "is open" } else { "is not open" }
 }
 
 fn did_you_mean(near: Option<&String>) -> String {

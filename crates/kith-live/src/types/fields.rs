@@ -1,6 +1,8 @@
 //! Converts the fields of objects and associations between JSON and records, and between the schemas of a type.
 
+use super::{TypeKind, open_record};
 use crate::{ASSOCIATION_BYTES_MAX, AssociationType, Data, GraphTypes, OBJECT_BYTES_MAX, ObjectType, TypeId};
+use kith_gremlin::GremlinError;
 use kith_schema::{
     EncodeError, Incompatible, Projection, RecordError, RecordView, RecordWriter, Schema, nearest,
 };
@@ -66,6 +68,19 @@ pub enum FieldsFault {
     /// A stored record is damaged.
     #[error(transparent)]
     Damaged(#[from] RecordError),
+    /// The fields cannot be stored as properties of an open type.
+    #[error(transparent)]
+    Property(#[from] GremlinError),
+    /// A stored record of an open type is damaged.
+    #[error("the record of an open type is not text")]
+    NotText,
+}
+
+impl FieldsFault {
+    /// Whether newer types of the graph may have what is missing: the type of a record, or its schema.
+    pub fn needs_newer_types(&self) -> bool {
+        matches!(self, FieldsFault::NoType(_) | FieldsFault::NoSchema { .. })
+    }
 }
 
 impl GraphTypes {
@@ -91,13 +106,27 @@ impl GraphTypes {
         })
     }
 
+    /// Returns the number of the type with this kind and name.
+    ///
+    /// # Errors
+    /// [`UnknownType`] if the graph has no such type.
+    pub fn number_of(&self, kind: TypeKind, name: &str) -> Result<TypeId, UnknownType> {
+        Ok(match kind {
+            TypeKind::Object => self.object_named(name)?.0,
+            TypeKind::Association => self.association_named(name)?.0,
+        })
+    }
+
     /// Encodes a JSON object as a record with the latest schema of a type. `None` stands for an object without members.
     ///
     /// # Errors
     /// [`FieldsFault`] if the type does not exist, or if the fields do not fit its latest schema or are too large.
     pub fn encode(&self, kind: TypeId, fields: Option<&str>) -> Result<Data, FieldsFault> {
         let fields = fields.unwrap_or("{}");
-        let (schemas, max) = self.schemas(kind)?;
+        let Coding { schemas, max, open } = self.coding(kind)?;
+        if open {
+            return open_record::encode(fields, max);
+        }
         let Some((schema, latest)) = last(schemas) else { return no_fields(fields) };
         let mut bytes = Vec::new();
         RecordWriter::new(latest).write_json(fields, &mut bytes)?;
@@ -105,12 +134,15 @@ impl GraphTypes {
     }
 
     /// Encodes a record with the latest schema of a type: it has the fields of a JSON object, and those of `base` that the
-    /// JSON object lacks.
+    /// JSON object lacks. In an open type, a field that is `null` in the JSON object is removed.
     ///
     /// # Errors
     /// [`FieldsFault`] as for [`GraphTypes::encode`], and if `base` cannot be read.
     pub fn encode_over(&self, kind: TypeId, base: &Data, fields: &str) -> Result<Data, FieldsFault> {
-        let (schemas, max) = self.schemas(kind)?;
+        let Coding { schemas, max, open } = self.coding(kind)?;
+        if open {
+            return open_record::encode_over(base, fields, max);
+        }
         let Some((schema, latest)) = last(schemas) else { return no_fields(fields) };
         if base.bytes.is_empty() {
             return self.encode(kind, Some(fields));
@@ -126,23 +158,33 @@ impl GraphTypes {
     /// # Errors
     /// [`FieldsFault`] if the type does not exist, or if the record cannot be read.
     pub fn decode(&self, kind: TypeId, data: &Data) -> Result<String, FieldsFault> {
-        let (schemas, _) = self.schemas(kind)?;
+        let Coding { schemas, open, .. } = self.coding(kind)?;
+        if open {
+            return open_record::decode(data);
+        }
         let Some((_, latest)) = last(schemas) else { return Ok("{}".to_owned()) };
         let latest_bytes = under_latest(kind, schemas, latest, data)?;
         Ok(RecordView::new(latest, latest_bytes.as_deref().unwrap_or(&data.bytes))?.to_json()?)
     }
 
     /// Converts a record of type `from` into a record of type `to`, whose fields get the values of the fields with the same
-    /// names.
+    /// names. If one of the types is open, each value is written as the JSON that a read returns.
     ///
     /// # Errors
     /// [`FieldsFault`] if the record cannot be converted. A field that has a value is never dropped: if `to` lacks it, the
     /// error is [`FieldsFault::FieldLost`].
     pub fn convert(&self, from: TypeId, data: &Data, to: TypeId) -> Result<Data, FieldsFault> {
-        let (schemas, _) = self.schemas(from)?;
-        let (new_schemas, max) = self.schemas(to)?;
+        let Coding { schemas, open, .. } = self.coding(from)?;
+        let Coding { schemas: new_schemas, max, open: to_open } = self.coding(to)?;
         if data.bytes.is_empty() {
             return self.encode(to, None);
+        }
+        if open && !to_open {
+            let kept = |key: &str| last(new_schemas).is_some_and(|(_, new)| new.index_of(key).is_some());
+            open_record::check_kept(data, kept)?;
+        }
+        if open || to_open {
+            return self.encode(to, Some(&self.decode(from, data)?));
         }
         let old = written_under(from, schemas, data)?;
         let view = RecordView::new(old, &data.bytes)?;
@@ -159,12 +201,28 @@ impl GraphTypes {
         limited(schema, bytes, max)
     }
 
-    /// Returns the schemas of a type, oldest first, and the maximum size of its records in bytes.
-    fn schemas(&self, kind: TypeId) -> Result<(&[Schema], usize), FieldsFault> {
-        let object = self.objects.get(&kind).map(|kind| (&*kind.schemas, OBJECT_BYTES_MAX));
-        let association = || self.associations.get(&kind).map(|kind| (&*kind.schemas, ASSOCIATION_BYTES_MAX));
+    fn coding(&self, kind: TypeId) -> Result<Coding<'_>, FieldsFault> {
+        let object = self.objects.get(&kind).map(|kind| Coding {
+            schemas: &kind.schemas,
+            max: OBJECT_BYTES_MAX,
+            open: kind.open,
+        });
+        let association = || {
+            let kind = self.associations.get(&kind)?;
+            Some(Coding { schemas: &kind.schemas, max: ASSOCIATION_BYTES_MAX, open: kind.open })
+        };
         object.or_else(association).ok_or(FieldsFault::NoType(kind))
     }
+}
+
+/// How the records of a type are coded.
+struct Coding<'a> {
+    /// The schemas of the type, oldest first.
+    schemas: &'a [Schema],
+    /// The maximum size of its records, in bytes.
+    max: usize,
+    /// Whether the type is open, so that its records have no schema.
+    open: bool,
 }
 
 /// Returns the latest schema and its index; `None` for a type without fields.
@@ -201,7 +259,7 @@ fn under_latest(
     Ok(Some(bytes))
 }
 
-fn limited(schema: u16, bytes: Vec<u8>, max: usize) -> Result<Data, FieldsFault> {
+pub(super) fn limited(schema: u16, bytes: Vec<u8>, max: usize) -> Result<Data, FieldsFault> {
     if max < bytes.len() {
         return Err(FieldsFault::TooLarge { bytes: bytes.len(), max });
     }
@@ -241,6 +299,7 @@ mod tests {
             inverse: Inverse::None,
             cap: AssociationType::CAP_DEFAULT,
             adjacency: false,
+            open: false,
         }
     }
 

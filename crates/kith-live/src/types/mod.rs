@@ -6,6 +6,8 @@ mod evolve;
 mod fault;
 mod fields;
 mod index;
+mod open;
+mod open_record;
 mod parse;
 
 pub use declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
@@ -14,6 +16,7 @@ pub use evolve::TypeChange;
 pub use fault::{Subject, TypeKind, TypesError, TypesFault};
 pub use fields::{FieldsFault, UnknownType};
 pub use index::{FindFault, INDEX_KEY_BYTES_MAX, Index, IndexId, Indexing};
+pub use open::{Label, MissingTypes};
 
 use kith_schema::Schema;
 use std::collections::BTreeMap;
@@ -21,6 +24,9 @@ use std::fmt;
 
 /// The maximum number of types of a graph: type numbers have 16 bits, and 0 is not used.
 pub const TYPES_MAX: usize = 65_535;
+/// Writes to an open graph add types only up to this number of types; an association type and its inverse are two. Every node
+/// and router keeps the types of all graphs, and gets all of them again with every new one.
+pub const OPEN_TYPES_MAX: usize = 2_000;
 /// The largest allowed [`AssociationType::cap`]. It bounds what one read returns.
 pub const CAP_MAX: u32 = 100_000;
 /// The maximum size of the text or the document of types, in bytes. Metadata stores refuse values of more than 1.5 MiB.
@@ -45,6 +51,8 @@ pub struct GraphTypes {
     pub identity: u64,
     /// The revision of the types: 1 for a new graph, and one more after each change.
     pub revision: u64,
+    /// Whether the graph is open: a write that names a type that does not exist adds the type.
+    pub open: bool,
     /// The object types, by number.
     pub objects: BTreeMap<TypeId, ObjectType>,
     /// The association types, by number.
@@ -64,6 +72,8 @@ pub struct ObjectType {
     pub schemas: Vec<Schema>,
     /// The indexes on fields of the last schema, in ascending order of their numbers. No field has two.
     pub indexes: Vec<Index>,
+    /// Whether the type is open: its records have any keys, with property values of Gremlin, and it has no schemas.
+    pub open: bool,
 }
 
 /// An association type.
@@ -79,6 +89,8 @@ pub struct AssociationType {
     pub cap: u32,
     /// Whether graph queries follow associations of this type.
     pub adjacency: bool,
+    /// Whether the type is open, as in [`ObjectType::open`]. An inverse is open if its forward type is.
+    pub open: bool,
 }
 
 /// The type that the associations of a type have in the other direction.
@@ -98,7 +110,19 @@ pub enum Inverse {
     },
 }
 
+impl ObjectType {
+    /// Whether objects of this type may have fields.
+    pub fn has_fields(&self) -> bool {
+        self.open || !self.schemas.is_empty()
+    }
+}
+
 impl AssociationType {
+    /// Whether associations of this type may have fields.
+    pub fn has_fields(&self) -> bool {
+        self.open || !self.schemas.is_empty()
+    }
+
     /// The cap of a type that was declared without one.
     pub const CAP_DEFAULT: u32 = 6_000;
 
@@ -131,6 +155,13 @@ impl GraphTypes {
     /// Returns the object type with this name, and its number. O(n) in the number of object types.
     pub fn object(&self, name: &str) -> Option<(TypeId, &ObjectType)> {
         self.objects.iter().find(|(_, kind)| kind.name == name).map(|(id, kind)| (*id, kind))
+    }
+
+    /// Returns the greatest number of a type; 0 if there are no types.
+    pub fn last_number(&self) -> TypeId {
+        let objects = self.objects.last_key_value().map(|(number, _)| *number);
+        let associations = self.associations.last_key_value().map(|(number, _)| *number);
+        objects.max(associations).unwrap_or_default()
     }
 
     /// Returns the association type with this name, and its number. O(n) in the number of association types.

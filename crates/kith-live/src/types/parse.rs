@@ -4,9 +4,9 @@
 use super::declared::{DeclaredAssociation, DeclaredInverse, DeclaredObject, DeclaredTypes};
 use super::fault::{Subject, TypeKind, TypesError, TypesFault};
 use super::index::check_indexable;
+use super::open::{inverse_label, name_fault};
 use super::{AssociationType, CAP_MAX, TEXT_BYTES_MAX, TYPES_MAX};
 use kith_schema::{Field, FieldType, Schema, nearest};
-use kith_types::check_component_name;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -14,9 +14,9 @@ use std::str::FromStr;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-const TOP_KEYS: &[&str] = &["object", "association"];
-const OBJECT_KEYS: &[&str] = &["fields"];
-const ASSOCIATION_KEYS: &[&str] = &["fields", "inverse", "symmetric", "cap", "adjacency"];
+const TOP_KEYS: &[&str] = &["open", "object", "association"];
+const OBJECT_KEYS: &[&str] = &["fields", "open"];
+const ASSOCIATION_KEYS: &[&str] = &["fields", "inverse", "symmetric", "cap", "adjacency", "open"];
 const FIELD_KEYS: &[&str] = &["type", "nullable", "default", "index", "unique"];
 
 impl FromStr for DeclaredTypes {
@@ -47,6 +47,8 @@ struct Entry<'a> {
 /// types.
 struct Table {
     name: String,
+    place: Range<usize>,
+    open: bool,
     fields: Option<Schema>,
     inverse: Option<(String, Range<usize>)>,
     symmetric: bool,
@@ -108,6 +110,10 @@ impl Reader<'_> {
         let mut tables = Vec::new();
         for top in entries(table) {
             self.check_key(None, &top, TOP_KEYS)?;
+            if top.key == "open" {
+                declared.open = self.truth(None, &top)?;
+                continue;
+            }
             for entry in entries(self.table(None, &top)?) {
                 if top.key == "object" {
                     declared.objects.push(self.object(&entry)?);
@@ -127,19 +133,29 @@ impl Reader<'_> {
     }
 
     fn object(&self, entry: &Entry<'_>) -> Result<DeclaredObject, TypesError> {
-        let subject = self.subject(TypeKind::Object, entry)?;
-        let (mut fields, mut indexes) = (None, BTreeMap::new());
+        let subject = Subject::shortened(TypeKind::Object, entry.key);
+        let (mut fields, mut indexes, mut fields_at, mut open) = (None, BTreeMap::new(), None, false);
         for part in entries(self.table(Some(&subject), entry)?) {
             self.check_key(Some(&subject), &part, OBJECT_KEYS)?;
-            (fields, indexes) = self.schema(&subject, &part)?;
+            match part.key {
+                "fields" => {
+                    (fields, indexes) = self.schema(&subject, &part)?;
+                    fields_at = Some(part.place);
+                }
+                _ => open = self.truth(Some(&subject), &part)?,
+            }
         }
-        Ok(DeclaredObject { name: subject.name, fields, indexes })
+        self.check_name(&subject, (entry.key, &entry.place), open, None)?;
+        self.check_no_fields(&subject, open, fields_at)?;
+        Ok(DeclaredObject { name: entry.key.to_owned(), fields, indexes, open })
     }
 
     fn association(&self, entry: &Entry<'_>) -> Result<Table, TypesError> {
-        let subject = self.subject(TypeKind::Association, entry)?;
+        let subject = Subject::shortened(TypeKind::Association, entry.key);
         let mut table = Table {
-            name: subject.name.clone(),
+            name: entry.key.to_owned(),
+            place: entry.place.clone(),
+            open: false,
             fields: None,
             inverse: None,
             symmetric: false,
@@ -157,18 +173,24 @@ impl Reader<'_> {
                 }
                 "inverse" => {
                     decides("inverse");
-                    let name = self.text(&subject, &part)?;
-                    let named = Entry { key: name, place: part.place.clone(), value: part.value };
-                    self.subject(TypeKind::Association, &named)?;
-                    table.inverse = Some((name.to_owned(), part.place));
+                    table.inverse = Some((self.text(&subject, &part)?.to_owned(), part.place));
                 }
                 "symmetric" => {
                     decides("symmetric");
-                    table.symmetric = self.truth(&subject, &part)?;
+                    table.symmetric = self.truth(Some(&subject), &part)?;
+                }
+                "open" => {
+                    decides("open");
+                    table.open = self.truth(Some(&subject), &part)?;
                 }
                 "cap" => table.cap = Some(self.cap(&subject, &part)?),
-                _ => table.adjacency = Some(self.truth(&subject, &part)?),
+                _ => table.adjacency = Some(self.truth(Some(&subject), &part)?),
             }
+        }
+        let fields_at = table.decides.iter().find(|(key, _)| *key == "fields");
+        self.check_no_fields(&subject, table.open, fields_at.map(|(_, place)| place.clone()))?;
+        if table.open && table.inverse.is_none() && !table.symmetric {
+            table.inverse = Some((inverse_label(&table.name), table.place.clone()));
         }
         Ok(table)
     }
@@ -193,6 +215,7 @@ impl Reader<'_> {
                 return wrong(TypesFault::InverseTaken { inverse, forward });
             }
         }
+        self.check_names(&tables, &forward_of)?;
         let of_inverse: BTreeMap<&str, &Table> =
             tables.iter().map(|table| (table.name.as_str(), table)).collect();
         let mut declared = Vec::new();
@@ -215,10 +238,51 @@ impl Reader<'_> {
                 None if table.symmetric => DeclaredInverse::Symmetric,
                 None => DeclaredInverse::None,
             };
-            let (name, fields) = (table.name.clone(), table.fields.clone());
-            declared.push(DeclaredAssociation { name, fields, cap, adjacency, inverse });
+            let (name, fields, open) = (table.name.clone(), table.fields.clone(), table.open);
+            declared.push(DeclaredAssociation { name, fields, cap, adjacency, inverse, open });
         }
         Ok(declared)
+    }
+
+    /// Checks the names of association types and of their inverses.
+    fn check_names(&self, tables: &[Table], forward_of: &BTreeMap<&str, &Table>) -> Result<(), TypesError> {
+        for table in tables {
+            let forward = forward_of.get(table.name.as_str());
+            let open = forward.map_or(table.open, |forward| forward.open);
+            let forward = forward.map(|forward| forward.name.as_str());
+            let subject = |name: &str| Subject::shortened(TypeKind::Association, name);
+            self.check_name(&subject(&table.name), (&table.name, &table.place), open, forward)?;
+            if let Some((inverse, place)) = &table.inverse {
+                self.check_name(&subject(inverse), (inverse, place), table.open, Some(&table.name))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_name(
+        &self,
+        subject: &Subject,
+        (name, place): (&str, &Range<usize>),
+        open: bool,
+        forward: Option<&str>,
+    ) -> Result<(), TypesError> {
+        match name_fault(name, open, forward) {
+            Some(fault) => Err(self.at(place.clone(), Some(subject), fault)),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that an open type declares no fields. `fields_at` is the position of its key `fields`.
+    fn check_no_fields(
+        &self,
+        subject: &Subject,
+        open: bool,
+        fields_at: Option<Range<usize>>,
+    ) -> Result<(), TypesError> {
+        match fields_at {
+            Some(place) if open => Err(self.at(place, Some(subject), TypesFault::OpenWithFields)),
+            _ => Ok(()),
+        }
     }
 
     /// Checks that the table of an inverse has only keys that may differ from the forward type.
@@ -256,9 +320,9 @@ impl Reader<'_> {
             self.check_key(Some(&subject), &part, FIELD_KEYS)?;
             match part.key {
                 "type" => field_type = Some(self.field_type(&subject, &part)?),
-                "nullable" => nullable = self.truth(&subject, &part)?,
-                "index" => flags.index = Some(self.truth(&subject, &part)?),
-                "unique" => flags.unique = self.truth(&subject, &part)?,
+                "nullable" => nullable = self.truth(Some(&subject), &part)?,
+                "index" => flags.index = Some(self.truth(Some(&subject), &part)?),
+                "unique" => flags.unique = self.truth(Some(&subject), &part)?,
                 _ => {
                     let wrong =
                         |found| self.at(part.place.clone(), Some(&subject), TypesFault::Default { found });
@@ -288,8 +352,8 @@ impl Reader<'_> {
         entry.value.as_str().ok_or_else(|| self.kind(Some(subject), entry, "a string"))
     }
 
-    fn truth(&self, subject: &Subject, entry: &Entry<'_>) -> Result<bool, TypesError> {
-        entry.value.as_bool().ok_or_else(|| self.kind(Some(subject), entry, "true or false"))
+    fn truth(&self, subject: Option<&Subject>, entry: &Entry<'_>) -> Result<bool, TypesError> {
+        entry.value.as_bool().ok_or_else(|| self.kind(subject, entry, "true or false"))
     }
 
     fn cap(&self, subject: &Subject, entry: &Entry<'_>) -> Result<u32, TypesError> {
@@ -304,15 +368,6 @@ impl Reader<'_> {
             DeValue::Table(table) => Ok(table),
             _ => Err(self.kind(subject, entry, "a table")),
         }
-    }
-
-    fn subject(&self, kind: TypeKind, entry: &Entry<'_>) -> Result<Subject, TypesError> {
-        if check_component_name(entry.key).is_ok() {
-            return Ok(Subject::new(kind, entry.key));
-        }
-        // The beginning of a wrong name is enough to recognize it.
-        let name: String = entry.key.chars().take(128).collect();
-        Err(self.at(entry.place.clone(), Some(&Subject::new(kind, name)), TypesFault::Name))
     }
 
     fn check_key(

@@ -79,7 +79,7 @@ fn errors_name_the_line_the_type_and_what_was_meant() {
     assert_eq!(
         got,
         "line 4: association type \"follows\": key \"invers\" is unknown (known: fields, inverse, symmetric, cap, \
-         adjacency); did you mean \"inverse\"?"
+         adjacency, open); did you mean \"inverse\"?"
     );
     assert!(error("[objects.person]").starts_with("line 1: key \"objects\" is unknown"));
     assert!(error("[object.person]\nfields = { name = 'string' }").ends_with("did you mean \"text\"?"));
@@ -336,11 +336,124 @@ fn what_cannot_be_found_is_explained() {
 fn no_graph_has_more_types_than_numbers() {
     let mut types = village();
     types.objects.insert(TypeId(u16::MAX), types.objects[&TypeId(2)].clone());
-    let kind = DeclaredObject { name: "late".to_owned(), fields: None, indexes: Default::default() };
+    let (name, indexes) = ("late".to_owned(), Default::default());
+    let kind = DeclaredObject { name, fields: None, indexes, open: false };
     let mut declared = types.declared();
     declared.objects.push(kind);
     let refused = types.evolve(&declared).unwrap_err();
     assert_eq!(*refused.fault, TypesFault::TooMany { got: 65_536 });
+}
+
+#[test]
+fn an_open_graph_takes_labels_as_they_come() {
+    let types = GraphTypes::new(1, &parse("open = true")).unwrap();
+    let label = |kind, name: &str| Label { kind, name: name.to_owned() };
+    let labels = [label(TypeKind::Object, "a person"), label(TypeKind::Association, "knows")];
+    let (types, changes) = types.with_labels(&labels).unwrap();
+    let told: Vec<String> = changes.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "object type \"a person\" is new and gets number 1",
+            "association type \"knows\" is new and gets number 2",
+            "association type \"~knows\" is new and gets number 3",
+        ]
+    );
+    let text = "open = true\n\n[object.\"a person\"]\nopen = true\n\n[association.knows]\nopen = true\n";
+    assert_eq!((types.revision, types.declared().to_string().as_str()), (2, text));
+    assert_eq!(parse(text), types.declared());
+    assert_eq!(types.with_labels(&labels).unwrap(), (types.clone(), vec![]), "labels are added once");
+    assert!(types.associations[&TypeId(3)].adjacency && types.associations[&TypeId(3)].open);
+    let refused =
+        |name: &str| types.with_labels(&[label(TypeKind::Association, name)]).unwrap_err().to_string();
+    assert!(refused("~knows else").ends_with("does not begin with '~'"), "{}", refused("~knows else"));
+    assert!(refused("").ends_with("does not begin with '~'"));
+    assert!(refused(&"x".repeat(1 << 20)).len() < 400);
+}
+
+#[test]
+fn open_types_need_no_declaration_and_stay_as_they_are() {
+    let types = GraphTypes::new(1, &parse("open = true\n[object.page]")).unwrap();
+    let (types, _) =
+        types.with_labels(&[Label { kind: TypeKind::Association, name: "knows".into() }]).unwrap();
+    let apply = |text: &str| types.evolve(&parse(text)).map_err(|error| error.to_string());
+    assert_eq!(apply("open = true\n[object.page]").unwrap(), (types.clone(), vec![]));
+    let (closed, changes) = apply("[object.page]").unwrap();
+    assert_eq!(changes, [TypeChange::Open { now: false }]);
+    assert_eq!(closed.associations, types.associations);
+    let label = Label { kind: TypeKind::Object, name: "late".into() };
+    let refused = closed.with_labels(&[label]).unwrap_err().to_string();
+    assert!(refused.starts_with("object type \"late\": the graph is not open"), "{refused}");
+    assert_eq!(
+        closed.with_labels(&[Label { kind: TypeKind::Object, name: "page".into() }]).unwrap().1,
+        vec![]
+    );
+    let (_, changes) =
+        apply("open = true\n[object.page]\n[association.knows]\nopen = true\ncap = 7").unwrap();
+    assert_eq!(changes.len(), 2, "the cap of the type and of its inverse");
+    assert!(apply("open = true").unwrap_err().contains("\"page\": the type is missing"));
+    assert!(apply("[object.page]\nopen = true").unwrap_err().contains("the type is not open"));
+    assert!(apply("[object.page]\n[association.knows]").unwrap_err().contains("the type is open"));
+    let one_sided = apply("[object.page]\n[association.knows]\nopen = true\nsymmetric = true").unwrap_err();
+    assert!(one_sided.contains("the type has the inverse \"~knows\""), "{one_sided}");
+}
+
+#[test]
+fn names_and_keys_of_open_types_are_checked() {
+    for text in [
+        "[object.'a b']\nopen = true",
+        "[association.'é']\nopen = true\ninverse = 'of é'",
+        "[association.a]\nopen = true\n[association.'~a']\ncap = 5",
+        "[association.'a b']\nopen = true\nsymmetric = true",
+    ] {
+        assert_eq!(parse(text).to_string().parse(), Ok(parse(text)), "{text}");
+    }
+    assert_eq!(
+        error("[object.a]\nopen = true\nfields = { x = 'i64' }"),
+        "line 3: object type \"a\": an open type takes any fields, so it declares none: remove \"fields\" or \"open\""
+    );
+    assert!(error("[association.a]\nopen = true\nfields = {}").contains("declares none"));
+    assert!(error("open = 3").ends_with("\"open\" must be true or false, not an integer"));
+    assert!(error("[object.'~a']\nopen = true").contains("does not begin with '~'"));
+    assert!(error("[association.a]\nopen = true\ninverse = '~b'").contains("named after the '~'"));
+    assert!(error("[association.a]\ninverse = '~a'").contains("letters, digits"));
+    let inverse = error("[association.a]\nopen = true\n[association.'~a']\nopen = true");
+    assert!(inverse.contains("which decides \"open\""), "{inverse}");
+    assert!(error("[object.\"a\\n\"]\nopen = true").contains("no control characters"));
+}
+
+#[test]
+fn writes_cannot_add_types_without_end() {
+    let mut types = GraphTypes::new(1, &parse("open = true")).unwrap();
+    for number in 0..OPEN_TYPES_MAX as u16 - 1 {
+        let kind = ObjectType { name: format!("t{number}"), open: true, ..ObjectType::default() };
+        types.objects.insert(TypeId(number + 1), kind);
+    }
+    let label = |kind| vec![Label { kind, name: "late".to_owned() }];
+    let refused = types.with_labels(&label(TypeKind::Association)).unwrap_err();
+    assert_eq!(*refused.fault, TypesFault::OpenTooMany { got: OPEN_TYPES_MAX - 1 });
+    let (full, _) = types.with_labels(&label(TypeKind::Object)).unwrap();
+    let late = vec![Label { kind: TypeKind::Object, name: "later".to_owned() }];
+    assert!(full.with_labels(&late).unwrap_err().to_string().contains("only up to 2000"));
+    assert_eq!(full.with_labels(&label(TypeKind::Object)).unwrap().1, vec![], "it exists");
+}
+
+#[test]
+fn a_document_of_open_types_is_checked() {
+    let text = "open = true\n[object.'a b']\nopen = true\n[association.knows]\nopen = true";
+    let types = GraphTypes::new(7, &parse(text)).unwrap();
+    let json = serde_json::to_string(&TypesDocument::from(&types)).unwrap();
+    let read = |json: &str| GraphTypes::try_from(serde_json::from_str::<TypesDocument>(json).unwrap());
+    assert_eq!(read(&json), Ok(types));
+    for (from, to) in [
+        ("\"a b\"", "\"~a\""),
+        ("\"~knows\"", "\"~likes\""),
+        ("\"inverse_of\":2,\"cap\":6000,\"adjacency\":true,\"open\":true", "\"inverse_of\":2,\"cap\":6000"),
+        ("\"name\":\"a b\",\"open\":true", "\"name\":\"a b\""),
+    ] {
+        assert!(json.contains(from), "{from} {json}");
+        assert!(read(&json.replacen(from, to, 1)).is_err(), "{to}");
+    }
 }
 
 fn fields() -> impl Strategy<Value = Option<Schema>> {
@@ -387,34 +500,54 @@ fn some_indexes(fields: Option<&Schema>) -> std::collections::BTreeMap<String, b
 
 fn declared() -> impl Strategy<Value = DeclaredTypes> {
     let objects = proptest::collection::btree_map("[A-Za-z0-9_-]{1,8}", fields(), 0..4);
-    let association = (fields(), 1..=CAP_MAX, any::<bool>(), 0..3u8, 1..=CAP_MAX, any::<bool>());
-    let associations = proptest::collection::btree_map("[a-m]{1,8}", association, 0..5);
-    (objects, associations).prop_map(|(objects, associations)| DeclaredTypes {
-        objects: objects
-            .into_iter()
-            .map(|(name, fields)| DeclaredObject { name, indexes: some_indexes(fields.as_ref()), fields })
-            .collect(),
-        associations: associations
-            .into_iter()
-            .map(|(name, (fields, cap, adjacency, inverse, other_cap, other_adjacency))| {
-                DeclaredAssociation {
-                    inverse: match inverse {
-                        0 => DeclaredInverse::None,
-                        1 => DeclaredInverse::Symmetric,
-                        _ => DeclaredInverse::Named {
-                            name: format!("{name}_of"),
-                            cap: other_cap,
-                            adjacency: other_adjacency,
-                        },
-                    },
-                    name,
-                    fields,
-                    cap,
-                    adjacency,
-                }
-            })
-            .collect(),
-    })
+    let association = || (fields(), 1..=CAP_MAX, any::<bool>(), 0..3u8, 1..=CAP_MAX, any::<bool>());
+    let associations = proptest::collection::btree_map("[a-m]{1,8}", association(), 0..5);
+    // Names of open types that no other type has.
+    let label = "[é .\"\\\\\\[=][ -~]{0,6}";
+    let open_objects = proptest::collection::btree_set(label, 0..3);
+    let open_associations = proptest::collection::btree_map(label, association(), 0..3);
+    let closed = |(name, (fields, cap, adjacency, inverse, other_cap, other_adjacency))| {
+        let named = |name, (cap, adjacency)| DeclaredInverse::Named { name, cap, adjacency };
+        let inverse = match inverse {
+            0 => DeclaredInverse::None,
+            1 => DeclaredInverse::Symmetric,
+            _ => named(format!("{name}_of"), (other_cap, other_adjacency)),
+        };
+        DeclaredAssociation { name, fields, cap, adjacency, inverse, open: false }
+    };
+    let opened = |declared: DeclaredAssociation| {
+        let inverse = match declared.inverse {
+            DeclaredInverse::None => {
+                let (cap, adjacency) = (declared.cap, declared.adjacency);
+                DeclaredInverse::Named { name: format!("~{}", declared.name), cap, adjacency }
+            }
+            inverse => inverse,
+        };
+        DeclaredAssociation { open: true, fields: None, inverse, ..declared }
+    };
+    (any::<bool>(), objects, associations, open_objects, open_associations).prop_map(
+        move |(open, objects, associations, open_objects, open_associations)| {
+            let object = |(name, fields): (String, Option<Schema>)| DeclaredObject {
+                name,
+                indexes: some_indexes(fields.as_ref()),
+                fields,
+                open: false,
+            };
+            let objects = objects.into_iter().map(object);
+            let open_objects = open_objects.into_iter().map(|name| DeclaredObject {
+                name,
+                fields: None,
+                indexes: Default::default(),
+                open: true,
+            });
+            let open_associations = open_associations.into_iter().map(closed).map(opened);
+            DeclaredTypes {
+                open,
+                objects: objects.chain(open_objects).collect(),
+                associations: associations.into_iter().map(closed).chain(open_associations).collect(),
+            }
+        },
+    )
 }
 
 proptest! {
