@@ -28,6 +28,14 @@ pub trait Graph: Send + Sync {
     /// `limit` mean that there are no more.
     fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Vertex>>>;
 
+    /// The vertices that have the wanted properties, without properties, each once and in any order; others may be among
+    /// them, which the traversal sorts out. `None` if the graph has no index for the question, so that all vertices must be
+    /// scanned.
+    fn find_vertices(&self, sought: Sought) -> Answer<'_, Option<Vec<Arc<Vertex>>>> {
+        let _ = sought;
+        async { Ok(None) }.boxed()
+    }
+
     /// As [`Graph::scan_vertices`] for edges, with their properties.
     fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>>;
 
@@ -89,6 +97,15 @@ pub enum Wanted {
     All,
     /// The properties with these keys.
     Keys(Arc<[Arc<str>]>),
+}
+
+/// Vertices that are sought by their properties.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sought {
+    /// Each vertex has one of these labels; any label if empty.
+    pub labels: Vec<Arc<str>>,
+    /// Properties that each vertex has: their keys, and a value that is equal to that of the vertex. At least one.
+    pub properties: Vec<(Arc<str>, Value)>,
 }
 
 /// Which edges of which vertices are wanted.

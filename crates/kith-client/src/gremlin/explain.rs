@@ -77,7 +77,7 @@ fn kinds(asks: &Asks) -> &'static [FanOutKind] {
         Asks::Edges { .. } | Asks::Hop { .. } | Asks::Properties { .. } => &[SingleKey, NonUnion],
         Asks::Degree { .. } => &[SingleKey, NonUnion],
         Asks::Reach { .. } | Asks::CountReached { .. } => &[SingleKey, SyncUnion],
-        Asks::AllVertices => &[Broadcast],
+        Asks::AllVertices | Asks::Sought { .. } => &[Broadcast],
         Asks::AllEdges => &[NonUnion, Broadcast],
         Asks::Write | Asks::SearchAndWrite => &[],
     }
@@ -92,7 +92,10 @@ fn described(asks: &Asks, schema: &GraphSchema) -> String {
         Asks::Vertices { .. } => {
             "fan-out: non-union, once for members and once for each kind of entities".to_owned()
         }
-        Asks::AllVertices => "fan-out: one broadcast, which returns all members".to_owned(),
+        // Loaded graphs have no indexes.
+        Asks::AllVertices | Asks::Sought { .. } => {
+            "fan-out: one broadcast, which returns all members".to_owned()
+        }
         Asks::Edges { .. } => format!("fan-out: {ONE_OR_MORE}; once for each label"),
         Asks::AllEdges => format!(
             "fan-out: one broadcast for all members; then non-union, for every {} members and each of {}",

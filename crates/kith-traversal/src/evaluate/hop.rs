@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     error::{GremlinError, Result},
-    graph::{Expansion, Wanted, other_end},
+    graph::{Expansion, Sought, Wanted, other_end},
     plan::{EdgeEnd, Hop, Kind, keys},
     value::{Direction, Edge, ElementId, Value, Vertex},
 };
@@ -41,8 +41,16 @@ pub(super) async fn scan(
     if *is_over {
         return Ok(None);
     }
-    let elements = match ids(kind) {
-        [] => {
+    let found = match kind {
+        Kind::SoughtVertices(sought) if after.is_none() => found(sought, context).await?,
+        _ => None,
+    };
+    let elements = match (ids(kind), found) {
+        ([], Some(found)) => {
+            *is_over = true;
+            found
+        }
+        ([], None) => {
             let limit = if after.is_none() { BATCH_FIRST } else { BATCH_MAX };
             let page = page(kind, after.clone(), limit, context).await?;
             *is_over = page.len() < limit;
@@ -55,6 +63,13 @@ pub(super) async fn scan(
         }
     };
     Ok(Some(elements.into_iter().map(|element| context.traverser(element)).collect()))
+}
+
+/// The vertices that an index of the graph returns; `None` if the graph has none for the question.
+async fn found(sought: &Sought, context: &Context<'_>) -> Result<Option<Vec<Value>>> {
+    let Some(found) = context.graph.find_vertices(sought.clone()).await? else { return Ok(None) };
+    context.count_elements(found.len())?;
+    Ok(Some(found.iter().map(|vertex| Value::Vertex(reference(vertex))).collect()))
 }
 
 fn ids(kind: &Kind) -> &[ElementId] {
@@ -119,7 +134,7 @@ async fn page(
     context: &Context<'_>,
 ) -> Result<Vec<Value>> {
     let page: Vec<Value> = match kind {
-        Kind::Vertices { .. } => {
+        Kind::Vertices { .. } | Kind::SoughtVertices(_) => {
             let page = context.graph.scan_vertices(after, limit).await?;
             page.iter().map(|vertex| Value::Vertex(reference(vertex))).collect()
         }

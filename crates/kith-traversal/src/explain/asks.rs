@@ -15,6 +15,8 @@ use std::{
 pub enum Asks {
     /// Vertices by their ids, once.
     Vertices { ids: Vec<ElementId> },
+    /// The vertices with certain properties, by these keys, from an index. If there is no index, all vertices, page by page.
+    Sought { keys: Vec<Label> },
     /// All vertices, page by page.
     AllVertices,
     /// Edges by their ids, once.
@@ -53,6 +55,7 @@ impl Holds {
         match kind {
             Kind::Vertices { .. }
             | Kind::NamedVertices { .. }
+            | Kind::SoughtVertices(_)
             | Kind::EdgeVertex(_)
             | Kind::MergeVertex(_)
             | Kind::AddVertex { .. } => Self::Vertices,
@@ -102,6 +105,10 @@ impl Holds {
 pub(super) fn of(kind: &Kind, before: Holds) -> Option<Asks> {
     match kind {
         Kind::Vertices { ids } if ids.is_empty() => Some(Asks::AllVertices),
+        Kind::SoughtVertices(sought) => {
+            let keys = sought.properties.iter().map(|(key, _)| key.clone());
+            Some(Asks::Sought { keys: keys.collect() })
+        }
         Kind::Edges { ids } if ids.is_empty() => Some(Asks::AllEdges),
         Kind::Vertices { ids } => Some(Asks::Vertices { ids: ids.clone() }),
         Kind::Edges { ids } => Some(Asks::Edges { count: ids.len() }),
@@ -199,6 +206,9 @@ impl Display for Asks {
         match self {
             Self::Vertices { ids } if ids.len() == 1 => f.write_str("1 vertex by its id"),
             Self::Vertices { ids } => write!(f, "{} vertices by their ids", ids.len()),
+            Self::Sought { keys } => {
+                write!(f, "vertices by an index on {}, or else all vertices, page by page", keys.join(" or "))
+            }
             Self::AllVertices => f.write_str("all vertices, page by page"),
             Self::Edges { count } => write!(f, "{count} edge{0} by id{0}", plural(*count)),
             Self::AllEdges => f.write_str("all edges, page by page"),

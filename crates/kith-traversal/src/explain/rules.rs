@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 pub(super) fn of(plan: &Plan) -> Vec<(&'static str, String)> {
     let rules = [
         ("look-up by id", by_id(&plan.traversal)),
+        ("look-up by an index", by_index(&plan.traversal)),
         ("merging of equal traversers", Some(merging(plan))),
         ("edges that are only passed", passed(plan)),
         ("edges that are only counted", counted(plan)),
@@ -39,6 +40,17 @@ fn by_id(traversal: &Traversal) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// `None` if the traversal does not begin with the vertices that have a property.
+fn by_index(traversal: &Traversal) -> Option<String> {
+    let first = traversal.first()?;
+    let Kind::SoughtVertices(sought) = &first.kind else { return None };
+    let keys: Vec<&str> = sought.properties.iter().map(|(key, _)| &**key).collect();
+    Some(format!(
+        "used if the graph has an index on {}; otherwise, {first} reads all vertices",
+        keys.join(" or ")
+    ))
 }
 
 fn merging(plan: &Plan) -> String {

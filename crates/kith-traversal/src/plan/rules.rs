@@ -8,13 +8,17 @@
 //! | vertices that are only told apart | `out().out().dedup()` | the set of vertices that each hop reaches |
 //! | vertices of which only the number matters | `out().dedup().count()` | the size of that set |
 //!
+//! | vertices with a property | `V().has("name", "Ada")` | the same, from an index if the graph has one |
 //! | vertices of which only the edges matter | `V(1).out()` | the same, without asking whether the vertex exists |
 //!
 //! The first and the last rule need a traversal without paths. The two before the last need one in which nothing but the vertex itself tells
 //! traversers apart: they are not nested, and there are no paths, sacks and labels.
 
-use super::{EdgeEnd, Hop, Kind, Plan, Reduction, Step, Traversal, any_step};
-use crate::value::Direction;
+use super::{Condition, EdgeEnd, HasTest, Hop, Kind, Plan, Reduction, Step, Subject, Traversal, any_step};
+use crate::{
+    graph::Sought,
+    value::{Direction, Token, Value},
+};
 use std::sync::Arc;
 
 /// Applies the rules that hold in all traversals.
@@ -65,6 +69,10 @@ fn instead(step: &Step, kind: Kind) -> Arc<Step> {
 
 /// Applies the rules about whole traversals.
 pub(super) fn whole(plan: Plan) -> Plan {
+    let plan = match sought(&plan.traversal) {
+        Some(traversal) => Plan { traversal, ..plan },
+        None => plan,
+    };
     let has_labels = any_step(&plan.traversal, &|step| !step.labels.is_empty());
     if plan.with_paths() {
         return plan;
@@ -76,6 +84,34 @@ pub(super) fn whole(plan: Plan) -> Plan {
     steps = everywhere(steps);
     named(&mut steps);
     Plan { traversal: steps.into(), ..plan }
+}
+
+/// `V().has("name", "Ada")`: the vertices may come from an index. The filters stay, because an index may return more.
+fn sought(traversal: &Traversal) -> Option<Traversal> {
+    let (first, rest) = traversal.split_first()?;
+    if !matches!(&first.kind, Kind::Vertices { ids } if ids.is_empty()) {
+        return None;
+    }
+    let mut sought = Sought { labels: Vec::new(), properties: Vec::new() };
+    for step in rest {
+        let Kind::Has(HasTest { subject, condition }) = &step.kind else { break };
+        let Condition::Test(test) = condition else { continue };
+        match (subject, test.equal_value()) {
+            (Subject::Token(Token::Label), Some(Value::String(label))) => {
+                sought.labels = vec![Arc::clone(label)];
+            }
+            (Subject::Property(key), Some(value)) if *value != Value::Null => {
+                sought.properties.push((Arc::clone(key), value.clone()));
+            }
+            _ => {}
+        }
+    }
+    if sought.properties.is_empty() {
+        return None;
+    }
+    let (kind, labels) = (Kind::SoughtVertices(sought), first.labels.clone());
+    let begins = Arc::new(Step { kind, labels, instruction: first.instruction.clone() });
+    Some(std::iter::once(begins).chain(rest.iter().cloned()).collect())
 }
 
 /// `V(1).out()`: a vertex that does not exist has no edges.

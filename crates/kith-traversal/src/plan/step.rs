@@ -10,6 +10,7 @@ use super::{
 use crate::{
     bytecode::Instruction,
     functions::Expression,
+    graph::Sought,
     semantics::Test,
     value::{Column, ElementId, Operator, Order, Pop, Token, Value},
 };
@@ -55,6 +56,8 @@ pub enum Kind {
 
     // What the rules (`rules.rs`) make of steps. The vertices with these ids, of which only the edges are wanted.
     NamedVertices { ids: Vec<ElementId> },
+    // The vertices with these properties, if the graph has an index for them, and otherwise all vertices.
+    SoughtVertices(Sought),
     // `Degree` keeps each vertex and multiplies its bulk by the number of its edges.
     Degree(Hop),
     // The vertices that the hop reaches, each once.

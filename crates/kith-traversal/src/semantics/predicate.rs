@@ -107,6 +107,11 @@ impl Test {
         Self(Check::Equal(value))
     }
 
+    /// The value that the predicate compares with, if it is `eq`.
+    pub fn equal_value(&self) -> Option<&Value> {
+        if let Check::Equal(value) = &self.0 { Some(value) } else { None }
+    }
+
     /// Whether the predicate holds of a value. A comparison that has no answer, such as one of a text with a number or with
     /// NaN, does not hold; its negation does, as in TinkerPop from 3.8 on.
     pub fn is_true(&self, value: &Value) -> bool {

@@ -3,14 +3,15 @@
 use super::adjacency::Adjacency;
 use crate::{
     error::{GremlinError, Result},
-    graph::{Answer, Expansion, Graph, Mutation, Wanted},
+    graph::{Answer, Expansion, Graph, Mutation, Sought, Wanted},
+    semantics::equal,
     value::{Cardinality, Direction, Edge, ElementId, Property, Value, Vertex, VertexProperty},
 };
 use futures::FutureExt;
 use indexmap::IndexMap;
 use kith_types::ErrorCode;
 use parking_lot::Mutex;
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 /// A graph in memory. Vertices have numbers or texts as ids. There is one edge for each label between two vertices in a
 /// direction; its id is the text `OUT>LABEL>IN`.
@@ -23,6 +24,8 @@ struct Elements {
     edges: IndexMap<ElementId, EdgeRow>,
     adjacency: Adjacency,
     last_id: i64,
+    /// The keys of vertices that have an index.
+    indexes: HashSet<Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -47,6 +50,13 @@ fn canonical(id: &Value) -> ElementId {
         Value::Int(id) => Value::Long(i64::from(*id)),
         Value::String(text) => text.parse().map_or_else(|_| id.clone(), Value::Long),
         other => other.clone(),
+    }
+}
+
+impl MemoryGraph {
+    /// Keeps an index of the values that vertices have under a key.
+    pub fn index(&self, key: &str) {
+        self.0.lock().indexes.insert(key.into());
     }
 }
 
@@ -234,6 +244,19 @@ impl Graph for MemoryGraph {
         let elements = self.0.lock();
         let ids = page(&elements.vertices, after.as_ref(), limit);
         let found = ids.iter().filter_map(|id| elements.vertex(id, &Wanted::None)).collect();
+        async move { Ok(found) }.boxed()
+    }
+
+    fn find_vertices(&self, sought: Sought) -> Answer<'_, Option<Vec<Arc<Vertex>>>> {
+        let elements = self.0.lock();
+        let indexed = sought.properties.iter().find(|(key, _)| elements.indexes.contains(key));
+        let found = indexed.map(|(key, value)| {
+            let has_it = |row: &VertexRow| {
+                row.properties.get(key).is_some_and(|values| values.iter().any(|it| equal(it, value)))
+            };
+            let ids = elements.vertices.iter().filter(|(_, row)| has_it(row)).map(|(id, _)| id);
+            ids.filter_map(|id| elements.vertex(id, &Wanted::None)).collect()
+        });
         async move { Ok(found) }.boxed()
     }
 

@@ -60,3 +60,36 @@ fn edges_that_are_only_counted_do_not_count_as_elements() {
         assert_eq!(results.is_ok(), fits, "{gremlin}: {results:?}");
     }
 }
+
+#[test]
+fn vertices_with_a_property_come_from_an_index_if_there_is_one() {
+    let limits = Limits { elements: 3, ..Limits::default() };
+    for (gremlin, result) in [
+        ("g.V().has('person', 'name', 'marko').id()", vec![Value::Long(1)]),
+        ("g.V().hasLabel('person').has('name', 'josh').out('created').id()", vec![Value::Long(3)]),
+        ("g.V().as('a').has('age', gt(1)).has('name', 'josh').select('a').id()", vec![Value::Long(4)]),
+        // The index does not know labels, so the filter after it must stay.
+        ("g.V().has('software', 'name', 'marko').id()", vec![]),
+        ("g.V().has('name', 'nobody').id()", vec![]),
+    ] {
+        let plan = compiled(gremlin).unwrap();
+        for is_indexed in [false, true] {
+            let graph = toy();
+            if is_indexed {
+                graph.index("name");
+            }
+            let all = Evaluation::new(&plan, &graph, limits).all().now_or_never().unwrap();
+            // A scan of all four vertices is more than the limit allows.
+            assert_eq!(all.is_ok(), is_indexed, "{gremlin}: {all:?}");
+            assert_eq!(ask(&graph, gremlin).as_ref(), Ok(&result), "{gremlin}");
+        }
+    }
+    // Other tests than for equality, and filters after other steps, need all vertices.
+    let graph = toy();
+    graph.index("name");
+    for gremlin in ["g.V().has('name', neq('marko')).count()", "g.V().out().has('name', 'lop').count()"] {
+        let plan = compiled(gremlin).unwrap();
+        let all = Evaluation::new(&plan, &graph, limits).all().now_or_never().unwrap();
+        assert!(all.is_err(), "{gremlin}: {all:?}");
+    }
+}

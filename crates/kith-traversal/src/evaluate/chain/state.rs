@@ -50,7 +50,7 @@ pub(in crate::evaluate) struct Passes {
 /// The state with which a step begins.
 pub(in crate::evaluate) fn begin(kind: &Kind) -> State {
     match kind {
-        Kind::Vertices { .. } | Kind::NamedVertices { .. } | Kind::Edges { .. } => {
+        Kind::Vertices { .. } | Kind::NamedVertices { .. } | Kind::SoughtVertices(_) | Kind::Edges { .. } => {
             State::Scan { after: None, is_over: false }
         }
         Kind::Inject(_) => State::Once(false),
@@ -69,6 +69,7 @@ pub(in crate::evaluate) fn can_begin(kind: &Kind) -> bool {
         kind,
         Kind::Vertices { .. }
             | Kind::NamedVertices { .. }
+            | Kind::SoughtVertices(_)
             | Kind::Edges { .. }
             | Kind::Inject(_)
             | Kind::Union(_)
