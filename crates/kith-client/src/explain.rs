@@ -16,7 +16,7 @@ pub(crate) async fn explain(
     let options = QueryOptions { profile: true, ..options.clone() };
     let (mut run, graph) = session.begin(graph, query.operand.operation(), &options)?;
     check_live(&graph, query)?;
-    let mut operation = Operation::new(query, &graph.schema)?;
+    let mut operation = Operation::new(query, &graph.schema_for(query.edge_type.as_deref()))?;
     let mut notes = outline(&operation, &options);
     let mut input = Input::Start;
     let planned = loop {

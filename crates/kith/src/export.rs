@@ -112,8 +112,8 @@ fn has_fields(graph: &Graph, flags: &ExportFlags) -> anyhow::Result<bool> {
     })?;
     let unknown = |fault: UnknownType| Failure::new(ErrorCode::UnknownType, fault.to_string(), fault.help());
     Ok(match flags.objects {
-        true => !live.types.object_named(&flags.kind).map_err(unknown)?.1.schemas.is_empty(),
-        false => !live.types.association_named(&flags.kind).map_err(unknown)?.1.schemas.is_empty(),
+        true => live.types.object_named(&flags.kind).map_err(unknown)?.1.has_fields(),
+        false => live.types.association_named(&flags.kind).map_err(unknown)?.1.has_fields(),
     })
 }
 

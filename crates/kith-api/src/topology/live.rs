@@ -6,7 +6,7 @@ use kith_ops::{GraphSchema, KindRole, KindSchema};
 use kith_routing::{Leader, Leaders, RoutingTable, StoreReach};
 use kith_types::{NodeId, StoreVersion, Term};
 use kith_wire::documents::{DOCUMENT_FORMAT, LeadersDocument, LiveGraphDocument};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 /// The properties that only a live graph has.
 #[derive(Debug)]
@@ -81,6 +81,26 @@ fn schema_of(types: &GraphTypes) -> GraphSchema {
     GraphSchema { kinds: types.associations.values().filter(|it| it.adjacency).map(kind).collect() }
 }
 
+/// Returns the schema for a query that names an edge type. In an open graph, a type that does not exist is a directed edge type
+/// without edges.
+pub(super) fn schema_for<'a>(
+    schema: &'a GraphSchema,
+    types: &GraphTypes,
+    edge_type: &str,
+) -> Cow<'a, GraphSchema> {
+    let mut schema = Cow::Borrowed(schema);
+    if types.open && types.association(edge_type).is_none() {
+        schema.to_mut().kinds.push(KindSchema {
+            name: edge_type.to_owned(),
+            role: KindRole::Directed,
+            version: StoreVersion(0),
+            columns: Vec::new(),
+            one_sided: false,
+        });
+    }
+    schema
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,6 +132,21 @@ mod tests {
             directed("rates", true),
         ];
         assert_eq!(seen, BTreeSet::from(expected));
+    }
+
+    #[test]
+    fn in_an_open_graph_queries_may_name_types_that_do_not_exist() {
+        let seen = "[association.seen]\nopen = true\nadjacency = false\n";
+        let one_sided = |text: &str, name: &str| {
+            let declared: DeclaredTypes = text.parse().expect("the text is valid");
+            let types = GraphTypes::new(7, &declared).expect("it declares a graph");
+            let schema = schema_of(&types);
+            assert_eq!(*schema_for(&schema, &types, "~seen"), schema);
+            schema_for(&schema, &types, name).kind(name).map(|kind| kind.one_sided)
+        };
+        assert_eq!(one_sided(&format!("open = true\n{seen}"), "late"), Some(false));
+        assert_eq!(one_sided(&format!("open = true\n{seen}"), "seen"), None, "it exists without adjacency");
+        assert_eq!(one_sided(seen, "late"), None, "the graph is not open");
     }
 
     #[test]

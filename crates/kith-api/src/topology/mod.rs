@@ -15,7 +15,7 @@ use kith_routing::{QuotaRates, RoutingTable, StoreReach, TableError};
 use kith_schema::{Column, KeyType, SchemaId, SchemaIdError, UnknownKind, ValueType};
 use kith_types::{NodeId, StoreVersion};
 use kith_wire::documents::{ColumnDocument, HoldsDocument, ServedDocument, TopologyDocument};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use thiserror::Error;
 
 /// The cluster at one metadata revision. Immutable: a query holds one from start to end.
@@ -95,6 +95,17 @@ pub struct Graph {
     pub schema: GraphSchema,
     /// For a live graph: its types and leaders.
     pub live: Option<LiveGraph>,
+}
+
+impl Graph {
+    /// The edge types and entity kinds, for a query that may name an edge type. In an open graph, a type that does not exist is a
+    /// directed edge type without edges.
+    pub fn schema_for(&self, edge_type: Option<&str>) -> Cow<'_, GraphSchema> {
+        match (&self.live, edge_type) {
+            (Some(live), Some(name)) => live::schema_for(&self.schema, &live.types, name),
+            _ => Cow::Borrowed(&self.schema),
+        }
+    }
 }
 
 /// One store of values at the version that reads pin.

@@ -49,6 +49,24 @@ fn newest(graph: &Adjacency) -> impl NeighbourSource {
 }
 
 #[test]
+fn in_an_open_graph_a_type_that_does_not_exist_has_no_edges() {
+    let text = "[association.friend]\nsymmetric = true\n[association.hidden]\nadjacency = false\n";
+    let types_of = |text: &str| GraphTypes::new(1, &text.parse().unwrap()).unwrap();
+    let (open, closed) = (types_of(&format!("open = true\n{text}")), types_of(text));
+    for direction in [Direction::Out, Direction::In, Direction::Both] {
+        let source = graph(&open, AdjacencyOptions::default(), &[(3, "friend", 4)]);
+        let source = newest(&source);
+        assert_eq!(list(&source, &edge("late", direction), 3), Some(vec![]), "a member without edges");
+        assert_eq!(list(&source, &edge("late", direction), 5), None, "no member");
+        let hidden = lists(&source, &edge("hidden", direction)).unwrap_err();
+        assert!(matches!(hidden, SourceError::UnknownKind { .. }), "{hidden}");
+    }
+    let source = graph(&closed, AdjacencyOptions::default(), &[]);
+    let unknown = lists(&newest(&source), &edge("late", Direction::Out)).unwrap_err();
+    assert!(matches!(unknown, SourceError::UnknownKind { .. }), "{unknown}");
+}
+
+#[test]
 fn an_association_with_itself_makes_a_member_and_is_no_edge() {
     let types = types(TYPES);
     let graph = graph(&types, AdjacencyOptions::default(), &[(3, "friend", 3), (4, "hidden", 4)]);

@@ -1,6 +1,7 @@
 //! The fast client: runs operations itself, directly against the nodes. A router is a session with a network cache in front
 //! of [`NetworkSource`].
 
+mod labels;
 mod run;
 mod write;
 
@@ -41,6 +42,8 @@ struct Inner {
     settings: SessionSettings,
     caches: Caches,
     schemas: Schemas,
+    /// Held while the types that a write names are added to an open graph, so that concurrent writes ask for them once.
+    adding_types: tokio::sync::Mutex<()>,
 }
 
 /// The caches in front of the nodes.
@@ -113,7 +116,14 @@ impl Session {
         settings.check_bounds()?;
         let executor = Executor::new(topology.clone(), &settings)?;
         Ok(Self {
-            inner: Arc::new(Inner { topology, executor, settings, caches, schemas: Schemas::default() }),
+            inner: Arc::new(Inner {
+                topology,
+                executor,
+                settings,
+                caches,
+                schemas: Schemas::default(),
+                adding_types: tokio::sync::Mutex::default(),
+            }),
         })
     }
 

@@ -148,7 +148,7 @@ impl Run<'_> {
         query: &GraphQuery,
         graph: &Graph,
     ) -> Result<GraphAnswer, QueryError> {
-        let operation = Operation::new(query, &graph.schema)?;
+        let operation = Operation::new(query, &graph.schema_for(query.edge_type.as_deref()))?;
         self.steps(operation, true).await
     }
 

@@ -24,7 +24,7 @@ pub(crate) const ANSWER_GRACE: Duration = Duration::from_millis(500);
 
 impl Session {
     /// Writes to a live graph. A write that was certainly not carried out is sent again, to the leader at that time, until
-    /// the deadline.
+    /// the deadline. If the graph is open, types that the write names are added first.
     ///
     /// # Errors
     /// [`QueryError::OutcomeUnknown`] if the write was sent and no answer came. After any other error, nothing was written.
@@ -37,6 +37,7 @@ impl Session {
         let patience = self.patience(options);
         let deadline = Instant::now() + patience;
         let write = named(write);
+        self.add_types(graph, &write.mutation, deadline).await?;
         loop {
             let topology = self.topology();
             let refused = match self.send_write(&topology, graph, &write, options, deadline).await {

@@ -1,4 +1,5 @@
-//! Shows and changes the types of live graphs. `create.rs` creates graphs, and `drop.rs` removes them.
+//! Shows and changes the types of live graphs. `create.rs` creates graphs, `drop.rs` removes them, and `add_types.rs` adds the
+//! types that writes name.
 
 use super::databases::Databases;
 use kith_api::QueryError;
@@ -81,6 +82,7 @@ impl LiveGraphStore {
             Some(Command::Show(_)) => {
                 Ok(v1::SchemaOutcome { text: self.show(&request.graph).await?, ..Default::default() })
             }
+            Some(Command::AddTypes(types)) => self.add_types(&request.graph, &types).await,
             Some(Command::Drop(v1::DropGraph { keep_rows })) => {
                 self.drop_graph(&request.graph, keep_rows).await
             }
@@ -117,11 +119,20 @@ impl LiveGraphStore {
     /// # Errors
     /// `unknown_graph`, `loaded_graph`.
     async fn show(&self, graph: &str) -> Result<String, Status> {
+        let (document, _) = self.existing(graph).await?;
+        Ok(types_of(&document)?.declared().to_string())
+    }
+
+    /// Returns the document of a live graph, and its revision.
+    ///
+    /// # Errors
+    /// `unknown_graph`, `loaded_graph`.
+    pub(super) async fn existing(&self, graph: &str) -> Result<(LiveGraphDocument, u64), Status> {
         let key = keys::live_graph(graph);
         let snapshot = self.metadata.read(&key).await.map_err(|error| unavailable(&error))?;
         let Some(entry) = snapshot.get(&key) else { return Err(self.not_live(graph).to_status()) };
         let document = LiveGraphDocument::decode(&entry.value).map_err(|error| unreadable(&error))?;
-        Ok(types_of(&document)?.declared().to_string())
+        Ok((document, entry.revision))
     }
 
     pub(super) fn not_live(&self, graph: &str) -> QueryError {
@@ -146,11 +157,7 @@ impl LiveGraphStore {
         document: LiveGraphDocument,
         revision: u64,
     ) -> Result<Applied, Status> {
-        if document.dropping {
-            let message = format!("graph {:?} is being dropped", document.name);
-            let help = "run `kith graph drop` again to finish the drop; after that, the name is free";
-            return Err(kith_wire::status(ErrorCode::Conflict, message, help));
-        }
+        check_not_dropping(&document)?;
         if !request.storage.is_empty() && request.storage != document.storage {
             let message = format!("the rows of graph {:?} are in {}", document.name, document.storage);
             let help = "leave --storage out: a graph stays where it was created";
@@ -170,19 +177,26 @@ impl LiveGraphStore {
         if applied.changes.is_empty() {
             return Ok(applied);
         }
-        let key = keys::live_graph(&request.graph);
-        let next = LiveGraphDocument { types: text_of(&types), ..document };
-        let condition = Condition { key: key.clone(), revision };
-        match self.commit(vec![condition], vec![Write::put(key, next.encode())]).await? {
+        match self.put_types(document, revision, &types).await? {
             Committed::At(revision) => {
                 self.wait_until_visible(revision).await;
                 Ok(applied)
             }
-            Committed::Conflict => {
-                let message = format!("the types of graph {:?} were changed at the same time", request.graph);
-                Err(kith_wire::status(ErrorCode::Conflict, message, "nothing was changed; try again"))
-            }
+            Committed::Conflict => Err(changed_meanwhile(&request.graph)),
         }
+    }
+
+    /// Writes the types of a graph, if its document still has this revision.
+    pub(super) async fn put_types(
+        &self,
+        document: LiveGraphDocument,
+        revision: u64,
+        types: &GraphTypes,
+    ) -> Result<Committed, Status> {
+        let key = keys::live_graph(&document.name);
+        let next = LiveGraphDocument { types: text_of(types), ..document };
+        let condition = Condition { key: key.clone(), revision };
+        self.commit(vec![condition], vec![Write::put(key, next.encode())]).await
     }
 
     pub(super) fn identity(&self, types: &GraphTypes) -> Result<GraphIdentity, Status> {
@@ -212,6 +226,21 @@ impl LiveGraphStore {
             );
         }
     }
+}
+
+/// Refuses to change a graph that is being dropped.
+pub(super) fn check_not_dropping(document: &LiveGraphDocument) -> Result<(), Status> {
+    if !document.dropping {
+        return Ok(());
+    }
+    let message = format!("graph {:?} is being dropped", document.name);
+    let help = "run `kith graph drop` again to finish the drop; after that, the name is free";
+    Err(kith_wire::status(ErrorCode::Conflict, message, help))
+}
+
+pub(super) fn changed_meanwhile(graph: &str) -> Status {
+    let message = format!("the types of graph {graph:?} were changed at the same time");
+    kith_wire::status(ErrorCode::Conflict, message, "nothing was changed; try again")
 }
 
 pub(super) fn text_of(types: &GraphTypes) -> String {

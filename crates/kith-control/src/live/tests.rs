@@ -6,6 +6,7 @@ use super::{
     schema::{SchemaApply, types_of},
 };
 use crate::cluster::{Shape, create_cluster};
+use futures::future::join_all;
 use kith_database::{
     BeginTerm, Database, DatabaseError, DatabaseService, GraphFiles, GraphIdentity, Reach, SqliteDatabase,
     SqliteOptions, Storage,
@@ -20,6 +21,7 @@ use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
 use kith_wire::{
     documents::{Document, LiveGraphDocument},
     frame::PREFACE_BYTES,
+    v1,
 };
 use parking_lot::Mutex;
 use std::{collections::VecDeque, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
@@ -213,6 +215,33 @@ async fn dropped_meanwhile(scene: &Scene, types: &str, keep_rows: bool) -> Strin
         refused = applied => refused.unwrap_err(),
         () = async { relay.await; std::future::pending().await } => unreachable!("the relay branch never ends"),
     }
+}
+
+#[tokio::test]
+async fn labels_are_added_once_although_many_writes_name_them_at_the_same_time() {
+    let scene = Scene::start().await;
+    scene.apply("open = true").await.unwrap();
+    let add = async |objects: &[&str]| {
+        let objects = objects.iter().map(ToString::to_string).collect();
+        let asked = v1::AddTypes { objects, associations: vec!["knows".to_owned()] };
+        scene.store.add_types(GRAPH, &asked).await
+    };
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let added = join_all(names.iter().map(async |name| add(&["shared", name]).await)).await;
+    let last = added.into_iter().map(|outcome| outcome.unwrap().revision).max().unwrap();
+    let types = types_of(&scene.document().await.unwrap()).unwrap();
+    assert_eq!((types.revision, types.objects.len(), types.associations.len()), (last, 7, 2));
+    let again = add(&["shared"]).await.unwrap();
+    assert_eq!((again.revision, again.changes.len()), (last, 0));
+
+    let refused = add(&["~shared"]).await.unwrap_err().to_string();
+    assert!(refused.contains("does not begin with"), "{refused}");
+    scene.apply(TYPES).await.unwrap();
+    let refused = add(&["late"]).await.unwrap_err().to_string();
+    assert!(refused.contains("the graph is not open"), "{refused}");
+    assert_eq!(add(&["shared", "person"]).await.unwrap().changes.len(), 0, "they exist");
+    let refused = scene.store.add_types("nowhere", &v1::AddTypes::default()).await.unwrap_err().to_string();
+    assert!(refused.contains("nowhere"), "{refused}");
 }
 
 #[tokio::test]

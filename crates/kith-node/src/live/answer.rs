@@ -1,7 +1,7 @@
 //! Answers requests for live graphs: writes to partitions that this node leads, and deliveries from other leaders.
 
 use super::{
-    errors::{delivery_status, write_status},
+    errors::{delivery_status, needs_newer_types, write_status},
     lead::{place_of, point_of},
     message::LeadMessage,
     registry::LiveGraphs,
@@ -34,10 +34,13 @@ impl LiveGraphs {
         }
         // The node may end while it carries out the write.
         let lost = |_| QueryError::OutcomeUnknown { detail: "the leader has ended".to_owned() }.to_status();
-        let done = answered
-            .await
-            .map_err(lost)?
-            .map_err(|error| write_status(error, &write_id, graph.database_error()))?;
+        let done = answered.await.map_err(lost)?.map_err(|error| {
+            if needs_newer_types(&error, &graph.types()) {
+                let detail = format!("this node does not know the newest types of the graph yet: {error}");
+                return QueryError::NotLeader { detail }.to_status();
+            }
+            write_status(error, &write_id, graph.database_error())
+        })?;
         Ok(written_to_wire(Written { done: done.done, ticket: done.ticket, profile: None }))
     }
 

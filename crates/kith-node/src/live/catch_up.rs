@@ -164,6 +164,7 @@ impl LiveGraph {
         part: &LogPart,
     ) -> Result<LogPoint, LiveError> {
         let now = self.now();
+        part.changes.iter().for_each(|entry| self.known_types.note(&entry.change));
         let mut caches = self.caches.lock();
         let mut cache = caches.partition(partition).ok_or(LiveError::NotOwner(partition))?;
         let changes = part.changes.iter().map(|entry| (entry.at, &entry.change));

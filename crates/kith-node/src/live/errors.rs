@@ -2,7 +2,7 @@
 
 use kith_api::QueryError;
 use kith_database::{DatabaseError, LogError};
-use kith_live::{DeliveryError, FieldsFault, FindFault, UnknownType, WriteError};
+use kith_live::{DeliveryError, FieldsFault, FindFault, GraphTypes, UnknownType, WriteError, WriteFault};
 use kith_ops::SourceError;
 use kith_types::{ErrorCode, PartitionId};
 use thiserror::Error;
@@ -37,6 +37,9 @@ pub(crate) enum LiveError {
     /// A field cannot be looked up, or cannot have the value.
     #[error(transparent)]
     Find(#[from] FindFault),
+    /// The log of a partition has a type that this node does not know yet.
+    #[error("this node does not know the newest types of the graph yet")]
+    OldTypes,
     /// Stored fields cannot be decoded.
     #[error(transparent)]
     Fields(#[from] FieldsFault),
@@ -76,7 +79,7 @@ impl LiveError {
             }
             LiveError::Lists(_) => (ErrorCode::Unavailable, "ask another replica"),
             LiveError::Busy(_) => (ErrorCode::Overloaded, "send less, or ask another replica"),
-            LiveError::Behind(_) => (ErrorCode::Unavailable, "ask another replica"),
+            LiveError::Behind(_) | LiveError::OldTypes => (ErrorCode::Unavailable, "ask another replica"),
         };
         kith_wire::status(code, self.to_string(), help)
     }
@@ -89,6 +92,16 @@ fn find_code(fault: &FindFault) -> ErrorCode {
         FindFault::NoIndex { .. } => ErrorCode::NoIndex,
         // The value is null, or has another type.
         _ => ErrorCode::BadFields,
+    }
+}
+
+/// Whether a write may be valid under newer types than this node knows. Sessions add the types that a write to an open graph
+/// names before they send it.
+pub(crate) fn needs_newer_types(error: &WriteError, types: &GraphTypes) -> bool {
+    match error {
+        WriteError::Invalid(WriteFault::Type(_)) => types.open,
+        WriteError::Invalid(WriteFault::Fields(fault)) => fault.needs_newer_types(),
+        _ => false,
     }
 }
 

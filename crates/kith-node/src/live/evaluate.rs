@@ -119,6 +119,8 @@ impl LiveGraph {
     ) -> Result<AdjacencyReader, LiveError> {
         loop {
             let after = self.fresh_places(partitions, pinned, need).await?;
+            // In an open graph, edges of unknown types are none. This must be right at these places.
+            self.types_of_log().await?;
             let reader = self.lists(partitions.iter().copied(), &after, pinned).await?;
             let mut shows = true;
             for (partition, shown) in reader.points() {

@@ -1,8 +1,7 @@
 //! One live graph on a node: its database, the caches and adjacency lists of the held partitions, and the channel to the
 //! task that leads.
 
-use super::{ends::Ends, message::LeadMessage};
-use arc_swap::ArcSwap;
+use super::{ends::Ends, message::LeadMessage, types::KnownTypes};
 use kith_api::topology::leaders_of;
 use kith_cache::{
     adjacency::{Adjacency, AdjacencyOptions},
@@ -38,7 +37,7 @@ pub(super) struct LiveGraphParts {
 pub(crate) struct LiveGraph {
     pub(super) name: String,
     pub(super) count: PartitionCount,
-    types: ArcSwap<GraphTypes>,
+    pub(super) known_types: KnownTypes,
     pub(super) database: Arc<dyn Database>,
     /// The error of the last call by which this node leads or follows a partition; `None` if the call succeeded.
     database_error: Mutex<Option<DatabaseError>>,
@@ -71,7 +70,7 @@ impl LiveGraph {
             name: parts.name,
             count: parts.count,
             adjacency: Adjacency::new(parts.count, &parts.types, AdjacencyOptions::default()),
-            types: ArcSwap::new(parts.types),
+            known_types: KnownTypes::new(parts.types),
             database: parts.database,
             database_error: Mutex::default(),
             caches: Mutex::new(LiveCaches::new(LiveCacheOptions::default())),
@@ -100,10 +99,11 @@ impl LiveGraph {
 
     /// Takes over the types, and leads and follows the partitions that the topology gives to this node.
     pub(super) fn follow(&self, topology: &TopologyDocument, types: GraphTypes) {
-        if types != **self.types.load() {
+        if types != *self.types() {
             let types = Arc::new(types);
-            self.types.store(Arc::clone(&types));
+            // Reads that find a type here also find its lists.
             self.adjacency.set_types(&types);
+            self.known_types.set(Arc::clone(&types));
             let _ = self.lead.send(LeadMessage::Types(types));
         }
         let leads = led_by(topology, self, self.node);
@@ -141,12 +141,12 @@ impl LiveGraph {
 
     /// Returns the identity of the graph.
     pub fn identity(&self) -> u64 {
-        self.types.load().identity
+        self.types().identity
     }
 
     /// Returns the types of the graph.
     pub fn types(&self) -> Arc<GraphTypes> {
-        self.types.load_full()
+        self.known_types.get()
     }
 
     /// Returns the partitions that this node holds.
@@ -173,6 +173,7 @@ impl LiveGraph {
         cache.saw(after);
         let (mut previous, mut has_gap) = (after, false);
         for change in changes {
+            self.known_types.note(change);
             let point = LogPoint { position: previous.position.next(), ..after };
             cache.saw(point);
             let progress = cache.apply_after(previous, point, change, now);

@@ -22,6 +22,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 mod trim;
+mod types;
 mod unopened;
 
 pub(crate) use evaluate::Evaluated;

@@ -10,8 +10,8 @@ use kith_cache::{
     live::{Answer, Answered, Begin, Filled, Query, Reading, ReadingStep, Start},
 };
 use kith_live::{
-    AssociationAnswer, AssociationRead, ListKey, ListedAssociation, ObjectAnswer, RowQuery, RowsAt, Select,
-    Start as AskedStart,
+    Association, AssociationAnswer, AssociationRead, FieldsFault, GraphTypes, ListKey, ListedAssociation,
+    Object, ObjectAnswer, RowQuery, RowsAt, Select, Start as AskedStart, TypeId,
 };
 use kith_types::{LogPoint, PartitionId, partition_of_id};
 use std::{collections::BTreeMap, sync::Arc};
@@ -40,8 +40,7 @@ impl LiveGraph {
         for (place, id) in ids.iter().enumerate() {
             shares.entry(partition_of_id(*id, self.count)).or_default().push(place);
         }
-        let types = self.types();
-        let (mut objects, mut reached) = (vec![None; ids.len()], BTreeMap::new());
+        let (mut rows, mut reached) = (vec![None; ids.len()], BTreeMap::new());
         let reads = shares.into_iter().map(async |(partition, places)| {
             let query = Query::Objects(places.iter().map(|place| ids[*place]).collect());
             Ok::<_, LiveError>((partition, places, self.read(partition, query, need).await?))
@@ -51,14 +50,18 @@ impl LiveGraph {
             reached.insert(partition, answered.until);
             let Answer::Objects(found) = answered.answer else { continue };
             for (place, object) in places.into_iter().zip(found) {
-                let Some(object) = object else { continue };
-                let kind = types.objects.get(&object.kind).map_or_else(String::new, |kind| kind.name.clone());
-                let data = types.decode(object.kind, &object.data)?;
-                objects[place] =
-                    Some(ObjectAnswer { id: object.id, kind, version: object.stamp.position.0, data });
+                rows[place] = object;
             }
         }
-        Ok((objects, reached))
+        let answer = |types: &GraphTypes, object: &Object| {
+            let data = types.decode(object.kind, &object.data)?;
+            let kind = types.objects.get(&object.kind).map_or_else(String::new, |kind| kind.name.clone());
+            Ok::<_, FieldsFault>(ObjectAnswer { id: object.id, kind, version: object.stamp.position.0, data })
+        };
+        let objects = self.decoded(|types| {
+            rows.iter().map(|row| row.as_ref().map(|object| answer(types, object)).transpose()).collect()
+        });
+        Ok((objects.await?, reached))
     }
 
     /// Reads associations of `id1`. Returns them with their partition and the place at which they were read.
@@ -68,11 +71,20 @@ impl LiveGraph {
         read: &AssociationRead,
         need: &ReadNeed,
     ) -> Result<(AssociationAnswer, PartitionId, LogPoint), LiveError> {
-        let types = self.types();
+        let partition = partition_of_id(id1, self.count);
+        let mut types = self.types();
+        if types.open && types.association(&read.kind).is_none() {
+            // Lists of this type are empty unless the log that the answer must show names a type that is unknown here.
+            let none = Query::Count(ListKey { id1, kind: TypeId::default() });
+            let until = self.read(partition, none, need).await?.until;
+            types = self.types_of_log().await?;
+            if types.association(&read.kind).is_none() {
+                return Ok((no_associations(&read.select), partition, until));
+            }
+        }
         let (number, kind) = types.association_named(&read.kind)?;
         let list = ListKey { id1, kind: number };
         let (query, limit) = query_of(list, &read.select, kind.cap);
-        let partition = partition_of_id(id1, self.count);
         let answered = self.read(partition, query, need).await?;
         let mut found = match answered.answer {
             Answer::Count(count) => return Ok((AssociationAnswer::Count(count), partition, answered.until)),
@@ -81,12 +93,17 @@ impl LiveGraph {
         };
         let more = limit < found.len();
         found.truncate(limit);
-        let out = found.into_iter().map(|association| {
+        let answer = |types: &GraphTypes, association: &Association| {
             let data = read.with_data.then(|| types.decode(number, &association.data)).transpose()?;
             let version = read.with_versions.then_some(association.stamp.position.0);
-            Ok(ListedAssociation { id2: association.id2, time: association.time, data, version })
-        });
-        let out = out.collect::<Result<_, LiveError>>()?;
+            Ok::<_, FieldsFault>(ListedAssociation {
+                id2: association.id2,
+                time: association.time,
+                data,
+                version,
+            })
+        };
+        let out = self.decoded(|types| found.iter().map(|it| answer(types, it)).collect()).await?;
         Ok((AssociationAnswer::List { out, more }, partition, answered.until))
     }
 
@@ -202,6 +219,16 @@ fn wake(waiters: Vec<Waiter>) {
     for waiter in waiters {
         // The read may have been cancelled.
         let _ = waiter.send(());
+    }
+}
+
+/// The answer from a list without associations.
+fn no_associations(select: &Select) -> AssociationAnswer {
+    match select {
+        Select::Count => AssociationAnswer::Count(0),
+        Select::Ids { .. } | Select::Range { .. } | Select::Times { .. } => {
+            AssociationAnswer::List { out: Vec::new(), more: false }
+        }
     }
 }
 

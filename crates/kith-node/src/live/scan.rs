@@ -62,7 +62,12 @@ impl LiveGraph {
         if !self.partitions.read().contains_key(&partition) {
             return Err(LiveError::NotOwner(partition));
         }
-        let types = self.types();
+        let types = self
+            .types_with(|types| match request.objects {
+                true => types.object(&request.r#type).is_some(),
+                false => types.association(&request.r#type).is_some(),
+            })
+            .await;
         let kind = match request.objects {
             true => types.object_named(&request.r#type)?.0,
             false => types.association_named(&request.r#type)?.0,

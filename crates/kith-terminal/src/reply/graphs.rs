@@ -47,6 +47,8 @@ pub struct LiveReply {
     /// The storage of its rows.
     pub storage: String,
     pub partitions: u32,
+    /// Whether writes may add types.
+    pub open: bool,
     pub types: Vec<TypeReply>,
 }
 
@@ -63,6 +65,8 @@ pub struct TypeReply {
     pub cap: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adjacency: Option<bool>,
+    /// Whether the type has any fields, instead of those listed.
+    pub open: bool,
     pub fields: Vec<String>,
 }
 
@@ -101,6 +105,7 @@ impl LiveReply {
             revision: types.revision,
             storage: document.storage.clone(),
             partitions,
+            open: types.open,
             types: objects.chain(associations).collect(),
         })
     }
@@ -119,6 +124,7 @@ impl TypeReply {
             inverse: inverse.map(|inverse| inverse.name.clone()),
             cap: Some(kind.cap),
             adjacency: Some(kind.adjacency),
+            open: kind.open,
             fields: fields(&kind.schemas),
         }
     }
@@ -127,7 +133,7 @@ impl TypeReply {
 impl From<&ObjectType> for TypeReply {
     fn from(kind: &ObjectType) -> Self {
         let (name, fields) = (kind.name.clone(), fields(&kind.schemas));
-        Self { name, kind: "object", inverse: None, cap: None, adjacency: None, fields }
+        Self { name, kind: "object", inverse: None, cap: None, adjacency: None, open: kind.open, fields }
     }
 }
 

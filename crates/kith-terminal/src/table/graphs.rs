@@ -97,7 +97,7 @@ fn describe_live(graph: &LiveReply) -> String {
             kind.inverse.clone().unwrap_or_default(),
             kind.cap.map(|cap| count(cap.into())).unwrap_or_default(),
             adjacency(kind).to_owned(),
-            kind.fields.join(", "),
+            if kind.open { "any".to_owned() } else { kind.fields.join(", ") },
         ]
     });
     let LiveReply { graph, revision, storage, partitions, .. } = graph;

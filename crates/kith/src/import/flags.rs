@@ -6,6 +6,7 @@ use crate::{
 };
 use clap::Args;
 use kith_build::{ColumnRef, FileOptions, HeaderMode};
+use kith_types::file_part;
 use std::{
     path::{Path, PathBuf},
     time::Duration,
@@ -91,7 +92,7 @@ impl ImportFlags {
         }
         let beside = || {
             let mut path = self.file().as_os_str().to_owned();
-            path.push(format!(".{}.{}.kith-import", self.graph, self.kind));
+            path.push(format!(".{}.{}.kith-import", self.graph, file_part(&self.kind)));
             path.into()
         };
         Some(self.checkpoint.clone().unwrap_or_else(beside))

@@ -1,7 +1,7 @@
 //! The rows of a file, checked against the types of the graph before anything is written.
 
 use super::flags::{ImportFlags, Target};
-use kith_live::{GraphTypes, TypeId, UnknownType};
+use kith_live::{GraphTypes, TypeId, TypeKind, UnknownType};
 use kith_rows::{
     ReadError,
     graph::{
@@ -81,13 +81,14 @@ impl Rows {
     /// Returns the rows of the file that the flags name.
     ///
     /// # Errors
-    /// [`UnknownType`] if the graph lacks the type.
+    /// [`UnknownType`] if the graph lacks the type, and the import does not add it.
     pub fn new(flags: &ImportFlags, types: &Arc<GraphTypes>) -> Result<Self, UnknownType> {
         let kind = match flags.target() {
-            Target::Objects => types.object_named(&flags.kind)?.0,
-            Target::Associations => types.association_named(&flags.kind)?.0,
+            Target::Objects => TypeKind::Object,
+            Target::Associations => TypeKind::Association,
         };
-        Ok(Self { flags: flags.clone(), types: Arc::clone(types), kind })
+        let types = types.on_first_use(kind, &flags.kind);
+        Ok(Self { flags: flags.clone(), kind: types.number_of(kind, &flags.kind)?, types })
     }
 
     /// Reads and checks the whole file.

@@ -13,6 +13,7 @@ mod ldbc;
 mod mariadb;
 mod model;
 mod older_copy;
+mod open;
 mod order;
 mod program;
 mod semantics;

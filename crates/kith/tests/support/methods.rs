@@ -167,6 +167,7 @@ fn of_schema(path: &str, graph: &str) -> Vec<Call> {
         ("apply", Some(Schema::Apply(apply)), Needs::Admin),
         ("show", Some(Schema::Show(v1::ShowSchema {})), Needs::Known),
         ("drop", Some(Schema::Drop(v1::DropGraph::default())), Needs::Admin),
+        ("add_types", Some(Schema::AddTypes(v1::AddTypes::default())), Needs::Write),
         ("", None, Needs::Admin),
     ];
     assert_placed("SchemaCommand", all.iter().map(|(name, ..)| *name));

@@ -119,6 +119,8 @@ fn schema(message: &[u8]) -> Result<Need, Status> {
     let v1::SchemaCommand { graph, command, .. } = decoded(message)?;
     Ok(match command {
         Some(Schema::Show(_)) => Need::Known,
+        // A write may name a type that an open graph does not have yet.
+        Some(Schema::AddTypes(_)) => Need::Store(Right::Write, graph),
         Some(Schema::Apply(_) | Schema::Drop(_)) | None => Need::Store(Right::Admin, graph),
     })
 }
@@ -233,6 +235,16 @@ mod tests {
             (None, "admin store \"s\""),
         ] {
             assert_eq!(need("/kith.v1.Cluster/Store", &ask(command)), told);
+        }
+        let schema = |command| v1::SchemaCommand { graph: "g".to_owned(), command, ..Default::default() };
+        for (command, told) in [
+            (Some(Schema::Show(v1::ShowSchema {})), "ask this"),
+            (Some(Schema::AddTypes(v1::AddTypes::default())), "write store \"g\""),
+            (Some(Schema::Apply(v1::ApplySchema::default())), "admin store \"g\""),
+            (Some(Schema::Drop(v1::DropGraph::default())), "admin store \"g\""),
+            (None, "admin store \"g\""),
+        ] {
+            assert_eq!(need("/kith.v1.Cluster/Schema", &schema(command)), told);
         }
         let tells = v1::PingRequest { waits: vec![0, 7], ..Default::default() };
         for (ping, told) in [(v1::PingRequest::default(), Need::Known), (tells, Need::Cluster)] {

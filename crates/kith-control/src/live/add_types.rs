@@ -1,0 +1,47 @@
+//! Adds the types that writes name to open graphs.
+
+use super::schema::{LiveGraphStore, bad_schema, changed_meanwhile, check_not_dropping, types_of};
+use kith_live::{Label, TypeKind};
+use kith_metadata::Committed;
+use kith_wire::v1;
+use tonic::Status;
+
+/// How often the types are read again at most because another router has changed them meanwhile.
+const ATTEMPTS_MAX: u32 = 32;
+
+impl LiveGraphStore {
+    /// Adds types to an open graph. Types that exist stay as they are, so several routers may add the same type at the same
+    /// time.
+    ///
+    /// # Errors
+    /// `bad_schema` if the graph is not open, a name is not allowed, or there are too many types; `unknown_graph`,
+    /// `loaded_graph`; `conflict` if the graph is being dropped.
+    pub(super) async fn add_types(
+        &self,
+        graph: &str,
+        asked: &v1::AddTypes,
+    ) -> Result<v1::SchemaOutcome, Status> {
+        let of = |kind| move |name: &String| Label { kind, name: name.clone() };
+        let objects = asked.objects.iter().map(of(TypeKind::Object));
+        let associations = asked.associations.iter().map(of(TypeKind::Association));
+        let labels: Vec<Label> = objects.chain(associations).collect();
+        for _ in 0..ATTEMPTS_MAX {
+            let (document, revision) = self.existing(graph).await?;
+            check_not_dropping(&document)?;
+            let added = types_of(&document)?.with_labels(&labels);
+            let (types, changes) = added.map_err(|error| bad_schema(&error))?;
+            let outcome = v1::SchemaOutcome {
+                changes: changes.iter().map(ToString::to_string).collect(),
+                revision: types.revision,
+                ..Default::default()
+            };
+            if changes.is_empty() {
+                return Ok(outcome);
+            }
+            if let Committed::At(_) = self.put_types(document, revision, &types).await? {
+                return Ok(outcome);
+            }
+        }
+        Err(changed_meanwhile(graph))
+    }
+}
