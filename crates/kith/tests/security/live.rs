@@ -1,6 +1,6 @@
 //! A live graph whose rows are in a database process, with TLS between all processes.
 
-use super::rights;
+use super::{bearing, rights, token_file};
 use crate::{
     secured::{Papers, Secured, must, refused, with},
     support::cluster::{http_get, metric_at, run_lines},
@@ -15,8 +15,7 @@ use serde_json::json;
 use std::{fs, sync::Arc};
 use tokio::runtime::Runtime;
 
-const TYPES: &str =
-    "[object.person]\nfields = { name = \"text\" }\n\n[association.friend]\nsymmetric = true\n";
+const TYPES: &str = "open = true\n\n[object.person]\nfields = { name = \"text\" }\n\n[association.friend]\nsymmetric = true\n";
 
 /// Opens the graph in the database process at `addr` with these papers, or without any. Returns the error of the process.
 fn open(cluster: &Secured, addr: &str, papers: Option<&Papers>) -> DatabaseError {
@@ -63,9 +62,25 @@ fn use_graph(cluster: &Secured, ops: &Papers) {
     assert_eq!(answers[answers.len() - 1]["count"], 18);
 }
 
+/// Writes objects of types that do not exist, through a router and directly. The right to write suffices, and is needed.
+fn add_types(cluster: &Secured) {
+    let (writer, reader) =
+        (token_file(cluster, "typist", "may-write"), token_file(cluster, "viewer", "may-read"));
+    for (label, way) in [("cat", &[][..]), ("dog", &["--direct"])] {
+        let add = |label| [&["object", "add", "--graph", "social", "--type", label], way].concat();
+        must(bearing(cluster.kith(&add(label)), &writer));
+        let (code, message, _) = refused(bearing(cluster.kith(&add("bird")), &reader));
+        assert_eq!(code, "permission_denied", "{way:?}: {message}");
+    }
+    let types = must(bearing(cluster.kith(&["schema", "show", "--graph", "social"]), &reader));
+    assert!(types.contains("[object.dog]") && !types.contains("bird"), "{types}");
+}
+
 #[test]
 fn a_database_process_serves_its_cluster_over_tls_and_counts_what_it_does() {
-    let mut cluster = Secured::start(|folder| rights(folder, &[]));
+    let subjects =
+        [("typist", "may-write", "write = [\"social\"]"), ("viewer", "may-read", "read = [\"social\"]")];
+    let mut cluster = Secured::start(|folder| rights(folder, &subjects));
     let papers = cluster.papers.clone();
     cluster.spawn(&["database", "--id", "0"], &papers);
     let [addr, http] = cluster.database(0);
@@ -76,6 +91,7 @@ fn a_database_process_serves_its_cluster_over_tls_and_counts_what_it_does() {
     }
     let ops = cluster.authority.papers("ops");
     use_graph(&cluster, &ops);
+    add_types(&cluster);
     // Replicas follow logs and build lists on their own.
     for call in ["create", "open", "begin_term", "commit", "read", "points", "changes", "scan_objects"] {
         let metric = format!("kith_database_calls_total{{call=\"{call}\"}}");
