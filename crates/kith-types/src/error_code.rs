@@ -32,7 +32,7 @@ codes! {
     Cancelled: Cancelled;
     Unknown: Unrecognized, OutcomeUnknown;
     InvalidArgument:
-        UnknownEdgeType, UnknownKind, UnknownField, UnknownColumn, UnknownPolicy, UnknownGroup, WrongTicket, NoEdgeType, DirectionNotKept,
+        UnknownEdgeType, UnknownKind, UnknownField, UnknownColumn, UnknownPolicy, UnknownGroup, WrongTicket, NoEdgeType, NoIndex, DirectionNotKept,
         OutOfRange, WrongFieldType, WrongKeyType, DimensionMismatch, BadRequest, BadLines, BadInput,
         BadRows, BadSchema, BadDefinition, BadShape, TooManyKinds, NoEdges, NoEntities, NoMembers, NoRows,
         NothingToLoad, UnknownType, BadFields, InvalidName, NameTaken, DuplicateKey, Usage, BadSettings, BadSecurityFile,
@@ -45,7 +45,7 @@ codes! {
     PermissionDenied: PermissionDenied, UrlNotAllowed;
     ResourceExhausted: Overloaded, QuotaExceeded, TooManyConnections, TooFewFiles, DatabaseFull;
     FailedPrecondition:
-        CursorExpired, NoIndex, LoadedGraph, LiveGraph, ConditionFailed, Unsuitable, NotRecords, NotValues, NotAGraph, NoVersion, NotOwner, StaleReadyFile, NotRunning,
+        CursorExpired, LoadedGraph, LiveGraph, ConditionFailed, Unsuitable, NotRecords, NotValues, NotAGraph, NoVersion, NotOwner, StaleReadyFile, NotRunning,
         CannotStop, StillRunning, ReadyFileUnreadable, NotConfirmed, RoleChanged, LoadRunning,
         IncompatibleSchema, RecordTooLarge, ObjectStoreTaken, ObjectStoreUnusable, OutputUnwritable,
         PublicationLeft, StoreFrozen, StoreOwner, OtherStore, VersionDamaged, VersionTaken,
