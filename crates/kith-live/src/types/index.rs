@@ -114,14 +114,15 @@ impl ObjectType {
 }
 
 impl GraphTypes {
-    /// Returns the entries that an object has in the indexes of its type, in the order of the indexes. Null has no entry.
+    /// Returns the entries that an object has in the indexes of its type, in the order of the indexes. Null has no entry, and
+    /// open types have no indexes.
     ///
     /// # Errors
     /// [`FieldsFault`] if these types do not know the type or the schema of the object, or if its record is damaged. An
     /// object that a later revision of the types has written may have entries that these types do not know of.
     pub fn entries(&self, kind: TypeId, id: u64, data: &Data) -> Result<Vec<IndexEntry>, FieldsFault> {
         let known = self.objects.get(&kind).ok_or(FieldsFault::NoType(kind))?;
-        if data.bytes.is_empty() {
+        if known.open || data.bytes.is_empty() {
             return Ok(Vec::new());
         }
         let schema = written_under(kind, &known.schemas, data)?;

@@ -399,6 +399,15 @@ fn open_types_need_no_declaration_and_stay_as_they_are() {
 }
 
 #[test]
+fn objects_of_open_types_have_no_entries_in_indexes() {
+    let types = GraphTypes::new(1, &parse("[object.a]\nopen = true")).unwrap();
+    let data = types.encode(TypeId(1), Some(r#"{"x":1}"#)).unwrap();
+    assert!(!data.bytes.is_empty());
+    assert_eq!(types.entries(TypeId(1), 5, &data), Ok(vec![]));
+    assert!(matches!(types.find_key("a", "x", "1"), Err(FindFault::NoField { .. })));
+}
+
+#[test]
 fn names_and_keys_of_open_types_are_checked() {
     for text in [
         "[object.'a b']\nopen = true",
