@@ -41,5 +41,5 @@ pub use kith_routing::{
 pub use kith_wire::millis;
 pub use router_client::RouterClient;
 pub use session::{Caches, NetworkSource, Run, Session, Uncached};
-pub use settings::{OwnControllers, SessionSettings, SettingsError};
+pub use settings::{OwnControllers, SessionSettings, SettingsError, TraversalSettings};
 pub use steering::Steering;

@@ -48,7 +48,7 @@ codes! {
         CursorExpired, LoadedGraph, LiveGraph, ConditionFailed, Unsuitable, NotRecords, NotValues, NotAGraph, NoVersion, NotOwner, StaleReadyFile, NotRunning,
         CannotStop, StillRunning, ReadyFileUnreadable, NotConfirmed, RoleChanged, LoadRunning,
         IncompatibleSchema, RecordTooLarge, ObjectStoreTaken, ObjectStoreUnusable, OutputUnwritable,
-        PublicationLeft, StoreFrozen, StoreOwner, OtherStore, VersionDamaged, VersionTaken,
+        PublicationLeft, StoreFrozen, StoreOwner, StoreInUse, TraversalFailed, OtherStore, VersionDamaged, VersionTaken,
         VersionNotNewer, VersionTooGreat, VersionNotKept, VersionBlocked, VersionCurrent, NothingOlder,
         NotOlder, NotPrepared, PartitionUncovered, PushRunning, PushEnded, PushCancelled, PushServed,
         AlreadyPushed, NoPush, TooFewRecords, RecordsDropped, OverQuota, ShapeRefused, GroupBehind,

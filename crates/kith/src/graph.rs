@@ -1,9 +1,10 @@
-//! `kith graph list|describe|drop`: lists, describes and drops graphs.
+//! `kith graph list|describe|properties|drop`: lists, describes, joins and drops graphs.
 
 use crate::{
     confirm::{confirm_drop, print_dropped},
     connect::{self, TargetFlags},
     failure::{Exit, Failure},
+    names::store_name,
     output::{self, Format},
     reply::graphs::GraphReply,
     table::graphs,
@@ -27,6 +28,17 @@ pub enum GraphCommand {
     Describe {
         /// The graph
         graph: String,
+    },
+    /// Take the properties of a loaded graph's members from a store of records, for traversals in Gremlin
+    Properties {
+        /// The graph
+        graph: String,
+        /// The store, whose keys are the ids of members
+        #[arg(long, value_parser = store_name, required_unless_present = "none")]
+        store: Option<String>,
+        /// Take no properties from any store
+        #[arg(long, conflicts_with = "store")]
+        none: bool,
     },
     /// Remove a graph
     Drop {
@@ -59,14 +71,7 @@ pub async fn run(target: &TargetFlags, format: Format, command: GraphCommand) ->
             output::print(format, &reply, |reply| graphs::list(&reply.graphs))?;
             Ok(Exit::Done)
         }
-        GraphCommand::Describe { graph } => {
-            let graphs = graphs(&connect::router(target).await?).await?;
-            let known = graphs.iter().map(|graph| graph.name().to_owned()).collect();
-            let found = graphs.into_iter().find(|candidate| candidate.name() == graph);
-            let found = found.ok_or(QueryError::UnknownGraph { name: graph, known })?;
-            output::print(format, &found, graphs::describe)?;
-            Ok(Exit::Done)
-        }
+        GraphCommand::Describe { graph } => print_graph(&connect::router(target).await?, format, graph).await,
         GraphCommand::Drop { graph, yes, keep_rows } => {
             confirm_drop(&format!("graph {graph:?}"), yes)?;
             let router = connect::router(target).await?;
@@ -79,7 +84,28 @@ pub async fn run(target: &TargetFlags, format: Format, command: GraphCommand) ->
             print_dropped(format, graph, rows)?;
             Ok(Exit::Done)
         }
+        GraphCommand::Properties { graph, store, none: _ } => {
+            let router = connect::router(target).await?;
+            let alter = v1::AlterStore { properties: Some(store.unwrap_or_default()), ..Default::default() };
+            ask(&router, &graph, Command::Alter(alter)).await?;
+            print_graph(&router, format, graph).await
+        }
     }
+}
+
+async fn print_graph(router: &RouterClient, format: Format, graph: String) -> anyhow::Result<Exit> {
+    let graphs = graphs(router).await?;
+    let known = graphs.iter().map(|graph| graph.name().to_owned()).collect();
+    let found = graphs.into_iter().find(|candidate| candidate.name() == graph);
+    let found = found.ok_or(QueryError::UnknownGraph { name: graph, known })?;
+    output::print(format, &found, graphs::describe)?;
+    Ok(Exit::Done)
+}
+
+async fn ask(router: &RouterClient, graph: &str, command: Command) -> anyhow::Result<()> {
+    let request = v1::StoreRequest { store: graph.to_owned(), who: who(), command: Some(command) };
+    router.store(request).await?;
+    Ok(())
 }
 
 async fn drop_loaded(router: &RouterClient, graph: &str, keep_rows: bool) -> anyhow::Result<()> {
@@ -87,10 +113,7 @@ async fn drop_loaded(router: &RouterClient, graph: &str, keep_rows: bool) -> any
         let message = format!("graph {graph:?} was loaded: it has no rows");
         return Err(Failure::usage(message, "leave --keep-rows out").into());
     }
-    let drop = Some(Command::Drop(v1::DropStore { graph: true }));
-    let request = v1::StoreRequest { store: graph.to_owned(), who: who(), command: drop };
-    router.store(request).await?;
-    Ok(())
+    ask(router, graph, Command::Drop(v1::DropStore { graph: true })).await
 }
 
 /// Drops a live graph. Returns a sentence that says whether its rows were removed.

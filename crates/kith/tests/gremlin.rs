@@ -178,7 +178,20 @@ fn wrong_traversals_say_why() {
         ("g.addV('x')", "loaded_graph", "cannot change it"),
         ("g.V(1).property('a', 1)", "loaded_graph", "cannot change it"),
         ("g.V(1).match(__.as('a').out().as('b'))", "unsupported_operation", "match()"),
-        ("g.with('kith.budget', 10).V().out().count()", "too_large", "kith.budget"),
+        (
+            "g.with('kith.budget', 10).V().out().id().max()",
+            "too_large",
+            "more than 10 elements; ask for less, or allow more with kith.budget: with(\"kith.budget\", \"elements=100\")",
+        ),
+        ("g.with('kith.budget', 'traversers=10').V().id()", "too_large", "traversers=100"),
+        ("g.with('kith.budget', 'bytes=500').V().id().fold()", "too_large", "bytes=5000"),
+        (
+            "g.with('kith.budget', 'passes=2').V(1).repeat(both('friends')).times(3).count()",
+            "too_large",
+            "passes=20",
+        ),
+        ("g.with('kith.budget', 'depth=2').V(1)", "bad_request", "elements, traversers, bytes, passes"),
+        ("g.V(1).fail('no such luck')", "traversal_failed", "no such luck"),
         // Beyond 10¹² walks: they are counted, but nobody may take them apart.
         ("g.V(1).repeat(both('friends')).times(14).fold()", "too_large", "traversers"),
         (
@@ -216,7 +229,7 @@ fn explanations_say_which_fan_outs_a_traversal_makes() {
         "single-key for one vertex, non-union for more; once for each of friends",
         "nothing: edges come with their properties",
         "look-up by id: used",
-        "non-union: of 2 groups, as minimum decides, the default of this kind; policy n-groups",
+        "non-union of the graph: of 2 groups, as minimum decides, the default of this kind; policy n-groups",
         "controller minimum: ",
         "single-key, 1 key, 1 group by minimum: node ",
     ] {
@@ -231,7 +244,7 @@ fn explanations_say_which_fan_outs_a_traversal_makes() {
     let json: Value = serde_json::from_str(&json).expect("JSON");
     let notes = json["notes"].to_string();
     assert!(notes.contains("2 of 2 groups, by the caller's fan_out; policy set-cover"), "{notes}");
-    assert_eq!(json["plan"]["rounds"][0]["name"], "vertices (planned, not run)");
+    assert_eq!(json["plan"]["rounds"][0]["name"], "neighbours (planned, not run)");
     let nothing = cluster.kith(&["explain", "--graph", GRAPH]).output().expect("it runs");
     assert!(text(&nothing).contains("--gremlin"), "{}", text(&nothing));
 }

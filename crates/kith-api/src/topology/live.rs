@@ -59,6 +59,7 @@ pub(super) fn graph(
             types: Arc::new(types),
             leaders: leaders.map(leaders_of).unwrap_or_default(),
         }),
+        properties: None,
     })
 }
 

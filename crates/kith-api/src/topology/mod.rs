@@ -95,6 +95,8 @@ pub struct Graph {
     pub schema: GraphSchema,
     /// For a live graph: its types and leaders.
     pub live: Option<LiveGraph>,
+    /// For a loaded graph: the store of records whose fields are the properties of its members.
+    pub properties: Option<String>,
 }
 
 impl Graph {
@@ -182,7 +184,8 @@ impl Topology {
         let table = table_of_document(&document)?;
         let graphs = document.graphs().map(|graph| {
             let (pinned, schema) = (pinned(graph, "graph", &table), schema_of(graph)?);
-            Ok((graph.name.clone(), Arc::new(Graph { pinned, schema, live: None })))
+            let properties = graph.definition.properties.clone();
+            Ok((graph.name.clone(), Arc::new(Graph { pinned, schema, live: None, properties })))
         });
         let live = document
             .live
@@ -236,7 +239,8 @@ impl Topology {
         let kept = self.document.kept.iter().filter(|kept| kept.is_whole && kept.at.name == name);
         let mut kept = kept.filter_map(|kept| {
             let (pinned, schema) = (pinned(&kept.at, "graph", &self.table), schema_of(&kept.at).ok()?);
-            Some(Graph { pinned, schema, live: None })
+            let properties = served.properties.clone();
+            Some(Graph { pinned, schema, live: None, properties })
         });
         Ok(kept.find(has).map_or_else(|| Arc::clone(served), Arc::new))
     }

@@ -131,7 +131,12 @@ impl Session {
     }
 
     /// Refuses an answer with too many bytes, and one whose replicas disagree if they must agree.
-    fn check_records(&self, store: &str, value: &Value, must_agree: bool) -> Result<(), QueryError> {
+    pub(crate) fn check_records(
+        &self,
+        store: &str,
+        value: &Value,
+        must_agree: bool,
+    ) -> Result<(), QueryError> {
         let Some(records) = value.records() else { return Ok(()) };
         let keys = records.disagreements();
         if must_agree && 0 < keys {

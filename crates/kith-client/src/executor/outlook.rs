@@ -12,6 +12,7 @@ use std::fmt::{self, Display, Formatter};
 /// Who would decide about the fan-outs of one kind.
 pub(crate) struct Outlook {
     kind: FanOutKind,
+    purpose: &'static str,
     groups: usize,
     /// What the caller wants; `Auto` leaves it to the controller.
     limit: FanOutLimit,
@@ -37,6 +38,7 @@ impl Executor {
         let asked: RequestKind = asked(fan_out);
         Ok(Outlook {
             kind: query.kind,
+            purpose: fan_out.purpose,
             groups: view.group_count(),
             limit: options.fan_out.of(query.kind),
             controller: (deciding.text.to_owned(), deciding.controller.name()),
@@ -64,8 +66,8 @@ impl Outlook {
 
 impl Display for Outlook {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { kind, groups, limit, controller: (controller, _), .. } = self;
-        write!(f, "{}: ", kind.name())?;
+        let Self { kind, purpose, groups, limit, controller: (controller, _), .. } = self;
+        write!(f, "{} {purpose}: ", kind.name())?;
         let caller = match *limit {
             FanOutLimit::Min => Some(1),
             FanOutLimit::Max => Some(*groups),

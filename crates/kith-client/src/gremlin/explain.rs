@@ -1,7 +1,7 @@
 //! The explanation of a traversal: its plan, the fan-outs behind each step, and who decides about them. `explain()` and
 //! `kith explain --gremlin` show the same text.
 
-use super::loaded;
+use super::{joined, loaded};
 use crate::{Run, executor::Outlook, explain::planned_round, topology::Graph};
 use kith_api::QueryError;
 use kith_ops::{FanOut, GraphSchema, KindRole, KindSchema, Operator, Scope};
@@ -24,11 +24,15 @@ pub(super) struct Explanation {
 /// # Errors
 /// The options name a policy that does not exist, or the nodes that the first fan-out needs are down.
 pub(super) fn explain(plan: &Plan, known: &Graph, run: &Run<'_>) -> Result<Explanation, QueryError> {
-    let mut text = explain::explain(plan, &|asks| described(asks, &known.schema));
+    let mut text = explain::explain(plan, &|asks| described(asks, known));
     let asked = explain::asked(plan);
     let kinds: BTreeSet<FanOutKind> = asked.iter().flat_map(kinds).copied().collect();
-    let outlooks = kinds.into_iter().map(|kind| run.outlook(&example(kind)));
-    let outlooks: Vec<Outlook> = outlooks.collect::<Result<_, _>>()?;
+    let outlooks = kinds.into_iter().map(|kind| run.outlook(&example(kind, "of the graph")));
+    let mut outlooks: Vec<Outlook> = outlooks.collect::<Result<_, _>>()?;
+    if known.properties.is_some() && asked.iter().any(|asks| matches!(asks, Asks::Properties { .. })) {
+        let records = FanOut { plan: Operator::Lookup, ..example(FanOutKind::NonUnion, "of records") };
+        outlooks.push(run.outlook(&records)?);
+    }
     if !outlooks.is_empty() {
         text.push_str("\nFan-outs\n");
         let mut lines: Vec<String> = outlooks.iter().map(Outlook::to_string).collect();
@@ -39,10 +43,7 @@ pub(super) fn explain(plan: &Plan, known: &Graph, run: &Run<'_>) -> Result<Expla
         }
         lines.iter().for_each(|line| put(&mut text, line));
     }
-    let first = match asked.first() {
-        Some(Asks::Vertices { ids }) => loaded::look_up(ids, &known.schema),
-        _ => None,
-    };
+    let first = explain::first(plan).and_then(|(ids, asks)| loaded::first(ids, &asks, &known.schema));
     let first = first
         .map(|fan_out| Ok::<_, QueryError>(planned_round(&fan_out, &run.plan(&fan_out)?, run.session())));
     let first = first.transpose()?;
@@ -59,13 +60,13 @@ fn put(text: &mut String, line: &str) {
 }
 
 /// A fan-out of a kind, as far as it matters for who decides about it.
-fn example(kind: FanOutKind) -> FanOut {
+fn example(kind: FanOutKind, purpose: &'static str) -> FanOut {
     let (scope, plan) = match kind {
         FanOutKind::Broadcast => (Scope::Partitions, Operator::Members),
         FanOutKind::SingleKey => (Scope::Keys(vec![0]), Operator::Keys),
         _ => (Scope::Keys(vec![0, 1]), Operator::Keys),
     };
-    FanOut { purpose: "explanation", kind, scope, plan }
+    FanOut { purpose, kind, scope, plan }
 }
 
 /// The kinds of the fan-outs that answer a question.
@@ -74,19 +75,19 @@ fn kinds(asks: &Asks) -> &'static [FanOutKind] {
     match asks {
         Asks::Vertices { ids } if ids.len() == 1 => &[SingleKey],
         Asks::Vertices { .. } => &[NonUnion],
-        Asks::Edges { .. } | Asks::Hop { .. } | Asks::Properties { .. } => &[SingleKey, NonUnion],
-        Asks::Degree { .. } => &[SingleKey, NonUnion],
+        Asks::Edges { .. } | Asks::Hop { .. } | Asks::Degree { .. } => &[SingleKey, NonUnion],
         Asks::Reach { .. } | Asks::CountReached { .. } => &[SingleKey, SyncUnion],
         Asks::AllVertices | Asks::Sought { .. } => &[Broadcast],
         Asks::AllEdges => &[NonUnion, Broadcast],
-        Asks::Write | Asks::SearchAndWrite => &[],
+        Asks::Properties { .. } | Asks::Write | Asks::SearchAndWrite => &[],
     }
 }
 
 const ONE_OR_MORE: &str = "single-key for one vertex, non-union for more";
 
 /// How a loaded graph answers a question.
-fn described(asks: &Asks, schema: &GraphSchema) -> String {
+fn described(asks: &Asks, known: &Graph) -> String {
+    let schema = &known.schema;
     match asks {
         Asks::Vertices { ids } if ids.len() == 1 => "fan-out: single-key, once".to_owned(),
         Asks::Vertices { .. } => {
@@ -113,7 +114,15 @@ fn described(asks: &Asks, schema: &GraphSchema) -> String {
                 false => format!("fan-out: for each batch {ONE_OR_MORE}; once for each of {followed}"),
             }
         }
-        Asks::Properties { .. } => "fan-out: none; members of this graph have no properties".to_owned(),
+        Asks::Properties { .. } => match &known.properties {
+            Some(store) => format!(
+                "fan-out: for each batch {ONE_OR_MORE}, to the records of store {store} with these fields; at most {} at once",
+                joined::RECORDS_AT_ONCE
+            ),
+            None => {
+                "fan-out: none; members of this graph have no properties (kith graph properties)".to_owned()
+            }
+        },
         Asks::Write | Asks::SearchAndWrite => String::new(),
     }
 }

@@ -3,6 +3,7 @@
 
 use super::{
     ids::{VertexKey, parse_edge},
+    joined::{Joined, Properties},
     notes,
     reach::{sorts, vertex_key},
     rows::{Row, edges_of, expand, lists, row_of, selector, unexpected},
@@ -18,7 +19,10 @@ use kith_gremlin::{
 use kith_ops::{
     EdgesPlan, FanOut, GraphSchema, KindRole, KindSchema, ListEntry, Operator, Scope, Value as Evaluated,
 };
-use kith_traversal::graph::{Answer, Expansion, Graph, Mutation, Notes, Wanted};
+use kith_traversal::{
+    explain::Asks,
+    graph::{Answer, Expansion, Graph, Mutation, Notes, Wanted},
+};
 use kith_types::{Direction as Side, FanOutKind};
 use kith_wire::v1;
 use std::{
@@ -30,16 +34,30 @@ use tokio::sync::{Mutex, OnceCell};
 /// How many vertices a scan of edges expands at a time.
 pub(super) const SCANNED_AT_ONCE: usize = 256;
 
-/// The fan-out that finds out which of these members exist. `None` if none of the ids is a member's, or the graph has no
-/// lists.
-pub(super) fn look_up(ids: &[ElementId], schema: &GraphSchema) -> Option<FanOut> {
+/// The first fan-out that answers a question about vertices with these ids, as far as it matters for where it goes. `None` if
+/// none of the ids is a member's, or the graph has no lists.
+pub(super) fn first(ids: &[ElementId], asks: &Asks, schema: &GraphSchema) -> Option<FanOut> {
     let member = |id: &ElementId| match VertexKey::parse(id, schema) {
         Some(VertexKey::Member(id)) => Some(id),
         _ => None,
     };
     let members: BTreeSet<u64> = ids.iter().filter_map(member).collect();
-    let is_possible = !members.is_empty();
-    is_possible.then(|| existence(None, members.into_iter().collect(), schema)).flatten()
+    if members.is_empty() {
+        return None;
+    }
+    let members: Vec<u64> = members.into_iter().collect();
+    let hop = |purpose| keyed(purpose, members.clone(), Operator::Keys);
+    match asks {
+        Asks::Vertices { .. } => existence(None, members, schema),
+        Asks::Hop { .. } => Some(hop("neighbours")),
+        Asks::Degree { .. } => Some(hop("degrees")),
+        Asks::Reach { .. } | Asks::CountReached { .. } => {
+            let one = hop("reached vertices");
+            let kind = if members.len() == 1 { one.kind } else { FanOutKind::SyncUnion };
+            Some(FanOut { kind, ..one })
+        }
+        _ => None,
+    }
 }
 
 /// The fan-out that counts the lists of members, or of entities of a kind. `None` if the graph has no lists.
@@ -64,16 +82,72 @@ pub(super) struct LoadedGraph<'a> {
     known: Arc<Known>,
     /// All members in ascending order, once a scan has asked for them.
     members: OnceCell<Vec<u64>>,
+    /// The store of members' properties, once a step has asked for these.
+    joined: OnceCell<Joined<'a>>,
 }
 
 impl<'a> LoadedGraph<'a> {
     pub fn new(run: Run<'a>, known: Arc<Known>) -> Self {
-        Self { run: Mutex::new(run), known, members: OnceCell::new() }
+        Self { run: Mutex::new(run), known, members: OnceCell::new(), joined: OnceCell::new() }
     }
 
     /// The version that answered, and the timings if these were requested.
     pub fn finish(self) -> (Served, Option<v1::Profile>) {
-        self.run.into_inner().into_served()
+        let mut run = self.run.into_inner();
+        if let Some(joined) = self.joined.into_inner() {
+            run.absorb(joined.into_run());
+        }
+        run.into_served()
+    }
+
+    /// The wanted properties of members; of members that do not exist, none.
+    async fn properties(
+        &self,
+        keys: &[Option<VertexKey>],
+        wanted: &Wanted,
+    ) -> Result<Properties, GremlinError> {
+        let Some(store) = &self.known.properties else { return Ok(Properties::new()) };
+        let member = |key: &VertexKey| match key {
+            VertexKey::Member(id) => Some(*id),
+            VertexKey::Entity { .. } => None,
+        };
+        let members: BTreeSet<u64> = keys.iter().flatten().filter_map(member).collect();
+        if members.is_empty() {
+            return Ok(Properties::new());
+        }
+        let pin = async || {
+            let run = self.run.lock().await;
+            let known = Arc::clone(run.topology().store(store)?);
+            let beside = run.beside(&known.pinned);
+            drop(run);
+            Joined::pin(beside, known).await
+        };
+        let joined = self.joined.get_or_try_init(pin).await.map_err(|error| to_gremlin_error(&error))?;
+        joined.fetch(members, wanted).await
+    }
+
+    /// Vertices by their ids. Those with properties come from hops or from an earlier look-up, so these are not looked up
+    /// again to find out whether they exist.
+    async fn found_vertices(
+        &self,
+        ids: &[ElementId],
+        wanted: &Wanted,
+    ) -> Result<Vec<Option<Arc<Vertex>>>, GremlinError> {
+        let keys: Vec<_> = ids.iter().map(|id| VertexKey::parse(id, self.schema())).collect();
+        if *wanted == Wanted::None {
+            let found = self.existing(&keys.iter().flatten().cloned().collect()).await?;
+            let vertex = |key: VertexKey| found.contains(&key).then(|| key.vertex());
+            return Ok(keys.into_iter().map(|key| key.and_then(vertex)).collect());
+        }
+        let found = self.properties(&keys, wanted).await?;
+        let whole = |key: VertexKey| {
+            let properties = match key {
+                VertexKey::Member(id) => found.get(&id).cloned().unwrap_or_default(),
+                VertexKey::Entity { .. } => Vec::new(),
+            };
+            Arc::new(Vertex { properties: Some(properties), ..(*key.vertex()).clone() })
+        };
+        Ok(keys.into_iter().map(|key| key.map(whole)).collect())
     }
 
     pub(super) fn schema(&self) -> &GraphSchema {
@@ -283,15 +357,8 @@ impl Graph for LoadedGraph<'_> {
         VertexKey::parse(id, self.schema()).map(|key| key.id())
     }
 
-    fn vertices(&self, ids: Vec<ElementId>, _wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
-        async move {
-            let keys: Vec<_> = ids.iter().map(|id| VertexKey::parse(id, self.schema())).collect();
-            let found = self.existing(&keys.iter().flatten().cloned().collect()).await?;
-            let whole =
-                |key: VertexKey| Arc::new(Vertex { properties: Some(Vec::new()), ..(*key.vertex()).clone() });
-            Ok(keys.into_iter().map(|key| key.filter(|key| found.contains(key)).map(whole)).collect())
-        }
-        .boxed()
+    fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+        async move { self.found_vertices(&ids, &wanted).await }.boxed()
     }
 
     fn edges(&self, ids: Vec<ElementId>) -> Answer<'_, Vec<Option<Arc<Edge>>>> {
@@ -330,7 +397,11 @@ impl Graph for LoadedGraph<'_> {
 
     fn take_notes(&self) -> Notes {
         // A step that still waits for the graph has nothing to note yet.
-        self.run.try_lock().map(|mut run| notes::take(&mut run)).unwrap_or_default()
+        let mut notes = self.run.try_lock().map(|mut run| notes::take(&mut run)).unwrap_or_default();
+        let joined = self.joined.get().map(Joined::take_notes).unwrap_or_default();
+        notes.counts.extend(joined.counts);
+        notes.members.extend(joined.members);
+        notes
     }
 
     fn write(&self, _mutation: Mutation) -> Answer<'_, Option<Value>> {

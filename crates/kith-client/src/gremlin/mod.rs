@@ -1,7 +1,9 @@
 //! Traversals in Gremlin: each of their hops is a fan-out to the nodes (`docs/design/0020-gremlin.md`).
 
 mod explain;
+mod fields;
 mod ids;
+mod joined;
 mod loaded;
 mod notes;
 mod options;
@@ -20,7 +22,7 @@ use kith_gremlin::{
     value::{Map, TraversalMetrics, Value},
 };
 use kith_traversal::{
-    evaluate::{Evaluation, Limits, materialize},
+    evaluate::{Evaluation, materialize},
     plan::{self, Plan},
 };
 use kith_types::{ErrorCode, OperationName};
@@ -43,7 +45,7 @@ impl Session {
             bytecode.steps.pop_if(|step| &*step.name == text::EXPLAIN).is_some() || query.is_explained;
         let plan = plan::compile(&bytecode).map_err(|error| to_query_error(&error))?;
         let mut options = options.clone();
-        let limits = options::apply(&plan, &mut options)?;
+        let limits = options::apply(&plan, &mut options, self.settings().traversals.limits())?;
         let is_profiled = options.profile;
         options.profile |= plan.is_profiled();
         let (run, known) = self.begin(graph, OperationName::Gremlin, &options)?;
@@ -163,9 +165,4 @@ fn to_query_error(error: &GremlinError) -> QueryError {
 /// An error of a query as one of an evaluation.
 fn to_gremlin_error(error: &QueryError) -> GremlinError {
     GremlinError::new(error.code(), error.to_string())
-}
-
-/// The limits of a traversal that does not ask for others.
-fn default_limits() -> Limits {
-    Limits { seed: rand::random(), ..Limits::default() }
 }

@@ -1,6 +1,5 @@
 //! Options that a traversal carries: `g.with_("kith.fan_out", "groups=1")`. They override those of the request.
 
-use super::default_limits;
 use kith_api::{CacheMode, QueryError, QueryOptions, merged_tickets, parse_hedging};
 use kith_gremlin::value::Value;
 use kith_traversal::{evaluate::Limits, plan::Plan};
@@ -11,12 +10,16 @@ const PREFIX: &str = "kith.";
 /// All options, for messages.
 const KNOWN: &str = "fan_out, policy, hedge, deadline_ms, partial, ticket, critical, cache, budget";
 
-/// Applies the options of a traversal, and returns the limits of its evaluation.
+/// The bounds that `kith.budget` can set, for messages.
+const BOUNDS: &str = "elements, traversers, bytes, passes";
+
+/// Applies the options of a traversal, and returns the limits of its evaluation. `limits` are those of a traversal that asks
+/// for none.
 ///
 /// # Errors
 /// [`QueryError::BadRequest`] if an option of Kith is unknown or has a wrong value.
-pub(super) fn apply(plan: &Plan, options: &mut QueryOptions) -> Result<Limits, QueryError> {
-    let mut limits = default_limits();
+pub(super) fn apply(plan: &Plan, options: &mut QueryOptions, limits: Limits) -> Result<Limits, QueryError> {
+    let mut limits = limits;
     for (key, value) in plan.options() {
         match key.strip_prefix(PREFIX) {
             Some(name) => set(name, value, options, &mut limits)?,
@@ -50,8 +53,31 @@ fn set(name: &str, value: &Value, options: &mut QueryOptions, limits: &mut Limit
                 other => return Err(wrong(format!("{other:?} is not use, refresh or bypass"))),
             };
         }
-        "budget" => limits.elements = number(name, value)?,
+        "budget" => match value {
+            Value::String(bounds) => set_bounds(bounds, limits).map_err(wrong)?,
+            value => limits.elements = number(name, value)?,
+        },
         _ => return Err(wrong(format!("there is no such option; there are {KNOWN}"))),
+    }
+    Ok(())
+}
+
+/// Sets bounds such as `elements=500000,bytes=1000000`.
+fn set_bounds(bounds: &str, limits: &mut Limits) -> Result<(), String> {
+    for bound in bounds.split(',') {
+        let (name, number) =
+            bound.split_once('=').map_or(("elements", bound), |(name, number)| (name, number));
+        let (name, number) = (name.trim(), number.trim());
+        let number: u64 = number.parse().map_err(|_| {
+            format!("{bound:?} is neither a number of elements nor a bound such as elements=500000")
+        })?;
+        match name {
+            "elements" => limits.elements = number,
+            "traversers" => limits.traversers = number,
+            "bytes" => limits.bytes = number,
+            "passes" => limits.passes = u32::try_from(number).unwrap_or(u32::MAX),
+            _ => return Err(format!("there is no bound {name:?}; there are {BOUNDS}")),
+        }
     }
     Ok(())
 }
@@ -78,4 +104,26 @@ fn number(name: &str, value: &Value) -> Result<u64, QueryError> {
 
 fn not_a(name: &str, what: &str, value: &Value) -> QueryError {
     QueryError::BadRequest { detail: format!("the option {name} must be {what}, not {value}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_a_number_of_elements_or_named_bounds() {
+        let set = |bounds: &str| {
+            let mut limits = Limits::default();
+            set_bounds(bounds, &mut limits).map(|()| limits)
+        };
+        let default = Limits::default();
+        assert_eq!(set("7"), Ok(Limits { elements: 7, ..default }));
+        let all = Limits { elements: 1, traversers: 2, bytes: 3, passes: 4, ..default };
+        assert_eq!(set("elements=1,traversers=2, bytes = 3,passes=4"), Ok(all));
+        for (wrong, part) in
+            [("depth=3", "elements, traversers, bytes, passes"), ("bytes=", "bytes="), ("", "\"\"")]
+        {
+            assert!(set(wrong).unwrap_err().contains(part), "{wrong}");
+        }
+    }
 }

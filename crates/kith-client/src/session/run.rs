@@ -184,6 +184,37 @@ impl Run<'_> {
         (self.served(), self.trace.finish())
     }
 
+    /// A run of the same query that reads another store or graph, pinned in the same topology.
+    pub(crate) fn beside(&self, pinned: &Arc<Pinned>) -> Self {
+        Self {
+            session: self.session,
+            topology: Arc::clone(&self.topology),
+            pinned: Arc::clone(pinned),
+            options: self.options,
+            operation: self.operation,
+            deadline: self.deadline,
+            trace: self.trace.beside(),
+            missing: BTreeSet::new(),
+            reached: Reached::new(),
+            failures: Vec::new(),
+        }
+    }
+
+    /// Adds the fan-outs of a run beside this one to the profile.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        self.trace.absorb(other.trace);
+    }
+
+    /// The cluster as the query sees it.
+    pub(crate) fn topology(&self) -> &Arc<Topology> {
+        &self.topology
+    }
+
+    /// The options of the query.
+    pub(crate) fn options(&self) -> &QueryOptions {
+        self.options
+    }
+
     /// The state that would answer, and a profile of the fan-outs that would be made.
     pub(crate) fn into_explained(
         self,

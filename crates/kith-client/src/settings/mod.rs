@@ -3,8 +3,10 @@
 mod controllers;
 #[cfg(test)]
 mod tests;
+mod traversals;
 
 pub use controllers::OwnControllers;
+pub use traversals::TraversalSettings;
 
 use crate::steering::Steering;
 use kith_api::{ANSWER_BYTES_MAX, BATCH_KEYS_MAX};
@@ -64,6 +66,8 @@ pub struct SessionSettings {
     /// If a single group holds everything and has at most this many nodes, a network query asks all of them in one
     /// exchange. 0 disables this.
     pub networks_at_once: u32,
+    /// The bounds of traversals in Gremlin.
+    pub traversals: TraversalSettings,
     /// How the session connects to routers and nodes. Set by the program, which reads the certificates and tokens.
     #[serde(skip)]
     pub dialer: Dialer,
@@ -96,6 +100,7 @@ impl Default for SessionSettings {
             keys_max: KEYS_MAX_DEFAULT,
             answer_bytes_max: ANSWER_BYTES_MAX as u64,
             networks_at_once: NETWORKS_AT_ONCE_DEFAULT,
+            traversals: TraversalSettings::default(),
             dialer: Dialer::default(),
             trace_all: false,
             admits: false,
@@ -177,7 +182,12 @@ impl SessionSettings {
     /// # Errors
     /// [`SettingsError::Bound`] if a bound is 0 or above its maximum.
     pub fn check_bounds(&self) -> Result<(), SettingsError> {
+        let &TraversalSettings { elements_max, traversers_max, bytes_max, passes_max } = &self.traversals;
         for (what, got, max) in [
+            ("traversals.elements-max", elements_max, u64::MAX),
+            ("traversals.traversers-max", traversers_max, u64::MAX),
+            ("traversals.bytes-max", bytes_max, u64::MAX),
+            ("traversals.passes-max", passes_max.into(), u32::MAX.into()),
             ("keys-max", self.keys_max as u64, BATCH_KEYS_MAX as u64),
             ("answer-bytes-max", self.answer_bytes_max, ANSWER_BYTES_LIMIT),
         ] {

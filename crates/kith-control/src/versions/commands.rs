@@ -94,6 +94,9 @@ impl Stores {
     ) -> Result<v1::StoreReply, ChangeError> {
         check_retain(asked.retain.unwrap_or_default())?;
         bounds::check_owner(asked.owner.as_deref())?;
+        if let Some(properties) = asked.properties.as_deref().filter(|store| !store.is_empty()) {
+            self.check_properties(store, properties).await?;
+        }
         let altered = define(&*self.metadata, store, asker, |definition| alter(definition, asked));
         let Changed { before, document, revision, effects } = altered.await?;
         self.wait_until_visible(revision).await;

@@ -66,6 +66,12 @@ pub(super) fn check_definition(definition: &DefinitionDocument, groups: usize) -
             );
         }
     }
+    if definition.properties.is_some() {
+        return bad(
+            "the properties of members cannot be part of a definition that is created".to_owned(),
+            "load the graph, then use `kith graph properties`",
+        );
+    }
     bounds::check_texts(definition)?;
     let copies = definition.replication.unwrap_or(groups as u32);
     if copies == 0 || (groups as u32) < copies {
@@ -120,6 +126,9 @@ pub(super) fn alter(definition: &mut DefinitionDocument, asked: &v1::AlterStore)
     if let Some(owner) = &asked.owner {
         definition.owner = (!owner.is_empty()).then(|| owner.clone());
     }
+    if let Some(properties) = &asked.properties {
+        definition.properties = (!properties.is_empty()).then(|| properties.clone());
+    }
 }
 
 #[cfg(test)]
@@ -159,6 +168,7 @@ mod tests {
             DefinitionDocument { drop_percent_max: Some(101), ..good.clone() },
             DefinitionDocument { schema: Some(SCHEMA.to_owned()), ..good.clone() },
             DefinitionDocument { schema: Some("{".to_owned()), ..holds("id", "record") },
+            DefinitionDocument { properties: Some("people".to_owned()), ..good.clone() },
         ] {
             assert!(check_definition(&bad, 2).is_err(), "{bad:?}");
         }

@@ -98,6 +98,9 @@ impl Stores {
             policy_of(&known.document.definition).guards.check_keeper(asker.who, asker.standing)
         };
         is_keeper(&known)?;
+        if !is_graph {
+            self.check_unused(store).await?;
+        }
         if let Some(frozen) = &known.document.frozen {
             return Err(Refusal::StoreFrozen { who: frozen.who.clone() }.into());
         }
@@ -125,7 +128,7 @@ impl Stores {
         }
     }
 
-    fn unknown_graph(&self, name: &str) -> Status {
+    pub(super) fn unknown_graph(&self, name: &str) -> Status {
         let known = self.topology.borrow().graphs().map(|graph| graph.name.clone()).collect();
         QueryError::UnknownGraph { name: name.to_owned(), known }.to_status()
     }

@@ -11,6 +11,7 @@ mod lifetime;
 mod observe;
 mod offer;
 mod prepare;
+mod properties;
 mod push;
 mod run;
 

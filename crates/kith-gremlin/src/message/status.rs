@@ -44,6 +44,9 @@ impl Status {
 
     /// The status of an answer that reports an error with this code.
     pub fn of_error(code: ErrorCode) -> Self {
+        if code == ErrorCode::TraversalFailed {
+            return Self::FailStep;
+        }
         match code.class() {
             ErrorClass::InvalidArgument
             | ErrorClass::OutOfRange

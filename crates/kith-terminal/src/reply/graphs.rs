@@ -20,6 +20,9 @@ pub struct LoadedReply {
     /// Always `loaded`.
     pub kind: &'static str,
     pub version: u64,
+    /// The store of records whose fields are the properties of members.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub properties: Option<String>,
     pub components: Vec<ComponentReply>,
 }
 
@@ -145,7 +148,8 @@ fn fields(schemas: &[Schema]) -> Vec<String> {
 impl From<ServedDocument> for LoadedReply {
     fn from(document: ServedDocument) -> Self {
         let components = document.components.into_iter().map(ComponentReply::from).collect();
-        Self { graph: document.name, kind: "loaded", version: document.version, components }
+        let ServedDocument { name, version, definition, .. } = document;
+        Self { graph: name, kind: "loaded", version, properties: definition.properties, components }
     }
 }
 

@@ -15,6 +15,7 @@ pub fn list(graphs: &[GraphReply]) -> String {
         ("version", Side::Right),
         ("edges", Side::Right),
         ("bytes", Side::Right),
+        ("properties", Side::Left),
         ("components", Side::Left),
     ];
     let rows = graphs.iter().map(|graph| match graph {
@@ -33,6 +34,7 @@ fn loaded_row(graph: &LoadedReply) -> Vec<String> {
         graph.version.to_string(),
         count(sum(|component| component.edges)),
         bytes(sum(|component| component.bytes)),
+        graph.properties.clone().unwrap_or_default(),
         names.join(", "),
     ]
 }
@@ -41,7 +43,8 @@ fn loaded_row(graph: &LoadedReply) -> Vec<String> {
 fn live_row(graph: &LiveReply) -> Vec<String> {
     let names: Vec<&str> = graph.types.iter().map(|kind| kind.name.as_str()).collect();
     let nothing = String::new;
-    vec![graph.graph.clone(), graph.kind.to_owned(), nothing(), nothing(), nothing(), names.join(", ")]
+    let row = [graph.graph.clone(), graph.kind.to_owned(), nothing(), nothing(), nothing(), nothing()];
+    row.into_iter().chain([names.join(", ")]).collect()
 }
 
 /// Returns a graph with its components, or with its types.
@@ -73,7 +76,10 @@ fn describe_loaded(graph: &LoadedReply) -> String {
             component.columns.join(", "),
         ]
     });
-    format!("graph {}, version {}\n{}", graph.graph, graph.version, table(&columns, rows))
+    let properties = graph.properties.iter();
+    let properties: String =
+        properties.map(|store| format!(", properties of members from store {store}")).collect();
+    format!("graph {}, version {}{properties}\n{}", graph.graph, graph.version, table(&columns, rows))
 }
 
 fn describe_live(graph: &LiveReply) -> String {

@@ -25,6 +25,8 @@ pub struct Limits {
     pub elements: u64,
     /// Traversers that steps return.
     pub traversers: u64,
+    /// Bytes of properties that the graph returns, of values that functions make, and of results, as they take memory.
+    pub bytes: u64,
     /// Passes of one `repeat`.
     pub passes: u32,
     /// From which the steps that choose at random draw: the same seed gives the same choices. A SeedStrategy
@@ -34,7 +36,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { elements: 100_000, traversers: 1_000_000, passes: 10_000, seed: 0 }
+        Self { elements: 100_000, traversers: 1_000_000, bytes: 256 << 20, passes: 10_000, seed: 0 }
     }
 }
 
@@ -46,6 +48,7 @@ pub(super) struct Context<'a> {
     limits: Limits,
     elements: AtomicU64,
     traversers: AtomicU64,
+    bytes: AtomicU64,
     side_effects: Mutex<HashMap<Label, Value>>,
     /// For the steps that choose at random.
     pub random: Mutex<StdRng>,
@@ -73,6 +76,7 @@ impl<'a> Context<'a> {
             limits,
             elements: AtomicU64::new(0),
             traversers: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
             side_effects: Mutex::new(side_effects),
             random: Mutex::new(StdRng::seed_from_u64(source.seed.unwrap_or(limits.seed))),
             changed_edges: Mutex::default(),
@@ -89,12 +93,17 @@ impl<'a> Context<'a> {
 
     /// Counts elements that the graph has returned.
     pub fn count_elements(&self, count: usize) -> Result<()> {
-        count_up(&self.elements, count, self.limits.elements, "elements")
+        count_up(&self.elements, count as u64, self.limits.elements, "elements")
     }
 
     /// Counts traversers that a step has returned.
     pub fn count_traversers(&self, count: usize) -> Result<()> {
-        count_up(&self.traversers, count, self.limits.traversers, "traversers")
+        count_up(&self.traversers, count as u64, self.limits.traversers, "traversers")
+    }
+
+    /// Counts values that take this many bytes.
+    pub fn count_bytes(&self, bytes: u64) -> Result<()> {
+        count_up(&self.bytes, bytes, self.limits.bytes, "bytes")
     }
 
     /// Counts what traversers with these bulks stand for, before each of it is treated by itself. A bulk may be beyond 2⁵⁰, so
@@ -112,7 +121,8 @@ impl<'a> Context<'a> {
         Err(GremlinError::new(
             ErrorCode::TooLarge,
             format!(
-                "repeat() took more than {most} passes; end it with times() or until(), or raise kith.budget"
+                "repeat() took more than {most} passes; end it with times() or until(), or allow more passes with kith.budget: {}",
+                example("passes", most.into())
             ),
         ))
     }
@@ -140,13 +150,21 @@ impl<'a> Context<'a> {
     }
 }
 
-fn count_up(counter: &AtomicU64, count: usize, most: u64, what: &str) -> Result<()> {
-    let before = counter.fetch_add(count as u64, Ordering::Relaxed);
-    if before.saturating_add(count as u64) <= most {
+fn count_up(counter: &AtomicU64, count: u64, most: u64, what: &str) -> Result<()> {
+    let before = counter.fetch_add(count, Ordering::Relaxed);
+    if before.saturating_add(count) <= most {
         return Ok(());
     }
+    let example = example(what, most);
     Err(GremlinError::new(
         ErrorCode::TooLarge,
-        format!("the traversal needs more than {most} {what}; ask for less, or raise kith.budget"),
+        format!(
+            "the traversal needs more than {most} {what}; ask for less, or allow more with kith.budget: {example}"
+        ),
     ))
+}
+
+/// How a traversal asks for ten times as much.
+fn example(what: &str, most: u64) -> String {
+    format!("with(\"kith.budget\", \"{what}={}\")", most.saturating_mul(10))
 }

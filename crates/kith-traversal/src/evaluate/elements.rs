@@ -1,6 +1,6 @@
 //! Elements as they are in the graph: their properties, also after the traversal has changed them.
 
-use super::context::Context;
+use super::{context::Context, weight};
 use crate::{
     error::Result,
     graph::{Mutation, Wanted},
@@ -42,6 +42,8 @@ impl Context<'_> {
         let fetched =
             if ids.is_empty() { Vec::new() } else { self.graph.vertices(ids, wanted.clone()).await? };
         self.count_elements(fetched.len())?;
+        let properties = fetched.iter().flatten().filter_map(|vertex| vertex.properties.as_deref());
+        self.count_bytes(properties.map(weight::of_vertex_properties).sum())?;
         let changed = self.changed(elements.iter().copied()).await?;
         let of = |element: &&Value| match element {
             Value::Vertex(vertex) => {

@@ -7,6 +7,7 @@ use super::{
     context::Context,
     reference,
     traverser::{Batch, Traverser},
+    weight,
 };
 use crate::{
     error::{GremlinError, Result},
@@ -151,6 +152,9 @@ pub(super) async fn hop(hop: &Hop, batch: Batch, context: &Context<'_>) -> Resul
     let from = expansion.vertices.clone();
     let edges = context.graph.expand(expansion).await?;
     context.count_elements(edges.iter().map(Vec::len).sum())?;
+    if hop.to_edges {
+        context.count_bytes(edges.iter().flatten().map(|edge| weight::of_edge(edge)).sum())?;
+    }
     let mut reached = Batch::new();
     for (traverser, at) in batch.iter().zip(places) {
         let (Some(edges), Some(from)) = (edges.get(at), from.get(at)) else { continue };

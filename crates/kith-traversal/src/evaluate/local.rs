@@ -71,7 +71,7 @@ pub(super) async fn inject(
 
 fn failed(message: Option<&Value>) -> GremlinError {
     let message = message.and_then(Value::as_text).unwrap_or("fail() step triggered");
-    GremlinError::new(ErrorCode::BadRequest, message)
+    GremlinError::new(ErrorCode::TraversalFailed, message)
 }
 
 fn loops(name: Option<&Label>, traverser: &Traverser) -> i32 {

@@ -33,6 +33,7 @@ mod select;
 mod step;
 mod tally;
 mod traverser;
+mod weight;
 mod wheres;
 
 pub(crate) use chain::needs_all_input;
@@ -94,6 +95,7 @@ impl<'a> Evaluation<'a> {
         let mut results =
             batch.into_iter().map(|traverser| (traverser.value, traverser.bulk)).collect::<Vec<_>>();
         self.context.refresh(&mut results).await?;
+        self.context.count_bytes(results.iter().map(|(value, _)| weight::of_value(value)).sum())?;
         Ok(Some(results))
     }
 

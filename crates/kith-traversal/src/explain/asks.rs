@@ -130,6 +130,7 @@ pub(super) fn of(kind: &Kind, before: Holds) -> Option<Asks> {
 pub(super) fn at_hand(kind: &Kind, before: Holds) -> &'static str {
     match kind {
         Kind::EdgeVertex(_) => "nothing: edges come with both ends",
+        Kind::NamedVertices { .. } => "nothing: vertices that do not exist have no edges",
         _ if before == Holds::Edges && properties(kind).is_some() => {
             "nothing: edges come with their properties"
         }

@@ -8,7 +8,10 @@ mod rules;
 
 pub use asks::{Asks, Holds};
 
-use crate::plan::{Kind, Plan, Step, Traversal, nested};
+use crate::{
+    plan::{Kind, Plan, Step, Traversal, nested},
+    value::ElementId,
+};
 use std::fmt::Write;
 
 /// The width of the column of steps.
@@ -35,6 +38,17 @@ pub fn asked(plan: &Plan) -> Vec<Asks> {
     let mut all = Vec::new();
     walk(&plan.traversal, Holds::Unknown, 0, &mut |step, before, _| all.extend(asks::of(&step.kind, before)));
     all
+}
+
+/// The vertices that a plan names at its beginning, and the first question about them. `None` if it begins otherwise.
+pub fn first(plan: &Plan) -> Option<(&[ElementId], Asks)> {
+    let begin = plan.traversal.first()?;
+    let (ids, asking) = match &begin.kind {
+        Kind::Vertices { ids } if !ids.is_empty() => (ids, begin),
+        Kind::NamedVertices { ids } => (ids, plan.traversal.get(1)?),
+        _ => return None,
+    };
+    Some((ids, asks::of(&asking.kind, Holds::Vertices)?))
 }
 
 /// Calls `each` with every step, what its traversers hold, and how deep it is nested. Returns what the traversers hold in the

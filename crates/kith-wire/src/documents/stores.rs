@@ -69,6 +69,9 @@ pub struct DefinitionDocument {
     /// version's rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
+    /// For a graph, the store of records whose fields are the properties of its members. `None` means that they have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub properties: Option<String>,
 }
 
 /// The kind of data in a store.
@@ -107,6 +110,7 @@ impl DefinitionDocument {
             drop_percent_max: None,
             owner: None,
             schema: None,
+            properties: None,
         }
     }
 }

@@ -107,6 +107,7 @@ fn definition() -> DefinitionDocument {
         drop_percent_max: Some(50),
         owner: Some("ada".to_owned()),
         schema: Some(r#"{"kith_schema":1,"fields":[{"name":"age","type":"i32"}]}"#.to_owned()),
+        properties: Some("people".to_owned()),
         ..DefinitionDocument::new(holds)
     }
 }

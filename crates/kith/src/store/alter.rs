@@ -97,6 +97,7 @@ impl AlterFlags {
                 .owner
                 .as_ref()
                 .map(|owner| if owner == "off" { String::new() } else { owner.clone() }),
+            properties: None,
         }
     }
 }

@@ -88,6 +88,7 @@ impl CreateFlags {
             drop_percent_max: self.drop_max,
             owner: self.owner.clone(),
             schema: schema.map(|schema| schema.canonical().to_owned()),
+            properties: None,
         })
     }
 }

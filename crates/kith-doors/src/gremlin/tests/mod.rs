@@ -17,6 +17,7 @@ use kith_gremlin::{
     value::{Map, Value},
 };
 use kith_net::server::connections::{Connected, testing::known};
+use kith_types::ErrorCode;
 use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
 use std::{
@@ -77,6 +78,12 @@ impl Graphs {
                 Ok(vec![(Value::Int(1), 1)])
             }
             "E" => Err(QueryError::DeadlineExceeded { deadline_ms: 5 }),
+            // It fails as if by `fail()`.
+            "union" => Err(QueryError::Remote {
+                code: ErrorCode::TraversalFailed,
+                message: "no such luck".to_owned(),
+                help: String::new(),
+            }),
             _ => Err(QueryError::Overloaded { detail: "too much".to_owned() }),
         }
     }

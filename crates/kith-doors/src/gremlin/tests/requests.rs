@@ -99,6 +99,7 @@ async fn errors_have_codes_of_gremlin_server_and_of_kith() {
         ("g.E()", 598, "deadline_exceeded", "the deadline of 5 ms passed"),
         ("g.addV()", 596, "overloaded", "overloaded: too much"),
         ("g.V().otu()", 499, "bad_request", "did you mean \"out\"?"),
+        ("g.union(identity())", 595, "traversal_failed", "no such luck"),
         ("g.V().map{it}", 499, "unsupported_operation", "line 1, column"),
     ] {
         let told = driver.told(text).await;

@@ -107,6 +107,10 @@ fn store(message: &[u8]) -> Result<Need, Status> {
     let right = match command {
         Some(Ask::List(_) | Ask::Describe(_)) => return Ok(Need::Known),
         Some(Ask::Swap(_) | Ask::Rollback(_) | Ask::Hold(_) | Ask::Cancel(_)) => Right::Write,
+        // Whoever may read the graph can then read the store, so nobody may decide this who has rights for the graph alone.
+        Some(Ask::Alter(v1::AlterStore { properties: Some(store), .. })) if !store.is_empty() => {
+            return Ok(Need::Administrator);
+        }
         // A command that this release does not know is refused where commands run. Until then it needs the highest right.
         Some(Ask::Create(_) | Ask::Drop(_) | Ask::Block(_) | Ask::Alter(_) | Ask::Freeze(_)) | None => {
             Right::Admin
@@ -229,6 +233,14 @@ mod tests {
             (Some(Ask::List(v1::ListStores {})), "ask this"),
             (Some(Ask::Swap(v1::SwapStore::default())), "write store \"s\""),
             (Some(Ask::Alter(v1::AlterStore::default())), "admin store \"s\""),
+            (
+                Some(Ask::Alter(v1::AlterStore { properties: Some(String::new()), ..Default::default() })),
+                "admin store \"s\"",
+            ),
+            (
+                Some(Ask::Alter(v1::AlterStore { properties: Some("t".to_owned()), ..Default::default() })),
+                "administer the cluster",
+            ),
             (Some(Ask::Cancel(v1::CancelPush::default())), "write store \"s\""),
             (Some(Ask::Freeze(v1::FreezeStore::default())), "admin store \"s\""),
             (Some(Ask::Drop(v1::DropStore::default())), "admin store \"s\""),

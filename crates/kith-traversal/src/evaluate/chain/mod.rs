@@ -5,7 +5,7 @@ mod state;
 pub(crate) use state::needs_all_input;
 pub(super) use state::{Passes, State, is_writing_beginning};
 
-use super::{context::Context, traverser::Batch};
+use super::{context::Context, traverser::Batch, weight};
 use crate::{
     error::Result,
     plan::{Kind, Step, Traversal},
@@ -107,6 +107,10 @@ impl<'a> Upstream<'a> {
             }
             if let Some(batch) = &mut batch {
                 context.count_traversers(batch.len())?;
+                if matches!(link.step.kind, Kind::Function(_)) {
+                    let made = batch.iter().map(|traverser| weight::of_value(&traverser.value));
+                    context.count_bytes(made.sum())?;
+                }
                 if !link.step.labels.is_empty() {
                     batch.iter_mut().for_each(|traverser| traverser.label(&link.step.labels));
                 }

@@ -1,0 +1,38 @@
+//! The bounds of traversals in Gremlin.
+
+use kith_traversal::evaluate::Limits;
+use serde::{Deserialize, Serialize};
+
+/// What a traversal may take unless it asks for another bound (`kith.budget`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct TraversalSettings {
+    /// The most elements that the graph returns.
+    pub elements_max: u64,
+    /// The most traversers that steps return.
+    pub traversers_max: u64,
+    /// The most bytes of properties that the graph returns, of values that functions make, and of results.
+    pub bytes_max: u64,
+    /// The most passes of one `repeat`.
+    pub passes_max: u32,
+}
+
+impl Default for TraversalSettings {
+    fn default() -> Self {
+        let Limits { elements, traversers, bytes, passes, seed: _ } = Limits::default();
+        Self { elements_max: elements, traversers_max: traversers, bytes_max: bytes, passes_max: passes }
+    }
+}
+
+impl TraversalSettings {
+    /// The limits of one traversal, with a random seed.
+    pub(crate) fn limits(self) -> Limits {
+        Limits {
+            elements: self.elements_max,
+            traversers: self.traversers_max,
+            bytes: self.bytes_max,
+            passes: self.passes_max,
+            seed: rand::random(),
+        }
+    }
+}
