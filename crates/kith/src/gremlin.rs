@@ -7,13 +7,14 @@ use crate::{
 };
 use clap::Args;
 use kith_lines::{GremlinFields, GremlinLine, ReadOptions};
-use kith_terminal::gremlin::{self, GremlinReply};
+use kith_terminal::gremlin::{self, Asking, Words};
 
 /// A traversal and its options.
 #[derive(Clone, Debug, PartialEq, Args)]
 pub struct GremlinFlags {
-    /// The traversal, such as `g.V(42).out("follows").count()`
-    gremlin: String,
+    /// The traversal, such as `g.V(42).out("follows").count()`. Without one, a prompt reads traversals from the terminal, or each
+    /// line of standard input is one
+    gremlin: Option<String>,
     /// The graph to traverse
     #[arg(short, long)]
     graph: String,
@@ -21,15 +22,23 @@ pub struct GremlinFlags {
     options: ReadOptions,
 }
 
-/// Evaluates a traversal and prints its results.
+/// Evaluates traversals and prints their results.
 ///
 /// # Errors
 /// If the traversal is wrong, or the cluster does not answer.
 pub async fn run(target: &TargetFlags, format: Format, flags: GremlinFlags) -> anyhow::Result<Exit> {
     let GremlinFlags { gremlin, graph, options } = flags;
-    let line = line(graph, gremlin, options);
-    let reply = gremlin::traverse(&*connect::service(target).await?, &line).await?;
-    output::print(format, &reply, GremlinReply::text)?;
+    let asking = Asking { service: connect::service(target).await?, graph, options, format };
+    let Some(gremlin) = gremlin else {
+        let words = async {
+            match connect::router(target).await {
+                Ok(router) => Words::of(&router, &asking.graph).await,
+                Err(_) => Words::default(),
+            }
+        };
+        return gremlin::interact(&asking, words).await;
+    };
+    output::print_bytes(asking.answer(&gremlin, false).await?.as_bytes())?;
     Ok(Exit::Done)
 }
 
@@ -39,7 +48,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: GremlinFlags) -> a
 /// The errors of [`run`].
 pub async fn explain(target: &TargetFlags, format: Format, line: &GremlinLine) -> anyhow::Result<Exit> {
     let reply = gremlin::explain(&*connect::service(target).await?, line).await?;
-    output::print(format, &reply, |reply| format!("{}\n", reply.notes.join("\n")))?;
+    output::print(format, &reply, gremlin::explained)?;
     Ok(Exit::Done)
 }
 

@@ -1,11 +1,17 @@
 //! Traversals in Gremlin, as commands of the terminal ask for them and print their results.
 
+mod asking;
+mod caret;
+mod prompt;
 mod steps;
+mod words;
 
+pub use asking::Asking;
 pub use steps::StepReply;
+pub use words::Words;
 
 use crate::{
-    failure::Failure,
+    failure::{Exit, Failure},
     reply::{ExplainReply, ProfileReply},
     table::plan,
 };
@@ -17,7 +23,10 @@ use kith_gremlin::{
 };
 use kith_lines::{GremlinFields, GremlinLine};
 use serde::Serialize;
-use std::sync::Arc;
+use std::{
+    io::{self, IsTerminal},
+    sync::Arc,
+};
 
 /// The results of a traversal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -62,6 +71,23 @@ pub async fn explain(service: &dyn Service, line: &GremlinLine) -> anyhow::Resul
     let lines = texts.iter().filter_map(serde_json::Value::as_str).flat_map(str::lines);
     let notes = lines.map(str::to_owned).collect();
     Ok(ExplainReply { plan: ProfileReply::from(&answer.profile.unwrap_or_default()), notes })
+}
+
+/// Reads traversals from the terminal or, without one, a traversal from each line of standard input, and prints their results.
+///
+/// # Errors
+/// If the input cannot be read or the output cannot be written.
+pub async fn interact(asking: &Asking, words: impl Future<Output = Words>) -> anyhow::Result<Exit> {
+    if io::stdin().is_terminal() && io::stdout().is_terminal() {
+        prompt::run(asking, words.await).await?;
+        return Ok(Exit::Done);
+    }
+    asking.answer_lines(io::stdin().lock()).await
+}
+
+/// An explanation as text.
+pub fn explained(reply: &ExplainReply) -> String {
+    format!("{}\n", reply.notes.join("\n"))
 }
 
 async fn ask(

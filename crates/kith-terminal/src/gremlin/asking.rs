@@ -1,0 +1,79 @@
+//! Traversals of one graph, asked one after the other: at a prompt, or line by line.
+
+use super::{GremlinReply, explain, explained, traverse};
+use crate::{
+    failure::{ErrorReport, Exit},
+    output::{self, Format},
+};
+use anyhow::Context;
+use kith_client::Service;
+use kith_lines::{GremlinFields, GremlinLine, ReadOptions};
+use std::{io::BufRead, sync::Arc};
+
+/// How traversals of one graph are asked, and how their results are printed.
+pub struct Asking {
+    /// Who answers.
+    pub service: Arc<dyn Service>,
+    /// The graph.
+    pub graph: String,
+    /// The options of each traversal.
+    pub options: ReadOptions,
+    /// The form of the results.
+    pub format: Format,
+}
+
+impl Asking {
+    fn line(&self, gremlin: &str, is_profiled: bool) -> GremlinLine {
+        let (graph, gremlin) = (self.graph.clone(), gremlin.to_owned());
+        let fields = GremlinFields { graph, gremlin, bindings: serde_json::Map::new() };
+        let profile = self.options.profile || is_profiled;
+        GremlinLine { fields, options: ReadOptions { profile, ..self.options.clone() } }
+    }
+
+    /// The results of a traversal as they are printed.
+    ///
+    /// # Errors
+    /// If the traversal is wrong, or the cluster does not answer.
+    pub async fn answer(&self, gremlin: &str, is_profiled: bool) -> anyhow::Result<String> {
+        let reply = traverse(&*self.service, &self.line(gremlin, is_profiled)).await?;
+        Ok(match self.format {
+            Format::Json => output::json_line(&reply),
+            Format::Table => GremlinReply::text(&reply),
+        })
+    }
+
+    /// The explanation of a traversal as it is printed.
+    ///
+    /// # Errors
+    /// The errors of [`Asking::answer`].
+    pub async fn explain(&self, gremlin: &str) -> anyhow::Result<String> {
+        let reply = explain(&*self.service, &self.line(gremlin, false)).await?;
+        Ok(match self.format {
+            Format::Json => output::json_line(&reply),
+            Format::Table => explained(&reply),
+        })
+    }
+
+    /// Answers each line of `input`, which is a traversal. Empty lines are left out. A traversal that fails makes the exit
+    /// code 3, and the next one is answered.
+    ///
+    /// # Errors
+    /// If the input cannot be read or the output cannot be written.
+    pub async fn answer_lines(&self, input: impl BufRead) -> anyhow::Result<Exit> {
+        let mut exit = Exit::Done;
+        for line in input.lines() {
+            let line = line.context("read standard input")?;
+            if line.trim().is_empty() {
+                continue;
+            }
+            match self.answer(line.trim(), false).await {
+                Ok(text) => output::print_bytes(text.as_bytes())?,
+                Err(error) => {
+                    output::fail(self.format, &ErrorReport::of(&error));
+                    exit = Exit::Partial;
+                }
+            }
+        }
+        Ok(exit)
+    }
+}
