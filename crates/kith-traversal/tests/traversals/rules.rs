@@ -10,7 +10,7 @@ use kith_traversal::{
 
 /// What the steps ask the graph for, without the look-up of the first vertex.
 fn asked(gremlin: &str) -> Vec<String> {
-    let asked = explain::asked(&compiled(gremlin).unwrap());
+    let asked = explain::asked(&compiled(gremlin).expect("the traversal is compiled"));
     let later = asked.iter().filter(|asks| !matches!(asks, Asks::Vertices { .. }));
     later.map(ToString::to_string).collect()
 }
