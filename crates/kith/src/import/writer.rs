@@ -157,7 +157,8 @@ fn has(object: &str, wanted: &str) -> bool {
 
 /// Whether the write failed because of its row, so that another row may succeed.
 fn concerns_row(code: ErrorCode) -> bool {
-    matches!(code, ErrorCode::BadRequest | ErrorCode::BadFields | ErrorCode::TooLarge)
+    use ErrorCode::{BadFields, BadRequest, TooLarge, UniqueTaken};
+    matches!(code, BadRequest | BadFields | TooLarge | UniqueTaken)
 }
 
 /// Whether an error may be temporary: an outage, a change of leaders, overload, or a write whose answer was lost.
