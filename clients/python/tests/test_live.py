@@ -14,6 +14,10 @@ TYPES = """
 [object.person]
 fields = { name = "text", born = { type = "timestamp", nullable = true } }
 
+[object.account.fields]
+email = { type = "text", unique = true }
+age = { type = "i32", nullable = true, index = true }
+
 [association.follows]
 inverse = "followed_by"
 
@@ -51,6 +55,20 @@ def test_objects_are_created_changed_and_deleted(client: kith.Client, social: st
     gone = graph.object_delete(ann["id"])
     many = graph.object_get_many([ann["id"], ben["id"]], ticket=[gone["ticket"], ben["ticket"]])
     assert many[0] is None and many[1] is not None and many[1]["data"] == {"name": "Ben", "born": 12}
+
+
+def test_objects_are_found_by_the_values_of_fields_with_an_index(client: kith.Client, social: str) -> None:
+    graph = client.graph(social)
+    added = graph.object_add("account", {"email": "é@example.org", "age": 7})
+    with pytest.raises(kith.KithError) as refused:
+        graph.object_add("account", {"email": "é@example.org"})
+    assert refused.value.code == "unique_taken"
+    assert graph.object_find("account", "email", "é@example.org") == [added["id"]]
+    assert graph.object_find("account", "age", 7, limit=1) == [added["id"]]
+    assert graph.object_find("account", "age", 7, after=added["id"]) == []
+    with pytest.raises(kith.KithError) as refused:
+        graph.object_find("person", "name", "Ann")
+    assert refused.value.code == "no_index"
 
 
 def test_associations_change_at_both_ends(client: kith.Client, social: str) -> None:
@@ -103,6 +121,7 @@ def test_the_same_with_asyncio(cluster: Cluster, social: str) -> None:
         added = await graph.object_add("person", {"name": "Dora"}, id=77)
         found = await graph.object_get(77, ticket=added["ticket"])
         assert found is not None and found["data"]["name"] == "Dora"
+        assert await graph.object_find("account", "age", 99) == []
 
     asyncio.run(write_and_read())
 

@@ -9,6 +9,10 @@ use std::{
     sync::Arc,
 };
 
+/// The most values of all partitions together that one call of the database looks up, unless one partition has more. Servers
+/// get a statement for each of them, in one packet.
+const LOOK_UPS_MAX: usize = 8_192;
+
 impl LiveGraph {
     /// Returns the ids of the objects of `partitions` that have one of the values, ascending and at most `find.limit`, and by
     /// partition the place at which they were read.
@@ -58,8 +62,11 @@ impl LiveGraph {
             }
         }
         loop {
-            let parts = partitions.iter().map(|partition| (*partition, queries.to_vec())).collect();
-            let rows = self.database.read_many(parts).await?;
+            let mut rows = Vec::with_capacity(partitions.len());
+            for some in partitions.chunks((LOOK_UPS_MAX / queries.len().max(1)).max(1)) {
+                let parts = some.iter().map(|partition| (*partition, queries.to_vec())).collect();
+                rows.extend(self.database.read_many(parts).await?);
+            }
             let mut shows = true;
             for (partition, rows) in partitions.iter().zip(&rows) {
                 if let Some(&required) = need.after.get(partition) {
