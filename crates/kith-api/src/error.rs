@@ -211,6 +211,16 @@ pub enum QueryError {
     /// A write was sent, and its outcome was lost.
     #[error("nobody knows whether the write was carried out: {detail}")]
     OutcomeUnknown { detail: String },
+    /// A traversal failed after it had changed the graph, or while the outcome of a change was unknown.
+    #[error("{cause}; {changes}")]
+    PartlyWritten {
+        /// Why the traversal failed.
+        cause: Box<QueryError>,
+        /// What it had changed before, as a sentence.
+        changes: String,
+        /// Whether the outcome of a change is unknown.
+        is_unknown: bool,
+    },
     /// A bug of Kith.
     #[error("internal error: {detail}")]
     Internal {
@@ -267,7 +277,10 @@ impl QueryError {
             QueryError::Refused(_) => ErrorCode::ConditionFailed,
             QueryError::WriteIdTaken { .. } => ErrorCode::WriteIdTaken,
             QueryError::NotLeader { .. } => ErrorCode::NotLeader,
-            QueryError::OutcomeUnknown { .. } => ErrorCode::OutcomeUnknown,
+            QueryError::OutcomeUnknown { .. } | QueryError::PartlyWritten { is_unknown: true, .. } => {
+                ErrorCode::OutcomeUnknown
+            }
+            QueryError::PartlyWritten { is_unknown: false, .. } => ErrorCode::PartlyWritten,
             QueryError::Remote { code, .. } => *code,
             QueryError::Internal { .. } => ErrorCode::Internal,
         }

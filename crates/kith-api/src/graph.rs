@@ -28,6 +28,16 @@ pub struct Served {
     pub state: ServedState,
 }
 
+impl Served {
+    /// A ticket whose reads show nothing older than the answer. `None` for a loaded graph.
+    pub fn ticket(&self) -> Option<&Ticket> {
+        match &self.state {
+            ServedState::Live(ticket) => Some(ticket),
+            ServedState::Version(_) => None,
+        }
+    }
+}
+
 /// The state of a graph that an answer shows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServedState {

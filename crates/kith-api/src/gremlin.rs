@@ -15,6 +15,9 @@ pub struct GremlinQuery {
     /// Whether the traversal is explained instead of evaluated: the result is a text, and the profile has the fan-outs that
     /// are planned.
     pub is_explained: bool,
+    /// Whether the traversal may change the graph. Such a request needs the right to write, and is sent only once. A traversal
+    /// that would change the graph is refused if this is not set.
+    pub writes: bool,
 }
 
 /// A traversal as its caller wrote it.
@@ -43,4 +46,6 @@ pub struct GremlinAnswer {
     /// What each step returned, how long it took and what it took of the graph, if a profile was requested: metrics of a
     /// traversal.
     pub metrics: Option<Bytes>,
+    /// Whether the traversal has changed the graph. The places in the logs then include its changes.
+    pub wrote: bool,
 }

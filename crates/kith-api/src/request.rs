@@ -154,8 +154,7 @@ impl Question {
             | Question::Aggregate { .. }
             | Question::Shape { .. }
             | Question::Schema { .. } => true,
-            // A traversal that would write is refused before anything is asked.
-            Question::Gremlin { .. } => true,
+            Question::Gremlin { query, .. } => !query.writes,
             // This applies to a write with a name too: a router or client that repeated it would hide from its caller that
             // the outcome was lost.
             Question::Write { .. } => false,

@@ -2,7 +2,7 @@
 
 use crate::{error::LineError, json::members, options::ReadOptions};
 use kith_api::{GremlinQuery, GremlinTraversal, QueryOptions};
-use kith_gremlin::{graphbinary, plain, value::Value as GremlinValue};
+use kith_gremlin::{graphbinary, plain, text, value::Value as GremlinValue};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -38,13 +38,15 @@ impl GremlinFields {
     /// # Errors
     /// `bad_request` if the bindings nest too deep.
     pub fn query(&self) -> Result<GremlinQuery, LineError> {
-        let bindings = match self.bindings.is_empty() {
+        let values = plain::map(&self.bindings);
+        let writes = text::changes_graph(&self.gremlin, &values);
+        let bindings = match values.is_empty() {
             true => Vec::new(),
-            false => graphbinary::write_value(&GremlinValue::Map(Arc::new(plain::map(&self.bindings))))
+            false => graphbinary::write_value(&GremlinValue::Map(Arc::new(values)))
                 .map_err(|error| LineError::bad_request(format!("bindings: {error}")))?,
         };
         let traversal = GremlinTraversal::Text { text: self.gremlin.clone(), bindings: bindings.into() };
-        Ok(GremlinQuery { traversal, with_properties: false, is_explained: false })
+        Ok(GremlinQuery { traversal, with_properties: false, is_explained: false, writes })
     }
 
     /// The fields that stand for a query. `None` for bytecode, which has no text.

@@ -8,7 +8,12 @@ use kith_types::{
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 use thiserror::Error;
+
+/// A write that was confirmed this long ago is shown by every read, with or without its ticket. It is five times the time for
+/// which a replica answers without having asked the database.
+pub const VISIBLE_AFTER: Duration = Duration::from_secs(10);
 
 /// The log points of a live graph that a read must have reached. As text, a ticket is URL-safe base64
 /// (`docs/formats/ticket.md`). Callers pass it back as they got it.

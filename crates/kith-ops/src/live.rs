@@ -13,11 +13,11 @@ pub enum ObjectEntry {
     Unanswered,
 }
 
-/// The answer for the association list of a key.
+/// The answer for the association lists of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AssociationsEntry {
-    /// The requested part of the list. The list of an object that does not exist is empty.
-    Answer(AssociationAnswer),
+    /// The requested part of each list, in the order of the reads. The lists of an object that does not exist are empty.
+    Answer(Vec<AssociationAnswer>),
     /// No replica answered for the key. Possible only if the caller accepts partial answers.
     Unanswered,
 }

@@ -94,13 +94,16 @@ pub enum Operator {
     Edges(Box<EdgesPlan>),
     /// The objects of a live graph that the request's keys name, in request order: `Objects`. Not an input of other
     /// operators.
-    Objects,
+    Objects {
+        /// Whether the objects come with their fields, not only with their types and versions.
+        with_data: bool,
+    },
     /// The ids of the objects of a live graph in the request's partitions that have one of the given values in a field with
     /// an index: `Set`. Not an input of other operators.
     Find(Box<ObjectFind>),
-    /// The requested part of the association list of each of the request's keys in a live graph, in request order:
+    /// The requested parts of association lists of each of the request's keys in a live graph, in request order:
     /// `Associations`. Not an input of other operators.
-    Associations(Box<AssociationRead>),
+    Associations(Vec<AssociationRead>),
     /// The values of the request's keys in a store, in request order: `Records`. Not an input of other operators.
     Lookup,
     /// The results of a plan for the records of the request's keys in a store, in request order: `Records` of the plan's
@@ -118,7 +121,7 @@ impl Operator {
 
     /// Whether the operator reads objects or associations, which only live graphs have.
     pub fn needs_live_graph(&self) -> bool {
-        matches!(self, Operator::Objects | Operator::Find(_) | Operator::Associations(_))
+        matches!(self, Operator::Objects { .. } | Operator::Find(_) | Operator::Associations(_))
     }
 
     /// Whether asking a node twice has the same effect as asking it once. Only then may a request be retried or hedged.
@@ -139,7 +142,7 @@ impl Operator {
             | Operator::Count(_)
             | Operator::Exists(_)
             | Operator::Edges(_)
-            | Operator::Objects
+            | Operator::Objects { .. }
             | Operator::Find(_)
             | Operator::Associations(_)
             | Operator::Lookup

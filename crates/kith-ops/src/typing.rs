@@ -15,6 +15,9 @@ impl Operator {
     /// The most fixed ids of all operators of a plan together. Operations of this crate send 4,096.
     pub const IDS_MAX: usize = 1 << 16;
 
+    /// The most association lists that a plan reads of each key.
+    pub const LISTS_MAX: usize = 4_096;
+
     /// The operator's name in messages and printed plans.
     pub fn name(&self) -> &'static str {
         match self {
@@ -32,7 +35,7 @@ impl Operator {
             Operator::Count(_) => "count",
             Operator::Exists(_) => "exists",
             Operator::Edges(_) => "edges",
-            Operator::Objects => "objects",
+            Operator::Objects { .. } => "objects",
             Operator::Find(_) => "find",
             Operator::Associations(_) => "associations",
             Operator::Lookup => "lookup",
@@ -64,13 +67,13 @@ impl Operator {
                 Err(EvaluateError::TooMany { what, got, max })
             }
             Operator::Edges(_) => Ok(ValueKind::Edges),
-            Operator::Objects => Ok(ValueKind::Objects),
+            Operator::Objects { .. } => Ok(ValueKind::Objects),
             Operator::Find(find) if FIND_VALUES_MAX < find.values.len() => {
                 let (what, got, max) = ("values", find.values.len(), FIND_VALUES_MAX);
                 Err(EvaluateError::TooMany { what, got, max })
             }
             Operator::Find(_) => Ok(ValueKind::Set),
-            Operator::Associations(read) => check_read(read).map(|()| ValueKind::Associations),
+            Operator::Associations(reads) => check_reads(reads).map(|()| ValueKind::Associations),
             Operator::Ids(ids) => self.check_ids(ids, size).map(|()| ValueKind::Set),
             Operator::Intersect(inputs) if inputs.is_empty() => {
                 Err(EvaluateError::Mistyped { operator: self.name(), got: "nothing" })
@@ -142,14 +145,18 @@ impl Operator {
     }
 }
 
-/// Checks the number of ids of a read. It has a limit of its own: such a read is a whole plan, so its ids are not added to
-/// those of other operators.
-fn check_read(read: &AssociationRead) -> Result<(), EvaluateError> {
-    match &read.select {
-        Select::Ids { ids, .. } if ASSOCIATION_IDS_MAX < ids.len() => {
-            Err(EvaluateError::TooMany { what: "ids", got: ids.len(), max: ASSOCIATION_IDS_MAX })
-        }
-        _ => Ok(()),
+/// Checks the number of lists and the number of ids of reads. They have limits of their own: such reads are a whole plan, so
+/// their ids are not added to those of other operators.
+fn check_reads(reads: &[AssociationRead]) -> Result<(), EvaluateError> {
+    let ids = |read: &AssociationRead| match &read.select {
+        Select::Ids { ids, .. } => ids.len(),
+        _ => 0,
+    };
+    let ids = reads.iter().map(ids).sum();
+    let counts = [("lists", reads.len(), Operator::LISTS_MAX), ("ids", ids, ASSOCIATION_IDS_MAX)];
+    match counts.into_iter().find(|(_, got, max)| max < got) {
+        Some((what, got, max)) => Err(EvaluateError::TooMany { what, got, max }),
+        None => Ok(()),
     }
 }
 

@@ -7,6 +7,10 @@ use crate::{
 use futures::{FutureExt, future::BoxFuture};
 use std::{collections::HashSet, sync::Arc};
 
+/// The label of a vertex at an end of an edge if the graph would have to look the vertex up to tell its label. The
+/// evaluation asks for such a label where a traversal looks at it, and for those among its results at the end.
+pub const UNKNOWN_LABEL: &str = "";
+
 /// The answer to a question of a batch.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T>>;
 
@@ -39,9 +43,16 @@ pub trait Graph: Send + Sync {
     /// As [`Graph::scan_vertices`] for edges, with their properties.
     fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>>;
 
-    /// The edges of vertices, with their properties if these are wanted, for each vertex. An edge from a vertex to itself occurs twice in
-    /// [`Direction::Both`].
+    /// The edges of vertices, with their properties if these are wanted, for each vertex. An edge from a vertex to itself
+    /// occurs twice in [`Direction::Both`]. The vertices at the ends may have [`UNKNOWN_LABEL`].
     fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>>;
+
+    /// Checks changes that are about to be made in this order, before the first one is made: what is found to be wrong here
+    /// changes nothing. A graph may fetch what it needs for all of them at once.
+    fn prepare<'a>(&'a self, mutations: &'a [Mutation]) -> Answer<'a, ()> {
+        let _ = mutations;
+        std::future::ready(Ok(())).boxed()
+    }
 
     /// How many edges [`Graph::expand`] would return, for each vertex.
     fn degrees(&self, expansion: Expansion) -> Answer<'_, Vec<u64>> {

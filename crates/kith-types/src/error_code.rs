@@ -45,7 +45,7 @@ codes! {
     PermissionDenied: PermissionDenied, UrlNotAllowed;
     ResourceExhausted: Overloaded, QuotaExceeded, TooManyConnections, TooFewFiles, DatabaseFull;
     FailedPrecondition:
-        CursorExpired, LoadedGraph, LiveGraph, ConditionFailed, Unsuitable, NotRecords, NotValues, NotAGraph, NoVersion, NotOwner, StaleReadyFile, NotRunning,
+        CursorExpired, LoadedGraph, LiveGraph, ConditionFailed, PartlyWritten, Unsuitable, NotRecords, NotValues, NotAGraph, NoVersion, NotOwner, StaleReadyFile, NotRunning,
         CannotStop, StillRunning, ReadyFileUnreadable, NotConfirmed, RoleChanged, LoadRunning,
         IncompatibleSchema, RecordTooLarge, ObjectStoreTaken, ObjectStoreUnusable, OutputUnwritable,
         PublicationLeft, StoreFrozen, StoreOwner, StoreInUse, TraversalFailed, OtherStore, VersionDamaged, VersionTaken,

@@ -1,12 +1,12 @@
 //! Keeps the order of those lines of `kith run` that name a common id, however many lines are in flight. A line waits for
 //! earlier writes to an id that it names; a write also waits for earlier reads. Reads see the writes that they waited for.
 
-use kith_lines::Line;
-use kith_live::Ticket;
+use kith_lines::{GREMLIN, Line};
+use kith_live::{Ticket, VISIBLE_AFTER};
 use kith_ops::Operand;
 use std::{
     collections::{BTreeSet, HashMap},
-    time::{Duration, Instant},
+    time::Instant,
 };
 use tokio::sync::watch;
 
@@ -15,9 +15,6 @@ use tokio::sync::watch;
 /// ids changed.
 type Ended = Option<Vec<Ticket>>;
 
-/// A write that ended this long ago is visible to every read, with or without its ticket. It is five times the time for
-/// which a replica answers without having asked the database.
-const FORGET_AFTER: Duration = Duration::from_secs(10);
 /// The fewest remembered ids at which those whose lines ended long ago are removed.
 const SWEEP_AT: usize = 4_096;
 
@@ -46,8 +43,19 @@ pub struct Turn {
     ended: watch::Sender<Ended>,
 }
 
-/// Parts of the names of all writes. A line that contains none of them is not a write.
-const WRITES: [&[u8]; 4] = [b"_add\"", b"_update\"", b"_delete\"", b"_change_type\""];
+/// Parts of the names of all writes, and of the steps of traversals that change graphs. A line that contains none of them is
+/// not a write.
+const WRITES: [&[u8]; 9] = [
+    b"_add\"",
+    b"_update\"",
+    b"_delete\"",
+    b"_change_type\"",
+    b"addV",
+    b"addE",
+    b"property",
+    b"drop",
+    b"merge",
+];
 
 /// Whether a line may be a write. It is called before the line is parsed: until the first write, lines need no order.
 pub fn may_write(line: &[u8]) -> bool {
@@ -64,7 +72,12 @@ impl Order {
                 let ids = ids_of(&question.query().operand);
                 Some(self.turn(&question.options.graph, &ids, false))
             }
-            Line::Batch(_) | Line::Compute(_) | Line::Aggregate(_) | Line::Gremlin(_) => None,
+            // A traversal may concern any id, so those of a graph keep their order among themselves.
+            Line::Gremlin(line) => {
+                let graph = format!("{}\0{GREMLIN}", line.fields.graph);
+                Some(self.turn(&graph, &[0], line.fields.query().is_ok_and(|query| query.writes)))
+            }
+            Line::Batch(_) | Line::Compute(_) | Line::Aggregate(_) => None,
         }
     }
 
@@ -100,7 +113,7 @@ impl Order {
         }
         let runs = |line: &watch::Receiver<Ended>| line.borrow().is_none();
         self.ids.retain(|_, lines| {
-            let is_old = FORGET_AFTER < now.saturating_duration_since(lines.named);
+            let is_old = VISIBLE_AFTER < now.saturating_duration_since(lines.named);
             !is_old || lines.write.iter().chain(&lines.reads).any(runs)
         });
         self.sweep_at = 2 * self.ids.len();
@@ -229,6 +242,25 @@ mod tests {
             twice.end_write(None);
         }
         assert_eq!(begins(&mut order.turn("g", &[1], false)), Some(vec![]));
+    }
+
+    #[test]
+    fn traversals_of_a_graph_keep_their_order_once_one_of_them_writes() {
+        let turn = |order: &mut Order, gremlin: &str| {
+            let line = format!(r#"{{"op":"gremlin","graph":"g","gremlin":"{gremlin}"}}"#);
+            assert_eq!(may_write(line.as_bytes()), gremlin.contains("addV"));
+            order.turn_of(&kith_lines::parse(&line).expect("a line")).expect("a turn")
+        };
+        let mut order = Order::default();
+        let (mut one, mut two) = (turn(&mut order, "g.V()"), turn(&mut order, "g.V()"));
+        assert!(begins(&mut one).is_some() && begins(&mut two).is_some());
+        let mut write = turn(&mut order, "g.addV('x')");
+        let mut read = turn(&mut order, "g.V()");
+        assert!(begins(&mut write).is_none());
+        one.end_read();
+        two.end_read();
+        write.end_read();
+        assert!(begins(&mut read).is_some());
     }
 
     #[test]

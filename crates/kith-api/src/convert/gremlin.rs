@@ -15,6 +15,7 @@ pub fn gremlin_to_wire(graph: &str, query: &GremlinQuery, options: &QueryOptions
         options: Some(options_to_wire(options)),
         with_properties: query.with_properties,
         explain: query.is_explained,
+        writes: query.writes,
         traversal: Some(traversal),
     }
 }
@@ -31,7 +32,12 @@ pub fn gremlin_from_wire(wire: v1::GremlinRequest) -> Result<Request, QueryError
         Wire::Text(v1::GremlinText { text, bindings }) => GremlinTraversal::Text { text, bindings },
         Wire::Bytecode(bytes) => GremlinTraversal::Bytecode(bytes),
     };
-    let query = GremlinQuery { traversal, with_properties: wire.with_properties, is_explained: wire.explain };
+    let query = GremlinQuery {
+        traversal,
+        with_properties: wire.with_properties,
+        is_explained: wire.explain,
+        writes: wire.writes,
+    };
     Ok(Request {
         question: Question::Gremlin { graph: wire.graph, query },
         options: options_from_wire(wire.options.unwrap_or_default())?,
@@ -40,12 +46,13 @@ pub fn gremlin_from_wire(wire: v1::GremlinRequest) -> Result<Request, QueryError
 
 /// Encodes the results of a traversal.
 pub fn gremlin_answer_to_wire(answer: GremlinAnswer) -> v1::GremlinReply {
-    let GremlinAnswer { results, served, profile, metrics } = answer;
+    let GremlinAnswer { results, served, profile, metrics, wrote } = answer;
     v1::GremlinReply {
         results,
         served: Some(state_to_wire(served)),
         profile,
         metrics: metrics.unwrap_or_default(),
+        wrote,
     }
 }
 
@@ -58,7 +65,8 @@ pub fn gremlin_answer_from_wire(reply: v1::GremlinReply) -> Result<GremlinAnswer
         || QueryError::Internal { detail: "the router sent no version with its results".to_owned() };
     let served = state_from_wire(reply.served.ok_or_else(missing)?)?;
     let metrics = Some(reply.metrics).filter(|metrics| !metrics.is_empty());
-    Ok(GremlinAnswer { results: reply.results, served, profile: reply.profile, metrics })
+    let v1::GremlinReply { results, profile, wrote, .. } = reply;
+    Ok(GremlinAnswer { results, served, profile, metrics, wrote })
 }
 
 #[cfg(test)]
@@ -71,7 +79,8 @@ mod tests {
     fn traversals_come_back_as_they_went() {
         let text = GremlinTraversal::Text { text: "g.V()".to_owned(), bindings: Bytes::from_static(b"b") };
         for traversal in [text, GremlinTraversal::Bytecode(Bytes::from_static(b"code"))] {
-            let query = GremlinQuery { traversal, with_properties: true, is_explained: true };
+            let writes = matches!(traversal, GremlinTraversal::Bytecode(_));
+            let query = GremlinQuery { traversal, with_properties: true, is_explained: true, writes };
             let options = QueryOptions { partial: true, ..QueryOptions::default() };
             let wire = gremlin_to_wire("people", &query, &options);
             let question = Question::Gremlin { graph: "people".to_owned(), query };
@@ -84,8 +93,8 @@ mod tests {
     #[test]
     fn results_come_back_as_they_went() {
         let served = Served { name: "people".to_owned(), state: ServedState::Version(7) };
-        let answer =
-            GremlinAnswer { results: Bytes::from_static(b"results"), served, profile: None, metrics: None };
+        let results = Bytes::from_static(b"results");
+        let answer = GremlinAnswer { results, served, profile: None, metrics: None, wrote: true };
         assert_eq!(gremlin_answer_from_wire(gremlin_answer_to_wire(answer.clone())), Ok(answer));
         assert!(gremlin_answer_from_wire(v1::GremlinReply::default()).is_err());
     }

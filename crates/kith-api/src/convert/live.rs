@@ -6,7 +6,7 @@ use kith_live::{
 };
 use kith_ops::{AssociationsAnswer, AssociationsEntry, ObjectEntry};
 use kith_wire::v1::{
-    self, association_read::Select as WireSelect, associations_of_key::Answer,
+    self, association_read::Select as WireSelect, associations_of_list::Answer,
     associations_range::Start as WireStart,
 };
 
@@ -107,13 +107,16 @@ pub(super) fn object_entries_from_wire(wire: v1::ObjectsReply) -> Vec<ObjectEntr
 }
 
 pub(super) fn association_entries_to_wire(entries: &[AssociationsEntry]) -> v1::AssociationsOfKeys {
+    let list = |answer: &AssociationAnswer| match answer {
+        AssociationAnswer::Count(count) => {
+            v1::AssociationsOfList { answer: Some(Answer::Count(*count)), more: false }
+        }
+        AssociationAnswer::List { out, more } => {
+            v1::AssociationsOfList { answer: Some(Answer::List(list_to_wire(out))), more: *more }
+        }
+    };
     let entry = |entry: &AssociationsEntry| match entry {
-        AssociationsEntry::Answer(AssociationAnswer::Count(count)) => {
-            v1::AssociationsOfKey { answer: Some(Answer::Count(*count)), more: false }
-        }
-        AssociationsEntry::Answer(AssociationAnswer::List { out, more }) => {
-            v1::AssociationsOfKey { answer: Some(Answer::List(list_to_wire(out))), more: *more }
-        }
+        AssociationsEntry::Answer(lists) => v1::AssociationsOfKey { lists: lists.iter().map(list).collect() },
         AssociationsEntry::Unanswered => unreachable!("a node answers all its keys"),
     };
     v1::AssociationsOfKeys { entries: entries.iter().map(entry).collect() }
@@ -122,12 +125,14 @@ pub(super) fn association_entries_to_wire(entries: &[AssociationsEntry]) -> v1::
 pub(super) fn association_entries_from_wire(
     wire: v1::AssociationsOfKeys,
 ) -> Result<Vec<AssociationsEntry>, ConvertError> {
-    let entry = |wire: v1::AssociationsOfKey| {
-        let answer = match wire.answer.ok_or(ConvertError::Missing("value.associations.answer"))? {
+    let list = |wire: v1::AssociationsOfList| {
+        Ok(match wire.answer.ok_or(ConvertError::Missing("value.associations.answer"))? {
             Answer::Count(count) => AssociationAnswer::Count(count),
             Answer::List(list) => AssociationAnswer::List { out: list_from_wire(list)?, more: wire.more },
-        };
-        Ok(AssociationsEntry::Answer(answer))
+        })
+    };
+    let entry = |wire: v1::AssociationsOfKey| {
+        wire.lists.into_iter().map(list).collect::<Result<_, _>>().map(AssociationsEntry::Answer)
     };
     wire.entries.into_iter().map(entry).collect()
 }

@@ -47,9 +47,11 @@ pub fn operator_to_wire(operator: &Operator) -> v1::Operator {
         Operator::Count(inner) => Op::Count(boxed(inner)),
         Operator::Exists(inner) => Op::Exists(boxed(inner)),
         Operator::Edges(plan) => Op::Edges(edges::plan_to_wire(plan, edge_to_wire(&plan.edge))),
-        Operator::Objects => Op::Objects(v1::ObjectsOperator {}),
         Operator::Find(find) => Op::Find(live::find_to_wire(find)),
-        Operator::Associations(read) => Op::Associations(live::read_to_wire(read)),
+        Operator::Objects { with_data } => Op::Objects(v1::ObjectsOperator { without_data: !with_data }),
+        Operator::Associations(reads) => {
+            Op::Associations(v1::AssociationReads { reads: reads.iter().map(live::read_to_wire).collect() })
+        }
         Operator::Lookup => Op::Lookup(v1::LookupOperator {}),
         Operator::Compute(plan) => Op::Compute(compute_plan_to_wire(plan)),
         Operator::Aggregate(plan) => Op::Aggregate(aggregate_plan_to_wire(plan)),
@@ -101,9 +103,12 @@ fn tree(wire: &v1::Operator, depth: usize, size: &mut PlanSize) -> Result<Operat
         Op::Edges(plan) => {
             Operator::Edges(Box::new(edges::plan_from_wire(plan, edge_from_wire(&plan.edge)?)))
         }
-        Op::Objects(_) => Operator::Objects,
         Op::Find(find) => Operator::Find(Box::new(live::find_from_wire(find.clone()))),
-        Op::Associations(read) => Operator::Associations(Box::new(live::read_from_wire(read)?)),
+        Op::Objects(objects) => Operator::Objects { with_data: !objects.without_data },
+        Op::Associations(wire) => {
+            let reads = wire.reads.iter().map(live::read_from_wire);
+            Operator::Associations(reads.collect::<Result<_, _>>()?)
+        }
         Op::Lookup(_) => Operator::Lookup,
         Op::Compute(plan) => Operator::Compute(Arc::new(compute_plan_from_wire(plan)?)),
         Op::Aggregate(plan) => Operator::Aggregate(Arc::new(aggregate_plan_from_wire(plan)?)),
@@ -158,9 +163,16 @@ mod tests {
             Box::new(Operator::Expand { input: Box::new(Operator::Keys), edge: edge.clone(), longest })
         };
         let postings = Operator::Postings { id: 7, edge: edge.clone() };
+        let read = |kind: &str| AssociationRead {
+            kind: kind.to_owned(),
+            select: Select::Count,
+            with_data: false,
+            with_versions: true,
+        };
         let trees = [
             Operator::Lookup,
-            Operator::Objects,
+            Operator::Objects { with_data: true },
+            Operator::Objects { with_data: false },
             Operator::Find(Box::new(ObjectFind {
                 kind: "person".into(),
                 field: "name".into(),
@@ -168,12 +180,7 @@ mod tests {
                 after: Some(0),
                 limit: Some(u64::MAX),
             })),
-            Operator::Associations(Box::new(AssociationRead {
-                kind: "likes".into(),
-                select: Select::Count,
-                with_data: false,
-                with_versions: true,
-            })),
+            Operator::Associations(vec![read("likes"), read("liked_by")]),
             Operator::Count(Box::new(Operator::Members)),
             Operator::Union(expand(u64::MAX)),
             Operator::Tally(expand(512)),

@@ -257,7 +257,7 @@ mod tests {
             AssociationAnswer::List { out: with_data, more: false },
             AssociationAnswer::List { out: vec![], more: false },
         ];
-        answers.map(AssociationsEntry::Answer).to_vec()
+        vec![AssociationsEntry::Answer(answers.to_vec()), AssociationsEntry::Answer(Vec::new())]
     }
 
     fn records() -> Records {

@@ -15,6 +15,9 @@ const LIVE_ONLY: &str =
 const OTHER_TICKET: &str = "give the tickets of writes to the graph that is asked";
 const SEND_AGAIN: &str =
     "send it again with the same write_id, which returns the first outcome; without one, read what is stored";
+const LOOK_FIRST: &str =
+    "its changes stay: look at what is stored, and repeat only what is missing (docs/gremlin.md)";
+const STILL_FETCHED: &str = "nodes are still fetching it: try again, or look at `kith cluster status`";
 const MORE_TIME: &str = "give the query more time (deadline_ms), or look at its plan with `kith explain`";
 const ALLOW_PARTIAL: &str =
     "look at `kith cluster status`; partial answers are allowed with \"partial\":true";
@@ -67,9 +70,7 @@ impl QueryError {
             QueryError::BadRequest { .. } => SEE_FIELDS.to_owned(),
             QueryError::DeadlineExceeded { .. } => MORE_TIME.to_owned(),
             QueryError::PartitionsUnavailable { .. } => ALLOW_PARTIAL.to_owned(),
-            QueryError::VersionUnavailable { .. } => {
-                "nodes are still fetching it: try again, or look at `kith cluster status`".to_owned()
-            }
+            QueryError::VersionUnavailable { .. } => STILL_FETCHED.to_owned(),
             QueryError::Overloaded { .. } => "send less, or add a router or a replica group".to_owned(),
             QueryError::QuotaExceeded { store, kind, retry_after_ms, .. } => format!(
                 "ask again in {retry_after_ms} ms; `kith store alter {store} --read-quota-{}` allows more",
@@ -87,6 +88,7 @@ impl QueryError {
             QueryError::WriteIdTaken { .. } => "give each write a write_id of its own".to_owned(),
             QueryError::NotLeader { .. } => "send the write again: leadership has moved".to_owned(),
             QueryError::OutcomeUnknown { .. } => SEND_AGAIN.to_owned(),
+            QueryError::PartlyWritten { .. } => LOOK_FIRST.to_owned(),
             QueryError::Remote { help, .. } => help.clone(),
             QueryError::Internal { .. } => REPORT_IT.to_owned(),
         }

@@ -1,7 +1,7 @@
 //! The explanation of a traversal: its plan, the fan-outs behind each step, and who decides about them. `explain()` and
 //! `kith explain --gremlin` show the same text.
 
-use super::{joined, loaded};
+use super::{joined, live, loaded};
 use crate::{Run, executor::Outlook, explain::planned_round, topology::Graph};
 use kith_api::QueryError;
 use kith_ops::{FanOut, GraphSchema, KindRole, KindSchema, Operator, Scope};
@@ -24,9 +24,13 @@ pub(super) struct Explanation {
 /// # Errors
 /// The options name a policy that does not exist, or the nodes that the first fan-out needs are down.
 pub(super) fn explain(plan: &Plan, known: &Graph, run: &Run<'_>) -> Result<Explanation, QueryError> {
-    let mut text = explain::explain(plan, &|asks| described(asks, known));
+    let is_live = known.live.is_some();
+    let mut text = explain::explain(plan, &|asks| match is_live {
+        true => live::described(asks, ONE_OR_MORE),
+        false => described(asks, known),
+    });
     let asked = explain::asked(plan);
-    let kinds: BTreeSet<FanOutKind> = asked.iter().flat_map(kinds).copied().collect();
+    let kinds: BTreeSet<FanOutKind> = asked.iter().flat_map(|asks| kinds(asks, is_live)).copied().collect();
     let outlooks = kinds.into_iter().map(|kind| run.outlook(&example(kind, "of the graph")));
     let mut outlooks: Vec<Outlook> = outlooks.collect::<Result<_, _>>()?;
     if known.properties.is_some() && asked.iter().any(|asks| matches!(asks, Asks::Properties { .. })) {
@@ -43,7 +47,10 @@ pub(super) fn explain(plan: &Plan, known: &Graph, run: &Run<'_>) -> Result<Expla
         }
         lines.iter().for_each(|line| put(&mut text, line));
     }
-    let first = explain::first(plan).and_then(|(ids, asks)| loaded::first(ids, &asks, &known.schema));
+    let first = explain::first(plan).and_then(|(ids, asks)| match is_live {
+        true => live::first(ids, &asks),
+        false => loaded::first(ids, &asks, &known.schema),
+    });
     let first = first
         .map(|fan_out| Ok::<_, QueryError>(planned_round(&fan_out, &run.plan(&fan_out)?, run.session())));
     let first = first.transpose()?;
@@ -70,13 +77,16 @@ fn example(kind: FanOutKind, purpose: &'static str) -> FanOut {
 }
 
 /// The kinds of the fan-outs that answer a question.
-fn kinds(asks: &Asks) -> &'static [FanOutKind] {
+fn kinds(asks: &Asks, is_live: bool) -> &'static [FanOutKind] {
     use FanOutKind::{Broadcast, NonUnion, SingleKey, SyncUnion};
     match asks {
         Asks::Vertices { ids } if ids.len() == 1 => &[SingleKey],
         Asks::Vertices { .. } => &[NonUnion],
         Asks::Edges { .. } | Asks::Hop { .. } | Asks::Degree { .. } => &[SingleKey, NonUnion],
+        Asks::Properties { .. } if is_live => &[SingleKey, NonUnion],
+        Asks::Reach { .. } | Asks::CountReached { .. } if is_live => &[SingleKey, NonUnion],
         Asks::Reach { .. } | Asks::CountReached { .. } => &[SingleKey, SyncUnion],
+        Asks::AllVertices if is_live => &[NonUnion, Broadcast],
         Asks::AllVertices | Asks::Sought { .. } => &[Broadcast],
         Asks::AllEdges => &[NonUnion, Broadcast],
         Asks::Properties { .. } | Asks::Write | Asks::SearchAndWrite => &[],

@@ -1,6 +1,6 @@
 //! The fields of records as properties of vertices.
 
-use super::ids::number_of;
+use super::ids::number_id;
 use kith_gremlin::{
     GremlinError,
     value::{Map, Value, Vertex, VertexProperty, time},
@@ -73,7 +73,7 @@ fn scalar_of(scalar: Scalar<'_>) -> Result<Value, String> {
         Scalar::Bool(value) => Value::Bool(value),
         Scalar::I32(value) => Value::Int(value),
         Scalar::I64(value) => Value::Long(value),
-        Scalar::U64(value) => number_of(value),
+        Scalar::U64(value) => number_id(value),
         Scalar::F32(value) => Value::Float(value),
         Scalar::F64(value) => Value::Double(value),
         Scalar::Text(value) => Value::text(value),

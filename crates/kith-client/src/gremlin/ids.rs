@@ -1,4 +1,4 @@
-//! The ids of vertices and edges of loaded graphs, as Gremlin shows them.
+//! The ids of vertices and edges, as Gremlin shows them.
 
 use kith_gremlin::value::{ElementId, Value, Vertex};
 use kith_ops::{GraphSchema, KindRole};
@@ -23,19 +23,8 @@ impl VertexKey {
     /// The vertex that an id names: a number or its digits for a member, `KIND:ID` for an entity. `None` if no vertex can have
     /// this id.
     pub fn parse(id: &ElementId, schema: &GraphSchema) -> Option<Self> {
-        match id {
-            Value::Byte(id) => u64::try_from(*id).ok().map(Self::Member),
-            Value::Short(id) => u64::try_from(*id).ok().map(Self::Member),
-            Value::Int(id) => u64::try_from(*id).ok().map(Self::Member),
-            Value::Long(id) => u64::try_from(*id).ok().map(Self::Member),
-            Value::BigInteger(id) => u64::try_from(&**id).ok().map(Self::Member),
-            Value::String(text) => Self::parse_text(text, schema),
-            _ => None,
-        }
-    }
-
-    fn parse_text(text: &str, schema: &GraphSchema) -> Option<Self> {
-        let Some((kind, id)) = text.rsplit_once(':') else { return text.parse().ok().map(Self::Member) };
+        let named = id.as_text().and_then(|text| text.rsplit_once(':'));
+        let Some((kind, id)) = named else { return number(id).map(Self::Member) };
         let known = schema.kind(kind).filter(|kind| kind.role == KindRole::Entity)?;
         Some(Self::Entity { kind: known.name.clone(), id: id.parse().ok()? })
     }
@@ -43,7 +32,7 @@ impl VertexKey {
     /// The id as Gremlin shows it: a `Long`, from 2⁶³ a `BigInteger`, and a text for an entity.
     pub fn id(&self) -> ElementId {
         match self {
-            Self::Member(id) => number_of(*id),
+            Self::Member(id) => number_id(*id),
             Self::Entity { kind, id } => Value::text(format!("{kind}:{id}")),
         }
     }
@@ -58,8 +47,22 @@ impl VertexKey {
     }
 }
 
+/// The number that an id stands for: a whole number that is not negative, of any type, or the text of its digits. `None` if it
+/// stands for none.
+pub(super) fn number(id: &ElementId) -> Option<u64> {
+    match id {
+        Value::Byte(id) => u64::try_from(*id).ok(),
+        Value::Short(id) => u64::try_from(*id).ok(),
+        Value::Int(id) => u64::try_from(*id).ok(),
+        Value::Long(id) => u64::try_from(*id).ok(),
+        Value::BigInteger(id) => u64::try_from(&**id).ok(),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
 /// A number that is not negative: a `Long`, or a `BigInteger` from 2⁶³.
-pub(super) fn number_of(number: u64) -> Value {
+pub(super) fn number_id(number: u64) -> Value {
     i64::try_from(number).map_or_else(|_| Value::BigInteger(Arc::new(BigInt::from(number))), Value::Long)
 }
 
@@ -70,13 +73,16 @@ pub(super) fn edge_id(out_vertex: &Vertex, label: &str, in_vertex: &Vertex) -> E
 
 /// The ends and the label of an edge with this id.
 pub(super) fn parse_edge(id: &ElementId, schema: &GraphSchema) -> Option<(VertexKey, String, VertexKey)> {
-    let mut parts = id.as_text()?.split('>');
-    let (out_vertex, label, in_vertex) = (parts.next()?, parts.next()?, parts.next()?);
-    if parts.next().is_some() {
-        return None;
-    }
+    let (out_vertex, label, in_vertex) = split_edge(id)?;
     let key = |text: &str| VertexKey::parse(&Value::text(text), schema);
-    Some((key(out_vertex)?, label.to_owned(), key(in_vertex)?))
+    Some((key(out_vertex)?, schema.kind(label)?.name.clone(), key(in_vertex)?))
+}
+
+/// The parts of the id of an edge: the text before the first `>`, the label, and the text after the last `>`.
+pub(super) fn split_edge(id: &ElementId) -> Option<(&str, &str, &str)> {
+    let (out_vertex, rest) = id.as_text()?.split_once('>')?;
+    let (label, in_vertex) = rest.rsplit_once('>')?;
+    Some((out_vertex, label, in_vertex))
 }
 
 #[cfg(test)]
@@ -121,6 +127,7 @@ mod tests {
         let id = edge_id(&member.vertex(), "school", &school.vertex());
         assert_eq!(id, Value::text("3>school>school:7"));
         assert_eq!(parse_edge(&id, &schema()), Some((member, "school".to_owned(), school)));
+        assert_eq!(split_edge(&Value::text("3>a>b>7")), Some(("3", "a>b", "7")));
         for text in ["3>school", "3>school>7>8", "x>school>3"] {
             assert_eq!(parse_edge(&Value::text(text), &schema()), None, "{text}");
         }

@@ -2,9 +2,9 @@
 //! edges, whose properties are columns.
 
 use super::{
-    ids::{VertexKey, parse_edge},
+    fan_outs::{FanOuts, of_keys},
+    ids::{VertexKey, number, parse_edge},
     joined::{Joined, Properties},
-    notes,
     reach::{sorts, vertex_key},
     rows::{Row, edges_of, expand, lists, row_of, selector, unexpected},
     to_gremlin_error,
@@ -17,7 +17,7 @@ use kith_gremlin::{
     value::{Direction, Edge, ElementId, Value, Vertex},
 };
 use kith_ops::{
-    EdgesPlan, FanOut, GraphSchema, KindRole, KindSchema, ListEntry, Operator, Scope, Value as Evaluated,
+    EdgesPlan, FanOut, GraphSchema, KindRole, KindSchema, ListEntry, Operator, Value as Evaluated,
 };
 use kith_traversal::{
     explain::Asks,
@@ -29,7 +29,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
-use tokio::sync::{Mutex, OnceCell};
+use tokio::sync::OnceCell;
 
 /// How many vertices a scan of edges expands at a time.
 pub(super) const SCANNED_AT_ONCE: usize = 256;
@@ -46,9 +46,9 @@ pub(super) fn first(ids: &[ElementId], asks: &Asks, schema: &GraphSchema) -> Opt
         return None;
     }
     let members: Vec<u64> = members.into_iter().collect();
-    let hop = |purpose| keyed(purpose, members.clone(), Operator::Keys);
+    let hop = |purpose| of_keys(purpose, &members, Operator::Keys);
     match asks {
-        Asks::Vertices { .. } => existence(None, members, schema),
+        Asks::Vertices { .. } => existence(None, members.clone(), schema),
         Asks::Hop { .. } => Some(hop("neighbours")),
         Asks::Degree { .. } => Some(hop("degrees")),
         Asks::Reach { .. } | Asks::CountReached { .. } => {
@@ -67,18 +67,12 @@ fn existence(entity_kind: Option<&str>, ids: Vec<u64>, schema: &GraphSchema) -> 
         Some(kind) => selector(kind, Side::In),
         None => schema.kinds.iter().find(is_listed)?.default_edge(),
     };
-    Some(keyed("vertices", ids, Operator::Count(Box::new(expand(edge, 0)))))
-}
-
-/// A fan-out that asks for something of each key; keys are distinct.
-fn keyed(purpose: &'static str, keys: Vec<u64>, plan: Operator) -> FanOut {
-    let kind = if keys.len() == 1 { FanOutKind::SingleKey } else { FanOutKind::NonUnion };
-    FanOut { purpose, kind, scope: Scope::Keys(keys), plan }
+    Some(of_keys("vertices", &ids, Operator::Count(Box::new(expand(edge, 0)))))
 }
 
 /// A version of a loaded graph, pinned for one traversal.
 pub(super) struct LoadedGraph<'a> {
-    run: Mutex<Run<'a>>,
+    pub(super) fan_outs: FanOuts<'a>,
     known: Arc<Known>,
     /// All members in ascending order, once a scan has asked for them.
     members: OnceCell<Vec<u64>>,
@@ -88,12 +82,12 @@ pub(super) struct LoadedGraph<'a> {
 
 impl<'a> LoadedGraph<'a> {
     pub fn new(run: Run<'a>, known: Arc<Known>) -> Self {
-        Self { run: Mutex::new(run), known, members: OnceCell::new(), joined: OnceCell::new() }
+        Self { fan_outs: FanOuts::new(run), known, members: OnceCell::new(), joined: OnceCell::new() }
     }
 
     /// The version that answered, and the timings if these were requested.
     pub fn finish(self) -> (Served, Option<v1::Profile>) {
-        let mut run = self.run.into_inner();
+        let mut run = self.fan_outs.into_run();
         if let Some(joined) = self.joined.into_inner() {
             run.absorb(joined.into_run());
         }
@@ -116,13 +110,13 @@ impl<'a> LoadedGraph<'a> {
             return Ok(Properties::new());
         }
         let pin = async || {
-            let run = self.run.lock().await;
+            let run = self.fan_outs.run().await;
             let known = Arc::clone(run.topology().store(store)?);
             let beside = run.beside(&known.pinned);
             drop(run);
             Joined::pin(beside, known).await
         };
-        let joined = self.joined.get_or_try_init(pin).await.map_err(|error| to_gremlin_error(&error))?;
+        let joined = self.joined.get_or_try_init(pin).await.map_err(|error| self.fan_outs.error(error))?;
         joined.fetch(members, wanted).await
     }
 
@@ -154,21 +148,6 @@ impl<'a> LoadedGraph<'a> {
         &self.known.schema
     }
 
-    pub(super) async fn ask(&self, fan_out: FanOut) -> Result<Evaluated, GremlinError> {
-        let evaluated = self.run.lock().await.round(&fan_out).await;
-        evaluated.map_err(|error| to_gremlin_error(&error))
-    }
-
-    /// Asks for something of each key; keys are distinct.
-    pub(super) async fn ask_keys(
-        &self,
-        purpose: &'static str,
-        keys: &[u64],
-        plan: Operator,
-    ) -> Result<Evaluated, GremlinError> {
-        self.ask(keyed(purpose, keys.to_vec(), plan)).await
-    }
-
     /// Which of these vertices exist. An entity exists if a member has an edge to it.
     async fn existing(&self, keys: &HashSet<VertexKey>) -> Result<HashSet<VertexKey>, GremlinError> {
         let mut found = HashSet::new();
@@ -182,7 +161,7 @@ impl<'a> LoadedGraph<'a> {
         for (entity_kind, mut ids) in asked {
             ids.sort_unstable();
             let Some(fan_out) = existence(entity_kind, ids.clone(), self.schema()) else { continue };
-            let entries = lists(self.ask(fan_out).await?, ids.len())?;
+            let entries = lists(self.fan_outs.ask(fan_out).await?, ids.len())?;
             for (id, entry) in ids.into_iter().zip(entries) {
                 match (entity_kind, entry) {
                     (_, ListEntry::NotInGraph) => {}
@@ -205,7 +184,7 @@ impl<'a> LoadedGraph<'a> {
     ) -> Result<Vec<Row>, GremlinError> {
         let edge = selector(&kind.name, side);
         if !with_properties || kind.columns.is_empty() {
-            let found = self.ask_keys("neighbours", ids, expand(edge, u64::MAX)).await?;
+            let found = self.fan_outs.ask_keys("neighbours", ids, expand(edge, u64::MAX)).await?;
             let row = |entry| match entry {
                 ListEntry::Ids(ids) => ids.into_iter().map(|id| (id, Vec::new())).collect(),
                 ListEntry::NotInGraph | ListEntry::Longer(_) | ListEntry::Unanswered => Row::new(),
@@ -220,7 +199,7 @@ impl<'a> LoadedGraph<'a> {
             after: None,
             limit: u64::MAX,
         }));
-        match self.ask_keys("edges", ids, plan).await? {
+        match self.fan_outs.ask_keys("edges", ids, plan).await? {
             Evaluated::Edges(entries) if entries.len() == ids.len() => {
                 Ok(entries.into_iter().map(|entry| row_of(kind, entry)).collect())
             }
@@ -277,12 +256,9 @@ impl<'a> LoadedGraph<'a> {
 
     /// All members in ascending order.
     async fn all_members(&self) -> Result<&[u64], GremlinError> {
-        let fetch = async || {
-            let (kind, scope) = (FanOutKind::Broadcast, Scope::Partitions);
-            match self.ask(FanOut { purpose: "members", kind, scope, plan: Operator::Members }).await? {
-                Evaluated::Set(ids) => Ok(ids),
-                other => Err(unexpected(&other)),
-            }
+        let fetch = async || match self.fan_outs.ask_everyone("members", Operator::Members).await? {
+            Evaluated::Set(ids) => Ok(ids),
+            other => Err(unexpected(&other)),
         };
         Ok(self.members.get_or_try_init(fetch).await?)
     }
@@ -321,6 +297,7 @@ impl<'a> LoadedGraph<'a> {
                 with_properties: true,
             };
             let mut edges: Vec<Arc<Edge>> = self.expanded(&expansion).await?.into_iter().flatten().collect();
+            edges.retain(|edge| self.is_listed_here(edge));
             if let Some(after) = after.take()
                 && let Some(at) = edges.iter().position(|edge| edge.id == after)
             {
@@ -333,6 +310,14 @@ impl<'a> LoadedGraph<'a> {
         }
         found.truncate(limit);
         Ok(found)
+    }
+
+    /// Whether a scan returns an edge at its `out_vertex`: one without a direction is in the lists of both ends, and is returned
+    /// at the smaller id.
+    fn is_listed_here(&self, edge: &Edge) -> bool {
+        let kind = self.schema().kind(&edge.label);
+        let is_undirected = kind.is_some_and(|kind| kind.role == KindRole::Undirected);
+        !is_undirected || number(&edge.out_vertex.id) <= number(&edge.in_vertex.id)
     }
 
     async fn found_edges(&self, ids: &[ElementId]) -> Result<Vec<Option<Arc<Edge>>>, GremlinError> {
@@ -396,8 +381,7 @@ impl Graph for LoadedGraph<'_> {
     }
 
     fn take_notes(&self) -> Notes {
-        // A step that still waits for the graph has nothing to note yet.
-        let mut notes = self.run.try_lock().map(|mut run| notes::take(&mut run)).unwrap_or_default();
+        let mut notes = self.fan_outs.take_notes();
         let joined = self.joined.get().map(Joined::take_notes).unwrap_or_default();
         notes.counts.extend(joined.counts);
         notes.members.extend(joined.members);

@@ -52,7 +52,7 @@ impl LoadedGraph<'_> {
         for (entity_kind, ids) in sorts(keys.iter().flatten()) {
             for (kind, side, _) in self.lists_of(entity_kind.as_deref(), expansion) {
                 let counts = Operator::Count(Box::new(expand(selector(&kind.name, side), 0)));
-                let entries = lists(self.ask_keys("degrees", &ids, counts).await?, ids.len())?;
+                let entries = lists(self.fan_outs.ask_keys("degrees", &ids, counts).await?, ids.len())?;
                 for (id, entry) in ids.iter().zip(entries) {
                     let length = match entry {
                         ListEntry::Longer(length) => length,
@@ -79,7 +79,7 @@ impl LoadedGraph<'_> {
                     scope: Scope::Keys(ids.clone()),
                     plan,
                 };
-                let found = match self.ask(fan_out).await? {
+                let found = match self.fan_outs.ask(fan_out).await? {
                     Evaluated::Set(found) => found,
                     other => return Err(unexpected(&other)),
                 };

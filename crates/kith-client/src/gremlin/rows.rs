@@ -1,10 +1,10 @@
 //! The lists of nodes as edges.
 
-use super::ids::{VertexKey, edge_id, number_of};
+use super::ids::{VertexKey, edge_id, number_id};
 use kith_api::QueryError;
 use kith_gremlin::{
     GremlinError,
-    value::{Edge, Property, Value},
+    value::{Edge, Property, Value, Vertex},
 };
 use kith_ops::{EdgeSelector, EdgesEntry, KindRole, KindSchema, ListEntry, Operator, Value as Evaluated};
 use kith_schema::ColumnNumber;
@@ -37,7 +37,7 @@ pub(super) fn unexpected(value: &Evaluated) -> GremlinError {
 pub(super) fn row_of(kind: &KindSchema, entry: EdgesEntry) -> Row {
     let EdgesEntry::Page(page) = entry else { return Row::new() };
     let value = |column: usize, stored: u64| match kind.columns[column].kind.value(stored) {
-        ColumnNumber::U64(number) => number_of(number),
+        ColumnNumber::U64(number) => number_id(number),
         ColumnNumber::I64(number) => Value::Long(number),
         ColumnNumber::F64(number) => Value::Double(number),
     };
@@ -58,20 +58,25 @@ pub(super) fn edges_of(kind: &KindSchema, own: &VertexKey, is_out: bool, row: Ro
         (KindRole::Entity, VertexKey::Member(_)) => VertexKey::Entity { kind: kind.name.clone(), id },
         _ => VertexKey::Member(id),
     };
-    let edge = |(id, columns): (u64, Vec<(Arc<str>, Value)>)| {
+    let edge = |(id, columns)| {
         let other = other(id).vertex();
         let (out_vertex, in_vertex) =
             if is_out { (own_vertex.clone(), other) } else { (other, own_vertex.clone()) };
-        let reference = Edge {
-            id: edge_id(&out_vertex, &label, &in_vertex),
-            label: label.clone(),
-            out_vertex,
-            in_vertex,
-            properties: None,
-        };
-        let element = Value::Edge(Arc::new(reference.clone()));
-        let property = |(key, value)| Arc::new(Property { key, value, element: Some(element.clone()) });
-        Arc::new(Edge { properties: Some(columns.into_iter().map(property).collect()), ..reference })
+        edge_of(&label, out_vertex, in_vertex, columns)
     };
     row.into_iter().map(edge).collect()
+}
+
+/// An edge with its properties.
+pub(super) fn edge_of(
+    label: &Arc<str>,
+    out_vertex: Arc<Vertex>,
+    in_vertex: Arc<Vertex>,
+    properties: Vec<(Arc<str>, Value)>,
+) -> Arc<Edge> {
+    let id = edge_id(&out_vertex, label, &in_vertex);
+    let reference = Edge { id, label: label.clone(), out_vertex, in_vertex, properties: None };
+    let element = Value::Edge(Arc::new(reference.clone()));
+    let property = |(key, value)| Arc::new(Property { key, value, element: Some(element.clone()) });
+    Arc::new(Edge { properties: Some(properties.into_iter().map(property).collect()), ..reference })
 }

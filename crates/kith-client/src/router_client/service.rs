@@ -127,17 +127,34 @@ impl RouterClient {
         options: &QueryOptions,
     ) -> Result<GremlinAnswer, QueryError> {
         let mut client = self.graph.clone();
-        let reply = within(patience(options), client.gremlin(gremlin_to_wire(graph, query, options))).await;
-        gremlin_answer_from_wire(reply.map_err(|status| self.error(&status))?.into_inner())
+        let request = gremlin_to_wire(graph, query, options);
+        if !query.writes {
+            let reply = within(patience(options), client.gremlin(request)).await;
+            return gremlin_answer_from_wire(reply.map_err(|status| self.error(&status))?.into_inner());
+        }
+        // The router waits for the outcome of a write beyond the deadline. Its errors say what was written.
+        let patience = patience(options) + ANSWER_GRACE;
+        let reply = tokio::time::timeout(patience, client.gremlin(request)).await;
+        let failed = |status: Status| match kith_wire::is_answer(&status) {
+            true => self.error(&status),
+            false => self.lost(&status),
+        };
+        let reply = reply.map_err(|_| self.lost(&overdue(patience)))?.map_err(failed)?;
+        gremlin_answer_from_wire(reply.into_inner())
     }
 
     /// The error of a write that was sent and was answered by an error.
     fn unwritten(&self, status: Status) -> QueryError {
         match Unwritten::after_sending(status) {
-            Unwritten::Lost(status) => QueryError::OutcomeUnknown {
-                detail: format!("no answer came from router {}: {}", self.addr, status.message()),
-            },
+            Unwritten::Lost(status) => self.lost(&status),
             Unwritten::Unsent(status) | Unwritten::Refused(status) => self.error(&status),
+        }
+    }
+
+    /// The error of a write, or of a traversal that may write, that was sent and was not answered.
+    fn lost(&self, status: &Status) -> QueryError {
+        QueryError::OutcomeUnknown {
+            detail: format!("no answer came from router {}: {}", self.addr, status.message()),
         }
     }
 

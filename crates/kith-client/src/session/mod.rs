@@ -2,6 +2,7 @@
 //! of [`NetworkSource`].
 
 mod labels;
+mod own_writes;
 mod run;
 mod write;
 
@@ -19,6 +20,7 @@ use futures::{FutureExt, future::BoxFuture};
 use kith_api::{Answered, QueryError, QueryOptions};
 use kith_ops::{EdgesQuery, GraphQuery, Network, NetworkKey, Operand};
 use kith_types::{GroupId, OperationName, Workflow};
+use own_writes::OwnWrites;
 use std::{
     sync::Arc,
     time::{Duration, Instant},
@@ -44,6 +46,7 @@ struct Inner {
     schemas: Schemas,
     /// Held while the types that a write names are added to an open graph, so that concurrent writes ask for them once.
     adding_types: tokio::sync::Mutex<()>,
+    own_writes: OwnWrites,
 }
 
 /// The caches in front of the nodes.
@@ -123,6 +126,7 @@ impl Session {
                 caches,
                 schemas: Schemas::default(),
                 adding_types: tokio::sync::Mutex::default(),
+                own_writes: OwnWrites::default(),
             }),
         })
     }
@@ -145,6 +149,11 @@ impl Session {
     /// The schemas of records that the session has fetched.
     pub(crate) fn schemas(&self) -> &Schemas {
         &self.inner.schemas
+    }
+
+    /// The writes that were made through the session lately.
+    pub(crate) fn own_writes(&self) -> &OwnWrites {
+        &self.inner.own_writes
     }
 
     /// Runs `work` with a deadline of its own and the background workflow, for work that nobody waits for, such as the

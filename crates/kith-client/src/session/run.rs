@@ -18,22 +18,24 @@ use kith_routing::execution::Failure;
 use kith_schema::SchemaId;
 use kith_types::OperationName;
 use kith_wire::v1;
-use std::{collections::BTreeSet, sync::Arc, time::Instant};
+use std::{borrow::Cow, collections::BTreeSet, sync::Arc, time::Instant};
 
 /// One query under way: its pinned version, its deadline and its progress.
 pub struct Run<'a> {
     session: &'a Session,
     topology: Arc<Topology>,
     pinned: Arc<Pinned>,
-    options: &'a QueryOptions,
+    options: Cow<'a, QueryOptions>,
     /// The operation of the query.
     operation: OperationName,
     deadline: Instant,
     trace: Trace,
     missing: BTreeSet<u32>,
     /// The places in the logs at which partitions of a live graph were read. Further reads of these partitions use the same
-    /// places.
+    /// places if `is_pinned`.
     reached: Reached,
+    /// Whether all reads of a partition of a live graph show it at the same place.
+    is_pinned: bool,
     /// The failures of missing partitions.
     failures: Vec<Failure>,
 }
@@ -51,18 +53,42 @@ impl<'a> Run<'a> {
             session,
             topology,
             pinned,
-            options,
+            options: Cow::Borrowed(options),
             operation,
             deadline: started + session.patience(options),
             trace: Trace::new(started, options.profile || session.settings().trace_all),
             missing: BTreeSet::new(),
             reached: Reached::new(),
+            is_pinned: true,
             failures: Vec::new(),
         }
     }
 }
 
 impl Run<'_> {
+    /// Lets each read of a live graph show it as it is at that time.
+    pub(crate) fn unpinned(mut self) -> Self {
+        self.is_pinned = false;
+        self
+    }
+
+    /// Makes further reads of a live graph show the writes that a ticket stands for. The answer tells their places too.
+    pub(crate) fn require(&mut self, ticket: &Ticket) {
+        match &mut self.options.to_mut().ticket {
+            Some(known) => known.merge(ticket),
+            none => *none = Some(ticket.clone()),
+        }
+        self.reach(ticket.points.clone());
+    }
+
+    /// Notes later places at which partitions were read, or were written to.
+    fn reach(&mut self, points: Reached) {
+        for (partition, point) in points {
+            let known = self.reached.entry(partition).or_insert(point);
+            *known = point.max(*known);
+        }
+    }
+
     /// The store or graph that the query reads, and its pinned version.
     pub fn pinned(&self) -> &Pinned {
         &self.pinned
@@ -190,12 +216,13 @@ impl Run<'_> {
             session: self.session,
             topology: Arc::clone(&self.topology),
             pinned: Arc::clone(pinned),
-            options: self.options,
+            options: self.options.clone(),
             operation: self.operation,
             deadline: self.deadline,
             trace: self.trace.beside(),
             missing: BTreeSet::new(),
             reached: Reached::new(),
+            is_pinned: true,
             failures: Vec::new(),
         }
     }
@@ -212,7 +239,7 @@ impl Run<'_> {
 
     /// The options of the query.
     pub(crate) fn options(&self) -> &QueryOptions {
-        self.options
+        &self.options
     }
 
     /// The state that would answer, and a profile of the fan-outs that would be made.

@@ -41,7 +41,11 @@ impl Session {
         loop {
             let topology = self.topology();
             let refused = match self.send_write(&topology, graph, &write, options, deadline).await {
-                Ok(reply) => return written_from_wire(reply),
+                Ok(reply) => {
+                    let written = written_from_wire(reply)?;
+                    self.own_writes().note(&written.ticket, Instant::now());
+                    return Ok(written);
+                }
                 Err(Unwritten::Lost(status)) => return Err(outcome_unknown(&status)),
                 Err(Unwritten::Unsent(status)) if awaits_leader(&status) || is_unreachable(&status) => status,
                 Err(Unwritten::Refused(status)) if awaits_leader(&status) => status,

@@ -7,7 +7,7 @@ use super::{
     results::{self, Form},
 };
 use crate::{Charged, Guest};
-use kith_api::{QueryError, Reply, Served, ServedState};
+use kith_api::{QueryError, Reply};
 use kith_gremlin::{
     message::{Request, Response},
     value::Value,
@@ -59,7 +59,7 @@ pub(super) async fn answer(guest: Arc<Guest>, incoming: Incoming, outbox: Outbox
 
 async fn ask(guest: &Guest, request: &Request) -> Result<(Charged, Form), QueryError> {
     let asked = Asked::new(&request.operation, &request.options)?;
-    if asked.writes {
+    if asked.query.writes {
         guest.check_write(&asked.graph)?;
     }
     let form = asked.form;
@@ -102,7 +102,7 @@ impl Answer<'_> {
             true => Response::no_content(self.id),
             false => Response::success(self.id, batch),
         };
-        if let Served { state: ServedState::Live(ticket), .. } = &answer.served {
+        if let Some(ticket) = answer.served.ticket() {
             last.attributes.insert(TICKET.into(), Value::text(ticket.to_string()));
         }
         self.put(last).await

@@ -9,7 +9,6 @@ use kith_gremlin::{
     text,
     value::{Map, Value},
 };
-use kith_traversal::plan;
 use std::{
     sync::Arc,
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -28,8 +27,6 @@ pub(super) struct Asked {
     pub options: QueryOptions,
     /// How the results are sent.
     pub form: Form,
-    /// Whether the traversal has a step that changes the graph.
-    pub writes: bool,
 }
 
 impl Asked {
@@ -52,8 +49,7 @@ impl Asked {
                 return Err(QueryError::Internal { detail });
             }
         };
-        // What is wrong with a traversal that is no plan, the service says.
-        let writes = plan::compile(&bytecode).is_ok_and(|plan| plan.changes_graph());
+        let writes = bytecode.changes_graph();
         let bytes = graphbinary::write_value(&Value::Traversal(bytecode)).map_err(of_gremlin)?;
         let query = GremlinQuery {
             traversal: GremlinTraversal::Bytecode(bytes.into()),
@@ -61,11 +57,12 @@ impl Asked {
             with_properties: options.materialize_properties.unwrap_or(true),
             // `explain()` is an instruction of the bytecode.
             is_explained: false,
+            writes,
         };
         // No limit is the default of the service, which has an upper limit.
         let deadline = options.evaluation_timeout.filter(|timeout| *timeout != Duration::MAX);
         let options_of_query = QueryOptions { deadline, ..QueryOptions::default() };
-        Ok(Self { graph: graph(&source, &options.aliases), query, options: options_of_query, form, writes })
+        Ok(Self { graph: graph(&source, &options.aliases), query, options: options_of_query, form })
     }
 
     /// The question.

@@ -84,6 +84,12 @@ impl Script {
     }
 }
 
+/// Whether a text is a traversal that may change the graph. A text that cannot be read changes nothing.
+pub fn changes_graph(text: &str, bindings: &Map) -> bool {
+    let inputs = Inputs { bindings, now: DateTime::UNIX_EPOCH.fixed_offset(), entropy: 0 };
+    parse(text, &inputs).is_ok_and(|script| script.bytecode.changes_graph())
+}
+
 /// The name of the instruction that asks for the plan of the instructions before it, in place of their results.
 pub const EXPLAIN: &str = "explain";
 

@@ -21,6 +21,28 @@ pub struct Instruction {
     pub arguments: Vec<Value>,
 }
 
+/// The steps that change a graph. `property` after `addV` and `addE` belongs to them.
+const CHANGES: [&str; 6] = ["addV", "addE", "property", "drop", "mergeV", "mergeE"];
+
+impl Bytecode {
+    /// Whether the traversal, or one that is nested in it, has a step that changes the graph.
+    pub fn changes_graph(&self) -> bool {
+        self.steps
+            .iter()
+            .any(|step| CHANGES.contains(&&*step.name) || step.arguments.iter().any(changes_graph))
+    }
+}
+
+fn changes_graph(argument: &Value) -> bool {
+    match argument {
+        Value::Traversal(bytecode) => bytecode.changes_graph(),
+        Value::List(values) => values.iter().any(changes_graph),
+        Value::Set(values) => values.iter().any(changes_graph),
+        Value::Map(entries) => entries.iter().any(|(key, value)| changes_graph(key) || changes_graph(value)),
+        _ => false,
+    }
+}
+
 impl Instruction {
     /// An instruction with this name and these arguments.
     pub fn new(name: impl Into<Arc<str>>, arguments: Vec<Value>) -> Self {

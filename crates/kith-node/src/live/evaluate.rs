@@ -51,9 +51,9 @@ impl LiveGraph {
             None => return Err(unsupported("the request has no plan")),
         };
         let (value, reached) = match plan {
-            Operator::Objects => {
-                let (objects, reached) =
-                    self.objects(&request.keys, need).await.map_err(|error| error.to_status())?;
+            Operator::Objects { with_data } => {
+                let objects = self.objects(&request.keys, with_data, need).await;
+                let (objects, reached) = objects.map_err(|error| error.to_status())?;
                 let entry = |object: Option<_>| object.map_or(ObjectEntry::Absent, ObjectEntry::Found);
                 (Value::Objects(objects.into_iter().map(entry).collect()), reached)
             }
@@ -63,15 +63,10 @@ impl LiveGraph {
                 let (ids, reached) = found.map_err(|error| error.to_status())?;
                 (Value::Set(ids), reached)
             }
-            Operator::Associations(read) => {
-                let (mut entries, mut reached) = (Vec::new(), BTreeMap::new());
-                for &id1 in &request.keys {
-                    let answer = self.associations(id1, &read, need).await;
-                    let (answer, partition, point) = answer.map_err(|error| error.to_status())?;
-                    entries.push(AssociationsEntry::Answer(answer));
-                    note(&mut reached, partition, point);
-                }
-                (Value::Associations(entries), reached)
+            Operator::Associations(reads) => {
+                let lists = self.associations(&request.keys, &reads, need).await;
+                let (lists, reached) = lists.map_err(|error| error.to_status())?;
+                (Value::Associations(lists.into_iter().map(AssociationsEntry::Answer).collect()), reached)
             }
             plan if plan.reads_values() => {
                 return Err(unsupported("the graph is live: there are no values to look up"));
@@ -209,12 +204,6 @@ fn ticket_of(bytes: &[u8]) -> Result<Option<Ticket>, Status> {
     ticket.map(Some).map_err(|error| {
         kith_wire::status(ErrorCode::BadRequest, error.to_string(), "use a ticket of a write")
     })
-}
-
-/// Records that a partition has reached a place, unless a later place is recorded.
-fn note(reached: &mut BTreeMap<PartitionId, LogPoint>, partition: PartitionId, point: LogPoint) {
-    let known = reached.entry(partition).or_insert(point);
-    *known = point.max(*known);
 }
 
 fn unsupported(message: &str) -> Status {

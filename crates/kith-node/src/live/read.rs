@@ -4,7 +4,7 @@ use super::{
     errors::LiveError,
     graph::{LiveGraph, Waiter},
 };
-use futures::future::join_all;
+use futures::{StreamExt, TryStreamExt, future::join_all, stream};
 use kith_cache::{
     Failure, FlightId, Landing,
     live::{Answer, Answered, Begin, Filled, Query, Reading, ReadingStep, Start},
@@ -16,6 +16,9 @@ use kith_live::{
 use kith_types::{LogPoint, PartitionId, partition_of_id};
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::sync::oneshot;
+
+/// How many lists one request reads at a time, so that lists that are not in memory do not wait for each other.
+const LISTS_AT_ONCE: usize = 32;
 
 /// The requirements on the freshness of a read.
 #[derive(Clone, Debug, Default)]
@@ -30,10 +33,12 @@ pub(crate) struct ReadNeed {
 type Fetch = Vec<(FlightId, RowQuery)>;
 
 impl LiveGraph {
-    /// Reads objects by id. Returns them in the order of the ids, and by partition the place at which they were read.
+    /// Reads objects by id, without `with_data` only their types and versions. Returns them in the order of the ids, and by
+    /// partition the place at which they were read.
     pub async fn objects(
         self: &Arc<Self>,
         ids: &[u64],
+        with_data: bool,
         need: &ReadNeed,
     ) -> Result<(Vec<Option<ObjectAnswer>>, BTreeMap<PartitionId, LogPoint>), LiveError> {
         let mut shares: BTreeMap<PartitionId, Vec<usize>> = BTreeMap::new();
@@ -54,9 +59,13 @@ impl LiveGraph {
             }
         }
         let answer = |types: &GraphTypes, object: &Object| {
-            let data = types.decode(object.kind, &object.data)?;
-            let kind = types.objects.get(&object.kind).map_or_else(String::new, |kind| kind.name.clone());
-            Ok::<_, FieldsFault>(ObjectAnswer { id: object.id, kind, version: object.stamp.position.0, data })
+            let kind = types.objects.get(&object.kind).ok_or(FieldsFault::NoType(object.kind))?;
+            let data = match with_data {
+                true => types.decode(object.kind, &object.data)?,
+                false => String::new(),
+            };
+            let (kind, version) = (kind.name.clone(), object.stamp.position.0);
+            Ok::<_, FieldsFault>(ObjectAnswer { id: object.id, kind, version, data })
         };
         let objects = self.decoded(|types| {
             rows.iter().map(|row| row.as_ref().map(|object| answer(types, object)).transpose()).collect()
@@ -64,8 +73,29 @@ impl LiveGraph {
         Ok((objects.await?, reached))
     }
 
-    /// Reads associations of `id1`. Returns them with their partition and the place at which they were read.
+    /// Reads association lists of each of these ids. Returns them for each id in the order of the reads, and by partition the
+    /// place at which they were read.
     pub async fn associations(
+        self: &Arc<Self>,
+        ids: &[u64],
+        reads: &[AssociationRead],
+        need: &ReadNeed,
+    ) -> Result<(Vec<Vec<AssociationAnswer>>, BTreeMap<PartitionId, LogPoint>), LiveError> {
+        let each = ids.iter().flat_map(|id1| (0..reads.len()).map(move |at| (*id1, at)));
+        let each: Vec<(u64, usize)> = each.collect();
+        let lists = stream::iter(each).map(|(id1, at)| self.association_list(id1, &reads[at], need));
+        let lists: Vec<_> = lists.buffered(LISTS_AT_ONCE).try_collect().await?;
+        let mut reached = BTreeMap::new();
+        for (partition, point) in lists.iter().map(|(_, partition, point)| (*partition, *point)) {
+            let known = reached.entry(partition).or_insert(point);
+            *known = point.max(*known);
+        }
+        let mut answers = lists.into_iter().map(|(answer, ..)| answer);
+        Ok((ids.iter().map(|_| answers.by_ref().take(reads.len()).collect()).collect(), reached))
+    }
+
+    /// Reads associations of `id1`. Returns them with their partition and the place at which they were read.
+    async fn association_list(
         self: &Arc<Self>,
         id1: u64,
         read: &AssociationRead,

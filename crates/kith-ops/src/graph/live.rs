@@ -12,6 +12,7 @@ use kith_live::{AssociationAnswer, AssociationRead, ObjectAnswer, ObjectFind, Se
 use kith_types::FanOutKind;
 
 const OBJECTS: &str = "objects";
+const WITH_DATA: Operator = Operator::Objects { with_data: true };
 const ASSOCIATIONS: &str = "associations";
 const FIND: &str = "index";
 
@@ -37,7 +38,7 @@ impl Objects {
     pub(super) fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
         match input {
             Input::Start if self.ids.is_empty() => Ok(OperationStep::Done(GraphAnswer::Objects(Vec::new()))),
-            Input::Start => Ok(ask(OBJECTS, FanOutKind::NonUnion, self.distinct.clone(), Operator::Objects)),
+            Input::Start => Ok(ask(OBJECTS, FanOutKind::NonUnion, self.distinct.clone(), WITH_DATA)),
             Input::Value(Value::Objects(entries)) if entries.len() == self.distinct.len() => {
                 let object = |id: &u64| match entries.get(self.distinct.binary_search(id).ok()?)? {
                     ObjectEntry::Found(object) => Some(object),
@@ -131,22 +132,27 @@ impl Associations {
     pub(super) fn step(&mut self, input: Input) -> Result<OperationStep, OperationError> {
         match (input, &self.read.select) {
             (Input::Start, _) => {
-                let plan = Operator::Associations(Box::new(self.read.clone()));
+                let plan = Operator::Associations(vec![self.read.clone()]);
                 Ok(ask(ASSOCIATIONS, FanOutKind::SingleKey, vec![self.id1], plan))
             }
             (Input::Value(Value::Associations(entries)), select) => {
                 let Ok([entry]) = <[AssociationsEntry; 1]>::try_from(entries) else {
                     return Err(OperationError::WrongValue);
                 };
-                Ok(OperationStep::Done(match (entry, select) {
-                    (AssociationsEntry::Unanswered, _) => self.unanswered(),
-                    (AssociationsEntry::Answer(AssociationAnswer::Count(count)), Select::Count) => {
+                let AssociationsEntry::Answer(lists) = entry else {
+                    return Ok(OperationStep::Done(self.unanswered()));
+                };
+                let Ok([answer]) = <[AssociationAnswer; 1]>::try_from(lists) else {
+                    return Err(OperationError::WrongValue);
+                };
+                Ok(OperationStep::Done(match (answer, select) {
+                    (AssociationAnswer::Count(count), Select::Count) => {
                         GraphAnswer::AssociationCount(Some(count))
                     }
-                    (AssociationsEntry::Answer(AssociationAnswer::Count(_)), _) | (_, Select::Count) => {
+                    (AssociationAnswer::Count(_), _) | (_, Select::Count) => {
                         return Err(OperationError::WrongValue);
                     }
-                    (AssociationsEntry::Answer(AssociationAnswer::List { out, more }), select) => {
+                    (AssociationAnswer::List { out, more }, select) => {
                         let more = is_cut(select).then_some(more);
                         GraphAnswer::Associations(AssociationsAnswer { out, more })
                     }
@@ -211,14 +217,14 @@ mod tests {
 
     fn list(out: Vec<ListedAssociation>, more: bool) -> Input {
         let answer = AssociationAnswer::List { out, more };
-        Input::Value(Value::Associations(vec![AssociationsEntry::Answer(answer)]))
+        Input::Value(Value::Associations(vec![AssociationsEntry::Answer(vec![answer])]))
     }
 
     #[test]
     fn each_id_is_asked_once_and_answered_as_often_as_it_was_named() {
         let mut machine = Objects::new(&[9, 4, 9, 7], false).expect("few ids");
         let fan_out = asked(machine.step(Input::Start));
-        assert_eq!((fan_out.scope, fan_out.plan), (Scope::Keys(vec![4, 7, 9]), Operator::Objects));
+        assert_eq!((fan_out.scope, fan_out.plan), (Scope::Keys(vec![4, 7, 9]), WITH_DATA));
         let entries = vec![ObjectEntry::Absent, ObjectEntry::Unanswered, ObjectEntry::Found(object(9))];
         let answer = machine.step(Input::Value(Value::Objects(entries)));
         let objects = vec![Some(object(9)), None, Some(object(9)), None];
@@ -296,7 +302,7 @@ mod tests {
     #[test]
     fn a_count_is_a_number_unless_nobody_answered() {
         let mut machine = Associations::new(1, &read(Select::Count)).expect("a good read");
-        let entry = AssociationsEntry::Answer(AssociationAnswer::Count(7));
+        let entry = AssociationsEntry::Answer(vec![AssociationAnswer::Count(7)]);
         let counted = machine.step(Input::Value(Value::Associations(vec![entry])));
         assert_eq!(counted, Ok(OperationStep::Done(GraphAnswer::AssociationCount(Some(7)))));
         let unanswered = machine.step(Input::Value(Value::Associations(vec![AssociationsEntry::Unanswered])));

@@ -33,6 +33,9 @@ use std::{
 pub struct GremlinReply {
     /// The results as plain JSON, each as often as it occurs.
     pub result: Vec<serde_json::Value>,
+    /// A read with this ticket shows what the traversal has changed. Only if it has changed something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
     /// The steps with what they took, if a profile was requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepReply>,
@@ -53,6 +56,7 @@ pub async fn traverse(service: &dyn Service, line: &GremlinLine) -> anyhow::Resu
     let metrics = answer.metrics.as_deref().map(metrics).transpose()?;
     Ok(GremlinReply {
         result: results(&answer)?,
+        ticket: answer.served.ticket().filter(|_| answer.wrote).map(ToString::to_string),
         steps: metrics.iter().flat_map(|metrics| &metrics.steps).map(StepReply::from).collect(),
         table: metrics.map_or_else(String::new, |metrics| format!("\n{metrics}\n\n")),
         profile: answer.profile.as_ref().map(ProfileReply::from),
@@ -96,7 +100,10 @@ async fn ask(
     is_explained: bool,
     options: QueryOptions,
 ) -> anyhow::Result<GremlinAnswer> {
-    let query = kith_api::GremlinQuery { is_explained, ..fields.query()? };
+    let query = fields.query()?;
+    // An explanation changes nothing, so it does not need the right to.
+    let writes = query.writes && !is_explained;
+    let query = kith_api::GremlinQuery { is_explained, writes, ..query };
     let question = Question::Gremlin { graph: fields.graph.clone(), query };
     match service.call(Arc::new(Request { question, options })).await? {
         Reply::Gremlin(answer) => Ok(answer),

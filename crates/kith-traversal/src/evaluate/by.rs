@@ -18,7 +18,8 @@ pub(super) async fn values(
     match by {
         By::Identity => Ok(batch.iter().map(|traverser| Some(traverser.value.clone())).collect()),
         By::Token(token) => {
-            batch.iter().map(|traverser| self::token(*token, &traverser.value).map(Some)).collect()
+            let all: Vec<&Value> = batch.iter().map(|traverser| &traverser.value).collect();
+            Ok(tokens(*token, &all, context).await?.into_iter().map(Some).collect())
         }
         By::Column(column) => {
             batch.iter().map(|traverser| self::column(*column, &traverser.value).map(Some)).collect()
@@ -70,13 +71,21 @@ pub(super) fn property_value(property: &Value) -> Option<&Value> {
     }
 }
 
-/// What an element has by nature.
-pub(super) fn token(token: Token, value: &Value) -> Result<Value> {
+/// What elements have by nature.
+pub(super) async fn tokens(token: Token, all: &[&Value], context: &Context<'_>) -> Result<Vec<Value>> {
+    if token == Token::Label {
+        context.learn_labels(all).await?;
+    }
+    all.iter().map(|value| self::token(token, value, context)).collect()
+}
+
+/// What an element has by nature. The labels of vertices must have been learned.
+pub(super) fn token(token: Token, value: &Value, context: &Context<'_>) -> Result<Value> {
     let found = match (token, value) {
         (Token::Id, Value::Vertex(vertex)) => Some(vertex.id.clone()),
         (Token::Id, Value::Edge(edge)) => Some(edge.id.clone()),
         (Token::Id, Value::VertexProperty(property)) => Some(property.id.clone()),
-        (Token::Label, Value::Vertex(vertex)) => Some(Value::String(vertex.label.clone())),
+        (Token::Label, Value::Vertex(vertex)) => Some(Value::String(context.label(vertex))),
         (Token::Label, Value::Edge(edge)) => Some(Value::String(edge.label.clone())),
         (Token::Label | Token::Key, Value::VertexProperty(property)) => {
             Some(Value::String(property.key.clone()))

@@ -33,25 +33,37 @@ async fn add_vertices(
     batch: Batch,
     context: &Context<'_>,
 ) -> Result<Batch> {
+    let news = new_elements(label, properties, &batch, context).await?;
+    added(&batch, news.into_iter().map(New::vertex), context).await
+}
+
+/// Makes the change of each traverser as often as its bulk says. Returns a traverser at each new element.
+async fn added(
+    batch: &[Traverser],
+    changes: impl Iterator<Item = Mutation>,
+    context: &Context<'_>,
+) -> Result<Batch> {
     context.count_each(batch.iter().map(|traverser| traverser.bulk))?;
-    let mut reached = Batch::with_capacity(batch.len());
-    for (traverser, new) in batch.iter().zip(new_elements(label, properties, &batch, context).await?) {
-        for _ in 0..traverser.bulk {
-            let vertex = add_vertex(new.clone(), context).await?;
-            reached.push(Traverser { bulk: 1, ..traverser.to(vertex) });
-        }
+    let (mut mutations, mut from) = (Vec::new(), Vec::new());
+    for (traverser, mutation) in batch.iter().zip(changes) {
+        let count = usize::try_from(traverser.bulk).unwrap_or(0);
+        mutations.extend(std::iter::repeat_n(mutation, count));
+        from.extend(std::iter::repeat_n(traverser, count));
     }
-    Ok(reached)
+    let elements = context.write_all(mutations).await?;
+    let reached = |(traverser, element): (&Traverser, Option<Value>)| {
+        Ok(Traverser { bulk: 1, ..traverser.to(existing(element)?) })
+    };
+    from.into_iter().zip(elements).map(reached).collect()
 }
 
-pub(super) async fn add_vertex(new: New, context: &Context<'_>) -> Result<Value> {
-    let New { id, label, properties } = new;
-    let label = label.unwrap_or_else(|| keys::VERTEX.into());
-    written(Mutation::AddVertex { id, label, properties }, context).await
-}
-
+/// Makes one change of an element, which must exist.
 pub(super) async fn written(mutation: Mutation, context: &Context<'_>) -> Result<Value> {
-    let element = context.write(mutation).await?;
+    existing(context.write_all(vec![mutation]).await?.pop().flatten())
+}
+
+/// The element that was changed, which must have existed.
+fn existing(element: Option<Value>) -> Result<Value> {
     element.ok_or_else(|| GremlinError::bad("the element does not exist, so it cannot be changed"))
 }
 
@@ -65,26 +77,9 @@ async fn add_edges(
     let [from, to] =
         [vertices(ends[0], "from", &batch, context).await?, vertices(ends[1], "to", &batch, context).await?];
     let news = new_elements(label, properties, &batch, context).await?;
-    context.count_each(batch.iter().map(|traverser| traverser.bulk))?;
-    let mut reached = Batch::with_capacity(batch.len());
-    for (((traverser, new), out_vertex), in_vertex) in batch.iter().zip(news).zip(from).zip(to) {
-        for _ in 0..traverser.bulk {
-            let edge = add_edge(new.clone(), out_vertex.clone(), in_vertex.clone(), context).await?;
-            reached.push(Traverser { bulk: 1, ..traverser.to(edge) });
-        }
-    }
-    Ok(reached)
-}
-
-pub(super) async fn add_edge(
-    new: New,
-    out_vertex: ElementId,
-    in_vertex: ElementId,
-    context: &Context<'_>,
-) -> Result<Value> {
-    let New { id, label, properties } = new;
-    let label = label.unwrap_or_else(|| keys::EDGE.into());
-    written(Mutation::AddEdge { id, label, out_vertex, in_vertex, properties }, context).await
+    let ends = from.into_iter().zip(to);
+    let changes = news.into_iter().zip(ends).map(|(new, (from, to))| new.edge(from, to));
+    added(&batch, changes, context).await
 }
 
 /// The vertices at one end of new edges: those that `from` or `to` names, or the traversers' own.
@@ -112,23 +107,32 @@ async fn vertices(
 async fn set(property: &PropertyGiven, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let keys = nested::given(&property.key, &batch, context).await?;
     let values = nested::given(&property.value, &batch, context).await?;
-    let mut reached = Batch::with_capacity(batch.len());
-    for ((traverser, key), value) in batch.into_iter().zip(keys).zip(values) {
+    let mut settings = Vec::with_capacity(batch.len());
+    for ((traverser, key), value) in batch.iter().zip(keys).zip(values) {
         let (key, value) = (result(key, "the key of a property")?, result(value, "the value of a property")?);
-        set_one(&traverser.value, property.cardinality, &key, value, context).await?;
-        reached.push(traverser);
+        settings.extend(setting(&traverser.value, property.cardinality, &key, value)?);
     }
-    Ok(reached)
+    set_all(settings, context).await?;
+    Ok(batch)
 }
 
-/// Sets a property of an element that exists. Null removes it, unless it would have been one of several values.
-pub(super) async fn set_one(
+/// Makes changes of properties. Those that set one need an element that exists.
+pub(super) async fn set_all(settings: Vec<Mutation>, context: &Context<'_>) -> Result<()> {
+    let is_removal = |mutation: &Mutation| matches!(mutation, Mutation::RemoveProperty { .. });
+    let removals: Vec<bool> = settings.iter().map(is_removal).collect();
+    let written = context.write_all(settings).await?;
+    let needed = written.into_iter().zip(removals).filter(|(_, is_removal)| !is_removal);
+    needed.map(|(element, _)| element).try_for_each(|element| existing(element).map(drop))
+}
+
+/// The change that sets a property of an element that exists. Null removes it, unless it would have been one of several
+/// values: then nothing changes.
+pub(super) fn setting(
     element: &Value,
     cardinality: Option<Cardinality>,
     key: &Value,
     value: Value,
-    context: &Context<'_>,
-) -> Result<()> {
+) -> Result<Option<Mutation>> {
     merge_maps::check_cardinality(&value, cardinality)?;
     let key = changeable(key)?;
     let is_removal = value == Value::Null;
@@ -139,11 +143,10 @@ pub(super) async fn set_one(
             )));
         }
         Value::Vertex(_) if is_removal && cardinality.is_some_and(|it| it != Cardinality::Single) => {
-            return Ok(());
+            return Ok(None);
         }
         Value::Vertex(_) | Value::Edge(_) if is_removal => {
-            let removal = Mutation::RemoveProperty { element: element.clone(), key };
-            return context.write(removal).await.map(drop);
+            Mutation::RemoveProperty { element: element.clone(), key }
         }
         Value::Vertex(vertex) => {
             let cardinality = Cardinality::Single;
@@ -158,7 +161,7 @@ pub(super) async fn set_one(
             )));
         }
     };
-    written(mutation, context).await.map(drop)
+    Ok(Some(mutation))
 }
 
 /// The key of a property that can be changed.
@@ -174,22 +177,23 @@ fn changeable(key: &Value) -> Result<Label> {
 
 /// `drop`: removes elements and properties. Nothing passes.
 async fn drop_all(batch: Batch, context: &Context<'_>) -> Result<Batch> {
-    for traverser in batch {
-        let mutation = match &traverser.value {
-            Value::Vertex(vertex) => Mutation::RemoveVertex { vertex: vertex.id.clone() },
-            Value::Edge(edge) => Mutation::RemoveEdge { edge: edge.id.clone() },
-            Value::VertexProperty(_) | Value::Property(_) => {
-                let element = property::element(&traverser.value)?;
-                Mutation::RemoveProperty { element, key: property::key_of(&traverser.value) }
-            }
-            other => {
-                let found = other;
-                return Err(GremlinError::bad(format!(
-                    "The incoming object is not removable: {found}; drop() removes elements and properties"
-                )));
-            }
-        };
-        context.write(mutation).await?;
-    }
+    let removals = batch.iter().map(|traverser| removal(&traverser.value)).collect::<Result<_>>()?;
+    context.write_all(removals).await?;
     Ok(Batch::new())
+}
+
+fn removal(value: &Value) -> Result<Mutation> {
+    Ok(match value {
+        Value::Vertex(vertex) => Mutation::RemoveVertex { vertex: vertex.id.clone() },
+        Value::Edge(edge) => Mutation::RemoveEdge { edge: edge.id.clone() },
+        Value::VertexProperty(_) | Value::Property(_) => {
+            let element = property::element(value)?;
+            Mutation::RemoveProperty { element, key: property::key_of(value) }
+        }
+        other => {
+            return Err(GremlinError::bad(format!(
+                "The incoming object is not removable: {other}; drop() removes elements and properties"
+            )));
+        }
+    })
 }

@@ -54,6 +54,8 @@ pub(super) struct Context<'a> {
     pub random: Mutex<StdRng>,
     /// The edges that have been changed. Traversers may hold them with the properties that they had before.
     pub changed_edges: Mutex<HashSet<ElementId>>,
+    /// The labels that have been found out of vertices whose labels the graph left unknown. As many as elements at most.
+    pub labels: Mutex<HashMap<ElementId, Label>>,
     /// What is counted for `profile`; `None` if the traversal has no such step.
     pub profile: Option<Profile<'a>>,
 }
@@ -80,6 +82,7 @@ impl<'a> Context<'a> {
             side_effects: Mutex::new(side_effects),
             random: Mutex::new(StdRng::seed_from_u64(source.seed.unwrap_or(limits.seed))),
             changed_edges: Mutex::default(),
+            labels: Mutex::default(),
             profile: None,
         }
     }

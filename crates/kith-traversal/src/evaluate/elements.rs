@@ -9,20 +9,33 @@ use crate::{
 use std::{collections::HashMap, sync::Arc};
 
 impl Context<'_> {
-    /// Changes the graph.
-    pub async fn write(&self, mutation: Mutation) -> Result<Option<Value>> {
+    /// Makes one change.
+    async fn write(&self, mutation: Mutation) -> Result<Option<Value>> {
         let changed = match &mutation {
             Mutation::SetEdgeProperty { edge, .. } => Some(edge.clone()),
             Mutation::RemoveProperty { element: Value::Edge(edge), .. } => Some(edge.id.clone()),
             _ => None,
         };
         let is_edge_added = matches!(mutation, Mutation::AddEdge { .. });
+        if matches!(mutation, Mutation::AddVertex { .. } | Mutation::RemoveVertex { .. }) {
+            self.labels.lock().clear();
+        }
         let written = self.graph.write(mutation).await?;
         let added = match &written {
             Some(Value::Edge(edge)) if is_edge_added => Some(edge.id.clone()),
             _ => None,
         };
         self.changed_edges.lock().extend(changed.or(added));
+        Ok(written)
+    }
+
+    /// Makes changes in their order, after all of them have been checked. Returns what each of them returned.
+    pub async fn write_all(&self, mutations: Vec<Mutation>) -> Result<Vec<Option<Value>>> {
+        self.graph.prepare(&mutations).await?;
+        let mut written = Vec::with_capacity(mutations.len());
+        for mutation in mutations {
+            written.push(self.write(mutation).await?);
+        }
         Ok(written)
     }
 
@@ -39,11 +52,14 @@ impl Context<'_> {
                 ids.push(vertex.id.clone());
             }
         }
-        let fetched =
-            if ids.is_empty() { Vec::new() } else { self.graph.vertices(ids, wanted.clone()).await? };
+        let fetched = match ids.is_empty() {
+            true => Vec::new(),
+            false => self.graph.vertices(ids.clone(), wanted.clone()).await?,
+        };
         self.count_elements(fetched.len())?;
         let properties = fetched.iter().flatten().filter_map(|vertex| vertex.properties.as_deref());
         self.count_bytes(properties.map(weight::of_vertex_properties).sum())?;
+        self.note_labels(ids.into_iter().zip(&fetched));
         let changed = self.changed(elements.iter().copied()).await?;
         let of = |element: &&Value| match element {
             Value::Vertex(vertex) => {

@@ -103,10 +103,20 @@ pub(super) async fn has(kind: &Kind, batch: Batch, context: &Context<'_>) -> Res
 /// The values that `has` looks at, for each element.
 async fn subjects(subject: &Subject, elements: &[&Value], context: &Context<'_>) -> Result<Vec<Vec<Value>>> {
     match subject {
-        Subject::Token(token) => elements.iter().map(|element| token_of(*token, element)).collect(),
+        Subject::Token(token @ (Token::Key | Token::Value)) => {
+            let is_property = |it: &Value| matches!(it, Value::VertexProperty(_) | Value::Property(_));
+            let value = |element: &&Value| match is_property(element) {
+                true => Ok(vec![by::token(*token, element, context)?]),
+                false => Ok(Vec::new()),
+            };
+            elements.iter().map(value).collect()
+        }
+        Subject::Token(token) => {
+            Ok(by::tokens(*token, elements, context).await?.into_iter().map(|value| vec![value]).collect())
+        }
         Subject::IdText => {
-            let text = |element: &&Value| Ok(vec![Value::text(by::token(Token::Id, element)?.to_string())]);
-            elements.iter().map(text).collect()
+            let ids = by::tokens(Token::Id, elements, context).await?;
+            Ok(ids.into_iter().map(|id| vec![Value::text(id.to_string())]).collect())
         }
         Subject::Property(key) => {
             let properties = context.properties(elements, &Wanted::Keys([Arc::clone(key)].into())).await?;
@@ -114,13 +124,5 @@ async fn subjects(subject: &Subject, elements: &[&Value], context: &Context<'_>)
                 |properties: Vec<Value>| properties.iter().filter_map(by::property_value).cloned().collect();
             Ok(properties.into_iter().map(values).collect())
         }
-    }
-}
-
-fn token_of(token: Token, element: &Value) -> Result<Vec<Value>> {
-    let is_property = matches!(element, Value::VertexProperty(_) | Value::Property(_));
-    match token {
-        Token::Key | Token::Value if !is_property => Ok(Vec::new()),
-        token => Ok(vec![by::token(token, element)?]),
     }
 }

@@ -1,7 +1,7 @@
 //! `mergeV` and `mergeE`: find elements, or add one.
 
 use super::{
-    change::{add_edge, add_vertex, set_one},
+    change::{set_all, setting, written},
     context::Context,
     nested,
     new::{New, id_of, result},
@@ -38,7 +38,7 @@ pub(super) async fn vertex(merge: &MergeMaps, batch: Batch, context: &Context<'_
         let found = search::vertices(&wanted, context).await?;
         if found.is_empty() {
             let all = with_on_create((merge, false), &wanted, &wanted, &traverser, context).await?;
-            reached.push(traverser.to(add_vertex(new(all)?, context).await?));
+            reached.push(traverser.to(written(new(all)?.vertex(), context).await?));
         } else {
             matched(merge, &found, &traverser, context).await?;
             reached.extend(found.into_iter().map(|vertex| traverser.to(vertex)));
@@ -70,6 +70,7 @@ pub(super) async fn edge(merge: &MergeMaps, batch: Batch, context: &Context<'_>)
 /// What `option(onMatch)` sets of elements that were found. The option sees the element, or the map that came to the step.
 async fn matched(merge: &MergeMaps, found: &[Value], from: &Traverser, context: &Context<'_>) -> Result<()> {
     let Some((given, default)) = &merge.on_match else { return Ok(()) };
+    let mut settings = Vec::new();
     for element in found {
         let on_match = match &from.value {
             Value::Map(_) => map(given, from, context).await?,
@@ -78,10 +79,10 @@ async fn matched(merge: &MergeMaps, found: &[Value], from: &Traverser, context: 
         merge_maps::check_on_match(&on_match)?;
         for (key, value) in &on_match {
             let (cardinality, value) = merge_maps::with_cardinality(value, *default);
-            set_one(element, cardinality, key, value.clone(), context).await?;
+            settings.extend(setting(element, cardinality, key, value.clone())?);
         }
     }
-    Ok(())
+    set_all(settings, context).await
 }
 
 /// What a new element gets: what was searched for, which is `given` with the ends of edges as they were named, and what
@@ -173,7 +174,7 @@ async fn created(wanted: &Map, all: Map, context: &Context<'_>) -> Result<Value>
         )
         .await?;
     }
-    add_edge(new, out_vertex, in_vertex, context).await
+    written(new.edge(out_vertex, in_vertex), context).await
 }
 
 fn end(all: &Map, direction: Direction, name: &str) -> Result<ElementId> {

@@ -16,6 +16,7 @@ mod filter;
 mod function;
 mod group;
 mod hop;
+mod known;
 mod local;
 mod merge;
 mod nested;
@@ -43,7 +44,7 @@ pub use tally::Clock;
 
 use crate::{
     error::Result,
-    graph::{Graph, Wanted},
+    graph::Graph,
     plan::Plan,
     value::{TraversalMetrics, Value, Vertex},
 };
@@ -62,6 +63,7 @@ async fn advance(link: &mut Link, upstream: Upstream<'_>, context: &Context<'_>)
 pub struct Evaluation<'a> {
     context: Context<'a>,
     chain: Chain,
+    with_properties: bool,
 }
 
 impl<'a> Evaluation<'a> {
@@ -71,7 +73,7 @@ impl<'a> Evaluation<'a> {
         let side_effects = nested::side_effects(&plan.traversal);
         let mut context = Context::new(graph, &plan.source, limits, with_paths, side_effects);
         context.profile = plan.is_profiled().then(|| Profile::new(&|| 0));
-        Self { context, chain: Chain::whole(&plan.traversal) }
+        Self { context, chain: Chain::whole(&plan.traversal), with_properties: false }
     }
 
     /// Gives the clock by which `profile` tells how long steps take. Without one, all times are 0.
@@ -86,6 +88,12 @@ impl<'a> Evaluation<'a> {
         self
     }
 
+    /// Sets whether results that are vertices come with their properties.
+    pub fn with_properties(mut self, with_properties: bool) -> Self {
+        self.with_properties = with_properties;
+        self
+    }
+
     /// The next results, each with how often it occurs. `None` at the end. A batch may be empty.
     ///
     /// # Errors
@@ -95,6 +103,10 @@ impl<'a> Evaluation<'a> {
         let mut results =
             batch.into_iter().map(|traverser| (traverser.value, traverser.bulk)).collect::<Vec<_>>();
         self.context.refresh(&mut results).await?;
+        if self.with_properties {
+            self.context.materialize(&mut results).await?;
+        }
+        self.context.label_all(&mut results).await?;
         self.context.count_bytes(results.iter().map(|(value, _)| weight::of_value(value)).sum())?;
         Ok(Some(results))
     }
@@ -119,33 +131,6 @@ impl<'a> Evaluation<'a> {
         let metrics = profile::metrics(&self.chain.steps(), &self.context);
         Ok((all, metrics))
     }
-}
-
-/// Gives results that are vertices or edges their properties.
-///
-/// # Errors
-/// As [`Graph::vertices`].
-pub async fn materialize(results: &mut [(Value, i64)], graph: &dyn Graph) -> Result<()> {
-    let ids: Vec<Value> = results
-        .iter()
-        .filter_map(|(value, _)| match value {
-            Value::Vertex(vertex) if vertex.properties.is_none() => Some(vertex.id.clone()),
-            _ => None,
-        })
-        .collect();
-    if ids.is_empty() {
-        return Ok(());
-    }
-    let mut fetched = graph.vertices(ids, Wanted::All).await?.into_iter();
-    for (value, _) in results {
-        if let Value::Vertex(vertex) = value
-            && vertex.properties.is_none()
-            && let Some(Some(whole)) = fetched.next()
-        {
-            *value = Value::Vertex(whole);
-        }
-    }
-    Ok(())
 }
 
 /// A reference to a vertex, without its properties.

@@ -3,6 +3,7 @@
 use super::{context::Context, nested, traverser::Traverser};
 use crate::{
     error::{GremlinError, Result},
+    graph::Mutation,
     plan::{Given, Label, PropertyGiven, keys},
     value::{ElementId, Symbol, Token, Value},
 };
@@ -17,6 +18,19 @@ pub(super) struct New {
 }
 
 impl New {
+    /// The change that adds a vertex.
+    pub fn vertex(self) -> Mutation {
+        let Self { id, label, properties } = self;
+        Mutation::AddVertex { id, label: label.unwrap_or_else(|| keys::VERTEX.into()), properties }
+    }
+
+    /// The change that adds an edge.
+    pub fn edge(self, out_vertex: ElementId, in_vertex: ElementId) -> Mutation {
+        let Self { id, label, properties } = self;
+        let label = label.unwrap_or_else(|| keys::EDGE.into());
+        Mutation::AddEdge { id, label, out_vertex, in_vertex, properties }
+    }
+
     /// Adds a property, or sets the id or label.
     pub fn put(&mut self, key: &Value, value: Value) -> Result<()> {
         match (key, value) {

@@ -9,14 +9,16 @@ use crate::{
     error::{GremlinError, Result},
     graph::Wanted,
     plan::{By, Kind, Label, PropertyMap},
-    value::{Direction, Map, Symbol, Token, Value},
+    value::{Direction, Map, Symbol, Token, Value, Vertex},
 };
 use std::sync::Arc;
 
 pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     match kind {
         Kind::Token(token) => {
-            batch.iter().map(|traverser| Ok(traverser.to(by::token(*token, &traverser.value)?))).collect()
+            let all: Vec<&Value> = batch.iter().map(|traverser| &traverser.value).collect();
+            let values = by::tokens(*token, &all, context).await?;
+            Ok(batch.iter().zip(values).map(|(traverser, value)| traverser.to(value)).collect())
         }
         Kind::Properties { keys, is_value } => properties(keys, *is_value, batch, context).await,
         Kind::PropertyMap(map) => property_map(map, batch, context).await,
@@ -56,9 +58,12 @@ async fn properties(keys: &[Label], is_value: bool, batch: Batch, context: &Cont
 /// `valueMap` and `propertyMap`. A key of a vertex has a list of values, a key of another element one.
 async fn property_map(map: &PropertyMap, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let all = of_elements(&map.keys, &batch, context).await?;
+    if map.with_label {
+        context.learn_labels(&batch.iter().map(|traverser| &traverser.value).collect::<Vec<_>>()).await?;
+    }
     let mut reached = Batch::with_capacity(batch.len());
     for (traverser, properties) in batch.iter().zip(all) {
-        let mut entries = tokens(map, &traverser.value)?;
+        let mut entries = tokens(map, &traverser.value, context)?;
         let is_vertex = matches!(traverser.value, Value::Vertex(_));
         for property in properties {
             let key = Value::String(key_of(&property));
@@ -81,10 +86,10 @@ async fn property_map(map: &PropertyMap, batch: Batch, context: &Context<'_>) ->
 }
 
 /// The id and the label of an element, or of a property, as entries of a map.
-fn tokens(map: &PropertyMap, element: &Value) -> Result<Map> {
+fn tokens(map: &PropertyMap, element: &Value, context: &Context<'_>) -> Result<Map> {
     let mut entries = Map::new();
     let mut put = |token: Token| -> Result<()> {
-        entries.insert(token.into(), by::token(token, element)?);
+        entries.insert(token.into(), by::token(token, element, context)?);
         Ok(())
     };
     let is_property = matches!(element, Value::VertexProperty(_));
@@ -114,22 +119,25 @@ async fn modulated(by: &By, entries: Map, context: &Context<'_>) -> Result<Map> 
 /// `elementMap`: what an element has by nature, its ends if it is an edge, and its properties.
 async fn element_map(keys: &[Label], batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let all = of_elements(keys, &batch, context).await?;
+    context
+        .learn_labels_of(batch.iter().flat_map(|traverser| vertices_of(&traverser.value)).collect())
+        .await?;
     let mut reached = Batch::with_capacity(batch.len());
     for (traverser, properties) in batch.iter().zip(all) {
         let element = &traverser.value;
         let mut entries = Map::new();
-        entries.insert(Token::Id.into(), by::token(Token::Id, element)?);
-        if let Value::VertexProperty(_) = element {
-            entries.insert(Token::Key.into(), by::token(Token::Key, element)?);
-            entries.insert(Token::Value.into(), by::token(Token::Value, element)?);
-        } else {
-            entries.insert(Token::Label.into(), by::token(Token::Label, element)?);
+        let tokens: &[Token] = match element {
+            Value::VertexProperty(_) => &[Token::Id, Token::Key, Token::Value],
+            _ => &[Token::Id, Token::Label],
+        };
+        for token in tokens {
+            entries.insert((*token).into(), by::token(*token, element, context)?);
         }
         if let Value::Edge(edge) = element {
             for (direction, vertex) in [(Direction::In, &edge.in_vertex), (Direction::Out, &edge.out_vertex)]
             {
                 let id = (Token::Id.into(), vertex.id.clone());
-                let label = (Token::Label.into(), Value::String(vertex.label.clone()));
+                let label = (Token::Label.into(), Value::String(context.label(vertex)));
                 entries.insert(direction.into(), Value::Map(Arc::new(Map::from_iter([id, label]))));
             }
         }
@@ -140,6 +148,15 @@ async fn element_map(keys: &[Label], batch: Batch, context: &Context<'_>) -> Res
         reached.push(traverser.to(Value::Map(Arc::new(entries))));
     }
     Ok(reached)
+}
+
+/// The vertices whose labels are in the map of an element.
+fn vertices_of(element: &Value) -> Vec<Arc<Vertex>> {
+    match element {
+        Value::Vertex(vertex) => vec![Arc::clone(vertex)],
+        Value::Edge(edge) => vec![Arc::clone(&edge.out_vertex), Arc::clone(&edge.in_vertex)],
+        _ => Vec::new(),
+    }
 }
 
 pub(super) fn key_of(property: &Value) -> Label {

@@ -18,16 +18,16 @@ pub(super) async fn vertices(search: &Map, context: &Context<'_>) -> Result<Vec<
         None => super::hop::all_vertices(context).await?,
     };
     let properties = context.properties(&candidates.iter().collect::<Vec<_>>(), &Wanted::All).await?;
-    let fits = |(element, properties): &(Value, Vec<Value>)| fits(element, properties, search);
+    let fits = |(element, properties): &(Value, Vec<Value>)| fits(element, properties, search, context);
     Ok(candidates.into_iter().zip(properties).filter(fits).map(|(element, _)| element).collect())
 }
 
 /// Whether an element has all entries of a map. Entries about the id and the ends have been looked at before.
-fn fits(element: &Value, properties: &[Value], search: &Map) -> bool {
+fn fits(element: &Value, properties: &[Value], search: &Map, context: &Context<'_>) -> bool {
     search.iter().all(|(key, wanted)| match key {
         Value::Symbol(Symbol::Direction(_) | Symbol::Token(Token::Id)) => true,
         Value::Symbol(Symbol::Token(token)) => {
-            by::token(*token, element).is_ok_and(|found| semantics::equal(&found, wanted))
+            by::token(*token, element, context).is_ok_and(|found| semantics::equal(&found, wanted))
         }
         key => properties.iter().any(|property| {
             let is_key = Value::String(super::property::key_of(property)) == *key;
@@ -56,7 +56,7 @@ pub(super) async fn edges(search: &Map, context: &Context<'_>) -> Result<Vec<Val
         let is_end = |direction, vertex: &Value| end(direction).is_none_or(|id| is_id(vertex, &id));
         is_end(Direction::Out, &edge.out_vertex.id)
             && is_end(Direction::In, &edge.in_vertex.id)
-            && fits(element, properties, search)
+            && fits(element, properties, search, context)
     };
     Ok(candidates.into_iter().zip(properties).filter(fits).map(|(element, _)| element).collect())
 }

@@ -60,6 +60,11 @@ impl Plan {
         self.source.with_paths || super::any_step(&self.traversal, &|step| step.kind.needs_path())
     }
 
+    /// All steps, of the traversal and of nested ones.
+    pub fn steps(&self) -> Vec<&super::Step> {
+        super::all_steps(&self.traversal)
+    }
+
     /// The options of the source: names and values.
     pub fn options(&self) -> &[(Label, Value)] {
         &self.source.options

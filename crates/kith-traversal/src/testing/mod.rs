@@ -1,6 +1,8 @@
-//! A graph in memory, for tests.
+//! Graphs for tests.
 
 mod adjacency;
 mod memory;
+mod unlabelled;
 
 pub use memory::MemoryGraph;
+pub use unlabelled::Unlabelled;

@@ -2,6 +2,7 @@
 
 mod changes;
 mod explanations;
+mod labels;
 mod merges;
 mod profiles;
 mod refusals;

@@ -4,8 +4,12 @@
 //! duration of the fault tests in seconds.
 
 mod bad_input;
+#[path = "../support/driver.rs"]
+mod driver;
 mod drop;
 mod faults;
+mod gremlin;
+mod gremlin_twin;
 mod handover;
 mod import;
 mod ldbc;

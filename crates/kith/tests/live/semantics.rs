@@ -15,7 +15,7 @@ fn operations() -> usize {
     }
 }
 
-fn seed(usual: u64) -> u64 {
+pub fn seed(usual: u64) -> u64 {
     match std::env::var("KITH_SEED") {
         Ok(seed) => seed.parse().expect("KITH_SEED is a number"),
         Err(_) if is_full() => rand::random(),

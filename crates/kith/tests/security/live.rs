@@ -76,6 +76,23 @@ fn add_types(cluster: &Secured) {
     assert!(types.contains("[object.dog]") && !types.contains("bird"), "{types}");
 }
 
+/// A traversal that changes the graph needs the right to write, also if its caller does not say that it writes.
+fn traverse(cluster: &Secured, ops: &Papers) {
+    let token = token_file(cluster, "viewer", "may-read");
+    let reading = |arguments: &[&str]| bearing(cluster.kith(arguments), &token);
+    let gremlin = |text: &'static str| ["gremlin", text, "--graph", "social"];
+    let count = gremlin("g.V(1).out('friend').count()");
+    assert_eq!(must(reading(&count)).trim(), "18");
+    let change = gremlin("g.V(1).property('name', 'Eve').values('name')");
+    for more in [&[][..], &["--direct"]] {
+        let (code, ..) = refused(reading(&[&change[..], more].concat()));
+        assert_eq!(code, "permission_denied", "{more:?}");
+    }
+    assert_eq!(must(with(cluster.kith(&change), ops)).trim(), "Eve");
+    let explained = must(reading(&["explain", "--gremlin", change[1], "--graph", "social"]));
+    assert!(explained.contains("one write for each change"), "{explained}");
+}
+
 #[test]
 fn a_database_process_serves_its_cluster_over_tls_and_counts_what_it_does() {
     let subjects =
@@ -91,6 +108,7 @@ fn a_database_process_serves_its_cluster_over_tls_and_counts_what_it_does() {
     }
     let ops = cluster.authority.papers("ops");
     use_graph(&cluster, &ops);
+    traverse(&cluster, &ops);
     add_types(&cluster);
     // Replicas follow logs and build lists on their own.
     for call in ["create", "open", "begin_term", "commit", "read", "points", "changes", "scan_objects"] {

@@ -119,8 +119,12 @@ fn ids_in(value: &Value) -> u64 {
 }
 
 fn associations_in(entry: &AssociationsEntry) -> u64 {
+    let of_list = |answer: &AssociationAnswer| match answer {
+        AssociationAnswer::List { out, .. } => out.len() as u64,
+        AssociationAnswer::Count(_) => 0,
+    };
     match entry {
-        AssociationsEntry::Answer(AssociationAnswer::List { out, .. }) => out.len() as u64,
-        AssociationsEntry::Answer(AssociationAnswer::Count(_)) | AssociationsEntry::Unanswered => 0,
+        AssociationsEntry::Answer(lists) => lists.iter().map(of_list).sum(),
+        AssociationsEntry::Unanswered => 0,
     }
 }

@@ -3,7 +3,7 @@
 use super::Run;
 use crate::{
     at_hand::{self, ListQuestion},
-    executor::{Asking, Handed, Outlook, Planned, RoundOutcome},
+    executor::{Asking, Handed, Outlook, Planned, Reached, RoundOutcome},
     stream::RecordDelivery,
 };
 use futures::future::try_join_all;
@@ -41,19 +41,55 @@ impl Run<'_> {
             ref topology,
             ref pinned,
             ref reached,
-            options,
+            ref options,
             operation,
             deadline,
             ref mut trace,
             ..
         } = self;
+        let anywhere = Reached::new();
+        let reached = if self.is_pinned { reached } else { &anywhere };
         let asking = Asking { topology, pinned, fan_out, options, operation, deadline, reached };
-        let run = self.session.inner.executor.run(&asking, trace);
-        let RoundOutcome { value, missing, failures, reached } = run.await?;
-        self.reached = reached;
+        let outcome = self.session.inner.executor.run(&asking, trace).await?;
+        Ok(self.take(outcome))
+    }
+
+    /// Notes what a fan-out tells besides its value.
+    fn take(&mut self, outcome: RoundOutcome) -> Value {
+        let RoundOutcome { value, missing, failures, reached } = outcome;
+        match self.is_pinned {
+            true => self.reached = reached,
+            false => self.reach(reached),
+        }
         self.missing.extend(missing);
         self.failures.extend(failures);
-        Ok(value)
+        value
+    }
+
+    /// Sends several fan-outs of a run without pins at the same time. Returns their values in the same order.
+    pub(crate) async fn ask_together(&mut self, fan_outs: &[FanOut]) -> Result<Vec<Value>, QueryError> {
+        let this = &*self;
+        let asked = fan_outs.iter().map(|fan_out| {
+            let mut trace = this.trace.beside();
+            async move {
+                let anywhere = Reached::new();
+                let asking = Asking { reached: &anywhere, ..this.asking(fan_out) };
+                let outcome = this.session.inner.executor.run(&asking, &mut trace).await?;
+                Ok::<_, QueryError>((outcome, trace))
+            }
+        });
+        let outcomes = try_join_all(asked.collect::<Vec<_>>()).await?;
+        let mut values = Vec::with_capacity(outcomes.len());
+        for (outcome, trace) in outcomes {
+            self.trace.absorb(trace);
+            values.push(self.take(outcome));
+        }
+        Ok(values)
+    }
+
+    fn asking<'s>(&'s self, fan_out: &'s FanOut) -> Asking<'s> {
+        let &Self { ref topology, ref pinned, ref reached, ref options, operation, deadline, .. } = self;
+        Asking { topology, pinned, fan_out, options, operation, deadline, reached }
     }
 
     /// Sends a fan-out to the nodes, and hands on their answers as they arrive.
@@ -66,7 +102,7 @@ impl Run<'_> {
             ref topology,
             ref pinned,
             ref reached,
-            options,
+            ref options,
             operation,
             deadline,
             ref mut trace,
@@ -86,11 +122,6 @@ impl Run<'_> {
         self.session.inner.executor.outlook(&self.asking(fan_out))
     }
 
-    fn asking<'a>(&'a self, fan_out: &'a FanOut) -> Asking<'a> {
-        let &Self { ref topology, ref pinned, ref reached, options, operation, deadline, .. } = self;
-        Asking { topology, pinned, fan_out, options, operation, deadline, reached }
-    }
-
     /// Asks `required` different replicas for each key at the same time, and returns the values that they agree on.
     pub(crate) async fn ask_agreeing(
         &mut self,
@@ -100,7 +131,7 @@ impl Run<'_> {
         let executor = &self.session.inner.executor;
         let shares = executor.shares(&self.topology, &self.pinned, fan_out, required);
         // Only checked values can be compared.
-        let options = &QueryOptions { proofs: Proofs::Everywhere, ..self.options.clone() };
+        let options = &QueryOptions { proofs: Proofs::Everywhere, ..(*self.options).clone() };
         let reads = shares.iter().map(|share| {
             let mut trace = self.trace.beside();
             let (topology, operation, deadline) = (&*self.topology, self.operation, self.deadline);

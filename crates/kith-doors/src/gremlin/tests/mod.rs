@@ -116,6 +116,7 @@ impl Service for Graphs {
                 served: Served { name: graph.clone(), state: ServedState::Version(1) },
                 profile: None,
                 metrics: None,
+                wrote: false,
             }))
         }
         .boxed()

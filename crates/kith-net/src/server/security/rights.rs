@@ -37,7 +37,6 @@ pub(super) fn rule(path: &str) -> Rule {
         | "/kith.v1.Graph/Explain"
         | "/kith.v1.Store/MultiGet"
         | "/kith.v1.Store/MultiGetStream"
-        | "/kith.v1.Graph/Gremlin"
         | "/kith.v1.Store/Compute"
         | "/kith.v1.Store/ComputeStream"
         | "/kith.v1.Store/Aggregate"
@@ -47,6 +46,7 @@ pub(super) fn rule(path: &str) -> Rule {
         | "/kith.v1.Inspect/Records"
         | "/kith.v1.Inspect/Verify"
         | "/kith.v1.Inspect/Scan" => Rule::OfMessage(|message| named(Right::Read, message)),
+        "/kith.v1.Graph/Gremlin" => Rule::OfMessage(gremlin),
         "/kith.v1.Graph/Write" | "/kith.v1.Node/Write" => {
             Rule::OfMessage(|message| named(Right::Write, message))
         }
@@ -87,6 +87,13 @@ fn decoded<M: Message + Default>(message: &[u8]) -> Result<M, Status> {
 fn named(right: Right, message: &[u8]) -> Result<Need, Status> {
     let v1::StoreNamed { store } = decoded(message)?;
     Ok(Need::Store(right, store))
+}
+
+/// A traversal that may change the graph needs the right to write. One that would and does not say so is refused where it is
+/// evaluated.
+fn gremlin(message: &[u8]) -> Result<Need, Status> {
+    let v1::GremlinRequest { graph, writes, .. } = decoded(message)?;
+    Ok(Need::Store(if writes { Right::Write } else { Right::Read }, graph))
 }
 
 fn evaluate(message: &[u8]) -> Result<Need, Status> {
@@ -216,6 +223,10 @@ mod tests {
             need_of_op(Op::MultiGetStream, &batch.encode_to_vec()).unwrap().to_string(),
             "read store \"pages\""
         );
+        for (writes, told) in [(false, "read store \"social\""), (true, "write store \"social\"")] {
+            let traversal = v1::GremlinRequest { graph: "social".to_owned(), writes, ..Default::default() };
+            assert_eq!(need("/kith.v1.Graph/Gremlin", &traversal), told);
+        }
         let evaluate = v1::EvaluateRequest {
             header: Some(v1::RequestHeader { client: 7, ..Default::default() }),
             name: "village".to_owned(),

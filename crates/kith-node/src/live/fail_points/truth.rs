@@ -78,7 +78,7 @@ impl Truth {
     async fn check_reads(&self, cluster: &Cluster, node: usize, (id1, id2): (u64, u64), kinds: &[&str]) {
         let need = ReadNeed { after: self.ticket.points.clone(), critical: false };
         let graph = graph_of(cluster, node).await;
-        let objects = insist(async || Ok(graph.objects(&[id1, id2], &need).await?.0)).await;
+        let objects = insist(async || Ok(graph.objects(&[id1, id2], true, &need).await?.0)).await;
         let versions = objects.iter().map(|object| object.as_ref().map(|object| object.version));
         let stored = [id1, id2].map(|id| self.model.objects.get(&id).map(|object| object.0));
         assert_eq!(versions.collect::<Vec<_>>(), stored, "node {node}, objects {id1} and {id2}");
@@ -98,9 +98,11 @@ impl Truth {
                         with_data: false,
                         with_versions: false,
                     };
-                    let answer = insist(async || Ok(graph.associations(from, &read, &need).await?.0)).await;
-                    let shown = match answer {
-                        AssociationAnswer::Count(count) => count == u64::from(expected.is_some()),
+                    let reads = std::slice::from_ref(&read);
+                    let answer =
+                        insist(async || Ok(graph.associations(&[from], reads, &need).await?.0)).await;
+                    let shown = match &answer[0][0] {
+                        AssociationAnswer::Count(count) => *count == u64::from(expected.is_some()),
                         AssociationAnswer::List { out, .. } => {
                             let times = out.iter().map(|it| (it.id2, it.time));
                             times.eq(expected.iter().map(|edge| (to, edge.1)))

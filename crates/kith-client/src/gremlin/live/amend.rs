@@ -1,0 +1,150 @@
+//! Changes that read before they write: properties of edges, and vertices with their edges.
+
+use super::{
+    LiveGraph,
+    labels::{self, List},
+    pages::{Wholly, associations, whole_lists},
+    rows::{edge_in, unknown_vertex},
+};
+use crate::gremlin::{fan_outs::FanOuts, ids::number};
+use futures::future::join_all;
+use kith_api::QueryOptions;
+use kith_gremlin::{
+    GremlinError,
+    value::{ElementId, Value},
+};
+use kith_live::{AssociationRead, Conditions, Done, ListedAssociation, Mutation as Write, Select};
+use kith_ops::Operator;
+use kith_types::{ErrorCode, OperationName};
+use serde_json::{Map, Value as Json};
+use std::sync::Arc;
+
+/// How often a property of an edge is set again if the edge has changed between the read and the write.
+const ATTEMPTS_MAX: usize = 16;
+/// How many edges of a vertex are removed at the same time.
+const REMOVED_AT_ONCE: usize = 16;
+
+impl LiveGraph<'_> {
+    /// Sets a field of an edge: reads the association, and writes it back if it has not changed in between. `None` if there is no
+    /// such edge.
+    pub(super) async fn set_edge_field(
+        &self,
+        edge: &ElementId,
+        key: &str,
+        value: &Value,
+    ) -> Result<Option<Value>, GremlinError> {
+        let Some((list, id1, id2)) = self.named_edge(edge) else { return Ok(None) };
+        let json = self.edge_field(list.kind, key, value)?;
+        let mut attempts = 0;
+        loop {
+            // A replica may answer with an older state, so after a conflict it is asked for the latest one.
+            let Some(found) = self.association(&list, id1, id2, attempts != 0).await? else {
+                return Ok(None);
+            };
+            let mut fields: Map<String, Json> =
+                serde_json::from_str(found.data.as_deref().unwrap_or("{}")).unwrap_or_default();
+            fields.insert(key.to_owned(), json.clone());
+            let data = Some(Json::Object(fields).to_string());
+            let write = Write::AddAssociation {
+                id1,
+                kind: list.kind.name.clone(),
+                id2,
+                time: Some(found.time),
+                data,
+            };
+            let unchanged = Conditions { if_version: found.version, if_exists: None };
+            match self.send(write, unchanged, |_| format!("set {key:?} of edge {edge}")).await {
+                Ok(_) => {
+                    let label = Arc::from(list.label);
+                    return Ok(Some(Value::Edge(edge_in(&list, &label, &unknown_vertex(id1), &found))));
+                }
+                Err(error) if error.code == ErrorCode::ConditionFailed && attempts < ATTEMPTS_MAX => {
+                    attempts += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// An association with its fields and its version.
+    async fn association(
+        &self,
+        list: &List<'_>,
+        id1: u64,
+        id2: u64,
+        is_critical: bool,
+    ) -> Result<Option<ListedAssociation>, GremlinError> {
+        let plan = Operator::Associations(vec![AssociationRead {
+            kind: list.kind.name.clone(),
+            select: Select::Ids { ids: vec![id2], high: None, low: None },
+            with_data: true,
+            with_versions: true,
+        }]);
+        let found = match is_critical {
+            false => self.fan_outs.ask_keys("an edge", &[id1], plan).await?,
+            true => {
+                let options = self.critical()?;
+                let fan_outs = self.other_fan_outs(&options)?;
+                let found = fan_outs.ask_keys("an edge", &[id1], plan).await;
+                found.map_err(|error| self.take_over(&fan_outs, error))?
+            }
+        };
+        let lists = associations(found, 1)?.into_iter().flatten();
+        Ok(lists.flat_map(|(out, _)| out).next())
+    }
+
+    /// Removes a vertex, and before that its edges. The object goes last, so that a failure leaves a vertex that can be dropped
+    /// again. Edges of one-sided types that lead to it stay, because no list says which they are.
+    pub(super) async fn remove_vertex(&self, vertex: &ElementId) -> Result<(), GremlinError> {
+        let Some(id) = number(vertex) else { return Ok(()) };
+        let lists = labels::all_lists(&self.types);
+        let options = self.critical()?;
+        let fan_outs = self.other_fan_outs(&options)?;
+        let wanted = Wholly { with_properties: false, elements_max: u64::MAX };
+        let found = whole_lists(&fan_outs, &[id], &lists, wanted).await;
+        let found = found.map_err(|error| self.take_over(&fan_outs, error))?;
+        let listed = lists.iter().zip(found.into_iter().flatten());
+        let edges: Vec<(List<'_>, u64)> =
+            listed.flat_map(|(list, out)| out.into_iter().map(|it| (*list, it.id2))).collect();
+        for chunk in edges.chunks(REMOVED_AT_ONCE) {
+            // All of them are awaited, also if one fails: nothing that was sent may be forgotten.
+            let removed = join_all(chunk.iter().map(|(list, id2)| self.remove_listed(list, id, *id2))).await;
+            let is_unknown = |error: &GremlinError| error.code == ErrorCode::OutcomeUnknown;
+            let mut errors: Vec<GremlinError> = removed.into_iter().filter_map(Result::err).collect();
+            errors.sort_by_key(|error| !is_unknown(error));
+            if let Some(error) = errors.into_iter().next() {
+                return Err(error);
+            }
+        }
+        let write = Write::DeleteObject { id };
+        self.send(write, Conditions::default(), |_| format!("removed vertex {id}")).await?;
+        *self.scanned.lock().await = None;
+        Ok(())
+    }
+
+    async fn remove_listed(&self, list: &List<'_>, id1: u64, id2: u64) -> Result<Done, GremlinError> {
+        let (from, to) = if list.is_out { (id1, id2) } else { (id2, id1) };
+        let what = |_: Option<&Done>| format!("removed edge {from}>{}>{to}", list.label);
+        let write = Write::DeleteAssociation { id1, kind: list.kind.name.clone(), id2 };
+        self.send(write, Conditions::default(), what).await
+    }
+
+    /// The options of reads that must show every write that was confirmed before.
+    fn critical(&self) -> Result<QueryOptions, GremlinError> {
+        let deadline = Some(self.time_left()?);
+        Ok(QueryOptions { critical: true, partial: false, deadline, ..self.options.clone() })
+    }
+
+    fn other_fan_outs<'o>(&'o self, options: &'o QueryOptions) -> Result<FanOuts<'o>, GremlinError> {
+        let begun = self.session.begin(&self.name, OperationName::Gremlin, options);
+        self.checked(begun).map(|(run, _)| FanOuts::new(run.unpinned()))
+    }
+
+    /// An error of other fan-outs as one of this traversal.
+    fn take_over(&self, other: &FanOuts<'_>, error: GremlinError) -> GremlinError {
+        match other.cause(&error) {
+            Some(cause) => self.fan_outs.error(cause),
+            None => error,
+        }
+    }
+}

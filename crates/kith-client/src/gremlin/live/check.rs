@@ -1,0 +1,85 @@
+//! What can be said about a traversal of a live graph before anything is asked or changed.
+
+use super::{fields::Typed, labels};
+use kith_api::QueryError;
+use kith_gremlin::value::{Symbol, Token, Value};
+use kith_live::GraphTypes;
+use kith_schema::Schema;
+use kith_traversal::plan::{Given, Kind, Plan, PropertyGiven};
+use kith_types::ErrorCode;
+use std::sync::Arc;
+
+/// Refuses a traversal that the types of the graph do not allow, as far as its steps name labels, keys and values.
+pub(in crate::gremlin) fn check(plan: &Plan, types: &GraphTypes) -> Result<(), QueryError> {
+    plan.steps().into_iter().try_for_each(|step| match &step.kind {
+        Kind::Hop(hop) | Kind::Degree(hop) | Kind::Reach(hop) | Kind::CountReached(hop) => {
+            labels::lists(types, hop.direction, &hop.labels).map(drop)
+        }
+        Kind::AddVertex { label, properties } => match text_of(label) {
+            Some(label) if !names(properties, Token::Label) => {
+                check_properties(Typed::object(types, label)?, properties)
+            }
+            _ => Ok(()),
+        },
+        Kind::AddEdge { label, properties, .. } => match text_of(label) {
+            Some(label) if !names(properties, Token::Label) => {
+                labels::labelled(types, label)?;
+                check_properties(Typed::association(types, label)?, properties)
+            }
+            _ => Ok(()),
+        },
+        Kind::SetProperty(property) => match text_of(&property.key) {
+            Some(key) => check_key(types, key),
+            None => Ok(()),
+        },
+        _ => Ok(()),
+    })
+}
+
+fn text_of(given: &Given) -> Option<&Arc<str>> {
+    match given {
+        Given::Value(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+/// Whether properties set the id or the label of a new element.
+fn names(properties: &[PropertyGiven], token: Token) -> bool {
+    let wanted = Value::Symbol(Symbol::Token(token));
+    properties.iter().any(|property| matches!(&property.key, Given::Value(key) if *key == wanted))
+}
+
+/// Checks the properties of a new element: all of them together if all are known, otherwise those that are.
+fn check_properties(typed: Typed<'_>, properties: &[PropertyGiven]) -> Result<(), QueryError> {
+    let mut known = Vec::with_capacity(properties.len());
+    let mut are_all_known = true;
+    for property in properties {
+        match (&property.key, &property.value) {
+            (Given::Value(Value::String(_)), Given::Value(Value::Null)) => {}
+            (Given::Value(Value::String(key)), Given::Value(value)) => {
+                known.retain(|(other, _)| other != key);
+                known.push((Arc::clone(key), value.clone()));
+            }
+            (Given::Value(Value::Symbol(_)), _) => {}
+            _ => are_all_known = false,
+        }
+    }
+    match are_all_known {
+        true => typed.data(&known).map(drop),
+        false => known.iter().try_for_each(|(key, value)| typed.json(key, value).map(drop)),
+    }
+}
+
+/// Refuses a key that no type has.
+fn check_key(types: &GraphTypes, key: &str) -> Result<(), QueryError> {
+    let has = |schemas: &[Schema]| schemas.last().is_some_and(|schema| schema.index_of(key).is_some());
+    let of_objects = types.objects.values().any(|kind| has(&kind.schemas));
+    if of_objects || types.associations.values().any(|kind| has(&kind.schemas)) {
+        return Ok(());
+    }
+    Err(QueryError::Remote {
+        code: ErrorCode::BadFields,
+        message: format!("no type of the graph has a field {key:?}"),
+        help: "`kith schema show --graph NAME` lists the fields of each type".to_owned(),
+    })
+}

@@ -1,0 +1,44 @@
+//! How a live graph answers what a traversal asks, for explanations.
+
+use super::scan::{EXPANDED_AT_ONCE, LOOKED_UP_AT_ONCE};
+use crate::gremlin::{fan_outs::of_keys, ids::number};
+use kith_gremlin::value::ElementId;
+use kith_ops::{FanOut, Operator};
+use kith_traversal::explain::Asks;
+use std::collections::BTreeSet;
+
+/// The first fan-out that answers a question about vertices with these ids, as far as it matters for where it goes. `None` if
+/// none of the ids can be that of a vertex.
+pub(in crate::gremlin) fn first(ids: &[ElementId], asks: &Asks) -> Option<FanOut> {
+    let ids: BTreeSet<u64> = ids.iter().filter_map(number).collect();
+    let ids: Vec<u64> = ids.into_iter().collect();
+    let (purpose, plan) = match asks {
+        Asks::Vertices { .. } => ("vertices", Operator::Objects { with_data: false }),
+        Asks::Degree { .. } => ("degrees", Operator::Keys),
+        Asks::Hop { .. } | Asks::Reach { .. } | Asks::CountReached { .. } => ("edges", Operator::Keys),
+        _ => return None,
+    };
+    (!ids.is_empty()).then(|| of_keys(purpose, &ids, plan))
+}
+
+/// How the graph answers a question. `one_or_more` says which kinds of fan-outs ask for one vertex and for more.
+pub(in crate::gremlin) fn described(asks: &Asks, one_or_more: &str) -> String {
+    match asks {
+        Asks::Vertices { .. } => format!("fan-out: {one_or_more}; once"),
+        Asks::AllVertices => format!(
+            "fan-out: one broadcast for all ids; then non-union, for every {LOOKED_UP_AT_ONCE} ids, which are vertices if they are objects"
+        ),
+        Asks::Sought { .. } => "fan-out: one broadcast for each type, if all types have an index; otherwise as for all vertices".to_owned(),
+        Asks::Edges { .. } => format!("fan-out: {one_or_more}; once for all labels"),
+        Asks::AllEdges => {
+            format!("fan-out: one broadcast for all ids; then non-union, for every {EXPANDED_AT_ONCE} ids")
+        }
+        Asks::Hop { .. } | Asks::Reach { .. } | Asks::CountReached { .. } => format!(
+            "fan-out: for each batch {one_or_more}; once for all labels, and single-key for the rest of long lists"
+        ),
+        Asks::Degree { .. } => format!("fan-out: for each batch {one_or_more}; once for all labels"),
+        Asks::Properties { .. } => format!("fan-out: for each batch {one_or_more}"),
+        Asks::Write => "one write for each change".to_owned(),
+        Asks::SearchAndWrite => "a search, and one write for each change".to_owned(),
+    }
+}

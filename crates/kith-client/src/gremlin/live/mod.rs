@@ -1,0 +1,166 @@
+//! A live graph as Gremlin sees it: objects are vertices, and associations are edges.
+
+mod amend;
+mod changes;
+mod check;
+mod explain;
+mod fields;
+mod labels;
+mod pages;
+mod reads;
+mod rows;
+mod scan;
+mod seek;
+mod send;
+mod writes;
+
+pub(super) use check::check;
+pub(super) use explain::{described, first};
+
+use super::{
+    Deadline,
+    fan_outs::FanOuts,
+    ids::{number, number_id},
+};
+use crate::{Session, session::Run};
+use changes::Changes;
+use futures::FutureExt;
+use kith_api::{QueryError, QueryOptions, Served};
+use kith_gremlin::{
+    GremlinError,
+    value::{Edge, ElementId, Value, Vertex},
+};
+use kith_live::GraphTypes;
+use kith_traversal::{
+    evaluate::Limits,
+    graph::{Answer, Expansion, Graph, Mutation, Notes, Sought, Wanted},
+};
+use kith_wire::v1;
+use parking_lot::Mutex as Lock;
+use std::{
+    collections::HashMap,
+    sync::{Arc, atomic::AtomicUsize},
+};
+use tokio::sync::Mutex;
+
+/// A live graph during one traversal. Each read shows the graph as it is at that time, with the changes that the traversal has
+/// made.
+pub(super) struct LiveGraph<'a> {
+    session: &'a Session,
+    name: String,
+    /// The options of the traversal's reads.
+    options: &'a QueryOptions,
+    fan_outs: FanOuts<'a>,
+    types: Arc<GraphTypes>,
+    deadline: Deadline,
+    /// How many elements the traversal may see.
+    elements_max: u64,
+    /// All ids in ascending order, once a scan has asked for them. Forgotten after a vertex is added or removed.
+    scanned: Mutex<Option<Arc<[u64]>>>,
+    /// The labels of the vertices that the changes under way name.
+    kinds: Lock<HashMap<u64, Arc<str>>>,
+    changes: Changes,
+    /// How many writes have been sent whose outcome is not known yet.
+    under_way: AtomicUsize,
+}
+
+impl<'a> LiveGraph<'a> {
+    /// The graph with these types for one traversal, whose reads `run` sends.
+    pub fn new(
+        (session, options): (&'a Session, &'a QueryOptions),
+        run: Run<'a>,
+        types: &Arc<GraphTypes>,
+        limits: &Limits,
+    ) -> Self {
+        Self {
+            session,
+            name: run.pinned().name.clone(),
+            options,
+            deadline: Deadline::of(&run),
+            fan_outs: FanOuts::new(run.unpinned()),
+            types: Arc::clone(types),
+            elements_max: limits.elements,
+            scanned: Mutex::default(),
+            kinds: Lock::default(),
+            changes: Changes::default(),
+            under_way: AtomicUsize::new(0),
+        }
+    }
+
+    /// The places in the logs that answered, and the timings if these were requested.
+    pub fn finish(self) -> (Served, Option<v1::Profile>) {
+        self.fan_outs.finish()
+    }
+
+    /// Whether the traversal has changed the graph, or may have.
+    pub fn has_changes(&self) -> bool {
+        self.changes.any() || self.changes.is_unknown()
+    }
+
+    /// Whether the traversal may succeed if it begins again. Waits, for a limited time, for what it needs.
+    pub async fn begins_again(&self, error: &QueryError) -> bool {
+        !self.has_changes() && self.fan_outs.run().await.begins_again(error, false).await
+    }
+
+    /// Why an evaluation failed, as a fan-out or a write told it.
+    pub fn cause(&self, error: &GremlinError) -> Option<QueryError> {
+        self.fan_outs.cause(error)
+    }
+
+    /// The error of a traversal that failed for this reason: it tells what the traversal has changed before.
+    pub fn failure(&self, cause: QueryError) -> QueryError {
+        match self.changes.told() {
+            None => cause,
+            Some(changes) => {
+                let is_unknown = self.changes.is_unknown();
+                QueryError::PartlyWritten { cause: Box::new(cause), changes, is_unknown }
+            }
+        }
+    }
+}
+
+impl Graph for LiveGraph<'_> {
+    fn canonical(&self, id: &ElementId) -> Option<ElementId> {
+        number(id).map(number_id)
+    }
+
+    fn vertices(&self, ids: Vec<ElementId>, wanted: Wanted) -> Answer<'_, Vec<Option<Arc<Vertex>>>> {
+        async move { self.found_vertices(&ids, &wanted).await }.boxed()
+    }
+
+    fn edges(&self, ids: Vec<ElementId>) -> Answer<'_, Vec<Option<Arc<Edge>>>> {
+        async move { self.found_edges(&ids).await }.boxed()
+    }
+
+    fn scan_vertices(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Vertex>>> {
+        async move { self.scanned_vertices(after, limit).await }.boxed()
+    }
+
+    fn find_vertices(&self, sought: Sought) -> Answer<'_, Option<Vec<Arc<Vertex>>>> {
+        async move { self.sought_vertices(&sought).await }.boxed()
+    }
+
+    fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>> {
+        async move { self.scanned_edges(after, limit).await }.boxed()
+    }
+
+    fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>> {
+        async move { self.expanded(&expansion).await }.boxed()
+    }
+
+    fn degrees(&self, expansion: Expansion) -> Answer<'_, Vec<u64>> {
+        async move { self.counted(&expansion).await }.boxed()
+    }
+
+    fn take_notes(&self) -> Notes {
+        self.fan_outs.take_notes()
+    }
+
+    fn prepare<'a>(&'a self, mutations: &'a [Mutation]) -> Answer<'a, ()> {
+        async move { self.prepared(mutations).await }.boxed()
+    }
+
+    fn write(&self, mutation: Mutation) -> Answer<'_, Option<Value>> {
+        async move { self.changed(mutation).await }.boxed()
+    }
+}

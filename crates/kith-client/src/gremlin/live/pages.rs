@@ -1,0 +1,140 @@
+//! Whole association lists. A read returns a part of a long list, so its rest is read page by page.
+
+use super::labels::List;
+use crate::gremlin::{
+    fan_outs::{FanOuts, of_keys},
+    rows::unexpected,
+};
+use kith_gremlin::GremlinError;
+use kith_live::{AssociationAnswer, AssociationRead, ListPlace, ListedAssociation, Select, Start};
+use kith_ops::{AssociationsEntry, FanOut, Operator, Value as Evaluated};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many vertices are asked for the next page of their lists at the same time.
+const PAGES_AT_ONCE: usize = 16;
+
+/// The associations of the lists of one vertex, in the order of the lists.
+pub(super) type Lists = Vec<Vec<ListedAssociation>>;
+
+/// A part of a list, and whether more follows.
+pub(super) type Page = (Vec<ListedAssociation>, bool);
+
+/// What is wanted of whole lists.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wholly {
+    /// Whether the associations come with their fields.
+    pub with_properties: bool,
+    /// Reading ends once there are more associations than these.
+    pub elements_max: u64,
+}
+
+/// The whole association lists of vertices, for each vertex in the order of the lists: one fan-out for all of them, and further
+/// ones only for the rest of long lists.
+pub(super) async fn whole_lists(
+    fan_outs: &FanOuts<'_>,
+    ids: &[u64],
+    lists: &[List<'_>],
+    wanted: Wholly,
+) -> Result<Vec<Lists>, GremlinError> {
+    let found = vec![vec![Vec::new(); lists.len()]; ids.len()];
+    let mut reading = Reading { ids, lists, wanted, found, open: BTreeMap::new(), count: 0 };
+    for first in (0..lists.len()).step_by(Operator::LISTS_MAX) {
+        let places = first..lists.len().min(first + Operator::LISTS_MAX);
+        let reads = places.clone().map(|list| reading.read(list, Start::Index(0)));
+        let plan = Operator::Associations(reads.collect());
+        let answers = associations(fan_outs.ask_keys("edges", ids, plan).await?, ids.len())?;
+        for (at, answer) in answers.into_iter().enumerate() {
+            places.clone().zip(answer).for_each(|(list, page)| reading.take((at, list), page));
+        }
+    }
+    while !reading.open.is_empty() && reading.count <= wanted.elements_max {
+        let (places, asked): (Vec<_>, Vec<_>) = reading.next_pages().into_iter().unzip();
+        let answers = fan_outs.ask_together(&asked).await?;
+        for (places, answer) in places.into_iter().zip(answers) {
+            let pages = associations(answer, 1)?.into_iter().flatten();
+            for place in &places {
+                reading.open.remove(place);
+            }
+            places.into_iter().zip(pages).for_each(|(place, page)| reading.take(place, page));
+        }
+    }
+    Ok(reading.found)
+}
+
+/// Lists as far as they have been read. A place is the index of a vertex and that of a list.
+struct Reading<'l> {
+    ids: &'l [u64],
+    lists: &'l [List<'l>],
+    wanted: Wholly,
+    found: Vec<Lists>,
+    /// Where the rests of lists begin.
+    open: BTreeMap<(usize, usize), ListPlace>,
+    count: u64,
+}
+
+impl Reading<'_> {
+    fn read(&self, list: usize, start: Start) -> AssociationRead {
+        let list = &self.lists[list];
+        AssociationRead {
+            kind: list.kind.name.clone(),
+            select: Select::Range { start, limit: None },
+            with_data: self.wanted.with_properties && list.has_fields(),
+            with_versions: false,
+        }
+    }
+
+    fn take(&mut self, place: (usize, usize), (out, more): Page) {
+        if let Some(last) = out.last().filter(|_| more) {
+            self.open.insert(place, ListPlace { time: last.time, id2: last.id2 });
+        }
+        self.count += out.len() as u64;
+        self.found[place.0][place.1].extend(out);
+    }
+
+    /// The next fan-outs, each for the next pages of one vertex, with the places of these pages.
+    fn next_pages(&self) -> Vec<(Vec<(usize, usize)>, FanOut)> {
+        let vertices: BTreeSet<usize> = self.open.keys().map(|(at, _)| *at).collect();
+        let fan_out = |at: usize| {
+            let open = self.open.range((at, 0)..=(at, usize::MAX)).take(Operator::LISTS_MAX);
+            let reads = open.clone().map(|((_, list), after)| self.read(*list, Start::After(*after)));
+            let plan = Operator::Associations(reads.collect());
+            (open.map(|(place, _)| *place).collect(), of_keys("more edges", &[self.ids[at]], plan))
+        };
+        vertices.into_iter().take(PAGES_AT_ONCE).map(fan_out).collect()
+    }
+}
+
+/// The lists of each key, and whether more follows in each.
+pub(super) fn associations(evaluated: Evaluated, expected: usize) -> Result<Vec<Vec<Page>>, GremlinError> {
+    let page = |answer: AssociationAnswer| match answer {
+        AssociationAnswer::List { out, more } => (out, more),
+        AssociationAnswer::Count(_) => (Vec::new(), false),
+    };
+    let pages = |answers: Vec<AssociationAnswer>| answers.into_iter().map(page).collect();
+    Ok(answers(evaluated, expected)?.into_iter().map(pages).collect())
+}
+
+/// The sum of the lengths of the lists of each key.
+pub(super) fn counts(evaluated: Evaluated, expected: usize) -> Result<Vec<u64>, GremlinError> {
+    let count = |answer: &AssociationAnswer| match answer {
+        AssociationAnswer::Count(count) => *count,
+        AssociationAnswer::List { out, .. } => out.len() as u64,
+    };
+    let sum = |answers: Vec<AssociationAnswer>| answers.iter().map(count).sum();
+    Ok(answers(evaluated, expected)?.into_iter().map(sum).collect())
+}
+
+/// What was answered about the lists of each key. Keys that no node answered have no lists: only callers that accept partial
+/// answers get such an answer.
+fn answers(evaluated: Evaluated, expected: usize) -> Result<Vec<Vec<AssociationAnswer>>, GremlinError> {
+    let lists = |entry: AssociationsEntry| match entry {
+        AssociationsEntry::Answer(lists) => lists,
+        AssociationsEntry::Unanswered => Vec::new(),
+    };
+    match evaluated {
+        Evaluated::Associations(entries) if entries.len() == expected => {
+            Ok(entries.into_iter().map(lists).collect())
+        }
+        other => Err(unexpected(&other)),
+    }
+}

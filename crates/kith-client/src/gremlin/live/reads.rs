@@ -1,0 +1,171 @@
+//! What traversals read of live graphs.
+
+use super::{
+    LiveGraph,
+    labels::{self, List},
+    pages::{Wholly, associations, counts, whole_lists},
+    rows::{edge_in, unknown_vertex, vertex_of},
+};
+use crate::gremlin::{
+    ids::{number, split_edge},
+    rows::unexpected,
+};
+use kith_gremlin::{
+    GremlinError,
+    value::{Edge, ElementId, Vertex},
+};
+use kith_live::{AssociationRead, ListedAssociation, ObjectAnswer, Select};
+use kith_ops::{ObjectEntry, Operator, Value as Evaluated};
+use kith_traversal::graph::{Expansion, Wanted};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+/// How many edges are looked up by their ids in one fan-out. Every vertex at which one of them begins is asked for all of them.
+const EDGES_AT_ONCE: usize = 64;
+
+/// The list that an edge is in at its beginning, and its ends.
+pub(super) type Named<'t> = (List<'t>, u64, u64);
+
+impl LiveGraph<'_> {
+    /// Vertices by their ids. Objects are vertices; ids that only associations name are not.
+    pub(super) async fn found_vertices(
+        &self,
+        ids: &[ElementId],
+        wanted: &Wanted,
+    ) -> Result<Vec<Option<Arc<Vertex>>>, GremlinError> {
+        let numbers: Vec<Option<u64>> = ids.iter().map(number).collect();
+        let objects = self.objects(numbers.iter().flatten().copied(), *wanted != Wanted::None).await?;
+        let vertex =
+            |number: Option<u64>| objects.get(&number?).map(|object| vertex_of(&self.types, object, wanted));
+        Ok(numbers.into_iter().map(vertex).collect())
+    }
+
+    /// The objects with these ids, in one fan-out.
+    pub(super) async fn objects(
+        &self,
+        ids: impl Iterator<Item = u64>,
+        with_data: bool,
+    ) -> Result<HashMap<u64, ObjectAnswer>, GremlinError> {
+        let ids: Vec<u64> = ids.collect::<BTreeSet<u64>>().into_iter().collect();
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        match self.fan_outs.ask_keys("vertices", &ids, Operator::Objects { with_data }).await? {
+            Evaluated::Objects(entries) if entries.len() == ids.len() => {
+                let found = |entry: ObjectEntry| match entry {
+                    ObjectEntry::Found(object) => Some((object.id, object)),
+                    ObjectEntry::Absent | ObjectEntry::Unanswered => None,
+                };
+                Ok(entries.into_iter().filter_map(found).collect())
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// The edges of vertices: one fan-out for all labels and directions, and more for lists that are longer than one read
+    /// returns.
+    pub(super) async fn expanded(&self, expansion: &Expansion) -> Result<Vec<Vec<Arc<Edge>>>, GremlinError> {
+        let lists = labels::lists(&self.types, expansion.direction, &expansion.labels);
+        let lists = lists.map_err(|error| self.fan_outs.error(error))?;
+        let own: Vec<Option<u64>> = expansion.vertices.iter().map(number).collect();
+        let ids: Vec<u64> = own.iter().flatten().copied().collect::<BTreeSet<u64>>().into_iter().collect();
+        if lists.is_empty() || ids.is_empty() {
+            return Ok(vec![Vec::new(); own.len()]);
+        }
+        let wanted = Wholly { with_properties: expansion.with_properties, elements_max: self.elements_max };
+        let found = whole_lists(&self.fan_outs, &ids, &lists, wanted).await?;
+        let labels: Vec<Arc<str>> = lists.iter().map(|list| Arc::from(list.label)).collect();
+        let edges = |(id, found): (&u64, &Vec<Vec<ListedAssociation>>)| {
+            let own = unknown_vertex(*id);
+            let each = lists.iter().zip(&labels).zip(found);
+            let edges = each.flat_map(|((list, label), associations)| {
+                associations.iter().map(|association| edge_in(list, label, &own, association))
+            });
+            (*id, edges.collect::<Vec<_>>())
+        };
+        let edges: HashMap<u64, Vec<Arc<Edge>>> = ids.iter().zip(&found).map(edges).collect();
+        let of = |id: Option<u64>| id.and_then(|id| edges.get(&id).cloned()).unwrap_or_default();
+        Ok(own.into_iter().map(of).collect())
+    }
+
+    /// How many edges each vertex has: one fan-out, which nodes answer with the lengths of lists.
+    pub(super) async fn counted(&self, expansion: &Expansion) -> Result<Vec<u64>, GremlinError> {
+        let lists = labels::lists(&self.types, expansion.direction, &expansion.labels);
+        let lists = lists.map_err(|error| self.fan_outs.error(error))?;
+        let own: Vec<Option<u64>> = expansion.vertices.iter().map(number).collect();
+        let ids: BTreeSet<u64> = own.iter().flatten().copied().collect();
+        let ids: Vec<u64> = ids.into_iter().collect();
+        let mut degrees: HashMap<u64, u64> = HashMap::new();
+        for lists in lists.chunks(Operator::LISTS_MAX).filter(|_| !ids.is_empty()) {
+            let reads = lists.iter().map(|list| AssociationRead {
+                kind: list.kind.name.clone(),
+                select: Select::Count,
+                with_data: false,
+                with_versions: false,
+            });
+            let plan = Operator::Associations(reads.collect());
+            let counts = counts(self.fan_outs.ask_keys("degrees", &ids, plan).await?, ids.len())?;
+            ids.iter().zip(counts).for_each(|(id, count)| *degrees.entry(*id).or_default() += count);
+        }
+        Ok(own.into_iter().map(|id| id.and_then(|id| degrees.get(&id).copied()).unwrap_or(0)).collect())
+    }
+
+    /// Edges by their ids, with their properties.
+    pub(super) async fn found_edges(
+        &self,
+        ids: &[ElementId],
+    ) -> Result<Vec<Option<Arc<Edge>>>, GremlinError> {
+        let named: Vec<Option<Named<'_>>> = ids.iter().map(|id| self.named_edge(id)).collect();
+        let all: Vec<&Named<'_>> = named.iter().flatten().collect();
+        let mut found = HashMap::new();
+        for chunk in all.chunks(EDGES_AT_ONCE) {
+            self.look_up(chunk, &mut found).await?;
+        }
+        let edge = |named: &Option<Named<'_>>| {
+            let (list, from, to) = named.as_ref()?;
+            found.get(&(list.label, *from, *to)).cloned()
+        };
+        Ok(named.iter().map(edge).collect())
+    }
+
+    /// Adds those of these edges that exist, in one fan-out.
+    async fn look_up<'t>(
+        &'t self,
+        edges: &[&Named<'t>],
+        found: &mut HashMap<(&'t str, u64, u64), Arc<Edge>>,
+    ) -> Result<(), GremlinError> {
+        let keys: BTreeSet<u64> = edges.iter().map(|(_, from, _)| *from).collect();
+        let keys: Vec<u64> = keys.into_iter().collect();
+        let mut lists: BTreeMap<&str, (List<'t>, BTreeSet<u64>)> = BTreeMap::new();
+        for (list, _, to) in edges {
+            lists.entry(list.label).or_insert_with(|| (*list, BTreeSet::new())).1.insert(*to);
+        }
+        let reads = lists.values().map(|(list, to)| AssociationRead {
+            kind: list.kind.name.clone(),
+            select: Select::Ids { ids: to.iter().copied().collect(), high: None, low: None },
+            with_data: list.has_fields(),
+            with_versions: false,
+        });
+        let plan = Operator::Associations(reads.collect());
+        let entries = associations(self.fan_outs.ask_keys("edges", &keys, plan).await?, keys.len())?;
+        for (from, answers) in keys.iter().zip(entries) {
+            let own = unknown_vertex(*from);
+            for ((list, _), (out, _)) in lists.values().zip(answers) {
+                let label = Arc::from(list.label);
+                let edge =
+                    |it: &ListedAssociation| ((list.label, *from, it.id2), edge_in(list, &label, &own, it));
+                found.extend(out.iter().map(edge));
+            }
+        }
+        Ok(())
+    }
+
+    /// The list that an edge with this id is in, and its ends. `None` if no edge can have the id.
+    pub(super) fn named_edge(&self, id: &ElementId) -> Option<Named<'_>> {
+        let (from, label, to) = split_edge(id)?;
+        let (_, kind) = labels::labelled(&self.types, label).ok()??;
+        Some((List { kind, label: &kind.name, is_out: true }, from.parse().ok()?, to.parse().ok()?))
+    }
+}

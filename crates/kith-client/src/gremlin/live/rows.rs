@@ -1,0 +1,84 @@
+//! Objects and associations as elements of Gremlin.
+
+use super::super::{ids::number_id, rows::edge_of, values::to_gremlin};
+use super::labels::List;
+use kith_gremlin::{
+    plain,
+    value::{Edge, Value, Vertex, VertexProperty},
+};
+use kith_live::{GraphTypes, ListedAssociation, ObjectAnswer};
+use kith_schema::Schema;
+use kith_traversal::graph::{UNKNOWN_LABEL, Wanted};
+use serde_json::{Map, Value as Json};
+use std::sync::Arc;
+
+/// A vertex of which only the id is known.
+pub(super) fn unknown_vertex(id: u64) -> Arc<Vertex> {
+    Arc::new(Vertex::reference(number_id(id), UNKNOWN_LABEL))
+}
+
+/// A vertex with its label, without properties.
+pub(super) fn known_vertex(id: u64, kind: Arc<str>) -> Arc<Vertex> {
+    Arc::new(Vertex::reference(number_id(id), kind))
+}
+
+/// An object as a vertex, with the wanted properties.
+pub(super) fn vertex_of(types: &GraphTypes, object: &ObjectAnswer, wanted: &Wanted) -> Arc<Vertex> {
+    let reference = Arc::new(Vertex::reference(number_id(object.id), object.kind.as_str()));
+    if *wanted == Wanted::None {
+        return reference;
+    }
+    let is_wanted = |key: &str| match wanted {
+        Wanted::None => false,
+        Wanted::All => true,
+        Wanted::Keys(keys) => keys.iter().any(|wanted| &**wanted == key),
+    };
+    let schema = types.object(&object.kind).and_then(|(_, kind)| kind.schemas.last());
+    let property = |(key, value): (Arc<str>, Value)| {
+        Arc::new(VertexProperty {
+            id: Value::text(format!("{}>{key}", object.id)),
+            key,
+            value,
+            vertex: Some(reference.clone()),
+            properties: Vec::new(),
+        })
+    };
+    let properties = properties_of(schema, &object.data, &is_wanted).into_iter().map(property).collect();
+    Arc::new(Vertex { properties: Some(properties), ..(*reference).clone() })
+}
+
+/// An association in a list of the vertex `own` as an edge.
+pub(super) fn edge_in(
+    list: &List<'_>,
+    label: &Arc<str>,
+    own: &Arc<Vertex>,
+    association: &ListedAssociation,
+) -> Arc<Edge> {
+    let other = unknown_vertex(association.id2);
+    let (out_vertex, in_vertex) = if list.is_out { (own.clone(), other) } else { (other, own.clone()) };
+    let data = association.data.as_deref().unwrap_or("{}");
+    edge_of(label, out_vertex, in_vertex, properties_of(list.kind.schemas.last(), data, &|_| true))
+}
+
+/// The fields of a record as properties, in the order of its schema. Fields that are null are left out.
+fn properties_of(
+    schema: Option<&Schema>,
+    data: &str,
+    is_wanted: &dyn Fn(&str) -> bool,
+) -> Vec<(Arc<str>, Value)> {
+    // Nodes send JSON objects; anything else has no fields.
+    let fields: Map<String, Json> = serde_json::from_str(data).unwrap_or_default();
+    let known = |key: &str| schema.and_then(|schema| Some(&schema.fields()[schema.index_of(key)?]));
+    let mut properties: Vec<(Option<usize>, Arc<str>, Value)> = Vec::with_capacity(fields.len());
+    for (key, json) in fields.iter().filter(|(key, _)| is_wanted(key)) {
+        let value = match known(key) {
+            Some(field) => to_gremlin(field.field_type(), json),
+            // A field that was added after this process last heard of the types.
+            None => Some(plain::from_json(json)).filter(|value| *value != Value::Null),
+        };
+        let place = schema.and_then(|schema| schema.index_of(key));
+        properties.extend(value.map(|value| (place, Arc::from(key.as_str()), value)));
+    }
+    properties.sort_by_key(|(place, _, _)| place.unwrap_or(usize::MAX));
+    properties.into_iter().map(|(_, key, value)| (key, value)).collect()
+}

@@ -1,0 +1,94 @@
+//! Scans of live graphs: all vertices, and all edges.
+
+use super::LiveGraph;
+use crate::gremlin::{
+    ids::{number, number_id, split_edge},
+    rows::unexpected,
+};
+use kith_gremlin::{
+    GremlinError,
+    value::{Direction, Edge, ElementId, Vertex},
+};
+use kith_live::Inverse;
+use kith_ops::{Operator, Value as Evaluated};
+use kith_traversal::graph::{Expansion, Wanted};
+use std::sync::Arc;
+
+/// How many ids a scan looks up at a time.
+pub(super) const LOOKED_UP_AT_ONCE: usize = 4_096;
+/// How many vertices a scan of edges expands at a time.
+pub(super) const EXPANDED_AT_ONCE: usize = 256;
+
+impl LiveGraph<'_> {
+    /// All ids in the graph, in ascending order: those of objects, and those that associations leave.
+    async fn all_ids(&self) -> Result<Arc<[u64]>, GremlinError> {
+        let mut known = self.scanned.lock().await;
+        if let Some(ids) = &*known {
+            return Ok(Arc::clone(ids));
+        }
+        match self.fan_outs.ask_everyone("ids", Operator::Members).await? {
+            Evaluated::Set(ids) => Ok(Arc::clone(known.insert(ids.into()))),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    pub(super) async fn scanned_vertices(
+        &self,
+        after: Option<ElementId>,
+        limit: usize,
+    ) -> Result<Vec<Arc<Vertex>>, GremlinError> {
+        let ids = self.all_ids().await?;
+        let after = after.as_ref().and_then(number);
+        let mut from = after.map_or(0, |after| ids.partition_point(|id| *id <= after));
+        let mut found = Vec::new();
+        while from < ids.len() && found.len() < limit {
+            let upto = ids.len().min(from + LOOKED_UP_AT_ONCE.min(limit));
+            let page: Vec<ElementId> = ids[from..upto].iter().map(|id| number_id(*id)).collect();
+            found.extend(self.found_vertices(&page, &Wanted::None).await?.into_iter().flatten());
+            from = upto;
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    pub(super) async fn scanned_edges(
+        &self,
+        after: Option<ElementId>,
+        limit: usize,
+    ) -> Result<Vec<Arc<Edge>>, GremlinError> {
+        let ids = self.all_ids().await?;
+        let last = after.as_ref().and_then(split_edge).and_then(|(from, _, _)| from.parse::<u64>().ok());
+        let from = last.map_or(0, |last| ids.partition_point(|id| *id < last));
+        let mut after = after;
+        let mut found: Vec<Arc<Edge>> = Vec::new();
+        for chunk in ids[from..].chunks(EXPANDED_AT_ONCE) {
+            let expansion = Expansion {
+                vertices: chunk.iter().map(|id| number_id(*id)).collect(),
+                direction: Direction::Out,
+                labels: [].into(),
+                with_properties: true,
+            };
+            let mut edges: Vec<Arc<Edge>> = self.expanded(&expansion).await?.into_iter().flatten().collect();
+            edges.retain(|edge| self.is_listed_here(edge));
+            if let Some(after) = after.take()
+                && let Some(at) = edges.iter().position(|edge| edge.id == after)
+            {
+                edges.drain(..=at);
+            }
+            found.extend(edges);
+            if limit <= found.len() {
+                break;
+            }
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    /// Whether a scan returns an edge at its `out_vertex`: one of a symmetric type is in the lists of both ends, and is returned
+    /// at the smaller id.
+    fn is_listed_here(&self, edge: &Edge) -> bool {
+        let kind = self.types.association(&edge.label);
+        let is_symmetric = kind.is_some_and(|(_, kind)| kind.inverse == Inverse::Symmetric);
+        !is_symmetric || number(&edge.out_vertex.id) <= number(&edge.in_vertex.id)
+    }
+}

@@ -1,0 +1,65 @@
+//! Vertices that are sought by their properties, found by the indexes of their types.
+
+use super::{LiveGraph, rows::known_vertex};
+use crate::gremlin::{rows::unexpected, values::to_json};
+use kith_gremlin::{
+    GremlinError,
+    value::{Value, Vertex},
+};
+use kith_live::{ObjectFind, ObjectType};
+use kith_ops::{Operator, Value as Evaluated};
+use kith_traversal::graph::Sought;
+use std::sync::Arc;
+
+impl LiveGraph<'_> {
+    /// The vertices that have the wanted properties: one fan-out for each type that may have such vertices. `None` if one of
+    /// these types has no index for any of the properties.
+    pub(super) async fn sought_vertices(
+        &self,
+        sought: &Sought,
+    ) -> Result<Option<Vec<Arc<Vertex>>>, GremlinError> {
+        let Some(finds) = self.finds(sought) else { return Ok(None) };
+        let mut found = Vec::new();
+        for find in finds {
+            let kind: Arc<str> = Arc::from(find.kind.as_str());
+            match self.fan_outs.ask_everyone("sought vertices", Operator::Find(Box::new(find))).await? {
+                Evaluated::Set(ids) => found.extend(ids.into_iter().map(|id| known_vertex(id, kind.clone()))),
+                other => return Err(unexpected(&other)),
+            }
+        }
+        Ok(Some(found))
+    }
+
+    /// What to ask of the indexes; `None` if they do not suffice.
+    fn finds(&self, sought: &Sought) -> Option<Vec<ObjectFind>> {
+        let is_wanted = |kind: &&ObjectType| {
+            sought.labels.is_empty() || sought.labels.iter().any(|label| **label == *kind.name)
+        };
+        let mut finds = Vec::new();
+        for kind in self.types.objects.values().filter(is_wanted) {
+            if kind.open {
+                return None;
+            }
+            let has = |key: &str| kind.schemas.last().is_some_and(|schema| schema.index_of(key).is_some());
+            // No object of a type has a property for which the type has no field.
+            if sought.properties.iter().all(|(key, _)| has(key)) {
+                finds.push(self.find(kind, sought)?);
+            }
+        }
+        Some(finds)
+    }
+
+    fn find(&self, kind: &ObjectType, sought: &Sought) -> Option<ObjectFind> {
+        let indexed = |(key, value): &(Arc<str>, Value)| {
+            let schema = kind.schemas.last()?;
+            let field = &schema.fields()[schema.index_of(key)?];
+            kind.index_of(key)?;
+            // A value of another type may still be equal to a value of the field, such as 1.0 to 1.
+            let json = to_json(field.field_type(), value).filter(|json| !json.is_null())?;
+            Some((key.to_string(), json.to_string()))
+        };
+        let (field, value) = sought.properties.iter().find_map(indexed)?;
+        let limit = Some(self.elements_max.saturating_add(1));
+        Some(ObjectFind { kind: kind.name.clone(), field, values: vec![value], after: None, limit })
+    }
+}

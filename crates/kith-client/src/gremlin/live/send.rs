@@ -1,0 +1,64 @@
+//! Sends the writes of a traversal, and remembers what has become of them.
+
+use super::LiveGraph;
+use kith_api::QueryOptions;
+use kith_gremlin::GremlinError;
+use kith_live::{Conditions, Done, Mutation, Write};
+use kith_types::ErrorCode;
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
+
+impl LiveGraph<'_> {
+    /// Sends one write. `what` tells it to the caller of a traversal that fails later, such as `added vertex 7`; its argument is
+    /// the outcome, if that is known.
+    ///
+    /// # Errors
+    /// Nothing was written, unless the code is `outcome_unknown`.
+    pub(super) async fn send(
+        &self,
+        mutation: Mutation,
+        conditions: Conditions,
+        what: impl Fn(Option<&Done>) -> String,
+    ) -> Result<Done, GremlinError> {
+        let (deadline, trace_id) = (Some(self.time_left()?), self.options.trace_id.clone());
+        let options = QueryOptions { deadline, trace_id, ..QueryOptions::default() };
+        let write = Write { mutation, conditions, write_id: None };
+        self.under_way.fetch_add(1, Ordering::SeqCst);
+        let written = self.session.write(&self.name, &write, &options).await;
+        self.under_way.fetch_sub(1, Ordering::SeqCst);
+        match written {
+            Ok(written) => {
+                self.fan_outs.run().await.require(&written.ticket);
+                if written.done.version != 0 {
+                    self.changes.made(what(Some(&written.done)));
+                }
+                Ok(written.done)
+            }
+            Err(error) => {
+                if error.code() == ErrorCode::OutcomeUnknown {
+                    self.changes.unknown(what(None));
+                }
+                Err(self.fan_outs.error(error))
+            }
+        }
+    }
+
+    /// Whether a write has been sent whose outcome is not known yet.
+    pub fn is_writing(&self) -> bool {
+        self.under_way.load(Ordering::SeqCst) != 0
+    }
+
+    /// The rest of the time that the traversal may take.
+    ///
+    /// # Errors
+    /// It is over.
+    pub(super) fn time_left(&self) -> Result<Duration, GremlinError> {
+        let left = self.deadline.at.saturating_duration_since(Instant::now());
+        match left.is_zero() {
+            true => Err(self.fan_outs.error(self.deadline.passed())),
+            false => Ok(left),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Changes of live graphs: each is one write, apart from the removal of a vertex, which removes its edges first.
+
+use super::{LiveGraph, fields::Typed, labels, rows::known_vertex};
+use crate::gremlin::{
+    ids::{number, number_id},
+    rows::edge_of,
+};
+use kith_api::QueryError;
+use kith_gremlin::{
+    GremlinError,
+    value::{Cardinality, ElementId, Value, Vertex},
+};
+use kith_live::{AssociationType, Conditions, Mutation as Write};
+use kith_traversal::graph::Mutation;
+use std::{collections::BTreeSet, sync::Arc};
+
+/// The properties of a new element.
+type Properties = [(Arc<str>, Value)];
+
+impl LiveGraph<'_> {
+    /// Checks changes as far as this is possible without making them, and looks up the vertices that they name, in one fan-out.
+    pub(super) async fn prepared(&self, mutations: &[Mutation]) -> Result<(), GremlinError> {
+        mutations.iter().try_for_each(|mutation| self.check(mutation))?;
+        let named: BTreeSet<u64> = mutations.iter().flat_map(vertices_of).collect();
+        let objects = self.objects(named.into_iter(), false).await?;
+        *self.kinds.lock() =
+            objects.into_values().map(|object| (object.id, Arc::from(object.kind))).collect();
+        mutations.iter().try_for_each(|mutation| self.check_with_vertices(mutation))
+    }
+
+    /// What is wrong with a change, whatever is stored.
+    fn check(&self, mutation: &Mutation) -> Result<(), GremlinError> {
+        match mutation {
+            Mutation::AddVertex { id, label, properties } => {
+                id.as_ref().map(|id| self.vertex_id(id)).transpose()?;
+                self.vertex_data(label, properties).map(drop)
+            }
+            Mutation::AddEdge { id: Some(_), .. } => {
+                Err(GremlinError::unsupported("an id that is given to an edge"))
+            }
+            Mutation::AddEdge { label, properties, .. } => self.edge_data(label, properties).map(drop),
+            Mutation::SetVertexProperty { cardinality, .. } if *cardinality != Cardinality::Single => {
+                Err(GremlinError::unsupported("more than one value of a key"))
+            }
+            Mutation::SetEdgeProperty { edge, key, value } => self.check_edge_field(edge, key, value),
+            Mutation::RemoveProperty { element: Value::Edge(edge), key } => {
+                self.check_edge_field(&edge.id, key, &Value::Null)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What is wrong with a change, given the vertices that have been looked up.
+    fn check_with_vertices(&self, mutation: &Mutation) -> Result<(), GremlinError> {
+        match mutation {
+            Mutation::AddEdge { out_vertex, in_vertex, .. } => {
+                self.end(out_vertex)?;
+                self.end(in_vertex).map(drop)
+            }
+            Mutation::SetVertexProperty { vertex, key, value, .. } => {
+                self.vertex_field(vertex, key, value).map(drop)
+            }
+            Mutation::RemoveProperty { element: Value::Vertex(vertex), key } => {
+                self.vertex_field(&vertex.id, key, &Value::Null).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes a change that has been checked.
+    pub(super) async fn changed(&self, mutation: Mutation) -> Result<Option<Value>, GremlinError> {
+        match mutation {
+            Mutation::AddVertex { id, label, properties } => {
+                self.add_vertex(id.as_ref(), &label, &properties).await.map(Some)
+            }
+            Mutation::AddEdge { label, out_vertex, in_vertex, properties, .. } => {
+                self.add_edge(&label, [&out_vertex, &in_vertex], properties).await.map(Some)
+            }
+            Mutation::SetVertexProperty { vertex, key, value, .. } => {
+                self.set_vertex_field(&vertex, &key, &value).await
+            }
+            Mutation::SetEdgeProperty { edge, key, value } => self.set_edge_field(&edge, &key, &value).await,
+            Mutation::RemoveProperty { element: Value::Vertex(vertex), key } => {
+                self.set_vertex_field(&vertex.id, &key, &Value::Null).await
+            }
+            Mutation::RemoveProperty { element: Value::Edge(edge), key } => {
+                self.set_edge_field(&edge.id, &key, &Value::Null).await
+            }
+            Mutation::RemoveProperty { .. } => Err(GremlinError::unsupported("a property of a property")),
+            Mutation::RemoveVertex { vertex } => self.remove_vertex(&vertex).await.map(|()| None),
+            Mutation::RemoveEdge { edge } => self.remove_edge(&edge).await.map(|()| None),
+        }
+    }
+
+    async fn add_vertex(
+        &self,
+        id: Option<&ElementId>,
+        label: &Arc<str>,
+        properties: &Properties,
+    ) -> Result<Value, GremlinError> {
+        let id = id.map(|id| self.vertex_id(id)).transpose()?;
+        let data = Some(self.vertex_data(label, properties)?);
+        let write = Write::AddObject { kind: label.to_string(), data, id, near: None };
+        let done = self.send(write, Conditions::default(), |done| match (id, done) {
+            (Some(id), _) => format!("added vertex {id}"),
+            (None, Some(done)) => format!("added vertex {}", done.id),
+            (None, None) => format!("added a vertex {label:?}"),
+        });
+        let done = done.await?;
+        *self.scanned.lock().await = None;
+        Ok(Value::Vertex(Arc::new(Vertex::reference(number_id(done.id), Arc::clone(label)))))
+    }
+
+    async fn add_edge(
+        &self,
+        label: &Arc<str>,
+        ends: [&ElementId; 2],
+        properties: Vec<(Arc<str>, Value)>,
+    ) -> Result<Value, GremlinError> {
+        let data = Some(self.edge_data(label, &properties)?);
+        let [out_vertex, in_vertex] = [self.end(ends[0])?, self.end(ends[1])?];
+        let (id1, id2) = (out_vertex.0, in_vertex.0);
+        let write = Write::AddAssociation { id1, kind: label.to_string(), id2, time: None, data };
+        self.send(write, Conditions::default(), |_| format!("added edge {id1}>{label}>{id2}")).await?;
+        let [from, to] = [out_vertex, in_vertex].map(|(id, kind)| known_vertex(id, kind));
+        Ok(Value::Edge(edge_of(label, from, to, properties)))
+    }
+
+    async fn set_vertex_field(
+        &self,
+        vertex: &ElementId,
+        key: &str,
+        value: &Value,
+    ) -> Result<Option<Value>, GremlinError> {
+        let Some((id, kind, json)) = self.vertex_field(vertex, key, value)? else { return Ok(None) };
+        let data = serde_json::json!({ key: json }).to_string();
+        let write = Write::UpdateObject { id, data };
+        let done = self.send(write, Conditions::default(), |_| format!("set {key:?} of vertex {id}")).await?;
+        Ok(done.existed.then(|| Value::Vertex(known_vertex(id, kind))))
+    }
+
+    async fn remove_edge(&self, edge: &ElementId) -> Result<(), GremlinError> {
+        let Some((list, id1, id2)) = self.named_edge(edge) else { return Ok(()) };
+        let write = Write::DeleteAssociation { id1, kind: list.kind.name.clone(), id2 };
+        self.send(write, Conditions::default(), |_| format!("removed edge {edge}")).await.map(drop)
+    }
+
+    /// The number of a new vertex.
+    fn vertex_id(&self, id: &ElementId) -> Result<u64, GremlinError> {
+        number(id).ok_or_else(|| {
+            GremlinError::bad(format!(
+                "{id} cannot be the id of a vertex: ids of live graphs are whole numbers from 0 to {}",
+                u64::MAX
+            ))
+        })
+    }
+
+    fn vertex_data(&self, label: &str, properties: &Properties) -> Result<String, GremlinError> {
+        self.checked(Typed::object(&self.types, label).and_then(|typed| typed.data(properties)))
+    }
+
+    fn edge_data(&self, label: &str, properties: &Properties) -> Result<String, GremlinError> {
+        // The name of an inverse type is refused with an error that names the label.
+        self.checked(labels::labelled(&self.types, label))?;
+        self.checked(Typed::association(&self.types, label).and_then(|typed| typed.data(properties)))
+    }
+
+    fn check_edge_field(&self, edge: &ElementId, key: &str, value: &Value) -> Result<(), GremlinError> {
+        let Some((list, _, _)) = self.named_edge(edge) else { return Ok(()) };
+        self.edge_field(list.kind, key, value).map(drop)
+    }
+
+    /// A value of a field of an edge as it is stored.
+    pub(super) fn edge_field(
+        &self,
+        kind: &AssociationType,
+        key: &str,
+        value: &Value,
+    ) -> Result<serde_json::Value, GremlinError> {
+        self.checked(Typed::association(&self.types, &kind.name).and_then(|typed| typed.json(key, value)))
+    }
+
+    /// The number and the label of a vertex that has been looked up, and the value of a field of it as it is stored. `None` if
+    /// there is no such vertex.
+    fn vertex_field(
+        &self,
+        vertex: &ElementId,
+        key: &str,
+        value: &Value,
+    ) -> Result<Option<(u64, Arc<str>, serde_json::Value)>, GremlinError> {
+        let Some(id) = number(vertex) else { return Ok(None) };
+        let Some(kind) = self.kinds.lock().get(&id).cloned() else { return Ok(None) };
+        let json = Typed::object(&self.types, &kind).and_then(|typed| typed.json(key, value));
+        Ok(Some((id, kind, self.checked(json)?)))
+    }
+
+    /// The number and the label of a vertex that has been looked up and that a new edge needs.
+    fn end(&self, vertex: &ElementId) -> Result<(u64, Arc<str>), GremlinError> {
+        let id = number(vertex);
+        let known = id.and_then(|id| Some((id, self.kinds.lock().get(&id).cloned()?)));
+        known.ok_or_else(|| {
+            GremlinError::bad(format!("there is no vertex {vertex}, so no edge can begin or end there"))
+        })
+    }
+
+    /// The result of a check as a step passes it on.
+    pub(super) fn checked<T>(&self, result: Result<T, QueryError>) -> Result<T, GremlinError> {
+        result.map_err(|error| self.fan_outs.error(error))
+    }
+}
+
+/// The vertices that must be looked up before a change.
+fn vertices_of(mutation: &Mutation) -> Vec<u64> {
+    let ids = match mutation {
+        Mutation::AddEdge { out_vertex, in_vertex, .. } => vec![out_vertex, in_vertex],
+        Mutation::SetVertexProperty { vertex, .. } => vec![vertex],
+        Mutation::RemoveProperty { element: Value::Vertex(vertex), .. } => vec![&vertex.id],
+        _ => Vec::new(),
+    };
+    ids.into_iter().filter_map(number).collect()
+}
