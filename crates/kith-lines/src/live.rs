@@ -234,7 +234,9 @@ impl ObjectFind {
     /// Refuses a read that has no value, or has values in two ways.
     pub(crate) fn check(&self) -> Result<(), LineError> {
         match (&self.value, &self.values) {
-            (None, None) => Err(LineError::bad_request("missing field `value` or `values`, and null cannot be looked up")),
+            (None, None) => {
+                Err(LineError::bad_request("missing field `value` or `values`, and null cannot be looked up"))
+            }
             (Some(_), Some(_)) => Err(LineError::bad_request("give `value` or `values`, not both")),
             _ => Ok(()),
         }

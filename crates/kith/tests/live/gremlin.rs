@@ -357,3 +357,56 @@ fn a_history_that_is_lost_and_a_graph_that_is_created_anew_hold_up_no_traversal(
         assert_eq!(code(&refused), Some("wrong_ticket"), "{refused}");
     }
 }
+
+#[test]
+fn an_open_graph_takes_labels_keys_and_values_as_they_come() {
+    let site = Site::start_empty(&["--groups", "1", "--nodes", "1", "--partitions", "4"]);
+    let applied = site.apply(GRAPH, "open = true\n", &[]);
+    assert!(applied.status.success(), "{applied:?}");
+    let mut talk = site.talk(1);
+    let mut told = |gremlin: &str| talk.must(&line(gremlin))["result"].clone();
+    told(
+        "g.addV('dog').property(id, 1).property('name', 'Rex').property('born', 2020L).property('toys', ['ball', 1])",
+    );
+    told("g.addV('cat').property(id, 2).property('name', 'Tom')");
+    // A traversal sees the types that its own writes have added.
+    let chased =
+        "g.V(1).as('a').V(2).addE('chases').from('a').property('since', 7).outV().out('chases').id()";
+    assert_eq!(told(chased), json!([2]));
+    assert_eq!(told("g.V(2).in('chases').label()"), json!(["dog"]));
+    assert_eq!(told("g.V(2).both().values('name')"), json!(["Rex"]));
+    assert_eq!(told("g.V(1).valueMap()"), json!([{"born": [2020], "name": ["Rex"], "toys": [["ball", 1]]}]));
+    assert_eq!(told("g.V(1).has('born', P.typeOf(GType.LONG)).count()"), json!([1]));
+    assert_eq!(
+        told("g.V(1).property('born', null).properties().key().order().fold()"),
+        json!([["name", "toys"]])
+    );
+    assert_eq!(told("g.E().property('until', 9.5).valueMap()"), json!([{"since": 7, "until": 9.5}]));
+    assert_eq!(told("g.E().property('since', null).valueMap()"), json!([{"until": 9.5}]));
+    assert_eq!(told("g.V().hasLabel('cat').drop()"), json!([]));
+    assert_eq!((told("g.V().count()"), told("g.E().count()")), (json!([1]), json!([0])));
+}
+
+#[test]
+fn vertices_are_found_by_indexes() {
+    let site = Site::start_empty(&["--groups", "2", "--nodes", "1", "--partitions", "4"]);
+    let types = "[object.person]\nfields = { name = { type = \"text\", index = true }, age = { type = \"i32\", nullable = true } }\n\
+                 [object.place]\nfields = { title = \"text\" }\n";
+    let applied = site.apply(GRAPH, types, &[]);
+    assert!(applied.status.success(), "{applied:?}");
+    let mut talk = site.talk(1);
+    for (id, name) in [(1, "Ada"), (2, "Bob"), (3, "Ada")] {
+        talk.must(&line(&format!("g.addV('person').property(id, {id}).property('name', '{name}')")));
+    }
+    talk.must(&line("g.addV('place').property(id, 9).property('title', 'Ada')"));
+    for gremlin in ["g.V().has('person', 'name', 'Ada')", "g.V().has('name', 'Ada')"] {
+        let mut asked = line(&format!("{gremlin}.id().order().fold()"));
+        asked["profile"] = json!(true);
+        let answer = talk.must(&asked);
+        assert_eq!(answer["result"], json!([[1, 3]]), "{answer}");
+        let names =
+            answer["profile"]["rounds"].as_array().expect("rounds").iter().map(|round| &round["name"]);
+        assert!(names.into_iter().any(|name| name == "sought vertices"), "{answer}");
+    }
+    assert_eq!(talk.must(&line("g.V().has('age', 3).count()"))["result"], json!([0]));
+}

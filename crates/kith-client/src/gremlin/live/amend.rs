@@ -2,8 +2,10 @@
 
 use super::{
     LiveGraph,
+    fields::object_text,
     labels::{self, List},
     pages::{Wholly, associations, whole_lists},
+    reads::named_edge,
     rows::{edge_in, unknown_vertex},
 };
 use crate::gremlin::{fan_outs::FanOuts, ids::number};
@@ -16,13 +18,25 @@ use kith_gremlin::{
 use kith_live::{AssociationRead, Conditions, Done, ListedAssociation, Mutation as Write, Select};
 use kith_ops::Operator;
 use kith_types::{ErrorCode, OperationName};
-use serde_json::{Map, Value as Json};
-use std::sync::Arc;
+use serde_json::value::RawValue;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// How often a property of an edge is set again if the edge has changed between the read and the write.
 const ATTEMPTS_MAX: usize = 16;
 /// How many edges of a vertex are removed at the same time.
 const REMOVED_AT_ONCE: usize = 16;
+
+/// The data of an association after one of its fields has got a value, which is JSON. A property of an open type that is null is
+/// removed.
+fn with_field(data: &str, key: &str, json: &str, is_open: bool) -> String {
+    let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(data).unwrap_or_default();
+    let others = fields.into_iter().filter(|(other, _)| other != key);
+    let mut fields: Vec<(String, String)> = others.map(|(key, json)| (key, json.to_string())).collect();
+    if !is_open || json != "null" {
+        fields.push((key.to_owned(), json.to_owned()));
+    }
+    object_text(fields)
+}
 
 impl LiveGraph<'_> {
     /// Sets a field of an edge: reads the association, and writes it back if it has not changed in between. `None` if there is no
@@ -33,7 +47,8 @@ impl LiveGraph<'_> {
         key: &str,
         value: &Value,
     ) -> Result<Option<Value>, GremlinError> {
-        let Some((list, id1, id2)) = self.named_edge(edge) else { return Ok(None) };
+        let types = self.types();
+        let Some((list, id1, id2)) = named_edge(&types, edge) else { return Ok(None) };
         let json = self.edge_field(list.kind, key, value)?;
         let mut attempts = 0;
         loop {
@@ -41,10 +56,7 @@ impl LiveGraph<'_> {
             let Some(found) = self.association(&list, id1, id2, attempts != 0).await? else {
                 return Ok(None);
             };
-            let mut fields: Map<String, Json> =
-                serde_json::from_str(found.data.as_deref().unwrap_or("{}")).unwrap_or_default();
-            fields.insert(key.to_owned(), json.clone());
-            let data = Some(Json::Object(fields).to_string());
+            let data = Some(with_field(found.data.as_deref().unwrap_or("{}"), key, &json, list.kind.open));
             let write = Write::AddAssociation {
                 id1,
                 kind: list.kind.name.clone(),
@@ -97,7 +109,8 @@ impl LiveGraph<'_> {
     /// again. Edges of one-sided types that lead to it stay, because no list says which they are.
     pub(super) async fn remove_vertex(&self, vertex: &ElementId) -> Result<(), GremlinError> {
         let Some(id) = number(vertex) else { return Ok(()) };
-        let lists = labels::all_lists(&self.types);
+        let types = self.types();
+        let lists = labels::all_lists(&types);
         let options = self.critical()?;
         let fan_outs = self.other_fan_outs(&options)?;
         let wanted = Wholly { with_properties: false, elements_max: u64::MAX };

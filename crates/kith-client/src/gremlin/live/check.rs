@@ -10,7 +10,7 @@ use kith_types::ErrorCode;
 use std::sync::Arc;
 
 /// Refuses a traversal that the types of the graph do not allow, as far as its steps name labels, keys and values.
-pub(in crate::gremlin) fn check(plan: &Plan, types: &GraphTypes) -> Result<(), QueryError> {
+pub(in crate::gremlin) fn check(plan: &Plan, types: &Arc<GraphTypes>) -> Result<(), QueryError> {
     plan.steps().into_iter().try_for_each(|step| match &step.kind {
         Kind::Hop(hop) | Kind::Degree(hop) | Kind::Reach(hop) | Kind::CountReached(hop) => {
             labels::lists(types, hop.direction, &hop.labels).map(drop)
@@ -50,7 +50,7 @@ fn names(properties: &[PropertyGiven], token: Token) -> bool {
 }
 
 /// Checks the properties of a new element: all of them together if all are known, otherwise those that are.
-fn check_properties(typed: Typed<'_>, properties: &[PropertyGiven]) -> Result<(), QueryError> {
+fn check_properties(typed: Typed, properties: &[PropertyGiven]) -> Result<(), QueryError> {
     let mut known = Vec::with_capacity(properties.len());
     let mut are_all_known = true;
     for property in properties {
@@ -73,8 +73,9 @@ fn check_properties(typed: Typed<'_>, properties: &[PropertyGiven]) -> Result<()
 /// Refuses a key that no type has.
 fn check_key(types: &GraphTypes, key: &str) -> Result<(), QueryError> {
     let has = |schemas: &[Schema]| schemas.last().is_some_and(|schema| schema.index_of(key).is_some());
-    let of_objects = types.objects.values().any(|kind| has(&kind.schemas));
-    if of_objects || types.associations.values().any(|kind| has(&kind.schemas)) {
+    let of_objects = types.objects.values().any(|kind| kind.open || has(&kind.schemas));
+    let of_associations = || types.associations.values().any(|kind| kind.open || has(&kind.schemas));
+    if types.open || of_objects || of_associations() {
         return Ok(());
     }
     Err(QueryError::Remote {

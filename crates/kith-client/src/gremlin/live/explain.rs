@@ -28,7 +28,10 @@ pub(in crate::gremlin) fn described(asks: &Asks, one_or_more: &str) -> String {
         Asks::AllVertices => format!(
             "fan-out: one broadcast for all ids; then non-union, for every {LOOKED_UP_AT_ONCE} ids, which are vertices if they are objects"
         ),
-        Asks::Sought { .. } => "fan-out: one broadcast for each type, if all types have an index; otherwise as for all vertices".to_owned(),
+        Asks::Sought { .. } => {
+            "fan-out: one broadcast for each type, if all types have an index; otherwise as for all vertices"
+                .to_owned()
+        }
         Asks::Edges { .. } => format!("fan-out: {one_or_more}; once for all labels"),
         Asks::AllEdges => {
             format!("fan-out: one broadcast for all ids; then non-union, for every {EXPANDED_AT_ONCE} ids")

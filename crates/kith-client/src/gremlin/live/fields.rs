@@ -2,40 +2,45 @@
 
 use crate::gremlin::values::to_json;
 use kith_api::QueryError;
-use kith_gremlin::value::Value;
-use kith_live::{FieldsFault, GraphTypes, TypeId, WriteFault};
+use kith_gremlin::{GremlinError, property, value::Value};
+use kith_live::{FieldsFault, GraphTypes, TypeId, TypeKind, WriteFault};
 use kith_schema::{EncodeError, RecordWriter, Schema};
 use kith_types::ErrorCode;
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 use std::sync::Arc;
 
 /// A type whose fields are written.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Typed<'t> {
-    pub types: &'t GraphTypes,
-    pub id: TypeId,
-    pub name: &'t str,
-    /// The latest schema; `None` if the type has no fields.
-    pub schema: Option<&'t Schema>,
+#[derive(Clone, Debug)]
+pub(super) struct Typed {
+    types: Arc<GraphTypes>,
+    id: TypeId,
+    name: String,
+    /// The latest schema; `None` if the type has no fields, or is open.
+    schema: Option<Schema>,
+    is_open: bool,
 }
 
-impl<'t> Typed<'t> {
-    /// The object type with this name.
+impl Typed {
+    /// The object type with this name, also if the first write adds it to an open graph.
     ///
     /// # Errors
     /// The graph has none.
-    pub fn object(types: &'t GraphTypes, name: &str) -> Result<Self, QueryError> {
+    pub fn object(types: &Arc<GraphTypes>, name: &str) -> Result<Self, QueryError> {
+        let types = types.on_first_use(TypeKind::Object, name);
         let (id, kind) = types.object_named(name).map_err(WriteFault::Type)?;
-        Ok(Self { types, id, name: &kind.name, schema: kind.schemas.last() })
+        let (name, schema, is_open) = (kind.name.clone(), kind.schemas.last().cloned(), kind.open);
+        Ok(Self { types, id, name, schema, is_open })
     }
 
-    /// The association type with this name.
+    /// The association type with this name, also if the first write adds it to an open graph.
     ///
     /// # Errors
     /// The graph has none.
-    pub fn association(types: &'t GraphTypes, name: &str) -> Result<Self, QueryError> {
+    pub fn association(types: &Arc<GraphTypes>, name: &str) -> Result<Self, QueryError> {
+        let types = types.on_first_use(TypeKind::Association, name);
         let (id, kind) = types.association_named(name).map_err(WriteFault::Type)?;
-        Ok(Self { types, id, name: &kind.name, schema: kind.schemas.last() })
+        let (name, schema, is_open) = (kind.name.clone(), kind.schemas.last().cloned(), kind.open);
+        Ok(Self { types, id, name, schema, is_open })
     }
 
     /// The data of a new element with these properties.
@@ -43,21 +48,22 @@ impl<'t> Typed<'t> {
     /// # Errors
     /// A property does not fit, or a field without a default has none.
     pub fn data(&self, properties: &[(Arc<str>, Value)]) -> Result<String, QueryError> {
-        let mut fields = Map::new();
-        for (key, value) in properties {
-            fields.insert(key.to_string(), self.json(key, value)?);
-        }
-        let data = Json::Object(fields).to_string();
+        let field = |(key, value): &(Arc<str>, Value)| Ok((key.to_string(), self.json(key, value)?));
+        let data = object_text(properties.iter().map(field).collect::<Result<_, QueryError>>()?);
         self.types.encode(self.id, Some(&data)).map_err(|fault| self.unfit(fault))?;
         Ok(data)
     }
 
-    /// The value of a field as it is stored.
+    /// The value of a field as JSON, as it is stored.
     ///
     /// # Errors
     /// The type has no such field, or the value does not fit it.
-    pub fn json(&self, key: &str, value: &Value) -> Result<Json, QueryError> {
-        let place = self.schema.and_then(|schema| Some((schema, schema.index_of(key)?)));
+    pub fn json(&self, key: &str, value: &Value) -> Result<String, QueryError> {
+        if self.is_open {
+            let refused = |error: GremlinError| bad_fields(format!("key {key:?}: {error}"));
+            return property::to_json(value).map_err(refused);
+        }
+        let place = self.schema.as_ref().and_then(|schema| Some((schema, schema.index_of(key)?)));
         let Some((schema, index)) = place else { return Err(self.no_field(key)) };
         let field = &schema.fields()[index];
         let misfit = || {
@@ -74,13 +80,14 @@ impl<'t> Typed<'t> {
                 self.name
             )));
         }
-        let fits = RecordWriter::new(schema).set_json(index, &json.to_string());
+        let text = json.to_string();
+        let fits = RecordWriter::new(schema).set_json(index, &text);
         fits.map_err(|fault| self.unfit(FieldsFault::Encode(fault)))?;
-        Ok(json)
+        Ok(text)
     }
 
     fn no_field(&self, key: &str) -> QueryError {
-        let near = self.schema.and_then(|schema| schema.nearest(key));
+        let near = self.schema.as_ref().and_then(|schema| schema.nearest(key));
         let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
         bad_fields(format!("{:?} has no field {key:?}{near}", self.name))
     }
@@ -95,6 +102,12 @@ impl<'t> Typed<'t> {
     fn unfit_value(&self, fault: &EncodeError) -> QueryError {
         bad_fields(format!("{fault} ({:?})", self.name))
     }
+}
+
+/// A JSON object with these fields, whose values are JSON.
+pub(super) fn object_text(fields: Vec<(String, String)>) -> String {
+    let field = |(key, value): (String, String)| format!("{}:{value}", Json::from(key));
+    format!("{{{}}}", fields.into_iter().map(field).collect::<Vec<_>>().join(","))
 }
 
 fn bad_fields(message: String) -> QueryError {

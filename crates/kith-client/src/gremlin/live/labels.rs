@@ -20,7 +20,7 @@ pub(super) struct List<'t> {
 impl List<'_> {
     /// Whether the edges can have properties.
     pub fn has_fields(&self) -> bool {
-        !self.kind.schemas.is_empty()
+        self.kind.has_fields()
     }
 }
 

@@ -18,9 +18,9 @@ pub(super) use check::check;
 pub(super) use explain::{described, first};
 
 use super::{
-    Deadline,
     fan_outs::FanOuts,
     ids::{number, number_id},
+    traversal::Deadline,
 };
 use crate::{Session, session::Run};
 use changes::Changes;
@@ -51,7 +51,8 @@ pub(super) struct LiveGraph<'a> {
     /// The options of the traversal's reads.
     options: &'a QueryOptions,
     fan_outs: FanOuts<'a>,
-    types: Arc<GraphTypes>,
+    /// The types of the graph, as far as the traversal knows them: its writes may add types to an open graph.
+    types: Lock<Arc<GraphTypes>>,
     deadline: Deadline,
     /// How many elements the traversal may see.
     elements_max: u64,
@@ -78,12 +79,29 @@ impl<'a> LiveGraph<'a> {
             options,
             deadline: Deadline::of(&run),
             fan_outs: FanOuts::new(run.unpinned()),
-            types: Arc::clone(types),
+            types: Lock::new(Arc::clone(types)),
             elements_max: limits.elements,
             scanned: Mutex::default(),
             kinds: Lock::default(),
             changes: Changes::default(),
             under_way: AtomicUsize::new(0),
+        }
+    }
+
+    fn types(&self) -> Arc<GraphTypes> {
+        Arc::clone(&self.types.lock())
+    }
+
+    /// Takes over the types that writes have added to an open graph.
+    fn learn_types(&self) {
+        let known = self.types();
+        let topology = self.session.topology();
+        if let Some(live) = topology.graph(&self.name).ok().and_then(|graph| graph.live.as_ref())
+            && known.open
+            && known.identity == live.types.identity
+            && known.revision < live.types.revision
+        {
+            *self.types.lock() = Arc::clone(&live.types);
         }
     }
 

@@ -14,7 +14,7 @@ use kith_gremlin::{
     GremlinError,
     value::{Edge, ElementId, Vertex},
 };
-use kith_live::{AssociationRead, ListedAssociation, ObjectAnswer, Select};
+use kith_live::{AssociationRead, GraphTypes, ListedAssociation, ObjectAnswer, Select};
 use kith_ops::{ObjectEntry, Operator, Value as Evaluated};
 use kith_traversal::graph::{Expansion, Wanted};
 use std::{
@@ -37,8 +37,9 @@ impl LiveGraph<'_> {
     ) -> Result<Vec<Option<Arc<Vertex>>>, GremlinError> {
         let numbers: Vec<Option<u64>> = ids.iter().map(number).collect();
         let objects = self.objects(numbers.iter().flatten().copied(), *wanted != Wanted::None).await?;
+        let types = self.types();
         let vertex =
-            |number: Option<u64>| objects.get(&number?).map(|object| vertex_of(&self.types, object, wanted));
+            |number: Option<u64>| objects.get(&number?).map(|object| vertex_of(&types, object, wanted));
         Ok(numbers.into_iter().map(vertex).collect())
     }
 
@@ -67,7 +68,8 @@ impl LiveGraph<'_> {
     /// The edges of vertices: one fan-out for all labels and directions, and more for lists that are longer than one read
     /// returns.
     pub(super) async fn expanded(&self, expansion: &Expansion) -> Result<Vec<Vec<Arc<Edge>>>, GremlinError> {
-        let lists = labels::lists(&self.types, expansion.direction, &expansion.labels);
+        let types = self.types();
+        let lists = labels::lists(&types, expansion.direction, &expansion.labels);
         let lists = lists.map_err(|error| self.fan_outs.error(error))?;
         let own: Vec<Option<u64>> = expansion.vertices.iter().map(number).collect();
         let ids: Vec<u64> = own.iter().flatten().copied().collect::<BTreeSet<u64>>().into_iter().collect();
@@ -92,7 +94,8 @@ impl LiveGraph<'_> {
 
     /// How many edges each vertex has: one fan-out, which nodes answer with the lengths of lists.
     pub(super) async fn counted(&self, expansion: &Expansion) -> Result<Vec<u64>, GremlinError> {
-        let lists = labels::lists(&self.types, expansion.direction, &expansion.labels);
+        let types = self.types();
+        let lists = labels::lists(&types, expansion.direction, &expansion.labels);
         let lists = lists.map_err(|error| self.fan_outs.error(error))?;
         let own: Vec<Option<u64>> = expansion.vertices.iter().map(number).collect();
         let ids: BTreeSet<u64> = own.iter().flatten().copied().collect();
@@ -117,7 +120,8 @@ impl LiveGraph<'_> {
         &self,
         ids: &[ElementId],
     ) -> Result<Vec<Option<Arc<Edge>>>, GremlinError> {
-        let named: Vec<Option<Named<'_>>> = ids.iter().map(|id| self.named_edge(id)).collect();
+        let types = self.types();
+        let named: Vec<Option<Named<'_>>> = ids.iter().map(|id| named_edge(&types, id)).collect();
         let all: Vec<&Named<'_>> = named.iter().flatten().collect();
         let mut found = HashMap::new();
         for chunk in all.chunks(EDGES_AT_ONCE) {
@@ -132,7 +136,7 @@ impl LiveGraph<'_> {
 
     /// Adds those of these edges that exist, in one fan-out.
     async fn look_up<'t>(
-        &'t self,
+        &self,
         edges: &[&Named<'t>],
         found: &mut HashMap<(&'t str, u64, u64), Arc<Edge>>,
     ) -> Result<(), GremlinError> {
@@ -161,11 +165,11 @@ impl LiveGraph<'_> {
         }
         Ok(())
     }
+}
 
-    /// The list that an edge with this id is in, and its ends. `None` if no edge can have the id.
-    pub(super) fn named_edge(&self, id: &ElementId) -> Option<Named<'_>> {
-        let (from, label, to) = split_edge(id)?;
-        let (_, kind) = labels::labelled(&self.types, label).ok()??;
-        Some((List { kind, label: &kind.name, is_out: true }, from.parse().ok()?, to.parse().ok()?))
-    }
+/// The list that an edge with this id is in, and its ends. `None` if no edge can have the id.
+pub(super) fn named_edge<'t>(types: &'t GraphTypes, id: &ElementId) -> Option<Named<'t>> {
+    let (from, label, to) = split_edge(id)?;
+    let (_, kind) = labels::labelled(types, label).ok()??;
+    Some((List { kind, label: &kind.name, is_out: true }, from.parse().ok()?, to.parse().ok()?))
 }

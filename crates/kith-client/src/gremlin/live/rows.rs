@@ -4,6 +4,7 @@ use super::super::{ids::number_id, rows::edge_of, values::to_gremlin};
 use super::labels::List;
 use kith_gremlin::{
     plain,
+    property::Properties,
     value::{Edge, Value, Vertex, VertexProperty},
 };
 use kith_live::{GraphTypes, ListedAssociation, ObjectAnswer};
@@ -33,7 +34,8 @@ pub(super) fn vertex_of(types: &GraphTypes, object: &ObjectAnswer, wanted: &Want
         Wanted::All => true,
         Wanted::Keys(keys) => keys.iter().any(|wanted| &**wanted == key),
     };
-    let schema = types.object(&object.kind).and_then(|(_, kind)| kind.schemas.last());
+    let kind = types.object(&object.kind).map(|(_, kind)| kind);
+    let (schema, is_open) = (kind.and_then(|it| it.schemas.last()), kind.is_none_or(|kind| kind.open));
     let property = |(key, value): (Arc<str>, Value)| {
         Arc::new(VertexProperty {
             id: Value::text(format!("{}>{key}", object.id)),
@@ -43,7 +45,8 @@ pub(super) fn vertex_of(types: &GraphTypes, object: &ObjectAnswer, wanted: &Want
             properties: Vec::new(),
         })
     };
-    let properties = properties_of(schema, &object.data, &is_wanted).into_iter().map(property).collect();
+    let properties =
+        properties_of((schema, is_open), &object.data, &is_wanted).into_iter().map(property).collect();
     Arc::new(Vertex { properties: Some(properties), ..(*reference).clone() })
 }
 
@@ -57,15 +60,27 @@ pub(super) fn edge_in(
     let other = unknown_vertex(association.id2);
     let (out_vertex, in_vertex) = if list.is_out { (own.clone(), other) } else { (other, own.clone()) };
     let data = association.data.as_deref().unwrap_or("{}");
-    edge_of(label, out_vertex, in_vertex, properties_of(list.kind.schemas.last(), data, &|_| true))
+    edge_of(
+        label,
+        out_vertex,
+        in_vertex,
+        properties_of((list.kind.schemas.last(), list.kind.open), data, &|_| true),
+    )
 }
 
-/// The fields of a record as properties, in the order of its schema. Fields that are null are left out.
+/// The fields of a record as properties, in the order of its schema, or of keys if its type is open. Fields that are null are
+/// left out.
 fn properties_of(
-    schema: Option<&Schema>,
+    (schema, is_open): (Option<&Schema>, bool),
     data: &str,
     is_wanted: &dyn Fn(&str) -> bool,
 ) -> Vec<(Arc<str>, Value)> {
+    if is_open {
+        // Nodes send only what property values can be; anything else has no properties.
+        let properties = Properties::from_json(data).unwrap_or_default();
+        let wanted = properties.iter().filter(|(key, value)| is_wanted(key) && **value != Value::Null);
+        return wanted.map(|(key, value)| (key.clone(), value.clone())).collect();
+    }
     // Nodes send JSON objects; anything else has no fields.
     let fields: Map<String, Json> = serde_json::from_str(data).unwrap_or_default();
     let known = |key: &str| schema.and_then(|schema| Some(&schema.fields()[schema.index_of(key)?]));

@@ -87,7 +87,8 @@ impl LiveGraph<'_> {
     /// Whether a scan returns an edge at its `out_vertex`: one of a symmetric type is in the lists of both ends, and is returned
     /// at the smaller id.
     fn is_listed_here(&self, edge: &Edge) -> bool {
-        let kind = self.types.association(&edge.label);
+        let types = self.types();
+        let kind = types.association(&edge.label);
         let is_symmetric = kind.is_some_and(|(_, kind)| kind.inverse == Inverse::Symmetric);
         !is_symmetric || number(&edge.out_vertex.id) <= number(&edge.in_vertex.id)
     }

@@ -36,7 +36,8 @@ impl LiveGraph<'_> {
             sought.labels.is_empty() || sought.labels.iter().any(|label| **label == *kind.name)
         };
         let mut finds = Vec::new();
-        for kind in self.types.objects.values().filter(is_wanted) {
+        let types = self.types();
+        for kind in types.objects.values().filter(is_wanted) {
             if kind.open {
                 return None;
             }

@@ -31,6 +31,7 @@ impl LiveGraph<'_> {
         match written {
             Ok(written) => {
                 self.fan_outs.run().await.require(&written.ticket);
+                self.learn_types();
                 if written.done.version != 0 {
                     self.changes.made(what(Some(&written.done)));
                 }

@@ -1,6 +1,12 @@
 //! Changes of live graphs: each is one write, apart from the removal of a vertex, which removes its edges first.
 
-use super::{LiveGraph, fields::Typed, labels, rows::known_vertex};
+use super::{
+    LiveGraph,
+    fields::{Typed, object_text},
+    labels,
+    reads::named_edge,
+    rows::known_vertex,
+};
 use crate::gremlin::{
     ids::{number, number_id},
     rows::edge_of,
@@ -133,14 +139,15 @@ impl LiveGraph<'_> {
         value: &Value,
     ) -> Result<Option<Value>, GremlinError> {
         let Some((id, kind, json)) = self.vertex_field(vertex, key, value)? else { return Ok(None) };
-        let data = serde_json::json!({ key: json }).to_string();
+        let data = object_text(vec![(key.to_owned(), json)]);
         let write = Write::UpdateObject { id, data };
         let done = self.send(write, Conditions::default(), |_| format!("set {key:?} of vertex {id}")).await?;
         Ok(done.existed.then(|| Value::Vertex(known_vertex(id, kind))))
     }
 
     async fn remove_edge(&self, edge: &ElementId) -> Result<(), GremlinError> {
-        let Some((list, id1, id2)) = self.named_edge(edge) else { return Ok(()) };
+        let types = self.types();
+        let Some((list, id1, id2)) = named_edge(&types, edge) else { return Ok(()) };
         let write = Write::DeleteAssociation { id1, kind: list.kind.name.clone(), id2 };
         self.send(write, Conditions::default(), |_| format!("removed edge {edge}")).await.map(drop)
     }
@@ -156,17 +163,18 @@ impl LiveGraph<'_> {
     }
 
     fn vertex_data(&self, label: &str, properties: &Properties) -> Result<String, GremlinError> {
-        self.checked(Typed::object(&self.types, label).and_then(|typed| typed.data(properties)))
+        self.checked(Typed::object(&self.types(), label).and_then(|typed| typed.data(properties)))
     }
 
     fn edge_data(&self, label: &str, properties: &Properties) -> Result<String, GremlinError> {
         // The name of an inverse type is refused with an error that names the label.
-        self.checked(labels::labelled(&self.types, label))?;
-        self.checked(Typed::association(&self.types, label).and_then(|typed| typed.data(properties)))
+        self.checked(labels::labelled(&self.types(), label).map(drop))?;
+        self.checked(Typed::association(&self.types(), label).and_then(|typed| typed.data(properties)))
     }
 
     fn check_edge_field(&self, edge: &ElementId, key: &str, value: &Value) -> Result<(), GremlinError> {
-        let Some((list, _, _)) = self.named_edge(edge) else { return Ok(()) };
+        let types = self.types();
+        let Some((list, _, _)) = named_edge(&types, edge) else { return Ok(()) };
         self.edge_field(list.kind, key, value).map(drop)
     }
 
@@ -176,8 +184,8 @@ impl LiveGraph<'_> {
         kind: &AssociationType,
         key: &str,
         value: &Value,
-    ) -> Result<serde_json::Value, GremlinError> {
-        self.checked(Typed::association(&self.types, &kind.name).and_then(|typed| typed.json(key, value)))
+    ) -> Result<String, GremlinError> {
+        self.checked(Typed::association(&self.types(), &kind.name).and_then(|typed| typed.json(key, value)))
     }
 
     /// The number and the label of a vertex that has been looked up, and the value of a field of it as it is stored. `None` if
@@ -187,10 +195,10 @@ impl LiveGraph<'_> {
         vertex: &ElementId,
         key: &str,
         value: &Value,
-    ) -> Result<Option<(u64, Arc<str>, serde_json::Value)>, GremlinError> {
+    ) -> Result<Option<(u64, Arc<str>, String)>, GremlinError> {
         let Some(id) = number(vertex) else { return Ok(None) };
         let Some(kind) = self.kinds.lock().get(&id).cloned() else { return Ok(None) };
-        let json = Typed::object(&self.types, &kind).and_then(|typed| typed.json(key, value));
+        let json = Typed::object(&self.types(), &kind).and_then(|typed| typed.json(key, value));
         Ok(Some((id, kind, self.checked(json)?)))
     }
 
