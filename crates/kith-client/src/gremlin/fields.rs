@@ -96,7 +96,6 @@ fn vector_of(vector: &VectorView<'_>) -> Value {
 mod tests {
     use super::*;
     use kith_schema::{RecordWriter, Schema};
-    use serde_json::json;
 
     const SCHEMA: &str = r#"{"fields":[
         {"name":"yes","type":"bool"}, {"name":"small","type":"i32"}, {"name":"large","type":"i64"},
@@ -109,12 +108,11 @@ mod tests {
     #[test]
     fn each_type_of_field_has_its_type_of_value() {
         let schema: Schema = SCHEMA.parse().unwrap();
-        let row = json!({
-            "yes": true, "small": -5, "large": 7, "id": 9, "huge": u64::MAX, "single": 0.5, "double": 0.1, "name": "Ada",
-            "raw": "AQI=", "at": 1_500, "tags": ["a", "b"], "marks": {"x": 1}, "near": [-128, 127], "none": null,
-        });
+        let row = r#"{"yes": true, "small": -5, "large": 7, "id": 9, "huge": 18446744073709551615, "single": 0.5,
+            "double": 0.1, "name": "Ada", "raw": "AQI=", "at": 1500, "tags": ["a", "b"], "marks": {"x": 1},
+            "near": [-128, 127], "none": null}"#;
         let mut record = Vec::new();
-        RecordWriter::new(&schema).write_json(&row.to_string(), &mut record).unwrap();
+        RecordWriter::new(&schema).write_json(row, &mut record).unwrap();
         let vertex = Arc::new(Vertex::reference(Value::Long(3), "member"));
         let all = properties_of(RecordView::new(&schema, &record).unwrap(), &vertex).unwrap();
         let shown: Vec<String> =
@@ -130,7 +128,7 @@ mod tests {
                 "single Float 0.5",
                 "double Double 0.1",
                 "name String Ada",
-                "raw Binary 0102",
+                "raw Binary AQI=",
                 "at DateTime 1970-01-01T00:00:01.500Z",
                 "tags List [a, b]",
                 "marks Map {x=1}",
