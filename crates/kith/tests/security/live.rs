@@ -129,7 +129,7 @@ fn a_database_process_serves_its_cluster_over_tls_and_counts_what_it_does() {
     let before = count("kith_server_tls_failures_total");
     let stranger = open(&cluster, &addr, None);
     assert!(stranger.to_string().to_lowercase().contains("certificate"), "{stranger}");
-    assert!(before < count("kith_server_tls_failures_total"));
+    cluster.wait_until("the failure is counted", || before < count("kith_server_tls_failures_total"));
     let own = open(&cluster, &addr, Some(&papers));
     assert!(matches!(own, DatabaseError::OtherGraph { .. }), "{own}");
     assert_eq!(count("kith_database_faults_total{code=\"database_other_graph\"}"), 1.0);
