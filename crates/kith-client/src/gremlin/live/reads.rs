@@ -14,7 +14,7 @@ use kith_gremlin::{
     GremlinError,
     value::{Edge, ElementId, Vertex},
 };
-use kith_live::{AssociationRead, GraphTypes, ListedAssociation, ObjectAnswer, Select};
+use kith_live::{AssociationRead, GraphTypes, ListedAssociation, ObjectAnswer, Select, TypeKind};
 use kith_ops::{ObjectEntry, Operator, Value as Evaluated};
 use kith_traversal::graph::{Expansion, Wanted};
 use std::{
@@ -68,7 +68,7 @@ impl LiveGraph<'_> {
     /// The edges of vertices: one fan-out for all labels and directions, and more for lists that are longer than one read
     /// returns.
     pub(super) async fn expanded(&self, expansion: &Expansion) -> Result<Vec<Vec<Arc<Edge>>>, GremlinError> {
-        let types = self.types();
+        let types = self.types_with(&expansion.labels);
         let lists = labels::lists(&types, expansion.direction, &expansion.labels);
         let lists = lists.map_err(|error| self.fan_outs.error(error))?;
         let own: Vec<Option<u64>> = expansion.vertices.iter().map(number).collect();
@@ -92,9 +92,17 @@ impl LiveGraph<'_> {
         Ok(own.into_iter().map(of).collect())
     }
 
+    /// The types with those that labels stand for in an open graph, also if this process has not heard of them yet: nodes know
+    /// whether there are such lists.
+    fn types_with(&self, labels: &[Arc<str>]) -> Arc<GraphTypes> {
+        let with =
+            |types: Arc<GraphTypes>, label: &Arc<str>| types.on_first_use(TypeKind::Association, label);
+        labels.iter().fold(self.types(), with)
+    }
+
     /// How many edges each vertex has: one fan-out, which nodes answer with the lengths of lists.
     pub(super) async fn counted(&self, expansion: &Expansion) -> Result<Vec<u64>, GremlinError> {
-        let types = self.types();
+        let types = self.types_with(&expansion.labels);
         let lists = labels::lists(&types, expansion.direction, &expansion.labels);
         let lists = lists.map_err(|error| self.fan_outs.error(error))?;
         let own: Vec<Option<u64>> = expansion.vertices.iter().map(number).collect();
