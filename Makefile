@@ -4,7 +4,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 CARGO ?= cargo
 
-.PHONY: help build dist demo docs test test-full test-spark test-python test-dist check fuzz deny miri bench fmt bless packages clean
+.PHONY: help build dist demo docs test test-full test-spark test-python test-dist test-gremlin check fuzz deny miri bench fmt bless packages clean
 
 help: ## What there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +35,9 @@ test-python: packages ## The Python client: a wheel, installed into a fresh envi
 
 test-dist: packages ## The tarball, unpacked into a root directory of its own and used there
 	scripts/test-dist.sh
+
+test-gremlin: packages ## Stock Gremlin drivers against a cluster, and TinkerPop's suite where its runner lies beside the project
+	scripts/test-gremlin.sh
 
 docs: packages ## Every block of the README and docs/, run as it is pasted
 	scripts/docs.sh

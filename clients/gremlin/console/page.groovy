@@ -11,6 +11,7 @@
 :> g.V().hasLabel("person").has("age", P.gt(30)).values("name")
 :> g.V().groupCount().by(T.label)
 :> g.V().subgraph("x")
+n
 :> g.V().drop()
 :> g.V().count()
 :exit

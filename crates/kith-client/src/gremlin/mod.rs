@@ -148,8 +148,7 @@ fn undeclared() -> QueryError {
 fn to_query_error(error: &GremlinError) -> QueryError {
     let GremlinError { code, message } = error.clone();
     match code {
-        ErrorCode::UnsupportedOperation => QueryError::Unsupported { detail: message },
-        code @ (ErrorCode::BadRequest | ErrorCode::TooLarge) => {
+        code @ (ErrorCode::BadRequest | ErrorCode::TooLarge | ErrorCode::UnsupportedOperation) => {
             QueryError::Remote { code, message, help: "see docs/gremlin.md".to_owned() }
         }
         code => QueryError::Remote { code, message, help: String::new() },
