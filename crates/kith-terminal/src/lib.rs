@@ -8,6 +8,7 @@ pub mod failure;
 pub mod gremlin;
 pub mod keys;
 pub mod names;
+pub mod order;
 pub mod out;
 pub mod output;
 pub mod progress;

@@ -2,7 +2,7 @@
 
 use crate::{
     connect::{self, TargetFlags},
-    failure::Exit,
+    failure::{Exit, Failure},
     gremlin,
     output::{self, Format},
     reply::ExplainReply,
@@ -13,7 +13,7 @@ use kith_lines::{AssocOperation, GraphLine, ObjectOperation, Operation, ReadComm
 
 /// The query to explain: a command, or a traversal.
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(subcommand_negates_reqs = true)]
 pub struct ExplainFlags {
     /// Explain a traversal in Gremlin, such as `g.V(42).out("follows").count()`
     #[arg(long, value_name = "TEXT", required = true)]
@@ -62,6 +62,10 @@ pub async fn explain(target: &TargetFlags, format: Format, flags: ExplainFlags) 
         let (graph, gremlin) = (graph.unwrap_or_default(), gremlin.unwrap_or_default());
         return gremlin::explain(target, format, &gremlin::line(graph, gremlin, options)).await;
     };
+    if gremlin.is_some() || graph.is_some() || options != ReadOptions::default() {
+        let message = "--gremlin, --graph and query options do not precede the name of a query; those of a query follow its name";
+        return Err(Failure::bad_request(message).into());
+    }
     let question = command.line();
     question.check()?;
     let service = connect::service(target).await?;

@@ -16,7 +16,6 @@ mod graph;
 mod gremlin;
 mod import;
 mod load;
-mod order;
 mod publish;
 mod read;
 mod run;
@@ -31,7 +30,7 @@ mod write;
 
 use clap::Parser;
 use failure::{ErrorReport, Exit};
-use kith_terminal::{confirm, connect, failure, names, out, output, reply, signals};
+use kith_terminal::{confirm, connect, failure, names, order, out, output, reply, signals};
 use std::process::ExitCode;
 
 /// Many threads allocate many small lists, which the system's allocator handles more slowly.

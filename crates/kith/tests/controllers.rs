@@ -223,6 +223,10 @@ fn explain_names_the_controller_and_its_inputs_and_profiles_say_what_names_mean(
     ] {
         assert!(explained.contains(told), "no {told:?} in\n{explained}");
     }
+    let mixed = cluster.kith(&[&["explain", "--fan-out", "max"][..], &question].concat()).output();
+    let mixed = mixed.expect("kith runs");
+    let told = String::from_utf8_lossy(&mixed.stderr);
+    assert!(!mixed.status.success() && told.contains("follow its name"), "{told}");
     let json: Value =
         serde_json::from_str(&cluster.must(&[&["explain", "-o", "json"][..], &question].concat()))
             .expect("JSON");
