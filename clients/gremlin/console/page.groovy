@@ -10,8 +10,6 @@
 :> g.V(1L).out("follows").path().by("name")
 :> g.V().hasLabel("person").has("age", P.gt(30)).values("name")
 :> g.V().groupCount().by(T.label)
-:> g.V().subgraph("x")
-n
 :> g.V().drop()
 :> g.V().count()
-:exit
+:> g.V().subgraph("x")

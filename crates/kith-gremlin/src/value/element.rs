@@ -10,7 +10,9 @@ use std::{
 pub type ElementId = Value;
 
 /// A vertex.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+///
+/// `==` compares ids only: a traversal may hold the same vertex with and without its properties, and before its label is known.
+#[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the fields have the names of Gremlin's terms")]
 pub struct Vertex {
     pub id: ElementId,
@@ -70,6 +72,20 @@ impl Vertex {
     /// A vertex without its properties.
     pub fn reference(id: ElementId, label: impl Into<Arc<str>>) -> Self {
         Self { id, label: label.into(), properties: None }
+    }
+}
+
+impl PartialEq for Vertex {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Vertex {}
+
+impl Hash for Vertex {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
     }
 }
 

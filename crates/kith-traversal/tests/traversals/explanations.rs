@@ -20,7 +20,7 @@ fn an_explanation_lists_the_steps_and_the_rules() {
     assert_eq!(
         explained(gremlin),
         [
-            "V(1, 2)",
+            "V(1, 2) nothing: vertices that do not exist have no edges",
             "out(knows) outgoing edges labelled knows",
             "fan-out",
             "folded in: equal vertices of a batch, which are asked about once",

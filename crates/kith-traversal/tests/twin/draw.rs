@@ -37,6 +37,9 @@ struct Place {
     perhaps: Vec<char>,
     /// Whether there was such a step.
     is_cut: bool,
+    /// Whether there was such a step anywhere before. Labels may then mean different things for equal traversers, so nothing may
+    /// depend on them any more.
+    is_blurred: bool,
     /// Whether `dedup` may be drawn: within `repeat`, it remembers all passes.
     dedups: bool,
     /// Whether side effects may be drawn: filters and the like are evaluated once for equal traversers.
@@ -48,6 +51,7 @@ impl Place {
         self.labels.clear();
         self.perhaps.clear();
         self.is_cut = true;
+        self.is_blurred = true;
     }
 
     /// The inside of a step that evaluates a traversal for each traverser.
@@ -66,6 +70,7 @@ pub fn traversal(random: &mut impl Rng) -> Body {
         labels: Vec::new(),
         perhaps: Vec::new(),
         is_cut: false,
+        is_blurred: false,
         dedups: true,
         has_effects: true,
     };
@@ -138,8 +143,10 @@ fn shape(random: &mut impl Rng, place: &mut Place) -> Shape {
         11 if !place.perhaps.is_empty() => Shape::Select(one_of(random, &place.perhaps)),
         7 | 9 | 10..13 => {
             let label = one_of(random, &['a', 'b']);
-            place.labels.push(label);
-            place.perhaps.push(label);
+            if !place.is_blurred {
+                place.labels.push(label);
+                place.perhaps.push(label);
+            }
             Shape::As(label)
         }
         _ => nesting(random, place),
