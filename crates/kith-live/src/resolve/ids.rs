@@ -9,16 +9,23 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 const PARTITION_SEED: u64 = 0x6b69_7468_0001;
 const ID_SEED: u64 = 0x6b69_7468_0002;
 
+/// How many ids are tried. Each is small enough with a probability of one half.
+const ATTEMPTS_MAX: u64 = 128;
+
 /// Returns the id of the object that the write with this write id creates. The object lies in the partition `near`, or, if
-/// that is `None`, in a partition that a hash of the write id chooses. A repeat of the write gets the same object id.
+/// that is `None`, in a partition that a hash of the write id chooses. A repeat of the write gets the same object id. The id
+/// is below 2⁶³: many languages and drivers have no unsigned numbers.
 pub fn new_object_id(write_id: &WriteId, near: Option<PartitionId>, count: PartitionCount) -> u64 {
     let bytes = write_id.as_str().as_bytes();
     let partition =
         near.unwrap_or_else(|| partition_of_hash(xxh3_64_with_seed(bytes, PARTITION_SEED), count));
     let (first, after) = (hashes_from(partition.0, count), hashes_from(partition.0 + 1, count));
-    let inside = (u128::from(xxh3_64_with_seed(bytes, ID_SEED)) * (after - first)) >> 64;
-    // The sum is below 2⁶⁴, because `inside` is less than the width of the partition.
-    fmix64_inverse((first + inside) as u64)
+    let id = |attempt| {
+        let inside = (u128::from(xxh3_64_with_seed(bytes, ID_SEED + attempt)) * (after - first)) >> 64;
+        // The sum is below 2⁶⁴, because `inside` is less than the width of the partition.
+        fmix64_inverse((first + inside) as u64)
+    };
+    (0..ATTEMPTS_MAX).map(id).find(|id| i64::try_from(*id).is_ok()).unwrap_or_else(|| id(0))
 }
 
 /// Returns the smallest hash of a partition: the smallest `h` for which `h × count >> 64` equals the partition's number.
@@ -48,6 +55,7 @@ mod tests {
                 assert_eq!(partition_of_id(id, count), near);
                 ids.insert(id);
             }
+            assert!(ids.iter().all(|id| i64::try_from(*id).is_ok()), "{ids:?}");
             assert!(500 <= ids.len(), "{} ids of 500 writes", ids.len());
             assert!(count.get().min(60) as usize <= partitions.len());
         }
