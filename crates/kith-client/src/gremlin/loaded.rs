@@ -2,6 +2,7 @@
 //! edges, whose properties are columns.
 
 use super::{
+    edge_page::EdgePage,
     fan_outs::{FanOuts, of_keys},
     ids::{VertexKey, number, parse_edge},
     joined::{Joined, Properties},
@@ -287,29 +288,14 @@ impl<'a> LoadedGraph<'a> {
         {
             from = members.partition_point(|member| *member < id);
         }
-        let mut found: Vec<Arc<Edge>> = Vec::new();
-        let mut after = after;
+        let mut page = EdgePage::new(after, limit);
         for chunk in members[from..].chunks(SCANNED_AT_ONCE) {
-            let expansion = Expansion {
-                vertices: chunk.iter().map(|id| VertexKey::Member(*id).id()).collect(),
-                direction: Direction::Out,
-                labels: [].into(),
-                with_properties: true,
-            };
-            let mut edges: Vec<Arc<Edge>> = self.expanded(&expansion).await?.into_iter().flatten().collect();
-            edges.retain(|edge| self.is_listed_here(edge));
-            if let Some(after) = after.take()
-                && let Some(at) = edges.iter().position(|edge| edge.id == after)
-            {
-                edges.drain(..=at);
-            }
-            found.extend(edges);
-            if limit <= found.len() {
+            let edges = self.expanded(&EdgePage::expansion(chunk)).await?.into_iter().flatten();
+            if page.take(edges.filter(|edge| self.is_listed_here(edge)).collect()) {
                 break;
             }
         }
-        found.truncate(limit);
-        Ok(found)
+        Ok(page.finish())
     }
 
     /// Whether a scan returns an edge at its `out_vertex`: one without a direction is in the lists of both ends, and is returned

@@ -1,5 +1,6 @@
 //! Traversals in Gremlin: each of their hops is a fan-out to the nodes (`docs/design/0020-gremlin.md`).
 
+mod edge_page;
 mod explain;
 mod fan_outs;
 mod fields;

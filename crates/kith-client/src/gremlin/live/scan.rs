@@ -2,16 +2,17 @@
 
 use super::LiveGraph;
 use crate::gremlin::{
+    edge_page::EdgePage,
     ids::{number, number_id, split_edge},
     rows::unexpected,
 };
 use kith_gremlin::{
     GremlinError,
-    value::{Direction, Edge, ElementId, Vertex},
+    value::{Edge, ElementId, Vertex},
 };
 use kith_live::Inverse;
 use kith_ops::{Operator, Value as Evaluated};
-use kith_traversal::graph::{Expansion, Wanted};
+use kith_traversal::graph::Wanted;
 use std::sync::Arc;
 
 /// How many ids a scan looks up at a time.
@@ -59,29 +60,14 @@ impl LiveGraph<'_> {
         let ids = self.all_ids().await?;
         let last = after.as_ref().and_then(split_edge).and_then(|(from, _, _)| from.parse::<u64>().ok());
         let from = last.map_or(0, |last| ids.partition_point(|id| *id < last));
-        let mut after = after;
-        let mut found: Vec<Arc<Edge>> = Vec::new();
+        let mut page = EdgePage::new(after, limit);
         for chunk in ids[from..].chunks(EXPANDED_AT_ONCE) {
-            let expansion = Expansion {
-                vertices: chunk.iter().map(|id| number_id(*id)).collect(),
-                direction: Direction::Out,
-                labels: [].into(),
-                with_properties: true,
-            };
-            let mut edges: Vec<Arc<Edge>> = self.expanded(&expansion).await?.into_iter().flatten().collect();
-            edges.retain(|edge| self.is_listed_here(edge));
-            if let Some(after) = after.take()
-                && let Some(at) = edges.iter().position(|edge| edge.id == after)
-            {
-                edges.drain(..=at);
-            }
-            found.extend(edges);
-            if limit <= found.len() {
+            let edges = self.expanded(&EdgePage::expansion(chunk)).await?.into_iter().flatten();
+            if page.take(edges.filter(|edge| self.is_listed_here(edge)).collect()) {
                 break;
             }
         }
-        found.truncate(limit);
-        Ok(found)
+        Ok(page.finish())
     }
 
     /// Whether a scan returns an edge at its `out_vertex`: one of a symmetric type is in the lists of both ends, and is returned
