@@ -63,7 +63,7 @@ pub async fn explain(target: &TargetFlags, format: Format, flags: ExplainFlags) 
         return gremlin::explain(target, format, &gremlin::line(graph, gremlin, options)).await;
     };
     if gremlin.is_some() || graph.is_some() || options != ReadOptions::default() {
-        let message = "--gremlin, --graph and query options do not precede the name of a query; those of a query follow its name";
+        let message = "the flags of a query follow its name, as in `kith explain network-size 42 --fan-out max`; --gremlin takes the place of a name";
         return Err(Failure::bad_request(message).into());
     }
     let question = command.line();

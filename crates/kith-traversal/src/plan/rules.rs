@@ -7,12 +7,12 @@
 //! | edges that only need to exist | `where(out())` | the same |
 //! | vertices that are only told apart | `out().out().dedup()` | the set of vertices that each hop reaches |
 //! | vertices of which only the number matters | `out().dedup().count()` | the size of that set |
-//!
 //! | vertices with a property | `V().has("name", "Ada")` | the same, from an index if the graph has one |
 //! | vertices of which only the edges matter | `V(1).out()` | the same, without asking whether the vertex exists |
 //!
-//! The first and the last rule need a traversal without paths. The two before the last need one in which nothing but the vertex itself tells
-//! traversers apart: they are not nested, and there are no paths, sacks and labels.
+//! Edges that are only passed and vertices of which only the edges matter need a traversal without paths. The two rules about
+//! sets need one in which nothing but the vertex itself tells traversers apart: they are not nested, and there are no paths,
+//! sacks and labels.
 
 use super::{Condition, EdgeEnd, HasTest, Hop, Kind, Plan, Reduction, Step, Subject, Traversal, any_step};
 use crate::{

@@ -239,6 +239,10 @@ mod tests {
             let admitted = v1::EvaluateRequest { header: Some(header), ..evaluate.clone() };
             assert_eq!(need(method, &admitted), Need::Cluster.to_string(), "only routers let reads in");
         }
+    }
+
+    #[test]
+    fn commands_say_what_right_they_need() {
         let ask = |command| v1::StoreRequest { store: "s".to_owned(), command, ..Default::default() };
         for (command, told) in [
             (Some(Ask::List(v1::ListStores {})), "ask this"),
