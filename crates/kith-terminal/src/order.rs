@@ -4,8 +4,10 @@
 use kith_lines::{GREMLIN, Line};
 use kith_live::{Ticket, VISIBLE_AFTER};
 use kith_ops::Operand;
+use memchr::memmem::Finder;
 use std::{
     collections::{BTreeSet, HashMap},
+    sync::LazyLock,
     time::Instant,
 };
 use tokio::sync::watch;
@@ -43,23 +45,27 @@ pub struct Turn {
     ended: watch::Sender<Ended>,
 }
 
-/// Parts of the names of all writes, and of the steps of traversals that change graphs. A line that contains none of them is
-/// not a write.
-const WRITES: [&[u8]; 9] = [
-    b"_add\"",
-    b"_update\"",
-    b"_delete\"",
-    b"_change_type\"",
-    b"addV",
-    b"addE",
-    b"property",
-    b"drop",
-    b"merge",
+/// Parts of the names of all writes, and of the steps of traversals that change graphs; and the beginning of an escape, with
+/// which JSON may write any letter of them. A line that contains none of these is not a write.
+const WRITES: [&str; 10] = [
+    "_add\"",
+    "_update\"",
+    "_delete\"",
+    "_change_type\"",
+    "addV",
+    "addE",
+    "property",
+    "drop",
+    "merge",
+    "\\u",
 ];
+
+/// Lines may be long, and all of them are searched.
+static SEARCHES: LazyLock<[Finder<'static>; 10]> = LazyLock::new(|| WRITES.map(Finder::new));
 
 /// Whether a line may be a write. It is called before the line is parsed: until the first write, lines need no order.
 pub fn may_write(line: &[u8]) -> bool {
-    WRITES.iter().any(|name| line.windows(name.len()).any(|part| part == *name))
+    SEARCHES.iter().any(|search| search.find(line).is_some())
 }
 
 impl Order {
@@ -261,6 +267,14 @@ mod tests {
         two.end_read();
         write.end_read();
         assert!(begins(&mut read).is_some());
+    }
+
+    #[test]
+    fn a_write_is_noticed_however_json_spells_it() {
+        for line in [r#"{"op":"object_add","graph":"g"}"#, r#"{"op":"object\u005fadd","graph":"g"}"#] {
+            assert!(may_write(line.as_bytes()), "{line}");
+        }
+        assert!(!may_write(br#"{"op":"object_get","graph":"g","id":1}"#));
     }
 
     #[test]
