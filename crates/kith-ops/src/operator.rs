@@ -61,6 +61,9 @@ pub enum Operator {
     Members,
     /// `Lists` → `Set`: every id of any list.
     Union(Box<Operator>),
+    /// The other ends of all edges of the request's keys: `Set`. An edge from a key to itself counts, although no neighbour
+    /// list has it. Not an input of other operators.
+    Reach(Vec<EdgeSelector>),
     /// `Set` → `Neighbourhood`: the set, and every id of any of its ids' lists.
     Neighbourhood {
         /// The ids to expand.
@@ -134,6 +137,7 @@ impl Operator {
             | Operator::Postings { .. }
             | Operator::Members
             | Operator::Union(_)
+            | Operator::Reach(_)
             | Operator::Neighbourhood { .. }
             | Operator::Tally(_)
             | Operator::Intersect(_)

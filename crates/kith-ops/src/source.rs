@@ -40,6 +40,16 @@ pub trait NeighbourSource {
         self.lists(edge, keys, &mut |index, list| each(index, list.map(|ids| ids.len() as u64)))
     }
 
+    /// Appends to `out` those of `keys` that have an edge to themselves, in any order. No list has such an edge. Graphs without
+    /// such edges need not implement this.
+    ///
+    /// # Errors
+    /// Those of [`NeighbourSource::lists`].
+    fn selves(&self, edge: &EdgeSelector, keys: &[u64], out: &mut Vec<u64>) -> SourceResult {
+        let _ = (edge, keys, out);
+        Ok(())
+    }
+
     /// Reads the lists of `keys` with the values of `columns`, in order, and calls `each(index, list)` once per key, with
     /// `None` for a key that is not in the graph. `Break` ends the reading early, without error. `O(keys + ids × columns)`.
     ///

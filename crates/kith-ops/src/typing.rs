@@ -27,6 +27,7 @@ impl Operator {
             Operator::Postings { .. } => "postings",
             Operator::Members => "members",
             Operator::Union(_) => "union",
+            Operator::Reach(_) => "reach",
             Operator::Neighbourhood { .. } => "neighbourhood",
             Operator::Tally(_) => "tally",
             Operator::Intersect(_) => "intersect",
@@ -74,6 +75,11 @@ impl Operator {
             }
             Operator::Find(_) => Ok(ValueKind::Set),
             Operator::Associations(reads) => check_reads(reads).map(|()| ValueKind::Associations),
+            Operator::Reach(edges) if Self::LISTS_MAX < edges.len() => {
+                let (what, got, max) = ("lists", edges.len(), Self::LISTS_MAX);
+                Err(EvaluateError::TooMany { what, got, max })
+            }
+            Operator::Reach(_) => Ok(ValueKind::Set),
             Operator::Ids(ids) => self.check_ids(ids, size).map(|()| ValueKind::Set),
             Operator::Intersect(inputs) if inputs.is_empty() => {
                 Err(EvaluateError::Mistyped { operator: self.name(), got: "nothing" })
@@ -103,8 +109,8 @@ impl Operator {
         size: &mut PlanSize,
     ) -> Result<ValueKind, EvaluateError> {
         let got = input.check_within(depth, size)?;
-        // The node reads the index itself, and passes the ids to no other operator.
-        if matches!(input, Operator::Find(_)) {
+        // The node reads the index itself, or follows the edges itself, and passes the ids to no other operator.
+        if matches!(input, Operator::Find(_) | Operator::Reach(_)) {
             return Err(EvaluateError::Mistyped { operator: self.name(), got: got.name() });
         }
         self.given(got).ok_or_else(|| EvaluateError::Mistyped { operator: self.name(), got: got.name() })

@@ -64,15 +64,16 @@ pub trait Graph: Send + Sync {
     fn reach(&self, expansion: Expansion) -> Answer<'_, Vec<Arc<Vertex>>> {
         async move {
             let from = expansion.vertices.clone();
-            let edges = self.expand(Expansion { with_properties: false, ..expansion }).await?;
-            let (mut seen, mut reached) = (HashSet::new(), Vec::new());
-            for (from, edges) in from.iter().zip(edges) {
-                let ends = edges.iter().map(|edge| other_end(edge, from));
-                reached.extend(ends.filter(|end| seen.insert(end.id.clone())));
-            }
-            Ok(reached)
+            Ok(ends(&from, &self.expand(Expansion { with_properties: false, ..expansion }).await?))
         }
         .boxed()
+    }
+
+    /// Whether edges with these labels, or all edges without labels, can be followed in a direction. [`Graph::expand`] fails
+    /// where they cannot.
+    fn follows(&self, direction: Direction, labels: &[Arc<str>]) -> bool {
+        let _ = (direction, labels);
+        true
     }
 
     /// How many vertices [`Graph::reach`] would return.
@@ -156,6 +157,16 @@ pub enum Mutation {
     RemoveVertex { vertex: ElementId },
     /// Removes an edge.
     RemoveEdge { edge: ElementId },
+}
+
+/// The other ends of the edges of vertices, each vertex once.
+pub fn ends(from: &[ElementId], edges: &[Vec<Arc<Edge>>]) -> Vec<Arc<Vertex>> {
+    let (mut seen, mut reached) = (HashSet::new(), Vec::new());
+    for (from, edges) in from.iter().zip(edges) {
+        let ends = edges.iter().map(|edge| other_end(edge, from));
+        reached.extend(ends.filter(|end| seen.insert(end.id.clone())));
+    }
+    reached
 }
 
 /// The other end of an edge.

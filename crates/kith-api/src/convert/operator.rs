@@ -30,6 +30,9 @@ pub fn operator_to_wire(operator: &Operator) -> v1::Operator {
             Op::Postings(v1::PostingsOperator { id: *id, edge: Some(edge_to_wire(edge)) })
         }
         Operator::Union(inner) => Op::Union(boxed(inner)),
+        Operator::Reach(edges) => {
+            Op::Reach(v1::ReachOperator { edges: edges.iter().map(edge_to_wire).collect() })
+        }
         Operator::Neighbourhood { input, edge } => {
             let (input, edge) = (Some(boxed(input)), Some(edge_to_wire(edge)));
             Op::Neighbourhood(Box::new(v1::NeighbourhoodOperator { input, edge }))
@@ -77,17 +80,17 @@ fn tree(wire: &v1::Operator, depth: usize, size: &mut PlanSize) -> Result<Operat
         Op::Ids(body) => Operator::Ids(set(body, "operator.ids", size)?),
         Op::Expand(expand) => Operator::Expand {
             input: boxed(input(&expand.input)?)?,
-            edge: edge_from_wire(&expand.edge)?,
+            edge: edge(&expand.edge)?,
             longest: expand.longest.unwrap_or(u64::MAX),
         },
-        Op::Postings(postings) => {
-            Operator::Postings { id: postings.id, edge: edge_from_wire(&postings.edge)? }
-        }
+        Op::Postings(postings) => Operator::Postings { id: postings.id, edge: edge(&postings.edge)? },
         Op::Union(inner) => Operator::Union(boxed(inner)?),
-        Op::Neighbourhood(inner) => Operator::Neighbourhood {
-            input: boxed(input(&inner.input)?)?,
-            edge: edge_from_wire(&inner.edge)?,
-        },
+        Op::Reach(reach) => {
+            Operator::Reach(reach.edges.iter().map(edge_from_wire).collect::<Result<_, _>>()?)
+        }
+        Op::Neighbourhood(inner) => {
+            Operator::Neighbourhood { input: boxed(input(&inner.input)?)?, edge: edge(&inner.edge)? }
+        }
         Op::Tally(inner) => Operator::Tally(boxed(inner)?),
         Op::Intersect(inner) => {
             let inputs = inner.inputs.iter().map(|input| tree(input, depth, size));
@@ -100,9 +103,7 @@ fn tree(wire: &v1::Operator, depth: usize, size: &mut PlanSize) -> Result<Operat
         Op::Limit(limit) => Operator::Limit { input: boxed(input(&limit.input)?)?, count: limit.count },
         Op::Count(inner) => Operator::Count(boxed(inner)?),
         Op::Exists(inner) => Operator::Exists(boxed(inner)?),
-        Op::Edges(plan) => {
-            Operator::Edges(Box::new(edges::plan_from_wire(plan, edge_from_wire(&plan.edge)?)))
-        }
+        Op::Edges(plan) => Operator::Edges(Box::new(edges::plan_from_wire(plan, edge(&plan.edge)?))),
         Op::Find(find) => Operator::Find(Box::new(live::find_from_wire(find.clone()))),
         Op::Objects(objects) => Operator::Objects { with_data: !objects.without_data },
         Op::Associations(wire) => {
@@ -138,8 +139,11 @@ fn edge_to_wire(edge: &EdgeSelector) -> v1::EdgeSelector {
     v1::EdgeSelector { kind: edge.kind.clone(), direction: direction_to_wire(Some(edge.direction)), filter }
 }
 
-fn edge_from_wire(wire: &Option<v1::EdgeSelector>) -> Result<EdgeSelector, ConvertError> {
-    let wire = wire.as_ref().ok_or(ConvertError::Missing("operator.edge"))?;
+fn edge(wire: &Option<v1::EdgeSelector>) -> Result<EdgeSelector, ConvertError> {
+    edge_from_wire(wire.as_ref().ok_or(ConvertError::Missing("operator.edge"))?)
+}
+
+fn edge_from_wire(wire: &v1::EdgeSelector) -> Result<EdgeSelector, ConvertError> {
     let filter = wire.filter.as_ref().map(range_from_wire);
     let direction = direction_from_wire(wire.direction)?.unwrap_or(Direction::Both);
     Ok(EdgeSelector { kind: wire.kind.clone(), direction, filter })
@@ -183,6 +187,7 @@ mod tests {
             Operator::Associations(vec![read("likes"), read("liked_by")]),
             Operator::Count(Box::new(Operator::Members)),
             Operator::Union(expand(u64::MAX)),
+            Operator::Reach(vec![edge.clone(), EdgeSelector { filter: None, ..edge.clone() }]),
             Operator::Tally(expand(512)),
             Operator::Neighbourhood { input: Box::new(postings.clone()), edge: edge.clone() },
             Operator::Count(expand(0)),

@@ -172,6 +172,12 @@ impl PartitionAdjacency {
         Ok(before < out.len() || self.is_member(reading, id))
     }
 
+    /// Whether an id has an association with itself, which is in none of its lists.
+    pub(super) fn is_with_itself(&self, reading: &Reading<'_>, id: u64) -> Result<bool, Unreadable> {
+        self.check_reading(reading)?;
+        Ok(reading.lists.iter().any(|kind| self.was_with_itself(kind, id, reading.at)))
+    }
+
     /// Returns the length of the list of an id; if two lists are read, the sum of both lengths. `None` if the id is not
     /// in the graph.
     pub(super) fn length(&self, reading: &Reading<'_>, id: u64) -> Result<Option<usize>, Unreadable> {
@@ -228,13 +234,21 @@ impl PartitionAdjacency {
 
     fn is_member(&self, reading: &Reading<'_>, id: u64) -> bool {
         let at = reading.at;
-        let was = |place, now| self.undo_at(place, at).get(&id).copied().unwrap_or(now);
-        was(UndoPart::Object(id), self.state.objects.contains(id))
-            || reading.joining.iter().any(|&kind| {
-                let lists = self.state.lists(kind);
-                let with_itself = lists.is_some_and(|lists| lists.with_themselves.contains(&id));
-                0 < self.len_at(kind, id, at) || was(UndoPart::WithItself(kind, id), with_itself)
-            })
+        self.was(UndoPart::Object(id), id, at, self.state.objects.contains(id))
+            || reading
+                .joining
+                .iter()
+                .any(|&kind| 0 < self.len_at(kind, id, at) || self.was_with_itself(kind, id, at))
+    }
+
+    fn was_with_itself(&self, kind: TypeId, id: u64, at: LogPoint) -> bool {
+        let now = self.state.lists(kind).is_some_and(|lists| lists.with_themselves.contains(&id));
+        self.was(UndoPart::WithItself(kind, id), id, at, now)
+    }
+
+    /// Whether a part contained an id at a point. `now` says whether it contains it now.
+    fn was(&self, part: UndoPart, id: u64, at: LogPoint, now: bool) -> bool {
+        self.undo_at(part, at).get(&id).copied().unwrap_or(now)
     }
 
     fn len_at(&self, kind: TypeId, id1: u64, at: LogPoint) -> usize {

@@ -98,6 +98,17 @@ impl NeighbourSource for AdjacencyReader {
         Ok(())
     }
 
+    fn selves(&self, edge: &EdgeSelector, keys: &[u64], out: &mut Vec<u64>) -> SourceResult {
+        let lists = self.types.select(edge)?;
+        for &key in keys {
+            let partition = partition_of_id(key, self.partition_count);
+            if self.read(partition, lists, |it, reading| it.is_with_itself(reading, key))? {
+                out.push(key);
+            }
+        }
+        Ok(())
+    }
+
     /// Associations have no columns that queries can read.
     fn edges(
         &self,

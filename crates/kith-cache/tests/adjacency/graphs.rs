@@ -6,7 +6,7 @@ use crate::twin::{IDS, TYPES, edge, kind, lists, types};
 use kith_cache::adjacency::{Adjacency, AdjacencyOptions, AdjacencyReader};
 use kith_live::{AssociationKey, GraphTypes, ListKey};
 use kith_ops::testing::MemoryGraph;
-use kith_ops::{EdgeSelector, KindRole, NeighbourSource, Operator, Scratch, Share, evaluate};
+use kith_ops::{EdgeSelector, KindRole, NeighbourSource, Operator, Scratch, Share, Value, evaluate};
 use kith_types::{Direction, LogPoint, PartitionCount, PartitionId, partition_of_id};
 use std::collections::BTreeSet;
 
@@ -109,6 +109,26 @@ fn compare(dice: &mut Dice, live: &AdjacencyReader, loaded: &MemoryGraph, edge: 
     }
 }
 
+/// Compares the ends of all edges of some keys with those that the edges themselves have.
+fn compare_ends(dice: &mut Dice, live: &AdjacencyReader, edges: &Edges) {
+    let followed =
+        [("friend", true, true), ("follows", true, true), ("likes", true, false), ("seen", true, false)];
+    let keys: Vec<u64> = (0..IDS).filter(|_| dice.once_in(2)).collect();
+    let (mut selectors, mut expected) = (Vec::new(), BTreeSet::new());
+    for (name, is_out, is_in) in followed.into_iter().filter(|_| dice.once_in(2)) {
+        let direction = if is_in { Direction::Both } else { Direction::Out };
+        selectors.push(edge(name, direction));
+        let of_type = edges.iter().filter(|(kind, ..)| *kind == name).flat_map(|(.., edges)| edges);
+        for (from, to) in of_type {
+            expected.extend((is_out && keys.contains(from)).then_some(*to));
+            expected.extend((is_in && keys.contains(to)).then_some(*from));
+        }
+    }
+    let share = Share { keys: &keys, partitions: &[] };
+    let reached = evaluate(&Operator::Reach(selectors), &share, live, &mut Scratch::new(), &|| false);
+    assert_eq!(reached, Ok(Value::Set(expected.into_iter().collect())));
+}
+
 #[test]
 fn a_live_graph_answers_as_the_same_graph_in_memory() {
     let types = types(TYPES);
@@ -132,5 +152,6 @@ fn a_live_graph_answers_as_the_same_graph_in_memory() {
             }
         }
         compare(&mut dice, &live, &loaded, &edge("seen", Direction::Out));
+        compare_ends(&mut dice, &live, &edges);
     }
 }

@@ -84,8 +84,7 @@ fn kinds(asks: &Asks, is_live: bool) -> &'static [FanOutKind] {
         Asks::Vertices { .. } => &[NonUnion],
         Asks::Edges { .. } | Asks::Hop { .. } | Asks::Degree { .. } => &[SingleKey, NonUnion],
         Asks::Properties { .. } if is_live => &[SingleKey, NonUnion],
-        Asks::Reach { .. } | Asks::CountReached { .. } if is_live => &[SingleKey, NonUnion],
-        Asks::Reach { .. } | Asks::CountReached { .. } => &[SingleKey, SyncUnion],
+        Asks::LeadsTo { .. } | Asks::Reach { .. } | Asks::CountReached { .. } => &[SingleKey, SyncUnion],
         Asks::AllVertices if is_live => &[NonUnion, Broadcast],
         Asks::AllVertices | Asks::Sought { .. } => &[Broadcast],
         Asks::AllEdges => &[NonUnion, Broadcast],
@@ -94,6 +93,8 @@ fn kinds(asks: &Asks, is_live: bool) -> &'static [FanOutKind] {
 }
 
 const ONE_OR_MORE: &str = "single-key for one vertex, non-union for more";
+/// The same where nodes merge their lists.
+pub(super) const UNION_OF_ONE_OR_MORE: &str = "single-key for one vertex, sync-union for more";
 
 /// How a loaded graph answers a question.
 fn described(asks: &Asks, known: &Graph) -> String {
@@ -114,9 +115,15 @@ fn described(asks: &Asks, known: &Graph) -> String {
             list(schema, &[])
         ),
         Asks::Reach { labels, .. } | Asks::CountReached { labels, .. } => format!(
-            "fan-out: single-key for one vertex, sync-union for more; once all have come, for each of {}",
+            "fan-out: {UNION_OF_ONE_OR_MORE}; once all have come, for each of {}",
             list(schema, labels)
         ),
+        Asks::LeadsTo { labels, .. } => {
+            format!(
+                "fan-out: for each batch {UNION_OF_ONE_OR_MORE}; once for each of {}",
+                list(schema, labels)
+            )
+        }
         Asks::Hop { labels, .. } | Asks::Degree { labels, .. } => {
             let followed = list(schema, labels);
             match followed.is_empty() {

@@ -88,6 +88,12 @@ impl<'a> FanOuts<'a> {
     }
 }
 
+/// A fan-out whose answer is one set for all keys; keys are distinct.
+pub(super) fn union_of_keys(purpose: &'static str, keys: &[u64], plan: Operator) -> FanOut {
+    let kind = if keys.len() == 1 { FanOutKind::SingleKey } else { FanOutKind::SyncUnion };
+    FanOut { kind, ..of_keys(purpose, keys, plan) }
+}
+
 /// A fan-out that asks for something of each key; keys are distinct.
 pub(super) fn of_keys(purpose: &'static str, keys: &[u64], plan: Operator) -> FanOut {
     let kind = if keys.len() == 1 { FanOutKind::SingleKey } else { FanOutKind::NonUnion };

@@ -3,7 +3,7 @@
 
 use super::{
     edge_page::EdgePage,
-    fan_outs::{FanOuts, of_keys},
+    fan_outs::{FanOuts, of_keys, union_of_keys},
     ids::{VertexKey, number, parse_edge},
     joined::{Joined, Properties},
     reach::{sorts, vertex_key},
@@ -24,7 +24,7 @@ use kith_traversal::{
     explain::Asks,
     graph::{Answer, Expansion, Graph, Mutation, Notes, Wanted},
 };
-use kith_types::{Direction as Side, FanOutKind};
+use kith_types::Direction as Side;
 use kith_wire::v1;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -53,9 +53,7 @@ pub(super) fn first(ids: &[ElementId], asks: &Asks, schema: &GraphSchema) -> Opt
         Asks::Hop { .. } => Some(hop("neighbours")),
         Asks::Degree { .. } => Some(hop("degrees")),
         Asks::Reach { .. } | Asks::CountReached { .. } => {
-            let one = hop("reached vertices");
-            let kind = if members.len() == 1 { one.kind } else { FanOutKind::SyncUnion };
-            Some(FanOut { kind, ..one })
+            Some(union_of_keys("reached vertices", &members, Operator::Keys))
         }
         _ => None,
     }

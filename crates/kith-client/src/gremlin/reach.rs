@@ -2,14 +2,14 @@
 //! their lists before they answer, and no edge is built.
 
 use super::{
+    fan_outs::union_of_keys,
     ids::VertexKey,
     loaded::LoadedGraph,
     rows::{expand, lists, selector, unexpected},
 };
 use kith_gremlin::{GremlinError, value::ElementId};
-use kith_ops::{FanOut, KindRole, ListEntry, Operator, Scope, Value as Evaluated};
+use kith_ops::{KindRole, ListEntry, Operator, Value as Evaluated};
 use kith_traversal::graph::Expansion;
-use kith_types::FanOutKind;
 use std::collections::{BTreeMap, HashMap};
 
 /// Ids by the entity kind of their vertices, `None` for members; ascending and distinct.
@@ -73,12 +73,7 @@ impl LoadedGraph<'_> {
         for (entity_kind, ids) in sorts(self.keys(&expansion.vertices).iter().flatten()) {
             for (kind, side, _) in self.lists_of(entity_kind.as_deref(), expansion) {
                 let plan = Operator::Union(Box::new(expand(selector(&kind.name, side), u64::MAX)));
-                let fan_out = FanOut {
-                    purpose: "reached vertices",
-                    kind: if ids.len() == 1 { FanOutKind::SingleKey } else { FanOutKind::SyncUnion },
-                    scope: Scope::Keys(ids.clone()),
-                    plan,
-                };
+                let fan_out = union_of_keys("reached vertices", &ids, plan);
                 let found = match self.fan_outs.ask(fan_out).await? {
                     Evaluated::Set(found) => found,
                     other => return Err(unexpected(&other)),

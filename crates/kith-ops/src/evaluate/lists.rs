@@ -116,7 +116,18 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Returns the ids that [`Evaluator::unite`] has united, and empties the builder.
+    /// Adds the other ends of the edges of the request's keys to the union builder.
+    pub(super) fn unite_ends(&mut self, edge: &EdgeSelector) -> Result<(), EvaluateError> {
+        self.unite_lists(edge, self.share.keys)?;
+        let mut selves = self.scratch.take();
+        let read = self.source.selves(edge, self.share.keys, &mut selves);
+        selves.sort_unstable();
+        self.scratch.union.add(&selves);
+        self.scratch.put(selves);
+        Ok(read?)
+    }
+
+    /// Returns the ids that were added to the union builder, and empties it.
     pub(super) fn united(&mut self) -> Result<Vec<u64>, EvaluateError> {
         let union = &mut self.scratch.union;
         self.held.fits(union.settled_len() * size_of::<u64>())?;

@@ -28,6 +28,10 @@ impl Evaluator<'_> {
                 self.unite(input)?;
                 self.united()
             }
+            Operator::Reach(edges) => {
+                edges.iter().try_for_each(|edge| self.unite_ends(edge))?;
+                self.united()
+            }
             Operator::Intersect(inputs) => self.intersection(inputs),
             Operator::Except { input, drop } => Ok(sets::difference(&self.set(input)?, drop)),
             Operator::Limit { input, count } => {

@@ -3,7 +3,7 @@
 use super::{
     by,
     context::Context,
-    cut, nested, path,
+    cut, nested, path, reach,
     traverser::{Batch, Traverser},
     wheres,
 };
@@ -22,6 +22,10 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
         Kind::Filter { traversal, is_negated } => {
             let exists = nested::exists(traversal, &batch, context).await?;
             exists.into_iter().map(|exists| exists != *is_negated).collect()
+        }
+        Kind::LeadsTo(wanted) => {
+            let leads = reach::leads_to(wanted, &batch, context).await?;
+            leads.into_iter().map(|leads| leads != wanted.is_negated).collect()
         }
         Kind::Connective { traversals, is_and } => {
             let mut passes = vec![*is_and; batch.len()];

@@ -4,10 +4,17 @@ use super::{
     bulk::merged,
     context::Context,
     hop::expansion,
+    nested,
     reduce::single,
     traverser::{Batch, Traverser},
 };
-use crate::{error::Result, plan::Hop, value::Value};
+use crate::{
+    error::Result,
+    graph::Expansion,
+    plan::{Hop, LeadsTo},
+    value::{ElementId, Value},
+};
+use std::{collections::HashSet, sync::Arc};
 
 /// Multiplies the bulk of each vertex by the number of its edges.
 pub(super) async fn degree(hop: &Hop, batch: Batch, context: &Context<'_>) -> Result<Batch> {
@@ -29,6 +36,41 @@ pub(super) async fn reach(hop: &Hop, all: Batch, context: &Context<'_>) -> Resul
     let reached = context.graph.reach(expansion).await?;
     context.count_elements(reached.len())?;
     Ok(reached.into_iter().map(|vertex| context.traverser(Value::Vertex(vertex))).collect())
+}
+
+/// Whether an edge leads from each vertex to one of the named vertices. If the batch has more vertices than are named, the
+/// edges are followed from the named ones.
+pub(super) async fn leads_to(
+    wanted: &LeadsTo,
+    batch: &[Traverser],
+    context: &Context<'_>,
+) -> Result<Vec<bool>> {
+    let (back, graph) = (&wanted.back, context.graph);
+    let own = |traverser: &Traverser| match &traverser.value {
+        Value::Vertex(vertex) => graph.canonical(&vertex.id),
+        _ => None,
+    };
+    let own: Option<Vec<ElementId>> = batch.iter().map(own).collect();
+    let is_shorter = wanted.ids.len() < batch.len() && graph.follows(back.direction, &back.labels);
+    let Some(own) = own.filter(|_| is_shorter) else {
+        return nested::exists(&wanted.traversal, batch, context).await;
+    };
+    let (test, is_text) = &wanted.test;
+    let is_meant = |id: &ElementId| match is_text {
+        true => test.is_true(&Value::text(id.to_string())),
+        false => test.is_true(id),
+    };
+    let named = wanted.ids.iter().filter_map(|id| graph.canonical(id)).filter(is_meant);
+    let vertices: Vec<ElementId> = named.collect::<HashSet<_>>().into_iter().collect();
+    if vertices.is_empty() {
+        return Ok(vec![false; batch.len()]);
+    }
+    let labels = Arc::clone(&back.labels);
+    let expansion = Expansion { vertices, direction: back.direction, labels, with_properties: false };
+    let reached = graph.reach(expansion).await?;
+    context.count_elements(reached.len())?;
+    let reached: HashSet<&ElementId> = reached.iter().map(|vertex| &vertex.id).collect();
+    Ok(own.iter().map(|id| reached.contains(id)).collect())
 }
 
 /// The number of vertices that [`reach`] would return.

@@ -127,6 +127,7 @@ async fn apply(kind: &Kind, state: &mut State, batch: Batch, context: &Context<'
             _,
             Kind::Is(_)
             | Kind::Filter { .. }
+            | Kind::LeadsTo(_)
             | Kind::Connective { .. }
             | Kind::Where(_)
             | Kind::WhereStart(_)

@@ -1,7 +1,7 @@
 //! What steps ask of a graph.
 
 use crate::{
-    plan::{By, Function, Group, Kind, Label, Subject},
+    plan::{By, Function, Group, Kind, Label, LeadsTo, Subject},
     value::{Direction, ElementId, Token},
 };
 use std::{
@@ -31,6 +31,8 @@ pub enum Asks {
     Reach { direction: Direction, labels: Vec<Label> },
     /// The size of that set.
     CountReached { direction: Direction, labels: Vec<Label> },
+    /// The vertices from which such edges lead to some of so many named vertices, for each batch.
+    LeadsTo { direction: Direction, labels: Vec<Label>, named: usize },
     /// Properties of the vertices of each batch; all properties without keys.
     Properties { keys: Vec<Label> },
     /// A change for each traverser.
@@ -71,6 +73,7 @@ impl Holds {
             | Kind::HasKey { .. }
             | Kind::Is(_)
             | Kind::Filter { .. }
+            | Kind::LeadsTo(_)
             | Kind::Connective { .. }
             | Kind::Where(_)
             | Kind::WhereStart(_)
@@ -117,6 +120,10 @@ pub(super) fn of(kind: &Kind, before: Holds) -> Option<Asks> {
         Kind::Reach(hop) => Some(Asks::Reach { direction: hop.direction, labels: hop.labels.to_vec() }),
         Kind::CountReached(hop) => {
             Some(Asks::CountReached { direction: hop.direction, labels: hop.labels.to_vec() })
+        }
+        Kind::LeadsTo(LeadsTo { back, ids, .. }) => {
+            let (direction, labels) = (back.reversed().direction, back.labels.to_vec());
+            Some(Asks::LeadsTo { direction, labels, named: ids.len() })
         }
         Kind::MergeVertex(_) | Kind::MergeEdge(_) => Some(Asks::SearchAndWrite),
         kind if kind.is_change() => Some(Asks::Write),
@@ -221,6 +228,12 @@ impl Display for Asks {
             Self::CountReached { direction, labels } => {
                 write!(f, "the number of vertices at the other ends of {}", edges(*direction, labels))
             }
+            Self::LeadsTo { direction, labels, named } => write!(
+                f,
+                "the set of vertices from which {} lead to the {named} named vert{}",
+                edges(*direction, labels),
+                if *named == 1 { "ex" } else { "ices" }
+            ),
             Self::Properties { keys } if keys.is_empty() => f.write_str("all properties"),
             Self::Properties { keys } => {
                 let noun = if keys.len() == 1 { "property" } else { "properties" };

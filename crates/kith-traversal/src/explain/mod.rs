@@ -62,7 +62,9 @@ fn walk(
     traversal.iter().fold(holds, |before, step| {
         each(step, before, depth);
         let mut inner = Vec::new();
-        for traversal in nested(&step.kind) {
+        // What is nested in this step is evaluated only if the graph cannot answer the step itself.
+        let nested = if matches!(step.kind, Kind::LeadsTo(_)) { Vec::new() } else { nested(&step.kind) };
+        for traversal in nested {
             inner.push(walk(traversal, before, depth + 1, each));
         }
         before.after(&step.kind, &inner)
@@ -111,6 +113,9 @@ fn folded(kind: &Kind) -> String {
             "folded in: equal vertices of a batch, which are asked about once".to_owned()
         }
         Kind::Reach(_) => "folded in: dedup(), here or after the hops that follow".to_owned(),
+        Kind::LeadsTo(_) => {
+            "folded in: the hop and hasId(); a batch with no more vertices than are named makes the hop instead".to_owned()
+        }
         Kind::CountReached(_) => "folded in: dedup() and count()".to_owned(),
         Kind::Edges { .. } => "folded in: the properties and both ends of the edges".to_owned(),
         _ => String::new(),

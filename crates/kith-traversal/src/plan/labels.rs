@@ -1,8 +1,8 @@
 //! Walks over a traversal and all nested ones.
 
 use super::{
-    By, Choice, Condition, Function, Given, Group, Kind, MergeMaps, OptionKey, PropertyGiven, PropertyMap,
-    Step, Traversal, Until,
+    By, Choice, Condition, Function, Given, Group, Kind, LeadsTo, MergeMaps, OptionKey, PropertyGiven,
+    PropertyMap, Step, Traversal, Until,
 };
 
 /// The first step, of the traversal or of a nested one, for which `wanted` holds.
@@ -18,7 +18,8 @@ pub(super) fn find<'a>(traversal: &'a Traversal, wanted: &dyn Fn(&Step) -> bool)
 /// The traversals that are nested in a step.
 pub(crate) fn nested(kind: &Kind) -> Vec<&Traversal> {
     match kind {
-        Kind::Filter { traversal, .. }
+        Kind::LeadsTo(LeadsTo { traversal, .. })
+        | Kind::Filter { traversal, .. }
         | Kind::Map(traversal)
         | Kind::FlatMap(traversal)
         | Kind::Local(traversal)

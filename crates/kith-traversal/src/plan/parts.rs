@@ -4,7 +4,7 @@ use super::{Label, Traversal};
 use crate::{
     functions::{Template, TextFunction},
     semantics::{Relation, Test, lists::ListFunction},
-    value::{Cardinality, Column, DateUnit, Direction, GType, Scope, Token, Value},
+    value::{Cardinality, Column, DateUnit, Direction, ElementId, GType, Scope, Token, Value},
 };
 
 /// `out`, `in`, `both`, `outE`, `inE` or `bothE`.
@@ -16,6 +16,33 @@ pub struct Hop {
     pub labels: std::sync::Arc<[Label]>,
     /// Whether the hop ends at edges instead of vertices.
     pub to_edges: bool,
+}
+
+impl Hop {
+    /// The same edges, followed from the other end.
+    pub fn reversed(&self) -> Self {
+        let direction = match self.direction {
+            Direction::Out => Direction::In,
+            Direction::In => Direction::Out,
+            Direction::Both => Direction::Both,
+        };
+        Self { direction, ..self.clone() }
+    }
+}
+
+/// A filter of vertices by whether an edge leads to one of the named vertices.
+#[derive(Debug)]
+pub struct LeadsTo {
+    /// The hop that leads from the named vertices back to those that pass.
+    pub back: Hop,
+    /// The ids of the named vertices, as the traversal writes them.
+    pub ids: Vec<ElementId>,
+    /// What `hasId` tests, and whether it tests the text of an id.
+    pub test: (Test, bool),
+    /// The traversal of the filter, for graphs that do not keep the direction of `back`.
+    pub traversal: Traversal,
+    /// Whether the other vertices pass.
+    pub is_negated: bool,
 }
 
 /// Which vertex of an edge.

@@ -5,6 +5,7 @@
 //! | edges that are only passed | `outE().inV()` | `out()` |
 //! | edges that are only counted | `out().count()` | the numbers of edges, without the edges |
 //! | edges that only need to exist | `where(out())` | the same |
+//! | edges to named vertices | `where(out().hasId(7))` | the vertices from which edges lead to 7 |
 //! | vertices that are only told apart | `out().out().dedup()` | the set of vertices that each hop reaches |
 //! | vertices of which only the number matters | `out().dedup().count()` | the size of that set |
 //! | vertices with a property | `V().has("name", "Ada")` | the same, from an index if the graph has one |
@@ -14,7 +15,9 @@
 //! sets need one in which nothing but the vertex itself tells traversers apart: they are not nested, and there are no paths,
 //! sacks and labels.
 
-use super::{Condition, EdgeEnd, HasTest, Hop, Kind, Plan, Reduction, Step, Subject, Traversal, any_step};
+use super::{
+    Condition, EdgeEnd, HasTest, Hop, Kind, LeadsTo, Plan, Reduction, Step, Subject, Traversal, any_step,
+};
 use crate::{
     graph::Sought,
     value::{Direction, Token, Value},
@@ -37,9 +40,10 @@ pub(super) fn everywhere(steps: Vec<Arc<Step>>) -> Vec<Arc<Step>> {
 /// A step that returns what its nested traversals have a result for, if one of these ends with a hop.
 fn tested(step: &Arc<Step>) -> Option<Arc<Step>> {
     let kind = match &step.kind {
-        Kind::Filter { traversal, is_negated } => {
-            Kind::Filter { traversal: existing(traversal)?, is_negated: *is_negated }
-        }
+        Kind::Filter { traversal, is_negated } => match leads_to(traversal, *is_negated) {
+            Some(leads_to) => Kind::LeadsTo(leads_to),
+            None => Kind::Filter { traversal: existing(traversal)?, is_negated: *is_negated },
+        },
         Kind::Connective { traversals, is_and } => {
             let each = |traversal: &Traversal| existing(traversal).unwrap_or_else(|| Arc::clone(traversal));
             Kind::Connective { traversals: traversals.iter().map(each).collect(), is_and: *is_and }
@@ -47,6 +51,34 @@ fn tested(step: &Arc<Step>) -> Option<Arc<Step>> {
         _ => return None,
     };
     Some(Arc::new(Step { kind, labels: step.labels.clone(), instruction: step.instruction.clone() }))
+}
+
+/// `out().hasId(7)` as the condition of a filter: the vertices that pass are those that `in()` reaches from 7.
+fn leads_to(traversal: &Traversal, is_negated: bool) -> Option<LeadsTo> {
+    let [hop, has] = &traversal[..] else { return None };
+    let (Kind::Hop(hop), Kind::Has(HasTest { subject, condition: Condition::Test(test) }), true) =
+        (&hop.kind, &has.kind, hop.labels.is_empty() && has.labels.is_empty())
+    else {
+        return None;
+    };
+    let is_text = match subject {
+        Subject::Token(Token::Id) => false,
+        Subject::IdText => true,
+        _ => return None,
+    };
+    let ids = test.equal_values()?;
+    // A graph may not recognize its ids in other types, although these may be equal to them.
+    let is_plain = |id: &Value| {
+        matches!(id, Value::Byte(_) | Value::Short(_) | Value::Int(_) | Value::Long(_) | Value::String(_))
+    };
+    let is_known = !hop.to_edges && ids.iter().all(is_plain);
+    is_known.then(|| LeadsTo {
+        back: hop.reversed(),
+        ids: ids.to_vec(),
+        test: (test.clone(), is_text),
+        traversal: Arc::clone(traversal),
+        is_negated,
+    })
 }
 
 /// A traversal that only has to have a result, without the edges of its last step.

@@ -3,8 +3,8 @@
 use super::{
     Label, Traversal,
     parts::{
-        Between, By, Choose, EdgeEnd, Function, Given, Group, HasTest, Hop, MergeMaps, PropertyGiven,
-        PropertyMap, Quantifier, Reduction, Repeat, Where,
+        Between, By, Choose, EdgeEnd, Function, Given, Group, HasTest, Hop, LeadsTo, MergeMaps,
+        PropertyGiven, PropertyMap, Quantifier, Reduction, Repeat, Where,
     },
 };
 use crate::{
@@ -64,6 +64,8 @@ pub enum Kind {
     Reach(Hop),
     // Their number.
     CountReached(Hop),
+    // The vertices with an edge that leads to one of the named vertices, or those without.
+    LeadsTo(LeadsTo),
 
     // Steps from an element to what it has.
     Token(Token),

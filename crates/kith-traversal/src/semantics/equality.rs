@@ -53,6 +53,10 @@ impl Members {
         Self { all, keys, others }
     }
 
+    pub(super) fn all(&self) -> &[Value] {
+        &self.all
+    }
+
     /// Whether one of them is equal to the value. `O(1)` unless collections or very large numbers are involved.
     pub(super) fn contain(&self, value: &Value) -> bool {
         match key(value) {

@@ -112,6 +112,15 @@ impl Test {
         if let Check::Equal(value) = &self.0 { Some(value) } else { None }
     }
 
+    /// The values of which one must be equal, if the predicate is `eq` or `within`.
+    pub fn equal_values(&self) -> Option<&[Value]> {
+        match &self.0 {
+            Check::Equal(value) => Some(std::slice::from_ref(value)),
+            Check::Within(members) => Some(members.all()),
+            _ => None,
+        }
+    }
+
     /// Whether the predicate holds of a value. A comparison that has no answer, such as one of a text with a number or with
     /// NaN, does not hold; its negation does, as in TinkerPop from 3.8 on.
     pub fn is_true(&self, value: &Value) -> bool {

@@ -52,6 +52,34 @@ fn hops_become_what_is_wanted_of_them() {
 }
 
 #[test]
+fn edges_to_named_vertices_are_followed_from_these() {
+    let back = "the set of vertices from which outgoing edges labelled created lead to the 1 named vertex";
+    for (gremlin, asks, result) in [
+        ("g.V().where(out('created').hasId(3)).id().order().fold()", back, vec![4_i64]),
+        ("g.V().where(out('created').hasId('3')).id().order().fold()", back, vec![4]),
+        ("g.V().not(out('created').hasId(3)).id().order().fold()", back, vec![1, 2, 3]),
+        ("g.V().where(out('created').hasId('03')).id().order().fold()", back, vec![]),
+        ("g.V().where(out('created').hasId(33)).id().order().fold()", back, vec![]),
+        // Fewer vertices than are named: their own edges are followed.
+        ("g.V(4).where(out('created').hasId(3)).id().order().fold()", back, vec![4]),
+    ] {
+        assert_eq!(asked(gremlin).last().map(String::as_str), Some(asks), "{gremlin}");
+        let ids: Vec<Value> = result.into_iter().map(Value::Long).collect();
+        assert_eq!(ask(&toy(), gremlin), Ok(vec![Value::list(ids)]), "{gremlin}");
+    }
+    // A limit of elements shows that the edges of the others are not read.
+    let (graph, limits) = (toy(), Limits { elements: 6, ..Limits::default() });
+    for (gremlin, fits) in [
+        ("g.V().where(both('knows').hasId(2)).count()", true),
+        ("g.V().where(both('knows').has('name', 'vadas')).count()", false),
+    ] {
+        let plan = compiled(gremlin).unwrap();
+        let results = Evaluation::new(&plan, &graph, limits).all().now_or_never().unwrap();
+        assert_eq!(results.is_ok(), fits, "{gremlin}: {results:?}");
+    }
+}
+
+#[test]
 fn edges_that_are_only_counted_do_not_count_as_elements() {
     let (graph, limits) = (toy(), Limits { elements: 4, ..Limits::default() });
     for (gremlin, fits) in [("g.V(1, 4).both().count()", true), ("g.V(1, 4).both().id()", false)] {

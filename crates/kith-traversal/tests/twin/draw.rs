@@ -124,10 +124,7 @@ fn function(random: &mut impl Rng) -> Body {
 fn shape(random: &mut impl Rng, place: &mut Place) -> Shape {
     let nested = if place.depth < 3 { 24 } else { 13 };
     match random.random_range(0..nested) {
-        0..5 => {
-            let label = random.random_bool(0.5).then(|| one_of(random, &EDGES));
-            Shape::Hop(one_of(random, &["out", "in", "both"]), label)
-        }
+        0..5 => hop(random),
         5 => Shape::HasLabel(one_of(random, &LABELS)),
         6 => Shape::Older(random.random_range(6..9)),
         7 if place.dedups => {
@@ -178,7 +175,15 @@ fn nesting(random: &mut impl Rng, place: &mut Place) -> Shape {
     }
 }
 
+fn hop(random: &mut impl Rng) -> Shape {
+    let label = random.random_bool(0.5).then(|| one_of(random, &EDGES));
+    Shape::Hop(one_of(random, &["out", "in", "both"]), label)
+}
+
 fn with_or_without(random: &mut impl Rng, place: &Place) -> Body {
+    if random.random_bool(0.3) {
+        return vec![hop(random), Shape::HasId(random.random_range(0..7))];
+    }
     let mut body = walk(random, &mut place.clone());
     if random.random_bool(0.3) {
         body.extend([Shape::Ages, Shape::Reduce("max")]);

@@ -207,6 +207,7 @@ impl Twin<'_> {
                 all = all.iter().flat_map(to).collect();
             }
             Shape::HasLabel(label) => all.retain(|it| self.vertex(&it.value).0 == *label),
+            Shape::HasId(id) => all.retain(|it| it.value == Value::Vertex(*id)),
             Shape::Older(age) => all.retain(|it| self.vertex(&it.value).1.is_some_and(|known| known > *age)),
             Shape::Differs(label) => all.retain(|it| it.labelled(*label) != Some(&it.value)),
             Shape::Dedup => {

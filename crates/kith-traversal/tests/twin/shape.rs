@@ -7,6 +7,7 @@ pub enum Shape {
     /// `out`, `in` or `both`, with or without a label.
     Hop(&'static str, Option<&'static str>),
     HasLabel(&'static str),
+    HasId(i64),
     Older(i32),
     Filter(&'static str, Body),
     Connective(&'static str, Body, Body),
@@ -54,6 +55,7 @@ fn text(shape: &Shape) -> String {
         Shape::Hop(name, None) => format!("{name}()"),
         Shape::Hop(name, Some(label)) => format!("{name}(\"{label}\")"),
         Shape::HasLabel(label) => format!("hasLabel(\"{label}\")"),
+        Shape::HasId(id) => format!("hasId({id})"),
         Shape::Older(age) => format!("has(\"age\", gt({age}))"),
         Shape::Filter(name, body) => format!("{name}({})", a(body)),
         Shape::Connective(name, one, two) => format!("{name}({}, {})", a(one), a(two)),

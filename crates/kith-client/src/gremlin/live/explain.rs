@@ -1,7 +1,11 @@
 //! How a live graph answers what a traversal asks, for explanations.
 
 use super::scan::{EXPANDED_AT_ONCE, LOOKED_UP_AT_ONCE};
-use crate::gremlin::{fan_outs::of_keys, ids::number};
+use crate::gremlin::{
+    explain::UNION_OF_ONE_OR_MORE,
+    fan_outs::{of_keys, union_of_keys},
+    ids::number,
+};
 use kith_gremlin::value::ElementId;
 use kith_ops::{FanOut, Operator};
 use kith_traversal::explain::Asks;
@@ -15,7 +19,10 @@ pub(in crate::gremlin) fn first(ids: &[ElementId], asks: &Asks) -> Option<FanOut
     let (purpose, plan) = match asks {
         Asks::Vertices { .. } => ("vertices", Operator::Objects { with_data: false }),
         Asks::Degree { .. } => ("degrees", Operator::Keys),
-        Asks::Hop { .. } | Asks::Reach { .. } | Asks::CountReached { .. } => ("edges", Operator::Keys),
+        Asks::Hop { .. } => ("edges", Operator::Keys),
+        Asks::Reach { .. } | Asks::CountReached { .. } if !ids.is_empty() => {
+            return Some(union_of_keys("reached vertices", &ids, Operator::Keys));
+        }
         _ => return None,
     };
     (!ids.is_empty()).then(|| of_keys(purpose, &ids, plan))
@@ -36,7 +43,17 @@ pub(in crate::gremlin) fn described(asks: &Asks, one_or_more: &str) -> String {
         Asks::AllEdges => {
             format!("fan-out: one broadcast for all ids; then non-union, for every {EXPANDED_AT_ONCE} ids")
         }
-        Asks::Hop { .. } | Asks::Reach { .. } | Asks::CountReached { .. } => format!(
+        Asks::Reach { .. } | Asks::CountReached { .. } => {
+            format!(
+                "fan-out: {UNION_OF_ONE_OR_MORE}; once all have come, for all labels; as for a hop if one of the types has \
+                 no adjacency"
+            )
+        }
+        Asks::LeadsTo { .. } => format!(
+            "fan-out: for each batch {UNION_OF_ONE_OR_MORE}; once for all labels; as for a hop if one of the types has no \
+             adjacency"
+        ),
+        Asks::Hop { .. } => format!(
             "fan-out: for each batch {one_or_more}; once for all labels, and single-key for the rest of long lists"
         ),
         Asks::Degree { .. } => format!("fan-out: for each batch {one_or_more}; once for all labels"),

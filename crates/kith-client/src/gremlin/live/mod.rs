@@ -7,6 +7,7 @@ mod explain;
 mod fields;
 mod labels;
 mod pages;
+mod reach;
 mod reads;
 mod rows;
 mod scan;
@@ -28,15 +29,16 @@ use futures::FutureExt;
 use kith_api::{QueryError, QueryOptions, Served};
 use kith_gremlin::{
     GremlinError,
-    value::{Edge, ElementId, Value, Vertex},
+    value::{Direction, Edge, ElementId, Value, Vertex},
 };
 use kith_live::GraphTypes;
 use kith_traversal::{
     evaluate::Limits,
-    graph::{Answer, Expansion, Graph, Mutation, Notes, Sought, Wanted},
+    graph::{Answer, Expansion, Graph, Mutation, Notes, Sought, Wanted, ends},
 };
 use kith_wire::v1;
 use parking_lot::Mutex as Lock;
+use rows::unknown_vertex;
 use std::{
     collections::HashMap,
     sync::{Arc, atomic::AtomicUsize},
@@ -168,6 +170,30 @@ impl Graph for LiveGraph<'_> {
 
     fn degrees(&self, expansion: Expansion) -> Answer<'_, Vec<u64>> {
         async move { self.counted(&expansion).await }.boxed()
+    }
+
+    fn reach(&self, expansion: Expansion) -> Answer<'_, Vec<Arc<Vertex>>> {
+        async move {
+            match self.reached(&expansion).await? {
+                Some(ids) => Ok(ids.into_iter().map(unknown_vertex).collect()),
+                None => Ok(ends(&expansion.vertices, &self.expanded(&expansion).await?)),
+            }
+        }
+        .boxed()
+    }
+
+    fn follows(&self, direction: Direction, labels: &[Arc<str>]) -> bool {
+        labels::lists(&self.types_with(labels), direction, labels).is_ok()
+    }
+
+    fn count_reached(&self, expansion: Expansion) -> Answer<'_, u64> {
+        async move {
+            match self.reached(&expansion).await? {
+                Some(ids) => Ok(ids.len() as u64),
+                None => Ok(self.reach(expansion).await?.len() as u64),
+            }
+        }
+        .boxed()
     }
 
     fn take_notes(&self) -> Notes {

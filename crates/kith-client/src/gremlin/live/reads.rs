@@ -94,7 +94,7 @@ impl LiveGraph<'_> {
 
     /// The types with those that labels stand for in an open graph, also if this process has not heard of them yet: nodes know
     /// whether there are such lists.
-    fn types_with(&self, labels: &[Arc<str>]) -> Arc<GraphTypes> {
+    pub(super) fn types_with(&self, labels: &[Arc<str>]) -> Arc<GraphTypes> {
         let with =
             |types: Arc<GraphTypes>, label: &Arc<str>| types.on_first_use(TypeKind::Association, label);
         labels.iter().fold(self.types(), with)
