@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import trustme
 
@@ -59,12 +60,12 @@ admin = ["*"]
 [[subject]]
 name = "reader"
 token-sha256 = ["{reader}"]
-read = ["pages"]
+read = ["pages", "town"]
 """
 
 
 class Secured(Target):
-    """Two groups of one node, and a router: all ask who calls, ``ops`` may do everything, the token ``reader`` may read ``pages``."""
+    """Two groups of one node, and a router: all ask who calls, ``ops`` may do everything, the token ``reader`` may read ``pages`` and ``town``."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -78,7 +79,9 @@ class Secured(Target):
             subprocess.run([KITH, "cluster", "create", "--config", config], check=True, capture_output=True, timeout=PATIENCE)
             for role in (["node", "--node", "0"], ["node", "--node", "1"], ["router", "--id", "0"]):
                 self._spawn([KITH, *role, "--config", config])
-            self.router = self._registered("routers/")
+            router = self._registered("routers/")
+            self.router: str = router["addr"]
+            self.gremlin: str = router["gremlin"]
             for node in ("nodes/000000", "nodes/000001"):
                 self._registered(node)
         except BaseException:
@@ -113,6 +116,8 @@ class Secured(Target):
         for section, name, number in (("node", "node", 0), ("node", "node", 1), ("router", "id", 0)):
             data = json.dumps(str(self.folder / f"{section}-{number}"))
             lines += [f"[[{section}]]", f"{name} = {number}", f"data = {data}", "end-with-stdin = true"]
+        # This belongs to the router, whose table is the last one.
+        lines += ['gremlin = "127.0.0.1:0"']
         config = self.folder / "kith.toml"
         config.write_text("\n".join(lines) + "\n")
         return str(config)
@@ -136,8 +141,8 @@ class Secured(Target):
         self._children.append(child)
         return child
 
-    def _registered(self, key: str) -> str:
-        """The address of a process, once it has registered."""
+    def _registered(self, key: str) -> dict[str, Any]:
+        """The document of a process, once it has registered."""
         command = ["etcdctl", f"--endpoints={self._etcd}", "get", "--prefix", f"/kith/secured/{key}", "--print-value-only"]
         found: list[str] = []
 
@@ -148,8 +153,8 @@ class Secured(Target):
             return found[0] != ""
 
         wait_until(f"{key} has registered", has_registered)
-        address: str = json.loads(found[0])["addr"]
-        return address
+        document: dict[str, Any] = json.loads(found[0])
+        return document
 
     def close(self) -> None:
         """Ends all of it, and waits until it has ended."""

@@ -54,12 +54,17 @@ impl Driver {
 
     /// Evaluates a text over a graph.
     pub fn ask(&mut self, graph: &str, gremlin: &str) -> Told {
+        self.ask_bound(graph, gremlin, json!({}))
+    }
+
+    /// Evaluates a text with variables, whose values are in GraphSON, over a graph.
+    pub fn ask_bound(&mut self, graph: &str, gremlin: &str, bindings: Value) -> Told {
         self.asked += 1;
         let request = json!({
             "requestId": format!("00000000-0000-4000-8000-{:012x}", self.asked),
             "op": "eval",
             "processor": "",
-            "args": {"gremlin": gremlin, "aliases": {"g": graph}},
+            "args": {"gremlin": gremlin, "bindings": bindings, "aliases": {"g": graph}},
         });
         self.send(request.to_string().as_bytes());
         let mut told = Told::default();

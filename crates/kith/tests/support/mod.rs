@@ -12,6 +12,7 @@ pub mod spare;
 pub mod stream;
 pub mod streams;
 pub mod values;
+pub mod walks;
 pub mod words;
 
 use std::{

@@ -53,18 +53,22 @@ impl Reference {
 
     /// The arguments of `kith load graph` for it.
     pub fn load_arguments(&self) -> Vec<String> {
-        let file = |name: &str| self.folder.join(name).display().to_string();
-        let mut arguments =
-            vec!["load".into(), "graph".into(), file("edges.csv.gz"), "--graph".into(), self.name.into()];
+        let edges = self.file("edges.csv.gz");
+        let mut arguments = vec!["load".into(), "graph".into(), edges, "--graph".into(), self.name.into()];
         for (flag, name) in [("--entities", "entities.csv.gz"), ("--members", "nodes.csv.gz")] {
             if self.folder.join(name).exists() {
-                arguments.extend([flag.to_owned(), file(name)]);
+                arguments.extend([flag.to_owned(), self.file(name)]);
             }
         }
         if self.directed {
             arguments.push("--directed".into());
         }
         arguments
+    }
+
+    /// The path of one of its files.
+    pub fn file(&self, name: &str) -> String {
+        self.folder.join(name).display().to_string()
     }
 
     /// Every edge, both ways if undirected: for checking paths.
@@ -99,7 +103,8 @@ impl Reference {
         cases
     }
 
-    fn records(&self) -> Vec<Value> {
+    /// The records of the reference answers.
+    pub fn records(&self) -> Vec<Value> {
         lines(&self.answers).map(|line| serde_json::from_str(&line).expect("a record is JSON")).collect()
     }
 

@@ -1,6 +1,8 @@
 //! Traversals over a loaded graph of two edge types and an entity kind equal plain code over the same edges, on every way in
 //! and with every fan-out.
 
+mod graphs;
+#[path = "../support/mod.rs"]
 mod support;
 
 use serde_json::{Value, json};
