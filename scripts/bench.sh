@@ -68,6 +68,9 @@ section "Redis clients: Kith and a Redis server"
 section "the live graph: MariaDB, a get, the same graph loaded; beside reads; a killed leader"
 "$cargo" bench -q -p kith --bench live
 
+section "Gremlin: Kith's own query; Gremlin Server and JanusGraph"
+"$cargo" bench -q -p kith --bench gremlin
+
 rivals() { "$cargo" run -q --release --manifest-path benches/rivals/Cargo.toml --target-dir "$target" --bin "$1"; }
 
 section "the engine alone: Kith and RocksDB's PlainTable"

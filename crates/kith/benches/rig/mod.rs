@@ -94,6 +94,27 @@ impl Edges {
         (first.len() as u64, within.len() as u64)
     }
 
+    /// The number of members that two steps reach, which may include the member itself.
+    pub fn reached(&self, id: u64) -> u64 {
+        let second: BTreeSet<u64> =
+            self.neighbours[&id].iter().flat_map(|friend| &self.neighbours[friend]).copied().collect();
+        second.len() as u64
+    }
+
+    /// The number of neighbours that two members have in common.
+    pub fn common(&self, a: u64, b: u64) -> u64 {
+        let other: BTreeSet<&u64> = self.neighbours[&b].iter().collect();
+        self.neighbours[&a].iter().filter(|id| other.contains(id)).count() as u64
+    }
+
+    /// The number of walks of a length from a member.
+    pub fn walks(&self, from: u64, length: u32) -> u64 {
+        if length == 0 {
+            return 1;
+        }
+        self.neighbours[&from].iter().map(|next| self.walks(*next, length - 1)).sum()
+    }
+
     /// 0 to 3 steps, `None` beyond.
     pub fn distances(&self, from: u64, to: &[u64]) -> Vec<Option<u8>> {
         let mut steps = BTreeMap::from([(from, 0)]);
