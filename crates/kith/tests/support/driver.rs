@@ -1,5 +1,7 @@
 //! A driver of Gremlin: one WebSocket, on which requests and answers travel in GraphSON.
 
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
 use serde_json::{Value, json};
 use std::{
     io::{Read, Write},
