@@ -7,4 +7,5 @@ mod operators;
 mod order;
 mod predicates;
 mod properties;
+mod texts;
 mod values;

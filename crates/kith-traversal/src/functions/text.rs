@@ -1,8 +1,5 @@
 //! Functions of text: `length`, `toLower`, `toUpper`, `trim`, `lTrim`, `rTrim`, `replace`, `split`, `substring` and `concat`.
 
-#[cfg(test)]
-mod tests;
-
 use crate::{
     GremlinError, Result,
     semantics::lists,

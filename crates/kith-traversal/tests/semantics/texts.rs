@@ -1,7 +1,9 @@
 //! Tests of functions of text.
 
-use super::*;
+use kith_gremlin::value::{Scope, Value};
+use kith_traversal::functions::{TextFunction, concat};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 fn texts(texts: &[&str]) -> Value {
     Value::list(texts.iter().map(|text| Value::from(*text)).collect::<Vec<_>>())
