@@ -71,7 +71,7 @@ def test_a_wrong_token_and_a_stranger_are_refused_with_the_reason(secured: Secur
     context = trusting(secured.authority)
     wrong = refused(secured, "town", context, username="token", password="guess")
     assert wrong.status_code == 401 and "no subject has this token" in str(wrong)
-    # Whoever is nobody by the certificate is asked for a token.
+    # A client whose certificate names no subject is asked for a token, as is one without a certificate.
     for stranger in (trusting(secured.authority, secured.authority.papers("nobody")), context):
         with pytest.raises(ConfigurationError, match="requires authentication"):
             count(secured, "town", stranger)

@@ -109,7 +109,7 @@ impl Operator {
         size: &mut PlanSize,
     ) -> Result<ValueKind, EvaluateError> {
         let got = input.check_within(depth, size)?;
-        // The node reads the index itself, or follows the edges itself, and passes the ids to no other operator.
+        // These are whole plans: no operator takes their ids as input.
         if matches!(input, Operator::Find(_) | Operator::Reach(_)) {
             return Err(EvaluateError::Mistyped { operator: self.name(), got: got.name() });
         }

@@ -31,7 +31,8 @@ pub enum Asks {
     Reach { direction: Direction, labels: Vec<Label> },
     /// The size of that set.
     CountReached { direction: Direction, labels: Vec<Label> },
-    /// The vertices from which such edges lead to some of so many named vertices, for each batch.
+    /// The set of vertices from which such edges lead to named vertices, once for each batch. `named` is the number of the
+    /// named vertices.
     LeadsTo { direction: Direction, labels: Vec<Label>, named: usize },
     /// Properties of the vertices of each batch; all properties without keys.
     Properties { keys: Vec<Label> },
