@@ -44,7 +44,8 @@ pub trait Graph: Send + Sync {
     fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>>;
 
     /// The edges of vertices, with their properties if these are wanted, for each vertex. An edge from a vertex to itself
-    /// occurs twice in [`Direction::Both`]. The vertices at the ends may have [`UNKNOWN_LABEL`].
+    /// occurs twice in [`Direction::Both`]. The vertices at the ends may have [`UNKNOWN_LABEL`]. Edges outside of the ranges
+    /// may be left out or not: the traversal tests them again.
     fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>>;
 
     /// Checks changes that are about to be made in this order, before the first one is made: what is found to be wrong here
@@ -131,6 +132,19 @@ pub struct Expansion {
     pub labels: Arc<[Arc<str>]>,
     /// Whether the properties of the edges are wanted.
     pub with_properties: bool,
+    /// Ranges of properties. Edges that lie outside of one, or do not have its property, are not wanted.
+    pub ranges: Arc<[PropertyRange]>,
+}
+
+/// A range of the values of a property.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PropertyRange {
+    /// The key of the property.
+    pub key: Arc<str>,
+    /// A value that is not greater than any in the range.
+    pub low: Option<Value>,
+    /// A value that is not less than any in the range.
+    pub high: Option<Value>,
 }
 
 /// A change of a graph.

@@ -26,6 +26,7 @@ impl EdgePage {
             direction: Direction::Out,
             labels: [].into(),
             with_properties: true,
+            ranges: [].into(),
         }
     }
 

@@ -7,7 +7,7 @@ use super::{
     ids::{VertexKey, number, parse_edge},
     joined::{Joined, Properties},
     reach::{sorts, vertex_key},
-    rows::{Row, edges_of, expand, lists, row_of, selector, unexpected},
+    rows::{Row, column_range, edges_of, expand, lists, row_of, selector, unexpected},
     to_gremlin_error,
 };
 use crate::{session::Run, topology::Graph as Known};
@@ -18,7 +18,8 @@ use kith_gremlin::{
     value::{Direction, Edge, ElementId, Value, Vertex},
 };
 use kith_ops::{
-    EdgesPlan, FanOut, GraphSchema, KindRole, KindSchema, ListEntry, Operator, Value as Evaluated,
+    EdgeSelector, EdgesPlan, FanOut, GraphSchema, KindRole, KindSchema, ListEntry, Operator,
+    Value as Evaluated,
 };
 use kith_traversal::{
     explain::Asks,
@@ -173,13 +174,14 @@ impl<'a> LoadedGraph<'a> {
         Ok(found)
     }
 
-    /// The lists of these ids under a kind, in one fan-out: with columns if `with_properties`.
+    /// The lists of these ids under a kind, in one fan-out: with columns if the expansion wants properties, and then without
+    /// edges outside of a range of a column.
     async fn rows(
         &self,
         kind: &KindSchema,
         side: Side,
         ids: &[u64],
-        with_properties: bool,
+        Expansion { with_properties, ranges, .. }: &Expansion,
     ) -> Result<Vec<Row>, GremlinError> {
         let edge = selector(&kind.name, side);
         if !with_properties || kind.columns.is_empty() {
@@ -190,6 +192,7 @@ impl<'a> LoadedGraph<'a> {
             };
             return Ok(lists(found, ids.len())?.into_iter().map(row).collect());
         }
+        let edge = EdgeSelector { filter: column_range(kind, ranges), ..edge };
         let plan = Operator::Edges(Box::new(EdgesPlan {
             edge,
             columns: kind.columns.iter().map(|column| column.name.clone()).collect(),
@@ -241,7 +244,7 @@ impl<'a> LoadedGraph<'a> {
         let mut found: HashMap<VertexKey, Vec<Arc<Edge>>> = HashMap::new();
         for (entity_kind, ids) in sorts(keys.iter().flatten()) {
             for (kind, side, is_out) in self.lists_of(entity_kind.as_deref(), expansion) {
-                let rows = self.rows(kind, side, &ids, expansion.with_properties).await?;
+                let rows = self.rows(kind, side, &ids, expansion).await?;
                 for (id, row) in ids.iter().zip(rows) {
                     let own = vertex_key(entity_kind.as_deref(), *id);
                     let edges = edges_of(kind, &own, is_out, row);
@@ -313,7 +316,8 @@ impl<'a> LoadedGraph<'a> {
         let mut found: HashMap<ElementId, Arc<Edge>> = HashMap::new();
         for (label, vertices) in labels {
             let (direction, labels) = (Direction::Out, [Arc::from(label)].into());
-            let expansion = Expansion { vertices, direction, labels, with_properties: true };
+            let expansion =
+                Expansion { vertices, direction, labels, with_properties: true, ranges: [].into() };
             let edges = self.expanded(&expansion).await?.into_iter().flatten();
             found.extend(edges.map(|edge| (edge.id.clone(), edge)));
         }

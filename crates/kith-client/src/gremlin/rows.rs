@@ -6,8 +6,11 @@ use kith_gremlin::{
     GremlinError,
     value::{Edge, Property, Value, Vertex},
 };
-use kith_ops::{EdgeSelector, EdgesEntry, KindRole, KindSchema, ListEntry, Operator, Value as Evaluated};
-use kith_schema::ColumnNumber;
+use kith_ops::{
+    ColumnRange, EdgeSelector, EdgesEntry, KindRole, KindSchema, ListEntry, Operator, Value as Evaluated,
+};
+use kith_schema::{ColumnKind, ColumnNumber};
+use kith_traversal::graph::PropertyRange;
 use kith_types::{Direction as Side, ErrorCode};
 use std::sync::Arc;
 
@@ -32,6 +35,39 @@ pub(super) fn lists(evaluated: Evaluated, expected: usize) -> Result<Vec<ListEnt
 pub(super) fn unexpected(value: &Evaluated) -> GremlinError {
     let detail = format!("a fan-out of a traversal was answered by {}", value.kind().name());
     GremlinError::new(ErrorCode::Internal, QueryError::Internal { detail }.to_string())
+}
+
+/// The first range that the columns of a kind can be restricted to; it contains all values that are wanted. A node takes one
+/// range, and the traversal tests the others.
+pub(super) fn column_range(kind: &KindSchema, ranges: &[PropertyRange]) -> Option<ColumnRange> {
+    ranges.iter().find_map(|range| {
+        let column = kind.columns.iter().find(|column| *column.name == *range.key)?;
+        let stored = |bound: &Option<Value>| column.kind.store(comparable(column.kind, bound.as_ref()?)?);
+        let (low, high) = (stored(&range.low), stored(&range.high));
+        let (low, high) = (low.unwrap_or(0), high.or(low.map(|_| u64::MAX))?);
+        Some(ColumnRange { column: column.name.clone(), low, high })
+    })
+}
+
+/// A number as a column compares it, if the column compares it as Gremlin does: whole numbers that `f64` does not have are
+/// rounded by a column of such numbers.
+fn comparable(kind: ColumnKind, value: &Value) -> Option<ColumnNumber> {
+    const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
+    let whole = match value {
+        Value::Byte(value) => Some(i64::from(*value)),
+        Value::Short(value) => Some(i64::from(*value)),
+        Value::Int(value) => Some(i64::from(*value)),
+        Value::Long(value) => Some(*value),
+        _ => None,
+    };
+    match (kind, whole, value) {
+        (ColumnKind::F64, Some(whole), _) => {
+            (whole.unsigned_abs() <= EXACT).then_some(ColumnNumber::I64(whole))
+        }
+        (ColumnKind::F64, None, Value::Double(value)) => Some(ColumnNumber::F64(*value)),
+        (_, Some(whole), _) => Some(ColumnNumber::I64(whole)),
+        _ => None,
+    }
 }
 
 pub(super) fn row_of(kind: &KindSchema, entry: EdgesEntry) -> Row {

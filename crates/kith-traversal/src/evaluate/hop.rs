@@ -179,8 +179,8 @@ pub(super) fn expansion(hop: &Hop, batch: &[Traverser]) -> Result<(Expansion, Ve
             vertices.len() - 1
         }));
     }
-    let (direction, labels) = (hop.direction, Arc::clone(&hop.labels));
-    Ok((Expansion { vertices, direction, labels, with_properties: hop.to_edges }, places))
+    let (direction, labels, ranges) = (hop.direction, Arc::clone(&hop.labels), Arc::clone(&hop.ranges));
+    Ok((Expansion { vertices, direction, labels, with_properties: hop.to_edges, ranges }, places))
 }
 
 fn end(hop: &Hop, edge: &Arc<Edge>, from: &ElementId) -> Value {

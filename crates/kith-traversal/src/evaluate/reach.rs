@@ -16,6 +16,9 @@ use crate::{
 };
 use std::{collections::HashSet, sync::Arc};
 
+/// So many edges are followed without a look at whether there would be fewer in the other direction.
+const FEW_EDGES: u64 = 4096;
+
 /// Multiplies the bulk of each vertex by the number of its edges.
 pub(super) async fn degree(hop: &Hop, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let batch = merged(batch);
@@ -38,8 +41,8 @@ pub(super) async fn reach(hop: &Hop, all: Batch, context: &Context<'_>) -> Resul
     Ok(reached.into_iter().map(|vertex| context.traverser(Value::Vertex(vertex))).collect())
 }
 
-/// Whether an edge leads from each vertex to one of the named vertices. If the batch has more vertices than are named, the
-/// edges are followed from the named ones.
+/// Whether an edge leads from each vertex to one of the named vertices. If the batch has more vertices than are named, and not
+/// fewer edges, the edges are followed from the named ones.
 pub(super) async fn leads_to(
     wanted: &LeadsTo,
     batch: &[Traverser],
@@ -51,8 +54,8 @@ pub(super) async fn leads_to(
         _ => None,
     };
     let own: Option<Vec<ElementId>> = batch.iter().map(own).collect();
-    let is_shorter = wanted.ids.len() < batch.len() && graph.follows(back.direction, &back.labels);
-    let Some(own) = own.filter(|_| is_shorter) else {
+    let is_possible = wanted.ids.len() < batch.len() && graph.follows(back.direction, &back.labels);
+    let Some(own) = own.filter(|_| is_possible) else {
         return nested::exists(&wanted.traversal, batch, context).await;
     };
     let (test, is_text) = &wanted.test;
@@ -66,11 +69,32 @@ pub(super) async fn leads_to(
         return Ok(vec![false; batch.len()]);
     }
     let labels = Arc::clone(&back.labels);
-    let expansion = Expansion { vertices, direction: back.direction, labels, with_properties: false };
+    let expansion =
+        Expansion { vertices, direction: back.direction, labels, with_properties: false, ranges: [].into() };
+    if !is_shorter_back(&expansion, back, batch, context).await? {
+        return nested::exists(&wanted.traversal, batch, context).await;
+    }
     let reached = graph.reach(expansion).await?;
     context.count_elements(reached.len())?;
     let reached: HashSet<&ElementId> = reached.iter().map(|vertex| &vertex.id).collect();
     Ok(own.iter().map(|id| reached.contains(id)).collect())
+}
+
+/// Whether fewer edges lead back from named vertices than forward from a batch. Those of the batch are only counted where many
+/// lead back, as from somebody whom half the graph follows.
+async fn is_shorter_back(
+    named: &Expansion,
+    back: &Hop,
+    batch: &[Traverser],
+    context: &Context<'_>,
+) -> Result<bool> {
+    let sum = |degrees: Vec<u64>| degrees.into_iter().fold(0, u64::saturating_add);
+    let behind = sum(context.graph.degrees(named.clone()).await?);
+    if behind <= FEW_EDGES {
+        return Ok(true);
+    }
+    let (forward, _) = expansion(&back.reversed(), batch)?;
+    Ok(behind <= sum(context.graph.degrees(forward).await?))
 }
 
 /// The number of vertices that [`reach`] would return.

@@ -70,7 +70,13 @@ pub(super) async fn expanded(
     let labels = label.into_iter().collect();
     let edges = context
         .graph
-        .expand(Expansion { vertices: vec![vertex], direction, labels, with_properties: true })
+        .expand(Expansion {
+            vertices: vec![vertex],
+            direction,
+            labels,
+            with_properties: true,
+            ranges: [].into(),
+        })
         .await?;
     Ok(edges.into_iter().flatten().map(Value::Edge).collect())
 }

@@ -23,8 +23,9 @@ pub enum Asks {
     Edges { count: usize },
     /// All edges, page by page.
     AllEdges,
-    /// The edges of the vertices of each batch. Without labels, edges of all labels.
-    Hop { direction: Direction, labels: Vec<Label> },
+    /// The edges of the vertices of each batch. Without labels, edges of all labels. `within` has the keys of the properties
+    /// that must lie in certain ranges.
+    Hop { direction: Direction, labels: Vec<Label>, within: Vec<Label> },
     /// How many such edges each vertex of a batch has.
     Degree { direction: Direction, labels: Vec<Label> },
     /// The set of vertices at the other ends of such edges of all vertices, once all of these have come.
@@ -116,7 +117,11 @@ pub(super) fn of(kind: &Kind, before: Holds) -> Option<Asks> {
         Kind::Edges { ids } if ids.is_empty() => Some(Asks::AllEdges),
         Kind::Vertices { ids } => Some(Asks::Vertices { ids: ids.clone() }),
         Kind::Edges { ids } => Some(Asks::Edges { count: ids.len() }),
-        Kind::Hop(hop) => Some(Asks::Hop { direction: hop.direction, labels: hop.labels.to_vec() }),
+        Kind::Hop(hop) => {
+            let within: BTreeSet<&Label> = hop.ranges.iter().map(|range| &range.key).collect();
+            let within = within.into_iter().cloned().collect();
+            Some(Asks::Hop { direction: hop.direction, labels: hop.labels.to_vec(), within })
+        }
         Kind::Degree(hop) => Some(Asks::Degree { direction: hop.direction, labels: hop.labels.to_vec() }),
         Kind::Reach(hop) => Some(Asks::Reach { direction: hop.direction, labels: hop.labels.to_vec() }),
         Kind::CountReached(hop) => {
@@ -221,7 +226,12 @@ impl Display for Asks {
             Self::AllVertices => f.write_str("all vertices, page by page"),
             Self::Edges { count } => write!(f, "{count} edge{0} by id{0}", plural(*count)),
             Self::AllEdges => f.write_str("all edges, page by page"),
-            Self::Hop { direction, labels } => f.write_str(&edges(*direction, labels)),
+            Self::Hop { direction, labels, within } if within.is_empty() => {
+                f.write_str(&edges(*direction, labels))
+            }
+            Self::Hop { direction, labels, within } => {
+                write!(f, "{} with the wanted {}", edges(*direction, labels), within.join(" and "))
+            }
             Self::Degree { direction, labels } => write!(f, "the number of {}", edges(*direction, labels)),
             Self::Reach { direction, labels } => {
                 write!(f, "the set of vertices at the other ends of {}", edges(*direction, labels))

@@ -16,6 +16,7 @@ pub(super) fn of(plan: &Plan) -> Vec<(&'static str, String)> {
         ("merging of equal traversers", Some(merging(plan))),
         ("edges that are only passed", passed(plan)),
         ("edges that are only counted", counted(plan)),
+        ("edges with a property", restricted(plan)),
         ("edges to named vertices", named_ends(plan)),
         ("vertices that are only told apart", sets(plan)),
         ("early end", early_end(&plan.traversal)),
@@ -102,6 +103,15 @@ fn counted(plan: &Plan) -> Option<String> {
         |pair: &&[&Step]| matches!(pair[0].kind, Kind::Hop(_)) && &*pair[1].instruction.name == "count";
     let pair = steps.windows(2).find(is_counted)?;
     Some(format!("not used; what {} reaches has labels", pair[0]))
+}
+
+/// `None` if no filter by a property follows a hop to edges, or none has bounds.
+fn restricted(plan: &Plan) -> Option<String> {
+    let steps = all_steps(&plan.traversal);
+    let step = steps.iter().find(|step| matches!(&step.kind, Kind::Hop(hop) if !hop.ranges.is_empty()))?;
+    Some(format!(
+        "used where the property is a column of a loaded graph; nodes leave out other edges of {step}"
+    ))
 }
 
 /// `None` if no filter asks for edges to named vertices.

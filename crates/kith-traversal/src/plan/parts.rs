@@ -3,6 +3,7 @@
 use super::{Label, Traversal};
 use crate::{
     functions::{Template, TextFunction},
+    graph::PropertyRange,
     semantics::{Relation, Test, lists::ListFunction},
     value::{Cardinality, Column, DateUnit, Direction, ElementId, GType, Scope, Token, Value},
 };
@@ -16,6 +17,8 @@ pub struct Hop {
     pub labels: std::sync::Arc<[Label]>,
     /// Whether the hop ends at edges instead of vertices.
     pub to_edges: bool,
+    /// Ranges in which properties of the edges must lie to pass the filters that follow.
+    pub ranges: std::sync::Arc<[PropertyRange]>,
 }
 
 impl Hop {

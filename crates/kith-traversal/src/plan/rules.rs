@@ -5,6 +5,7 @@
 //! | edges that are only passed | `outE().inV()` | `out()` |
 //! | edges that are only counted | `out().count()` | the numbers of edges, without the edges |
 //! | edges that only need to exist | `where(out())` | the same |
+//! | edges with a property | `outE().has("since", gt(5))` | the same, from nodes that leave out other edges |
 //! | edges to named vertices | `where(out().hasId(7))` | the vertices from which edges lead to 7 |
 //! | vertices that are only told apart | `out().out().dedup()` | the set of vertices that each hop reaches |
 //! | vertices of which only the number matters | `out().dedup().count()` | the size of that set |
@@ -19,7 +20,7 @@ use super::{
     Condition, EdgeEnd, HasTest, Hop, Kind, LeadsTo, Plan, Reduction, Step, Subject, Traversal, any_step,
 };
 use crate::{
-    graph::Sought,
+    graph::{PropertyRange, Sought},
     value::{Direction, Token, Value},
 };
 use std::sync::Arc;
@@ -27,6 +28,11 @@ use std::sync::Arc;
 /// Applies the rules that hold in all traversals.
 pub(super) fn everywhere(steps: Vec<Arc<Step>>) -> Vec<Arc<Step>> {
     let mut steps: Vec<Arc<Step>> = steps.into_iter().map(|step| tested(&step).unwrap_or(step)).collect();
+    for at in 0..steps.len() {
+        if let Some(restricted) = restricted(&steps[at..]) {
+            steps[at] = restricted;
+        }
+    }
     for at in 1..steps.len() {
         if matches!(steps[at].kind, Kind::Reduce(Reduction::Count))
             && let Some(counted) = degree(&steps[at - 1])
@@ -35,6 +41,25 @@ pub(super) fn everywhere(steps: Vec<Arc<Step>>) -> Vec<Arc<Step>> {
         }
     }
     steps
+}
+
+/// `outE().has("since", gt(5))`: the hop says which edges are wanted. The filters stay, because a graph may return others.
+fn restricted(steps: &[Arc<Step>]) -> Option<Arc<Step>> {
+    let (first, rest) = steps.split_first()?;
+    let Kind::Hop(hop) = &first.kind else { return None };
+    let range = |step: &Arc<Step>| match &step.kind {
+        Kind::Has(HasTest { subject: Subject::Property(key), condition: Condition::Test(test) }) => {
+            let (low, high) = test.bounds();
+            Some(PropertyRange { key: Arc::clone(key), low: low.cloned(), high: high.cloned() })
+        }
+        _ => None,
+    };
+    let is_some = |range: &PropertyRange| range.low.is_some() || range.high.is_some();
+    let ranges: Arc<[_]> = rest.iter().map_while(range).filter(is_some).collect();
+    (hop.to_edges && !ranges.is_empty()).then(|| {
+        let kind = Kind::Hop(Hop { ranges, ..hop.clone() });
+        Arc::new(Step { kind, labels: first.labels.clone(), instruction: first.instruction.clone() })
+    })
 }
 
 /// A step that returns what its nested traversals have a result for, if one of these ends with a hop.

@@ -121,6 +121,22 @@ impl Test {
         }
     }
 
+    /// Values that are not greater and not less than any for which the predicate holds, as far as it says. Both are of types
+    /// that can be compared with such a value.
+    pub fn bounds(&self) -> (Option<&Value>, Option<&Value>) {
+        match &self.0 {
+            Check::Equal(value) => (Some(value), Some(value)),
+            Check::Compare(holds, value) => {
+                ((!holds(Ordering::Less)).then_some(value), (!holds(Ordering::Greater)).then_some(value))
+            }
+            Check::And(tests) => tests
+                .iter()
+                .map(Self::bounds)
+                .fold((None, None), |known, next| (known.0.or(next.0), known.1.or(next.1))),
+            _ => (None, None),
+        }
+    }
+
     /// Whether the predicate holds of a value. A comparison that has no answer, such as one of a text with a number or with
     /// NaN, does not hold; its negation does, as in TinkerPop from 3.8 on.
     pub fn is_true(&self, value: &Value) -> bool {

@@ -1,5 +1,6 @@
 //! The meaning of values: tables of cases, and laws over generated values.
 
+mod dates;
 mod equality;
 mod lists;
 mod numbers;

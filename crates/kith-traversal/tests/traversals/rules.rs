@@ -6,6 +6,7 @@ use kith_gremlin::value::Value;
 use kith_traversal::{
     evaluate::{Evaluation, Limits},
     explain::{self, Asks},
+    testing::MemoryGraph,
 };
 
 /// What the steps ask the graph for, without the look-up of the first vertex.
@@ -119,5 +120,43 @@ fn vertices_with_a_property_come_from_an_index_if_there_is_one() {
         let plan = compiled(gremlin).unwrap();
         let all = Evaluation::new(&plan, &graph, limits).all().now_or_never().unwrap();
         assert!(all.is_err(), "{gremlin}: {all:?}");
+    }
+}
+
+#[test]
+fn hops_say_which_edges_the_filters_after_them_want() {
+    let (plain, wanted) =
+        ("outgoing edges of all labels", "outgoing edges of all labels with the wanted weight");
+    for (gremlin, asks, result) in [
+        ("g.V(1).outE().has('weight', gt(0.5)).count()", wanted, 1),
+        ("g.V(1).outE().has('weight', 0.5).count()", wanted, 1),
+        ("g.V(1).outE().has('weight', neq(0.5)).has('weight', lte(1)).count()", wanted, 1),
+        // These have no bounds, or do not follow the hop at once.
+        ("g.V(1).outE().has('weight', neq(0.5)).count()", plain, 1),
+        ("g.V(1).outE().has('weight', outside(0.4, 0.5)).count()", plain, 1),
+        ("g.V(1).outE().limit(1).has('weight', gt(0.5)).count()", plain, 0),
+    ] {
+        assert_eq!(asked(gremlin).first().map(String::as_str), Some(asks), "{gremlin}");
+        assert_eq!(ask(&toy(), gremlin), Ok(vec![Value::Long(result)]), "{gremlin}");
+    }
+}
+
+/// Of a vertex to which more edges lead than the bound allows, the edges of those that ask are followed.
+#[test]
+fn edges_to_a_hub_are_followed_from_the_other_side() {
+    let graph = MemoryGraph::default();
+    ask(&graph, "g.addV('star').property(id, 1)").unwrap();
+    for fan in 2..5_000 {
+        ask(&graph, &format!("g.addV('fan').property(id, {fan}).addE('likes').to(__.V(1))")).unwrap();
+    }
+    ask(&graph, "g.V(2).as('a').V(3, 4).addE('knows').from('a')").unwrap();
+    let limits = Limits { elements: 100, ..Limits::default() };
+    for (gremlin, expected) in [
+        ("g.V(2).out('knows').where(out('likes').hasId(1)).count()", 2),
+        ("g.V(2).out('knows').not(out('likes').hasId(1)).count()", 0),
+    ] {
+        let plan = compiled(gremlin).unwrap();
+        let results = Evaluation::new(&plan, &graph, limits).all().now_or_never().unwrap();
+        assert_eq!(results.map(|all| all[0].0.clone()), Ok(Value::Long(expected)), "{gremlin}");
     }
 }

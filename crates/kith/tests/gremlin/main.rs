@@ -15,6 +15,25 @@ use support::cluster::{Cluster, text};
 const GRAPH: &str = "people";
 const MEMBERS: u64 = 300;
 
+/// Filters of edges by the year since when somebody follows somebody, and what plain code says of the year.
+type Since = (&'static str, fn(u64) -> bool);
+const SINCE: [Since; 14] = [
+    (".has('since', 2001)", |year| year == 2001),
+    (".has('since', gte(2017))", |year| 2017 <= year),
+    (".has('since', gt(2017L))", |year| 2017 < year),
+    (".has('since', lt(2002))", |year| year < 2002),
+    (".has('since', lte(2001.5))", |year| year <= 2001),
+    (".has('since', between(2003, 2005))", |year| (2003..2005).contains(&year)),
+    (".has('since', inside(2003, 2005))", |year| year == 2004),
+    (".has('since', outside(2001, 2018))", |year| !(2001..=2018).contains(&year)),
+    (".has('since', gt(2003).and(lt(2006).or(eq(2011))))", |year| [2004, 2005, 2011].contains(&year)),
+    (".has('since', gte(2003)).has('since', lte(2004))", |year| (2003..=2004).contains(&year)),
+    (".has('since', neq(2001)).has('since', lt(2003))", |year| [2000, 2002].contains(&year)),
+    (".has('since', gt(-1))", |_| true),
+    (".has('since', lt(-1))", |_| false),
+    (".has('since', '2001')", |_| false),
+];
+
 /// A graph as plain code sees it.
 struct Plain {
     friends: BTreeMap<u64, BTreeSet<u64>>,
@@ -85,12 +104,6 @@ impl Plain {
                 self.follows.range((id, 0)..(id + 1, 0)).map(|((_, other), _)| *other).collect();
             let followers: Vec<u64> =
                 self.follows.keys().filter(|(_, other)| *other == id).map(|(one, _)| *one).collect();
-            let recent: Vec<u64> = self
-                .follows
-                .range((id, 0)..(id + 1, 0))
-                .filter(|(_, since)| **since >= 2010)
-                .map(|((_, other), _)| *other)
-                .collect();
             let mutual = followed.iter().filter(|other| self.follows.contains_key(&(**other, id))).count();
             let mates = self
                 .schools
@@ -105,7 +118,6 @@ impl Plain {
                 (format!("g.V({id}).repeat(both(\"friends\")).times(2).count()"), json!([walks])),
                 (ids("out(\"follows\")"), json!([followed])),
                 (ids("in(\"follows\")"), json!([followers])),
-                (ids("outE(\"follows\").has(\"since\", gte(2010)).inV()"), json!([recent])),
                 (format!("g.V({id}).outE(\"follows\").values(\"since\").min()"), {
                     let years = self.follows.range((id, 0)..(id + 1, 0)).map(|(_, since)| *since);
                     json!(years.min().into_iter().collect::<Vec<_>>())
@@ -120,6 +132,12 @@ impl Plain {
                     json!([friends.len() + followed.len() + followers.len() + school])
                 }),
             ]);
+        }
+        for (filters, passes) in SINCE {
+            let passing = self.follows.iter().filter(|(_, since)| passes(**since));
+            let ends: BTreeSet<u64> = passing.map(|((_, other), _)| *other).collect();
+            let gremlin = format!("g.V().outE(\"follows\"){filters}.inV().dedup().id().order().fold()");
+            questions.push((gremlin, json!([ends])));
         }
         let members: BTreeSet<u64> =
             self.friends.keys().copied().chain(self.follows.keys().flat_map(|(a, b)| [*a, *b])).collect();
@@ -220,6 +238,31 @@ fn wrong_traversals_say_why() {
     assert!(text(&unknown).contains("unknown_graph"), "{}", text(&unknown));
 }
 
+/// Only edges that pass are elements of the traversal where nodes leave out the others.
+#[test]
+fn nodes_leave_out_edges_whose_columns_are_outside_of_a_filter() {
+    let (cluster, plain) = (Cluster::start(&["--groups", "2", "--nodes", "2"]), Plain::new());
+    plain.load(&cluster);
+    let members: BTreeSet<u64> = plain.follows.keys().flat_map(|(a, b)| [*a, *b]).collect();
+    let recent = plain.follows.values().filter(|since| 2017 < **since).count();
+    for (filter, is_within) in [("gt(2017)", true), ("gt(2016).and(gt(2017))", true), ("neq(2000)", false)] {
+        let budget = MEMBERS as usize + 2 * recent;
+        assert!(
+            members.len() <= MEMBERS as usize && budget < plain.follows.len(),
+            "the bound tells them apart"
+        );
+        let gremlin = format!(
+            "g.with('kith.budget', {budget}).V().outE('follows').has('since', {filter}).has('since', gt(2017)).count()"
+        );
+        let line = json!({"op": "gremlin", "graph": GRAPH, "gremlin": gremlin});
+        let answer = cluster.run(&[line], 1).0.remove(0);
+        match is_within {
+            true => assert_eq!(answer["result"], json!([recent]), "{gremlin}: {answer}"),
+            false => assert_eq!(answer["error"]["code"], "too_large", "{gremlin}: {answer}"),
+        }
+    }
+}
+
 #[test]
 fn explanations_say_which_fan_outs_a_traversal_makes() {
     let (cluster, plain) = (Cluster::start(&["--groups", "2", "--nodes", "1"]), Plain::new());
@@ -229,8 +272,10 @@ fn explanations_say_which_fan_outs_a_traversal_makes() {
     for part in [
         "outgoing edges labelled friends",
         "single-key for one vertex, non-union for more; once for each of friends",
+        "outgoing edges labelled follows with the wanted since",
         "nothing: edges come with their properties",
         "look-up by id: used",
+        "edges with a property: used where the property is a column of a loaded graph",
         "non-union of the graph: of 2 groups, as minimum decides, the default of this kind; policy n-groups",
         "controller minimum: ",
         "single-key, 1 key, 1 group by minimum: node ",
