@@ -1,6 +1,6 @@
 //! What all steps of an evaluation share.
 
-use super::{tally::Profile, traverser::Traverser};
+use super::{tally::Profile, traverser::Traverser, weight};
 use crate::{
     error::{GremlinError, Result},
     graph::Graph,
@@ -12,11 +12,16 @@ use parking_lot::Mutex;
 use rand::{SeedableRng, rngs::StdRng};
 use std::{
     collections::{HashMap, HashSet},
+    future::poll_fn,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    task::Poll,
 };
+
+/// After how many traversers an evaluation gives way: after less than a millisecond for most steps.
+const GIVE_WAY_AFTER: u64 = 1024;
 
 /// The most work that an evaluation may do, and the seed of its random choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +30,8 @@ pub struct Limits {
     pub elements: u64,
     /// Traversers that steps return.
     pub traversers: u64,
-    /// Bytes of properties that the graph returns, of values that functions make, and of results, as they take memory.
+    /// Bytes of properties that the graph returns, of values that steps make of others, of remembered paths, and of results, as
+    /// they take memory.
     pub bytes: u64,
     /// Passes of one `repeat`.
     pub passes: u32,
@@ -49,6 +55,8 @@ pub(super) struct Context<'a> {
     elements: AtomicU64,
     traversers: AtomicU64,
     bytes: AtomicU64,
+    /// The traversers that were returned since the evaluation has last given way.
+    since_way: AtomicU64,
     side_effects: Mutex<HashMap<Label, Value>>,
     /// For the steps that choose at random.
     pub random: Mutex<StdRng>,
@@ -79,6 +87,7 @@ impl<'a> Context<'a> {
             elements: AtomicU64::new(0),
             traversers: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
+            since_way: AtomicU64::new(0),
             side_effects: Mutex::new(side_effects),
             random: Mutex::new(StdRng::seed_from_u64(source.seed.unwrap_or(limits.seed))),
             changed_edges: Mutex::default(),
@@ -107,6 +116,33 @@ impl<'a> Context<'a> {
     /// Counts values that take this many bytes.
     pub fn count_bytes(&self, bytes: u64) -> Result<()> {
         count_up(&self.bytes, bytes, self.limits.bytes, "bytes")
+    }
+
+    /// Counts the bytes of values.
+    pub fn count_values<'v>(&self, values: impl Iterator<Item = &'v Value>) -> Result<()> {
+        for value in values {
+            let left = self.limits.bytes.saturating_sub(self.bytes.load(Ordering::Relaxed));
+            self.count_bytes(weight::up_to(value, left))?;
+        }
+        Ok(())
+    }
+
+    /// Lets other work of the thread go on, once some traversers have been returned since it could: only then can the evaluation
+    /// be ended from outside, as by a deadline.
+    pub async fn give_way(&self, returned: usize) {
+        if self.since_way.fetch_add(returned as u64 + 1, Ordering::Relaxed) < GIVE_WAY_AFTER {
+            return;
+        }
+        self.since_way.store(0, Ordering::Relaxed);
+        let mut has_yielded = false;
+        poll_fn(|polling| {
+            if std::mem::replace(&mut has_yielded, true) {
+                return Poll::Ready(());
+            }
+            polling.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
     }
 
     /// Counts what traversers with these bulks stand for, before each of it is treated by itself. A bulk may be beyond 2⁵⁰, so

@@ -5,7 +5,7 @@ use super::{
     by,
     chain::Chain,
     context::Context,
-    reduce::single,
+    reduce::{added, single},
     traverser::{Batch, Traverser},
 };
 use crate::{
@@ -60,17 +60,17 @@ pub(super) async fn count(by: &By, all: Batch, origins: &[u32], context: &Contex
     let mut maps: IndexMap<u32, Map> = origins.iter().map(|origin| (*origin, Map::new())).collect();
     for (traverser, key) in all.iter().zip(keys) {
         if let (Some(key), Some(map)) = (key, maps.get_mut(&traverser.origin)) {
-            count_up(map, key, traverser.bulk);
+            count_up(map, key, traverser.bulk)?;
         }
     }
     Ok(maps.into_iter().map(|(origin, map)| single(Value::Map(Arc::new(map)), origin, context)).collect())
 }
 
-fn count_up(map: &mut Map, key: Value, bulk: i64) {
-    match map.entry(key).or_insert(Value::Long(0)) {
-        Value::Long(count) => *count = count.saturating_add(bulk),
-        other => *other = Value::Long(bulk),
-    }
+fn count_up(map: &mut Map, key: Value, bulk: i64) -> Result<()> {
+    let count = map.entry(key).or_insert(Value::Long(0));
+    let before = if let Value::Long(before) = count { *before } else { 0 };
+    *count = Value::Long(added(before, bulk)?);
+    Ok(())
 }
 
 /// Steps whose result is a side effect. The traversers pass.
@@ -82,7 +82,7 @@ pub(super) async fn side_effect(kind: &Kind, batch: Batch, context: &Context<'_>
             context.change_side_effect(key, |before| {
                 let mut map = map_of(before);
                 for (traverser, key) in batch.iter().zip(keys) {
-                    key.into_iter().for_each(|key| count_up(&mut map, key, traverser.bulk));
+                    key.into_iter().try_for_each(|key| count_up(&mut map, key, traverser.bulk))?;
                 }
                 Ok(Value::Map(Arc::new(map)))
             })?;

@@ -107,7 +107,7 @@ impl<'a> Evaluation<'a> {
             self.context.materialize(&mut results).await?;
         }
         self.context.label_all(&mut results).await?;
-        self.context.count_bytes(results.iter().map(|(value, _)| weight::of_value(value)).sum())?;
+        self.context.count_values(results.iter().map(|(value, _)| value))?;
         Ok(Some(results))
     }
 

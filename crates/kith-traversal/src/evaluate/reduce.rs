@@ -7,7 +7,7 @@ use super::{
     traverser::{Batch, Traverser},
 };
 use crate::{
-    error::Result,
+    error::{GremlinError, Result},
     plan::Reduction,
     semantics::{self, number},
     value::{Operator, Value},
@@ -24,10 +24,22 @@ pub(super) async fn count(
     while let Some(batch) = upstream.next(context).await? {
         for traverser in batch {
             let count = counts.entry(traverser.origin).or_insert(0);
-            *count = count.saturating_add(traverser.bulk);
+            *count = added(*count, traverser.bulk)?;
         }
     }
     Ok(origins.iter().map(|origin| single(Value::Long(counts[origin]), *origin, context)).collect())
+}
+
+/// The sum of numbers of traversers. Bulks end at the largest number that a `Long` has, so that one stands for any larger one.
+///
+/// # Errors
+/// It does not fit in a `Long`.
+pub(super) fn added(count: i64, bulk: i64) -> Result<i64> {
+    count.checked_add(bulk).filter(|count| *count != i64::MAX).ok_or_else(|| {
+        GremlinError::bad(
+            "long overflow: there are more traversers than fit in a Long, so that they cannot be counted",
+        )
+    })
 }
 
 /// A traverser with what became of all traversers of an origin. It has no path but its value.
@@ -84,7 +96,10 @@ pub(super) fn reduced(
     values: impl Iterator<Item = (Value, i64)>,
 ) -> Result<Option<Value>> {
     match reduction {
-        Reduction::Count => Ok(Some(Value::Long(values.map(|(_, bulk)| bulk).sum()))),
+        Reduction::Count => {
+            let mut bulks = values.map(|(_, bulk)| bulk);
+            Ok(Some(Value::Long(bulks.try_fold(0, added)?)))
+        }
         Reduction::Sum => {
             let mut sum = number::Sum::default();
             values.into_iter().try_for_each(|(value, bulk)| sum.add(&value, bulk))?;

@@ -135,6 +135,12 @@ pub(crate) fn all_steps(traversal: &Traversal) -> Vec<&Step> {
     all
 }
 
+/// How many steps come one after or in another until the last one of a traversal: so deep is its evaluation.
+pub(crate) fn depth(traversal: &Traversal) -> usize {
+    let within = |step: &Step| nested(&step.kind).into_iter().map(depth).max().unwrap_or(0);
+    traversal.iter().enumerate().map(|(at, step)| at + 1 + within(step)).max().unwrap_or(0)
+}
+
 /// Whether `wanted` holds for any step, of the traversal or of a nested one.
 pub(crate) fn any_step(traversal: &Traversal, wanted: &dyn Fn(&Step) -> bool) -> bool {
     find(traversal, wanted).is_some()

@@ -7,6 +7,9 @@ use crate::{
 };
 use std::sync::Arc;
 
+/// The most steps that come one after or in another. Each waits for the one before it, and takes a part of the stack.
+const STEPS_MAX: usize = 1_000;
+
 /// A traversal that can be evaluated any number of times.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -52,6 +55,12 @@ impl Plan {
     pub(super) fn new(source: Source, traversal: Traversal) -> Result<Self> {
         source.verifications.iter().try_for_each(|verification| verification.check(&traversal))?;
         check_profile(&traversal)?;
+        let depth = super::labels::depth(&traversal);
+        if STEPS_MAX < depth {
+            return Err(GremlinError::bad(format!(
+                "{depth} steps come one after another, at most {STEPS_MAX} can; use repeat(), or send several traversals"
+            )));
+        }
         Ok(super::rules::whole(Self { source, traversal }))
     }
 

@@ -13,6 +13,7 @@ use kith_traversal::{
     evaluate::{Evaluation, Limits},
     graph::{Graph, Mutation},
     plan,
+    testing::finished,
 };
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
@@ -33,7 +34,7 @@ struct Traversals {
 
 impl Traversals {
     fn write(&self, mutation: Mutation) -> Result<Vec<String>, String> {
-        block_on(self.graph.write(mutation)).map_err(|error| error.to_string())?;
+        finished(self.graph.write(mutation)).map_err(|error| error.to_string())?;
         Ok(Vec::new())
     }
 
@@ -42,12 +43,12 @@ impl Traversals {
         let inputs = text::Inputs { bindings: &Map::new(), now, entropy: 0 };
         let plan = plan::compile(&text::parse(gremlin, &inputs)?.bytecode)?;
         self.graph.forget();
-        block_on(Evaluation::new(&plan, &self.graph, Limits::default()).all())
+        finished(Evaluation::new(&plan, &self.graph, Limits::default()).all())
     }
 
     fn evaluate(&self, gremlin: &str) -> Vec<String> {
         let evaluated = AssertUnwindSafe(async { self.results(gremlin) }).catch_unwind();
-        match block_on(evaluated).unwrap_or_else(|_| Err(GremlinError::bad("the evaluation panicked"))) {
+        match finished(evaluated).unwrap_or_else(|_| Err(GremlinError::bad("the evaluation panicked"))) {
             Err(GremlinError { code, message }) => vec![format!("refused: {code}: {message}")],
             Ok(results) if results.is_empty() => vec!["nothing".to_owned()],
             Ok(results) => {
@@ -82,11 +83,6 @@ impl Player for Traversals {
             _ => Err(command.unknown(LANGUAGE)),
         }
     }
-}
-
-/// The result of a future that waits for nothing, as the graph in memory never does.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    future.now_or_never().expect("a graph in memory answers at once")
 }
 
 fn property(clause: &str) -> Result<(Arc<str>, Value), String> {

@@ -1,8 +1,8 @@
 //! Labels that a graph leaves unknown: they are asked for only where they are observed.
 
 use super::{compiled, toy};
-use futures::FutureExt;
 use kith_gremlin::value::Value;
+use kith_traversal::testing::finished;
 use kith_traversal::{
     evaluate::{Evaluation, Limits},
     testing::{MemoryGraph, Unlabelled},
@@ -13,7 +13,7 @@ fn asked(graph: &Unlabelled<MemoryGraph>, gremlin: &str) -> (Vec<Value>, Vec<Str
     let plan = compiled(gremlin).expect("a traversal");
     graph.take_looked_up();
     let results = Evaluation::new(&plan, graph, Limits::default()).all();
-    let results = results.now_or_never().expect("it answers at once").expect("it has results");
+    let results = finished(results).expect("it has results");
     (results.into_iter().map(|(value, _)| value).collect(), graph.take_looked_up())
 }
 

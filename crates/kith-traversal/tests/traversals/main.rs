@@ -1,5 +1,6 @@
 //! Traversals over the toy graph of TinkerPop's documentation, from text to results.
 
+mod bounds;
 mod changes;
 mod explanations;
 mod labels;
@@ -9,7 +10,6 @@ mod refusals;
 mod rules;
 mod values;
 
-use futures::FutureExt;
 use kith_gremlin::{
     GremlinError, Result, text,
     value::{Map, Value},
@@ -17,7 +17,7 @@ use kith_gremlin::{
 use kith_traversal::{
     evaluate::{Evaluation, Limits},
     plan::{self, Plan},
-    testing::MemoryGraph,
+    testing::{MemoryGraph, finished},
 };
 
 const TOY: &str = r#"g.addV("person").property(T.id, 1).property("name", "marko").property("age", 29).as("marko").
@@ -47,7 +47,7 @@ fn compiled(gremlin: &str) -> Result<Plan> {
 fn ask(graph: &MemoryGraph, gremlin: &str) -> Result<Vec<Value>> {
     let plan = compiled(gremlin)?;
     let evaluation = Evaluation::new(&plan, graph, Limits::default());
-    let all = evaluation.all().now_or_never().expect("a graph in memory answers at once")?;
+    let all = finished(evaluation.all())?;
     Ok(all.into_iter().flat_map(|(value, bulk)| std::iter::repeat_n(value, bulk as usize)).collect())
 }
 

@@ -1,7 +1,6 @@
 //! `profile`.
 
 use super::{ask, check, compiled, toy};
-use futures::FutureExt;
 use kith_gremlin::value::{
     ELEMENT_COUNT, Edge, ElementId, Metrics, PERCENT_OF_TIME, TRAVERSER_COUNT, TraversalMetrics, Value,
     Vertex,
@@ -9,7 +8,7 @@ use kith_gremlin::value::{
 use kith_traversal::{
     evaluate::{Evaluation, Limits},
     graph::{Answer, Expansion, Graph, Mutation, Notes, Wanted},
-    testing::MemoryGraph,
+    testing::{MemoryGraph, finished},
 };
 use std::sync::{
     Arc,
@@ -58,7 +57,7 @@ fn the_times_are_those_of_the_clock() {
     let clock = || now.fetch_add(1_000, Ordering::Relaxed);
     let (graph, plan) = (toy(), compiled("g.V().out().profile()").unwrap());
     let evaluation = Evaluation::new(&plan, &graph, Limits::default()).with_clock(&clock);
-    let results = evaluation.all().now_or_never().unwrap().unwrap();
+    let results = finished(evaluation.all()).unwrap();
     let metrics = metrics(&results[0].0);
     assert!(metrics.steps.iter().all(|step| step.nanos >= 1_000), "{metrics}");
     assert_eq!(metrics.nanos, metrics.steps.iter().map(|step| step.nanos).sum::<i64>());
@@ -118,7 +117,7 @@ fn what_the_graph_did_is_noted_with_the_step_that_asked() {
     let graph = Counting { inner: toy(), expansions: AtomicU64::new(0) };
     let plan = compiled("g.V(1).repeat(out()).times(2).in().count()").unwrap();
     let evaluation = Evaluation::new(&plan, &graph, Limits::default()).with_metrics();
-    let (results, metrics) = evaluation.all_with_metrics().now_or_never().unwrap().unwrap();
+    let (results, metrics) = finished(evaluation.all_with_metrics()).unwrap();
     assert_eq!(results, [(Value::Long(1), 1)]);
     let steps = metrics.expect("they are wanted").steps;
     let noted = |metrics: &Metrics, wanted: &str| {

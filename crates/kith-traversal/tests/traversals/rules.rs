@@ -1,12 +1,11 @@
 //! Steps that rules replace: what the graph is asked for instead, and that the results stay.
 
 use super::{ask, compiled, toy};
-use futures::FutureExt;
 use kith_gremlin::value::Value;
 use kith_traversal::{
     evaluate::{Evaluation, Limits},
     explain::{self, Asks},
-    testing::MemoryGraph,
+    testing::{MemoryGraph, finished},
 };
 
 /// What the steps ask the graph for, without the look-up of the first vertex.
@@ -75,7 +74,7 @@ fn edges_to_named_vertices_are_followed_from_these() {
         ("g.V().where(both('knows').has('name', 'vadas')).count()", false),
     ] {
         let plan = compiled(gremlin).unwrap();
-        let results = Evaluation::new(&plan, &graph, limits).all().now_or_never().unwrap();
+        let results = finished(Evaluation::new(&plan, &graph, limits).all());
         assert_eq!(results.is_ok(), fits, "{gremlin}: {results:?}");
     }
 }
@@ -85,7 +84,7 @@ fn edges_that_are_only_counted_do_not_count_as_elements() {
     let (graph, limits) = (toy(), Limits { elements: 4, ..Limits::default() });
     for (gremlin, fits) in [("g.V(1, 4).both().count()", true), ("g.V(1, 4).both().id()", false)] {
         let plan = compiled(gremlin).unwrap();
-        let results = Evaluation::new(&plan, &graph, limits).all().now_or_never().unwrap();
+        let results = finished(Evaluation::new(&plan, &graph, limits).all());
         assert_eq!(results.is_ok(), fits, "{gremlin}: {results:?}");
     }
 }
@@ -107,7 +106,7 @@ fn vertices_with_a_property_come_from_an_index_if_there_is_one() {
             if is_indexed {
                 graph.index("name");
             }
-            let all = Evaluation::new(&plan, &graph, limits).all().now_or_never().unwrap();
+            let all = finished(Evaluation::new(&plan, &graph, limits).all());
             // A scan of all four vertices is more than the limit allows.
             assert_eq!(all.is_ok(), is_indexed, "{gremlin}: {all:?}");
             assert_eq!(ask(&graph, gremlin).as_ref(), Ok(&result), "{gremlin}");
@@ -118,7 +117,7 @@ fn vertices_with_a_property_come_from_an_index_if_there_is_one() {
     graph.index("name");
     for gremlin in ["g.V().has('name', neq('marko')).count()", "g.V().out().has('name', 'lop').count()"] {
         let plan = compiled(gremlin).unwrap();
-        let all = Evaluation::new(&plan, &graph, limits).all().now_or_never().unwrap();
+        let all = finished(Evaluation::new(&plan, &graph, limits).all());
         assert!(all.is_err(), "{gremlin}: {all:?}");
     }
 }
@@ -156,7 +155,7 @@ fn edges_to_a_hub_are_followed_from_the_other_side() {
         ("g.V(2).out('knows').not(out('likes').hasId(1)).count()", 0),
     ] {
         let plan = compiled(gremlin).unwrap();
-        let results = Evaluation::new(&plan, &graph, limits).all().now_or_never().unwrap();
+        let results = finished(Evaluation::new(&plan, &graph, limits).all());
         assert_eq!(results.map(|all| all[0].0.clone()), Ok(Value::Long(expected)), "{gremlin}");
     }
 }

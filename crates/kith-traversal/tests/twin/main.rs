@@ -5,7 +5,6 @@ mod draw;
 mod naive;
 mod shape;
 
-use futures::FutureExt;
 use kith_gremlin::{
     Result, text,
     value::{Map, Value},
@@ -14,26 +13,26 @@ use kith_traversal::{
     evaluate::{Evaluation, Limits},
     graph::{Graph, Mutation},
     plan,
-    testing::{MemoryGraph, Unlabelled},
+    testing::{MemoryGraph, Unlabelled, finished},
 };
 use naive::Town;
 use proptest::prelude::*;
 use rand::{SeedableRng, rngs::StdRng};
 
-fn now<T>(future: impl Future<Output = T>) -> T {
-    future.now_or_never().expect("a graph in memory answers at once")
-}
-
 fn graph(town: &Town) -> Result<MemoryGraph> {
     let graph = MemoryGraph::default();
     for (id, (label, age)) in (0_i64..).zip(&town.vertices) {
         let properties = age.iter().map(|age| ("age".into(), Value::Int(*age))).collect();
-        now(graph.write(Mutation::AddVertex { id: Some(id.into()), label: (*label).into(), properties }))?;
+        finished(graph.write(Mutation::AddVertex {
+            id: Some(id.into()),
+            label: (*label).into(),
+            properties,
+        }))?;
     }
     for (from, label, to) in &town.edges {
         let (label, properties) = ((*label).into(), Vec::new());
         let (out_vertex, in_vertex) = (Value::Long(*from), Value::Long(*to));
-        now(graph.write(Mutation::AddEdge { id: None, label, out_vertex, in_vertex, properties }))?;
+        finished(graph.write(Mutation::AddEdge { id: None, label, out_vertex, in_vertex, properties }))?;
     }
     Ok(graph)
 }
@@ -44,7 +43,7 @@ fn evaluated(gremlin: &str, town: &Town) -> Result<Vec<String>> {
     let plan = plan::compile(&text::parse(gremlin, &inputs)?.bytecode)?;
     // Labels that the graph leaves unknown must not show either.
     let graph = Unlabelled::new(graph(town)?);
-    let results = now(Evaluation::new(&plan, &graph, Limits::default()).all())?;
+    let results = finished(Evaluation::new(&plan, &graph, Limits::default()).all())?;
     let each = results.into_iter().flat_map(|(value, bulk)| std::iter::repeat_n(value, bulk as usize));
     let mut lines: Vec<String> = each.map(|value| value.to_string()).collect();
     lines.sort();

@@ -19,10 +19,12 @@ use kith_live::{AssociationRead, Conditions, Done, ListedAssociation, Mutation a
 use kith_ops::Operator;
 use kith_types::{ErrorCode, OperationName};
 use serde_json::value::RawValue;
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// How often a property of an edge is set again if the edge has changed between the read and the write.
-const ATTEMPTS_MAX: usize = 16;
+const ATTEMPTS_MAX: u64 = 100;
+/// The longest wait before another attempt. Waits are drawn, so that those who change the same edge do not meet again and again.
+const WAIT_MAX_MS: u64 = 20;
 /// How many edges of a vertex are removed at the same time.
 const REMOVED_AT_ONCE: usize = 16;
 
@@ -72,6 +74,8 @@ impl LiveGraph<'_> {
                 }
                 Err(error) if error.code == ErrorCode::ConditionFailed && attempts < ATTEMPTS_MAX => {
                     attempts += 1;
+                    let wait = rand::random_range(0..=attempts.min(WAIT_MAX_MS));
+                    tokio::time::sleep(Duration::from_millis(wait)).await;
                 }
                 Err(error) => return Err(error),
             }

@@ -12,7 +12,17 @@ use crate::{
     value::Value,
 };
 use futures::future::BoxFuture;
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    sync::Arc,
+    task::{self, Poll},
+};
+
+/// The bytes of the stack that one step needs for itself: some 15,000 without optimization.
+const STACK_LEFT: usize = 128 << 10;
+/// How many bytes the stack gets where fewer are left.
+const STACK_MORE: usize = 2 << 20;
 
 /// A traversal under way: the traversers that enter it, and its steps.
 #[derive(Debug)]
@@ -42,6 +52,18 @@ pub(super) struct Link {
 pub(super) struct Upstream<'a> {
     pub feed: &'a mut Feed,
     pub links: &'a mut [Link],
+}
+
+/// The next batch of a step, which waits for those of the steps before it. Each wait takes a part of the stack, so that more of it
+/// is taken where little is left.
+pub(super) struct Pulled<'a>(BoxFuture<'a, Result<Option<Batch>>>);
+
+impl Future for Pulled<'_> {
+    type Output = Result<Option<Batch>>;
+
+    fn poll(mut self: Pin<&mut Self>, polling: &mut task::Context<'_>) -> Poll<Self::Output> {
+        stacker::maybe_grow(STACK_LEFT, STACK_MORE, || self.0.as_mut().poll(polling))
+    }
 }
 
 impl Chain {
@@ -77,7 +99,7 @@ impl Chain {
     }
 
     /// The next batch of results. `None` at the end.
-    pub fn next<'a>(&'a mut self, context: &'a Context<'_>) -> BoxFuture<'a, Result<Option<Batch>>> {
+    pub fn next<'a>(&'a mut self, context: &'a Context<'_>) -> Pulled<'a> {
         Upstream { feed: &mut self.feed, links: &mut self.links }.pull(context)
     }
 
@@ -94,8 +116,8 @@ impl Chain {
 
 impl<'a> Upstream<'a> {
     /// The next batch of the last of these steps. `None` at the end.
-    pub fn pull(self, context: &'a Context<'_>) -> BoxFuture<'a, Result<Option<Batch>>> {
-        Box::pin(async move {
+    pub fn pull(self, context: &'a Context<'_>) -> Pulled<'a> {
+        Pulled(Box::pin(async move {
             let Some((link, links)) = self.links.split_last_mut() else {
                 return Ok(self.feed.batches.pop_front());
             };
@@ -107,16 +129,19 @@ impl<'a> Upstream<'a> {
             }
             if let Some(batch) = &mut batch {
                 context.count_traversers(batch.len())?;
-                if matches!(link.step.kind, Kind::Function(_)) {
-                    let made = batch.iter().map(|traverser| weight::of_value(&traverser.value));
-                    context.count_bytes(made.sum())?;
+                if context.with_paths {
+                    context.count_bytes(batch.len() as u64 * weight::PATH_NODE_BYTES)?;
+                }
+                if makes_values(&link.step.kind) {
+                    context.count_values(batch.iter().map(|traverser| &traverser.value))?;
                 }
                 if !link.step.labels.is_empty() {
                     batch.iter_mut().for_each(|traverser| traverser.label(&link.step.labels));
                 }
             }
+            context.give_way(batch.as_ref().map_or(0, Vec::len)).await;
             Ok(batch)
-        })
+        }))
     }
 
     /// The next batch of the steps before, which stay.
@@ -151,6 +176,21 @@ impl<'a> Upstream<'a> {
     pub fn origins(&self) -> Arc<[u32]> {
         Arc::clone(&self.feed.origins)
     }
+}
+
+/// Whether a step makes values of others, which can therefore grow from step to step.
+fn makes_values(kind: &Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Function(_)
+            | Kind::Path { .. }
+            | Kind::Fold(_)
+            | Kind::Project { .. }
+            | Kind::Select { .. }
+            | Kind::Group(_)
+            | Kind::GroupCount { .. }
+            | Kind::Cap(_)
+    )
 }
 
 fn links(traversal: &Traversal) -> Vec<Link> {

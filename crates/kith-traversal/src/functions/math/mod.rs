@@ -93,6 +93,3 @@ impl Binary {
         })
     }
 }
-
-#[cfg(test)]
-mod tests;

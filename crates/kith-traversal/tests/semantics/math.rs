@@ -1,6 +1,6 @@
 //! Tests of expressions.
 
-use super::*;
+use kith_traversal::functions::Expression;
 use proptest::prelude::*;
 
 /// The value of an expression in which `b` is 4 and all other variables are 3.
