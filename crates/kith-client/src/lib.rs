@@ -3,6 +3,7 @@
 
 mod alarm;
 mod at_hand;
+mod caller;
 mod compute;
 mod executor;
 mod explain;
@@ -21,6 +22,7 @@ mod stream;
 pub mod topology;
 
 pub use at_hand::ListStore;
+pub use caller::carried_out;
 pub use compute::{AggregateBuilder, ComputeBuilder};
 pub use executor::Executor;
 pub use failover::Failover;

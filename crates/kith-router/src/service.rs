@@ -3,8 +3,9 @@
 use super::{forward::Forwarder, pipeline::Pipeline};
 use futures::{FutureExt, StreamExt, future::BoxFuture};
 use kith_api::{BatchStream, QueryError, Question, Reply, Request, Service};
-use kith_client::Session;
+use kith_client::{Session, carried_out};
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// Answers requests: from its caches, from the nodes, or through the router that owns the member.
 #[derive(Clone)]
@@ -26,11 +27,14 @@ impl GraphServer {
         self.pass(request).await
     }
 
-    /// Carries a request out to its end, whether or not anybody still waits for the answer.
+    /// Carries a request out to its end, whether or not anybody still waits for the answer. A traversal ends after the write
+    /// that is under way when its caller leaves.
     async fn finish_always(&self, request: Arc<Request>) -> Result<Reply, QueryError> {
         let server = self.clone();
-        let carried_out = tokio::spawn(async move { server.pass(request).await });
-        carried_out.await.unwrap_or_else(|error| {
+        let gone = CancellationToken::new();
+        let _leaving = gone.clone().drop_guard();
+        let work = carried_out(gone, async move { server.pass(request).await });
+        tokio::spawn(work).await.unwrap_or_else(|error| {
             let detail = format!("the write ended unexpectedly: {error}");
             Err(QueryError::OutcomeUnknown { detail })
         })

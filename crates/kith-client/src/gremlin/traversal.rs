@@ -4,7 +4,7 @@ use super::{
     explain::{self, Explanation},
     options, to_query_error,
 };
-use crate::{Run, Session, topology::Graph as Known};
+use crate::{Run, Session, caller::gone, topology::Graph as Known};
 use bytes::Bytes;
 use kith_api::{GremlinAnswer, GremlinQuery, GremlinTraversal, QueryError, QueryOptions};
 use kith_gremlin::{
@@ -19,8 +19,13 @@ use kith_traversal::{
     graph::Graph,
     plan::{self, Plan},
 };
+use kith_types::ErrorCode;
 use kith_wire::v1;
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio_util::sync::CancellationToken;
 
 /// A traversal that is ready to be evaluated.
 pub(super) struct Compiled {
@@ -86,35 +91,60 @@ pub(super) fn explained(plan: &Plan, known: &Known, run: Run<'_>) -> Result<Grem
 }
 
 /// When the caller stops waiting.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Deadline {
-    pub at: Instant,
+    at: Instant,
     allowed_ms: u64,
+    gone: CancellationToken,
 }
 
 impl Deadline {
     pub fn of(run: &Run<'_>) -> Self {
-        Self { at: run.deadline(), allowed_ms: run.allowed_ms() }
+        Self { at: run.deadline(), allowed_ms: run.allowed_ms(), gone: gone() }
     }
 
-    /// What the work returns, unless it takes too long. Work that has sent a write is not abandoned before the outcome of the
-    /// write is known; it can then send no other one.
+    /// What the work returns, unless it takes too long or the caller leaves. Work that has sent a write is not abandoned before
+    /// the outcome of the write is known; it can then send no other one.
     pub async fn keep<T>(
         self,
         work: impl Future<Output = T>,
         is_writing: impl Fn() -> bool,
     ) -> Result<T, QueryError> {
         let mut work = std::pin::pin!(work);
-        match tokio::time::timeout_at(self.at.into(), &mut work).await {
-            Ok(done) => Ok(done),
-            Err(_) if is_writing() => Ok(work.await),
-            Err(_) => Err(self.passed()),
+        let error = tokio::select! {
+            biased;
+            done = &mut work => return Ok(done),
+            () = tokio::time::sleep_until(self.at.into()) => self.passed(),
+            () = self.gone.cancelled() => left(),
+        };
+        if is_writing() { Ok(work.await) } else { Err(error) }
+    }
+
+    /// The rest of the time.
+    ///
+    /// # Errors
+    /// It is over, or the caller has left.
+    pub fn left(&self) -> Result<Duration, QueryError> {
+        let rest = self.at.saturating_duration_since(Instant::now());
+        match (self.gone.is_cancelled(), rest.is_zero()) {
+            (true, _) => Err(left()),
+            (false, true) => Err(self.passed()),
+            (false, false) => Ok(rest),
         }
     }
 
     /// The error that the deadline has passed.
-    pub fn passed(self) -> QueryError {
+    fn passed(&self) -> QueryError {
         QueryError::DeadlineExceeded { deadline_ms: self.allowed_ms }
+    }
+}
+
+/// The error that the caller has left.
+fn left() -> QueryError {
+    QueryError::Remote {
+        code: ErrorCode::Cancelled,
+        message: "the caller no longer waits for the results".to_owned(),
+        help: String::new(),
     }
 }
 

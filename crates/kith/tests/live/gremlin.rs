@@ -6,7 +6,10 @@ use crate::{
     support::{cluster::kith, wait_until},
 };
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    process::Stdio,
+};
 
 const GRAPH: &str = "town";
 
@@ -385,6 +388,26 @@ fn an_open_graph_takes_labels_keys_and_values_as_they_come() {
     assert_eq!(told("g.E().property('since', null).valueMap()"), json!([{"until": 9.5}]));
     assert_eq!(told("g.V().hasLabel('cat').drop()"), json!([]));
     assert_eq!((told("g.V().count()"), told("g.E().count()")), (json!([1]), json!([0])));
+}
+
+#[test]
+fn a_traversal_ends_when_its_caller_is_gone() {
+    const WANTED: u64 = 6_000;
+    let site = Site::start_empty(&["--groups", "1", "--nodes", "1", "--partitions", "4"]);
+    let applied = site.apply(GRAPH, "open = true\n", &[]);
+    assert!(applied.status.success(), "{applied:?}");
+    let numbers: Vec<String> = (0..WANTED).map(|number| number.to_string()).collect();
+    let gremlin = format!("g.inject({}).addV('dog').count()", numbers.join(","));
+    let mut caller = site.cluster.kith(&["gremlin", &gremlin, "--graph", GRAPH, "--deadline-ms", "60000"]);
+    let mut caller = caller.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("kith starts");
+    let mut talk = site.talk(1);
+    let mut written = || talk.must(&line("g.V().count()"))["result"][0].as_u64().expect("a number");
+    wait_until("the traversal writes", || 0 < written());
+    caller.kill().expect("it is killed");
+    caller.wait().expect("it has ended");
+    let mut before = written();
+    wait_until("the traversal writes no more", || before == std::mem::replace(&mut before, written()));
+    assert!(before < WANTED, "it was carried out to its end");
 }
 
 #[test]

@@ -5,10 +5,7 @@ use kith_api::QueryOptions;
 use kith_gremlin::GremlinError;
 use kith_live::{Conditions, Done, Mutation, Write};
 use kith_types::ErrorCode;
-use std::{
-    sync::atomic::Ordering,
-    time::{Duration, Instant},
-};
+use std::{sync::atomic::Ordering, time::Duration};
 
 impl LiveGraph<'_> {
     /// Sends one write. `what` tells it to the caller of a traversal that fails later, such as `added vertex 7`; its argument is
@@ -54,12 +51,8 @@ impl LiveGraph<'_> {
     /// The rest of the time that the traversal may take.
     ///
     /// # Errors
-    /// It is over.
+    /// It is over, or the caller has left.
     pub(super) fn time_left(&self) -> Result<Duration, GremlinError> {
-        let left = self.deadline.at.saturating_duration_since(Instant::now());
-        match left.is_zero() {
-            true => Err(self.fan_outs.error(self.deadline.passed())),
-            false => Ok(left),
-        }
+        self.deadline.left().map_err(|error| self.fan_outs.error(error))
     }
 }
