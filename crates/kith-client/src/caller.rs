@@ -1,4 +1,4 @@
-//! Whether anybody still waits for the answer of work that a router carries out to its end.
+//! Tells work that a router runs in a task of its own whether its caller still waits for the answer.
 
 use tokio_util::sync::CancellationToken;
 
@@ -6,13 +6,14 @@ tokio::task_local! {
     static GONE: CancellationToken;
 }
 
-/// Does work that must not be dropped, such as a traversal that writes. The work learns by `gone` that its caller has left, and
-/// ends where nothing is half done.
+/// Does work that must not be dropped half-way, such as a traversal that writes. Cancelling `gone` says that the caller has left.
+/// The work then ends as soon as the outcome of the write under way is known.
 pub async fn carried_out<T>(gone: CancellationToken, work: impl Future<Output = T>) -> T {
     GONE.scope(gone, work).await
 }
 
-/// Tells when the caller of this work has left. It never tells if the work is simply dropped then.
+/// Is cancelled when the caller of this work leaves. Never cancelled outside of [`carried_out`], where the work is dropped
+/// instead.
 pub(crate) fn gone() -> CancellationToken {
     GONE.try_with(CancellationToken::clone).unwrap_or_default()
 }

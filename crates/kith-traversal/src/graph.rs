@@ -44,8 +44,8 @@ pub trait Graph: Send + Sync {
     fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>>;
 
     /// The edges of vertices, with their properties if these are wanted, for each vertex. An edge from a vertex to itself
-    /// occurs twice in [`Direction::Both`]. The vertices at the ends may have [`UNKNOWN_LABEL`]. Edges outside of the ranges
-    /// may be left out or not: the traversal tests them again.
+    /// occurs twice in [`Direction::Both`]. The vertices at the ends may have [`UNKNOWN_LABEL`]. The graph may leave out
+    /// edges outside of the ranges, but need not: the traversal tests all edges that it returns.
     fn expand(&self, expansion: Expansion) -> Answer<'_, Vec<Vec<Arc<Edge>>>>;
 
     /// Checks changes that are about to be made in this order, before the first one is made: what is found to be wrong here
@@ -141,9 +141,9 @@ pub struct Expansion {
 pub struct PropertyRange {
     /// The key of the property.
     pub key: Arc<str>,
-    /// A value that is not greater than any in the range.
+    /// The least value; `None` if there is no lower bound.
     pub low: Option<Value>,
-    /// A value that is not less than any in the range.
+    /// The greatest value; `None` if there is no upper bound.
     pub high: Option<Value>,
 }
 

@@ -37,8 +37,8 @@ pub(super) fn unexpected(value: &Evaluated) -> GremlinError {
     GremlinError::new(ErrorCode::Internal, QueryError::Internal { detail }.to_string())
 }
 
-/// The first range that the columns of a kind can be restricted to; it contains all values that are wanted. A node takes one
-/// range, and the traversal tests the others.
+/// The first of these ranges that nodes can apply to a column of a kind. Nodes take only one, and the traversal tests the
+/// others.
 pub(super) fn column_range(kind: &KindSchema, ranges: &[PropertyRange]) -> Option<ColumnRange> {
     ranges.iter().find_map(|range| {
         let column = kind.columns.iter().find(|column| *column.name == *range.key)?;
@@ -49,8 +49,8 @@ pub(super) fn column_range(kind: &KindSchema, ranges: &[PropertyRange]) -> Optio
     })
 }
 
-/// A number as a column compares it, if the column compares it as Gremlin does: whole numbers that `f64` does not have are
-/// rounded by a column of such numbers.
+/// A number in the form in which a column compares it; `None` if the column would compare it in another way than Gremlin. A
+/// column of `f64` rounds whole numbers beyond 2⁵³.
 fn comparable(kind: ColumnKind, value: &Value) -> Option<ColumnNumber> {
     const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
     let whole = match value {

@@ -20,7 +20,7 @@ use std::{
     task::Poll,
 };
 
-/// After how many traversers an evaluation gives way: after less than a millisecond for most steps.
+/// An evaluation gives way after this number of traversers: most steps return them in less than a millisecond.
 const GIVE_WAY_AFTER: u64 = 1024;
 
 /// The most work that an evaluation may do, and the seed of its random choices.
@@ -127,8 +127,8 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// Lets other work of the thread go on, once some traversers have been returned since it could: only then can the evaluation
-    /// be ended from outside, as by a deadline.
+    /// Yields to the executor if steps have returned more than [`GIVE_WAY_AFTER`] traversers since it last did. Only while it
+    /// yields can a deadline end the evaluation, and other tasks of the thread run.
     pub async fn give_way(&self, returned: usize) {
         if self.since_way.fetch_add(returned as u64 + 1, Ordering::Relaxed) < GIVE_WAY_AFTER {
             return;

@@ -16,7 +16,7 @@ use crate::{
 };
 use std::{collections::HashSet, sync::Arc};
 
-/// So many edges are followed without a look at whether there would be fewer in the other direction.
+/// Up to this number of edges, both directions are cheap, so the edges of the batch are not counted to compare them.
 const FEW_EDGES: u64 = 4096;
 
 /// Multiplies the bulk of each vertex by the number of its edges.
@@ -41,8 +41,8 @@ pub(super) async fn reach(hop: &Hop, all: Batch, context: &Context<'_>) -> Resul
     Ok(reached.into_iter().map(|vertex| context.traverser(Value::Vertex(vertex))).collect())
 }
 
-/// Whether an edge leads from each vertex to one of the named vertices. If the batch has more vertices than are named, and not
-/// fewer edges, the edges are followed from the named ones.
+/// Whether an edge leads from each vertex to one of the named vertices. The edges are followed from the named vertices if the
+/// batch has more vertices than are named, and [`is_shorter_back`] says that this is cheaper.
 pub(super) async fn leads_to(
     wanted: &LeadsTo,
     batch: &[Traverser],
@@ -80,8 +80,8 @@ pub(super) async fn leads_to(
     Ok(own.iter().map(|id| reached.contains(id)).collect())
 }
 
-/// Whether fewer edges lead back from named vertices than forward from a batch. Those of the batch are only counted where many
-/// lead back, as from somebody whom half the graph follows.
+/// Whether it is cheaper to follow the edges back from the named vertices than forward from the batch: if at most [`FEW_EDGES`]
+/// lead back, or no more than lead forward. The edges of the batch are counted only if more than [`FEW_EDGES`] lead back.
 async fn is_shorter_back(
     named: &Expansion,
     back: &Hop,

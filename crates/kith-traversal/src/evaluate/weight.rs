@@ -10,8 +10,8 @@ pub(super) const PATH_NODE_BYTES: u64 = 64;
 /// How deep lists in lists are looked into. Results nest no deeper than this can be coded.
 const DEPTH_MAX: u32 = 100;
 
-/// The bytes of a value, or a number beyond `most` if it takes more. What several values share counts for each of them. Costs
-/// no more than `most` allows, for a value that holds others many times has more of them than could ever be visited.
+/// The bytes of a value, or a number beyond `most` if it takes more. What several values share counts for each of them. Visits
+/// at most `most / 32` values: values that share their parts may contain more of them than can be visited.
 pub(super) fn up_to(value: &Value, most: u64) -> u64 {
     let mut left = most;
     let is_within = take(value, DEPTH_MAX, &mut left).is_some();

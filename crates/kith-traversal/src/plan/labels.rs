@@ -135,7 +135,8 @@ pub(crate) fn all_steps(traversal: &Traversal) -> Vec<&Step> {
     all
 }
 
-/// How many steps come one after or in another until the last one of a traversal: so deep is its evaluation.
+/// The number of steps that wait for each other when a traversal is evaluated: those before the deepest step, and those that
+/// it is nested in.
 pub(crate) fn depth(traversal: &Traversal) -> usize {
     let within = |step: &Step| nested(&step.kind).into_iter().map(depth).max().unwrap_or(0);
     traversal.iter().enumerate().map(|(at, step)| at + 1 + within(step)).max().unwrap_or(0)

@@ -7,7 +7,7 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// The most steps that come one after or in another. Each waits for the one before it, and takes a part of the stack.
+/// The greatest depth of a traversal in steps ([`depth`](super::labels::depth)). The evaluation needs stack for each of them.
 const STEPS_MAX: usize = 1_000;
 
 /// A traversal that can be evaluated any number of times.

@@ -121,8 +121,8 @@ impl Test {
         }
     }
 
-    /// Values that are not greater and not less than any for which the predicate holds, as far as it says. Both are of types
-    /// that can be compared with such a value.
+    /// A lower and an upper bound of the values for which the predicate holds; `None` where it has no such bound, or the bound
+    /// is not known. Values between the bounds need not satisfy the predicate.
     pub fn bounds(&self) -> (Option<&Value>, Option<&Value>) {
         match &self.0 {
             Check::Equal(value) => (Some(value), Some(value)),

@@ -23,7 +23,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// How often a property of an edge is set again if the edge has changed between the read and the write.
 const ATTEMPTS_MAX: u64 = 100;
-/// The longest wait before another attempt. Waits are drawn, so that those who change the same edge do not meet again and again.
+/// The longest wait before another attempt, in milliseconds. Waits are random, so that callers who change the same edge do not
+/// conflict again each time.
 const WAIT_MAX_MS: u64 = 20;
 /// How many edges of a vertex are removed at the same time.
 const REMOVED_AT_ONCE: usize = 16;

@@ -19,9 +19,9 @@ use std::{
     task::{self, Poll},
 };
 
-/// The bytes of the stack that one step needs for itself: some 15,000 without optimization.
+/// The stack grows when fewer bytes than these are left. A step needs about 15,000 of them in a build without optimization.
 const STACK_LEFT: usize = 128 << 10;
-/// How many bytes the stack gets where fewer are left.
+/// By how many bytes the stack grows.
 const STACK_MORE: usize = 2 << 20;
 
 /// A traversal under way: the traversers that enter it, and its steps.
@@ -54,8 +54,8 @@ pub(super) struct Upstream<'a> {
     pub links: &'a mut [Link],
 }
 
-/// The next batch of a step, which waits for those of the steps before it. Each wait takes a part of the stack, so that more of it
-/// is taken where little is left.
+/// The next batch of a step. It is polled inside the polls of all steps after it, so a long traversal needs a deep stack. The
+/// stack grows when little of it is left.
 pub(super) struct Pulled<'a>(BoxFuture<'a, Result<Option<Batch>>>);
 
 impl Future for Pulled<'_> {
