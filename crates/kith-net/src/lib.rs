@@ -8,6 +8,8 @@ pub mod frames;
 mod in_flight;
 pub mod security;
 pub mod server;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod transport;
 mod unwritten;
 

@@ -7,7 +7,7 @@ use kith_database::{
     RemoteTarget,
 };
 use kith_live::{Batch, BatchPart, LoggedChange};
-use kith_net::{frames::Frames, security::Dialer};
+use kith_net::{frames::Frames, security::Dialer, testing::free_addresses};
 use kith_types::{LogPoint, PartitionCount, PartitionId, Term};
 use std::{fs, net::TcpStream, process::Stdio, sync::Arc, time::Duration};
 use support::cluster::{Cluster, http_get, kith, signal};
@@ -121,11 +121,8 @@ fn a_database_on_its_own_registers_says_what_it_is_and_ends_in_order() {
     let metadata = fs::read_to_string(cluster.data().join("metadata-address")).expect("it is written");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let data = folder.path().join("database-7");
-    let port = || {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        listener.local_addr().expect("an address").to_string()
-    };
-    let (listen, http) = (port(), port());
+    let free = free_addresses(2);
+    let (listen, http) = (free[0].to_string(), free[1].to_string());
     let mut command = kith(&["database", "--id", "7", "--listen", &listen, "--http", &http]);
     command.args(["--metadata", metadata.trim(), "--data", data.to_str().expect("UTF-8")]);
     let mut child = command.stderr(Stdio::null()).spawn().expect("it starts");

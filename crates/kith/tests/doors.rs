@@ -11,9 +11,12 @@ mod raw;
 #[path = "support/secured.rs"]
 mod secured;
 
-use kith_net::server::{
-    connections::ConnectionSettings,
-    security::{Security, ServerSecurity},
+use kith_net::{
+    server::{
+        connections::ConnectionSettings,
+        security::{Security, ServerSecurity},
+    },
+    testing::free_address,
 };
 use kith_node::{Labels, Node, NodeOptions};
 use kith_router::{Router, RouterOptions, RouterSettings};
@@ -51,7 +54,7 @@ struct Started<'c> {
 impl<'c> Started<'c> {
     async fn new(cluster: &'c Secured, node: &'c Node) -> Self {
         let local = SocketAddr::from(([127, 0, 0, 1], 0));
-        let http = free_port();
+        let http = free_address();
         let options = RouterOptions {
             router: 9,
             listen: local,
@@ -86,11 +89,6 @@ impl<'c> Started<'c> {
         let (http, name) = (self.http.clone(), name.to_owned());
         tokio::task::spawn_blocking(move || metric_at(&http, &name).unwrap_or(0.0)).await.expect("it is read")
     }
-}
-
-fn free_port() -> SocketAddr {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address")
 }
 
 fn security(cluster: &Secured) -> Security {

@@ -2,11 +2,11 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+use kith_net::testing::free_address;
 use mysql_async::{Conn, OptsBuilder, SslOpts, prelude::Queryable};
 use std::{
     fs,
     io::Write,
-    net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
@@ -78,7 +78,8 @@ impl MariaDb {
             let data = folder.path().join("data");
             fs::create_dir(&data).expect("the folder can be written");
             prepare(&data);
-            let mut server = Self { child: None, folder, port: free_port(), arguments: arguments.clone() };
+            let mut server =
+                Self { child: None, folder, port: free_address().port(), arguments: arguments.clone() };
             server.spawn();
             if server.is_up().await {
                 return server;
@@ -242,11 +243,6 @@ fn bootstrap(data: &Path, script: &[u8]) {
         .expect("MariaDB starts");
     child.stdin.take().expect("the stream is piped").write_all(script).expect("the server reads");
     assert!(child.wait().expect("the process can be waited for").success(), "the script is right");
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
 }
 
 fn is_root() -> bool {

@@ -2,9 +2,9 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+use kith_net::testing::free_addresses;
 use std::{
     fs,
-    net::TcpListener,
     path::PathBuf,
     process::{Child, Command, Stdio},
     thread,
@@ -75,7 +75,8 @@ impl Etcd {
     /// Returns a single member that has not been started yet.
     fn member(name: &'static str, scheme: &'static str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let (client_port, peer_port) = (free_port(), free_port());
+        let free = free_addresses(2);
+        let (client_port, peer_port) = (free[0].port(), free[1].port());
         let members = format!("{name}=http://127.0.0.1:{peer_port}");
         Self { child: None, folder, name, client_port, peer_port, scheme, members, user: None }
     }
@@ -234,9 +235,4 @@ impl Drop for Etcd {
             let _ = child.wait();
         }
     }
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address").port()
 }

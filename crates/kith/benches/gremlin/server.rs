@@ -1,9 +1,9 @@
 //! The rivals: servers in Java, whose libraries come from Maven.
 
 use super::support::{root, wait_until};
+use kith_net::testing::free_address;
 use std::{
     fs,
-    net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
@@ -50,10 +50,7 @@ impl Server {
     pub fn start(kind: Kind, edges: &Path) -> Option<Self> {
         let jars = jars(kind)?;
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|socket| socket.local_addr())
-            .expect("a free port")
-            .port();
+        let port = free_address().port();
         let from = root().join("benches/rivals/gremlin");
         for (name, text) in [
             ("server.yaml", fs::read_to_string(from.join("server.yaml"))),

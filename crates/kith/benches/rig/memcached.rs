@@ -1,5 +1,6 @@
 //! The rival of large reads: memcached with the same values in memory, asked for many keys at once over plain sockets.
 
+use kith_net::testing::free_address;
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::TcpStream,
@@ -47,9 +48,8 @@ pub struct Memcached {
 impl Memcached {
     /// A server with the values of these ids; `None`, said aloud, where memcached is not installed.
     pub fn start(rows: impl Iterator<Item = (u64, Vec<u8>)>) -> Option<Self> {
-        // Nobody else takes it meanwhile, in all likelihood; memcached would tell a port of its own choice only in a file.
-        let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let port = port.expect("a free port").port().to_string();
+        // memcached would write a port of its own choice only to a file.
+        let port = free_address().port().to_string();
         let mut command = Command::new("memcached");
         // It does not run as root without being told as whom.
         command.args(["-l", "127.0.0.1", "-p", &port, "-U", "0", "-m", MEMORY_MIB, "-u", "nobody"]);

@@ -2,6 +2,7 @@
 //!
 //! It has every advantage that costs it nothing: everything in memory, no snapshots, no log of writes.
 
+use kith_net::testing::free_address;
 use std::{
     io::Write,
     os::unix::process::CommandExt,
@@ -25,9 +26,8 @@ impl RedisServer {
     /// A server with these keys and values; `None`, said aloud, where Redis is not installed.
     pub fn start(rows: impl Iterator<Item = (Vec<u8>, Vec<u8>)>) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        // Nobody else takes it meanwhile, in all likelihood; Redis takes no port 0 for a free one.
-        let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let port = port.expect("a free port").port().to_string();
+        // Redis does not take port 0 for "any free port".
+        let port = free_address().port().to_string();
         // One program under several names: this one comes with redis-cli, without a service that would be started.
         let mut command = Command::new("redis-check-rdb");
         command.arg0("redis-server");

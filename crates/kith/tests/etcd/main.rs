@@ -10,10 +10,10 @@ mod support;
 mod zones;
 
 use etcd::Etcd;
+use kith_net::testing::free_addresses;
 use serde_json::Value;
 use std::{
     fs,
-    net::TcpListener,
     path::PathBuf,
     process::{Child, Output, Stdio},
     time::Duration,
@@ -79,13 +79,6 @@ impl Drop for Machine {
     }
 }
 
-/// Free now, and likely so in a moment: a process has to come back where it was.
-fn free_addrs(count: u32) -> Vec<String> {
-    let held: Vec<TcpListener> =
-        (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
-    held.iter().map(|listener| listener.local_addr().expect("an address").to_string()).collect()
-}
-
 impl Machines {
     /// With an etcd of one member.
     fn start() -> Self {
@@ -100,7 +93,9 @@ impl Machines {
         let mut file = format!(
             "metadata = \"etcd://{hosts}\"\ncluster = \"village\"\ngroups = 2\nnodes = 2\npartitions = 24\nobject-store = \"{data}/objects\"\n"
         );
-        let addrs = free_addrs(NODES + SPARES + ROUTERS);
+        // Given beforehand: a process has to come back where it was.
+        let addrs = free_addresses((NODES + SPARES + ROUTERS) as usize);
+        let addrs: Vec<String> = addrs.iter().map(ToString::to_string).collect();
         let (node_addrs, router_addrs) = addrs.split_at((NODES + SPARES) as usize);
         for (id, addr) in node_addrs.iter().enumerate() {
             file += &format!(
