@@ -10,6 +10,9 @@ use std::sync::Arc;
 /// The name of the operation in request lines.
 pub const GREMLIN: &str = "gremlin";
 
+/// How much of a traversal the slow-query log shows.
+const SHOWN_BYTES_MAX: usize = 2_000;
+
 /// A traversal and the options of its request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GremlinLine {
@@ -71,11 +74,41 @@ pub(crate) fn gremlin_json(graph: &str, query: &GremlinQuery, options: &QueryOpt
     Some(Value::Object(line))
 }
 
-/// A traversal as the slow-query log shows it: bindings are omitted because they may be long or private.
+/// A traversal as the slow-query log shows it: at most [`SHOWN_BYTES_MAX`] of its text. Bindings are omitted because they may be
+/// long or private.
 pub(crate) fn summary(graph: &str, query: &GremlinQuery) -> Value {
     let text = match &query.traversal {
-        GremlinTraversal::Text { text, .. } => Some(text),
-        GremlinTraversal::Bytecode(_) => None,
+        GremlinTraversal::Text { text, .. } => Some(text.clone()),
+        GremlinTraversal::Bytecode(bytes) => {
+            graphbinary::read_value(bytes).ok().map(|value| value.to_string())
+        }
     };
-    json!({"op": GREMLIN, "graph": graph, "gremlin": text})
+    json!({"op": GREMLIN, "graph": graph, "gremlin": text.map(shortened)})
+}
+
+fn shortened(mut text: String) -> String {
+    let bytes = text.len();
+    if SHOWN_BYTES_MAX < bytes {
+        text.truncate(text.floor_char_boundary(SHOWN_BYTES_MAX));
+        text.push_str(&format!("… ({bytes} bytes)"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slow_query_log_shows_the_beginning_of_a_long_traversal() {
+        let shown = |text: &str| {
+            let traversal = GremlinTraversal::Text { text: text.to_owned(), bindings: Vec::new().into() };
+            let query =
+                GremlinQuery { traversal, with_properties: false, is_explained: false, writes: false };
+            summary("g", &query)["gremlin"].as_str().expect("text").to_owned()
+        };
+        assert_eq!(shown("g.V().count()"), "g.V().count()");
+        let long = format!("g.inject('{}')", "é".repeat(SHOWN_BYTES_MAX));
+        assert_eq!(shown(&long), format!("{}… ({} bytes)", &long[..SHOWN_BYTES_MAX], long.len()));
+    }
 }

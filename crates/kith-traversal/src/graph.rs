@@ -40,6 +40,12 @@ pub trait Graph: Send + Sync {
         async { Ok(None) }.boxed()
     }
 
+    /// From now on, reads show every write that was confirmed before them. For a traversal that has heard of a write which it
+    /// does not see.
+    fn read_latest(&self) -> BoxFuture<'_, ()> {
+        async {}.boxed()
+    }
+
     /// As [`Graph::scan_vertices`] for edges, with their properties.
     fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>>;
 

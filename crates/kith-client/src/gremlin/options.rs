@@ -1,5 +1,6 @@
 //! Options that a traversal carries: `g.with_("kith.fan_out", "groups=1")`. They override those of the request.
 
+use crate::TraversalSettings;
 use kith_api::{CacheMode, QueryError, QueryOptions, merged_tickets, parse_hedging};
 use kith_gremlin::value::Value;
 use kith_traversal::{evaluate::Limits, plan::Plan};
@@ -10,16 +11,19 @@ const PREFIX: &str = "kith.";
 /// All options, for messages.
 const KNOWN: &str = "fan_out, policy, hedge, deadline_ms, partial, ticket, critical, cache, budget";
 
-/// The bounds that `kith.budget` can set, for messages.
-const BOUNDS: &str = "elements, traversers, bytes, passes";
+/// The bounds that `kith.budget` can set.
+const BOUNDS: [&str; 4] = ["elements", "traversers", "bytes", "passes"];
 
-/// Applies the options of a traversal, and returns the limits of its evaluation. `limits` are those of a traversal that asks
-/// for none.
+/// Applies the options of a traversal, and returns the limits of its evaluation.
 ///
 /// # Errors
 /// [`QueryError::BadRequest`] if an option of Kith is unknown or has a wrong value.
-pub(super) fn apply(plan: &Plan, options: &mut QueryOptions, limits: Limits) -> Result<Limits, QueryError> {
-    let mut limits = limits;
+pub(super) fn apply(
+    plan: &Plan,
+    options: &mut QueryOptions,
+    settings: TraversalSettings,
+) -> Result<Limits, QueryError> {
+    let mut limits = settings.limits();
     for (key, value) in plan.options() {
         match key.strip_prefix(PREFIX) {
             Some(name) => set(name, value, options, &mut limits)?,
@@ -30,7 +34,24 @@ pub(super) fn apply(plan: &Plan, options: &mut QueryOptions, limits: Limits) -> 
             None => {}
         }
     }
+    check(&limits, &settings.limits_max())?;
     Ok(limits)
+}
+
+/// Checks that no limit is higher than the settings allow.
+fn check(limits: &Limits, max: &Limits) -> Result<(), QueryError> {
+    let bounds = |limits: &Limits| [limits.elements, limits.traversers, limits.bytes, limits.passes.into()];
+    for ((name, got), max) in BOUNDS.into_iter().zip(bounds(limits)).zip(bounds(max)) {
+        if max < got {
+            return Err(QueryError::BadRequest {
+                detail: format!(
+                    "{PREFIX}budget: {name}={got} is too much: traversals may ask for at most {max} (setting \
+                     traversals.budget-factor-max)"
+                ),
+            });
+        }
+    }
+    Ok(())
 }
 
 fn set(name: &str, value: &Value, options: &mut QueryOptions, limits: &mut Limits) -> Result<(), QueryError> {
@@ -76,7 +97,7 @@ fn set_bounds(bounds: &str, limits: &mut Limits) -> Result<(), String> {
             "traversers" => limits.traversers = number,
             "bytes" => limits.bytes = number,
             "passes" => limits.passes = u32::try_from(number).unwrap_or(u32::MAX),
-            _ => return Err(format!("there is no bound {name:?}; there are {BOUNDS}")),
+            _ => return Err(format!("there is no bound {name:?}; there are {}", BOUNDS.join(", "))),
         }
     }
     Ok(())
@@ -109,6 +130,15 @@ fn not_a(name: &str, what: &str, value: &Value) -> QueryError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_budget_raises_bounds_as_far_as_the_settings_allow() {
+        let settings = TraversalSettings { elements_max: 10, budget_factor_max: 3, ..Default::default() };
+        let check = |elements| check(&Limits { elements, ..settings.limits() }, &settings.limits_max());
+        assert_eq!(check(30), Ok(()));
+        let refused = check(31).unwrap_err().to_string();
+        assert!(refused.contains("elements=31") && refused.contains("at most 30"), "{refused}");
+    }
 
     #[test]
     fn a_budget_is_a_number_of_elements_or_named_bounds() {

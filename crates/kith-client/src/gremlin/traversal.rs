@@ -4,7 +4,7 @@ use super::{
     explain::{self, Explanation},
     options, to_query_error,
 };
-use crate::{Run, Session, caller::gone, topology::Graph as Known};
+use crate::{Run, Session, TraversalSettings, caller::gone, topology::Graph as Known};
 use bytes::Bytes;
 use kith_api::{GremlinAnswer, GremlinQuery, GremlinTraversal, QueryError, QueryOptions};
 use kith_gremlin::{
@@ -22,7 +22,9 @@ use kith_traversal::{
 use kith_types::ErrorCode;
 use kith_wire::v1;
 use std::{
+    future::poll_fn,
     sync::Arc,
+    task::Poll,
     time::{Duration, Instant},
 };
 use tokio_util::sync::CancellationToken;
@@ -50,13 +52,13 @@ impl Compiled {
     pub fn new(
         query: &GremlinQuery,
         options: &mut QueryOptions,
-        defaults: Limits,
+        settings: TraversalSettings,
     ) -> Result<Self, QueryError> {
         let mut bytecode = bytecode_of(&query.traversal).map_err(|error| to_query_error(&error))?;
         let is_explained =
             bytecode.steps.pop_if(|step| &*step.name == text::EXPLAIN).is_some() || query.is_explained;
         let plan = plan::compile(&bytecode).map_err(|error| to_query_error(&error))?;
-        let limits = options::apply(&plan, options, defaults)?;
+        let limits = options::apply(&plan, options, settings)?;
         let is_profiled = options.profile;
         options.profile |= plan.is_profiled();
         Ok(Self { plan, limits, is_explained, is_profiled, with_properties: query.with_properties })
@@ -104,7 +106,7 @@ impl Deadline {
     }
 
     /// What the work returns, unless it takes too long or the caller leaves. Work that has sent a write is not abandoned before
-    /// the outcome of the write is known; it can then send no other one.
+    /// the outcome of the write is known.
     pub async fn keep<T>(
         self,
         work: impl Future<Output = T>,
@@ -117,7 +119,17 @@ impl Deadline {
             () = tokio::time::sleep_until(self.at.into()) => self.passed(),
             () = self.gone.cancelled() => left(),
         };
-        if is_writing() { Ok(work.await) } else { Err(error) }
+        let settled = poll_fn(|context| match work.as_mut().poll(context) {
+            Poll::Ready(done) => Poll::Ready(Some(done)),
+            Poll::Pending if is_writing() => Poll::Pending,
+            Poll::Pending => Poll::Ready(None),
+        });
+        if is_writing()
+            && let Some(done) = settled.await
+        {
+            return Ok(done);
+        }
+        Err(error)
     }
 
     /// The rest of the time.

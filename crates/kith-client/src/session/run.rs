@@ -81,6 +81,12 @@ impl Run<'_> {
         self.reach(ticket.points.clone());
     }
 
+    /// From now on, reads show every write that was confirmed before them.
+    pub(crate) fn read_latest(&mut self) {
+        let options = self.options.to_mut();
+        (options.critical, options.partial) = (true, false);
+    }
+
     /// Notes later places at which partitions were read, or were written to.
     fn reach(&mut self, points: Reached) {
         for (partition, point) in points {

@@ -15,16 +15,36 @@ pub struct TraversalSettings {
     pub bytes_max: u64,
     /// The most passes of one `repeat`.
     pub passes_max: u32,
+    /// A traversal may ask for at most so many times each of these bounds. 1 does not let it raise them.
+    pub budget_factor_max: u64,
 }
 
 impl Default for TraversalSettings {
     fn default() -> Self {
         let Limits { elements, traversers, bytes, passes, seed: _ } = Limits::default();
-        Self { elements_max: elements, traversers_max: traversers, bytes_max: bytes, passes_max: passes }
+        Self {
+            elements_max: elements,
+            traversers_max: traversers,
+            bytes_max: bytes,
+            passes_max: passes,
+            budget_factor_max: 100,
+        }
     }
 }
 
 impl TraversalSettings {
+    /// The highest limits that a traversal can ask for.
+    pub(crate) fn limits_max(self) -> Limits {
+        let raised = |bound: u64| bound.saturating_mul(self.budget_factor_max);
+        Limits {
+            elements: raised(self.elements_max),
+            traversers: raised(self.traversers_max),
+            bytes: raised(self.bytes_max),
+            passes: u32::try_from(raised(self.passes_max.into())).unwrap_or(u32::MAX),
+            seed: 0,
+        }
+    }
+
     /// The limits of one traversal, with a random seed.
     pub(crate) fn limits(self) -> Limits {
         Limits {

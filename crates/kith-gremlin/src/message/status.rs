@@ -28,7 +28,7 @@ pub enum Status {
     FailStep = 595,
     /// A failure that may pass: the request can be sent again.
     Temporary = 596,
-    /// The evaluation failed.
+    /// The traversal is right, but the evaluation failed: a bound was exceeded, or the graph does not allow the change.
     Evaluation = 597,
     /// The time for the evaluation is over.
     Timeout = 598,
@@ -44,16 +44,19 @@ impl Status {
 
     /// The status of an answer that reports an error with this code.
     pub fn of_error(code: ErrorCode) -> Self {
-        if code == ErrorCode::TraversalFailed {
-            return Self::FailStep;
+        match code {
+            ErrorCode::TraversalFailed => return Self::FailStep,
+            // Too many others change the same edge.
+            ErrorCode::ConditionFailed => return Self::Temporary,
+            _ => {}
         }
         match code.class() {
-            ErrorClass::InvalidArgument
-            | ErrorClass::OutOfRange
-            | ErrorClass::NotFound
-            | ErrorClass::AlreadyExists
-            | ErrorClass::FailedPrecondition
-            | ErrorClass::Unimplemented => Self::InvalidArguments,
+            ErrorClass::InvalidArgument | ErrorClass::NotFound | ErrorClass::Unimplemented => {
+                Self::InvalidArguments
+            }
+            ErrorClass::OutOfRange | ErrorClass::AlreadyExists | ErrorClass::FailedPrecondition => {
+                Self::Evaluation
+            }
             ErrorClass::Unauthenticated => Self::Unauthorized,
             ErrorClass::PermissionDenied => Self::Forbidden,
             ErrorClass::DeadlineExceeded => Self::Timeout,

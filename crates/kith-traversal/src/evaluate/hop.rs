@@ -67,7 +67,10 @@ pub(super) async fn scan(
 }
 
 /// The vertices that an index of the graph returns; `None` if the graph has none for the question.
-async fn found(sought: &Sought, context: &Context<'_>) -> Result<Option<Vec<Value>>> {
+pub(super) async fn found(sought: &Sought, context: &Context<'_>) -> Result<Option<Vec<Value>>> {
+    if sought.properties.is_empty() {
+        return Ok(None);
+    }
     let Some(found) = context.graph.find_vertices(sought.clone()).await? else { return Ok(None) };
     context.count_elements(found.len())?;
     Ok(Some(found.iter().map(|vertex| Value::Vertex(reference(vertex))).collect()))

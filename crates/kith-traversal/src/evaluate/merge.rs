@@ -14,7 +14,11 @@ use crate::{
     plan::{Given, Label, MergeMaps, keys, merge_maps},
     value::{Direction, ElementId, Map, Merge, Symbol, Token, Value},
 };
+use kith_types::ErrorCode;
 use std::sync::Arc;
+
+/// How often `mergeV` tries to add a vertex while others add and remove one in its place.
+const ATTEMPTS_MAX: u32 = 8;
 
 /// The map that an argument is for a traverser. Null is an empty map.
 async fn map(given: &Given, traverser: &Traverser, context: &Context<'_>) -> Result<Map> {
@@ -35,16 +39,45 @@ pub(super) async fn vertex(merge: &MergeMaps, batch: Batch, context: &Context<'_
     for traverser in batch {
         let wanted = map(&merge.search, &traverser, context).await?;
         merge_maps::check(&wanted, false)?;
-        let found = search::vertices(&wanted, context).await?;
+        let mut found = search::vertices(&wanted, context).await?;
         if found.is_empty() {
             let all = with_on_create((merge, false), &wanted, &wanted, &traverser, context).await?;
-            reached.push(traverser.to(written(new(all)?.vertex(), context).await?));
-        } else {
-            matched(merge, &found, &traverser, context).await?;
-            reached.extend(found.into_iter().map(|vertex| traverser.to(vertex)));
+            let (is_new, vertices) = added_or_found(&wanted, new(all)?, context).await?;
+            found = vertices;
+            if is_new {
+                reached.extend(found.into_iter().map(|vertex| traverser.to(vertex)));
+                continue;
+            }
         }
+        matched(merge, &found, &traverser, context).await?;
+        reached.extend(found.into_iter().map(|vertex| traverser.to(vertex)));
     }
     Ok(reached)
+}
+
+/// Adds a vertex that was not found, or finds it after all if another traversal adds it at the same time. Returns whether it
+/// is new.
+async fn added_or_found(wanted: &Map, new: New, context: &Context<'_>) -> Result<(bool, Vec<Value>)> {
+    let mut attempts = 1;
+    loop {
+        let error = match written(new.clone().vertex(), context).await {
+            Ok(vertex) => return Ok((true, vec![vertex])),
+            Err(error) => error,
+        };
+        if !matches!(error.code, ErrorCode::ObjectExists | ErrorCode::UniqueTaken) {
+            return Err(error);
+        }
+        context.graph.read_latest().await;
+        let found = search::vertices(wanted, context).await?;
+        if !found.is_empty() {
+            return Ok((false, found));
+        }
+        // The other vertex may have been removed again, or does not have all that is wanted.
+        if attempts == ATTEMPTS_MAX {
+            return Err(error);
+        }
+        attempts += 1;
+    }
 }
 
 /// `mergeE`.

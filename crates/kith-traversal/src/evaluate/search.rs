@@ -3,7 +3,7 @@
 use super::{by, context::Context, new::id_of};
 use crate::{
     error::Result,
-    graph::{Expansion, Wanted},
+    graph::{Expansion, Sought, Wanted},
     semantics,
     value::{Direction, ElementId, Map, Symbol, Token, Value},
 };
@@ -15,11 +15,22 @@ pub(super) async fn vertices(search: &Map, context: &Context<'_>) -> Result<Vec<
             let found = context.graph.vertices(vec![id_of(id)], Wanted::None).await?;
             found.into_iter().flatten().map(Value::Vertex).collect()
         }
-        None => super::hop::all_vertices(context).await?,
+        None => match super::hop::found(&sought(search), context).await? {
+            Some(found) => found,
+            None => super::hop::all_vertices(context).await?,
+        },
     };
     let properties = context.properties(&candidates.iter().collect::<Vec<_>>(), &Wanted::All).await?;
     let fits = |(element, properties): &(Value, Vec<Value>)| fits(element, properties, search, context);
     Ok(candidates.into_iter().zip(properties).filter(fits).map(|(element, _)| element).collect())
+}
+
+/// What an index is asked for.
+fn sought(search: &Map) -> Sought {
+    let label = search.get(&Value::from(Token::Label)).and_then(Value::as_text);
+    let property = |(key, value): (&Value, &Value)| Some((key.as_text()?.into(), value.clone()));
+    let properties = search.iter().filter(|(_, value)| **value != Value::Null).filter_map(property);
+    Sought { labels: label.map(Into::into).into_iter().collect(), properties: properties.collect() }
 }
 
 /// Whether an element has all entries of a map. Entries about the id and the ends have been looked at before.

@@ -78,6 +78,13 @@ impl LiveGraph<'_> {
                     let wait = rand::random_range(0..=attempts.min(WAIT_MAX_MS));
                     tokio::time::sleep(Duration::from_millis(wait)).await;
                 }
+                Err(error) if error.code == ErrorCode::ConditionFailed => {
+                    let message = format!(
+                        "edge {edge} was changed by others each of the {ATTEMPTS_MAX} times that {key:?} was to be set; send the \
+                         traversal again when there are fewer writers"
+                    );
+                    return Err(GremlinError::new(ErrorCode::ConditionFailed, message));
+                }
                 Err(error) => return Err(error),
             }
         }

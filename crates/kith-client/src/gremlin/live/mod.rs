@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{Session, session::Run};
 use changes::Changes;
-use futures::FutureExt;
+use futures::{FutureExt, future::BoxFuture};
 use kith_api::{QueryError, QueryOptions, Served};
 use kith_gremlin::{
     GremlinError,
@@ -158,6 +158,14 @@ impl Graph for LiveGraph<'_> {
 
     fn find_vertices(&self, sought: Sought) -> Answer<'_, Option<Vec<Arc<Vertex>>>> {
         async move { self.sought_vertices(&sought).await }.boxed()
+    }
+
+    fn read_latest(&self) -> BoxFuture<'_, ()> {
+        async move {
+            self.fan_outs.run().await.read_latest();
+            *self.scanned.lock().await = None;
+        }
+        .boxed()
     }
 
     fn scan_edges(&self, after: Option<ElementId>, limit: usize) -> Answer<'_, Vec<Arc<Edge>>> {
