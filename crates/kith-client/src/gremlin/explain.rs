@@ -82,7 +82,9 @@ fn kinds(asks: &Asks, is_live: bool) -> &'static [FanOutKind] {
     match asks {
         Asks::Vertices { ids } if ids.len() == 1 => &[SingleKey],
         Asks::Vertices { .. } => &[NonUnion],
-        Asks::Edges { .. } | Asks::Hop { .. } | Asks::Degree { .. } => &[SingleKey, NonUnion],
+        Asks::Edges { .. } | Asks::Hop { .. } | Asks::Path { .. } | Asks::Degree { .. } => {
+            &[SingleKey, NonUnion]
+        }
         Asks::Properties { .. } if is_live => &[SingleKey, NonUnion],
         Asks::LeadsTo { .. } | Asks::Reach { .. } | Asks::CountReached { .. } => &[SingleKey, SyncUnion],
         Asks::AllVertices if is_live => &[NonUnion, Broadcast],
@@ -124,11 +126,12 @@ fn described(asks: &Asks, known: &Graph) -> String {
                 list(schema, labels)
             )
         }
-        Asks::Hop { labels, .. } | Asks::Degree { labels, .. } => {
+        Asks::Hop { labels, .. } | Asks::Path { labels, .. } | Asks::Degree { labels, .. } => {
+            let often = if matches!(asks, Asks::Path { .. }) { "hop" } else { "batch" };
             let followed = list(schema, labels);
             match followed.is_empty() {
                 true => "fan-out: none; the graph has no such label".to_owned(),
-                false => format!("fan-out: for each batch {ONE_OR_MORE}; once for each of {followed}"),
+                false => format!("fan-out: for each {often} {ONE_OR_MORE}; once for each of {followed}"),
             }
         }
         Asks::Properties { .. } => match &known.properties {

@@ -31,6 +31,7 @@ mod repeat;
 mod scope;
 mod search;
 mod select;
+mod shortest;
 mod step;
 mod tally;
 mod traverser;

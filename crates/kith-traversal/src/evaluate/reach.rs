@@ -54,17 +54,11 @@ pub(super) async fn leads_to(
         _ => None,
     };
     let own: Option<Vec<ElementId>> = batch.iter().map(own).collect();
-    let is_possible = wanted.ids.len() < batch.len() && graph.follows(back.direction, &back.labels);
+    let is_possible = wanted.to.ids.len() < batch.len() && graph.follows(back.direction, &back.labels);
     let Some(own) = own.filter(|_| is_possible) else {
         return nested::exists(&wanted.traversal, batch, context).await;
     };
-    let (test, is_text) = &wanted.test;
-    let is_meant = |id: &ElementId| match is_text {
-        true => test.is_true(&Value::text(id.to_string())),
-        false => test.is_true(id),
-    };
-    let named = wanted.ids.iter().filter_map(|id| graph.canonical(id)).filter(is_meant);
-    let vertices: Vec<ElementId> = named.collect::<HashSet<_>>().into_iter().collect();
+    let vertices: Vec<ElementId> = wanted.to.vertices(graph).into_iter().collect();
     if vertices.is_empty() {
         return Ok(vec![false; batch.len()]);
     }

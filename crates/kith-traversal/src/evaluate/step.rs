@@ -7,7 +7,7 @@ use super::{
     change,
     context::Context,
     cut, filter, function, group, hop, local, merge, order, path, profile, property, reach, reduce, repeat,
-    select,
+    select, shortest,
     traverser::Batch,
 };
 use crate::{
@@ -100,6 +100,7 @@ async fn at_end(kind: &Kind, all: Batch, origins: &[u32], context: &Context<'_>)
         Kind::Barrier { normalises_sacks } => barrier::barrier(*normalises_sacks, all, context),
         Kind::Reach(hop) => reach::reach(hop, all, context).await,
         Kind::CountReached(hop) => reach::count(hop, all, context).await,
+        Kind::ShortestPath(wanted) => shortest::path(wanted, all, context).await,
         Kind::Discard => Ok(Batch::new()),
         other => Err(GremlinError::bad(format!("{other:?} does not collect its input"))),
     }

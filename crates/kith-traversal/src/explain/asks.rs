@@ -1,7 +1,7 @@
 //! What steps ask of a graph.
 
 use crate::{
-    plan::{By, Function, Group, Kind, Label, LeadsTo, Subject},
+    plan::{By, Function, Group, Kind, Label, LeadsTo, ShortestPath, Subject},
     value::{Direction, ElementId, Token},
 };
 use std::{
@@ -32,6 +32,8 @@ pub enum Asks {
     Reach { direction: Direction, labels: Vec<Label> },
     /// The size of that set.
     CountReached { direction: Direction, labels: Vec<Label> },
+    /// The edges of the vertices between the beginning of a path and the named vertices, hop by hop from both.
+    Path { direction: Direction, labels: Vec<Label>, named: usize },
     /// The set of vertices from which such edges lead to named vertices, once for each batch. `named` is the number of the
     /// named vertices.
     LeadsTo { direction: Direction, labels: Vec<Label>, named: usize },
@@ -65,7 +67,7 @@ impl Holds {
             | Kind::AddVertex { .. } => Self::Vertices,
             Kind::Edges { .. } | Kind::MergeEdge(_) | Kind::AddEdge { .. } => Self::Edges,
             Kind::Hop(hop) if hop.to_edges => Self::Edges,
-            Kind::Hop(_) | Kind::Reach(_) => Self::Vertices,
+            Kind::Hop(_) | Kind::Reach(_) | Kind::ShortestPath(_) => Self::Vertices,
             Kind::Map(_) | Kind::FlatMap(_) | Kind::Local(_) | Kind::Union(_) | Kind::Coalesce(_) => {
                 Self::common(nested.iter().copied())
             }
@@ -127,9 +129,13 @@ pub(super) fn of(kind: &Kind, before: Holds) -> Option<Asks> {
         Kind::CountReached(hop) => {
             Some(Asks::CountReached { direction: hop.direction, labels: hop.labels.to_vec() })
         }
-        Kind::LeadsTo(LeadsTo { back, ids, .. }) => {
+        Kind::LeadsTo(LeadsTo { back, to, .. }) => {
             let (direction, labels) = (back.reversed().direction, back.labels.to_vec());
-            Some(Asks::LeadsTo { direction, labels, named: ids.len() })
+            Some(Asks::LeadsTo { direction, labels, named: to.ids.len() })
+        }
+        Kind::ShortestPath(ShortestPath { hop, to, .. }) => {
+            let (direction, labels) = (hop.direction, hop.labels.to_vec());
+            Some(Asks::Path { direction, labels, named: to.ids.len() })
         }
         Kind::MergeVertex(_) | Kind::MergeEdge(_) => Some(Asks::SearchAndWrite),
         kind if kind.is_change() => Some(Asks::Write),
@@ -214,6 +220,10 @@ fn edges(direction: Direction, labels: &[Label]) -> String {
     }
 }
 
+fn vertices(count: usize) -> &'static str {
+    if count == 1 { "vertex" } else { "vertices" }
+}
+
 impl Display for Asks {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let plural = |count: usize| if count == 1 { "" } else { "s" };
@@ -239,11 +249,17 @@ impl Display for Asks {
             Self::CountReached { direction, labels } => {
                 write!(f, "the number of vertices at the other ends of {}", edges(*direction, labels))
             }
+            Self::Path { direction, labels, named } => write!(
+                f,
+                "{} on the way to the {named} named {}, hop by hop from both ends",
+                edges(*direction, labels),
+                vertices(*named)
+            ),
             Self::LeadsTo { direction, labels, named } => write!(
                 f,
-                "the set of vertices from which {} lead to the {named} named vert{}",
+                "the set of vertices from which {} lead to the {named} named {}",
                 edges(*direction, labels),
-                if *named == 1 { "ex" } else { "ices" }
+                vertices(*named)
             ),
             Self::Properties { keys } if keys.is_empty() => f.write_str("all properties"),
             Self::Properties { keys } => {

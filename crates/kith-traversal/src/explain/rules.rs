@@ -18,6 +18,7 @@ pub(super) fn of(plan: &Plan) -> Vec<(&'static str, String)> {
         ("edges that are only counted", counted(plan)),
         ("edges with a property", restricted(plan)),
         ("edges to named vertices", named_ends(plan)),
+        ("one path to named vertices", shortest(plan)),
         ("vertices that are only told apart", sets(plan)),
         ("early end", early_end(&plan.traversal)),
         ("properties by key", by_key(plan)),
@@ -121,6 +122,13 @@ fn named_ends(plan: &Plan) -> Option<String> {
     Some(format!(
         "used; {step} follows the edges from the vertices that it names, if the graph keeps that direction"
     ))
+}
+
+/// `None` if the traversal does not search a path.
+fn shortest(plan: &Plan) -> Option<String> {
+    let steps = all_steps(&plan.traversal);
+    let step = steps.iter().find(|step| matches!(step.kind, Kind::ShortestPath(_)))?;
+    Some(format!("used; {step} searches a shortest path from both ends, and no other one"))
 }
 
 /// `None` if no hop is followed by `dedup()`.

@@ -17,6 +17,7 @@ mod merges;
 mod modulators;
 mod names;
 mod parts;
+mod repeats;
 mod rules;
 mod side_effects;
 mod source;

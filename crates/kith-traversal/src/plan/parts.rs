@@ -3,10 +3,11 @@
 use super::{Label, Traversal};
 use crate::{
     functions::{Template, TextFunction},
-    graph::PropertyRange,
+    graph::{Graph, PropertyRange},
     semantics::{Relation, Test, lists::ListFunction},
     value::{Cardinality, Column, DateUnit, Direction, ElementId, GType, Scope, Token, Value},
 };
+use std::collections::HashSet;
 
 /// `out`, `in`, `both`, `outE`, `inE` or `bothE`.
 #[derive(Clone, Debug)]
@@ -38,14 +39,45 @@ impl Hop {
 pub struct LeadsTo {
     /// The hop that leads from the named vertices back to those that pass.
     pub back: Hop,
-    /// The ids of the named vertices, as the traversal writes them.
-    pub ids: Vec<ElementId>,
-    /// What `hasId` tests, and whether it tests the text of an id.
-    pub test: (Test, bool),
+    /// Where the edges lead.
+    pub to: NamedIds,
     /// The traversal of the filter, for graphs that do not keep the direction of `back`.
     pub traversal: Traversal,
     /// Whether the other vertices pass.
     pub is_negated: bool,
+}
+
+/// The vertices that `hasId` names.
+#[derive(Debug)]
+pub struct NamedIds {
+    /// The ids as the traversal writes them.
+    pub ids: Vec<ElementId>,
+    /// What `hasId` tests.
+    pub test: Test,
+    /// Whether it tests the texts of ids.
+    pub is_text: bool,
+}
+
+impl NamedIds {
+    /// The ids as a graph writes them.
+    pub(crate) fn vertices(&self, graph: &dyn Graph) -> HashSet<ElementId> {
+        let is_meant = |id: &ElementId| match self.is_text {
+            true => self.test.is_true(&Value::text(id.to_string())),
+            false => self.test.is_true(id),
+        };
+        self.ids.iter().filter_map(|id| graph.canonical(id)).filter(is_meant).collect()
+    }
+}
+
+/// The search for a shortest path to any of the named vertices, of at least one hop.
+#[derive(Debug)]
+pub struct ShortestPath {
+    /// The hop that the path repeats.
+    pub hop: Hop,
+    /// Where the path ends.
+    pub to: NamedIds,
+    /// Whether the path must not return to where it begins.
+    pub is_simple: bool,
 }
 
 /// Which vertex of an edge.

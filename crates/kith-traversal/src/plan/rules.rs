@@ -11,6 +11,8 @@
 //! | vertices of which only the number matters | `out().dedup().count()` | the size of that set |
 //! | vertices with a property | `V().has("name", "Ada")` | the same, from an index if the graph has one |
 //! | vertices of which only the edges matter | `V(1).out()` | the same, without asking whether the vertex exists |
+//! | few passes of hops | `repeat(out()).times(2)` | `out().out()` |
+//! | one path to named vertices | `V(1).repeat(out().simplePath()).until(hasId(7)).path().limit(1)` | a shortest path, sought from both ends |
 //!
 //! Edges that are only passed and vertices of which only the edges matter need a traversal without paths. The two rules about
 //! sets need one in which nothing but the vertex itself tells traversers apart: they are not nested, and there are no paths,
@@ -18,6 +20,7 @@
 
 use super::{
     Condition, EdgeEnd, HasTest, Hop, Kind, LeadsTo, Plan, Reduction, Step, Subject, Traversal, any_step,
+    repeats::{named_ids, shortest, unrolled},
 };
 use crate::{
     graph::{PropertyRange, Sought},
@@ -27,7 +30,8 @@ use std::sync::Arc;
 
 /// Applies the rules that hold in all traversals.
 pub(super) fn everywhere(steps: Vec<Arc<Step>>) -> Vec<Arc<Step>> {
-    let mut steps: Vec<Arc<Step>> = steps.into_iter().map(|step| tested(&step).unwrap_or(step)).collect();
+    let steps = unrolled(steps).into_iter();
+    let mut steps: Vec<Arc<Step>> = steps.map(|step| tested(&step).unwrap_or(step)).collect();
     for at in 0..steps.len() {
         if let Some(restricted) = restricted(&steps[at..]) {
             steps[at] = restricted;
@@ -80,30 +84,12 @@ fn tested(step: &Arc<Step>) -> Option<Arc<Step>> {
 
 /// `out().hasId(7)` as the condition of a filter: the vertices that pass are those that `in()` reaches from 7.
 fn leads_to(traversal: &Traversal, is_negated: bool) -> Option<LeadsTo> {
-    let [hop, has] = &traversal[..] else { return None };
-    let (Kind::Hop(hop), Kind::Has(HasTest { subject, condition: Condition::Test(test) }), true) =
-        (&hop.kind, &has.kind, hop.labels.is_empty() && has.labels.is_empty())
-    else {
+    let [hop_step, has] = &traversal[..] else { return None };
+    let Kind::Hop(hop) = &hop_step.kind else { return None };
+    if hop.to_edges || !hop_step.labels.is_empty() || !has.labels.is_empty() {
         return None;
-    };
-    let is_text = match subject {
-        Subject::Token(Token::Id) => false,
-        Subject::IdText => true,
-        _ => return None,
-    };
-    let ids = test.equal_values()?;
-    // A graph may not recognize its ids in other types, although these may be equal to them.
-    let is_plain = |id: &Value| {
-        matches!(id, Value::Byte(_) | Value::Short(_) | Value::Int(_) | Value::Long(_) | Value::String(_))
-    };
-    let is_known = !hop.to_edges && ids.iter().all(is_plain);
-    is_known.then(|| LeadsTo {
-        back: hop.reversed(),
-        ids: ids.to_vec(),
-        test: (test.clone(), is_text),
-        traversal: Arc::clone(traversal),
-        is_negated,
-    })
+    }
+    Some(LeadsTo { back: hop.reversed(), to: named_ids(has)?, traversal: Arc::clone(traversal), is_negated })
 }
 
 /// A traversal that only has to have a result, without the edges of its last step.
@@ -127,6 +113,10 @@ fn instead(step: &Step, kind: Kind) -> Arc<Step> {
 /// Applies the rules about whole traversals.
 pub(super) fn whole(plan: Plan) -> Plan {
     let plan = match sought(&plan.traversal) {
+        Some(traversal) => Plan { traversal, ..plan },
+        None => plan,
+    };
+    let plan = match shortest(&plan.traversal) {
         Some(traversal) => Plan { traversal, ..plan },
         None => plan,
     };

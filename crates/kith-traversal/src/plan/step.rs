@@ -4,7 +4,7 @@ use super::{
     Label, Traversal,
     parts::{
         Between, By, Choose, EdgeEnd, Function, Given, Group, HasTest, Hop, LeadsTo, MergeMaps,
-        PropertyGiven, PropertyMap, Quantifier, Reduction, Repeat, Where,
+        PropertyGiven, PropertyMap, Quantifier, Reduction, Repeat, ShortestPath, Where,
     },
 };
 use crate::{
@@ -64,6 +64,8 @@ pub enum Kind {
     Reach(Hop),
     // Their number.
     CountReached(Hop),
+    // The traverser after a shortest path to one of the named vertices.
+    ShortestPath(ShortestPath),
     // The vertices with an edge that leads to one of the named vertices, or those without.
     LeadsTo(LeadsTo),
 

@@ -7,6 +7,7 @@ mod labels;
 mod merges;
 mod profiles;
 mod refusals;
+mod repeats;
 mod rules;
 mod values;
 

@@ -115,7 +115,7 @@ impl Graph for Counting {
 #[test]
 fn what_the_graph_did_is_noted_with_the_step_that_asked() {
     let graph = Counting { inner: toy(), expansions: AtomicU64::new(0) };
-    let plan = compiled("g.V(1).repeat(out()).times(2).in().count()").unwrap();
+    let plan = compiled("g.V(1).repeat(out().identity()).times(2).in().count()").unwrap();
     let evaluation = Evaluation::new(&plan, &graph, Limits::default()).with_metrics();
     let (results, metrics) = finished(evaluation.all_with_metrics()).unwrap();
     assert_eq!(results, [(Value::Long(1), 1)]);

@@ -6,10 +6,7 @@ use crate::{
     support::{cluster::kith, wait_until},
 };
 use serde_json::{Value, json};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    process::Stdio,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 const GRAPH: &str = "town";
 
@@ -391,26 +388,6 @@ fn an_open_graph_takes_labels_keys_and_values_as_they_come() {
 }
 
 #[test]
-fn a_traversal_ends_when_its_caller_is_gone() {
-    const WANTED: u64 = 6_000;
-    let site = Site::start_empty(&["--groups", "1", "--nodes", "1", "--partitions", "4"]);
-    let applied = site.apply(GRAPH, "open = true\n", &[]);
-    assert!(applied.status.success(), "{applied:?}");
-    let numbers: Vec<String> = (0..WANTED).map(|number| number.to_string()).collect();
-    let gremlin = format!("g.inject({}).addV('dog').count()", numbers.join(","));
-    let mut caller = site.cluster.kith(&["gremlin", &gremlin, "--graph", GRAPH, "--deadline-ms", "60000"]);
-    let mut caller = caller.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("kith starts");
-    let mut talk = site.talk(1);
-    let mut written = || talk.must(&line("g.V().count()"))["result"][0].as_u64().expect("a number");
-    wait_until("the traversal writes", || 0 < written());
-    caller.kill().expect("it is killed");
-    caller.wait().expect("it has ended");
-    let mut before = written();
-    wait_until("the traversal writes no more", || before == std::mem::replace(&mut before, written()));
-    assert!(before < WANTED, "it was carried out to its end");
-}
-
-#[test]
 fn vertices_are_found_by_indexes() {
     let site = Site::start_empty(&["--groups", "2", "--nodes", "1", "--partitions", "4"]);
     let types = "[object.person]\nfields = { name = { type = \"text\", index = true }, age = { type = \"i32\", nullable = true } }\n\
@@ -432,4 +409,8 @@ fn vertices_are_found_by_indexes() {
         assert!(names.into_iter().any(|name| name == "sought vertices"), "{answer}");
     }
     assert_eq!(talk.must(&line("g.V().has('age', 3).count()"))["result"], json!([0]));
+    // This would be too little to read all vertices.
+    let merged = "g.with('kith.budget', 2).mergeV([(T.label): 'person', name: 'Bob', age: 3]).id()";
+    let added = talk.must(&line(merged))["result"].clone();
+    assert_eq!((&talk.must(&line(merged))["result"], added != json!([2])), (&added, true));
 }

@@ -9,6 +9,7 @@ mod driver;
 mod drop;
 mod faults;
 mod gremlin;
+mod gremlin_races;
 mod gremlin_twin;
 mod handover;
 mod import;

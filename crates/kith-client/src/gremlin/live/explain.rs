@@ -53,6 +53,9 @@ pub(in crate::gremlin) fn described(asks: &Asks, one_or_more: &str) -> String {
             "fan-out: for each batch {UNION_OF_ONE_OR_MORE}; once for all labels; as for a hop if one of the types has no \
              adjacency"
         ),
+        Asks::Path { .. } => format!(
+            "fan-out: for each hop {one_or_more}; once for all labels, and single-key for the rest of long lists"
+        ),
         Asks::Hop { .. } => format!(
             "fan-out: for each batch {one_or_more}; once for all labels, and single-key for the rest of long lists"
         ),

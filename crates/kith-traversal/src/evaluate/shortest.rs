@@ -1,0 +1,113 @@
+//! The search for a shortest path (`plan/repeats.rs`): hop by hop from both ends, each time from the end that has fewer
+//! vertices to expand.
+
+use super::{
+    context::Context,
+    hop::expansion,
+    traverser::{Batch, Traverser},
+};
+use crate::{
+    error::Result,
+    plan::{Hop, ShortestPath, keys},
+    value::{Direction, Edge, ElementId, Value, Vertex},
+};
+use std::{
+    collections::{HashMap, HashSet, hash_map::Entry},
+    sync::Arc,
+};
+
+/// One end of the search.
+struct Side {
+    hop: Hop,
+    /// The vertices that were reached, each with the one through which it was reached first; the ends have none.
+    reached: HashMap<ElementId, Option<Arc<Vertex>>>,
+    /// The vertices that were reached last.
+    frontier: Vec<Arc<Vertex>>,
+}
+
+impl Side {
+    fn new(hop: Hop, ends: Vec<Arc<Vertex>>) -> Self {
+        let reached = ends.iter().map(|vertex| (vertex.id.clone(), None)).collect();
+        Self { hop, reached, frontier: ends }
+    }
+
+    /// Follows the edges of the frontier. Returns the first edge, as its two ends, that leads to what `other` has reached.
+    async fn advance(&mut self, other: &Self, context: &Context<'_>) -> Result<Option<[Arc<Vertex>; 2]>> {
+        let frontier = std::mem::take(&mut self.frontier);
+        let batch: Batch =
+            frontier.iter().map(|vertex| context.traverser(Value::Vertex(Arc::clone(vertex)))).collect();
+        let (expansion, _) = expansion(&self.hop, &batch)?;
+        let edges = context.graph.expand(expansion).await?;
+        context.count_elements(edges.iter().map(Vec::len).sum())?;
+        for (from, edges) in frontier.iter().zip(&edges) {
+            for edge in edges {
+                let [own, to] = ends(self.hop.direction, edge, &from.id);
+                if other.reached.contains_key(&to.id) {
+                    return Ok(Some([own, to]));
+                }
+                if let Entry::Vacant(entry) = self.reached.entry(to.id.clone()) {
+                    entry.insert(Some(own));
+                    self.frontier.push(to);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The vertices from one that was reached to the end, without the former.
+    fn back(&self, from: &Arc<Vertex>) -> Vec<Arc<Vertex>> {
+        let before = |vertex: &Arc<Vertex>| self.reached.get(&vertex.id).cloned().flatten();
+        std::iter::successors(before(from), before).collect()
+    }
+}
+
+/// The end of an edge from which it is followed, and the other one. Unlike a vertex that the traversal names, both have labels.
+fn ends(direction: Direction, edge: &Edge, from: &ElementId) -> [Arc<Vertex>; 2] {
+    let is_forward = match direction {
+        Direction::Out => true,
+        Direction::In => false,
+        Direction::Both => edge.out_vertex.id == *from,
+    };
+    let (out_vertex, in_vertex) = (Arc::clone(&edge.out_vertex), Arc::clone(&edge.in_vertex));
+    if is_forward { [out_vertex, in_vertex] } else { [in_vertex, out_vertex] }
+}
+
+/// The traverser after a shortest path from its vertex to one of the named ones; none if there is no path.
+pub(super) async fn path(wanted: &ShortestPath, batch: Batch, context: &Context<'_>) -> Result<Batch> {
+    let mut found = Batch::new();
+    for traverser in batch {
+        found.extend(from(wanted, &traverser, context).await?);
+    }
+    Ok(found)
+}
+
+async fn from(wanted: &ShortestPath, from: &Traverser, context: &Context<'_>) -> Result<Option<Traverser>> {
+    let Value::Vertex(start) = &from.value else { return Ok(None) };
+    let mut named: HashSet<ElementId> = wanted.to.vertices(context.graph);
+    if wanted.is_simple {
+        named.remove(&start.id);
+    }
+    let ids: Vec<ElementId> = named.into_iter().collect();
+    let ends: Vec<Arc<Vertex>> =
+        ids.into_iter().map(|id| Arc::new(Vertex::reference(id, keys::VERTEX))).collect();
+    let mut near = Side::new(wanted.hop.clone(), vec![Arc::clone(start)]);
+    let mut far = Side::new(wanted.hop.reversed(), ends);
+    let has_far = context.graph.follows(far.hop.direction, &far.hop.labels);
+    while !near.frontier.is_empty() && !far.reached.is_empty() && (!has_far || !far.frontier.is_empty()) {
+        let [last, next] = if !has_far || near.frontier.len() <= far.frontier.len() {
+            let Some(edge) = near.advance(&far, context).await? else { continue };
+            edge
+        } else {
+            let Some([next, last]) = far.advance(&near, context).await? else { continue };
+            [last, next]
+        };
+        let mut path = near.back(&last);
+        path.reverse();
+        path.extend([Arc::clone(&last), Arc::clone(&next)]);
+        path.extend(far.back(&next));
+        return Ok(Some(
+            path.into_iter().skip(1).fold(from.clone(), |it, vertex| it.to(Value::Vertex(vertex))),
+        ));
+    }
+    Ok(None)
+}

@@ -1,0 +1,89 @@
+//! Rules about `repeat`: a few passes of hops become hops, and the search for one path becomes a search from both ends.
+
+use super::{
+    Between, By, Condition, HasTest, Hop, Kind, NamedIds, Reduction, Repeat, ShortestPath, Step, Subject,
+    Traversal, Until,
+};
+use crate::value::{Token, Value};
+use std::{iter, sync::Arc};
+
+/// The most hops that passes become. Longer plans would only be harder to read.
+const HOPS_MAX: usize = 8;
+
+/// `repeat(out()).times(2)` as `out().out()`, to which more rules apply.
+pub(super) fn unrolled(steps: Vec<Arc<Step>>) -> Vec<Arc<Step>> {
+    steps.into_iter().flat_map(|step| passes(&step).unwrap_or_else(|| vec![step])).collect()
+}
+
+fn passes(step: &Step) -> Option<Vec<Arc<Step>>> {
+    let Kind::Repeat(Repeat { body, until: Some(Until::Times(times)), emit: None, .. }) = &step.kind else {
+        return None;
+    };
+    let times = *times as usize;
+    let is_hop =
+        |step: &Arc<Step>| matches!(step.kind, Kind::Hop(_) | Kind::EdgeVertex(_)) && step.labels.is_empty();
+    let is_short = (1..=HOPS_MAX).contains(&body.len().saturating_mul(times)) && step.labels.is_empty();
+    (is_short && body.iter().all(is_hop))
+        .then(|| iter::repeat_n(body.iter(), times).flatten().cloned().collect())
+}
+
+/// `V(1).repeat(both().simplePath()).until(hasId(7)).path().limit(1)`: one path is wanted, and each evaluation returns a
+/// shortest one. `None` if the traversal is none of this kind.
+pub(super) fn shortest(traversal: &Traversal) -> Option<Traversal> {
+    let [begin, repeat, after @ ..] = &traversal[..] else { return None };
+    let is_one = matches!(&begin.kind, Kind::Vertices { ids } if ids.len() == 1);
+    // Up to the limit, each path has one result.
+    let mut after = after.iter().map(|step| &step.kind).skip_while(|kind| is_kept(kind));
+    if !is_one || !repeat.labels.is_empty() || !matches!(after.next(), Some(Kind::Range { low: 0, high: 1 }))
+    {
+        return None;
+    }
+    let Kind::Repeat(Repeat {
+        body,
+        until: Some(Until::Traversal(until)),
+        until_first: false,
+        emit: None,
+        ..
+    }) = &repeat.kind
+    else {
+        return None;
+    };
+    let ([until], Some((hop, others))) = (&until[..], body.split_first()) else { return None };
+    let is_simple = match others.iter().map(|step| &step.kind).collect::<Vec<_>>()[..] {
+        [] => false,
+        [Kind::SimplePath { is_simple: true, between: Between { from: None, to: None }, by }] => {
+            by.is_empty().then_some(true)?
+        }
+        _ => return None,
+    };
+    let has_labels = body.iter().chain([until]).any(|step| !step.labels.is_empty());
+    let (Kind::Hop(hop @ Hop { to_edges: false, .. }), false) = (&hop.kind, has_labels) else { return None };
+    let kind = Kind::ShortestPath(ShortestPath { hop: hop.clone(), to: named_ids(until)?, is_simple });
+    let search = Arc::new(Step { kind, labels: Vec::new(), instruction: repeat.instruction.clone() });
+    Some([Arc::clone(begin), search].into_iter().chain(traversal[2..].iter().cloned()).collect())
+}
+
+/// Whether a step has one result for each path, so that it makes no difference whether `limit(1)` comes before or after it.
+fn is_kept(kind: &Kind) -> bool {
+    match kind {
+        Kind::Path { by, .. } => by.iter().all(|by| matches!(by, By::Identity | By::Token(_))),
+        Kind::ReduceLocal(Reduction::Count) => true,
+        _ => false,
+    }
+}
+
+/// The ids of vertices that a step accepts, if it accepts no others.
+pub(super) fn named_ids(step: &Step) -> Option<NamedIds> {
+    let Kind::Has(HasTest { subject, condition: Condition::Test(test) }) = &step.kind else { return None };
+    let is_text = match subject {
+        Subject::Token(Token::Id) => false,
+        Subject::IdText => true,
+        _ => return None,
+    };
+    let ids = test.equal_values()?;
+    // A graph may not recognize its ids in other types, although these may be equal to them.
+    let is_plain = |id: &Value| {
+        matches!(id, Value::Byte(_) | Value::Short(_) | Value::Int(_) | Value::Long(_) | Value::String(_))
+    };
+    ids.iter().all(is_plain).then(|| NamedIds { ids: ids.to_vec(), test: test.clone(), is_text })
+}
