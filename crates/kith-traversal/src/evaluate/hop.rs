@@ -151,7 +151,7 @@ async fn page(
 /// `out`, `in`, `both`, `outE`, `inE` and `bothE`: one expansion for the whole batch.
 pub(super) async fn hop(hop: &Hop, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let batch = merged(batch);
-    let (expansion, places) = expansion(hop, &batch)?;
+    let (expansion, places) = expansion(hop, &batch, context)?;
     let from = expansion.vertices.clone();
     let edges = context.graph.expand(expansion).await?;
     context.count_elements(edges.iter().map(Vec::len).sum())?;
@@ -167,7 +167,12 @@ pub(super) async fn hop(hop: &Hop, batch: Batch, context: &Context<'_>) -> Resul
 }
 
 /// The expansion of the vertices of traversers, each vertex once, and the place of each traverser's vertex in it.
-pub(super) fn expansion(hop: &Hop, batch: &[Traverser]) -> Result<(Expansion, Vec<usize>)> {
+pub(super) fn expansion(
+    hop: &Hop,
+    batch: &[Traverser],
+    context: &Context<'_>,
+) -> Result<(Expansion, Vec<usize>)> {
+    context.check_pass(hop.pass)?;
     let mut known: HashMap<&ElementId, usize> = HashMap::new();
     let (mut vertices, mut places) = (Vec::new(), Vec::with_capacity(batch.len()));
     for traverser in batch {

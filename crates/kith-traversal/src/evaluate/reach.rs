@@ -22,7 +22,7 @@ const FEW_EDGES: u64 = 4096;
 /// Multiplies the bulk of each vertex by the number of its edges.
 pub(super) async fn degree(hop: &Hop, batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let batch = merged(batch);
-    let (expansion, places) = expansion(hop, &batch)?;
+    let (expansion, places) = expansion(hop, &batch, context)?;
     let degrees = context.graph.degrees(expansion).await?;
     context.count_elements(degrees.len())?;
     let counted = batch.into_iter().zip(places).filter_map(|(traverser, at)| {
@@ -35,7 +35,7 @@ pub(super) async fn degree(hop: &Hop, batch: Batch, context: &Context<'_>) -> Re
 
 /// The vertices that a hop reaches from any of the vertices, each once.
 pub(super) async fn reach(hop: &Hop, all: Batch, context: &Context<'_>) -> Result<Batch> {
-    let (expansion, _) = expansion(hop, &all)?;
+    let (expansion, _) = expansion(hop, &all, context)?;
     let reached = context.graph.reach(expansion).await?;
     context.count_elements(reached.len())?;
     Ok(reached.into_iter().map(|vertex| context.traverser(Value::Vertex(vertex))).collect())
@@ -87,13 +87,13 @@ async fn is_shorter_back(
     if behind <= FEW_EDGES {
         return Ok(true);
     }
-    let (forward, _) = expansion(&back.reversed(), batch)?;
+    let (forward, _) = expansion(&back.reversed(), batch, context)?;
     Ok(behind <= sum(context.graph.degrees(forward).await?))
 }
 
 /// The number of vertices that [`reach`] would return.
 pub(super) async fn count(hop: &Hop, all: Batch, context: &Context<'_>) -> Result<Batch> {
-    let (expansion, _) = expansion(hop, &all)?;
+    let (expansion, _) = expansion(hop, &all, context)?;
     let reached = context.graph.count_reached(expansion).await?;
     context.count_elements(usize::try_from(reached).unwrap_or(usize::MAX))?;
     Ok(vec![single(Value::Long(i64::try_from(reached).unwrap_or(i64::MAX)), 0, context)])

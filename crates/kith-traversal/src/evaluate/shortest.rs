@@ -23,12 +23,14 @@ struct Side {
     reached: HashMap<ElementId, Option<Arc<Vertex>>>,
     /// The vertices that were reached last.
     frontier: Vec<Arc<Vertex>>,
+    /// How often the edges of a frontier were followed.
+    passes: u32,
 }
 
 impl Side {
     fn new(hop: Hop, ends: Vec<Arc<Vertex>>) -> Self {
         let reached = ends.iter().map(|vertex| (vertex.id.clone(), None)).collect();
-        Self { hop, reached, frontier: ends }
+        Self { hop, reached, frontier: ends, passes: 0 }
     }
 
     /// Follows the edges of the frontier. Returns the first edge, as its two ends, that leads to what `other` has reached.
@@ -36,7 +38,9 @@ impl Side {
         let frontier = std::mem::take(&mut self.frontier);
         let batch: Batch =
             frontier.iter().map(|vertex| context.traverser(Value::Vertex(Arc::clone(vertex)))).collect();
-        let (expansion, _) = expansion(&self.hop, &batch)?;
+        context.check_pass(self.passes + other.passes)?;
+        let (expansion, _) = expansion(&self.hop, &batch, context)?;
+        self.passes += 1;
         let edges = context.graph.expand(expansion).await?;
         context.count_elements(edges.iter().map(Vec::len).sum())?;
         for (from, edges) in frontier.iter().zip(&edges) {

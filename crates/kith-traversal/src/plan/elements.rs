@@ -67,7 +67,7 @@ fn ids(values: &[Value]) -> Result<Vec<ElementId>> {
 
 fn hop(direction: Direction, to_edges: bool, arguments: &mut Arguments<'_>) -> Result<Kind> {
     let labels = arguments.texts("labels of edges")?.into();
-    Ok(Kind::Hop(Hop { direction, labels, to_edges, ranges: [].into() }))
+    Ok(Kind::Hop(Hop { direction, labels, to_edges, ranges: [].into(), pass: 0 }))
 }
 
 fn direction(arguments: &mut Arguments<'_>) -> Result<Direction> {

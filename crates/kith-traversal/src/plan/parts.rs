@@ -20,6 +20,8 @@ pub struct Hop {
     pub to_edges: bool,
     /// Ranges in which properties of the edges must lie to pass the filters that follow.
     pub ranges: std::sync::Arc<[PropertyRange]>,
+    /// Which pass of a `repeat` the hop was, from 0.
+    pub pass: u32,
 }
 
 impl Hop {

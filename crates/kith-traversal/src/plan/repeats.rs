@@ -5,7 +5,7 @@ use super::{
     Traversal, Until,
 };
 use crate::value::{Token, Value};
-use std::{iter, sync::Arc};
+use std::sync::Arc;
 
 /// The most hops that passes become. Longer plans would only be harder to read.
 const HOPS_MAX: usize = 8;
@@ -19,12 +19,18 @@ fn passes(step: &Step) -> Option<Vec<Arc<Step>>> {
     let Kind::Repeat(Repeat { body, until: Some(Until::Times(times)), emit: None, .. }) = &step.kind else {
         return None;
     };
-    let times = *times as usize;
     let is_hop =
         |step: &Arc<Step>| matches!(step.kind, Kind::Hop(_) | Kind::EdgeVertex(_)) && step.labels.is_empty();
-    let is_short = (1..=HOPS_MAX).contains(&body.len().saturating_mul(times)) && step.labels.is_empty();
+    let is_short =
+        (1..=HOPS_MAX).contains(&body.len().saturating_mul(*times as usize)) && step.labels.is_empty();
     (is_short && body.iter().all(is_hop))
-        .then(|| iter::repeat_n(body.iter(), times).flatten().cloned().collect())
+        .then(|| (0..*times).flat_map(|pass| body.iter().map(move |step| in_pass(step, pass))).collect())
+}
+
+fn in_pass(step: &Arc<Step>, pass: u32) -> Arc<Step> {
+    let Kind::Hop(hop) = &step.kind else { return Arc::clone(step) };
+    let kind = Kind::Hop(Hop { pass, ..hop.clone() });
+    Arc::new(Step { kind, labels: Vec::new(), instruction: step.instruction.clone() })
 }
 
 /// `V(1).repeat(both().simplePath()).until(hasId(7)).path().limit(1)`: one path is wanted, and each evaluation returns a

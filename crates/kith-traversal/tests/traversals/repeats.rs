@@ -24,6 +24,13 @@ fn a_few_passes_of_hops_become_hops() {
         assert_eq!(asked(repeat), asked(hops), "{repeat}");
         assert_eq!(ask(&toy(), repeat), ask(&toy(), hops), "{repeat}");
     }
+    // They still count as passes.
+    let limits = Limits { passes: 1, ..Limits::default() };
+    for gremlin in ["g.V(1).repeat(out()).times(2)", "g.V(1).repeat(out()).until(hasId(3)).limit(1)"] {
+        let plan = compiled(gremlin).expect("it is compiled");
+        let error = finished(Evaluation::new(&plan, &toy(), limits).all()).expect_err("it is bounded");
+        assert!(error.message.contains("more than 1 passes"), "{error}");
+    }
     // Many passes, and passes that are told apart, stay.
     for repeat in [
         "g.V(1).repeat(both()).times(9).count()",

@@ -409,8 +409,11 @@ fn vertices_are_found_by_indexes() {
         assert!(names.into_iter().any(|name| name == "sought vertices"), "{answer}");
     }
     assert_eq!(talk.must(&line("g.V().has('age', 3).count()"))["result"], json!([0]));
-    // This would be too little to read all vertices.
-    let merged = "g.with('kith.budget', 2).mergeV([(T.label): 'person', name: 'Bob', age: 3]).id()";
+    // The bound is too low to read all vertices.
+    for id in 10..30 {
+        talk.must(&line(&format!("g.addV('person').property(id, {id}).property('name', 'p{id}')")));
+    }
+    let merged = "g.with('kith.budget', 10).mergeV([(T.label): 'person', name: 'Bob', age: 3]).id()";
     let added = talk.must(&line(merged))["result"].clone();
     assert_eq!((&talk.must(&line(merged))["result"], added != json!([2])), (&added, true));
 }

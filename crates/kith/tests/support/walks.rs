@@ -60,6 +60,7 @@ pub fn questions(reference: &Reference, label: &str, records: usize) -> Vec<(Str
             neighbours.entry(direction).or_insert_with_key(|direction| Neighbours::new(reference, direction));
         questions.extend(recorded(record, label, &neighbours.step));
         questions.extend(walked(record, label, neighbours));
+        questions.extend(shortest(record, label, neighbours));
     }
     questions
 }
@@ -83,6 +84,25 @@ fn recorded(record: &Value, label: &str, step: &str) -> Vec<(String, Value)> {
             questions.push((format!("g.V({id}).{hop}.{common}.id().order().fold()"), json!([ids])));
         }
     }
+    questions
+}
+
+/// How many vertices shortest paths from a member have.
+fn shortest(record: &Value, label: &str, neighbours: &Neighbours) -> Vec<(String, Value)> {
+    let (id, hop) = (record["s"].as_u64().expect("an id"), format!("{}('{label}')", neighbours.step));
+    let (mut seen, mut frontier) = (BTreeSet::from([id]), BTreeSet::from([id]));
+    let mut questions = Vec::new();
+    for vertices in 2.. {
+        frontier = neighbours.of_all(&frontier).difference(&seen).copied().collect();
+        let Some(other) = frontier.last() else { break };
+        let path = format!("g.V({id}).repeat({hop}.simplePath()).until(hasId({other})).path().limit(1)");
+        questions.push((format!("{path}.count(local)"), json!([vertices])));
+        seen.extend(&frontier);
+    }
+    let alone = neighbours.lists.keys().find(|other| !seen.contains(other));
+    questions.extend(alone.map(|other| {
+        (format!("g.V({id}).repeat({hop}.simplePath()).until(hasId({other})).limit(1)"), json!([]))
+    }));
     questions
 }
 
