@@ -20,8 +20,9 @@ dist: packages ## The tarball to install from, in target/dist: binary, manual, c
 demo: build ## A cluster of 2 groups × 3 nodes with a graph in it, a few queries, then it is yours
 	scripts/demo.sh
 
+# Tests of clusters wait for processes half of the time, so more of them run at once than there are cores.
 test: packages ## All tests; installs what they need
-	$(CARGO) test --workspace --no-fail-fast
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$$(( ($$(nproc) * 3 + 1) / 2 ))} $(CARGO) test --workspace --no-fail-fast
 
 test-full: packages ## Every reference answer on every graph, in release; minutes
 	KITH_TEST_FULL=1 $(CARGO) test --release --workspace --no-fail-fast

@@ -89,7 +89,8 @@ pub(crate) fn summary(graph: &str, query: &GremlinQuery) -> Value {
 fn shortened(mut text: String) -> String {
     let bytes = text.len();
     if SHOWN_BYTES_MAX < bytes {
-        text.truncate(text.floor_char_boundary(SHOWN_BYTES_MAX));
+        let end = (0..=SHOWN_BYTES_MAX).rev().find(|at| text.is_char_boundary(*at));
+        text.truncate(end.unwrap_or(0));
         text.push_str(&format!("… ({bytes} bytes)"));
     }
     text

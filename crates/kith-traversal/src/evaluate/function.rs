@@ -15,7 +15,7 @@ use crate::{
         lists::{self, Argument, ListFunction},
         number,
     },
-    value::{GType, Value},
+    value::Value,
 };
 
 pub(super) async fn apply(function: &Function, batch: Batch, context: &Context<'_>) -> Result<Batch> {
@@ -166,11 +166,10 @@ pub(super) async fn math(
 }
 
 fn double(value: &Value, name: &str) -> Result<f64> {
-    match number::as_number(value, Some(GType::Double)) {
-        Ok(Value::Double(number)) if value.is_number() => Ok(number),
-        _ => Err(GremlinError::bad(format!(
+    number::to_double(value).ok_or_else(|| {
+        GremlinError::bad(format!(
             "The variable {name} for math() step must resolve to a Number - it is instead of type {}",
             value.type_name()
-        ))),
-    }
+        ))
+    })
 }

@@ -29,6 +29,7 @@ fn functions_of_numbers_and_dates() {
         (&["g.inject('x').asNumber()"], "! Can't parse string 'x' as number."),
         (&["g.inject('no').asBool()"], "! Can't parse no as Boolean."),
         (&["g.inject('a').math('_ + 1')"], "! must resolve to a Number"),
+        (&[format!("g.inject({}n).math('_ + 1')", "9".repeat(400)).as_str()], "Infinity"),
         (&["g.V(1).as('a').out('knows').math('a - _').by('age')"], "2.0 -3.0"),
         (
             &[

@@ -8,8 +8,6 @@ mod own;
 mod rivals;
 mod server;
 
-#[path = "../../tests/support/driver.rs"]
-mod driver;
 #[path = "../rig/mod.rs"]
 mod rig;
 #[path = "../../../kith-bench/src/stats.rs"]

@@ -4,11 +4,10 @@
 
 use super::{
     GRAPH,
-    driver::Driver,
     rig::{self, Edges},
     server::{Kind, Server},
     servers,
-    support::cluster::Cluster,
+    support::{cluster::Cluster, driver::Driver},
     turns::{Amount, Side, take_turns, told},
 };
 use serde_json::{Value, json};

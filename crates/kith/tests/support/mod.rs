@@ -4,13 +4,19 @@
 
 pub mod cluster;
 pub mod disk;
+pub mod driver;
 pub mod limits;
 pub mod line;
+pub mod methods;
+pub mod offers;
+pub mod raw;
 pub mod redis;
 pub mod reference;
+pub mod secured;
 pub mod spare;
 pub mod stream;
 pub mod streams;
+pub mod unruly;
 pub mod values;
 pub mod walks;
 pub mod words;

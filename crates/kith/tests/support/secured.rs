@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
-use super::support::{
+use super::{
     cluster::{kith, metric_at, text},
     redis::{Redis, Tls},
     wait_until_or_tell,

@@ -18,6 +18,11 @@ pub(super) use convert::widen;
 
 use crate::value::{GType, Value};
 
+/// The number as a `Double`, rounded, and infinite if it is too large for one. `None` if the value is no number.
+pub fn to_double(value: &Value) -> Option<f64> {
+    Number::of(value).map(arithmetic::double)
+}
+
 /// A type of numbers. Integers come before floating-point numbers, each from the narrowest to the widest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the variants have the names of Gremlin's types")]

@@ -1,0 +1,314 @@
+//! `kith dev` as a newcomer meets it: ports that can be remembered, a cluster that goes on without a terminal, and its end.
+
+use crate::support;
+use serde_json::Value;
+use std::{
+    fs,
+    net::{TcpListener, TcpStream},
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+use support::{
+    cluster::{Cluster, dev, http_get, is_alive, kith, signal, text},
+    wait_until,
+};
+
+/// What `kith dev` serves on while they are free: queries, HTTP, Redis clients, Gremlin drivers.
+const USUAL: [u16; 4] = [7000, 7080, 7379, 7182];
+
+/// A folder whose cluster ends with it.
+struct ClusterFolder(tempfile::TempDir);
+
+impl ClusterFolder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Runs a command here.
+    fn run(&self, mut command: Command) -> Output {
+        command.current_dir(self.path()).stdin(Stdio::null()).output().expect("kith runs")
+    }
+
+    fn must(&self, command: Command) -> String {
+        let output = self.run(command);
+        assert!(output.status.success(), "{}", text(&output));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    /// Detached, on free ports.
+    fn detach(&self, arguments: &[&str]) -> Value {
+        let mut command = dev(arguments);
+        command.args(["--detach", "-o", "json"]);
+        serde_json::from_str(&self.must(command)).expect("one object")
+    }
+
+    fn stop(&self, arguments: &[&str]) -> Output {
+        let mut command = kith(&["dev", "--stop"]);
+        command.args(arguments);
+        self.run(command)
+    }
+
+    fn ready(&self) -> Value {
+        let text = fs::read_to_string(self.path().join(".kith/ready.json")).expect("the ready file");
+        serde_json::from_str(&text).expect("JSON")
+    }
+}
+
+impl Drop for ClusterFolder {
+    fn drop(&mut self) {
+        let _ = self.stop(&[]);
+    }
+}
+
+fn pid(value: &Value) -> u32 {
+    value.as_u64().and_then(|pid| pid.try_into().ok()).expect("a process id")
+}
+
+/// The supervisor, and the processes of databases, nodes and routers.
+fn pids(ready: &Value) -> Vec<u32> {
+    let kinds = ["databases", "nodes", "routers"].into_iter();
+    let processes = kinds.flat_map(|key| ready[key].as_array().expect("a list"));
+    std::iter::once(pid(&ready["pid"])).chain(processes.map(|process| pid(&process["pid"]))).collect()
+}
+
+fn error_code(output: &Output) -> String {
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    // Lines of the log may come before.
+    let code = told.lines().find_map(|line| line.strip_prefix("error[")?.split_once(']'));
+    code.unwrap_or_else(|| panic!("no error: {}", text(output))).0.to_owned()
+}
+
+fn ports(ready: &Value) -> Vec<u16> {
+    let addrs = ["router", "http", "resp", "gremlin"].map(|key| ready[key].as_str().expect("an address"));
+    addrs.iter().map(|addr| addr.rsplit_once(':').expect("a port").1.parse().expect("a number")).collect()
+}
+
+/// One test for both cases: two would take the ports from each other.
+#[test]
+fn the_usual_ports_are_served_while_they_are_free_and_others_where_they_are_taken() {
+    let detached = || {
+        let mut command = kith(&["dev", "--detach", "--groups", "1", "--nodes", "1"]);
+        command.args(["--processes"]);
+        command
+    };
+    // What this test cannot take, somebody else has taken.
+    let taken: Vec<TcpListener> =
+        USUAL.iter().filter_map(|port| TcpListener::bind(("127.0.0.1", *port)).ok()).collect();
+    let place = ClusterFolder::new();
+    let told = place.must(detached());
+    for (usual, port) in USUAL.iter().zip(ports(&place.ready())) {
+        assert_ne!(*usual, port);
+        assert!(
+            told.contains(&format!("127.0.0.1:{port}")) && told.contains(&format!("{usual} is taken")),
+            "{told}"
+        );
+    }
+    assert!(place.stop(&[]).status.success());
+    drop(taken);
+    let told = place.must(detached());
+    for (usual, port) in USUAL.iter().zip(ports(&place.ready())) {
+        let is_others = || TcpStream::connect(("127.0.0.1", *usual)).is_ok();
+        assert!(*usual == port || is_others(), "{usual} is free, and {port} is served");
+        assert_eq!(told.contains(&format!("{usual} is taken")), *usual != port, "{told}");
+    }
+}
+
+#[test]
+fn the_front_page_of_a_process_says_what_it_is_and_what_is_there() {
+    let place = ClusterFolder::new();
+    let ready = place.detach(&["--groups", "1", "--nodes", "1"]);
+    let page = http_get(ready["http"].as_str().expect("an address"), "/");
+    for told in ["200 OK", "router 0", "/healthz", "/readyz", "/metrics", "Documentation: https://"] {
+        assert!(page.contains(told), "{told}: {page}");
+    }
+    for key in ["router", "resp", "gremlin"] {
+        assert!(page.contains(ready[key].as_str().expect("an address")), "{key}: {page}");
+    }
+}
+
+#[test]
+fn a_detached_cluster_goes_on_without_its_terminal_until_it_is_stopped() {
+    let place = ClusterFolder::new();
+    // Reading to the end of both outputs, as `detach` does, ends only if the cluster holds neither.
+    let told = place.detach(&["--processes", "--groups", "1", "--nodes", "2", "--data", "data"]);
+    assert_eq!(told["log"], ".kith/ready.log");
+    let ready = place.ready();
+    assert_eq!((&told["router"], &told["pid"]), (&ready["router"], &ready["pid"]));
+    let supervisor = pid(&ready["pid"]);
+    let stat = fs::read_to_string(format!("/proc/{supervisor}/stat")).expect("it runs");
+    let fields: Vec<&str> = stat.rsplit_once(')').expect("a name").1.split_whitespace().collect();
+    // After the name: state, parent, group, session, terminal.
+    assert_eq!(
+        (fields[3], fields[4]),
+        (supervisor.to_string().as_str(), "0"),
+        "a session without a terminal"
+    );
+    place.must(kith(&["cluster", "status"]));
+    let stopped = place.stop(&["-o", "json"]);
+    assert!(stopped.status.success(), "{}", text(&stopped));
+    let reply: Value = serde_json::from_slice(&stopped.stdout).expect("JSON");
+    assert_eq!(pid(&reply["stopped"]), supervisor);
+    assert!(pids(&ready).iter().all(|pid| !is_running(*pid)), "all of it has ended");
+    assert!(!place.path().join(".kith/ready.json").exists());
+    // Its data is kept.
+    place.detach(&["--data", "data"]);
+    assert_eq!(place.ready()["nodes"].as_array().map(Vec::len), Some(2));
+}
+
+/// Whether a process runs; one that has ended and that nobody has waited for does not.
+fn is_running(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    is_alive(pid) && stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+}
+
+#[test]
+fn a_cluster_is_stopped_by_its_folder_its_ready_file_or_its_data_directory() {
+    let place = ClusterFolder::new();
+    let small = ["--groups", "1", "--nodes", "1"];
+    for how in [
+        &[][..],
+        &["--ready-file", "a/r.json"],
+        &["--data", "data"],
+        &["--ready-file", "r", "--data", "data"],
+    ] {
+        let ready = place.detach(&[&small, how].concat());
+        let stopped = place.stop(how);
+        assert!(stopped.status.success(), "{how:?}: {}", text(&stopped));
+        assert!(!is_running(pid(&ready["pid"])), "{how:?}");
+    }
+    let ready = place.detach(&[&small[..], &["--ready-file", "r", "--data", "data"]].concat());
+    let other = place.stop(&["--ready-file", "r", "--data", "other"]);
+    assert_eq!(error_code(&other), "usage");
+    assert!(is_running(pid(&ready["pid"])));
+    assert!(place.stop(&["--data", "data"]).status.success());
+}
+
+#[test]
+fn nothing_to_stop_is_a_clear_error() {
+    let place = ClusterFolder::new();
+    assert_eq!(error_code(&place.stop(&[])), "no_cluster");
+    assert_eq!(error_code(&place.stop(&["--data", "data"])), "not_running");
+    fs::write(place.path().join("no.json"), "{}").expect("written");
+    assert_eq!(error_code(&place.stop(&["--ready-file", "no.json"])), "ready_file_unreadable");
+    let ready = place.detach(&["--groups", "1", "--nodes", "1", "--data", "data"]);
+    let first = pid(&ready["pid"]);
+    signal(first, "KILL");
+    wait_until("the cluster is gone", || !is_running(first));
+    assert_eq!(error_code(&place.stop(&[])), "stale_ready_file");
+    assert_eq!(error_code(&place.stop(&["--data", "data"])), "not_running");
+    // Another cluster with the same data is not the one that this file names.
+    let second = place.detach(&["--data", "data", "--ready-file", "second.json"]);
+    assert_eq!(error_code(&place.stop(&[])), "stale_ready_file");
+    assert!(is_running(pid(&second["pid"])));
+    assert!(place.stop(&["--ready-file", "second.json"]).status.success());
+}
+
+#[test]
+fn a_port_in_use_is_a_clear_error() {
+    let place = ClusterFolder::new();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("an address").port().to_string();
+    let failed = place.run(kith(&[
+        "dev",
+        "--port",
+        &port,
+        "--http-port",
+        "0",
+        "--resp-port",
+        "0",
+        "--gremlin-port",
+        "0",
+    ]));
+    assert_eq!((error_code(&failed).as_str(), failed.status.code()), ("port_in_use", Some(1)));
+}
+
+#[test]
+fn a_cluster_that_cannot_start_says_so_to_who_detaches_it() {
+    let place = ClusterFolder::new();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("an address").port().to_string();
+    let failed = place.run(kith(&[
+        "dev",
+        "--detach",
+        "--port",
+        &port,
+        "--http-port",
+        "0",
+        "--resp-port",
+        "0",
+        "--gremlin-port",
+        "0",
+    ]));
+    assert_eq!((error_code(&failed).as_str(), failed.status.code()), ("port_in_use", Some(1)));
+    assert!(!place.path().join(".kith/ready.json").exists());
+    place.detach(&["--groups", "1", "--nodes", "1"]);
+    let mut second = dev(&["--detach", "-o", "json"]);
+    second.args(["--groups", "1"]);
+    let second = place.run(second);
+    let told: Value = serde_json::from_slice(&second.stdout).expect("an error as JSON");
+    assert_eq!(told["error"]["code"], "ready_file_in_use", "{}", text(&second));
+}
+
+#[test]
+fn a_detached_start_that_is_interrupted_leaves_nothing() {
+    let place = ClusterFolder::new();
+    let mut command = dev(&["--detach", "--processes", "--data", "data"]);
+    let mut waiting = command.current_dir(place.path()).stdout(Stdio::null()).spawn().expect("kith runs");
+    let lock = place.path().join("data/lock");
+    let started = || fs::read_to_string(&lock).ok()?.trim().parse().ok();
+    wait_until("the cluster begins to start", || started().is_some());
+    signal(waiting.id(), "KILL");
+    waiting.wait().expect("it has ended");
+    let supervisor: u32 = started().expect("a process id");
+    wait_until("what was started has ended", || !is_running(supervisor));
+    assert!(!place.path().join(".kith/ready.json").exists());
+}
+
+/// The temporary directories of clusters in `parent`.
+fn temporary_in(parent: &Path) -> Vec<String> {
+    let entries = fs::read_dir(parent).expect("a folder").flatten();
+    let names = entries.map(|entry| entry.file_name().into_string().expect("UTF-8"));
+    names.filter(|name| name.starts_with("kith-dev-")).collect()
+}
+
+#[test]
+fn many_nodes_of_one_process_share_its_topology_and_end_in_the_middle_of_a_load() {
+    let parent = tempfile::tempdir().expect("a temporary folder");
+    let mut cluster = Cluster::start_temporary(&["--groups", "2", "--nodes", "30"], parent.path());
+    let data = parent.path().join(&temporary_in(parent.path())[0]);
+    let node = |node: u32, what: &str| data.join(format!("node-{node:03}")).join(what);
+    // A copy for each of them would be written and synced whenever one of the others changes anything.
+    assert!(node(59, "kith.json").exists() && !node(59, "topology.json").exists());
+    let edges = support::root().join("testdata/kith-village/edges.csv.gz");
+    let load = ["load", "graph", edges.to_str().expect("UTF-8"), "--graph", "village"];
+    let mut load = cluster.kith(&load).stderr(Stdio::null()).spawn().expect("kith runs");
+    cluster.wait_until("nodes fetch", |_| (0..60).any(|at| node(at, "components/village").exists()));
+    signal(cluster.pid(), "TERM");
+    cluster.wait_until("it has ended", |cluster| cluster.has_ended());
+    assert_eq!(temporary_in(parent.path()), Vec::<String>::new());
+    load.wait().expect("the load ends, one way or the other");
+}
+
+#[test]
+fn what_a_killed_cluster_left_behind_is_removed_by_the_next() {
+    let parent = tempfile::tempdir().expect("a temporary folder");
+    let left = || temporary_in(parent.path());
+    let mut killed = Cluster::start_temporary(&["--groups", "1", "--nodes", "1"], parent.path());
+    let before = left();
+    assert_eq!(before.len(), 1);
+    let pid = killed.pid();
+    signal(pid, "KILL");
+    killed.wait_until("it is gone", |killed| killed.has_ended());
+    assert_eq!(left(), before, "nobody could tidy up");
+    let running = Cluster::start_temporary(&["--groups", "1", "--nodes", "1"], parent.path());
+    let now = left();
+    assert!(now.len() == 1 && now != before, "{now:?}");
+    let another = Cluster::start_temporary(&["--groups", "1", "--nodes", "1"], parent.path());
+    assert!(left().len() == 2 && left().contains(&now[0]), "what is in use stays");
+    drop((running, another));
+    assert!(left().is_empty(), "{:?}", left());
+}
