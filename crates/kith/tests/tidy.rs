@@ -163,6 +163,31 @@ fn nothing_is_left_over() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
+/// CI saves minutes by not building test programs that would be empty.
+#[test]
+fn crates_whose_tests_are_switched_off_have_none() {
+    for path in sources() {
+        let name = relative(&path);
+        let krate = name.split("/src/").next().expect("a path has a beginning");
+        let manifest = fs::read_to_string(root().join(krate).join("Cargo.toml")).unwrap_or_default();
+        let text = fs::read_to_string(&path).unwrap();
+        let code = text.lines().map(str::trim_start);
+        let fences = |wanted: &str| {
+            let comments = code.clone().filter(|line| line.starts_with("//"));
+            comments.filter(|line| line.trim_start_matches(['/', '!', ' ']).starts_with(wanted)).count()
+        };
+        // A fence without a language begins an example in Rust, or ends any.
+        let has_example = 2 * fences("```text") < fences("```");
+        assert!(
+            !(manifest.contains("doctest = false") && has_example),
+            "{name}: its example would not be tested"
+        );
+        let has_test =
+            code.clone().any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"));
+        assert!(!(manifest.contains("\ntest = false") && has_test), "{name}: its tests would not be run");
+    }
+}
+
 #[test]
 fn unsafe_code_sits_in_the_modules_that_the_architecture_names() {
     for path in sources() {
