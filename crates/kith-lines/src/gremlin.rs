@@ -2,7 +2,11 @@
 
 use crate::{error::LineError, json::members, options::ReadOptions};
 use kith_api::{GremlinQuery, GremlinTraversal, QueryOptions};
-use kith_gremlin::{graphbinary, plain, text, value::Value as GremlinValue};
+use kith_gremlin::{
+    bytecode::{Bytecode, Instruction},
+    graphbinary, plain, text,
+    value::Value as GremlinValue,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -74,16 +78,23 @@ pub(crate) fn gremlin_json(graph: &str, query: &GremlinQuery, options: &QueryOpt
     Some(Value::Object(line))
 }
 
-/// A traversal as the slow-query log shows it: at most [`SHOWN_BYTES_MAX`] of its text. Bindings are omitted because they may be
-/// long or private.
+/// A traversal as the slow-query log shows it: at most [`SHOWN_BYTES_MAX`] of its text. Bindings, and the arguments of bytecode,
+/// are omitted because they may be long or private.
 pub(crate) fn summary(graph: &str, query: &GremlinQuery) -> Value {
     let text = match &query.traversal {
         GremlinTraversal::Text { text, .. } => Some(text.clone()),
-        GremlinTraversal::Bytecode(bytes) => {
-            graphbinary::read_value(bytes).ok().map(|value| value.to_string())
-        }
+        GremlinTraversal::Bytecode(bytes) => match graphbinary::read_value(bytes) {
+            Ok(GremlinValue::Traversal(bytecode)) => Some(names(&bytecode)),
+            _ => None,
+        },
     };
     json!({"op": GREMLIN, "graph": graph, "gremlin": text.map(shortened)})
+}
+
+/// The steps of a traversal without their arguments, such as `g.V(…).out(…).count()`.
+fn names(bytecode: &Bytecode) -> String {
+    let step = |it: &Instruction| format!(".{}({})", it.name, if it.arguments.is_empty() { "" } else { "…" });
+    format!("g{}", bytecode.steps.iter().map(step).collect::<String>())
 }
 
 fn shortened(mut text: String) -> String {
@@ -99,15 +110,27 @@ fn shortened(mut text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_gremlin::value::Map as GremlinMap;
+
+    fn shown(traversal: GremlinTraversal) -> String {
+        let query = GremlinQuery { traversal, with_properties: false, is_explained: false, writes: false };
+        summary("g", &query)["gremlin"].as_str().expect("text").to_owned()
+    }
+
+    #[test]
+    fn the_slow_query_log_shows_which_steps_bytecode_has_and_no_values() {
+        let bindings = GremlinMap::default();
+        let inputs = text::Inputs { bindings: &bindings, now: Default::default(), entropy: 7 };
+        let script = text::parse("g.V(7).has('name', 'Ada').out()", &inputs).expect("it can be read");
+        let bytes = graphbinary::write_value(&GremlinValue::Traversal(Arc::new(script.bytecode)));
+        let traversal = GremlinTraversal::Bytecode(bytes.expect("it can be written").into());
+        assert_eq!(shown(traversal), "g.V(…).has(…).out()");
+    }
 
     #[test]
     fn the_slow_query_log_shows_the_beginning_of_a_long_traversal() {
-        let shown = |text: &str| {
-            let traversal = GremlinTraversal::Text { text: text.to_owned(), bindings: Vec::new().into() };
-            let query =
-                GremlinQuery { traversal, with_properties: false, is_explained: false, writes: false };
-            summary("g", &query)["gremlin"].as_str().expect("text").to_owned()
-        };
+        let shown =
+            |text: &str| shown(GremlinTraversal::Text { text: text.to_owned(), bindings: Vec::new().into() });
         assert_eq!(shown("g.V().count()"), "g.V().count()");
         let long = format!("g.inject('{}')", "é".repeat(SHOWN_BYTES_MAX));
         assert_eq!(shown(&long), format!("{}… ({} bytes)", &long[..SHOWN_BYTES_MAX], long.len()));

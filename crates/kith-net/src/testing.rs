@@ -6,11 +6,11 @@ use std::{
     ops::Range,
 };
 
-/// Below the ports that Linux gives to outgoing connections and to listeners that ask for any port (32768 and above).
-/// One of those could be taken again before the server listens.
+/// Below the range from which Linux assigns ports to outgoing connections and to listeners that ask for any port (32768 and
+/// above). The system could assign a port of that range to somebody else before the server listens.
 const PORTS: Range<u16> = 10_240..32_768;
 
-/// Returns different addresses on loopback on which nobody listens. Ports are drawn at random, because other tests may
+/// Returns `count` distinct loopback addresses on which nobody listens. Ports are drawn at random, because other tests may
 /// look for ports at the same time.
 pub fn free_addresses(count: usize) -> Vec<SocketAddr> {
     let drawn =

@@ -40,8 +40,8 @@ pub trait Graph: Send + Sync {
         async { Ok(None) }.boxed()
     }
 
-    /// From now on, reads show every write that was confirmed before them. For a traversal that has heard of a write which it
-    /// does not see.
+    /// Makes further reads show every write that was confirmed before the read. A traversal asks for this when a refused write
+    /// proves that another one exists which its reads did not show.
     fn read_latest(&self) -> BoxFuture<'_, ()> {
         async {}.boxed()
     }

@@ -45,8 +45,8 @@ fn check(limits: &Limits, max: &Limits) -> Result<(), QueryError> {
         if max < got {
             return Err(QueryError::BadRequest {
                 detail: format!(
-                    "{PREFIX}budget: {name}={got} is too much: traversals may ask for at most {max} (setting \
-                     traversals.budget-factor-max)"
+                    "{PREFIX}budget: {name}={got} is too high; at most {max} is allowed ({name}-max × budget-factor-max in \
+                     [session.traversals])"
                 ),
             });
         }

@@ -81,7 +81,7 @@ impl Run<'_> {
         self.reach(ticket.points.clone());
     }
 
-    /// From now on, reads show every write that was confirmed before them.
+    /// Makes further reads show every write that was confirmed before the read; they fail if they cannot be complete.
     pub(crate) fn read_latest(&mut self) {
         let options = self.options.to_mut();
         (options.critical, options.partial) = (true, false);

@@ -15,7 +15,7 @@ pub struct TraversalSettings {
     pub bytes_max: u64,
     /// The most passes of one `repeat`.
     pub passes_max: u32,
-    /// A traversal may ask for at most so many times each of these bounds. 1 does not let it raise them.
+    /// The highest multiple of each of these bounds that `kith.budget` may ask for. With 1, it can only lower them.
     pub budget_factor_max: u64,
 }
 

@@ -28,7 +28,8 @@ pub enum Status {
     FailStep = 595,
     /// A failure that may pass: the request can be sent again.
     Temporary = 596,
-    /// The traversal is right, but the evaluation failed: a bound was exceeded, or the graph does not allow the change.
+    /// The traversal is valid, but the evaluation failed: it exceeded a bound, the graph does not allow the change, or it failed
+    /// after some changes were made.
     Evaluation = 597,
     /// The time for the evaluation is over.
     Timeout = 598,
@@ -46,7 +47,7 @@ impl Status {
     pub fn of_error(code: ErrorCode) -> Self {
         match code {
             ErrorCode::TraversalFailed => return Self::FailStep,
-            // Too many others change the same edge.
+            // Other callers changed the same edge before each attempt; a later attempt may succeed.
             ErrorCode::ConditionFailed => return Self::Temporary,
             _ => {}
         }

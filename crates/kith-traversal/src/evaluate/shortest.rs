@@ -1,5 +1,5 @@
 //! The search for a shortest path (`plan/repeats.rs`): hop by hop from both ends, each time from the end that has fewer
-//! vertices to expand.
+//! vertices to expand. A graph that does not keep the opposite direction is searched from the beginning only.
 
 use super::{
     context::Context,
@@ -19,7 +19,8 @@ use std::{
 /// One end of the search.
 struct Side {
     hop: Hop,
-    /// The vertices that were reached, each with the one through which it was reached first; the ends have none.
+    /// The vertices that were reached, each with the vertex through which it was reached first; `None` for those where this
+    /// side began.
     reached: HashMap<ElementId, Option<Arc<Vertex>>>,
     /// The vertices that were reached last.
     frontier: Vec<Arc<Vertex>>,
@@ -58,14 +59,15 @@ impl Side {
         Ok(None)
     }
 
-    /// The vertices from one that was reached to the end, without the former.
+    /// The path from a reached vertex back to where this side began, without the reached vertex itself.
     fn back(&self, from: &Arc<Vertex>) -> Vec<Arc<Vertex>> {
         let before = |vertex: &Arc<Vertex>| self.reached.get(&vertex.id).cloned().flatten();
         std::iter::successors(before(from), before).collect()
     }
 }
 
-/// The end of an edge from which it is followed, and the other one. Unlike a vertex that the traversal names, both have labels.
+/// Both ends of an edge, first the one from which it is followed. Unlike a vertex that is only named by its id, these have their
+/// labels.
 fn ends(direction: Direction, edge: &Edge, from: &ElementId) -> [Arc<Vertex>; 2] {
     let is_forward = match direction {
         Direction::Out => true,

@@ -32,7 +32,8 @@ pub enum Asks {
     Reach { direction: Direction, labels: Vec<Label> },
     /// The size of that set.
     CountReached { direction: Direction, labels: Vec<Label> },
-    /// The edges of the vertices between the beginning of a path and the named vertices, hop by hop from both.
+    /// The edges that the search for a path from one vertex to the named ones follows, hop by hop. `named` is the number of the
+    /// named vertices.
     Path { direction: Direction, labels: Vec<Label>, named: usize },
     /// The set of vertices from which such edges lead to named vertices, once for each batch. `named` is the number of the
     /// named vertices.
@@ -251,7 +252,7 @@ impl Display for Asks {
             }
             Self::Path { direction, labels, named } => write!(
                 f,
-                "{} on the way to the {named} named {}, hop by hop from both ends",
+                "{} on the way to the {named} named {}, hop by hop, from both ends if possible",
                 edges(*direction, labels),
                 vertices(*named)
             ),

@@ -124,11 +124,13 @@ fn named_ends(plan: &Plan) -> Option<String> {
     ))
 }
 
-/// `None` if the traversal does not search a path.
+/// `None` if the traversal does not search for a path.
 fn shortest(plan: &Plan) -> Option<String> {
     let steps = all_steps(&plan.traversal);
     let step = steps.iter().find(|step| matches!(step.kind, Kind::ShortestPath(_)))?;
-    Some(format!("used; {step} searches a shortest path from both ends, and no other one"))
+    Some(format!(
+        "used; {step} searches for one shortest path, from both ends where the edges can be followed backwards"
+    ))
 }
 
 /// `None` if no hop is followed by `dedup()`.

@@ -20,7 +20,7 @@ pub struct Hop {
     pub to_edges: bool,
     /// Ranges in which properties of the edges must lie to pass the filters that follow.
     pub ranges: std::sync::Arc<[PropertyRange]>,
-    /// Which pass of a `repeat` the hop was, from 0.
+    /// If rules made this hop from a `repeat`: the pass, counted from 0. Otherwise 0.
     pub pass: u32,
 }
 
@@ -61,7 +61,7 @@ pub struct NamedIds {
 }
 
 impl NamedIds {
-    /// The ids as a graph writes them.
+    /// The ids of the named vertices in the graph's own form, without those that no vertex can have.
     pub(crate) fn vertices(&self, graph: &dyn Graph) -> HashSet<ElementId> {
         let is_meant = |id: &ElementId| match self.is_text {
             true => self.test.is_true(&Value::text(id.to_string())),
@@ -71,7 +71,7 @@ impl NamedIds {
     }
 }
 
-/// The search for a shortest path to any of the named vertices, of at least one hop.
+/// The search for a shortest path, of at least one hop, to any of the named vertices.
 #[derive(Debug)]
 pub struct ShortestPath {
     /// The hop that the path repeats.

@@ -7,8 +7,8 @@ use super::{
 use crate::value::{Token, Value};
 use std::sync::Arc;
 
-/// The most hops that passes become. Longer plans would only be harder to read.
-const HOPS_MAX: usize = 8;
+/// The most steps that the passes of a `repeat` may become.
+const STEPS_MAX: usize = 8;
 
 /// `repeat(out()).times(2)` as `out().out()`, to which more rules apply.
 pub(super) fn unrolled(steps: Vec<Arc<Step>>) -> Vec<Arc<Step>> {
@@ -22,7 +22,7 @@ fn passes(step: &Step) -> Option<Vec<Arc<Step>>> {
     let is_hop =
         |step: &Arc<Step>| matches!(step.kind, Kind::Hop(_) | Kind::EdgeVertex(_)) && step.labels.is_empty();
     let is_short =
-        (1..=HOPS_MAX).contains(&body.len().saturating_mul(*times as usize)) && step.labels.is_empty();
+        (1..=STEPS_MAX).contains(&body.len().saturating_mul(*times as usize)) && step.labels.is_empty();
     (is_short && body.iter().all(is_hop))
         .then(|| (0..*times).flat_map(|pass| body.iter().map(move |step| in_pass(step, pass))).collect())
 }
@@ -33,8 +33,8 @@ fn in_pass(step: &Arc<Step>, pass: u32) -> Arc<Step> {
     Arc::new(Step { kind, labels: Vec::new(), instruction: step.instruction.clone() })
 }
 
-/// `V(1).repeat(both().simplePath()).until(hasId(7)).path().limit(1)`: one path is wanted, and each evaluation returns a
-/// shortest one. `None` if the traversal is none of this kind.
+/// `V(1).repeat(both().simplePath()).until(hasId(7)).path().limit(1)`: only one path is wanted, and `repeat` would return a
+/// shortest one too, because it finishes each pass before the next. `None` for any other traversal.
 pub(super) fn shortest(traversal: &Traversal) -> Option<Traversal> {
     let [begin, repeat, after @ ..] = &traversal[..] else { return None };
     let is_one = matches!(&begin.kind, Kind::Vertices { ids } if ids.len() == 1);

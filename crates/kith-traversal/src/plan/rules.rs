@@ -11,7 +11,7 @@
 //! | vertices of which only the number matters | `out().dedup().count()` | the size of that set |
 //! | vertices with a property | `V().has("name", "Ada")` | the same, from an index if the graph has one |
 //! | vertices of which only the edges matter | `V(1).out()` | the same, without asking whether the vertex exists |
-//! | few passes of hops | `repeat(out()).times(2)` | `out().out()` |
+//! | a few passes of hops | `repeat(out()).times(2)` | `out().out()` |
 //! | one path to named vertices | `V(1).repeat(out().simplePath()).until(hasId(7)).path().limit(1)` | a shortest path, sought from both ends |
 //!
 //! Edges that are only passed and vertices of which only the edges matter need a traversal without paths. The two rules about

@@ -80,8 +80,9 @@ impl LiveGraph<'_> {
                 }
                 Err(error) if error.code == ErrorCode::ConditionFailed => {
                     let message = format!(
-                        "edge {edge} was changed by others each of the {ATTEMPTS_MAX} times that {key:?} was to be set; send the \
-                         traversal again when there are fewer writers"
+                        "other callers changed edge {edge} before each of {} attempts to set {key:?}; try again when fewer \
+                         callers change this edge",
+                        ATTEMPTS_MAX + 1
                     );
                     return Err(GremlinError::new(ErrorCode::ConditionFailed, message));
                 }

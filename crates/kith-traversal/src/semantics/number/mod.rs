@@ -18,7 +18,8 @@ pub(super) use convert::widen;
 
 use crate::value::{GType, Value};
 
-/// The number as a `Double`, rounded, and infinite if it is too large for one. `None` if the value is no number.
+/// The number as the nearest `Double`, which is infinite if the number is too large. `None` if the value is not of a numeric
+/// type.
 pub fn to_double(value: &Value) -> Option<f64> {
     Number::of(value).map(arithmetic::double)
 }

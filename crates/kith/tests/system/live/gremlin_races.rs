@@ -1,4 +1,4 @@
-//! Traversals that write at the same time as others, or while processes are killed.
+//! Traversals that write while others write, while processes are killed, past their deadline, or after their caller has left.
 
 use super::{
     site::{Site, Talk},
@@ -50,7 +50,7 @@ fn a_traversal_ends_when_its_caller_is_gone() {
 }
 
 #[test]
-fn a_traversal_that_writes_ends_soon_after_its_deadline() {
+fn a_traversal_writes_nothing_after_its_deadline_has_ended_it() {
     const WANTED: u64 = 6_000;
     let site = site(&["--groups", "1", "--nodes", "1", "--partitions", "4"], "open = true\n");
     let mut talk = site.talk(1);
@@ -64,7 +64,7 @@ fn a_traversal_that_writes_ends_soon_after_its_deadline() {
     assert_eq!((count(&mut talk), count(&mut talk)), (made, made));
 }
 
-/// How many changes the error of a traversal tells of.
+/// The number of changes that a traversal's error reports.
 fn changes(told: &str) -> u64 {
     let (_, rest) = told.split_once("the traversal made ").unwrap_or_else(|| panic!("it tells: {told}"));
     rest.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{told}"))
@@ -110,7 +110,7 @@ fn a_traversal_whose_node_or_database_is_killed_tells_what_it_has_written() {
             (made..=made + u64::from(is_unknown)).contains(&written),
             "{victim}: {written} written: {told}"
         );
-        site.cluster.wait_until("all processes are back", |cluster| {
+        site.cluster.wait_until("the graph can be written again", |cluster| {
             let status = cluster.kith(&["gremlin", "g.addV('dog').drop()", "--graph", GRAPH]).output();
             status.expect("kith runs").status.success()
         });
@@ -118,7 +118,7 @@ fn a_traversal_whose_node_or_database_is_killed_tells_what_it_has_written() {
 }
 
 #[test]
-fn a_vertex_that_many_merge_and_drop_at_the_same_time_is_never_in_the_way() {
+fn merging_a_vertex_succeeds_while_others_merge_and_drop_it() {
     const ROUNDS: u64 = 40;
     let types = "[object.person]\nfields = { name = { type = \"text\", unique = true }, age = { type = \"i32\", nullable = true } }\n";
     let site = site(&["--groups", "2", "--nodes", "2", "--partitions", "8"], types);
@@ -144,7 +144,7 @@ fn a_vertex_that_many_merge_and_drop_at_the_same_time_is_never_in_the_way() {
     let names: Vec<&str> =
         names["result"][0].as_array().expect("a list").iter().flat_map(Value::as_str).collect();
     assert!(names == ["Ada", "Eve"] || names == ["Eve"], "{names:?}");
-    // What else has the id or the value is in the way.
+    // A vertex that has the id or the unique value, but differs otherwise, is an error.
     talk.must(&line(by_id));
     let other = "g.mergeV([(T.label): 'person', (T.id): 7, name: 'Bob'])";
     assert_eq!(talk.refused(&line(other)).0, "object_exists");
