@@ -260,6 +260,8 @@ def test_other_threads_run_while_files_are_built(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_ends_a_build(tmp_path: Path) -> None:
+    # Jobs in the background of a shell ignore interrupts, and Python then leaves it at that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # A pipe that nobody closes: without the interrupt the build would read for ever.
     pipe = tmp_path / "edges.csv"
     os.mkfifo(pipe)
