@@ -98,22 +98,30 @@ async fn from(wanted: &ShortestPath, from: &Traverser, context: &Context<'_>) ->
         ids.into_iter().map(|id| Arc::new(Vertex::reference(id, keys::VERTEX))).collect();
     let mut near = Side::new(wanted.hop.clone(), vec![Arc::clone(start)]);
     let mut far = Side::new(wanted.hop.reversed(), ends);
+    let Some([last, next]) = joined(&mut near, &mut far, context).await? else { return Ok(None) };
+    let mut path = near.back(&last);
+    path.reverse();
+    path.extend([Arc::clone(&last), Arc::clone(&next)]);
+    path.extend(far.back(&next));
+    // The traverser is at the first vertex already.
+    Ok(Some(path.into_iter().skip(1).fold(from.clone(), |it, vertex| it.to(Value::Vertex(vertex)))))
+}
+
+/// Advances the sides until an edge joins them. Returns its ends, the one towards the beginning of the path first; `None` if the
+/// sides cannot meet.
+async fn joined(near: &mut Side, far: &mut Side, context: &Context<'_>) -> Result<Option<[Arc<Vertex>; 2]>> {
     let has_far = context.graph.follows(far.hop.direction, &far.hop.labels);
-    while !near.frontier.is_empty() && !far.reached.is_empty() && (!has_far || !far.frontier.is_empty()) {
-        let [last, next] = if !has_far || near.frontier.len() <= far.frontier.len() {
-            let Some(edge) = near.advance(&far, context).await? else { continue };
-            edge
+    loop {
+        if near.frontier.is_empty() || far.reached.is_empty() || (has_far && far.frontier.is_empty()) {
+            return Ok(None);
+        }
+        let edge = if !has_far || near.frontier.len() <= far.frontier.len() {
+            near.advance(far, context).await?
         } else {
-            let Some([next, last]) = far.advance(&near, context).await? else { continue };
-            [last, next]
+            far.advance(near, context).await?.map(|[next, last]| [last, next])
         };
-        let mut path = near.back(&last);
-        path.reverse();
-        path.extend([Arc::clone(&last), Arc::clone(&next)]);
-        path.extend(far.back(&next));
-        return Ok(Some(
-            path.into_iter().skip(1).fold(from.clone(), |it, vertex| it.to(Value::Vertex(vertex))),
-        ));
+        if edge.is_some() {
+            return Ok(edge);
+        }
     }
-    Ok(None)
 }

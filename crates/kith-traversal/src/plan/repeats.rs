@@ -55,11 +55,9 @@ pub(super) fn shortest(traversal: &Traversal) -> Option<Traversal> {
         return None;
     };
     let ([until], Some((hop, others))) = (&until[..], body.split_first()) else { return None };
-    let is_simple = match others.iter().map(|step| &step.kind).collect::<Vec<_>>()[..] {
+    let is_simple = match others {
         [] => false,
-        [Kind::SimplePath { is_simple: true, between: Between { from: None, to: None }, by }] => {
-            by.is_empty().then_some(true)?
-        }
+        [step] if is_simple_path(&step.kind) => true,
         _ => return None,
     };
     let has_labels = body.iter().chain([until]).any(|step| !step.labels.is_empty());
@@ -67,6 +65,16 @@ pub(super) fn shortest(traversal: &Traversal) -> Option<Traversal> {
     let kind = Kind::ShortestPath(ShortestPath { hop: hop.clone(), to: named_ids(until)?, is_simple });
     let search = Arc::new(Step { kind, labels: Vec::new(), instruction: repeat.instruction.clone() });
     Some([Arc::clone(begin), search].into_iter().chain(traversal[2..].iter().cloned()).collect())
+}
+
+/// `simplePath()` of whole paths.
+fn is_simple_path(kind: &Kind) -> bool {
+    match kind {
+        Kind::SimplePath { is_simple, between: Between { from: None, to: None }, by } => {
+            *is_simple && by.is_empty()
+        }
+        _ => false,
+    }
 }
 
 /// Whether a step has one result for each path, so that it makes no difference whether `limit(1)` comes before or after it.

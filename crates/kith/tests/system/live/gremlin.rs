@@ -8,7 +8,7 @@ use super::{
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-const GRAPH: &str = "town";
+pub const GRAPH: &str = "town";
 
 /// Types of every kind. Lists of `visits` are read in pages.
 const TYPES: &str = r#"
@@ -167,7 +167,7 @@ impl Plain {
 }
 
 /// A line of `kith run` with a traversal.
-fn line(gremlin: &str) -> Value {
+pub fn line(gremlin: &str) -> Value {
     json!({"op": "gremlin", "graph": GRAPH, "gremlin": gremlin})
 }
 

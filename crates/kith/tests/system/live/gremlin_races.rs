@@ -1,18 +1,12 @@
 //! Traversals that write while others write, while processes are killed, past their deadline, or after their caller has left.
 
 use super::{
+    gremlin::{GRAPH, line},
     site::{Site, Talk},
     support::{cluster::signal, wait_until},
 };
 use serde_json::{Value, json};
 use std::{process::Stdio, thread, time::Instant};
-
-const GRAPH: &str = "town";
-
-/// A line of `kith run` with a traversal.
-fn line(gremlin: &str) -> Value {
-    json!({"op": "gremlin", "graph": GRAPH, "gremlin": gremlin})
-}
 
 fn site(arguments: &[&str], types: &str) -> Site {
     let site = Site::start_empty(arguments);
