@@ -191,7 +191,7 @@ impl Flow {
     }
 
     /// Adds to a failure how many rows are done and how to continue.
-    fn told(&self, failure: Failure) -> Failure {
+    pub fn told(&self, failure: Failure) -> Failure {
         let done = count(self.window.done());
         let of = if self.total == 0 { String::new() } else { format!(" of {}", count(self.total)) };
         let message = format!("{}; the first {done}{of} rows are done", failure.message);

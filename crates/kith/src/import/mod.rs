@@ -103,7 +103,7 @@ async fn import(
     let read = read.map_err(|_| Failure::new(ErrorCode::Internal, "the reading of the file panicked", ""))?;
     let (report, read_checksum) = match read {
         Ok(read) => read,
-        Err(ReadEnd::File(error)) => return Err(told(error.into()).into()),
+        Err(ReadEnd::File(error)) => return Err(flow.told(told(error.into())).into()),
         Err(ReadEnd::Stopped) => unreachable!("all rows were wanted"),
     };
     if checksum.is_some_and(|checksum| checksum != read_checksum) {

@@ -8,6 +8,7 @@ use crate::support::{
 use serde_json::{Value, json};
 use std::{
     fs,
+    io::Write,
     path::Path,
     process::{Child, Stdio},
 };
@@ -81,6 +82,18 @@ fn files_that_make_no_sense_change_nothing() {
         (&json!(3), &json!(2), &json!("negative id"))
     );
     assert_eq!(count(&mut talk, 1, "likes"), 2);
+    // A pipe is checked while it is written, so the error tells how much of it was written.
+    let piped = ["import", GRAPH, "--assocs", "-", "--type", "likes", "-o", "json"];
+    let mut command = site.cluster.kith(&piped);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("kith starts");
+    let mut input = child.stdin.take().expect("the input is piped");
+    input.write_all(b"9,2,3\n9,3,4\n9,x,5\n").expect("the import reads");
+    drop(input);
+    let output = child.wait_with_output().expect("the import ends");
+    let error = &json_of(&output.stdout)["error"];
+    let said = error["message"].as_str().expect("a message");
+    assert!(error["code"] == "bad_lines" && said.ends_with("; the first 2 rows are done"), "{error}");
+    assert_eq!(count(&mut talk, 9, "likes"), 2);
 }
 
 #[test]
