@@ -6,6 +6,7 @@
 
 mod compute;
 pub mod convert;
+mod early;
 mod error;
 mod graph;
 mod gremlin;
@@ -17,6 +18,7 @@ mod stream;
 pub mod topology;
 
 pub use compute::{AggregateAnswer, AggregateQuery, ComputeAnswer, ComputeAt, ComputeQuery};
+pub use early::EarlyResults;
 pub use error::QueryError;
 pub use graph::{Answered, Served, ServedState};
 pub use gremlin::{GremlinAnswer, GremlinQuery, GremlinTraversal};

@@ -1,5 +1,6 @@
 //! The options of one query.
 
+use crate::EarlyResults;
 use crate::QueryError;
 use kith_live::Ticket;
 use kith_routing::{FanOutLimits, load::Hedging};
@@ -43,6 +44,8 @@ pub struct QueryOptions {
     pub critical: bool,
     /// The only replica group whose nodes are asked; `None` means any. With a group, caches of routers are not used.
     pub group: Option<u32>,
+    /// Takes results of a traversal before it has ended. Not sent over the wire.
+    pub early: Option<EarlyResults>,
 }
 
 impl QueryOptions {

@@ -37,17 +37,17 @@ pub struct Guest {
     pub(crate) auth_failures: Counter,
 }
 
-/// A reply whose bytes are charged to the memory for replies until it is dropped.
+/// A reply, or a part of one, whose bytes are charged to the memory for replies until it is dropped.
 #[derive(Debug)]
-pub struct Charged {
-    reply: Reply,
+pub struct Charged<T = Reply> {
+    reply: T,
     _charge: Charge,
 }
 
-impl Deref for Charged {
-    type Target = Reply;
+impl<T> Deref for Charged<T> {
+    type Target = T;
 
-    fn deref(&self) -> &Reply {
+    fn deref(&self) -> &T {
         &self.reply
     }
 }
@@ -67,7 +67,16 @@ impl Guest {
         let _under_way = self.place.request();
         let options = QueryOptions { door: Some(self.names.name), ..options };
         let reply = self.backend.call(Arc::new(Request { question, options })).await?;
-        let charge = self.place.charge_reply(bytes(&reply));
+        let bytes = bytes(&reply);
+        self.charge(reply, bytes)
+    }
+
+    /// Charges `bytes` to the memory for replies, for a reply or a part of it.
+    ///
+    /// # Errors
+    /// `overloaded` if there is no memory for it.
+    pub(crate) fn charge<T>(&self, reply: T, bytes: usize) -> Result<Charged<T>, QueryError> {
+        let charge = self.place.charge_reply(bytes);
         let charge = charge.map_err(|status| QueryError::from_status(&status))?;
         Ok(Charged { reply, _charge: charge })
     }

@@ -54,7 +54,7 @@ pub fn to_json(value: &Value) -> Json {
 ///
 /// There are too many ([`check_count`]), or the bytes are not a list.
 pub fn results(bytes: &[u8]) -> Result<Vec<Json>> {
-    check_count(bytes)?;
+    check_count(bytes, 0)?;
     let mut results = Vec::new();
     for item in Items::new(bytes)? {
         let (value, count) = counted(item?);

@@ -159,6 +159,7 @@ pub(super) fn options_from_wire(options: v1::QueryOptions) -> Result<QueryOption
         ticket: merged_tickets(&options.tickets)?,
         critical: options.critical,
         group: options.group,
+        early: None,
     })
 }
 

@@ -16,7 +16,7 @@ mod traversal;
 mod values;
 
 use crate::{Session, session::RESTARTS_MAX};
-use kith_api::{GremlinAnswer, GremlinQuery, QueryError, QueryOptions};
+use kith_api::{EarlyResults, GremlinAnswer, GremlinQuery, QueryError, QueryOptions};
 use kith_gremlin::GremlinError;
 use kith_types::{ErrorCode, OperationName};
 use live::LiveGraph;
@@ -68,7 +68,7 @@ impl Session {
         }
         let deadline = Deadline::of(&run);
         let source = LoadedGraph::new(run, known);
-        let results = deadline.keep(traversal.evaluate(&source), || false).await?;
+        let results = deadline.keep(traversal.evaluate(&source, options.early.as_ref()), || false).await?;
         let cause = |error| source.fan_outs.cause(&error).unwrap_or_else(|| to_query_error(&error));
         let Results { results, metrics } = results.map_err(cause)?;
         let (served, profile) = source.finish();
@@ -97,7 +97,8 @@ impl Session {
             }
             let deadline = Deadline::of(&run);
             let source = LiveGraph::new((self, &shown), run, &live.types, &traversal.limits);
-            let evaluated = deadline.keep(traversal.evaluate(&source), || source.is_writing()).await;
+            let early = options.early.as_ref();
+            let evaluated = deadline.keep(traversal.evaluate(&source, early), || source.is_writing()).await;
             let cause = |error| source.cause(&error).unwrap_or_else(|| to_query_error(&error));
             let error = match evaluated.and_then(|results| results.map_err(cause)) {
                 Ok(Results { results, metrics }) => {
@@ -113,11 +114,12 @@ impl Session {
                 // Without a ticket of its own, a traversal need not show what the database has lost.
                 self.own_writes().forget(identity);
             }
+            let is_shown = early.is_some_and(EarlyResults::is_used);
             let begins_again = match is_lost && options.ticket.is_none() && shown.ticket.is_some() {
                 true => !source.has_changes(),
                 false => source.begins_again(&error).await,
             };
-            if RESTARTS_MAX <= restarts || !begins_again {
+            if is_shown || RESTARTS_MAX <= restarts || !begins_again {
                 return Err(source.failure(error));
             }
             restarts += 1;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{Run, Session, TraversalSettings, caller::gone, topology::Graph as Known};
 use bytes::Bytes;
-use kith_api::{GremlinAnswer, GremlinQuery, GremlinTraversal, QueryError, QueryOptions};
+use kith_api::{EarlyResults, GremlinAnswer, GremlinQuery, GremlinTraversal, QueryError, QueryOptions};
 use kith_gremlin::{
     GremlinError,
     bytecode::Bytecode,
@@ -23,6 +23,7 @@ use kith_types::ErrorCode;
 use kith_wire::v1;
 use std::{
     future::poll_fn,
+    mem,
     sync::Arc,
     task::Poll,
     time::{Duration, Instant},
@@ -64,17 +65,27 @@ impl Compiled {
         Ok(Self { plan, limits, is_explained, is_profiled, with_properties: query.with_properties })
     }
 
-    /// The results over a graph.
-    pub async fn evaluate(&self, source: &dyn Graph) -> Result<Results, GremlinError> {
+    /// The results over a graph, apart from those that were handed over before the end.
+    pub async fn evaluate(
+        &self,
+        source: &dyn Graph,
+        early: Option<&EarlyResults>,
+    ) -> Result<Results, GremlinError> {
         let began = Instant::now();
         let clock = || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let mut evaluation = Evaluation::new(&self.plan, source, self.limits);
         if self.is_profiled {
             evaluation = evaluation.with_metrics();
         }
-        let evaluation = evaluation.with_clock(&clock).with_properties(self.with_properties);
-        let (results, metrics) = evaluation.all_with_metrics().await?;
-        let metrics = metrics.filter(|_| self.is_profiled).map(encoded_metrics).transpose()?;
+        let mut evaluation = evaluation.with_clock(&clock).with_properties(self.with_properties);
+        let mut results = Vec::new();
+        while let Some(batch) = evaluation.next().await? {
+            results.extend(batch);
+            if let Some(early) = early.filter(|early| early.would_take(results.len())) {
+                early.give(encoded(mem::take(&mut results))?);
+            }
+        }
+        let metrics = evaluation.metrics().filter(|_| self.is_profiled).map(encoded_metrics).transpose()?;
         Ok(Results { results: encoded(results)?, metrics })
     }
 

@@ -2,17 +2,20 @@
 
 use super::{
     incoming::Incoming,
-    outbox::{Coding, Ended, Outbox},
+    outbox::{Coding, Ended, Held, Outbox},
     question::Asked,
     results::{self, Form},
 };
 use crate::{Charged, Guest};
-use kith_api::{QueryError, Reply};
+use bytes::Bytes;
+use kith_api::{EarlyResults, QueryError, QueryOptions, Reply};
 use kith_gremlin::{
     message::{Request, Response},
     value::Value,
 };
 use std::{mem, num::NonZeroU64, sync::Arc};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 /// The most results in one message, unless the request has another number. Gremlin Server has the same default.
@@ -46,25 +49,47 @@ impl From<Ended> for Stop {
 pub(super) async fn answer(guest: Arc<Guest>, incoming: Incoming, outbox: Outbox) {
     let _under_way = guest.place().request();
     let (id, coding) = (incoming.request.id, incoming.coding);
-    let served = async {
-        let (reply, form) = ask(&guest, &incoming.request).await?;
-        let batch = batch_size(incoming.request.options.batch_size);
-        Answer { id, coding, batch, outbox: &outbox, reply: Arc::new(reply) }.send(form).await
-    };
-    if let Err(Stop::Failed(error)) = served.await {
+    if let Err(Stop::Failed(error)) = served(&guest, &incoming.request, coding, &outbox).await {
         // If the connection has ended, nobody wants the answer.
         let _ = outbox.fail(id, &error, coding).await;
     }
 }
 
-async fn ask(guest: &Guest, request: &Request) -> Result<(Charged, Form), QueryError> {
+async fn served(guest: &Guest, request: &Request, coding: Coding, outbox: &Outbox) -> Result<(), Stop> {
     let asked = Asked::new(&request.operation, &request.options)?;
     if asked.query.writes {
         guest.check_write(&asked.graph)?;
     }
-    let form = asked.form;
-    let reply = guest.call(asked.question(), asked.options).await?;
-    Ok((reply, form))
+    let batch = batch_size(request.options.batch_size);
+    let mut answer = Answer::new(request.id, coding, asked.form, batch, outbox);
+    let (early, mut parts) = EarlyResults::channel(batch);
+    let early = asked.form.sends_early().then_some(early);
+    let options = QueryOptions { early, ..asked.options.clone() };
+    let ended = CancellationToken::new();
+    let asking = async {
+        let reply = guest.call(asked.question(), options).await;
+        ended.cancel();
+        Ok::<_, Stop>(reply?)
+    };
+    // The evaluation goes on while its first results are sent.
+    let sending = async {
+        while let Some(part) = next(&mut parts, &ended).await {
+            let bytes = part.len();
+            answer.add(Arc::new(guest.charge(part, bytes)?)).await?;
+        }
+        Ok(())
+    };
+    let (reply, ()) = tokio::try_join!(asking, sending)?;
+    answer.finish(Arc::new(reply)).await
+}
+
+/// The next part. `None` if the traversal has ended and no part is left.
+async fn next(parts: &mut mpsc::Receiver<Bytes>, ended: &CancellationToken) -> Option<Bytes> {
+    tokio::select! {
+        biased;
+        Some(part) = parts.recv() => Some(part),
+        () = ended.cancelled() => None,
+    }
 }
 
 fn batch_size(asked: Option<NonZeroU64>) -> usize {
@@ -75,32 +100,41 @@ fn batch_size(asked: Option<NonZeroU64>) -> usize {
 struct Answer<'a> {
     id: Uuid,
     coding: Coding,
+    form: Form,
     /// The most results in one message.
-    batch: usize,
+    batch_max: usize,
     outbox: &'a Outbox,
-    reply: Arc<Charged>,
+    /// Results that wait for the message that they are sent in, and about how many bytes they take.
+    batch: Vec<Value>,
+    batch_bytes: usize,
+    /// What holds the memory of the last of them.
+    held: Option<Held>,
+    /// How many plain values there were so far.
+    plain: u64,
 }
 
-impl Answer<'_> {
-    /// Sends the results in batches.
-    async fn send(&self, form: Form) -> Result<(), Stop> {
-        let Reply::Gremlin(answer) = &**self.reply else {
+impl<'a> Answer<'a> {
+    fn new(id: Uuid, coding: Coding, form: Form, batch_max: usize, outbox: &'a Outbox) -> Self {
+        let (batch, batch_bytes, held, plain) = (Vec::new(), 0, None, 0);
+        Self { id, coding, form, batch_max, outbox, batch, batch_bytes, held, plain }
+    }
+
+    /// Adds a part of the results, and sends the batches that are full.
+    async fn add(&mut self, part: Arc<Charged<Bytes>>) -> Result<(), Stop> {
+        let held = Arc::clone(&part) as Held;
+        self.add_results(&part, held).await
+    }
+
+    /// Sends the results that are left, with what is known at the end.
+    async fn finish(mut self, reply: Arc<Charged>) -> Result<(), Stop> {
+        let Reply::Gremlin(answer) = &**reply else {
             let detail = "a traversal got a reply of another kind".to_owned();
             return Err(QueryError::Internal { detail }.into());
         };
-        let (mut batch, mut batch_bytes) = (Vec::new(), 0_usize);
-        for value in results::values(&answer.results, form)? {
-            let (value, bytes) = value?;
-            batch_bytes = batch_bytes.saturating_add(bytes);
-            if batch.len() == self.batch || (BATCH_BYTES_MAX < batch_bytes && !batch.is_empty()) {
-                self.put(Response::partial(self.id, mem::take(&mut batch))).await?;
-                batch_bytes = bytes;
-            }
-            batch.push(value);
-        }
-        let mut last = match batch.is_empty() {
+        self.add_results(&answer.results, Arc::clone(&reply) as Held).await?;
+        let mut last = match self.batch.is_empty() {
             true => Response::no_content(self.id),
-            false => Response::success(self.id, batch),
+            false => Response::success(self.id, mem::take(&mut self.batch)),
         };
         if let Some(ticket) = answer.served.ticket() {
             last.attributes.insert(TICKET.into(), Value::text(ticket.to_string()));
@@ -108,8 +142,25 @@ impl Answer<'_> {
         self.put(last).await
     }
 
-    async fn put(&self, response: Response) -> Result<(), Stop> {
-        match self.outbox.send(&response, self.coding, Some(Arc::clone(&self.reply))).await? {
+    async fn add_results(&mut self, results: &[u8], held: Held) -> Result<(), Stop> {
+        self.held = Some(held);
+        for value in results::values(results, self.form, &mut self.plain)? {
+            let (value, bytes) = value?;
+            let batch_bytes = self.batch_bytes.saturating_add(bytes);
+            let is_full = self.batch.len() == self.batch_max || BATCH_BYTES_MAX < batch_bytes;
+            if is_full && !self.batch.is_empty() {
+                let batch = Response::partial(self.id, mem::take(&mut self.batch));
+                self.put(batch).await?;
+                self.batch_bytes = 0;
+            }
+            self.batch.push(value);
+            self.batch_bytes = self.batch_bytes.saturating_add(bytes);
+        }
+        Ok(())
+    }
+
+    async fn put(&mut self, response: Response) -> Result<(), Stop> {
+        match self.outbox.send(&response, self.coding, self.held.clone()).await? {
             true => Ok(()),
             false => Err(Stop::Ended),
         }

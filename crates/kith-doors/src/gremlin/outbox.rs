@@ -1,7 +1,7 @@
 //! The messages that a connection sends, in the order in which the tasks of its requests have made them.
 
 use super::{failure::failure, inlet::Inlet};
-use crate::{Charged, Stream};
+use crate::Stream;
 use bytes::Bytes;
 use futures::{SinkExt, stream::SplitSink};
 use kith_api::QueryError;
@@ -19,8 +19,10 @@ use tokio_tungstenite::{
 /// This many messages wait for a peer that reads slowly. The tasks that make further ones wait.
 const WAITING_MAX: usize = 4;
 
+/// What stands for the memory that a message takes until it is sent.
+pub(super) type Held = Arc<dyn Send + Sync>;
 /// A message, and the reply whose memory it takes.
-type Outgoing = (Message, Option<Arc<Charged>>);
+type Outgoing = (Message, Option<Held>);
 
 /// The connection has ended, so nobody wants answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +59,7 @@ impl Outbox {
         &self,
         response: &Response,
         coding: Coding,
-        reply: Option<Arc<Charged>>,
+        reply: Option<Held>,
     ) -> Result<bool, Ended> {
         let (bytes, is_coded) = match response.encode(coding.serializer) {
             Ok(bytes) => (bytes, true),
@@ -121,7 +123,7 @@ impl Sending {
 
 /// Sends a message and all before it, and then ends the charges of their replies.
 async fn unsent_none(
-    unsent: &mut Vec<Arc<Charged>>,
+    unsent: &mut Vec<Held>,
     sending: impl Future<Output = Result<(), Error>>,
 ) -> Result<(), Error> {
     let sent = sending.await;

@@ -19,17 +19,25 @@ pub(super) enum Form {
     Plain(Option<Terminal>),
 }
 
+impl Form {
+    /// Whether results can be sent before all of them are known.
+    pub fn sends_early(self) -> bool {
+        matches!(self, Self::Traversers | Self::Plain(None | Some(Terminal::ToList | Terminal::ToBulkSet)))
+    }
+}
+
 /// A value, and roughly how many bytes it takes.
 type Measured = (Value, usize);
 /// Values, one after another.
 type Values<'a> = Box<dyn Iterator<Item = Result<Measured, QueryError>> + Send + 'a>;
 
-/// The values that stand for `results`, a list of traversers in GraphBinary.
+/// The values that stand for `results`, a list of traversers in GraphBinary. `plain` counts plain values over all parts of an
+/// answer.
 ///
 /// # Errors
 /// There are more plain values than [`kith_gremlin::graphbinary::RESULTS_MAX`]; `next()` has nothing to return; the bytes are no results, which can also be
 /// found later.
-pub(super) fn values(results: &[u8], form: Form) -> Result<Values<'_>, QueryError> {
+pub(super) fn values<'a>(results: &'a [u8], form: Form, plain: &mut u64) -> Result<Values<'a>, QueryError> {
     let items = Items::new(results).map_err(of_gremlin)?;
     let Form::Plain(terminal) = form else {
         return Ok(Box::new(measured(items)));
@@ -37,13 +45,13 @@ pub(super) fn values(results: &[u8], form: Form) -> Result<Values<'_>, QueryErro
     Ok(match terminal {
         Some(Terminal::Iterate) => Box::new(iter::empty()),
         Some(Terminal::HasNext) => one(Value::Bool(items.left() != 0)),
-        Some(Terminal::TryNext) => Box::new(plain(items).take(1)),
-        Some(Terminal::Next(None)) => members(plain(items).next().ok_or_else(nothing)??),
-        Some(Terminal::Next(Some(count))) => Box::new(plain(items).take(count as usize)),
+        Some(Terminal::TryNext) => Box::new(repeated(items).take(1)),
+        Some(Terminal::Next(None)) => members(repeated(items).next().ok_or_else(nothing)??),
+        Some(Terminal::Next(Some(count))) => Box::new(repeated(items).take(count as usize)),
         Some(Terminal::ToSet) => distinct(items),
         None | Some(Terminal::ToList | Terminal::ToBulkSet | Terminal::Explain) => {
-            check_count(results).map_err(of_gremlin)?;
-            Box::new(plain(items))
+            *plain = check_count(results, *plain).map_err(of_gremlin)?;
+            Box::new(repeated(items))
         }
     })
 }
@@ -62,7 +70,7 @@ fn measured(mut items: Items<'_>) -> impl Iterator<Item = Result<Measured, Query
 }
 
 /// The values of traversers, each as often as it occurs.
-fn plain(items: Items<'_>) -> impl Iterator<Item = Result<Measured, QueryError>> + Send {
+fn repeated(items: Items<'_>) -> impl Iterator<Item = Result<Measured, QueryError>> + Send {
     measured(items).flat_map(|item| {
         let (item, count) = match item {
             Ok((traverser, bytes)) => {

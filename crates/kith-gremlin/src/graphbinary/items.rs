@@ -73,23 +73,24 @@ pub fn counted(traverser: Value) -> (Value, u64) {
     }
 }
 
-/// Checks that results, a list of traversers, are few enough to be sent one by one. A traverser may stand for more than 2⁵⁰.
+/// Checks that results, a list of traversers, are few enough to be sent one by one after `before` others. A traverser may stand
+/// for more than 2⁵⁰. Returns how many there are together.
 ///
 /// # Errors
 ///
 /// There are more than [`RESULTS_MAX`], or the bytes are not a list.
-pub fn check_count(results: &[u8]) -> Result<()> {
-    let mut count = 0_u64;
+pub fn check_count(results: &[u8], before: u64) -> Result<u64> {
+    let mut count = before;
     for item in Items::new(results)? {
         count = count.saturating_add(counted(item?).1);
     }
     if count <= RESULTS_MAX {
-        return Ok(());
+        return Ok(count);
     }
     Err(GremlinError::new(
         ErrorCode::TooLarge,
         format!(
-            "the traversal has {count} results; at most {RESULTS_MAX} are sent one by one (end it with count(), dedup() or \
+            "the traversal has {count} results or more; at most {RESULTS_MAX} are sent one by one (end it with count(), dedup() or \
              limit(), or send it as bytecode, whose results say how often they occur)"
         ),
     ))

@@ -129,8 +129,13 @@ impl<'a> Evaluation<'a> {
         while let Some(batch) = self.next().await? {
             all.extend(batch);
         }
-        let metrics = profile::metrics(&self.chain.steps(), &self.context);
+        let metrics = self.metrics();
         Ok((all, metrics))
+    }
+
+    /// What was counted of the steps so far, if that was wanted.
+    pub fn metrics(&self) -> Option<TraversalMetrics> {
+        profile::metrics(&self.chain.steps(), &self.context)
     }
 }
 

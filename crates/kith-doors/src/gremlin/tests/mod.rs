@@ -6,10 +6,11 @@ mod requests;
 
 use super::*;
 use crate::{Backend, Visitor, listener::Listener};
+use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use kith_api::{
-    BatchStream, GremlinAnswer, GremlinTraversal, QueryError, Question, Reply, Request, Served, ServedState,
-    Service, StoreShape,
+    BatchStream, EarlyResults, GremlinAnswer, GremlinTraversal, QueryError, Question, Reply, Request, Served,
+    ServedState, Service, StoreShape,
 };
 use kith_gremlin::{
     bytecode::{Bytecode, Instruction},
@@ -62,7 +63,12 @@ impl Graphs {
     }
 
     /// The results of a traversal whose first step has this name and these arguments.
-    async fn results(&self, name: &str, arguments: &[Value]) -> Result<Vec<(Value, i64)>, QueryError> {
+    async fn results(
+        &self,
+        name: &str,
+        arguments: &[Value],
+        early: Option<&EarlyResults>,
+    ) -> Result<Vec<(Value, i64)>, QueryError> {
         let count = |value: Option<&Value>| match value {
             Some(Value::Int(count)) => i64::from(*count),
             Some(Value::Long(count)) => *count,
@@ -77,6 +83,18 @@ impl Graphs {
                 let _permit = self.gate.acquire().await.expect("never closed");
                 Ok(vec![(Value::Int(1), 1)])
             }
+            // Its arguments as soon as they are taken, and 0 in the end, which the gate delays. It fails if the last argument is null.
+            "E" if !arguments.is_empty() => {
+                let (mut left, fails) = (arguments.iter().peekable(), arguments.last() == Some(&Value::Null));
+                while let Some(early) = early
+                    && let Some(value) = left.next_if(|_| early.would_take(1))
+                {
+                    early.give(coded(vec![(value.clone(), 1)]));
+                }
+                let _permit = self.gate.acquire().await.expect("never closed");
+                let left = left.cloned().chain([Value::Int(0)]).map(|value| (value, 1)).collect();
+                if fails { Err(QueryError::DeadlineExceeded { deadline_ms: 5 }) } else { Ok(left) }
+            }
             "E" => Err(QueryError::DeadlineExceeded { deadline_ms: 5 }),
             // It fails as if by `fail()`.
             "union" => Err(QueryError::Remote {
@@ -87,6 +105,13 @@ impl Graphs {
             _ => Err(QueryError::Overloaded { detail: "too much".to_owned() }),
         }
     }
+}
+
+/// Results as a service returns them.
+fn coded(results: Vec<(Value, i64)>) -> Bytes {
+    let traverser = |(value, bulk)| Value::Traverser { bulk, value: Arc::new(value) };
+    let results = Value::list(results.into_iter().map(traverser).collect::<Vec<_>>());
+    write_value(&results).expect("short").into()
 }
 
 /// Counts a request until it is dropped.
@@ -108,11 +133,10 @@ impl Service for Graphs {
             let GremlinTraversal::Bytecode(bytes) = &query.traversal else { panic!("a text") };
             let Ok(Value::Traversal(bytecode)) = read_value(bytes) else { panic!("no traversal") };
             let step = &bytecode.steps[0];
-            let results = self.results(&step.name, &step.arguments).await?;
-            let traverser = |(value, bulk)| Value::Traverser { bulk, value: Arc::new(value) };
-            let results = Value::list(results.into_iter().map(traverser).collect::<Vec<_>>());
+            let early = request.options.early.as_ref();
+            let results = self.results(&step.name, &step.arguments, early).await?;
             Ok(Reply::Gremlin(GremlinAnswer {
-                results: write_value(&results).expect("short").into(),
+                results: coded(results),
                 served: Served { name: graph.clone(), state: ServedState::Version(1) },
                 profile: None,
                 metrics: None,

@@ -39,7 +39,34 @@ async fn results_come_in_batches() {
     assert_eq!(driver.until_over(&[id]).await[&id].codes, [206, 206, 200]);
     let told = driver.told("g.V(10000001L)").await;
     assert_eq!(told.codes, [597]);
-    assert!(told.message.contains("has 10000001 results; at most 10000000 are sent one by one (end it"));
+    assert!(
+        told.message.contains("has 10000001 results or more; at most 10000000 are sent one by one (end it")
+    );
+}
+
+#[tokio::test]
+async fn first_results_are_sent_while_later_ones_are_computed() {
+    let mut driver = Driver::new().await;
+    let asking = |text| map(&[("gremlin", Value::text(text)), ("batchSize", Value::Int(1))]);
+    let id = driver.ask(("", "eval"), asking("g.E(1, 2, 3)")).await;
+    for value in [1, 2] {
+        let (of, code, told) = driver.read().await;
+        assert_eq!((of, code, told.values), (id, 206, vec![Value::Int(value)]));
+    }
+    let graphs = Arc::clone(&driver.connection.graphs);
+    assert_eq!(graphs.under_way.load(Ordering::SeqCst), 1, "the traversal goes on");
+    graphs.gate.add_permits(1);
+    let told = driver.until_over(&[id]).await.remove(&id).expect("asked");
+    assert_eq!((told.codes, told.values), (vec![206, 200], vec![Value::Int(3), Value::Int(0)]));
+    // More results than wait in parts: the others come with the answer.
+    let told = driver.told("g.E(1, 2, 3, 4, 5, 6, 7, 8)").await;
+    assert_eq!(told.values, [1, 2, 3, 4, 5, 6, 7, 8, 0].map(Value::Int));
+    // Whose results depend on all of them gets none before the end.
+    for (text, values) in [("g.E(1, 2, 1).toSet()", &[1, 2, 0][..]), ("g.E(1, 2).next()", &[1])] {
+        let values = values.iter().copied().map(Value::Int).collect::<Vec<_>>();
+        assert_eq!(driver.told(text).await.values, values, "{text}");
+    }
+    assert_eq!(driver.told("g.E(1, 2, null)").await.codes.last(), Some(&598));
 }
 
 #[tokio::test]

@@ -9,7 +9,10 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
 };
-use support::cluster::{Cluster, text};
+use support::{
+    cluster::{Cluster, text},
+    driver::Driver,
+};
 
 const GRAPH: &str = "people";
 const MEMBERS: u64 = 300;
@@ -235,6 +238,13 @@ fn wrong_traversals_say_why() {
     assert_eq!(first, format!("{}\n", plain.friends(1).first().expect("it has friends")));
     let unknown = cluster.kith(&["gremlin", "g.V()", "--graph", "nothing"]).output().expect("it runs");
     assert!(text(&unknown).contains("unknown_graph"), "{}", text(&unknown));
+    // Drivers get the first page of vertices, twice each and without what does not fill a batch, before the second page exceeds
+    // the bound.
+    let ready = cluster.ready();
+    let door = ready["routers"][0]["gremlin"].as_str().expect("an address");
+    let bounded = "g.with('kith.budget', 'elements=100').V().union(id(), id())";
+    let told = Driver::connect(door).ask(GRAPH, bounded);
+    assert_eq!((told.code, told.values.len()), (597, 64), "{told:?}");
 }
 
 /// Only edges that pass are elements of the traversal where nodes leave out the others.
