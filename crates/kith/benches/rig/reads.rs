@@ -49,7 +49,8 @@ pub async fn routed_over(ready: &Value, transport: TransportKind) -> Arc<dyn Ser
     Arc::new(client.with_transport(transport))
 }
 
-fn router(ready: &Value) -> String {
+/// The address of the router.
+pub fn router(ready: &Value) -> String {
     ready["router"].as_str().expect("an address").to_owned()
 }
 
