@@ -69,9 +69,9 @@ async fn served(guest: &Guest, request: &Request, coding: Coding, outbox: &Outbo
     let asking = async {
         let reply = guest.call(asked.question(), options).await;
         ended.cancel();
-        Ok::<_, Stop>(reply?)
+        Ok::<_, Stop>(reply)
     };
-    // The evaluation goes on while its first results are sent.
+    // The evaluation goes on while its first results are sent. If it fails, they are sent before the error.
     let sending = async {
         while let Some(part) = next(&mut parts, &ended).await {
             let bytes = part.len();
@@ -80,7 +80,7 @@ async fn served(guest: &Guest, request: &Request, coding: Coding, outbox: &Outbo
         Ok(())
     };
     let (reply, ()) = tokio::try_join!(asking, sending)?;
-    answer.finish(Arc::new(reply)).await
+    answer.finish(Arc::new(reply?)).await
 }
 
 /// The next part. `None` if the traversal has ended and no part is left.
