@@ -270,10 +270,23 @@ pub fn run_lines(
     (answers, status.code().unwrap_or(-1))
 }
 
-/// Sends a signal to a process that this test started.
+/// Sends a signal to a process that this test started. After `STOP`, waits until all of its threads stand still.
 pub fn signal(pid: u32, name: &str) {
     let status = Command::new("kill").args([format!("-{name}"), pid.to_string()]).status();
     assert!(status.expect("kill runs").success(), "kill -{name} {pid}");
+    if name == "STOP" {
+        super::wait_until("the process stands still", || stands_still(pid));
+    }
+}
+
+/// Whether all threads of a process are stopped.
+fn stands_still(pid: u32) -> bool {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return false };
+    threads.flatten().all(|thread| {
+        let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        // The state follows the name of the thread, which is in parentheses.
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+    })
 }
 
 /// Whether a process is there.
