@@ -17,6 +17,13 @@ pub enum Unwritten {
 }
 
 impl Unwritten {
+    /// The error.
+    pub fn status(&self) -> &Status {
+        match self {
+            Unwritten::Unsent(status) | Unwritten::Refused(status) | Unwritten::Lost(status) => status,
+        }
+    }
+
     /// Classifies the error status of a request that was sent. A deadline may pass while the request is being carried out,
     /// and an internal error may follow a request that was carried out, so neither proves anything.
     pub fn after_sending(status: Status) -> Self {

@@ -7,7 +7,7 @@ mod run;
 mod write;
 
 pub use run::Run;
-pub(crate) use write::ANSWER_GRACE;
+pub(crate) use write::{ANSWER_GRACE, new_name};
 
 use crate::{
     ListStore,

@@ -1,4 +1,5 @@
-//! Writes to live graphs. Each is sent to the leader of its partition, and is carried out at most once.
+//! Writes to live graphs. Each is sent to the leader of its partition, and is carried out at most once. Only a write with a
+//! name is sent again after an attempt without an answer, because leaders recognize a repeat by its name.
 
 use super::Session;
 use crate::topology::{Graph, Topology};
@@ -15,19 +16,20 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use tonic::Status;
 
-/// How long to wait for news of leaders before a write that was certainly not carried out is sent again.
+/// How long to wait for news of leaders before a write is sent again.
 const LEADER_WAIT: Duration = Duration::from_millis(20);
 /// How long beyond the deadline a leader may take to report the outcome of a write.
 pub(crate) const ANSWER_GRACE: Duration = Duration::from_millis(500);
 
 impl Session {
     /// Writes to a live graph. A write that was certainly not carried out is sent again, to the leader at that time, until
-    /// the deadline. If the graph is open, types that the write names are added first.
+    /// the deadline. So is a write with a name if its outcome is unknown. If the graph is open, types that the write names are
+    /// added first.
     ///
     /// # Errors
-    /// [`QueryError::OutcomeUnknown`] if the write was sent and no answer came. After any other error, nothing was written.
+    /// [`QueryError::OutcomeUnknown`] if the write was sent and its outcome is unknown, although it was repeated if it has a
+    /// name. After any other error, nothing was written.
     pub(crate) async fn write(
         &self,
         graph: &str,
@@ -38,25 +40,29 @@ impl Session {
         let deadline = Instant::now() + patience;
         let write = named(write);
         self.add_types(graph, &write.mutation, deadline).await?;
+        // The error of an attempt that may have been carried out.
+        let mut unknown = None;
         loop {
             let topology = self.topology();
-            let refused = match self.send_write(&topology, graph, &write, options, deadline).await {
+            let unwritten = match self.send_write(&topology, graph, &write, options, deadline).await {
                 Ok(reply) => {
                     let written = written_from_wire(reply)?;
                     self.own_writes().note(&written.ticket, Instant::now());
                     return Ok(written);
                 }
-                Err(Unwritten::Lost(status)) => return Err(outcome_unknown(&status)),
-                Err(Unwritten::Unsent(status)) if awaits_leader(&status) || is_unreachable(&status) => status,
-                Err(Unwritten::Refused(status)) if awaits_leader(&status) => status,
-                Err(Unwritten::Unsent(status) | Unwritten::Refused(status)) => {
-                    return Err(QueryError::from_status(&status));
-                }
+                Err(unwritten) => unwritten,
             };
+            if let Some(error) = outcome_unknown(&unwritten) {
+                if write.write_id.is_none() {
+                    return Err(error);
+                }
+                unknown = Some(error);
+            } else if is_decided(&unwritten) || (unknown.is_none() && !awaits_leader(&unwritten)) {
+                return Err(QueryError::from_status(unwritten.status()));
+            }
             if deadline <= Instant::now() + LEADER_WAIT {
-                return Err(QueryError::NotLeader {
-                    detail: format!("nothing was written: {}", refused.message()),
-                });
+                let detail = format!("nothing was written: {}", unwritten.status().message());
+                return Err(unknown.unwrap_or(QueryError::NotLeader { detail }));
             }
             self.await_news(&topology, LEADER_WAIT).await;
         }
@@ -93,12 +99,15 @@ impl Session {
 fn named(write: &Write) -> Cow<'_, Write> {
     match (&write.mutation, &write.write_id) {
         (Mutation::AddObject { id: None, .. }, None) => {
-            let name = format!("{:032x}", rand::random::<u128>());
-            let write_id: Option<WriteId> = name.parse().ok();
-            Cow::Owned(Write { write_id, ..write.clone() })
+            Cow::Owned(Write { write_id: new_name(), ..write.clone() })
         }
         _ => Cow::Borrowed(write),
     }
+}
+
+/// A name that no other write has.
+pub(crate) fn new_name() -> Option<WriteId> {
+    format!("{:032x}", rand::random::<u128>()).parse().ok()
 }
 
 fn partition_of(topology: &Topology, graph: &Graph, write: &Write) -> Result<PartitionId, QueryError> {
@@ -120,16 +129,42 @@ fn leader_of(topology: &Topology, graph: &Graph, partition: PartitionId) -> Resu
     }
 }
 
-/// Whether the write may succeed once another node leads.
-fn awaits_leader(status: &Status) -> bool {
-    matches!(kith_wire::code_of(status), ErrorCode::NotLeader | ErrorCode::Leaving)
+/// Whether nothing was written, and the write may succeed later or once another node leads.
+fn awaits_leader(unwritten: &Unwritten) -> bool {
+    let code = kith_wire::code_of(unwritten.status());
+    let is_unreachable = matches!(code, ErrorCode::Unavailable | ErrorCode::NodeUnreachable);
+    let is_led_elsewhere = matches!(code, ErrorCode::NotLeader | ErrorCode::Leaving);
+    match unwritten {
+        Unwritten::Unsent(_) => is_led_elsewhere || is_unreachable,
+        Unwritten::Refused(_) => is_led_elsewhere,
+        Unwritten::Lost(_) => false,
+    }
 }
 
-/// Whether nothing could be sent to the leader. It may be reachable later, or another node may lead by then.
-fn is_unreachable(status: &Status) -> bool {
-    matches!(kith_wire::code_of(status), ErrorCode::Unavailable | ErrorCode::NodeUnreachable)
+/// The error of an attempt that may have been carried out.
+fn outcome_unknown(unwritten: &Unwritten) -> Option<QueryError> {
+    match unwritten {
+        Unwritten::Lost(status) => {
+            let detail = format!("no answer came from the leader: {}", status.message());
+            Some(QueryError::OutcomeUnknown { detail })
+        }
+        Unwritten::Refused(status) if kith_wire::code_of(status) == ErrorCode::OutcomeUnknown => {
+            Some(QueryError::from_status(status))
+        }
+        Unwritten::Refused(_) | Unwritten::Unsent(_) => None,
+    }
 }
 
-fn outcome_unknown(status: &Status) -> QueryError {
-    QueryError::OutcomeUnknown { detail: format!("no answer came from the leader: {}", status.message()) }
+/// Whether the leader has looked for the outcome of earlier attempts, and found none. All other refusals of a repeat say nothing
+/// about the attempts before it.
+fn is_decided(unwritten: &Unwritten) -> bool {
+    let code = kith_wire::code_of(unwritten.status());
+    let decides = matches!(
+        code,
+        ErrorCode::ConditionFailed
+            | ErrorCode::ObjectExists
+            | ErrorCode::UniqueTaken
+            | ErrorCode::WriteIdTaken
+    );
+    decides && matches!(unwritten, Unwritten::Refused(_))
 }

@@ -1,6 +1,7 @@
 //! Sends the writes of a traversal, and remembers what has become of them.
 
 use super::LiveGraph;
+use crate::session::new_name;
 use kith_api::QueryOptions;
 use kith_gremlin::GremlinError;
 use kith_live::{Conditions, Done, Mutation, Write};
@@ -21,7 +22,8 @@ impl LiveGraph<'_> {
     ) -> Result<Done, GremlinError> {
         let (deadline, trace_id) = (Some(self.time_left()?), self.options.trace_id.clone());
         let options = QueryOptions { deadline, trace_id, ..QueryOptions::default() };
-        let write = Write { mutation, conditions, write_id: None };
+        // With a name, the write is repeated until its outcome is known.
+        let write = Write { mutation, conditions, write_id: new_name() };
         self.under_way.fetch_add(1, Ordering::SeqCst);
         let written = self.session.write(&self.name, &write, &options).await;
         self.under_way.fetch_sub(1, Ordering::SeqCst);
