@@ -63,7 +63,8 @@ async fn served(guest: &Guest, request: &Request, coding: Coding, outbox: &Outbo
     let batch = batch_size(request.options.batch_size);
     let mut answer = Answer::new(request.id, coding, asked.form, batch, outbox);
     let (early, mut parts) = EarlyResults::channel(batch);
-    let early = asked.form.sends_early().then_some(early);
+    // If results cannot be sent, the traversal is given up, and a traversal that writes must not be.
+    let early = (asked.form.sends_early() && !asked.query.writes).then_some(early);
     let options = QueryOptions { early, ..asked.options.clone() };
     let ended = CancellationToken::new();
     let asking = async {
