@@ -7,8 +7,8 @@ use std::sync::{
 };
 use tokio::sync::mpsc;
 
-/// This many parts wait for a caller who takes them slowly. Further results then wait in the traversal, which goes on: a slow
-/// caller must not make it miss its deadline.
+/// How many parts may wait for a slow caller. While that many wait, the traversal goes on and keeps its further results, so a
+/// slow caller cannot make it miss its deadline.
 const WAITING_MAX: usize = 4;
 
 /// Takes results of a traversal before it has ended. The answer then has only the results that were not handed over.

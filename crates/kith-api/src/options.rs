@@ -1,7 +1,6 @@
 //! The options of one query.
 
-use crate::EarlyResults;
-use crate::QueryError;
+use crate::{EarlyResults, QueryError};
 use kith_live::Ticket;
 use kith_routing::{FanOutLimits, load::Hedging};
 use kith_types::Workflow;

@@ -58,15 +58,15 @@ async fn first_results_are_sent_while_later_ones_are_computed() {
     graphs.gate.add_permits(1);
     let told = driver.until_over(&[id]).await.remove(&id).expect("asked");
     assert_eq!((told.codes, told.values), (vec![206, 200], vec![Value::Int(3), Value::Int(0)]));
-    // More results than wait in parts: the others come with the answer.
+    // Results beyond the parts that may wait come with the answer.
     let told = driver.told("g.E(1, 2, 3, 4, 5, 6, 7, 8)").await;
     assert_eq!(told.values, [1, 2, 3, 4, 5, 6, 7, 8, 0].map(Value::Int));
-    // Whose results depend on all of them gets none before the end.
+    // `toSet()` and `next()` need the whole answer, so nothing is sent before the end.
     for (text, values) in [("g.E(1, 2, 1).toSet()", &[1, 2, 0][..]), ("g.E(1, 2).next()", &[1])] {
         let values = values.iter().copied().map(Value::Int).collect::<Vec<_>>();
         assert_eq!(driver.told(text).await.values, values, "{text}");
     }
-    // What was handed over before an error is sent before it, but for a batch that is not full.
+    // If the traversal fails, the driver first gets the full batches of the results that were handed over.
     let id = driver.ask(("", "eval"), asking("g.E(1, 2, null)")).await;
     let told = driver.until_over(&[id]).await.remove(&id).expect("asked");
     assert_eq!((told.codes, told.values), (vec![206, 206, 598], vec![Value::Int(1), Value::Int(2)]));

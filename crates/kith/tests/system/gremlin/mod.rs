@@ -238,8 +238,8 @@ fn wrong_traversals_say_why() {
     assert_eq!(first, format!("{}\n", plain.friends(1).first().expect("it has friends")));
     let unknown = cluster.kith(&["gremlin", "g.V()", "--graph", "nothing"]).output().expect("it runs");
     assert!(text(&unknown).contains("unknown_graph"), "{}", text(&unknown));
-    // Drivers get the first page of vertices, twice each and without what does not fill a batch, before the second page exceeds
-    // the bound.
+    // The first page has 64 vertices, which are 128 results. The driver gets one full batch of 64 of them before the second page
+    // exceeds the bound.
     let ready = cluster.ready();
     let door = ready["routers"][0]["gremlin"].as_str().expect("an address");
     let bounded = "g.with('kith.budget', 'elements=100').V().union(id(), id())";
