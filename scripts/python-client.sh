@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the wheel of the Python client and installs it, with what its tests need, into a fresh virtual environment,
 # target/python/venv. Tools come from pip, into the target directory.
+#   KITH_AS_TESTED: not empty after `cargo test --workspace`, of which the build is then reused.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python="${PYTHON:-python3}"
@@ -18,6 +19,9 @@ if [[ ! -x "$place/tools/bin/pip" ]]; then
 fi
 "$place/tools/bin/pip" install --quiet --disable-pip-version-check 'maturin>=1.9.4,<2'
 
+if [[ -n "${KITH_AS_TESTED:-}" ]]; then
+  export CARGO="$PWD/scripts/cargo-as-tested.sh"
+fi
 rm -rf "$place/venv" "$place/wheels"
 CARGO_TARGET_DIR="$target" "$place/tools/bin/maturin" build --manifest-path clients/python/Cargo.toml \
   --out "$place/wheels" --compatibility linux --locked

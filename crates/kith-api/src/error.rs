@@ -240,6 +240,12 @@ impl QueryError {
         QueryError::TooLarge { max: crate::ANSWER_BYTES_MAX as u64 }
     }
 
+    /// A traversal has changed the graph, and its results cannot be sent.
+    pub fn results_lost(cause: QueryError) -> Self {
+        let changes = "the traversal has made all its changes, and only its results are lost".to_owned();
+        QueryError::PartlyWritten { cause: Box::new(cause), changes, is_unknown: false }
+    }
+
     /// The stable code.
     pub fn code(&self) -> ErrorCode {
         match self {

@@ -143,8 +143,8 @@ impl Question {
     }
 
     /// Whether asking twice has the same effect as asking once. If the outcome of a request was lost, only an idempotent
-    /// request is sent to another router. Whether a request to a node may be retried or hedged follows from what the node is
-    /// asked: [`kith_ops::Operator::is_idempotent`].
+    /// request, or a write with a name, is sent to another router. Whether a request to a node may be retried or hedged
+    /// follows from what the node is asked: [`kith_ops::Operator::is_idempotent`].
     pub fn is_idempotent(&self) -> bool {
         match self {
             Question::Graph { .. }
@@ -155,8 +155,7 @@ impl Question {
             | Question::Shape { .. }
             | Question::Schema { .. } => true,
             Question::Gremlin { query, .. } => !query.writes,
-            // This applies to a write with a name too: a router or client that repeated it would hide from its caller that
-            // the outcome was lost.
+            // Whether a write is sent again is decided by `kith_routing::WriteAttempts`.
             Question::Write { .. } => false,
         }
     }

@@ -1,13 +1,14 @@
 //! Fails over between routers: if a router goes away while it has a request, an idempotent request is sent to the next
-//! router, once.
+//! router, once. So is a write that has a name or was not sent.
 //!
 //! This concerns only the hop to the router. Failures of nodes are handled where plans are carried out
 //! (`kith_routing::execution`).
 
 use crate::{RouterClient, TransportKind};
 use futures::{FutureExt, StreamExt, future::BoxFuture};
-use kith_api::{BatchStream, Outlet, QueryError, QueryOptions, Reply, Request, Service, driven};
+use kith_api::{BatchStream, Outlet, QueryError, QueryOptions, Question, Reply, Request, Service, driven};
 use kith_net::security::Dialer;
+use kith_routing::{AfterAttempt, FailedAttempt, WriteAttempts};
 use kith_types::ErrorCode;
 use std::{
     sync::Arc,
@@ -55,17 +56,29 @@ impl Failover {
         let client = self.current.lock().await.clone();
         let addr = client.addr().to_owned();
         let lost = match client.call(Arc::clone(&request)).await.map_err(|error| named(error, &addr)) {
-            Err(error @ QueryError::Unreachable { .. }) => error,
+            Err(error @ (QueryError::Unreachable { .. } | QueryError::OutcomeUnknown { .. })) => error,
             other => return other,
         };
         // Connects after a request that is not repeated too, because the next request must not go to the same router.
         let Some(next) = self.instead_of(&addr).await else { return Err(lost) };
-        if !request.question.is_idempotent() {
+        let (first, mut write) = (failed_attempt(&lost), attempts(&request.question));
+        let is_repeated = match &mut write {
+            Some(write) => write.fail(first) == AfterAttempt::SendAgain,
+            None => request.question.is_idempotent(),
+        };
+        let Some(request) = left(&request, started.elapsed()).filter(|_| is_repeated) else {
             return Err(lost);
-        }
-        let Some(request) = left(&request, started.elapsed()) else { return Err(lost) };
+        };
         let addr = next.addr().to_owned();
-        next.call(request).await.map_err(|error| named(error, &addr))
+        next.call(request).await.map_err(|error| {
+            let error = named(error, &addr);
+            let second = failed_attempt(&error);
+            match write.map(|mut write| write.fail(second)) {
+                // The second router wrote nothing, and does not know what became of the first attempt.
+                Some(AfterAttempt::SendAgain) if first.is_unknown() && !second.is_unknown() => lost,
+                _ => error,
+            }
+        })
     }
 
     /// Replaces a router that goes away before its first item. After that, the items that were handed on cannot be taken
@@ -104,6 +117,22 @@ impl Service for Failover {
 
     fn stream(&self, request: Arc<Request>) -> BatchStream<'_> {
         driven(move |outlet| self.stream_into(request, outlet))
+    }
+}
+
+/// The attempts to carry out a write; `None` for another question.
+fn attempts(question: &Question) -> Option<WriteAttempts> {
+    match question {
+        Question::Write { write, .. } => Some(WriteAttempts::new(write.write_id.is_some())),
+        _ => None,
+    }
+}
+
+fn failed_attempt(error: &QueryError) -> FailedAttempt {
+    match error {
+        QueryError::Unreachable { .. } => FailedAttempt::Unsent(error.code()),
+        QueryError::OutcomeUnknown { .. } => FailedAttempt::Lost,
+        answer => FailedAttempt::Refused(answer.code()),
     }
 }
 
@@ -161,7 +190,6 @@ fn named(error: QueryError, addr: &str) -> QueryError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kith_api::Question;
 
     #[test]
     fn the_next_router_is_the_one_named_after() {

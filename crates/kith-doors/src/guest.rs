@@ -58,7 +58,8 @@ impl Guest {
     /// ends the charge for its memory.
     ///
     /// # Errors
-    /// `unauthenticated`, `permission_denied`; `overloaded` if there is no memory for the reply; errors of the backend.
+    /// `unauthenticated`, `permission_denied`; `overloaded` if there is no memory for the reply, or `partly_written` if it is
+    /// the reply of a traversal that wrote; errors of the backend.
     pub async fn call(&self, question: Question, options: QueryOptions) -> Result<Charged, QueryError> {
         if self.is_given_up() {
             return Err(given_up());
@@ -68,7 +69,9 @@ impl Guest {
         let options = QueryOptions { door: Some(self.names.name), ..options };
         let reply = self.backend.call(Arc::new(Request { question, options })).await?;
         let bytes = bytes(&reply);
-        self.charge(reply, bytes)
+        let wrote = matches!(&reply, Reply::Gremlin(answer) if answer.wrote);
+        let charged = self.charge(reply, bytes);
+        charged.map_err(|error| if wrote { QueryError::results_lost(error) } else { error })
     }
 
     /// Charges `bytes` to the memory for replies, for a reply or a part of it.

@@ -18,7 +18,10 @@ use kith_api::{
         gremlin_from_wire, query_from_wire, schema_from_wire, write_from_wire, written_to_wire,
     },
 };
-use kith_net::server::framed::{self, End, FrameService, Piece, Pieces, Reply as FrameReply};
+use kith_net::server::{
+    connections::IfRefused,
+    framed::{self, End, FrameService, Piece, Pieces, Reply as FrameReply},
+};
 use kith_types::ErrorCode;
 use kith_wire::{InSlices, frame::Op, v1};
 use std::sync::Arc;
@@ -110,6 +113,11 @@ fn odd(reply: &Reply) -> Status {
     QueryError::Internal { detail: format!("a request got a reply of kind {kind:?}") }.to_status()
 }
 
+/// Replaces the refusal of an answer for a traversal that has written.
+fn results_lost(refused: Status) -> Status {
+    QueryError::results_lost(QueryError::from_status(&refused)).to_status()
+}
+
 /// The error for a streaming request without the flag that says that its reader grants credit.
 fn uncredited() -> Status {
     let message = "a stream is sent as its reader grants credit: the request lacks the flag for it";
@@ -196,7 +204,14 @@ impl v1::graph_server::Graph for GraphServer {
         request: Request<v1::GremlinRequest>,
     ) -> Result<Response<v1::GremlinReply>, Status> {
         match self.asked(gremlin_from_wire(request.into_inner())).await? {
-            Reply::Gremlin(answer) => Ok(Response::new(gremlin_answer_to_wire(answer))),
+            Reply::Gremlin(answer) => {
+                let wrote = answer.wrote;
+                let mut response = Response::new(gremlin_answer_to_wire(answer));
+                if wrote {
+                    response.extensions_mut().insert(IfRefused(results_lost));
+                }
+                Ok(response)
+            }
             other => Err(odd(&other)),
         }
     }

@@ -44,6 +44,7 @@ mod rate;
 mod stores;
 mod table;
 mod told;
+mod write;
 
 pub use availability::{Availability, NodeSet};
 pub use candidates::Candidates;
@@ -68,3 +69,4 @@ pub use table::{
     GroupEntry, GroupIndex, GroupRole, NodeEntry, NodeIndex, RoutingTable, Strategy, TableError, TableParts,
 };
 pub use told::ToldReads;
+pub use write::{AfterAttempt, FailedAttempt, WriteAttempts};

@@ -105,19 +105,16 @@ impl RouterClient {
         options: &QueryOptions,
     ) -> Result<Written, QueryError> {
         let request = write_to_wire(graph, write, options);
-        if let Some(frames) = &self.frames {
-            frames.open(&self.addr).await.map_err(|status| self.error(&status))?;
-        }
-        // The router may wait for the leader beyond the deadline, and reports the outcome of the write after that.
+        // The router may wait for the leader beyond the deadline, and reports the outcome of the write then.
         let patience = patience(options) + ANSWER_GRACE;
-        let asked = async {
-            match &self.frames {
-                Some(frames) => frames.ask(&self.addr, Op::Write, None, &request).await,
-                None => Ok(self.graph.clone().write(request).await?.into_inner()),
-            }
+        let reply = match &self.frames {
+            Some(frames) => frames.ask_once(&self.addr, Op::Write, patience, &request).await,
+            None => match tokio::time::timeout(patience, self.graph.clone().write(request)).await {
+                Ok(reply) => reply.map(Response::into_inner).map_err(Unwritten::after_sending),
+                Err(_) => Err(Unwritten::Lost(overdue(patience))),
+            },
         };
-        let reply = tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| Err(overdue(patience)));
-        written_from_wire(reply.map_err(|status| self.unwritten(status))?)
+        written_from_wire(reply.map_err(|unwritten| self.unwritten(&unwritten))?)
     }
 
     async fn traversed(
@@ -143,11 +140,11 @@ impl RouterClient {
         gremlin_answer_from_wire(reply.into_inner())
     }
 
-    /// The error of a write that was sent and was answered by an error.
-    fn unwritten(&self, status: Status) -> QueryError {
-        match Unwritten::after_sending(status) {
-            Unwritten::Lost(status) => self.lost(&status),
-            Unwritten::Unsent(status) | Unwritten::Refused(status) => self.error(&status),
+    /// The error of a write without a reply.
+    fn unwritten(&self, unwritten: &Unwritten) -> QueryError {
+        match unwritten {
+            Unwritten::Lost(status) => self.lost(status),
+            Unwritten::Unsent(status) | Unwritten::Refused(status) => self.error(status),
         }
     }
 

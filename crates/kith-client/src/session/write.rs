@@ -9,7 +9,8 @@ use kith_api::{
 };
 use kith_live::{Mutation, Write, WriteId, ordering_partition};
 use kith_net::Unwritten;
-use kith_types::{ErrorCode, PartitionId};
+use kith_routing::{AfterAttempt, FailedAttempt, WriteAttempts};
+use kith_types::PartitionId;
 use kith_wire::v1;
 use std::{
     borrow::Cow,
@@ -40,7 +41,8 @@ impl Session {
         let deadline = Instant::now() + patience;
         let write = named(write);
         self.add_types(graph, &write.mutation, deadline).await?;
-        // The error of an attempt that may have been carried out.
+        let mut attempts = WriteAttempts::new(write.write_id.is_some());
+        // The error of the last attempt that may have been carried out.
         let mut unknown = None;
         loop {
             let topology = self.topology();
@@ -52,13 +54,14 @@ impl Session {
                 }
                 Err(unwritten) => unwritten,
             };
-            if let Some(error) = outcome_unknown(&unwritten) {
-                if write.write_id.is_none() {
-                    return Err(error);
-                }
-                unknown = Some(error);
-            } else if is_decided(&unwritten) || (unknown.is_none() && !awaits_leader(&unwritten)) {
-                return Err(QueryError::from_status(unwritten.status()));
+            let attempt = failed_attempt(&unwritten);
+            match attempts.fail(attempt) {
+                AfterAttempt::NothingWritten => return Err(QueryError::from_status(unwritten.status())),
+                AfterAttempt::Unknown => return Err(outcome_unknown(&unwritten)),
+                AfterAttempt::SendAgain => {}
+            }
+            if attempt.is_unknown() {
+                unknown = Some(outcome_unknown(&unwritten));
             }
             if deadline <= Instant::now() + LEADER_WAIT {
                 let detail = format!("nothing was written: {}", unwritten.status().message());
@@ -129,42 +132,22 @@ fn leader_of(topology: &Topology, graph: &Graph, partition: PartitionId) -> Resu
     }
 }
 
-/// Whether nothing was written, and the write may succeed later or once another node leads.
-fn awaits_leader(unwritten: &Unwritten) -> bool {
+fn failed_attempt(unwritten: &Unwritten) -> FailedAttempt {
     let code = kith_wire::code_of(unwritten.status());
-    let is_unreachable = matches!(code, ErrorCode::Unavailable | ErrorCode::NodeUnreachable);
-    let is_led_elsewhere = matches!(code, ErrorCode::NotLeader | ErrorCode::Leaving);
     match unwritten {
-        Unwritten::Unsent(_) => is_led_elsewhere || is_unreachable,
-        Unwritten::Refused(_) => is_led_elsewhere,
-        Unwritten::Lost(_) => false,
+        Unwritten::Unsent(_) => FailedAttempt::Unsent(code),
+        Unwritten::Refused(_) => FailedAttempt::Refused(code),
+        Unwritten::Lost(_) => FailedAttempt::Lost,
     }
 }
 
 /// The error of an attempt that may have been carried out.
-fn outcome_unknown(unwritten: &Unwritten) -> Option<QueryError> {
+fn outcome_unknown(unwritten: &Unwritten) -> QueryError {
     match unwritten {
-        Unwritten::Lost(status) => {
+        Unwritten::Refused(status) => QueryError::from_status(status),
+        Unwritten::Lost(status) | Unwritten::Unsent(status) => {
             let detail = format!("no answer came from the leader: {}", status.message());
-            Some(QueryError::OutcomeUnknown { detail })
+            QueryError::OutcomeUnknown { detail }
         }
-        Unwritten::Refused(status) if kith_wire::code_of(status) == ErrorCode::OutcomeUnknown => {
-            Some(QueryError::from_status(status))
-        }
-        Unwritten::Refused(_) | Unwritten::Unsent(_) => None,
     }
-}
-
-/// Whether the leader has looked for the outcome of earlier attempts, and found none. All other refusals of a repeat say nothing
-/// about the attempts before it.
-fn is_decided(unwritten: &Unwritten) -> bool {
-    let code = kith_wire::code_of(unwritten.status());
-    let decides = matches!(
-        code,
-        ErrorCode::ConditionFailed
-            | ErrorCode::ObjectExists
-            | ErrorCode::UniqueTaken
-            | ErrorCode::WriteIdTaken
-    );
-    decides && matches!(unwritten, Unwritten::Refused(_))
 }

@@ -9,6 +9,7 @@ mod early;
 mod fan_out;
 mod latency;
 mod means;
+mod parallel;
 mod penalty;
 mod svg;
 mod tail;

@@ -3,7 +3,7 @@
 //! the paper does not state.
 
 use crate::cluster::{ClusterConfig, Strategy, Summary, Trace, simulate};
-use crate::figures::{Axis, Drawing, Figure, Panel, Series, Size, Style, Table};
+use crate::figures::{Axis, Drawing, Figure, Panel, Series, Size, Style, Table, parallel};
 use crate::tail_latency::TailLatency;
 use crate::workload::Workload;
 use kith_routing::{fan_out, load::Hedging, policy};
@@ -117,29 +117,25 @@ fn draw(size: Size, seed: u64) -> Drawing {
     let drawn = [Strategy::naive(), Strategy::set_cover_norbert(), Strategy::moolle(), Strategy::kith()];
     let tabled = rivals().into_iter().filter(|rival| drawn.iter().all(|drawn| drawn.name != rival.name));
     let tabled: Vec<Strategy> = tabled.collect();
+    let at_rates = drawn.iter().flat_map(|strategy| rates.iter().map(move |qps| (strategy, *qps)));
+    let at_loads = tabled.iter().flat_map(|strategy| LOADS.map(|load| (strategy, load.qps)));
+    let runs: Vec<(&Strategy, f64)> = at_rates.chain(at_loads).collect();
+    let done: Vec<(Summary, Vec<Vec<String>>)> = parallel::map(&runs, |(strategy, qps)| {
+        let trace = mixed((*strategy).clone(), *qps, size, seed);
+        let load = LOADS.iter().find(|load| load.qps == *qps);
+        let rows = load.map_or_else(Vec::new, |load| rows_of(load, &strategy.name, &trace));
+        (trace.summary(None), rows)
+    });
     let mut panels = panels();
-    let mut rows = Vec::new();
-    for strategy in &drawn {
-        let traces: Vec<(f64, Trace)> =
-            rates.iter().map(|qps| (*qps, mixed(strategy.clone(), *qps, size, seed))).collect();
-        let measures: [fn(&Summary) -> f64; 3] =
-            [|summary| summary.median_ms, |summary| summary.p99_ms, |summary| summary.requests];
+    let measures: [fn(&Summary) -> f64; 3] =
+        [|summary| summary.median_ms, |summary| summary.p99_ms, |summary| summary.requests];
+    for (strategy, done) in drawn.iter().zip(done.chunks(rates.len())) {
         for (panel, of) in panels.iter_mut().zip(measures) {
-            let points = traces.iter().map(|(qps, trace)| (*qps, of(&trace.summary(None)))).collect();
+            let points = rates.iter().zip(done).map(|(qps, (summary, _))| (*qps, of(summary))).collect();
             panel.series.push(Series { name: strategy.name.clone(), points });
         }
-        for load in LOADS {
-            let (_, trace) =
-                traces.iter().find(|(qps, _)| *qps == load.qps).expect("loads are among the rates");
-            rows.extend(rows_of(&load, &strategy.name, trace));
-        }
     }
-    for strategy in &tabled {
-        for load in LOADS {
-            let trace = mixed(strategy.clone(), load.qps, size, seed);
-            rows.extend(rows_of(&load, &strategy.name, &trace));
-        }
-    }
+    let rows = done.into_iter().flat_map(|(_, rows)| rows).collect();
     let mut tables = vec![Table { name: "kinds", columns: COLUMNS.to_vec(), rows }];
     if size == Size::Full {
         tables.extend([sensitivity(seed), early(seed)]);
@@ -222,8 +218,7 @@ fn scale_client(config: &mut ClusterConfig, factor: f64) {
 }
 
 fn sensitivity(seed: u64) -> Table {
-    let mut rows = Vec::new();
-    for (name, vary) in VARIATIONS {
+    let rows = parallel::map(VARIATIONS, |(name, vary)| {
         let [naive, moolle] = [Strategy::naive(), Strategy::moolle()]
             .map(|strategy| run(strategy, LOADS[1].qps, Size::Full, seed, vary));
         let mut row = vec![(*name).to_owned()];
@@ -232,8 +227,8 @@ fn sensitivity(seed: u64) -> Table {
             let cut = |of: fn(&Summary) -> f64| format!("{:.0}", 100.0 * (1.0 - of(&moolle) / of(&naive)));
             row.extend([cut(|all| all.median_ms), cut(|all| all.p99_ms), cut(|all| all.requests)]);
         }
-        rows.push(row);
-    }
+        row
+    });
     let columns = vec![
         "assumption",
         "median_cut_percent",
@@ -249,22 +244,21 @@ fn sensitivity(seed: u64) -> Table {
 /// Shows when it pays to send a query that ends with the first positive answer to many groups. The workload consists of
 /// common-entity queries at low load; a node's time per partition varies.
 fn early(seed: u64) -> Table {
-    let mut rows = Vec::new();
-    for micros in [5, 50, 200, 1_000] {
-        for groups in [1, 3, 10] {
-            let vary = |config: &mut ClusterConfig| {
-                config.node.per_partition = Duration::from_micros(micros);
-                config.workload.mix = vec![(FanOutKind::EarlyTerminable, 1.0)];
-                config.clients = 4;
-            };
-            let summary =
-                run(Strategy::moolle_static(groups), LOADS[0].qps, Size::Full, seed, &vary).summary(None);
-            let numbers = [summary.median_ms, summary.p99_ms, summary.mean_ms, summary.requests];
-            let mut row = vec![micros.to_string(), groups.to_string()];
-            row.extend(numbers.map(|number| format!("{number:.1}")));
-            rows.push(row);
-        }
-    }
+    let runs: Vec<(u64, u32)> =
+        [5, 50, 200, 1_000].iter().flat_map(|micros| [1, 3, 10].map(|groups| (*micros, groups))).collect();
+    let rows = parallel::map(&runs, |&(micros, groups)| {
+        let vary = |config: &mut ClusterConfig| {
+            config.node.per_partition = Duration::from_micros(micros);
+            config.workload.mix = vec![(FanOutKind::EarlyTerminable, 1.0)];
+            config.clients = 4;
+        };
+        let summary =
+            run(Strategy::moolle_static(groups), LOADS[0].qps, Size::Full, seed, &vary).summary(None);
+        let numbers = [summary.median_ms, summary.p99_ms, summary.mean_ms, summary.requests];
+        let mut row = vec![micros.to_string(), groups.to_string()];
+        row.extend(numbers.map(|number| format!("{number:.1}")));
+        row
+    });
     let columns = vec!["partition_us", "groups", "median_ms", "p99_ms", "mean_ms", "requests"];
     Table { name: "early", columns, rows }
 }

@@ -17,7 +17,10 @@ use kith_gremlin::{
     graphbinary::{Reader, Writer, read_value, write_value},
     value::{Map, Value},
 };
-use kith_net::server::connections::{Connected, testing::known};
+use kith_net::server::connections::{
+    Connected,
+    testing::{known, known_within},
+};
 use kith_types::ErrorCode;
 use parking_lot::Mutex;
 use serde_json::{Value as Json, json};
@@ -96,6 +99,10 @@ impl Graphs {
                 if fails { Err(QueryError::DeadlineExceeded { deadline_ms: 5 }) } else { Ok(left) }
             }
             "E" => Err(QueryError::DeadlineExceeded { deadline_ms: 5 }),
+            // A text of as many bytes as its argument says, after a write.
+            "addV" if !arguments.is_empty() => {
+                Ok(vec![(Value::text("x".repeat(count(arguments.first()) as usize)), 1)])
+            }
             // It fails as if by `fail()`.
             "union" => Err(QueryError::Remote {
                 code: ErrorCode::TraversalFailed,
@@ -140,7 +147,7 @@ impl Service for Graphs {
                 served: Served { name: graph.clone(), state: ServedState::Version(1) },
                 profile: None,
                 metrics: None,
-                wrote: false,
+                wrote: &*step.name == "addV",
             }))
         }
         .boxed()
@@ -206,7 +213,11 @@ impl Driver {
     }
 
     async fn of(visitor: Visitor) -> Self {
-        let (client, connection) = connect(visitor, known());
+        Self::at(visitor, known()).await
+    }
+
+    async fn at(visitor: Visitor, place: Arc<Connected>) -> Self {
+        let (client, connection) = connect(visitor, place);
         let (socket, _) = client_async("ws://localhost/gremlin", client).await.expect("accepted");
         Self { socket, connection }
     }

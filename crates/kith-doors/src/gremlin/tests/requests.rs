@@ -146,6 +146,22 @@ async fn errors_have_codes_of_gremlin_server_and_of_kith() {
 }
 
 #[tokio::test]
+async fn a_traversal_that_wrote_is_not_overloaded_if_its_results_are_lost() {
+    let mut driver = Driver::at(Visitor::anybody(), known_within(1 << 20)).await;
+    let text = "x".repeat(2 << 20);
+    for (step, code, kith) in [("inject", 596, "overloaded"), ("addV", 597, "partly_written")] {
+        let argument = if step == "inject" { Value::text(&*text) } else { Value::Int(2 << 20) };
+        let arguments = map(&[("gremlin", traversal(step, vec![argument])), aliases("village")]);
+        let id = driver.ask(("traversal", "bytecode"), arguments).await;
+        let told = driver.until_over(&[id]).await.remove(&id).expect("asked");
+        assert_eq!(told.codes, [code], "{step}: {}", told.message);
+        assert_eq!(told.attributes[&Value::text("kith.code")], Value::text(kith), "{step}");
+        assert!(told.message.contains("memory"), "{step}: {}", told.message);
+    }
+    assert!(driver.told("g.V(1)").await.codes == [200], "the connection goes on");
+}
+
+#[tokio::test]
 async fn what_is_no_request_is_answered_and_the_connection_goes_on() {
     let mut driver = Driver::new().await;
     for (operation, told) in [

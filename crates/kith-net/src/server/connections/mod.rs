@@ -17,6 +17,7 @@ pub(crate) use connected::UNCHARGED_REPLY_BYTES;
 pub use connected::{Connected, UnderWay};
 pub(crate) use limits::FILES_MIN;
 pub use limits::{ConnectionSettings, IDLE_DEFAULT, OPEN_MAX_DEFAULT, REPLY_BYTES_DEFAULT};
+pub use requests::IfRefused;
 pub use room::UNCHARGED_BYTES;
 pub(crate) use room::room;
 pub(crate) use stream::Watched;

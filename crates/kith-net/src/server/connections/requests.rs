@@ -25,6 +25,11 @@ const STREAMED: &str = "/grpc.reflection.";
 /// Long answers are passed to h2 in pieces of this size.
 const PIECE_BYTES: usize = 64 << 10;
 
+/// An extension of a response: what replaces the refusal of an answer that there is no memory for. It is for requests that have
+/// changed something, which must not be repeated as after an ordinary refusal.
+#[derive(Clone, Copy)]
+pub struct IfRefused(pub fn(Status) -> Status);
+
 /// Counts and bounds a gRPC request.
 pub(crate) async fn of_peer(request: Request, next: Next) -> Response {
     match request.extensions().get::<Peer>().map(|peer| Arc::clone(&peer.connected)) {
@@ -46,7 +51,9 @@ pub(crate) async fn follow(connected: Arc<Connected>, request: Request, next: Ne
     // the answer would lie here uncharged. So it is polled once now.
     let first = body.frame().now_or_never();
     let is_over = matches!(first, Some(None));
-    let mut answer = Answer { body, connected, piece: Bytes::new(), is_over, _under_way: under_way };
+    let if_refused = head.extensions.get().copied();
+    let mut answer =
+        Answer { body, connected, piece: Bytes::new(), if_refused, is_over, _under_way: under_way };
     let first = match first.flatten() {
         Some(Ok(frame)) => match answer.take(frame) {
             Ok(frame) => Some(Ok(frame)),
@@ -64,6 +71,7 @@ struct Answer {
     connected: Arc<Connected>,
     /// The unsent rest of a long frame.
     piece: Bytes,
+    if_refused: Option<IfRefused>,
     is_over: bool,
     _under_way: UnderWay,
 }
@@ -87,12 +95,17 @@ impl Answer {
     /// Charges a frame and returns it, or returns the first piece of it if it is long.
     ///
     /// # Errors
-    /// `overloaded` if there is no memory for it.
+    /// `overloaded`, or what replaces it, if there is no memory for it.
     fn take(&mut self, frame: Frame<Bytes>) -> Result<Frame<Bytes>, Status> {
         match frame.into_data() {
             Ok(data) if data.len() <= UNCHARGED_REPLY_BYTES => Ok(Frame::data(data)),
             Ok(data) => {
-                self.piece = self.connected.charge_reply(data.len())?.pay_for(data);
+                let charge =
+                    self.connected.charge_reply(data.len()).map_err(|refused| match self.if_refused {
+                        Some(IfRefused(replaced)) => replaced(refused),
+                        None => refused,
+                    })?;
+                self.piece = charge.pay_for(data);
                 Ok(self.next_piece())
             }
             Err(trailers) => Ok(trailers),

@@ -3,7 +3,10 @@
 use super::{
     driver::Driver,
     site::{Site, Talk, code},
-    support::{cluster::kith, wait_until},
+    support::{
+        cluster::{kith, text},
+        wait_until,
+    },
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -416,4 +419,22 @@ fn vertices_are_found_by_indexes() {
     let merged = "g.with('kith.budget', 10).mergeV([(T.label): 'person', name: 'Bob', age: 3]).id()";
     let added = talk.must(&line(merged))["result"].clone();
     assert_eq!((&talk.must(&line(merged))["result"], added != json!([2])), (&added, true));
+}
+
+#[test]
+fn a_traversal_that_wrote_says_so_if_there_is_no_memory_for_its_results() {
+    let site =
+        Site::start_empty(&["--groups", "1", "--nodes", "1", "--partitions", "8", "--reply-memory", "16MiB"]);
+    let created = site.apply(GRAPH, "open = true\n", &[]);
+    assert!(created.status.success(), "{}", text(&created));
+    let mut talk = site.talk(1);
+    let parts: Vec<_> = (0..20).map(|part| format!("constant(long).concat(\"{part}\")")).collect();
+    let traversal = format!("g.addV(\"page\").union({})", parts.join(", "));
+    let bindings = json!({"long": "x".repeat(1 << 20)});
+    let line = json!({"op": "gremlin", "graph": GRAPH, "gremlin": traversal, "bindings": bindings});
+    let (code, message) = talk.refused(&line);
+    assert_eq!(code, "partly_written", "{message}");
+    assert!(message.contains("has made all its changes"), "{message}");
+    let count = json!({"op": "gremlin", "graph": GRAPH, "gremlin": "g.V().hasLabel(\"page\").count()"});
+    assert_eq!(talk.must(&count), json!({"result": [1]}));
 }

@@ -1,4 +1,5 @@
-//! Nodes are restarted, groups are drained, and partitions move to other nodes while writers run. No write fails.
+//! Nodes are restarted, groups are drained, and partitions move to other nodes while writers run. No write fails. Named writes
+//! survive the router that they were sent to.
 
 use super::{
     site::{GRAPH, Site, Talk, code},
@@ -14,6 +15,7 @@ use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicBool, Ordering},
     thread,
+    time::Duration,
 };
 
 const SHAPE: [&str; 11] =
@@ -162,4 +164,40 @@ fn no_write_fails_when_leadership_is_handed_over() {
     for (writer, written) in written.into_iter().enumerate() {
         check(writer as u64, written, &mut site.talk(IN_FLIGHT));
     }
+}
+
+/// Stops a router, sends it a line, and kills it. Returns the answer of the client, which knows other routers.
+fn killed_while_asked(router: &Value, talk: &mut Talk, line: &Value) -> Value {
+    let pid = router["pid"].as_u64().expect("a process") as u32;
+    signal(pid, "STOP");
+    thread::scope(|scope| {
+        let asked = scope.spawn(|| talk.ask(line));
+        // The line then lies in the socket of the router.
+        thread::sleep(Duration::from_millis(500));
+        signal(pid, "KILL");
+        asked.join().expect("it is answered")
+    })
+}
+
+#[test]
+fn a_named_write_goes_to_the_next_router_if_the_first_is_killed() {
+    let shape = ["--processes", "--groups", "1", "--nodes", "1", "--routers", "3", "--partitions", "4"];
+    let site = Site::start_empty(&shape);
+    let applied = site.apply(GRAPH, "[association.likes]\n", &[]);
+    assert!(applied.status.success(), "{applied:?}");
+    let ready = site.cluster.ready();
+    let line = |id2: u64, write_id: Option<&str>| {
+        json!({"op": "assoc_add", "graph": GRAPH, "id1": 1, "type": "likes", "id2": id2, "time": 1, "write_id": write_id,
+               "deadline_ms": 20_000})
+    };
+    let mut talk = Talk::at(&site.routers().join(","), 1);
+    // The first write through a router opens the connection.
+    talk.must(&line(1, None));
+    let unnamed = killed_while_asked(&ready["routers"][0], &mut talk, &line(2, None));
+    assert_eq!(code(&unnamed), Some("outcome_unknown"), "{unnamed}");
+    talk.must(&line(1, None));
+    let named = line(3, Some("third"));
+    let answer = killed_while_asked(&ready["routers"][1], &mut talk, &named);
+    assert_eq!(answer["existed"], false, "{answer}");
+    assert_eq!(site.talk_to(2, 1).must(&named), answer, "it was carried out once");
 }
