@@ -13,6 +13,8 @@ use tonic::{Code, Status};
 
 /// When to ask an overloaded router or node again. A queue that refuses work is empty sooner than that.
 const OVERLOADED_RETRY_MS: u64 = 100;
+/// How the message of a refused write begins.
+const NOTHING_WRITTEN: &str = "nothing was written: ";
 
 /// Why a query has no answer. The codes are a contract: `docs/errors.md`.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -200,7 +202,7 @@ pub enum QueryError {
     #[error(transparent)]
     Write(#[from] WriteFault),
     /// A write was refused because of the stored state.
-    #[error("nothing was written: {0}")]
+    #[error("{NOTHING_WRITTEN}{0}")]
     Refused(#[from] Refusal),
     /// A write was sent under the name of another write.
     #[error("the write_id {write_id:?} names another write, which was sent within the last ten minutes")]
@@ -212,7 +214,7 @@ pub enum QueryError {
     #[error("nobody knows whether the write was carried out: {detail}")]
     OutcomeUnknown { detail: String },
     /// A traversal failed after it had changed the graph, or while the outcome of a change was unknown.
-    #[error("{cause}; {changes}")]
+    #[error("{}; {changes}", of_one_change(cause))]
     PartlyWritten {
         /// Why the traversal failed.
         cause: Box<QueryError>,
@@ -332,6 +334,16 @@ impl QueryError {
             _ => status.message().to_owned(),
         };
         QueryError::Remote { code, message, help: detail.help }
+    }
+}
+
+/// The message of an error that ended a traversal. That of a refused write says that nothing was written, which is true of this
+/// write only.
+fn of_one_change(cause: &QueryError) -> String {
+    let message = cause.to_string();
+    match message.strip_prefix(NOTHING_WRITTEN) {
+        Some(reason) => format!("a change was refused: {reason}"),
+        None => message,
     }
 }
 

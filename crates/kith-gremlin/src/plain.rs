@@ -9,7 +9,8 @@ use serde_json::{Map as Object, Value as Json, json};
 use std::sync::Arc;
 
 /// A value as plain JSON. Numbers that JSON lacks (NaN, infinities, those beyond 64 bits) and all other values without a form
-/// in JSON become their text; keys of maps become texts.
+/// in JSON become their text; keys of maps become texts. A map with several keys of the same text, such as 1 and "1", becomes
+/// a list of pairs.
 pub fn to_json(value: &Value) -> Json {
     match value {
         Value::Null => Json::Null,
@@ -29,9 +30,7 @@ pub fn to_json(value: &Value) -> Json {
             let entry = |(value, bulk): &(Value, i64)| json!({"value": to_json(value), "count": bulk});
             values.iter().map(entry).collect()
         }
-        Value::Map(entries) => {
-            Json::Object(entries.iter().map(|(key, value)| (key.to_string(), to_json(value))).collect())
-        }
+        Value::Map(entries) => of_map(entries),
         Value::Vertex(vertex) => of_vertex(vertex),
         Value::Edge(edge) => of_edge(edge),
         Value::VertexProperty(property) => json!({"key": &*property.key, "value": to_json(&property.value)}),
@@ -45,6 +44,15 @@ pub fn to_json(value: &Value) -> Json {
         }
         Value::Traverser { value, .. } => to_json(value),
         other => json!(other.to_string()),
+    }
+}
+
+fn of_map(entries: &Map) -> Json {
+    let object: Object<String, Json> =
+        entries.iter().map(|(key, value)| (key.to_string(), to_json(value))).collect();
+    match object.len() == entries.len() {
+        true => Json::Object(object),
+        false => entries.iter().map(|(key, value)| json!([to_json(key), to_json(value)])).collect(),
     }
 }
 
@@ -121,6 +129,15 @@ mod tests {
         assert_eq!(to_json(&from_json(&json)), json);
         assert!(matches!(from_json(&json!(1)), Value::Int(1)));
         assert!(matches!(from_json(&json!(5_000_000_000_i64)), Value::Long(_)));
+    }
+
+    #[test]
+    fn no_entry_of_a_map_is_lost() {
+        let map = |keys: [Value; 2]| {
+            Value::Map(Arc::new(keys.into_iter().zip([Value::Int(7), Value::Int(8)]).collect()))
+        };
+        assert_eq!(to_json(&map([Value::Int(1), Value::text("2")])), json!({"1": 7, "2": 8}));
+        assert_eq!(to_json(&map([Value::Int(1), Value::text("1")])), json!([[1, 7], ["1", 8]]));
     }
 
     #[test]

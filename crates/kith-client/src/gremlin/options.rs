@@ -28,7 +28,11 @@ pub(super) fn apply(
         match key.strip_prefix(PREFIX) {
             Some(name) => set(name, value, options, &mut limits)?,
             None if &**key == "evaluationTimeout" => {
-                options.deadline = Some(Duration::from_millis(number(key, value)?));
+                // As in a driver's request, 0 stands for the longest deadline that the settings allow.
+                options.deadline = Some(match number(key, value)? {
+                    0 => Duration::MAX,
+                    millis => Duration::from_millis(millis),
+                });
             }
             // Options of other systems mean nothing here.
             None => {}
@@ -38,10 +42,15 @@ pub(super) fn apply(
     Ok(limits)
 }
 
-/// Checks that no limit is higher than the settings allow.
+/// Checks that no limit is 0, or higher than the settings allow.
 fn check(limits: &Limits, max: &Limits) -> Result<(), QueryError> {
     let bounds = |limits: &Limits| [limits.elements, limits.traversers, limits.bytes, limits.passes.into()];
     for ((name, got), max) in BOUNDS.into_iter().zip(bounds(limits)).zip(bounds(max)) {
+        if got == 0 {
+            return Err(QueryError::BadRequest {
+                detail: format!("{PREFIX}budget: {name} must be at least 1"),
+            });
+        }
         if max < got {
             return Err(QueryError::BadRequest {
                 detail: format!(
@@ -61,7 +70,10 @@ fn set(name: &str, value: &Value, options: &mut QueryOptions, limits: &mut Limit
             options.fan_out = text(name, value)?.parse().map_err(|error| wrong(format!("{error}")))?
         }
         "policy" => options.policy = Some(text(name, value)?.to_owned()),
-        "hedge" => options.hedging = Some(parse_hedging(text(name, value)?).map_err(wrong)?),
+        "hedge" => {
+            let known = |text| wrong(format!("{text:?} is not on, table or off"));
+            options.hedging = Some(parse_hedging(text(name, value)?).map_err(known)?);
+        }
         "deadline_ms" => options.deadline = Some(Duration::from_millis(number(name, value)?)),
         "partial" => options.partial = truth(name, value)?,
         "critical" => options.critical = truth(name, value)?,
@@ -124,7 +136,10 @@ fn number(name: &str, value: &Value) -> Result<u64, QueryError> {
 }
 
 fn not_a(name: &str, what: &str, value: &Value) -> QueryError {
-    QueryError::BadRequest { detail: format!("the option {name} must be {what}, not {value}") }
+    let found = value.type_name();
+    QueryError::BadRequest {
+        detail: format!("the option {name} must be {what}, not {value} of type {found}"),
+    }
 }
 
 #[cfg(test)]
@@ -138,6 +153,18 @@ mod tests {
         assert_eq!(check(30), Ok(()));
         let refused = check(31).unwrap_err().to_string();
         assert!(refused.contains("elements=31") && refused.contains("at most 30"), "{refused}");
+        assert!(check(0).unwrap_err().to_string().contains("elements must be at least 1"));
+    }
+
+    #[test]
+    fn a_wrong_value_is_told_with_what_is_right() {
+        let told = |name: &str, value: Value| {
+            set(name, &value, &mut QueryOptions::default(), &mut Limits::default()).unwrap_err().to_string()
+        };
+        let hedge = told("hedge", Value::text("maybe"));
+        assert!(hedge.contains("kith.hedge: \"maybe\" is not on, table or off"), "{hedge}");
+        let deadline = told("deadline_ms", Value::text("5"));
+        assert!(deadline.contains("a number that is not negative, not 5 of type String"), "{deadline}");
     }
 
     #[test]

@@ -190,10 +190,10 @@ fn bytecode_of(traversal: &GremlinTraversal) -> Result<Bytecode, GremlinError> {
             let script = text::parse(text, &inputs)?;
             match script.terminal {
                 Some(Terminal::HasNext) => {
-                    Err(GremlinError::unsupported("hasNext() (use count()) where results come as a list"))
+                    Err(GremlinError::unsupported("the ending hasNext() of a text (use count())"))
                 }
                 Some(Terminal::ToSet) => {
-                    Err(GremlinError::unsupported("toSet() (use dedup()) where results come as a list"))
+                    Err(GremlinError::unsupported("the ending toSet() of a text (use dedup())"))
                 }
                 _ => Ok(script.into_bytecode()),
             }

@@ -81,7 +81,7 @@ fn check_language(language: Option<&str>) -> Result<(), QueryError> {
     match language {
         Some(other) if !LANGUAGES.contains(&other) => {
             let detail = format!("the language {other:?} is not supported; use one of {LANGUAGES:?}");
-            Err(QueryError::Unsupported { detail })
+            Err(QueryError::BadRequest { detail })
         }
         _ => Ok(()),
     }

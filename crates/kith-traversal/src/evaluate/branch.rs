@@ -29,14 +29,7 @@ pub(super) async fn apply(kind: &Kind, batch: Batch, context: &Context<'_>) -> R
         }
         Kind::FlatMap(traversal) => {
             let each = nested::each(traversal, &batch, context).await?;
-            let to = |(traverser, results): (&Traverser, Batch)| {
-                let to = |result: Traverser| Traverser {
-                    bulk: traverser.bulk.saturating_mul(result.bulk),
-                    ..traverser.to(result.value)
-                };
-                results.into_iter().map(to).collect::<Batch>()
-            };
-            Ok(batch.iter().zip(each).flat_map(to).collect())
+            Ok(batch.iter().zip(each).flat_map(|(from, results)| flat(from, results)).collect())
         }
         Kind::Local(traversal) => {
             let each = nested::each(traversal, &batch, context).await?;
@@ -66,6 +59,13 @@ async fn optional(traversal: &Traversal, batch: Batch, context: &Context<'_>) ->
     Ok(reached)
 }
 
+/// Traversers at the values of the results. Their paths do not show how the nested traversal has reached these.
+fn flat(from: &Traverser, results: Batch) -> impl Iterator<Item = Traverser> {
+    results
+        .into_iter()
+        .map(|result| Traverser { bulk: from.bulk.saturating_mul(result.bulk), ..from.to(result.value) })
+}
+
 /// The results of the first traversal that has any, for each traverser.
 async fn coalesce(traversals: &[Traversal], batch: Batch, context: &Context<'_>) -> Result<Batch> {
     let mut results: Vec<Option<Batch>> = vec![None; batch.len()];
@@ -81,7 +81,7 @@ async fn coalesce(traversals: &[Traversal], batch: Batch, context: &Context<'_>)
         }
     }
     let each = batch.iter().zip(results).filter_map(|(from, results)| Some((from, results?)));
-    Ok(each.flat_map(|(from, results)| nested::leave(results, from)).collect())
+    Ok(each.flat_map(|(from, results)| flat(from, results)).collect())
 }
 
 /// The next batch of `union`, `choose` or `branch`. Their traversals are entered by all traversers together: a `count` in one of

@@ -6,9 +6,9 @@ use super::{
     traverser::{Batch, Traverser},
 };
 use crate::{
-    error::Result,
-    plan::{Between, By},
-    value::{Path, Value},
+    error::{GremlinError, Result},
+    plan::{Between, By, Label},
+    value::{Path, Set, Value},
 };
 use std::{collections::HashSet, sync::Arc};
 
@@ -44,8 +44,8 @@ async fn paths(
     batch: &[Traverser],
     context: &Context<'_>,
 ) -> Result<Vec<Option<Path>>> {
-    let mut paths: Vec<Option<Path>> =
-        batch.iter().map(|traverser| Some(part(traverser.path(), between))).collect();
+    let part = |traverser: &Traverser| Ok(Some(part(traverser.path(), between)?));
+    let mut paths: Vec<Option<Path>> = batch.iter().map(part).collect::<Result<_>>()?;
     if by.is_empty() {
         return Ok(paths);
     }
@@ -72,16 +72,21 @@ async fn paths(
 }
 
 /// The values from one label to another.
-fn part(path: Path, between: &Between) -> Path {
-    let at = |label: &Option<_>| {
-        let label = Value::String(Arc::clone(label.as_ref()?));
-        path.labels.iter().position(|labels| labels.contains(&label))
-    };
-    let last_at = |label: &Option<_>| {
-        let label = Value::String(Arc::clone(label.as_ref()?));
-        path.labels.iter().rposition(|labels| labels.contains(&label))
-    };
-    let from = at(&between.from).unwrap_or(0);
-    let to = last_at(&between.to).map_or(path.objects.len(), |at| at + 1).max(from);
-    Path { labels: path.labels[from..to].to_vec(), objects: path.objects[from..to].to_vec() }
+///
+/// # Errors
+/// The path lacks one of the labels.
+fn part(path: Path, between: &Between) -> Result<Path> {
+    let lacks =
+        |end: &str, label: &Label| GremlinError::bad(format!("could not locate path {end}-label: {label}"));
+    let (mut from, mut to) = (0, path.objects.len());
+    if let Some(label) = &between.from {
+        let has = |labels: &Set| labels.contains(&Value::String(Arc::clone(label)));
+        from = path.labels.iter().position(has).ok_or_else(|| lacks("from", label))?;
+    }
+    if let Some(label) = &between.to {
+        let has = |labels: &Set| labels.contains(&Value::String(Arc::clone(label)));
+        to = path.labels.iter().rposition(has).ok_or_else(|| lacks("to", label))? + 1;
+    }
+    let to = to.max(from);
+    Ok(Path { labels: path.labels[from..to].to_vec(), objects: path.objects[from..to].to_vec() })
 }

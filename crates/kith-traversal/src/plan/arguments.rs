@@ -32,6 +32,11 @@ impl<'a> Arguments<'a> {
         self.values.is_empty()
     }
 
+    /// Whether one of the arguments that are left is null.
+    pub fn has_null(&self) -> bool {
+        self.values.contains(&Value::Null)
+    }
+
     /// The next argument, which stays.
     pub fn peek(&self) -> Option<&'a Value> {
         self.values.first()

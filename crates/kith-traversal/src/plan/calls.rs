@@ -63,9 +63,12 @@ pub(super) fn group(instructions: &[Instruction]) -> Result<Vec<Call<'_>>> {
                 calls.push(Call { instruction, modulators: Vec::new(), labels });
             }
             (last, "until" | "emit" | "times") => match last {
-                Some(call) if call.name() == "repeat" && before.is_empty() => {
+                Some(call)
+                    if call.name() == "repeat" && before.is_empty() && !has(&call.modulators, name) =>
+                {
                     call.modulators.push(Modulator { instruction, is_before: false });
                 }
+                _ if has(&before, name) => break,
                 _ => before.push(Modulator { instruction, is_before: true }),
             },
             (Some(call), _) if is_modulator(instruction, call.name()) => {
@@ -85,6 +88,15 @@ pub(super) fn group(instructions: &[Instruction]) -> Result<Vec<Call<'_>>> {
             modulator.instruction.name
         ))),
     }
+}
+
+/// Whether a `repeat` with these modulators has one of this kind. If it does, the next one belongs to the next `repeat`.
+fn has(modulators: &[Modulator<'_>], name: &str) -> bool {
+    let ends = |name: &str| matches!(name, "until" | "times");
+    modulators.iter().any(|modulator| {
+        let other = &*modulator.instruction.name;
+        other == name || (ends(other) && ends(name))
+    })
 }
 
 /// Whether an instruction changes the step before it, which has the name `step`, instead of being a step of its own.

@@ -66,8 +66,13 @@ fn ids(values: &[Value]) -> Result<Vec<ElementId>> {
 }
 
 fn hop(direction: Direction, to_edges: bool, arguments: &mut Arguments<'_>) -> Result<Kind> {
-    let labels = arguments.texts("labels of edges")?.into();
-    Ok(Kind::Hop(Hop { direction, labels, to_edges, ranges: [].into(), pass: 0 }))
+    let has_null = arguments.has_null();
+    let mut labels = arguments.texts("labels of edges")?;
+    if labels.is_empty() && has_null {
+        // Without labels, the hop would follow all edges. No edge has this label.
+        labels.push("".into());
+    }
+    Ok(Kind::Hop(Hop { direction, labels: labels.into(), to_edges, ranges: [].into(), pass: 0 }))
 }
 
 fn direction(arguments: &mut Arguments<'_>) -> Result<Direction> {

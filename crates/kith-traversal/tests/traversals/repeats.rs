@@ -1,6 +1,6 @@
 //! Repeats that rules replace: passes that become hops, and searches for one path.
 
-use super::{ask, compiled, toy};
+use super::{ask, compiled, shown, toy};
 use kith_gremlin::value::Value;
 use kith_traversal::{
     evaluate::{Evaluation, Limits},
@@ -40,6 +40,26 @@ fn a_few_passes_of_hops_become_hops() {
     ] {
         let plan = explain::explain(&compiled(repeat).expect("it is compiled"), &|_| String::new());
         assert!(plan.contains("repeat("), "{plan}");
+    }
+}
+
+#[test]
+fn a_second_until_or_emit_belongs_to_the_next_repeat() {
+    for (gremlin, same) in [
+        (
+            "g.V(1).emit().repeat(out('knows')).times(1).emit().repeat(out('created')).times(1).count()",
+            "g.V(1).union(identity(), out('knows')).union(identity(), out('created')).count()",
+        ),
+        ("g.V(3).repeat(in()).times(1).times(2).repeat(both()).count()", "g.V(3).in().both().both().count()"),
+    ] {
+        let expected = shown(&toy(), same);
+        assert!(!expected.starts_with('!'), "{expected}");
+        assert_eq!(shown(&toy(), gremlin), expected, "{gremlin}");
+    }
+    for gremlin in ["g.V(1).times(2).repeat(out()).times(1)", "g.V(1).times(1).until(hasId(3)).repeat(out())"]
+    {
+        let error = shown(&toy(), gremlin);
+        assert!(error.contains("the repeat()-traversal was not defined"), "{gremlin}: {error}");
     }
 }
 

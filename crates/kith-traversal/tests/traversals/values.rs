@@ -1,4 +1,4 @@
-//! Functions of values, sacks, and steps that choose at random. The results are those of TinkerPop's reference server.
+//! Functions of values, sacks, paths, and steps that choose at random. The results are those of TinkerPop's reference server.
 
 use super::check;
 
@@ -90,5 +90,32 @@ fn rare_steps() {
         (&["g.inject(1).fail()"], "! fail() step triggered"),
         (&["g.V().discard().count()"], "0"),
         (&["g.union(constant(1), inject(2), V(1).id())"], "1 2 1"),
+    ]);
+}
+
+#[test]
+fn paths_have_the_result_of_coalesce_and_not_its_steps() {
+    check(&[
+        (&["g.V(4).coalesce(out('created').in('created')).path().by(id())"], "path[4, 4]"),
+        (&["g.V(2).coalesce(out(), identity()).path().by(id())"], "path[2, 2]"),
+        (&["g.V(1).coalesce(out('knows').as('m').in('knows')).select('m').count()"], "0"),
+    ]);
+}
+
+#[test]
+fn a_path_without_the_label_is_an_error() {
+    check(&[
+        (&["g.V(1).as('a').out().as('b').out().path().from('a').to('b').by(id())"], "path[1, 4]"),
+        (&["g.V(1).out().path().from('a')"], "! could not locate path from-label: a"),
+        (&["g.V(1).as('a').out().simplePath().from('a').to('b')"], "! could not locate path to-label: b"),
+    ]);
+}
+
+#[test]
+fn no_edge_has_null_as_its_label() {
+    check(&[
+        (&["g.V(1).out(null).count()"], "0"),
+        (&["g.V(1).outE(null, 'knows').count()"], "2"),
+        (&["g.V(1).out().count()"], "2"),
     ]);
 }

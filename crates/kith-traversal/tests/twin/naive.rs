@@ -122,7 +122,8 @@ impl Twin<'_> {
             }),
             Shape::Coalesce(one, two) => Self::each(&all, |it| {
                 let first = self.alone(one, it)?;
-                if first.is_empty() { self.alone(two, it) } else { Some(first) }
+                let found = if first.is_empty() { self.alone(two, it)? } else { first };
+                Some(found.into_iter().map(|result| it.to(result.value)).collect())
             }),
             Shape::Optional(body) => Self::each(&all, |it| {
                 let results = self.alone(body, it)?;

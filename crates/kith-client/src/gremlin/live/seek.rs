@@ -6,7 +6,7 @@ use kith_gremlin::{
     GremlinError,
     value::{Value, Vertex},
 };
-use kith_live::{ObjectFind, ObjectType};
+use kith_live::{GraphTypes, ObjectFind, ObjectType};
 use kith_ops::{Operator, Value as Evaluated};
 use kith_traversal::graph::Sought;
 use std::sync::Arc;
@@ -44,20 +44,22 @@ impl LiveGraph<'_> {
             let has = |key: &str| kind.schemas.last().is_some_and(|schema| schema.index_of(key).is_some());
             // No object of a type has a property for which the type has no field.
             if sought.properties.iter().all(|(key, _)| has(key)) {
-                finds.push(self.find(kind, sought)?);
+                finds.push(self.find(&types, kind, sought)?);
             }
         }
         Some(finds)
     }
 
-    fn find(&self, kind: &ObjectType, sought: &Sought) -> Option<ObjectFind> {
+    fn find(&self, types: &GraphTypes, kind: &ObjectType, sought: &Sought) -> Option<ObjectFind> {
         let indexed = |(key, value): &(Arc<str>, Value)| {
             let schema = kind.schemas.last()?;
             let field = &schema.fields()[schema.index_of(key)?];
             kind.index_of(key)?;
             // A value of another type may still be equal to a value of the field, such as 1.0 to 1.
-            let json = to_json(field.field_type(), value).filter(|json| !json.is_null())?;
-            Some((key.to_string(), json.to_string()))
+            let json = to_json(field.field_type(), value)?.to_string();
+            // The index has no null and no number that is out of the field's range.
+            types.find_key(&kind.name, key, &json).ok()?;
+            Some((key.to_string(), json))
         };
         let (field, value) = sought.properties.iter().find_map(indexed)?;
         let limit = Some(self.elements_max.saturating_add(1));
