@@ -3,7 +3,7 @@
 use crate::gremlin::values::to_json;
 use kith_api::QueryError;
 use kith_gremlin::{GremlinError, property, value::Value};
-use kith_live::{FieldsFault, GraphTypes, TypeId, TypeKind, WriteFault};
+use kith_live::{FieldsFault, GraphTypes, Label, TypeId, TypeKind, UnknownType, WriteFault};
 use kith_schema::{EncodeError, RecordWriter, Schema};
 use kith_types::ErrorCode;
 use serde_json::Value as Json;
@@ -24,10 +24,11 @@ impl Typed {
     /// The object type with this name, also if the first write adds it to an open graph.
     ///
     /// # Errors
-    /// The graph has none.
+    /// The graph has none, or is open and cannot have one.
     pub fn object(types: &Arc<GraphTypes>, name: &str) -> Result<Self, QueryError> {
         let types = types.on_first_use(TypeKind::Object, name);
-        let (id, kind) = types.object_named(name).map_err(WriteFault::Type)?;
+        let named = types.object_named(name);
+        let (id, kind) = named.map_err(|unknown| unnamed(&types, TypeKind::Object, unknown))?;
         let (name, schema, is_open) = (kind.name.clone(), kind.schemas.last().cloned(), kind.open);
         Ok(Self { types, id, name, schema, is_open })
     }
@@ -35,10 +36,11 @@ impl Typed {
     /// The association type with this name, also if the first write adds it to an open graph.
     ///
     /// # Errors
-    /// The graph has none.
+    /// The graph has none, or is open and cannot have one.
     pub fn association(types: &Arc<GraphTypes>, name: &str) -> Result<Self, QueryError> {
         let types = types.on_first_use(TypeKind::Association, name);
-        let (id, kind) = types.association_named(name).map_err(WriteFault::Type)?;
+        let named = types.association_named(name);
+        let (id, kind) = named.map_err(|unknown| unnamed(&types, TypeKind::Association, unknown))?;
         let (name, schema, is_open) = (kind.name.clone(), kind.schemas.last().cloned(), kind.open);
         Ok(Self { types, id, name, schema, is_open })
     }
@@ -108,6 +110,18 @@ impl Typed {
 pub(super) fn object_text(fields: Vec<(String, String)>) -> String {
     let field = |(key, value): (String, String)| format!("{}:{value}", Json::from(key));
     format!("{{{}}}", fields.into_iter().map(field).collect::<Vec<_>>().join(","))
+}
+
+/// The error of a label that is no type. An open graph lacks it only if it cannot have it.
+fn unnamed(types: &GraphTypes, kind: TypeKind, unknown: UnknownType) -> QueryError {
+    let label = Label { kind, name: unknown.name.clone() };
+    match types.with_labels(&[label]) {
+        Err(error) if types.open => {
+            let help = "use another label (docs/live-graph.md, \"Open graphs\")".to_owned();
+            QueryError::Remote { code: ErrorCode::BadSchema, message: error.to_string(), help }
+        }
+        _ => WriteFault::Type(unknown).into(),
+    }
 }
 
 fn bad_fields(message: String) -> QueryError {

@@ -2,7 +2,7 @@
 
 use super::LiveGraph;
 use crate::session::new_name;
-use kith_api::QueryOptions;
+use kith_api::{QueryError, QueryOptions};
 use kith_gremlin::GremlinError;
 use kith_live::{Conditions, Done, Mutation, Write};
 use kith_types::ErrorCode;
@@ -40,7 +40,7 @@ impl LiveGraph<'_> {
                 if error.code() == ErrorCode::OutcomeUnknown {
                     self.changes.unknown(what(None));
                 }
-                Err(self.fan_outs.error(error))
+                Err(self.fan_outs.error(with_help(error)))
             }
         }
     }
@@ -57,4 +57,14 @@ impl LiveGraph<'_> {
     pub(super) fn time_left(&self) -> Result<Duration, GremlinError> {
         self.deadline.left().map_err(|error| self.fan_outs.error(error))
     }
+}
+
+/// Gives a refused write the help for traversals. The general one is about the names of writes, which traversals choose themselves.
+fn with_help(error: QueryError) -> QueryError {
+    let help = match error.code() {
+        ErrorCode::ObjectExists => "leave the id out to get a new one, or change the vertex that has it",
+        ErrorCode::UniqueTaken => "use another value, or change or drop the vertex that has it",
+        _ => return error,
+    };
+    QueryError::Remote { code: error.code(), message: error.to_string(), help: help.to_owned() }
 }

@@ -388,6 +388,11 @@ fn an_open_graph_takes_labels_keys_and_values_as_they_come() {
     assert_eq!(told("g.E().property('since', null).valueMap()"), json!([{"until": 9.5}]));
     assert_eq!(told("g.V().hasLabel('cat').drop()"), json!([]));
     assert_eq!((told("g.V().count()"), told("g.E().count()")), (json!([1]), json!([0])));
+    let (code, message) = talk.refused(&line("g.addV('a\\u0000b')"));
+    assert_eq!(code, "bad_schema", "{message}");
+    let (code, message) = talk.refused(&line("g.addV('dog').property(id, 1)"));
+    assert_eq!(code, "object_exists", "{message}");
+    assert!(message.contains("leave the id out") && !message.contains("write_id"), "{message}");
 }
 
 #[test]
