@@ -101,8 +101,8 @@ impl Group {
 
     async fn start_children(&self, plan: &Plan, kind: Kind, around: &Around) -> Result<(), StartError> {
         let threads = plan.threads.unwrap_or_else(|| processes::share_of_processors(plan.members.len()));
-        let mut children =
-            plan.of(kind).map(|member| roles::role(member, around.addr)).collect::<Result<Vec<_>, _>>()?;
+        let role = |member: &Member| roles::role(&member.on_free_ports(), around.addr);
+        let mut children = plan.of(kind).map(role).collect::<Result<Vec<_>, _>>()?;
         for role in &mut children {
             role.arguments.extend(["--threads".to_owned(), threads.to_string()]);
         }
@@ -110,7 +110,8 @@ impl Group {
     }
 
     async fn start_here(&mut self, plan: &Plan, kind: Kind, around: &Around) -> Result<(), StartError> {
-        for member in plan.of(kind).cloned() {
+        // The ports are checked one member at a time, because connections of those that run already may take ports of others.
+        for member in plan.of(kind).map(Member::on_free_ports) {
             let (metadata, topology) = (Arc::clone(&around.metadata), around.topology.clone());
             let stop = self.stop.clone();
             self.here.push(match member {

@@ -57,6 +57,23 @@ impl Member {
             Member::Router(_) => Kind::Router,
         }
     }
+
+    /// The member as it starts now. Databases and nodes listen where they did before, except on ports that are taken. Those of
+    /// routers were chosen before, because some are asked for.
+    pub fn on_free_ports(&self) -> Self {
+        let mut member = self.clone();
+        let addresses = match &mut member {
+            Member::Database(options) => vec![&mut options.listen, &mut options.http],
+            Member::Node(options) => {
+                [&mut options.listen, &mut options.http].into_iter().chain(&mut options.resp).collect()
+            }
+            Member::Router(_) => Vec::new(),
+        };
+        for addr in addresses {
+            *addr = ports::if_free(*addr);
+        }
+        member
+    }
 }
 
 impl Plan {
@@ -89,8 +106,8 @@ fn database_options(
     let known = topology.databases.iter().find(|document| document.database == database);
     DatabaseOptions {
         database,
-        listen: ports::before(known.map(|document| document.addr.as_str())),
-        http: ports::before(known.map(|document| document.http.as_str())),
+        listen: ports::previous(known.map(|document| document.addr.as_str())),
+        http: ports::previous(known.map(|document| document.http.as_str())),
         data: folder.join(format!("database-{database:03}")),
         connections: options.connections,
         security: Security::default(),
@@ -108,9 +125,9 @@ fn node_options(options: &DevOptions, folder: &Path, topology: &TopologyDocument
     NodeOptions {
         node,
         place: place.unwrap_or_default(),
-        listen: ports::before(known.map(|document| document.addr.as_str())),
-        http: ports::before(known.map(|document| document.http.as_str())),
-        resp: Some(ports::before(known.map(|document| document.resp.as_str()))),
+        listen: ports::previous(known.map(|document| document.addr.as_str())),
+        http: ports::previous(known.map(|document| document.http.as_str())),
+        resp: Some(ports::previous(known.map(|document| document.resp.as_str()))),
         doors: Vec::new(),
         data: folder.join(format!("node-{node:03}")),
         scrub_rate: options.scrub_rate,

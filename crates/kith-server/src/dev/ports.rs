@@ -35,9 +35,21 @@ impl Reserved {
 }
 
 /// Returns the previous address if it is free, else one with a free port.
-pub(super) fn before(addr: Option<&str>) -> SocketAddr {
-    let before = addr.and_then(|addr| addr.parse::<SocketAddr>().ok());
-    before.filter(|addr| TcpListener::bind(addr).is_ok()).unwrap_or(SocketAddr::new(HOST, 0))
+fn before(addr: Option<&str>) -> SocketAddr {
+    if_free(previous(addr))
+}
+
+/// Returns the previous address, which may be taken. If there is none, the port is 0.
+pub(super) fn previous(addr: Option<&str>) -> SocketAddr {
+    addr.and_then(|addr| addr.parse().ok()).unwrap_or(SocketAddr::new(HOST, 0))
+}
+
+/// Returns the address if its port is free now, else one with port 0.
+pub(super) fn if_free(addr: SocketAddr) -> SocketAddr {
+    match TcpListener::bind(addr) {
+        Ok(_) => addr,
+        Err(_) => SocketAddr::new(HOST, 0),
+    }
 }
 
 #[cfg(test)]
