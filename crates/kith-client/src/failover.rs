@@ -61,24 +61,13 @@ impl Failover {
         };
         // Connects after a request that is not repeated too, because the next request must not go to the same router.
         let Some(next) = self.instead_of(&addr).await else { return Err(lost) };
-        let (first, mut write) = (failed_attempt(&lost), attempts(&request.question));
-        let is_repeated = match &mut write {
-            Some(write) => write.fail(first) == AfterAttempt::SendAgain,
-            None => request.question.is_idempotent(),
-        };
-        let Some(request) = left(&request, started.elapsed()).filter(|_| is_repeated) else {
+        if !is_repeated(&request.question, &lost) {
             return Err(lost);
-        };
+        }
+        let Some(repeat) = left(&request, started.elapsed()) else { return Err(lost) };
         let addr = next.addr().to_owned();
-        next.call(request).await.map_err(|error| {
-            let error = named(error, &addr);
-            let second = failed_attempt(&error);
-            match write.map(|mut write| write.fail(second)) {
-                // The second router wrote nothing, and does not know what became of the first attempt.
-                Some(AfterAttempt::SendAgain) if first.is_unknown() && !second.is_unknown() => lost,
-                _ => error,
-            }
-        })
+        let answer = next.call(repeat).await;
+        answer.map_err(|error| outcome(&request.question, lost, named(error, &addr)))
     }
 
     /// Replaces a router that goes away before its first item. After that, the items that were handed on cannot be taken
@@ -120,11 +109,28 @@ impl Service for Failover {
     }
 }
 
-/// The attempts to carry out a write; `None` for another question.
-fn attempts(question: &Question) -> Option<WriteAttempts> {
+/// Whether a request whose router was lost is sent to the next one.
+fn is_repeated(question: &Question, lost: &QueryError) -> bool {
     match question {
-        Question::Write { write, .. } => Some(WriteAttempts::new(write.write_id.is_some())),
-        _ => None,
+        Question::Write { write, .. } => {
+            let mut attempts = WriteAttempts::new(write.write_id.is_some());
+            attempts.fail(failed_attempt(lost)) == AfterAttempt::SendAgain
+        }
+        question => question.is_idempotent(),
+    }
+}
+
+/// The error of a request that was sent to a second router. `lost` is the error of the first attempt, and `error` that of the
+/// second.
+fn outcome(question: &Question, lost: QueryError, error: QueryError) -> QueryError {
+    let Question::Write { write, .. } = question else { return error };
+    let mut attempts = WriteAttempts::new(write.write_id.is_some());
+    let (first, second) = (failed_attempt(&lost), failed_attempt(&error));
+    attempts.fail(first);
+    match attempts.fail(second) {
+        // The second attempt wrote nothing, and says nothing about the first one.
+        AfterAttempt::SendAgain if first.is_unknown() && !second.is_unknown() => lost,
+        _ => error,
     }
 }
 
@@ -190,6 +196,7 @@ fn named(error: QueryError, addr: &str) -> QueryError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kith_live::{Conditions, Mutation, Write};
 
     #[test]
     fn the_next_router_is_the_one_named_after() {
@@ -198,6 +205,36 @@ mod tests {
         assert_eq!(after(&addrs, "b:1"), ["c:1", "a:1"]);
         assert_eq!(after(&addrs, "c:1"), ["a:1", "b:1"]);
         assert!(after(&addrs[..1], "a:1").is_empty(), "a router alone has no next");
+    }
+
+    fn write(write_id: Option<&str>) -> Question {
+        let mutation = Mutation::DeleteAssociation { id1: 1, kind: "likes".to_owned(), id2: 2 };
+        let write_id = write_id.map(|name| name.parse().unwrap());
+        let write = Write { mutation, conditions: Conditions::default(), write_id };
+        Question::Write { graph: "social".to_owned(), write }
+    }
+
+    #[test]
+    fn a_write_is_repeated_if_that_cannot_carry_it_out_twice() {
+        let unsent = QueryError::Unreachable { addr: "a:1".to_owned(), reason: "refused".to_owned() };
+        let lost = QueryError::OutcomeUnknown { detail: "no answer".to_owned() };
+        assert!(is_repeated(&write(None), &unsent) && is_repeated(&write(Some("w")), &unsent));
+        assert!(!is_repeated(&write(None), &lost) && is_repeated(&write(Some("w")), &lost));
+        let shape = Question::Shape { store: "s".to_owned() };
+        assert!(is_repeated(&shape, &unsent));
+    }
+
+    #[test]
+    fn a_write_that_may_have_been_carried_out_never_fails_as_if_it_had_not() {
+        let unsent = QueryError::Unreachable { addr: "a:1".to_owned(), reason: "refused".to_owned() };
+        let lost = QueryError::OutcomeUnknown { detail: "no answer".to_owned() };
+        let busy = QueryError::Overloaded { detail: "busy".to_owned() };
+        let decided = QueryError::WriteIdTaken { write_id: "w".to_owned() };
+        let named = write(Some("w"));
+        assert_eq!(outcome(&named, lost.clone(), busy.clone()), lost);
+        assert_eq!(outcome(&named, lost.clone(), unsent.clone()), lost);
+        assert_eq!(outcome(&named, lost, decided.clone()), decided);
+        assert_eq!(outcome(&named, unsent, busy.clone()), busy);
     }
 
     #[test]

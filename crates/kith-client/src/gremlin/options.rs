@@ -28,11 +28,7 @@ pub(super) fn apply(
         match key.strip_prefix(PREFIX) {
             Some(name) => set(name, value, options, &mut limits)?,
             None if &**key == "evaluationTimeout" => {
-                // As in a driver's request, 0 stands for the longest deadline that the settings allow.
-                options.deadline = Some(match number(key, value)? {
-                    0 => Duration::MAX,
-                    millis => Duration::from_millis(millis),
-                });
+                options.deadline = Some(evaluation_timeout(number(key, value)?));
             }
             // Options of other systems mean nothing here.
             None => {}
@@ -40,6 +36,15 @@ pub(super) fn apply(
     }
     check(&limits, &settings.limits_max())?;
     Ok(limits)
+}
+
+/// The deadline that an `evaluationTimeout` in milliseconds stands for. As in a driver's request, 0 stands for the longest
+/// deadline that the settings allow.
+fn evaluation_timeout(millis: u64) -> Duration {
+    match millis {
+        0 => Duration::MAX,
+        millis => Duration::from_millis(millis),
+    }
 }
 
 /// Checks that no limit is 0, or higher than the settings allow.
@@ -154,6 +159,12 @@ mod tests {
         let refused = check(31).unwrap_err().to_string();
         assert!(refused.contains("elements=31") && refused.contains("at most 30"), "{refused}");
         assert!(check(0).unwrap_err().to_string().contains("elements must be at least 1"));
+    }
+
+    #[test]
+    fn a_timeout_of_zero_is_none() {
+        assert_eq!(evaluation_timeout(0), Duration::MAX);
+        assert_eq!(evaluation_timeout(70), Duration::from_millis(70));
     }
 
     #[test]

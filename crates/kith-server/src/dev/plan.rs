@@ -58,8 +58,8 @@ impl Member {
         }
     }
 
-    /// The member as it starts now. Databases and nodes listen where they did before, except on ports that are taken. Those of
-    /// routers were chosen before, because some are asked for.
+    /// The member as it starts now. Databases and nodes listen where they did before, except on ports that are taken. The
+    /// ports of routers are chosen in the plan, because users may ask for them.
     pub fn on_free_ports(&self) -> Self {
         let mut member = self.clone();
         let addresses = match &mut member {

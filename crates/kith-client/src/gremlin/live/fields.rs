@@ -28,7 +28,7 @@ impl Typed {
     pub fn object(types: &Arc<GraphTypes>, name: &str) -> Result<Self, QueryError> {
         let types = types.on_first_use(TypeKind::Object, name);
         let named = types.object_named(name);
-        let (id, kind) = named.map_err(|unknown| unnamed(&types, TypeKind::Object, unknown))?;
+        let (id, kind) = named.map_err(|unknown| not_a_type(&types, TypeKind::Object, unknown))?;
         let (name, schema, is_open) = (kind.name.clone(), kind.schemas.last().cloned(), kind.open);
         Ok(Self { types, id, name, schema, is_open })
     }
@@ -40,7 +40,7 @@ impl Typed {
     pub fn association(types: &Arc<GraphTypes>, name: &str) -> Result<Self, QueryError> {
         let types = types.on_first_use(TypeKind::Association, name);
         let named = types.association_named(name);
-        let (id, kind) = named.map_err(|unknown| unnamed(&types, TypeKind::Association, unknown))?;
+        let (id, kind) = named.map_err(|unknown| not_a_type(&types, TypeKind::Association, unknown))?;
         let (name, schema, is_open) = (kind.name.clone(), kind.schemas.last().cloned(), kind.open);
         Ok(Self { types, id, name, schema, is_open })
     }
@@ -112,8 +112,8 @@ pub(super) fn object_text(fields: Vec<(String, String)>) -> String {
     format!("{{{}}}", fields.into_iter().map(field).collect::<Vec<_>>().join(","))
 }
 
-/// The error of a label that is no type. An open graph lacks it only if it cannot have it.
-fn unnamed(types: &GraphTypes, kind: TypeKind, unknown: UnknownType) -> QueryError {
+/// The error for a label that is not a type. Writes add new labels to an open graph, so such a graph cannot have this one.
+fn not_a_type(types: &GraphTypes, kind: TypeKind, unknown: UnknownType) -> QueryError {
     let label = Label { kind, name: unknown.name.clone() };
     match types.with_labels(&[label]) {
         Err(error) if types.open => {
