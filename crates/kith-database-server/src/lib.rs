@@ -92,7 +92,7 @@ impl DatabaseServer {
         let graphs = GraphFiles::new(options.data.clone(), SqliteOptions::default());
         let graphs = graphs.map_err(|source| StartError::Write { path: options.data.clone(), source })?;
         let graphs = Arc::new(graphs);
-        let connections = Connections::new(options.connections)?;
+        let connections = Connections::new(options.connections.clone())?;
         let ports = Ports::bind(options.addresses(), &options.security, &connections).await?;
         let at = ports.addresses();
         let readiness = Readiness::default();

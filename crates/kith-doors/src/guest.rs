@@ -24,7 +24,9 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-/// The peer of one connection: its identity, its rights, and the memory that its replies may take.
+/// The peer of one connection: its identity, its rights, and the memory that its replies may take. A clone is the same peer, but
+/// gets an identity of its own by [`Guest::authenticate`].
+#[derive(Clone)]
 pub struct Guest {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) names: DoorNames,
@@ -33,7 +35,7 @@ pub struct Guest {
     pub(crate) peer: SocketAddr,
     pub(crate) end: CancellationToken,
     /// How often this peer was refused while it was unauthenticated.
-    pub(crate) refusals: AtomicU64,
+    pub(crate) refusals: Arc<AtomicU64>,
     pub(crate) auth_failures: Counter,
 }
 
@@ -115,7 +117,7 @@ impl Guest {
         }
         let (code, message, help) = match self.visitor.authenticate(DEFAULT_USER, token) {
             Ok(()) => {
-                *self.refusals.get_mut() = 0;
+                self.refusals.store(0, Ordering::Relaxed);
                 self.place.is_known_now();
                 return Ok(());
             }
@@ -142,6 +144,11 @@ impl Guest {
 
     fn is_given_up(&self) -> bool {
         STRANGER_MESSAGES_MAX <= self.refusals.load(Ordering::Relaxed) && !self.visitor.is_known()
+    }
+
+    /// Gives the peer back the identity that the connection itself has.
+    pub fn forget_token(&mut self) {
+        self.visitor.reset();
     }
 
     /// The types of a store's keys and values.

@@ -4,6 +4,7 @@ use crate::{Backend, Door, DoorNames, Guest, Stream, Visitor, bounded::Bounded, 
 use kith_net::server::{
     Bound,
     connections::{Connected, farewell},
+    hosts::Site,
     listen::{self, Opening},
     security::{Gate, Need, Security},
 };
@@ -13,7 +14,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
 };
 use tokio::{io::AsyncWriteExt, net::TcpStream};
@@ -130,6 +131,8 @@ impl Listener {
     /// Serves a connection, over TLS if there is a gate.
     async fn begin(&self, stream: TcpStream, peer: SocketAddr, place: Arc<Connected>) -> io::Result<()> {
         listen::prepare(&stream)?;
+        let own = stream.local_addr().ok().map(|addr| addr.ip());
+        place.is_at(Site { own, is_verified: self.gate.is_some() });
         let Some(gate) = &self.gate else {
             place.is_known_now();
             return self.serve(Box::new(stream), peer, place, Visitor::anybody()).await;
@@ -172,7 +175,7 @@ impl Listener {
             place: Arc::clone(&place),
             peer,
             end,
-            refusals: AtomicU64::new(0),
+            refusals: Arc::default(),
             auth_failures: self.metrics.auth_failures.clone(),
         };
         let served = async {

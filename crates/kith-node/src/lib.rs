@@ -151,7 +151,7 @@ impl Node {
         })?;
         let held = Arc::new(held_stores(&options, &first, &stop)?.living_in(&data));
         follow::prepare_served(options.node, &held, &first).await;
-        let connections = Connections::new(options.connections)?;
+        let connections = Connections::new(options.connections.clone())?;
         let ports = Ports::bind(options.addresses(), &options.security, &connections).await?;
         let at = ports.addresses();
         let doors = Doors::bind(ports.resp, ports.gremlin, options.doors.clone(), &connections).await?;

@@ -107,7 +107,7 @@ impl Router {
     ) -> Result<Self, StartError> {
         http::count();
         let Followed { topology: documents, freshness } = followed;
-        let connections = Connections::new(options.connections)?;
+        let connections = Connections::new(options.connections.clone())?;
         let dialer = options.security.dialer().clone().with_reply_budget(Arc::clone(connections.replies()));
         counts::of_router(&documents, &stop);
         let cluster = documents.borrow().cluster.clone();

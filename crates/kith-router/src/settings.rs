@@ -3,6 +3,7 @@
 
 use kith_client::{SessionSettings, millis};
 use kith_control::UploadSettings;
+use kith_net::server::hosts::AcceptedHost;
 use kith_process::place::ReadFrom;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -29,6 +30,9 @@ pub struct RouterSettings {
     /// The places from which versions that were built elsewhere may be read, and for which stores. No other place is
     /// allowed.
     pub read_from: Vec<ReadFrom>,
+    /// The hosts whose web pages may send requests. They apply to all processes that are started with this file, not only to
+    /// routers.
+    pub accepted_hosts: Vec<AcceptedHost>,
     /// Where to record every query as a line that `kith run` can replay; `None` records nothing.
     pub record: Option<PathBuf>,
 }

@@ -147,7 +147,7 @@ fn long_request(version: u64, deadline_us: u64) -> v1::EvaluateRequest {
 /// Returns how many requests the nodes of this process dropped.
 async fn expired(cluster: &support::Cluster) -> u64 {
     let mut stream = TcpStream::connect(&cluster.ready().http).await.expect("it listens");
-    let request = "GET /metrics HTTP/1.1\r\nhost: kith\r\nconnection: close\r\n\r\n";
+    let request = "GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     stream.write_all(request.as_bytes()).await.expect("it takes a request");
     let mut text = String::new();
     stream.read_to_string(&mut text).await.expect("it answers");

@@ -1,6 +1,8 @@
 //! One request, from what it asks to its last answer.
 
 use super::{
+    QUEUE_PATIENCE,
+    failure::too_many,
     incoming::Incoming,
     outbox::{Coding, Ended, Held, Outbox},
     question::Asked,
@@ -8,13 +10,16 @@ use super::{
 };
 use crate::{Charged, Guest};
 use bytes::Bytes;
-use kith_api::{EarlyResults, QueryError, QueryOptions, Reply};
+use kith_api::{EarlyResults, GremlinAnswer, QueryError, QueryOptions, Reply};
 use kith_gremlin::{
     message::{Request, Response},
     value::Value,
 };
 use std::{mem, num::NonZeroU64, sync::Arc};
-use tokio::sync::mpsc;
+use tokio::{
+    sync::{Semaphore, mpsc},
+    time::timeout,
+};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -45,10 +50,15 @@ impl From<Ended> for Stop {
     }
 }
 
-/// Answers a request of `guest`.
-pub(super) async fn answer(guest: Arc<Guest>, incoming: Incoming, outbox: Outbox) {
+/// Answers a request of `guest`, once one of the `places` of its connection is free.
+pub(super) async fn answer(guest: Arc<Guest>, incoming: Incoming, outbox: Outbox, places: Arc<Semaphore>) {
     let _under_way = guest.place().request();
     let (id, coding) = (incoming.request.id, incoming.coding);
+    let Ok(Ok(_place)) = timeout(QUEUE_PATIENCE, places.acquire()).await else {
+        // If the connection has ended, nobody wants the answer.
+        let _ = outbox.fail(id, &too_many(), coding).await;
+        return;
+    };
     if let Err(Stop::Failed(error)) = served(&guest, &incoming.request, coding, &outbox).await {
         // If the connection has ended, nobody wants the answer.
         let _ = outbox.fail(id, &error, coding).await;
@@ -57,9 +67,7 @@ pub(super) async fn answer(guest: Arc<Guest>, incoming: Incoming, outbox: Outbox
 
 async fn served(guest: &Guest, request: &Request, coding: Coding, outbox: &Outbox) -> Result<(), Stop> {
     let asked = Asked::new(&request.operation, &request.options)?;
-    if asked.query.writes {
-        guest.check_write(&asked.graph)?;
-    }
+    check_rights(guest, &asked)?;
     let batch = batch_size(request.options.batch_size);
     let mut answer = Answer::new(request.id, coding, asked.form, batch, outbox);
     let (early, mut parts) = EarlyResults::channel(batch);
@@ -82,6 +90,37 @@ async fn served(guest: &Guest, request: &Request, coding: Coding, outbox: &Outbo
     };
     let (reply, ()) = tokio::try_join!(asking, sending)?;
     answer.finish(Arc::new(reply?)).await
+}
+
+/// Checks the rights that [`Guest::call`] does not check.
+///
+/// # Errors
+/// As [`Guest::check_write`].
+pub(super) fn check_rights(guest: &Guest, asked: &Asked) -> Result<(), QueryError> {
+    if asked.query.writes { guest.check_write(&asked.graph) } else { Ok(()) }
+}
+
+/// The answer to a traversal.
+///
+/// # Errors
+/// The reply is another one, which is a mistake of the service.
+pub(super) fn of_traversal(reply: &Reply) -> Result<&GremlinAnswer, QueryError> {
+    match reply {
+        Reply::Gremlin(answer) => Ok(answer),
+        _ => Err(QueryError::Internal { detail: "a traversal got a reply of another kind".to_owned() }),
+    }
+}
+
+/// The last response to a request, with what is known at the end of the traversal and these results.
+pub(super) fn last(id: Uuid, answer: &GremlinAnswer, results: Vec<Value>) -> Response {
+    let mut last = match results.is_empty() {
+        true => Response::no_content(id),
+        false => Response::success(id, results),
+    };
+    if let Some(ticket) = answer.served.ticket() {
+        last.attributes.insert(TICKET.into(), Value::text(ticket.to_string()));
+    }
+    last
 }
 
 /// The next part. `None` if the traversal has ended and no part is left.
@@ -128,18 +167,9 @@ impl<'a> Answer<'a> {
 
     /// Sends the results that are left, with what is known at the end.
     async fn finish(mut self, reply: Arc<Charged>) -> Result<(), Stop> {
-        let Reply::Gremlin(answer) = &**reply else {
-            let detail = "a traversal got a reply of another kind".to_owned();
-            return Err(QueryError::Internal { detail }.into());
-        };
+        let answer = of_traversal(&reply)?;
         self.add_results(&answer.results, Arc::clone(&reply) as Held).await?;
-        let mut last = match self.batch.is_empty() {
-            true => Response::no_content(self.id),
-            false => Response::success(self.id, mem::take(&mut self.batch)),
-        };
-        if let Some(ticket) = answer.served.ticket() {
-            last.attributes.insert(TICKET.into(), Value::text(ticket.to_string()));
-        }
+        let last = last(self.id, answer, mem::take(&mut self.batch));
         self.put(last).await
     }
 

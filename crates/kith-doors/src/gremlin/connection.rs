@@ -1,18 +1,22 @@
 //! One connection: reads requests, starts a task for each, and ends these tasks when the peer closes the connection.
 
 use super::{
-    UNDER_WAY_MAX, answer,
+    UNDER_WAY_MAX, WAITING_MAX, answer,
+    failure::too_many,
+    http::{self, Socket},
     incoming::{self, Incoming},
     inlet::Unfinished,
     introduction::Introduction,
     outbox::{self, Ended, Outbox},
-    upgrade::{self, Socket},
 };
 use crate::{Guest, Stream};
 use futures::{StreamExt, stream::SplitStream};
 use kith_gremlin::message::Operation;
 use std::{io, pin::pin, sync::Arc};
-use tokio::task::{JoinError, JoinSet};
+use tokio::{
+    sync::Semaphore,
+    task::{JoinError, JoinSet},
+};
 use tokio_tungstenite::tungstenite::{
     Error,
     error::CapacityError,
@@ -28,18 +32,17 @@ const REASON_BYTES_MAX: usize = 123;
 /// # Errors
 /// Errors of the stream.
 pub(super) async fn serve(stream: &mut Stream, guest: Guest) -> io::Result<()> {
+    let guest = Arc::new(guest);
     let unfinished = Unfinished::new(guest.place());
-    let socket = match upgrade::accept(stream, unfinished.clone()).await {
-        Ok(socket) => socket,
-        Err(refusal) => return refusal.tell(stream).await,
-    };
+    let Some(socket) = http::serve(stream, &guest, unfinished.clone()).await? else { return Ok(()) };
     let (sink, source) = socket.split();
     let (outbox, sending) = outbox::new();
     let connection = Connection {
         source,
         outbox,
         unfinished,
-        guest: Arc::new(guest),
+        guest,
+        places: Arc::new(Semaphore::new(UNDER_WAY_MAX)),
         introduction: Introduction::default(),
         tasks: JoinSet::new(),
     };
@@ -58,7 +61,9 @@ struct Connection<'s> {
     unfinished: Unfinished,
     guest: Arc<Guest>,
     introduction: Introduction,
-    /// One for each request under way. They end when this is dropped.
+    /// One place for each request that may be evaluated at once.
+    places: Arc<Semaphore>,
+    /// One for each request that is evaluated or waits. They end when this is dropped.
     tasks: JoinSet<()>,
 }
 
@@ -88,12 +93,13 @@ impl Connection<'_> {
         }
     }
 
-    /// Reads a request, or waits until one under way has ended.
+    /// Reads a message, or notes that a request has ended. It always reads, so that pings are answered and the end of the
+    /// connection is noticed, however much is under way.
     async fn step(&mut self) -> Result<(), End> {
         tokio::select! {
             biased;
             Some(ended) = self.tasks.join_next() => check(ended),
-            message = self.source.next(), if self.tasks.len() < UNDER_WAY_MAX => {
+            message = self.source.next() => {
                 let message = match message {
                     Some(Ok(message)) => message,
                     Some(Err(error)) => return Err(self.broken(error).await),
@@ -109,28 +115,28 @@ impl Connection<'_> {
 
     async fn take(&mut self, incoming: Incoming) -> Result<(), End> {
         if let Operation::Authentication(credentials) = &incoming.request.operation {
-            // An identity changes for the requests that come later only.
-            self.answer_all().await?;
-            let Some(guest) = Arc::get_mut(&mut self.guest) else {
-                return Err(End::Close(close(
-                    CloseCode::Error,
-                    "internal error: a request is still under way",
-                )));
-            };
+            // An identity changes for the requests that come later only: those under way keep the guest that they have.
+            let guest = Arc::make_mut(&mut self.guest);
             let shown = (incoming.request.id, credentials, incoming.coding);
             for kept in self.introduction.check(shown, guest, &self.outbox).await? {
-                self.start(kept);
+                self.start(kept).await?;
             }
         } else if self.guest.visitor().is_known() {
-            self.start(incoming);
+            self.start(incoming).await?;
         } else {
             self.introduction.keep(incoming, &self.outbox).await?;
         }
         Ok(())
     }
 
-    fn start(&mut self, incoming: Incoming) {
-        self.tasks.spawn(answer::answer(Arc::clone(&self.guest), incoming, self.outbox.clone()));
+    /// Starts a task for a request, or refuses it if too many wait.
+    async fn start(&mut self, incoming: Incoming) -> Result<(), Ended> {
+        if UNDER_WAY_MAX + WAITING_MAX <= self.tasks.len() {
+            return self.outbox.fail(incoming.request.id, &too_many(), incoming.coding).await;
+        }
+        let (guest, places) = (Arc::clone(&self.guest), Arc::clone(&self.places));
+        self.tasks.spawn(answer::answer(guest, incoming, self.outbox.clone(), places));
+        Ok(())
     }
 
     /// Waits until the requests under way are answered.
@@ -160,6 +166,9 @@ impl Connection<'_> {
             Error::Io(error) if error.kind() == io::ErrorKind::OutOfMemory => {
                 let reason = "overloaded: the requests under way use all memory for requests; try again";
                 (CloseCode::Again, reason.to_owned())
+            }
+            Error::Io(error) if error.kind() == io::ErrorKind::TimedOut => {
+                (CloseCode::Policy, "slow_request: the request did not arrive in time".to_owned())
             }
             Error::Protocol(error) => (CloseCode::Protocol, error.to_string()),
             Error::Utf8(error) => (CloseCode::Invalid, error),

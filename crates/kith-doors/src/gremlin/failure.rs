@@ -1,5 +1,6 @@
 //! Errors as answers.
 
+use super::UNDER_WAY_MAX;
 use kith_api::QueryError;
 use kith_gremlin::{GremlinError, message::Response, value::Value};
 use kith_types::ErrorCode;
@@ -40,6 +41,14 @@ pub(super) fn no_memory() -> QueryError {
     QueryError::Overloaded {
         detail: "the requests under way use all memory that this process has for requests".to_owned(),
     }
+}
+
+/// A connection has too many requests under way.
+pub(super) fn too_many() -> QueryError {
+    let detail = format!(
+        "{UNDER_WAY_MAX} requests of this connection are under way; wait for an answer, or use several connections"
+    );
+    QueryError::Overloaded { detail }
 }
 
 /// An error of Gremlin as one of a query.

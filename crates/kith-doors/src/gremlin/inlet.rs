@@ -1,8 +1,10 @@
-//! What arrives of a request is charged to the memory for requests as it comes, before the request is complete.
+//! What arrives of a request is charged to the memory for requests as it comes, before the request is complete. A request that
+//! does not arrive in time ends its connection.
 
+use super::frames::Frames;
 use kith_net::{
     Charge,
-    server::connections::{Connected, UNCHARGED_BYTES},
+    server::connections::{Arrival, Connected, UNCHARGED_BYTES},
 };
 use parking_lot::Mutex;
 use std::{
@@ -16,43 +18,56 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// The memory that a decoded request takes, in multiples of its length.
 const DECODED: usize = 4;
 
-/// The request that a connection has begun to receive. Clones share it.
+/// The charge for a request of this length, also for what it is decoded to. `None` if there is no memory for that.
+pub(super) fn pay_decoded(mut charge: Charge, length: usize) -> Option<Charge> {
+    let is_free = length <= UNCHARGED_BYTES || charge.grow_to(length.saturating_mul(DECODED));
+    is_free.then_some(charge)
+}
+
+/// The messages that a connection has begun to receive. Clones share them.
 #[derive(Clone, Debug)]
 pub(super) struct Unfinished(Arc<Mutex<Received>>);
 
 #[derive(Debug)]
 struct Received {
-    bytes: usize,
-    charge: Charge,
+    frames: Frames,
+    arrival: Arrival,
 }
 
 impl Unfinished {
     /// Nothing was received yet.
-    pub fn new(place: &Connected) -> Self {
-        Self(Arc::new(Mutex::new(Received { bytes: 0, charge: place.charge() })))
+    pub fn new(place: &Arc<Connected>) -> Self {
+        Self(Arc::new(Mutex::new(Received { frames: Frames::default(), arrival: Arrival::new(place) })))
     }
 
-    /// Notes that this many more bytes have come. Returns `false` if there is no memory for them.
-    fn receive(&self, bytes: usize) -> bool {
-        let mut received = self.0.lock();
-        received.bytes += bytes;
-        let total = received.bytes;
-        total <= UNCHARGED_BYTES || received.charge.grow_to(total)
+    /// Notes that these bytes have come. Returns `false` if there is no memory for them.
+    #[must_use]
+    pub fn receive(&self, bytes: &[u8]) -> bool {
+        let Received { frames, arrival } = &mut *self.0.lock();
+        frames.receive(bytes);
+        arrival.received(bytes.len());
+        frames.bytes() <= UNCHARGED_BYTES || arrival.pay(frames.bytes())
     }
 
     /// A request of this length is complete. Returns its charge, also for what it is decoded to; `None` if there is no memory
     /// for that.
     pub fn finish(&self, length: usize) -> Option<Charge> {
-        let mut received = self.0.lock();
-        received.bytes = 0;
-        let mut charge = received.charge.take();
-        let is_free = length <= UNCHARGED_BYTES || charge.grow_to(length.saturating_mul(DECODED));
-        is_free.then_some(charge)
+        let Received { frames, arrival } = &mut *self.0.lock();
+        frames.take(length);
+        arrival.finished();
+        pay_decoded(arrival.take_charge(), length)
+    }
+
+    /// Ready when a message that has begun should have been complete.
+    fn poll_too_slow(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let Received { frames, arrival } = &mut *self.0.lock();
+        arrival.poll_too_slow(cx, frames.has_begun())
     }
 }
 
-/// A stream that charges what is read from it. Reading fails with [`io::ErrorKind::OutOfMemory`] if there is no memory, and with
-/// [`io::ErrorKind::UnexpectedEof`] at the end: the WebSocket library would send no more answers after an end that is no error.
+/// The stream of a WebSocket, which charges what is read from it. Reading fails with [`io::ErrorKind::OutOfMemory`] if there is no
+/// memory, with [`io::ErrorKind::TimedOut`] if a message arrives too slowly, and with [`io::ErrorKind::UnexpectedEof`] at the end:
+/// the WebSocket library would send no more answers after an end that is no error.
 #[derive(Debug)]
 pub(super) struct Inlet<S> {
     stream: S,
@@ -71,10 +86,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Inlet<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.unfinished.poll_too_slow(cx).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
-        let received = buffer.filled().len() - before;
-        Poll::Ready(match received {
+        let received = &buffer.filled()[before..];
+        Poll::Ready(match received.len() {
             0 if buffer.remaining() != 0 => Err(io::ErrorKind::UnexpectedEof.into()),
             _ if self.unfinished.receive(received) => Ok(()),
             _ => Err(io::ErrorKind::OutOfMemory.into()),

@@ -1,11 +1,15 @@
 //! The door for Gremlin drivers: the WebSocket protocol of Gremlin Server 3.8 (`docs/design/0020-gremlin.md`).
 //!
-//! A connection begins with an HTTP request for [`PATH`] (`upgrade`). One task reads requests, a second sends answers, and each
-//! request is served by a task of its own, so the answers to different requests may be mixed (`connection`).
+//! A connection begins with an HTTP request (`http`). It may be a traversal, which is answered (`exchange`), or begin a WebSocket at
+//! [`PATH`]. Then one task reads requests, a second sends answers, and each request is served by a task of its own, so the answers
+//! to different requests may be mixed (`connection`).
 
 mod answer;
 mod connection;
+mod exchange;
 mod failure;
+mod frames;
+mod http;
 mod incoming;
 mod inlet;
 mod introduction;
@@ -14,18 +18,21 @@ mod question;
 mod results;
 #[cfg(test)]
 mod tests;
-mod upgrade;
 
 use crate::{Door, DoorNames, Guest, Stream};
 use futures::{FutureExt, future::BoxFuture};
-use std::{io, sync::Arc};
+use std::{io, sync::Arc, time::Duration};
 
 /// The path at which drivers connect.
 pub const PATH: &str = "/gremlin";
 /// The longest request in bytes.
 pub const REQUEST_BYTES_MAX: usize = 16 << 20;
-/// As many requests of one connection may be under way at once. The next one is read when one of them has ended.
-pub const UNDER_WAY_MAX: usize = 16;
+/// As many requests of one connection may be evaluated at once. Further ones wait.
+pub const UNDER_WAY_MAX: usize = 64;
+/// As many requests of one connection may wait, besides those that are evaluated. Further ones are refused.
+pub const WAITING_MAX: usize = 256;
+/// A request that has waited for this long is refused.
+const QUEUE_PATIENCE: Duration = Duration::from_secs(1);
 
 const NAMES: DoorNames = DoorNames {
     name: "gremlin",

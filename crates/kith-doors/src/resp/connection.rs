@@ -6,7 +6,6 @@ use super::{
     dialogue::{Dialogue, Flow},
     endpoint::Endpoint,
     round::Round,
-    unfinished::Unfinished,
     visitor::Visitor,
 };
 use crate::parting::{LINGER, LINGER_BYTES, STRANGER_LINGER_BYTES, part};
@@ -14,7 +13,7 @@ use bytes::{Buf, BytesMut};
 use kith_api::QueryError;
 use kith_net::{
     Charge,
-    server::connections::{self, STRANGER_MESSAGES_MAX, UNCHARGED_BYTES},
+    server::connections::{self, Arrival, STRANGER_MESSAGES_MAX, UNCHARGED_BYTES},
 };
 use kith_wire::resp::{Decoder, Limits, Malformed, Replies};
 use std::{io, pin::pin, sync::Arc, task::Poll, time::Duration};
@@ -53,7 +52,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     let connection = Connection {
         stream,
         connected,
-        unfinished: Unfinished::new(&place),
+        arrival: Arrival::new(&place),
         place: Arc::clone(&place),
         endpoint,
         dialogue,
@@ -70,7 +69,8 @@ struct Connection<S> {
     stream: S,
     connected: Connected,
     place: Arc<connections::Connected>,
-    unfinished: Unfinished,
+    /// The command that has begun to arrive.
+    arrival: Arrival,
     endpoint: Arc<Endpoint>,
     dialogue: Dialogue,
     decoder: Decoder,
@@ -118,12 +118,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             }
             let read = tokio::select! {
                 read = self.stream.read_buf(&mut self.inbox) => read?,
-                () = self.unfinished.is_too_slow(), if !self.inbox.is_empty() => {
+                () = self.arrival.is_too_slow(), if !self.inbox.is_empty() => {
                     return self.hang_up_on("ERR the command did not arrive in time").await;
                 }
                 () = &mut stopped => return self.close().await,
             };
-            self.unfinished.received(read);
+            self.arrival.received(read);
             if read == 0 {
                 return Ok(());
             }
@@ -169,7 +169,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         };
         self.inbox.advance(taken);
         if 0 < taken {
-            self.unfinished.finished();
+            self.arrival.finished();
         }
         if self.dialogue.limits() == Limits::USUAL {
             self.place.is_known_now();
@@ -265,7 +265,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     #[must_use]
     fn make_room(&mut self) -> bool {
         if self.inbox.is_empty() {
-            self.unfinished.refund();
+            self.arrival.refund();
             if KEPT_BYTES < self.inbox.capacity() {
                 self.inbox = BytesMut::new();
             }
@@ -274,7 +274,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             self.inbox.reserve(READ_BYTES.max(self.inbox.len().min(KEPT_BYTES)));
         }
         let is_large = UNCHARGED_BYTES < self.inbox.len();
-        !is_large || self.unfinished.pay(&self.place, self.inbox.capacity())
+        !is_large || self.arrival.pay(self.inbox.capacity())
     }
 }
 

@@ -17,7 +17,6 @@ mod refused;
 mod round;
 #[cfg(test)]
 mod tests;
-mod unfinished;
 mod visitor;
 
 use crate::{Backend, Door, DoorNames, Guest, Stream};

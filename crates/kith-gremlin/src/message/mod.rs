@@ -19,6 +19,7 @@
 mod arguments;
 mod authentication;
 mod binary;
+pub mod http;
 mod json;
 mod request;
 mod response;

@@ -4,6 +4,7 @@ use super::{
     Bound,
     connections::{Connected, Connections, farewell},
     framed::{self, FrameService},
+    hosts::Site,
     listen::{self, Opening},
     security::{Caller, Gate, Identity, Need, guard},
     stream::{Accepted, Opened, Peer, Stream},
@@ -98,6 +99,8 @@ async fn welcome(
     stop: CancellationToken,
 ) -> io::Result<()> {
     listen::prepare(&stream)?;
+    let own = stream.local_addr().ok().map(|addr| addr.ip());
+    connected.is_at(Site { own, is_verified: served.gate.is_some() });
     let opened = open(stream, addr, &connected, &served, &stop);
     let Some(Begun { stream, first, caller }) = connected.unless_strange(opened).await? else {
         return Ok(());

@@ -4,12 +4,15 @@ use crate::server::{
     Bound,
     connections::{Connected, Watched, farewell, requests},
     front_page::FrontPage,
+    hosts::{self, Site},
     listen,
 };
 use axum::{
     Router,
+    extract::Request,
     http::{HeaderMap, StatusCode},
-    middleware,
+    middleware::{self, Next},
+    response::IntoResponse,
     routing::get,
 };
 use hyper_util::{
@@ -19,6 +22,7 @@ use hyper_util::{
 };
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use std::{
+    net::SocketAddr,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
@@ -83,7 +87,7 @@ pub fn count() {
 
 /// A connection is closed if the header of a request does not arrive within this time after it was opened or the last
 /// answer was sent.
-const HEADER_PATIENCE: Duration = Duration::from_secs(10);
+const HEADER_PATIENCE: Duration = Duration::from_secs(5);
 /// The longest header that is accepted.
 const HEADER_BYTES_MAX: usize = 16 << 10;
 /// How long an answer under way may take to end when the process stops.
@@ -106,8 +110,8 @@ pub fn serve(bound: Bound, front: FrontPage, readiness: Readiness, stop: Cancell
         );
     tokio::spawn(async move {
         let room = bound.connections;
-        let welcome = |(stream, _), connected| {
-            tokio::spawn(answer(stream, connected, app.clone(), stop.clone()));
+        let welcome = |(stream, peer), connected| {
+            tokio::spawn(answer(stream, peer, connected, app.clone(), stop.clone()));
         };
         let refuse = |(stream, _)| {
             let told = farewell::in_http1(room.open_max());
@@ -118,12 +122,26 @@ pub fn serve(bound: Bound, front: FrontPage, readiness: Readiness, stop: Cancell
 }
 
 /// Serves one connection. Its first request makes the peer count as authenticated, because this port authenticates nobody.
-async fn answer(stream: TcpStream, connected: Arc<Connected>, app: Router, stop: CancellationToken) {
+async fn answer(
+    stream: TcpStream,
+    peer: SocketAddr,
+    connected: Arc<Connected>,
+    app: Router,
+    stop: CancellationToken,
+) {
     connected.speaks("http");
+    let own = stream.local_addr().ok().map(|addr| addr.ip());
+    connected.is_at(Site { own, is_verified: false });
     let of = Arc::clone(&connected);
-    let counted = middleware::from_fn(move |request, next| {
-        of.is_known_now();
-        requests::follow(Arc::clone(&of), request, next)
+    let counted = middleware::from_fn(move |request: Request, next: Next| {
+        let of = Arc::clone(&of);
+        async move {
+            of.is_known_now();
+            match hosts::admit(&of, &request, Some(peer)) {
+                Ok(()) => requests::follow(of, request, next).await,
+                Err(foreign) => (StatusCode::FORBIDDEN, format!("{foreign}\n")).into_response(),
+            }
+        }
     });
     let mut server = auto::Builder::new(TokioExecutor::new()).http1_only();
     server

@@ -6,6 +6,7 @@ pub mod connections;
 mod error;
 pub mod framed;
 mod front_page;
+pub mod hosts;
 pub mod http;
 pub mod listen;
 pub mod security;

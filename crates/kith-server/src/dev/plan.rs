@@ -109,7 +109,7 @@ fn database_options(
         listen: ports::previous(known.map(|document| document.addr.as_str())),
         http: ports::previous(known.map(|document| document.http.as_str())),
         data: folder.join(format!("database-{database:03}")),
-        connections: options.connections,
+        connections: options.connections.clone(),
         security: Security::default(),
     }
 }
@@ -136,7 +136,7 @@ fn node_options(options: &DevOptions, folder: &Path, topology: &TopologyDocument
         warm_bytes: NodeOptions::WARM_BYTES_DEFAULT,
         database_password_file: None,
         log_retention: options.log_retention,
-        connections: options.connections,
+        connections: options.connections.clone(),
         security: Security::default(),
     }
 }
@@ -166,7 +166,7 @@ fn router_options(
         data: folder.join(format!("router-{router:03}")),
         settings: options.router.clone(),
         database_password_file: None,
-        connections: options.connections,
+        connections: options.connections.clone(),
         security: Security::default(),
     }
 }

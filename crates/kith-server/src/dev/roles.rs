@@ -73,7 +73,7 @@ fn database_role(options: &DatabaseOptions, metadata: SocketAddr) -> Role {
     Role {
         name: format!("database {}", options.database),
         log: log_file(&options.data),
-        arguments: arguments(command, metadata, at, &options.data, options.connections),
+        arguments: arguments(command, metadata, at, &options.data, &options.connections),
         id: RoleId::Database(options.database),
     }
 }
@@ -82,7 +82,7 @@ fn node_role(options: &NodeOptions, metadata: SocketAddr) -> Role {
     let at =
         server::Addresses { grpc: options.listen, http: options.http, resp: options.resp, gremlin: None };
     let command = ["node", "--node", &options.node.to_string()];
-    let mut arguments = arguments(command, metadata, at, &options.data, options.connections);
+    let mut arguments = arguments(command, metadata, at, &options.data, &options.connections);
     let scrub_rate = options.scrub_rate.map_or("off".to_owned(), |rate| rate.to_string());
     arguments.extend(["--scrub-rate".to_owned(), scrub_rate]);
     if let Some(rate) = options.fetch_rate {
@@ -121,7 +121,7 @@ fn router_role(options: &RouterOptions, metadata: SocketAddr) -> Result<Role, St
         gremlin: options.gremlin,
     };
     let command = ["router", "--id", &options.router.to_string()];
-    let mut arguments = arguments(command, metadata, at, &options.data, options.connections);
+    let mut arguments = arguments(command, metadata, at, &options.data, &options.connections);
     arguments.extend(["--config".to_owned(), config.display().to_string()]);
     Ok(Role {
         name: format!("router {}", options.router),
@@ -137,7 +137,7 @@ fn arguments(
     metadata: SocketAddr,
     at: server::Addresses,
     data: &Path,
-    connections: ConnectionSettings,
+    connections: &ConnectionSettings,
 ) -> Vec<String> {
     let (metadata, grpc, http) = (metadata.to_string(), at.grpc.to_string(), at.http.to_string());
     let data = data.display().to_string();
@@ -152,6 +152,9 @@ fn arguments(
     }
     if let Some(bytes) = connections.reply_bytes {
         arguments.extend(["--reply-memory".to_owned(), bytes.to_string()]);
+    }
+    for host in &connections.accepted_hosts {
+        arguments.extend(["--accepted-hosts".to_owned(), host.to_string()]);
     }
     arguments
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::failure::Failure;
 use kith_client::SessionSettings;
-use kith_net::server::{connections::ConnectionSettings, security::ServerSecurity};
+use kith_net::server::{connections::ConnectionSettings, hosts::AcceptedHost, security::ServerSecurity};
 use kith_node::Labels;
 use kith_process::place::ReadFrom;
 use kith_router::{AdmissionSettings, CacheSettings, RouterSettings, SlowLogSettings, UploadSettings};
@@ -46,6 +46,7 @@ pub struct ConfigFile {
     connections_max: Option<usize>,
     connections_idle_ms: Option<u64>,
     reply_memory: Option<ReplyMemory>,
+    accepted_hosts: Vec<AcceptedHost>,
     threads: Option<NonZeroU16>,
 
     // Keys of all nodes and routers.
@@ -136,11 +137,16 @@ impl ConfigFile {
         open_max: Option<usize>,
         idle_ms: Option<u64>,
         reply_memory: Option<ReplyMemory>,
+        accepted_hosts: Vec<AcceptedHost>,
     ) -> ConnectionSettings {
         ConnectionSettings {
             open_max: open_max.or(self.connections_max),
             idle: idle_ms.or(self.connections_idle_ms).map(Duration::from_millis),
             reply_bytes: reply_memory.or(self.reply_memory).map(|memory| memory.0),
+            accepted_hosts: match accepted_hosts.is_empty() {
+                true => self.accepted_hosts.clone(),
+                false => accepted_hosts,
+            },
         }
     }
 
@@ -158,6 +164,7 @@ impl ConfigFile {
             slow_log: self.slow_log.clone(),
             uploads: self.uploads.clone(),
             read_from: self.read_from.clone(),
+            accepted_hosts: self.accepted_hosts.clone(),
             record: self.record.clone(),
         }
     }

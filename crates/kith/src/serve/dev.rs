@@ -186,7 +186,11 @@ impl DevArgs {
             allow_shared_zones: true,
             ..Shape::default()
         };
-        let reply_bytes = self.reply_memory.map(|memory| memory.0);
+        let connections = ConnectionSettings {
+            reply_bytes: self.reply_memory.map(|memory| memory.0),
+            accepted_hosts: router.accepted_hosts.clone(),
+            ..ConnectionSettings::default()
+        };
         Ok(DevOptions {
             shape,
             routers: self.router_count,
@@ -204,7 +208,7 @@ impl DevArgs {
             fetch_rate: self.fetch_rate.0,
             fetch_p99: self.fetch_p99.ratio(),
             log_retention: self.log_retention.0,
-            connections: ConnectionSettings { reply_bytes, ..ConnectionSettings::default() },
+            connections,
         })
     }
 

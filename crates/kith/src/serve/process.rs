@@ -17,6 +17,7 @@ use clap::Args;
 use kith_metadata::MetadataStore;
 use kith_net::server::{
     connections::ConnectionSettings,
+    hosts::AcceptedHost,
     security::{Security, ServerSecurity},
 };
 use kith_node::{Labels, Node, NodeOptions};
@@ -79,6 +80,10 @@ pub struct ProcessArgs {
     /// Memory for replies that are being built or read; requests beyond it are refused (`overloaded`) [default: 1GiB]
     #[arg(long, value_name = "SIZE", value_parser = reply_memory)]
     reply_memory: Option<ReplyMemory>,
+    /// Hosts whose web pages may send requests, and under whose names HTTP clients may ask this process, besides its own
+    /// addresses: names, IP addresses, *.DOMAIN, or origins such as https://console.example
+    #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
+    accepted_hosts: Vec<AcceptedHost>,
     /// Exit when standard input ends, so that a supervisor's children exit with it
     #[arg(long)]
     end_with_stdin: bool,
@@ -213,7 +218,12 @@ impl ProcessArgs {
             http,
             data,
             metadata,
-            connections: file.connections(self.connections_max, self.connections_idle_ms, self.reply_memory),
+            connections: file.connections(
+                self.connections_max,
+                self.connections_idle_ms,
+                self.reply_memory,
+                self.accepted_hosts,
+            ),
             security,
             end_with_stdin: self.end_with_stdin || own.end_with_stdin,
         })

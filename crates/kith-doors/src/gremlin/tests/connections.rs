@@ -22,6 +22,95 @@ async fn a_later_request_can_be_answered_first() {
     assert_eq!(driver.until_over(&[slow]).await[&slow].values, [Value::Int(1)]);
 }
 
+/// Sends traversals that end when the gate is opened.
+async fn ask_slowly(driver: &mut Driver, count: usize) -> Vec<Uuid> {
+    let mut ids = Vec::new();
+    for _ in 0..count {
+        ids.push(driver.eval("g.V()").await);
+    }
+    ids
+}
+
+#[tokio::test]
+async fn a_connection_is_read_however_much_is_under_way() {
+    let mut driver = Driver::new().await;
+    ask_slowly(&mut driver, UNDER_WAY_MAX - 1).await;
+    until_under_way(&driver.connection.graphs, UNDER_WAY_MAX - 1).await;
+    assert_eq!(driver.told("g.inject(1)").await.codes, [200], "a quick request waits for none of them");
+    ask_slowly(&mut driver, 1 + WAITING_MAX).await;
+    let refused = driver.eval("g.inject(1)").await;
+    driver.send(Message::Ping("are you there?".into())).await;
+    let (mut code, mut pongs) = (None, 0);
+    while code.is_none() || pongs == 0 {
+        match driver.message().await {
+            Message::Pong(_) => pongs += 1,
+            Message::Binary(bytes) if bytes[2..18] == refused.as_bytes()[..] => {
+                code = Some(i32::from_be_bytes(bytes[18..22].try_into().expect("a code")));
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(code, Some(596), "one too many");
+    drop(driver.socket);
+    until_under_way(&driver.connection.graphs, 0).await;
+}
+
+#[tokio::test]
+async fn requests_that_wait_for_long_are_refused() {
+    let mut driver = Driver::new().await;
+    ask_slowly(&mut driver, UNDER_WAY_MAX).await;
+    let waiting = ask_slowly(&mut driver, 2).await;
+    let told = driver.until_over(&waiting).await;
+    assert!(told.values().all(|told| told.codes == [596] && told.message.contains("of this connection")));
+}
+
+#[tokio::test]
+async fn a_message_that_trickles_ends_its_connection_and_pings_are_no_part_of_it() {
+    let ping = [0x89, 0x80, 0, 0, 0, 0];
+    let begun = [0x82, 0x80 | 100, 0, 0, 0, 0];
+    let mut driver = Driver::at(Visitor::anybody(), known_hasty()).await;
+    for _ in 0..40 {
+        driver.socket.get_mut().write_all(&ping).await.expect("it reads");
+        assert_eq!(driver.message().await, Message::Pong(Vec::new().into()));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(driver.told("g.inject(1)").await.codes, [200], "pings do not trickle");
+    driver.socket.get_mut().write_all(&begun).await.expect("it reads");
+    let trickles = async {
+        loop {
+            let _ = driver.socket.get_mut().write_all(b"x").await;
+            let message = tokio::time::timeout(Duration::from_millis(20), driver.socket.next()).await;
+            if let Ok(Some(Ok(Message::Close(frame)))) = message {
+                return frame.expect("a reason");
+            }
+        }
+    };
+    let frame = tokio::time::timeout(Duration::from_secs(5), trickles).await.expect("it is ended");
+    assert_eq!(
+        (frame.code, &*frame.reason),
+        (CloseCode::Policy, "slow_request: the request did not arrive in time")
+    );
+}
+
+#[tokio::test]
+async fn pings_take_no_memory_of_requests() {
+    let place = known();
+    let mut driver = Driver::at(Visitor::anybody(), Arc::clone(&place)).await;
+    for _ in 0..1_000 {
+        driver.send(Message::Ping(vec![7; 125].into())).await;
+        driver.message().await;
+    }
+    assert_eq!(place.request_bytes(), 0);
+    // The first part of a message is charged, and stays so while pings come.
+    let part = [&[0x02, 0xfe, 0xff, 0xff, 0, 0, 0, 0][..], &[1; 65_535]].concat();
+    driver.socket.get_mut().write_all(&part).await.expect("it reads");
+    for _ in 0..10 {
+        driver.send(Message::Ping("still there".into())).await;
+        driver.message().await;
+    }
+    assert_eq!(place.request_bytes(), 65_535);
+}
+
 #[tokio::test]
 async fn so_many_requests_are_under_way_and_the_rest_wait() {
     let mut driver = Driver::new().await;
@@ -109,15 +198,15 @@ async fn other_paths_are_not_found() {
 
 #[tokio::test]
 async fn http_requests_without_a_websocket_are_told_what_this_port_is() {
-    for request in ["GET /gremlin HTTP/1.1\r\nhost: a\r\n\r\n", "POST /gremlin HTTP/1.1\r\nhost: a\r\n\r\n{}"]
-    {
+    for request in ["GET /gremlin HTTP/1.1\r\nhost: localhost\r\n\r\n", "HEAD / HTTP/1.1\r\n\r\n"] {
         let (mut client, connection) = connect(Visitor::anybody(), known());
         client.write_all(request.as_bytes()).await.expect("it reads");
         client.shutdown().await.expect("it is open");
         let mut told = String::new();
         client.read_to_string(&mut told).await.expect("it ends");
         assert!(told.starts_with("HTTP/1.1 426 Upgrade Required\r\n"), "{told}");
-        assert!(told.contains("connect with a WebSocket to ws://HOST:PORT/gremlin"), "{told}");
+        let is_explained = told.contains("connect with a WebSocket to ws://HOST:PORT/gremlin");
+        assert!(is_explained || request.starts_with("HEAD"), "{told}");
         connection.task.await.expect("it does not panic").expect("no failure");
     }
 }

@@ -2,6 +2,7 @@
 
 mod authentication;
 mod connections;
+mod exchanges;
 mod requests;
 
 use super::*;
@@ -19,7 +20,7 @@ use kith_gremlin::{
 };
 use kith_net::server::connections::{
     Connected,
-    testing::{known, known_within},
+    testing::{known, known_hasty, known_within},
 };
 use kith_types::ErrorCode;
 use parking_lot::Mutex;

@@ -12,7 +12,9 @@ use std::{
 
 /// A stranger keeps its place for at least this long. A handshake takes some milliseconds, and more while many peers
 /// connect at once.
-const SECURE_FOR: Duration = Duration::from_millis(100);
+pub(super) const SECURE_FOR: Duration = Duration::from_millis(100);
+/// The same on a port without handshakes, where a request usually comes with its connection and is answered at once.
+pub(super) const SECURE_FOR_OF_HTTP: Duration = Duration::from_millis(10);
 
 /// The next connection waits while this many strangers have been told to leave and are not gone yet, because each of them
 /// still holds its descriptor and memory.
@@ -38,6 +40,10 @@ pub(super) enum Verdict {
 pub(super) struct Census {
     open_max: usize,
     strangers_max: usize,
+    /// How long a stranger keeps its place at least.
+    secure_for: Duration,
+    /// Whether peers stay strangers although they have sent a request, because the port authenticates nobody.
+    are_all_strangers: bool,
     open: usize,
     /// The strangers by id: when each came, and its address. Ids ascend; connections over a Unix socket have no address.
     strangers: HashMap<u64, (Duration, Option<IpAddr>)>,
@@ -50,7 +56,15 @@ impl Census {
     /// Returns a census without connections.
     pub fn new(open_max: usize, strangers_max: usize) -> Self {
         let (strangers, by_address, leaving) = (HashMap::new(), HashMap::new(), HashSet::new());
-        Self { open_max, strangers_max, open: 0, strangers, by_address, leaving }
+        let (secure_for, are_all_strangers, open) = (SECURE_FOR, false, 0);
+        Self { open_max, strangers_max, secure_for, are_all_strangers, open, strangers, by_address, leaving }
+    }
+
+    /// Returns a census for a port that authenticates nobody. Everybody there makes way for later connections, whatever they
+    /// have sent, so that no number of peers keeps a health check out.
+    pub fn of_strangers(open_max: usize) -> Self {
+        let census = Self::new(open_max, open_max);
+        Self { secure_for: SECURE_FOR_OF_HTTP, are_all_strangers: true, ..census }
     }
 
     #[cfg(test)]
@@ -73,8 +87,8 @@ impl Census {
         }
         let crowd = self.by_address.values().max_by_key(|ids| ids.len());
         let Some(oldest) = crowd.and_then(BTreeSet::first) else { return Verdict::Full };
-        let age = self.strangers.get(oldest).map_or(SECURE_FOR, |(since, _)| now.saturating_sub(*since));
-        match SECURE_FOR.checked_sub(age).filter(|left| !left.is_zero()) {
+        let age = self.strangers.get(oldest).map_or(self.secure_for, |(since, _)| now.saturating_sub(*since));
+        match self.secure_for.checked_sub(age).filter(|left| !left.is_zero()) {
             Some(left) => Verdict::Wait(left),
             None => Verdict::Instead(*oldest),
         }
@@ -90,7 +104,7 @@ impl Census {
     /// Tells a stranger to leave, because its place is given to another connection.
     pub fn makes_way(&mut self, id: u64) {
         let is_stranger = self.strangers.contains_key(&id);
-        self.is_known(id);
+        self.forget(id);
         if is_stranger {
             self.leaving.insert(id);
         }
@@ -98,6 +112,12 @@ impl Census {
 
     /// Marks a peer as authenticated. It may have been told to leave a moment ago; then it no longer counts as leaving.
     pub fn is_known(&mut self, id: u64) {
+        if !self.are_all_strangers {
+            self.forget(id);
+        }
+    }
+
+    fn forget(&mut self, id: u64) {
         self.leaving.remove(&id);
         let Some((_, address)) = self.strangers.remove(&id) else { return };
         if let Some(ids) = self.by_address.get_mut(&address) {
@@ -110,7 +130,7 @@ impl Census {
 
     /// Removes a connection that was closed.
     pub fn leaves(&mut self, id: u64) {
-        self.is_known(id);
+        self.forget(id);
         self.open -= 1;
     }
 }
@@ -150,6 +170,31 @@ mod tests {
         census.enters(1, Duration::ZERO, address(1));
         (2..5).for_each(|id| census.enters(id, Duration::ZERO, address(2)));
         assert_eq!(census.verdict(LATER), Verdict::Instead(2), "older ones of other addresses stay");
+    }
+
+    #[test]
+    fn nobody_keeps_a_place_on_a_port_without_authentication() {
+        let mut census = Census::of_strangers(4);
+        for id in 0..4 {
+            census.enters(id, Duration::from_millis(id), address(1));
+            census.is_known(id);
+        }
+        assert_eq!(census.verdict(SECURE_FOR_OF_HTTP / 2), Verdict::Wait(SECURE_FOR_OF_HTTP / 2));
+        assert_eq!(census.verdict(SECURE_FOR_OF_HTTP), Verdict::Instead(0));
+        // A thousand peers of one address that stay are gone through in less than a second, four at a time.
+        let (mut now, mut next) = (SECURE_FOR_OF_HTTP, 4);
+        while next < 1_000 {
+            match census.verdict(now) {
+                Verdict::Instead(id) => {
+                    census.leaves(id);
+                    census.enters(next, now, address(1));
+                    next += 1;
+                }
+                Verdict::Wait(wait) => now += wait,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(now <= 250 * SECURE_FOR_OF_HTTP, "{now:?}");
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! One connection as its process counts it: whether its peer is authenticated, its requests, and the memory that it uses.
 
 use super::{CONNECTION_BYTES_MAX, Connections, Open, Reason, STRANGER_PATIENCE, Watch, closed};
-use crate::{Budget, Charge};
+use crate::{
+    Budget, Charge,
+    server::hosts::{AcceptedHost, Site},
+};
 use kith_types::ErrorCode;
 use parking_lot::Mutex;
 use std::{
     io,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -43,6 +46,8 @@ pub struct Connected {
     budget: Arc<Budget>,
     replies: Arc<Budget>,
     taken: Arc<AtomicU64>,
+    is_crowded_out: Arc<AtomicBool>,
+    site: OnceLock<Site>,
 }
 
 impl Connected {
@@ -61,6 +66,8 @@ impl Connected {
             budget: connections.0.requests.child(CONNECTION_BYTES_MAX),
             replies: Arc::clone(&open.replies),
             taken: Arc::clone(&open.taken),
+            is_crowded_out: Arc::clone(&open.is_crowded_out),
+            site: OnceLock::new(),
         }
     }
 
@@ -115,16 +122,40 @@ impl Connected {
             None => tokio::select! {
                 biased;
                 done = &mut served => return done,
-                () = self.leave.cancelled() => Reason::Stalled.code().name(),
+                () = self.leave.cancelled() => self.why_it_leaves(),
             },
         };
         closed(reason);
         Err(io::ErrorKind::TimedOut.into())
     }
 
+    /// Why the connection of a known peer must end at once, as a label of metrics.
+    pub(super) fn why_it_leaves(&self) -> &'static str {
+        match self.is_crowded_out.load(Ordering::Relaxed) {
+            true => "crowded_out",
+            false => Reason::Stalled.code().name(),
+        }
+    }
+
     /// Ready when the connection must end at once, although its peer is authenticated.
     pub fn has_to_leave(&self) -> WaitForCancellationFutureOwned {
         self.leave.clone().cancelled_owned()
+    }
+
+    /// Says where the connection ends.
+    pub fn is_at(&self, site: Site) {
+        // Nothing calls this twice.
+        let _ = self.site.set(site);
+    }
+
+    /// Where the connection ends.
+    pub fn site(&self) -> Site {
+        self.site.get().copied().unwrap_or_default()
+    }
+
+    /// The hosts whose web pages may send requests.
+    pub fn accepted_hosts(&self) -> &[AcceptedHost] {
+        &self.connections.0.accepted_hosts
     }
 
     /// Returns an empty charge for the memory of an arriving request.
@@ -157,6 +188,12 @@ impl Connected {
         self.taken.store(bytes, Ordering::Relaxed);
     }
 
+    /// The bytes of requests that are charged now.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn request_bytes(&self) -> usize {
+        self.budget.taken()
+    }
+
     /// The bytes of replies that are charged now.
     #[cfg(any(test, feature = "testing"))]
     pub fn reply_bytes(&self) -> usize {
@@ -164,7 +201,7 @@ impl Connected {
     }
 
     /// Returns a new watch over the connection, and the interval at which to call it.
-    pub fn watch(&self) -> (Watch, Duration) {
+    pub(super) fn watch(&self) -> (Watch, Duration) {
         let pace = self.connections.0.limits.pace;
         (Watch::new(pace), pace.interval)
     }

@@ -1,11 +1,12 @@
 //! Limits on the connections of a process, and its limit of open files.
 
 use super::watch::Pace;
+use crate::server::hosts::AcceptedHost;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::time::Duration;
 
 /// The settings for connections.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionSettings {
     /// The most open connections, all ports together. `None`: as many as the limit of open files permits, at most
     /// [`OPEN_MAX_DEFAULT`].
@@ -15,6 +16,9 @@ pub struct ConnectionSettings {
     /// The most bytes of replies that are being received or wait for their readers, all connections together. `None`:
     /// [`REPLY_BYTES_DEFAULT`].
     pub reply_bytes: Option<usize>,
+    /// The hosts whose web pages may send requests, and under whose names HTTP clients may ask this process, besides its own
+    /// addresses.
+    pub accepted_hosts: Vec<AcceptedHost>,
 }
 
 /// The default memory for replies: room for four of the largest size.
@@ -40,7 +44,7 @@ const STRANGERS_SHARE: usize = 4;
 const REPLY_SHARE: usize = 4;
 const REPLY_BYTES_EACH_MIN: usize = 256 << 20;
 /// The most connections to the port for health and metrics, which authenticates nobody. Probes and scrapers are few.
-const HTTP_MAX: usize = 64;
+const HTTP_MAX: usize = 128;
 /// That port accepts at most this share of the connections that the process may have.
 const HTTP_SHARE: usize = 4;
 
@@ -55,7 +59,7 @@ pub(super) struct Limits {
 
 impl Limits {
     /// Derives the limits for a process that may have `files` files open.
-    pub fn new(settings: ConnectionSettings, files: usize) -> Self {
+    pub fn new(settings: &ConnectionSettings, files: usize) -> Self {
         let reserved = (files / RESERVED_SHARE).clamp(RESERVED_MIN, RESERVED_MAX);
         let allowed = files.saturating_sub(reserved).max(1);
         let open_max = settings.open_max.unwrap_or(OPEN_MAX_DEFAULT).min(allowed).max(1);
@@ -73,8 +77,7 @@ impl Limits {
     /// The limits for the port for health and metrics, whose connections are counted separately.
     pub fn of_http(self) -> Self {
         let open_max = (self.open_max / HTTP_SHARE).clamp(1, HTTP_MAX);
-        let strangers_max = (open_max / STRANGERS_SHARE).max(1);
-        Self { open_max, strangers_max, ..self }
+        Self { open_max, strangers_max: open_max, ..self }
     }
 }
 
@@ -100,14 +103,15 @@ mod tests {
     #[test]
     fn connections_leave_descriptors_for_files() {
         let of = |open_max, files| {
-            let limits = Limits::new(ConnectionSettings { open_max, ..ConnectionSettings::default() }, files);
+            let limits =
+                Limits::new(&ConnectionSettings { open_max, ..ConnectionSettings::default() }, files);
             (limits.open_max, limits.strangers_max)
         };
         assert_eq!(of(None, 1_048_576), (OPEN_MAX_DEFAULT, STRANGERS_MAX));
         assert_eq!(of(None, 1_024), (768, 192));
         let of_http = |open_max| {
             let settings = ConnectionSettings { open_max: Some(open_max), ..ConnectionSettings::default() };
-            Limits::new(settings, 1_048_576).of_http().open_max
+            Limits::new(&settings, 1_048_576).of_http().open_max
         };
         assert_eq!([1, 100, 16_384].map(of_http), [1, 25, HTTP_MAX]);
         assert_eq!(of(None, 256), (192, 48));

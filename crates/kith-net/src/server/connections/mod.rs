@@ -6,6 +6,7 @@ mod census;
 mod connected;
 pub mod farewell;
 mod limits;
+mod lookout;
 mod opening;
 pub(crate) mod requests;
 mod room;
@@ -17,14 +18,18 @@ pub(crate) use connected::UNCHARGED_REPLY_BYTES;
 pub use connected::{Connected, UnderWay};
 pub(crate) use limits::FILES_MIN;
 pub use limits::{ConnectionSettings, IDLE_DEFAULT, OPEN_MAX_DEFAULT, REPLY_BYTES_DEFAULT};
+pub use lookout::{Arrival, Lookout};
 pub use requests::IfRefused;
 pub use room::UNCHARGED_BYTES;
 pub(crate) use room::room;
 pub(crate) use stream::Watched;
 pub use traffic::Traffic;
-pub use watch::{Reason, Seen, Watch};
+pub use watch::{Reason, Seen};
 
-use crate::{Budget, server::ListenError};
+use crate::{
+    Budget,
+    server::{ListenError, hosts::AcceptedHost},
+};
 use census::{Census, Verdict};
 use kith_types::ErrorCode;
 use limits::Limits;
@@ -34,14 +39,14 @@ use std::{
     net::IpAddr,
     sync::{
         Arc, Weak,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 use tokio::{sync::Semaphore, time::MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
-use watch::Taking;
+use watch::{Taking, Watch};
 
 /// How many refused peers are told the reason at the same time. Further ones are disconnected without a message.
 const FAREWELLS_MAX: usize = 32;
@@ -72,6 +77,7 @@ struct Shared {
     next: AtomicU64,
     requests: Arc<Budget>,
     replies: Arc<Budget>,
+    accepted_hosts: Arc<[AcceptedHost]>,
     farewells: Arc<Semaphore>,
     state: Mutex<State>,
 }
@@ -92,6 +98,8 @@ struct Open {
     /// The bytes that its peer has taken so far.
     taken: Arc<AtomicU64>,
     taking: Taking,
+    /// Whether it ends because another connection gets its place.
+    is_crowded_out: Arc<AtomicBool>,
 }
 
 /// A connection was refused because there is no room for it.
@@ -118,14 +126,17 @@ impl Connections {
 
     /// Returns a count without connections, for a process that may have `files` files open.
     fn within(settings: ConnectionSettings, files: usize) -> Self {
-        let limits = Limits::new(settings, files);
-        Self::limited(limits, Budget::new(limits.reply_bytes))
+        let limits = Limits::new(&settings, files);
+        let hosts = settings.accepted_hosts.into();
+        Self::limited(limits, Budget::new(limits.reply_bytes), hosts)
     }
 
     /// Returns a separate count for the HTTP port, which authenticates nobody. So its peers cannot take the places of
     /// authenticated peers.
     pub fn of_http(&self) -> Self {
-        Self::limited(self.0.limits.of_http(), Arc::clone(&self.0.replies))
+        let (limits, replies) = (self.0.limits.of_http(), Arc::clone(&self.0.replies));
+        let census = Census::of_strangers(limits.open_max);
+        Self::counted(census, limits, replies, Arc::clone(&self.0.accepted_hosts))
     }
 
     /// The budget for replies: those that wait for their readers, and those that are being received for them.
@@ -133,14 +144,24 @@ impl Connections {
         &self.0.replies
     }
 
-    fn limited(limits: Limits, replies: Arc<Budget>) -> Self {
+    fn limited(limits: Limits, replies: Arc<Budget>, accepted_hosts: Arc<[AcceptedHost]>) -> Self {
         let census = Census::new(limits.open_max, limits.strangers_max);
+        Self::counted(census, limits, replies, accepted_hosts)
+    }
+
+    fn counted(
+        census: Census,
+        limits: Limits,
+        replies: Arc<Budget>,
+        accepted_hosts: Arc<[AcceptedHost]>,
+    ) -> Self {
         Self(Arc::new(Shared {
             started: Instant::now(),
             limits,
             next: AtomicU64::new(0),
             requests: Budget::new(PROCESS_BYTES_MAX),
             replies,
+            accepted_hosts,
             farewells: Arc::new(Semaphore::new(FAREWELLS_MAX)),
             state: Mutex::new(State { census, open: HashMap::new() }),
         }))
@@ -174,6 +195,7 @@ impl Connections {
                 // Its place is free from now on; the connection is closed as soon as its task runs.
                 state.census.makes_way(stranger);
                 if let Some(open) = state.open.get(&stranger) {
+                    open.is_crowded_out.store(true, Ordering::Relaxed);
                     open.leave.cancel();
                 }
             }
@@ -185,6 +207,7 @@ impl Connections {
             replies: self.0.replies.child(self.0.limits.reply_bytes_each()),
             taken: Arc::default(),
             taking: Taking::default(),
+            is_crowded_out: Arc::default(),
         };
         let connected = Connected::new(self, id, &open);
         state.census.enters(id, now, address);
@@ -252,7 +275,7 @@ pub(crate) fn no_memory() -> Status {
 /// Connections for tests.
 #[cfg(any(test, feature = "testing"))]
 pub mod testing {
-    use super::*;
+    use super::{watch::Pace, *};
 
     /// Returns an authenticated connection, the only one of its process.
     pub fn known() -> Arc<Connected> {
@@ -263,6 +286,12 @@ pub mod testing {
     pub fn known_within(reply_bytes: usize) -> Arc<Connected> {
         let settings = ConnectionSettings { reply_bytes: Some(reply_bytes), ..ConnectionSettings::default() };
         known_to(&Connections::within(settings, 1 << 20))
+    }
+
+    /// Like `known`, for a process that gives a request little time to arrive.
+    pub fn known_hasty() -> Arc<Connected> {
+        let limits = Limits { pace: Pace::hasty(), ..Limits::new(&ConnectionSettings::default(), 1 << 20) };
+        known_to(&Connections::limited(limits, Budget::new(limits.reply_bytes), Arc::new([])))
     }
 
     pub(super) fn known_to(connections: &Connections) -> Arc<Connected> {

@@ -1,8 +1,8 @@
 //! HTTP requests of a connection. A request is under way until its answer has ended. Its body is charged as it arrives, and
 //! its answer until it is sent.
 
-use super::{Connected, Reason, Seen, UNCHARGED_BYTES, UNCHARGED_REPLY_BYTES, UnderWay, closed, no_memory};
-use crate::server::stream::Peer;
+use super::{Arrival, Connected, UNCHARGED_BYTES, UNCHARGED_REPLY_BYTES, UnderWay, no_memory};
+use crate::server::{hosts, stream::Peer};
 use axum::{
     body::{Body, HttpBody},
     extract::Request,
@@ -16,7 +16,6 @@ use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use kith_types::ErrorCode;
 use std::sync::Arc;
-use tokio::time::Instant;
 use tonic::Status;
 
 /// The prefix of methods whose requests are streams, which last as long as their callers like.
@@ -32,9 +31,14 @@ pub struct IfRefused(pub fn(Status) -> Status);
 
 /// Counts and bounds a gRPC request.
 pub(crate) async fn of_peer(request: Request, next: Next) -> Response {
-    match request.extensions().get::<Peer>().map(|peer| Arc::clone(&peer.connected)) {
-        Some(connected) => follow(connected, request, next).await,
-        None => next.run(request).await,
+    let Some(peer) = request.extensions().get::<Peer>() else { return next.run(request).await };
+    let connected = Arc::clone(&peer.connected);
+    match hosts::admit(&connected, &request, peer.addr) {
+        Ok(()) => follow(connected, request, next).await,
+        Err(foreign) => {
+            let help = "`accepted-hosts` lists the hosts whose pages may send requests";
+            kith_wire::status(ErrorCode::PermissionDenied, foreign.to_string(), help).into_http()
+        }
     }
 }
 
@@ -130,34 +134,25 @@ impl Answer {
 /// Wraps a request's body so that it is charged to its connection until it has been read. The body fails if there is no
 /// memory for it, or if it arrives too slowly.
 fn charged(body: Body, connected: &Arc<Connected>, is_streamed: bool) -> Body {
-    let (watch, every) = connected.watch();
-    let look = tokio::time::interval_at(Instant::now() + every, every);
-    let state = (body.into_data_stream(), connected.charge(), watch, look, 0usize);
+    let state = (body.into_data_stream(), Arrival::new(connected), 0usize);
     let pieces = stream::unfold(Some(state), move |state| async move {
-        let (mut body, mut charge, mut watch, mut look, mut came) = state?;
-        let piece = loop {
-            tokio::select! {
-                biased;
-                piece = body.next() => break piece?,
-                _ = look.tick(), if !is_streamed => {
-                    let seen = Seen { received: came as u64, has_begun: true, ..Seen::default() };
-                    if watch.look(seen) == Some(Reason::SlowRequest) {
-                        closed(Reason::SlowRequest.code().name());
-                        return Some((Err(too_slow()), None));
-                    }
-                }
-            }
+        let (mut body, mut arrival, mut came) = state?;
+        let piece = tokio::select! {
+            biased;
+            piece = body.next() => piece?,
+            () = arrival.is_too_slow(), if !is_streamed => return Some((Err(too_slow()), None)),
         };
         let piece: Bytes = match piece {
             Ok(piece) => piece,
             Err(error) => return Some((Err(Status::from_error(error.into())), None)),
         };
         came += piece.len();
+        arrival.received(piece.len());
         // The reader assembles the pieces in a buffer that grows by doubling.
-        if !is_streamed && UNCHARGED_BYTES < came && !charge.grow_to(2 * came) {
+        if !is_streamed && UNCHARGED_BYTES < came && !arrival.pay(2 * came) {
             return Some((Err(no_memory()), None));
         }
-        Some((Ok(piece), Some((body, charge, watch, look, came))))
+        Some((Ok(piece), Some((body, arrival, came))))
     });
     Body::from_stream(pieces)
 }

@@ -80,7 +80,7 @@ impl<S: Unpin> Watched<S> {
         }
         // For a stranger, `ends` covers this.
         if self.stranger.is_none() && self.leave.as_mut().poll(cx).is_ready() {
-            closed(Reason::Stalled.code().name());
+            closed(self.traffic.connected().why_it_leaves());
             return Poll::Ready(*self.over.insert(Over::Failed));
         }
         // A request that arrives too slowly is noticed where its body is read.

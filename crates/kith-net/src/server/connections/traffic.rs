@@ -1,22 +1,18 @@
 //! What passes through a watched stream, and the regular looks at its connection.
 
-use super::{Connected, Reason, Seen, Watch, closed};
+use super::{Connected, Lookout, Reason, Seen};
 use std::{
     io,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
 };
-use tokio::{
-    io::{AsyncRead, ReadBuf},
-    time::{Instant, Interval, MissedTickBehavior, interval_at},
-};
+use tokio::io::{AsyncRead, ReadBuf};
 
 /// Counts the bytes of one stream, and finds out when the limits on connections require that it is closed.
 pub struct Traffic {
     connected: Arc<Connected>,
-    watch: Watch,
-    look: Interval,
+    lookout: Lookout,
     received: u64,
     sent: u64,
     /// Whether the last write waits for the peer.
@@ -26,10 +22,8 @@ pub struct Traffic {
 impl Traffic {
     /// The traffic of a connection that has just begun. Must be called within a tokio runtime, whose timer it uses.
     pub fn new(connected: Arc<Connected>) -> Self {
-        let (watch, every) = connected.watch();
-        let mut look = interval_at(Instant::now() + every, every);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { connected, watch, look, received: 0, sent: 0, is_unsent: false }
+        let lookout = Lookout::new(&connected);
+        Self { connected, lookout, received: 0, sent: 0, is_unsent: false }
     }
 
     /// The connection whose traffic this is.
@@ -48,12 +42,11 @@ impl Traffic {
     /// whoever reads its body closes it earlier.
     pub fn poll_reason(&mut self, cx: &mut Context<'_>) -> Poll<Reason> {
         loop {
-            ready!(self.look.poll_tick(cx));
+            ready!(self.lookout.poll_due(cx));
             let (messages, is_under_way) = self.connected.requests();
             let (received, sent, is_unsent) = (self.received, self.sent, self.is_unsent);
             let seen = Seen { messages, received, sent, has_begun: false, is_unsent, is_under_way };
-            if let Some(reason) = self.watch.look(seen) {
-                closed(reason.code().name());
+            if let Some(reason) = self.lookout.look(seen) {
                 return Poll::Ready(reason);
             }
         }

@@ -10,8 +10,7 @@ use std::time::Duration;
 const LOOK_MAX: Duration = Duration::from_secs(10);
 /// The shortest interval, for short idle times.
 const LOOK_MIN: Duration = Duration::from_millis(50);
-/// A request that has begun must arrive completely within this time; after it, it must keep arriving at
-/// [`BYTES_PER_SECOND_MIN`] on average.
+/// The usual grace of a request that has begun ([`Pace`]).
 const GRACE: Duration = Duration::from_secs(10);
 /// The slowest link over which a large request may arrive: 64 MiB take less than nine minutes.
 const BYTES_PER_SECOND_MIN: u64 = 128 << 10;
@@ -63,13 +62,22 @@ pub(crate) struct Pace {
     /// The interval between two checks.
     pub interval: Duration,
     idle_looks: Option<u32>,
+    /// A request that has begun must arrive completely within this time; after it, it must keep arriving at
+    /// [`BYTES_PER_SECOND_MIN`] on average.
+    grace: Duration,
 }
 
 impl Pace {
     /// Returns the pace for an idle time of `idle`. With `None`, connections may be idle for ever.
     pub fn new(idle: Option<Duration>) -> Self {
         let interval = idle.map_or(LOOK_MAX, |idle| (idle / 4).clamp(LOOK_MIN, LOOK_MAX));
-        Self { interval, idle_looks: idle.map(|idle| looks(idle, interval)) }
+        Self { interval, idle_looks: idle.map(|idle| looks(idle, interval)), grace: GRACE }
+    }
+
+    /// Returns the pace for tests that do not wait for the usual grace.
+    #[cfg(any(test, feature = "testing"))]
+    pub fn hasty() -> Self {
+        Self { interval: LOOK_MIN, idle_looks: None, grace: 4 * LOOK_MIN }
     }
 }
 
@@ -117,8 +125,8 @@ impl Watch {
     }
 
     fn is_slow(&self, looks: u32, bytes: u64) -> bool {
-        let over = (self.pace.interval * looks).saturating_sub(GRACE);
-        let is_over = GRACE <= self.pace.interval * looks;
+        let (grace, since) = (self.pace.grace, self.pace.interval * looks);
+        let (over, is_over) = (since.saturating_sub(grace), grace <= since);
         is_over && bytes <= (over.as_secs_f64() * BYTES_PER_SECOND_MIN as f64) as u64
     }
 }

@@ -12,9 +12,7 @@ use super::{
 };
 use crate::{
     Charge,
-    server::connections::{
-        Connected, Reason, STRANGER_MESSAGES_MAX, Seen, Watch, closed, farewell, no_memory,
-    },
+    server::connections::{Connected, Lookout, Reason, STRANGER_MESSAGES_MAX, Seen, farewell, no_memory},
 };
 use kith_types::ErrorCode;
 use kith_wire::{
@@ -31,7 +29,7 @@ use std::{
 };
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
-    time::{Instant, Interval, MissedTickBehavior, Sleep, interval_at, sleep},
+    time::{Sleep, sleep},
 };
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
@@ -63,17 +61,13 @@ pub(crate) async fn serve(
         // The port has no gate if it has a Unix socket, so nobody needs to authenticate.
         connected.is_known_now();
     }
-    let (watch, every) = connected.watch();
-    let mut look = interval_at(Instant::now() + every, every);
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut connection = Connection {
         stream,
         service,
         is_local,
         inbox: Inbox::new(Arc::clone(&connected)),
         connected: Arc::clone(&connected),
-        watch,
-        look,
+        lookout: Lookout::new(&connected),
         taken: 0,
         outbox: Outbox::default(),
         unsent: connected.no_reply(),
@@ -109,8 +103,7 @@ struct Connection<S> {
     /// Whether the peer runs on this machine, so that it can map memory of this process.
     is_local: bool,
     connected: Arc<Connected>,
-    watch: Watch,
-    look: Interval,
+    lookout: Lookout,
     inbox: Inbox,
     outbox: Outbox,
     /// The charge for short replies in the outbox.
@@ -177,7 +170,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Closes the connection if it is idle or its peer is too slow.
     fn poll_look(&mut self, cx: &mut Context<'_>) {
-        while matches!(self.end, End::Open(_)) && self.look.poll_tick(cx).is_ready() {
+        while matches!(self.end, End::Open(_)) && self.lookout.poll_due(cx).is_ready() {
             let seen = Seen {
                 messages: self.taken,
                 received: self.inbox.received,
@@ -186,7 +179,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
                 is_unsent: !self.outbox.is_empty(),
                 is_under_way: 0 < self.under_way(),
             };
-            match self.watch.look(seen) {
+            match self.lookout.look(seen) {
                 None => self.inbox.rest(),
                 Some(reason) => self.part(reason),
             }
@@ -195,7 +188,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 
     /// Tells the peer why, and closes the connection.
     fn part(&mut self, reason: Reason) {
-        closed(reason.code().name());
         self.close(&status_of(reason));
     }
 

@@ -274,7 +274,7 @@ fn peers_of_the_port_for_health_and_metrics_take_no_place_of_readers() {
             let mut stream = TcpStream::connect(&http).expect("it listens");
             stream.set_read_timeout(Some(PATIENCE)).expect("set");
             // One that is refused may be hung up on before it has asked.
-            let _ = stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: kith\r\n\r\n");
+            let _ = stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
             let _ = stream.read(&mut [0; 16]);
             stream
         })

@@ -1,0 +1,273 @@
+//! A traversal in an HTTP request of its own, and its answer.
+
+use super::{
+    REQUEST_BYTES_MAX, answer,
+    failure::{failure, no_memory, of_gremlin},
+    inlet::pay_decoded,
+    question::Asked,
+    results,
+};
+use crate::Guest;
+use bytes::Bytes;
+use futures::stream;
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::Response as HttpResponse;
+use hyper::{
+    Method, Request, StatusCode,
+    body::Incoming,
+    header::{self, HeaderValue},
+};
+use kith_api::QueryError;
+use kith_gremlin::{
+    GremlinError,
+    message::{self, Operation, Response, Status, http},
+    value::Value,
+};
+use kith_net::{
+    Charge,
+    server::connections::{Arrival, UNCHARGED_BYTES},
+};
+use kith_types::ErrorCode;
+use std::{convert::Infallible, mem, vec};
+use uuid::Uuid;
+
+/// The results of an answer are coded, charged and sent in pieces of about this size.
+const PIECE_BYTES: usize = 64 << 10;
+/// The demand for credentials.
+const CHALLENGE: HeaderValue = HeaderValue::from_static("Basic realm=\"kith\", charset=\"UTF-8\"");
+
+/// The body of a response: bytes that are known, some of which are charged until they are sent.
+pub(super) type Body = StreamBody<stream::Iter<vec::IntoIter<Result<Frame<Bytes>, Infallible>>>>;
+
+/// What follows from a request.
+pub(super) enum Reply {
+    Answer(HttpResponse<Body>),
+    /// It asks no traversal.
+    NothingAsked,
+}
+
+/// Why a request is not answered with results.
+enum Failed {
+    Query(QueryError),
+    /// The whole request was not read, so the connection cannot go on.
+    Unread(StatusCode, QueryError),
+}
+
+impl From<QueryError> for Failed {
+    fn from(error: QueryError) -> Self {
+        Self::Query(error)
+    }
+}
+
+impl From<GremlinError> for Failed {
+    fn from(error: GremlinError) -> Self {
+        Self::Query(of_gremlin(error))
+    }
+}
+
+/// A body of these pieces.
+pub(super) fn body(pieces: Vec<Bytes>) -> Body {
+    let frames: Vec<_> = pieces.into_iter().map(|piece| Ok(Frame::data(piece))).collect();
+    StreamBody::new(stream::iter(frames))
+}
+
+/// A response whose body has these pieces.
+pub(super) fn response(
+    status: StatusCode,
+    media_type: &'static str,
+    pieces: Vec<Bytes>,
+) -> HttpResponse<Body> {
+    let length: usize = pieces.iter().map(Bytes::len).sum();
+    let mut response = HttpResponse::new(body(pieces));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    response
+}
+
+/// Answers a request of `guest`, which may have credentials of its own.
+pub(super) async fn answer(guest: &Guest, request: Request<Incoming>) -> Reply {
+    let id = uuid::Builder::from_random_bytes(rand::random()).into_uuid();
+    let mut guest = guest.clone();
+    match answered(&mut guest, id, request).await {
+        Ok(Some(response)) => Reply::Answer(response),
+        Ok(None) => Reply::NothingAsked,
+        Err(Failed::Query(error)) => Reply::Answer(failed(id, &error, None)),
+        Err(Failed::Unread(status, error)) => {
+            let mut response = failed(id, &error, Some(status));
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            Reply::Answer(response)
+        }
+    }
+}
+
+async fn answered(
+    guest: &mut Guest,
+    id: Uuid,
+    request: Request<Incoming>,
+) -> Result<Option<HttpResponse<Body>>, Failed> {
+    let text = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let Some((media_type, _)) = http::accepted(text(header::ACCEPT)) else {
+        let accept = text(header::ACCEPT).unwrap_or_default();
+        let detail =
+            format!("answers are application/json, which the header accept ({accept:.100?}) excludes");
+        return Err(QueryError::BadRequest { detail }.into());
+    };
+    if request.method() == Method::GET && request.uri().query().is_none() {
+        return Ok(None);
+    }
+    introduce(guest, text(header::AUTHORIZATION))?;
+    let (request, _charge) = match *request.method() {
+        Method::GET => match http::decode_query(request.uri().query().unwrap_or_default(), id)? {
+            Some(decoded) => (Asking { request: decoded, is_get: true }, guest.place().charge()),
+            None => return Ok(None),
+        },
+        _ => {
+            let (body, charge) = whole(guest, request.into_body()).await?;
+            if body.is_empty() {
+                return Ok(None);
+            }
+            (Asking { request: http::decode_http(&body, id)?, is_get: false }, charge)
+        }
+    };
+    results(guest, &request, media_type).await.map(Some).map_err(Failed::Query)
+}
+
+/// A request that was decoded.
+struct Asking {
+    request: message::Request,
+    is_get: bool,
+}
+
+/// Gives the peer the identity that the request shows, or else that of its connection.
+fn introduce(guest: &mut Guest, header: Option<&str>) -> Result<(), QueryError> {
+    guest.forget_token();
+    let shown = header.map(|header| http::credentials_of_header(header).ok_or(()));
+    match shown {
+        None => {}
+        Some(Err(())) => {
+            let help = "send the token as a password (Basic) or as it is (Bearer)".to_owned();
+            let message = "the header authorization cannot be read".to_owned();
+            return Err(QueryError::Remote { code: ErrorCode::Unauthenticated, message, help });
+        }
+        Some(Ok(credentials)) => match guest.authenticate(credentials.password.as_bytes()) {
+            // Clients that were given credentials send them also where nobody asks for them.
+            Err(error) if error.code() == ErrorCode::BadRequest && guest.visitor().is_known() => {}
+            other => other?,
+        },
+    }
+    if guest.visitor().is_known() {
+        return Ok(());
+    }
+    Err(QueryError::Remote {
+        code: ErrorCode::Unauthenticated,
+        message: "the request shows no token".to_owned(),
+        help: "send the token as a password (Basic) or as it is (Bearer)".to_owned(),
+    })
+}
+
+/// Reads a body, which is charged as it arrives, with what it will be decoded to.
+async fn whole(guest: &Guest, mut body: Incoming) -> Result<(Vec<u8>, Charge), Failed> {
+    let mut arrival = Arrival::new(guest.place());
+    let mut bytes = Vec::new();
+    loop {
+        let frame = tokio::select! {
+            biased;
+            frame = body.frame() => frame,
+            () = arrival.is_too_slow() => {
+                let (message, help) = ("the request did not arrive in time".to_owned(), String::new());
+                let error = QueryError::Remote { code: ErrorCode::SlowRequest, message, help };
+                return Err(Failed::Unread(StatusCode::REQUEST_TIMEOUT, error));
+            }
+        };
+        let Some(frame) = frame else { break };
+        let data = frame.ok().and_then(|frame| frame.into_data().ok()).unwrap_or_default();
+        arrival.received(data.len());
+        let length = bytes.len() + data.len();
+        if REQUEST_BYTES_MAX < length {
+            let error = QueryError::Remote {
+                code: ErrorCode::TooLarge,
+                message: format!("the request has more than {REQUEST_BYTES_MAX} bytes"),
+                help: "send less at once".to_owned(),
+            };
+            return Err(Failed::Unread(StatusCode::PAYLOAD_TOO_LARGE, error));
+        }
+        // The buffer grows by doubling.
+        if UNCHARGED_BYTES < length && !arrival.pay(2 * length) {
+            return Err(Failed::Unread(StatusCode::SERVICE_UNAVAILABLE, no_memory()));
+        }
+        bytes.extend_from_slice(&data);
+    }
+    let length = bytes.len();
+    let charge = pay_decoded(arrival.take_charge(), length).ok_or_else(no_memory)?;
+    Ok((bytes, charge))
+}
+
+/// Evaluates the traversal.
+async fn results(
+    guest: &Guest,
+    asking: &Asking,
+    media_type: &'static str,
+) -> Result<HttpResponse<Body>, QueryError> {
+    let _under_way = guest.place().request();
+    let message::Request { id, operation, options } = &asking.request;
+    if let Operation::Authentication(_) = operation {
+        return Err(QueryError::BadRequest { detail: "credentials belong into a header".to_owned() });
+    }
+    let asked = Asked::new(operation, options)?;
+    if asking.is_get && asked.query.writes {
+        let detail = "a traversal in the address of a GET may not change a graph; send it with POST";
+        return Err(QueryError::BadRequest { detail: detail.to_owned() });
+    }
+    answer::check_rights(guest, &asked)?;
+    let reply = guest.call(asked.question(), asked.options.clone()).await?;
+    let answer = answer::of_traversal(&reply)?;
+    let success = Response { status: Status::Success, ..answer::last(*id, answer, Vec::new()) };
+    let (head, tail) = http::encode_around(&success).map_err(of_gremlin)?;
+    let mut pieces = Vec::new();
+    let mut piece = head;
+    let mut plain = 0;
+    for (at, value) in results::values(&answer.results, asked.form, &mut plain)?.enumerate() {
+        let (value, _): (Value, usize) = value?;
+        if 0 < at {
+            piece.push(b',');
+        }
+        piece.extend(http::encode_result(&value).map_err(of_gremlin)?);
+        if PIECE_BYTES <= piece.len() {
+            pieces.push(charged(guest, mem::take(&mut piece), answer.wrote)?);
+        }
+    }
+    piece.extend(tail);
+    pieces.push(charged(guest, piece, answer.wrote)?);
+    Ok(response(StatusCode::OK, media_type, pieces))
+}
+
+/// Bytes of an answer, which are charged until they are sent.
+fn charged(guest: &Guest, bytes: Vec<u8>, wrote: bool) -> Result<Bytes, QueryError> {
+    let charge = guest.place().charge_reply(bytes.len()).map_err(|status| {
+        let error = QueryError::from_status(&status);
+        if wrote { QueryError::results_lost(error) } else { error }
+    })?;
+    Ok(charge.pay_for(bytes.into()))
+}
+
+/// The answer to a request that failed.
+fn failed(id: Uuid, error: &QueryError, status: Option<StatusCode>) -> HttpResponse<Body> {
+    let failure = failure(Some(id), error);
+    let status = status.unwrap_or(match failure.status {
+        Status::Unauthorized => StatusCode::UNAUTHORIZED,
+        Status::Forbidden => StatusCode::FORBIDDEN,
+        Status::MalformedRequest | Status::InvalidArguments => StatusCode::BAD_REQUEST,
+        Status::Temporary => StatusCode::SERVICE_UNAVAILABLE,
+        Status::Timeout => StatusCode::GATEWAY_TIMEOUT,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    });
+    let text = http::encode_failure(&failure).unwrap_or_default();
+    let mut response = response(status, "application/json", vec![text.into()]);
+    if status == StatusCode::UNAUTHORIZED {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, CHALLENGE);
+    }
+    response
+}

@@ -1,0 +1,213 @@
+//! Tests of traversals in HTTP requests of their own, and of requests that web pages send.
+
+use super::*;
+use kith_net::server::security::{Caller, Identity, testing::gate};
+use sha2::{Digest, Sha256};
+use tokio_tungstenite::tungstenite::Error;
+
+/// What one connection is answered that sends this.
+async fn exchange(visitor: Visitor, request: &str) -> (String, Json, Connection) {
+    let (mut client, connection) = connect(visitor, known());
+    client.write_all(request.as_bytes()).await.expect("it reads");
+    let mut told = Vec::new();
+    let read = async {
+        // The connection stays open, so the body is what its length says.
+        while !is_whole(&told) {
+            assert_ne!(
+                client.read_buf(&mut told).await.expect("it is open"),
+                0,
+                "{}",
+                String::from_utf8_lossy(&told)
+            );
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), read).await.expect("in time");
+    let told = String::from_utf8(told).expect("text");
+    let (head, body) = told.split_once("\r\n\r\n").expect("a body");
+    (head.to_owned(), serde_json::from_str(body).unwrap_or(json!(body)), connection)
+}
+
+fn is_whole(told: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(told).to_lowercase();
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    length.is_some_and(|length| length.trim().parse::<usize>().expect("a number") <= body.len())
+}
+
+fn post(headers: &str, body: &str) -> String {
+    format!(
+        "POST /gremlin HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n{headers}\r\n{body}",
+        body.len()
+    )
+}
+
+#[tokio::test]
+async fn a_post_is_answered_as_by_gremlin_server() {
+    let body = r#"{"gremlin":"g.inject(x, 'a')","bindings":{"x":1},"aliases":{"g":"people"}}"#;
+    let (head, told, connection) = exchange(Visitor::anybody(), &post("", body)).await;
+    assert!(
+        head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains("content-type: application/json"),
+        "{head}"
+    );
+    let values = json!({"@type": "g:List", "@value": [{"@type": "g:Int32", "@value": 1}, "a"]});
+    assert_eq!((&told["result"]["data"], &told["status"]["code"]), (&values, &json!(200)));
+    assert!(told["requestId"].as_str().expect("an id").parse::<Uuid>().is_ok());
+    assert_eq!(connection.graphs.last(), ("people".to_owned(), "inject(1, a)".to_owned()));
+    // Many results, no results, and the forms of a body that curl and browsers send.
+    let (_, told, _) = exchange(Visitor::anybody(), &post("", r#"{"gremlin":"g.V(20000)"}"#)).await;
+    assert_eq!(told["result"]["data"]["@value"].as_array().expect("a list").len(), 20_000);
+    let form = post("content-type: application/x-www-form-urlencoded\r\n", r#"{"gremlin":"g.inject()"}"#);
+    let (_, told, _) = exchange(Visitor::anybody(), &form).await;
+    assert_eq!((&told["result"]["data"]["@value"], &told["status"]["code"]), (&json!([]), &json!(200)));
+    let root = post("", r#"{"gremlin":"g.inject(1)"}"#).replacen("/gremlin", "/", 1);
+    assert!(exchange(Visitor::anybody(), &root).await.0.starts_with("HTTP/1.1 200"));
+}
+
+#[tokio::test]
+async fn errors_are_http_statuses_with_a_message() {
+    for (text, status, kith) in [
+        ("g.V().otu()", "400 Bad Request", "bad_request"),
+        ("g.addV()", "503 Service Unavailable", "overloaded"),
+        ("g.E()", "504 Gateway Timeout", "deadline_exceeded"),
+        ("g.union(identity())", "500 Internal Server Error", "traversal_failed"),
+    ] {
+        let body = json!({"gremlin": text}).to_string();
+        let (head, told, _) = exchange(Visitor::anybody(), &post("", &body)).await;
+        assert!(head.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{text}: {head}");
+        assert!(told["message"].as_str().is_some_and(|message| !message.is_empty()), "{told}");
+        assert!(told["status"]["attributes"].to_string().contains(kith), "{text}: {told}");
+    }
+    let long = format!(
+        "POST / HTTP/1.1\r\ncontent-length: {}\r\n\r\n{}",
+        REQUEST_BYTES_MAX + 1,
+        "x".repeat(1 << 16)
+    );
+    let (mut client, connection) = connect(Visitor::anybody(), known());
+    let feeding = async {
+        let mut left = REQUEST_BYTES_MAX + 1;
+        client.write_all(long.as_bytes()).await.expect("it reads");
+        while 0 < left && client.write_all(&[b'x'; 1 << 16]).await.is_ok() {
+            left = left.saturating_sub(1 << 16);
+        }
+        let mut told = Vec::new();
+        let _ = client.read_to_end(&mut told).await;
+        String::from_utf8_lossy(&told).into_owned()
+    };
+    let told = feeding.await;
+    assert!(told.starts_with("HTTP/1.1 413"), "{told}");
+    assert!(connection.graphs.asked.lock().is_empty());
+}
+
+#[tokio::test]
+async fn a_get_reads_and_never_writes() {
+    let get = |query: &str| format!("GET /gremlin?{query} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    let (head, told, _) = exchange(Visitor::anybody(), &get("gremlin=g.inject(x)&bindings.x=7")).await;
+    assert!(head.starts_with("HTTP/1.1 200") && told["result"]["data"].to_string().contains('7'), "{told}");
+    let (head, told, connection) = exchange(Visitor::anybody(), &get("gremlin=g.addV()")).await;
+    assert!(head.starts_with("HTTP/1.1 400"), "{told}");
+    assert!(connection.graphs.asked.lock().is_empty());
+}
+
+#[tokio::test]
+async fn work_ends_when_the_client_leaves() {
+    let (mut client, connection) = connect(Visitor::anybody(), known());
+    client.write_all(post("", r#"{"gremlin":"g.V()"}"#).as_bytes()).await.expect("it reads");
+    let until = async |count| {
+        while connection.graphs.under_way.load(Ordering::SeqCst) != count {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), until(1)).await.expect("it begins");
+    drop(client);
+    tokio::time::timeout(Duration::from_secs(20), until(0)).await.expect("it ends");
+}
+
+#[tokio::test]
+async fn a_request_under_way_is_answered_before_the_process_ends() {
+    let (mut client, connection) = connect(Visitor::anybody(), known());
+    client.write_all(post("", r#"{"gremlin":"g.V()"}"#).as_bytes()).await.expect("it reads");
+    while connection.graphs.under_way.load(Ordering::SeqCst) != 1 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    connection.stop.cancel();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    connection.graphs.gate.add_permits(1);
+    let mut told = String::new();
+    client.read_to_string(&mut told).await.expect("it ends");
+    assert!(told.starts_with("HTTP/1.1 200"), "{told}");
+}
+
+#[tokio::test]
+async fn a_token_is_shown_in_each_request() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hash: String = Sha256::digest("ads-token").iter().map(|byte| format!("{byte:02x}")).collect();
+    let access = format!("[[subject]]\nname = \"ads\"\ntoken-sha256 = [\"{hash}\"]\nread = [\"people\"]\n");
+    let visitor = Visitor::new(gate(folder.path(), Some(&access)), Caller::new(Identity::Nobody), "gremlin");
+    // `user:ads-token`, `user:guess`
+    let (right, wrong) = ("Basic dXNlcjphZHMtdG9rZW4=", "Basic dXNlcjpndWVzcw==");
+    for (authorization, text, graph, status) in [
+        ("", "g.inject(1)", "people", 401),
+        (wrong, "g.inject(1)", "people", 401),
+        ("Digest x", "g.inject(1)", "people", 401),
+        (right, "g.inject(1)", "people", 200),
+        ("Bearer ads-token", "g.inject(1)", "people", 200),
+        (right, "g.inject(1)", "secrets", 403),
+        (right, "g.addV()", "people", 403),
+    ] {
+        let headers = match authorization {
+            "" => String::new(),
+            header => format!("authorization: {header}\r\n"),
+        };
+        let body = json!({"gremlin": text, "aliases": {"g": graph}}).to_string();
+        let (head, told, connection) = exchange(visitor.clone(), &post(&headers, &body)).await;
+        assert!(
+            head.starts_with(&format!("HTTP/1.1 {status} ")),
+            "{authorization} {text} {graph}: {head} {told}"
+        );
+        assert_eq!(head.contains("www-authenticate: Basic"), status == 401, "{head}");
+        assert_eq!(connection.graphs.asked.lock().is_empty(), status != 200);
+    }
+    // The next request of a connection has not the identity of the one before.
+    let body = json!({"gremlin": "g.inject(1)", "aliases": {"g": "people"}}).to_string();
+    let both = post(&format!("authorization: {right}\r\n"), &body) + &post("connection: close\r\n", &body);
+    let (mut client, _connection) = connect(visitor, known());
+    client.write_all(both.as_bytes()).await.expect("it reads");
+    let mut told = String::new();
+    client.read_to_string(&mut told).await.expect("it ends");
+    assert!(told.starts_with("HTTP/1.1 200") && told.contains("HTTP/1.1 401"), "{told}");
+}
+
+#[tokio::test]
+async fn web_pages_of_other_hosts_are_refused_whatever_they_send() {
+    let body = r#"{"gremlin":"g.inject(1)"}"#;
+    let text = "content-type: text/plain\r\n";
+    for (headers, host, status) in [
+        ("", "localhost:7182", 200),
+        ("origin: http://localhost:3000\r\n", "127.0.0.1:7182", 200),
+        ("origin: https://evil.example\r\n", "127.0.0.1:7182", 403),
+        ("origin: null\r\n", "127.0.0.1:7182", 403),
+        ("sec-fetch-site: cross-site\r\n", "127.0.0.1:7182", 403),
+        ("", "evil.example:7182", 403),
+    ] {
+        let request = post(&format!("{headers}{text}"), body).replacen("localhost", host, 1);
+        let (head, _, connection) = exchange(Visitor::anybody(), &request).await;
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{headers}{host}: {head}");
+        assert_eq!(connection.graphs.asked.lock().is_empty(), status != 200);
+        let (client, _connection) = connect(Visitor::anybody(), known());
+        let mut handshake = tokio_tungstenite::tungstenite::handshake::client::Request::builder()
+            .uri(format!("ws://{host}/gremlin"))
+            .header("host", host)
+            .header("connection", "Upgrade")
+            .header("upgrade", "websocket")
+            .header("sec-websocket-version", "13")
+            .header("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ==");
+        if let Some((name, value)) = headers.trim().split_once(": ") {
+            handshake = handshake.header(name, value);
+        }
+        match client_async(handshake.body(()).expect("a request"), client).await {
+            Ok(_) => assert_eq!(status, 200, "{headers}{host}"),
+            Err(Error::Http(response)) => assert_eq!(response.status().as_u16(), status, "{headers}{host}"),
+            Err(other) => panic!("{other}"),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! A watch over a connection together with the timer that calls it. All protocols use it: frames, HTTP, and the doors.
+
+use super::{Connected, Reason, Seen, Watch, closed};
+use crate::Charge;
+use std::{
+    future::poll_fn,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
+
+/// A watch over a connection, and its timer.
+#[derive(Debug)]
+pub struct Lookout {
+    watch: Watch,
+    timer: Interval,
+}
+
+impl Lookout {
+    /// Returns a lookout for a connection that has just begun. Must be called within a tokio runtime, whose timer it uses.
+    pub fn new(connected: &Connected) -> Self {
+        let (watch, every) = connected.watch();
+        let mut timer = interval_at(Instant::now() + every, every);
+        timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { watch, timer }
+    }
+
+    /// Ready when the connection has to be checked with [`Lookout::look`].
+    pub fn poll_due(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.timer.poll_tick(cx).map(drop)
+    }
+
+    /// Records a check. Returns why the connection must be closed, if it must; the metrics count that.
+    pub fn look(&mut self, seen: Seen) -> Option<Reason> {
+        let reason = self.watch.look(seen)?;
+        closed(reason.code().name());
+        Some(reason)
+    }
+}
+
+/// The request that a connection has begun to receive: the memory that it is charged for, and whether it arrives too slowly.
+#[derive(Debug)]
+pub struct Arrival {
+    connected: Arc<Connected>,
+    charge: Option<Charge>,
+    lookout: Lookout,
+    /// Bytes received so far, of all requests.
+    received: u64,
+    /// The number of whole requests so far.
+    messages: u64,
+}
+
+impl Arrival {
+    /// Returns the state of a connection of which nothing has been received.
+    pub fn new(connected: &Arc<Connected>) -> Self {
+        let lookout = Lookout::new(connected);
+        Self { connected: Arc::clone(connected), charge: None, lookout, received: 0, messages: 0 }
+    }
+
+    /// Notes that this many bytes were received.
+    pub fn received(&mut self, bytes: usize) {
+        self.received += bytes as u64;
+    }
+
+    /// Notes that a request is complete, so that the next one has its whole time again.
+    pub fn finished(&mut self) {
+        self.messages += 1;
+    }
+
+    /// Charges the request for this many bytes in all. Returns `false` if there is no memory for them.
+    #[must_use]
+    pub fn pay(&mut self, bytes: usize) -> bool {
+        self.charge.get_or_insert_with(|| self.connected.charge()).grow_to(bytes)
+    }
+
+    /// Gives back what was charged.
+    pub fn refund(&mut self) {
+        self.charge = None;
+    }
+
+    /// Hands over what was charged, for the request that is complete now.
+    pub fn take_charge(&mut self) -> Charge {
+        self.charge.take().unwrap_or_else(|| self.connected.charge())
+    }
+
+    /// Ready when a request that has begun should have been complete. The metrics then count a closed connection.
+    /// `has_begun` says whether there is such a request.
+    pub fn poll_too_slow(&mut self, cx: &mut Context<'_>, has_begun: bool) -> Poll<()> {
+        loop {
+            ready!(self.lookout.poll_due(cx));
+            // Only a slow request is of interest: other code ends connections that are idle.
+            let seen = Seen {
+                messages: self.messages,
+                received: self.received,
+                has_begun,
+                is_under_way: true,
+                ..Seen::default()
+            };
+            if self.lookout.look(seen) == Some(Reason::SlowRequest) {
+                return Poll::Ready(());
+            }
+        }
+    }
+
+    /// Ends when the request that has begun should have been complete.
+    pub async fn is_too_slow(&mut self) {
+        poll_fn(|cx| self.poll_too_slow(cx, true)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::testing::known_hasty, *};
+    use std::time::Duration;
+    use tokio::time::timeout;
+
+    #[tokio::test]
+    async fn a_request_that_trickles_is_too_slow_and_the_time_of_each_request_is_its_own() {
+        let mut arrival = Arrival::new(&known_hasty());
+        let mut trickle = async |finishes: bool| {
+            for _ in 0..60 {
+                arrival.received(1);
+                if finishes {
+                    arrival.finished();
+                }
+                if timeout(Duration::from_millis(10), arrival.is_too_slow()).await.is_ok() {
+                    return true;
+                }
+            }
+            false
+        };
+        assert!(!trickle(true).await, "each byte is a request");
+        assert!(trickle(false).await);
+    }
+}

@@ -1,0 +1,154 @@
+//! The HTTP surfaces of a process: web pages of other hosts are refused on each of them, and health is answered however many
+//! connections there are. The Gremlin port is tested in `kith-doors`.
+
+use kith_net::server::{
+    self, Addresses, Bound, FrontPage,
+    connections::{ConnectionSettings, Connections},
+    http::{self, Readiness},
+    security::Security,
+};
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpStream},
+    thread,
+    time::{Duration, Instant},
+};
+use tokio::{net::TcpListener, runtime::Runtime};
+use tokio_util::sync::CancellationToken;
+use tonic::{Code, Request, metadata::MetadataValue, transport::Endpoint};
+use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
+
+/// Slow connections of each kind.
+const SLOW: usize = 1_000;
+
+struct Process {
+    grpc: SocketAddr,
+    http: SocketAddr,
+    stop: CancellationToken,
+    runtime: Runtime,
+}
+
+impl Process {
+    fn start(accepted: &[&str]) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let stop = CancellationToken::new();
+        let (grpc, http) = runtime.block_on(async {
+            let accepted_hosts = accepted.iter().map(|host| host.parse().expect("a host")).collect();
+            let settings = ConnectionSettings { accepted_hosts, ..ConnectionSettings::default() };
+            let connections = Connections::new(settings).expect("files enough");
+            let bind = async |connections| {
+                let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+                let addr = listener.local_addr().expect("an address");
+                Bound { addr, listener, local: None, connections }
+            };
+            let grpc =
+                server::bind("127.0.0.1:0".parse().expect("an address"), &connections).await.expect("a port");
+            let http = bind(connections.of_http()).await;
+            let at = Addresses { grpc: grpc.addr, http: http.addr, resp: None, gremlin: None };
+            let front = FrontPage { name: "router 0".to_owned(), does: "answers", answers_clients: true, at };
+            server::spawn(grpc, server::routes(), None, &Security::default(), stop.clone());
+            http::serve(http, front, Readiness::default(), stop.clone());
+            (at.grpc, at.http)
+        });
+        Self { grpc, http, stop, runtime }
+    }
+
+    /// The status line of the answer to these bytes; empty if the connection is closed instead.
+    fn told(&self, addr: SocketAddr, sent: &str) -> String {
+        let mut stream = TcpStream::connect(addr).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(5))).expect("set");
+        stream.write_all(sent.as_bytes()).expect("it reads");
+        let mut told = String::new();
+        let _ = stream.read_to_string(&mut told);
+        told.lines().next().unwrap_or_default().to_owned()
+    }
+
+    /// The code with which gRPC answers a health check with this origin.
+    fn grpc_code(&self, origin: Option<&'static str>) -> Code {
+        self.runtime.block_on(async {
+            let endpoint = Endpoint::from_shared(format!("http://{}", self.grpc)).expect("an address");
+            let mut client = HealthClient::new(endpoint.connect().await.expect("it listens"));
+            let mut request = Request::new(HealthCheckRequest::default());
+            if let Some(origin) = origin {
+                request.metadata_mut().insert("origin", MetadataValue::from_static(origin));
+            }
+            client.check(request).await.map_or_else(|status| status.code(), |_| Code::Ok)
+        })
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+#[test]
+fn web_pages_of_other_hosts_are_refused_on_every_port_and_path() {
+    let process = Process::start(&["console.example"]);
+    for path in ["/", "/healthz", "/readyz", "/metrics", "/nothing"] {
+        for (headers, is_refused) in [
+            ("host: evil.example", true),
+            ("host: evil.example:7080\r\norigin: http://evil.example:7080", true),
+            ("host: 127.0.0.1\r\norigin: https://evil.example", true),
+            ("host: 127.0.0.1\r\norigin: null", true),
+            ("host: 127.0.0.1\r\nsec-fetch-site: cross-site\r\nsec-fetch-mode: no-cors", true),
+            ("host: 127.0.0.1", false),
+            ("host: localhost:7080\r\norigin: http://localhost:3000", false),
+            ("host: console.example\r\norigin: https://console.example", false),
+            ("x: y", false),
+        ] {
+            let sent = format!("GET {path} HTTP/1.1\r\n{headers}\r\nconnection: close\r\n\r\n");
+            let told = process.told(process.http, &sent);
+            assert_eq!(told.contains("403"), is_refused, "{path} {headers}: {told}");
+            assert!(told.starts_with("HTTP/1.1 "), "{path} {headers}: {told}");
+        }
+    }
+    for (origin, code) in [
+        (None, Code::Ok),
+        (Some("https://console.example"), Code::Ok),
+        (Some("https://evil.example"), Code::PermissionDenied),
+    ] {
+        assert_eq!(process.grpc_code(origin), code, "{origin:?}");
+    }
+    // The port for gRPC and frames does not speak the HTTP of a page without TLS.
+    for method in ["GET", "POST", "OPTIONS", "PUT"] {
+        let sent =
+            format!("{method} /kith.v1.Store/Get HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 0\r\n\r\n");
+        assert!(!process.told(process.grpc, &sent).starts_with("HTTP/1.1 2"), "{method}");
+    }
+}
+
+#[test]
+fn health_is_answered_within_a_second_beside_a_thousand_slow_connections() {
+    let process = Process::start(&[]);
+    // Nothing, the beginning of a header, a whole request after which the connection stays, and one whose answer is not read.
+    let metrics = "GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(200);
+    let kinds = [
+        "",
+        "GET /healthz HTTP/1.1\r\nhost: lo",
+        "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n",
+        &metrics,
+    ];
+    for kind in kinds {
+        let mut held = Vec::new();
+        for at in 0..SLOW {
+            // Those that are closed meanwhile come again, as an attacker would.
+            let Ok(mut stream) = TcpStream::connect(process.http) else { panic!("connection {at} failed") };
+            let _ = stream.write_all(kind.as_bytes());
+            held.push(stream);
+        }
+        for _ in 0..5 {
+            let begun = Instant::now();
+            let told = process
+                .told(process.http, "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+            assert_eq!(told, "HTTP/1.1 200 OK", "{kind:.30?} after {:?}", begun.elapsed());
+            assert!(begun.elapsed() < Duration::from_secs(1), "{kind:.30?}: {:?}", begun.elapsed());
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
