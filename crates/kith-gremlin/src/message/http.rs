@@ -99,8 +99,14 @@ fn decoded(text: &str) -> Result<String> {
 pub fn accepted(accept: Option<&str>) -> Option<(&'static str, Serializer)> {
     const DEFAULT: (&str, Serializer) = ("application/json", Serializer::GraphSon);
     accept.unwrap_or("*/*").split(',').find_map(|range| {
-        let range = range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        match &*range {
+        let range = range.to_ascii_lowercase();
+        let mut parts = range.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        // Values without their types are another form, which there is not.
+        if parts.any(|parameter| parameter == "types=false") {
+            return None;
+        }
+        match name {
             "*/*" | "application/*" | "" => Some(DEFAULT),
             name => {
                 let is_meant = |(known, serializer): &(&str, Serializer)| {
@@ -216,7 +222,8 @@ mod tests {
             assert_eq!(accepted(accept), json, "{accept:?}");
         }
         assert_eq!(accepted(Some(vendor)), Some((vendor, Serializer::GraphSon)));
-        assert_eq!(accepted(Some("text/html")), None);
+        let untyped = format!("{vendor};types=false");
+        assert_eq!([Some("text/html"), Some(&*untyped)].map(accepted), [None, None]);
     }
 
     #[test]

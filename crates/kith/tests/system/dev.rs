@@ -4,9 +4,11 @@ use crate::support;
 use serde_json::Value;
 use std::{
     fs,
-    net::{TcpListener, TcpStream},
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
     path::Path,
     process::{Command, Output, Stdio},
+    time::Duration,
 };
 use support::{
     cluster::{Cluster, dev, http_get, is_alive, kith, signal, text},
@@ -128,6 +130,74 @@ fn the_front_page_of_a_process_says_what_it_is_and_what_is_there() {
     for key in ["router", "resp", "gremlin"] {
         assert!(page.contains(ready[key].as_str().expect("an address")), "{key}: {page}");
     }
+}
+
+/// The addresses on which a process listens.
+fn listens(pid: u32) -> Vec<SocketAddr> {
+    let files = fs::read_dir(format!("/proc/{pid}/fd")).expect("it runs");
+    let links = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
+    let sockets: Vec<String> = links.map(|link| link.display().to_string()).collect();
+    let table = fs::read_to_string("/proc/net/tcp").expect("Linux has it");
+    let listening = table.lines().filter_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let is_own = sockets.contains(&format!("socket:[{}]", fields.get(9)?));
+        let (_, port) = fields[1].split_once(':')?;
+        let port = u16::from_str_radix(port, 16).ok()?;
+        (is_own && fields[3] == "0A").then(|| SocketAddr::from(([127, 0, 0, 1], port)))
+    });
+    listening.collect()
+}
+
+/// What a port answers; nothing if it does not speak HTTP.
+fn told(addr: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(addr).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_millis(500))).expect("set");
+    let _ = stream.write_all(request.as_bytes());
+    let mut told = [0; 1 << 10];
+    let bytes = stream.read(&mut told).unwrap_or(0);
+    String::from_utf8_lossy(&told[..bytes]).into_owned()
+}
+
+#[test]
+fn web_pages_of_other_hosts_are_refused_on_every_port_of_every_process() {
+    let place = ClusterFolder::new();
+    fs::write(place.path().join("kith.toml"), "accepted-hosts = [\"console.example\"]\n").expect("written");
+    let ready = place.detach(&["--processes", "--groups", "1", "--nodes", "1", "--config", "kith.toml"]);
+    let ports: Vec<SocketAddr> = pids(&ready).into_iter().flat_map(listens).collect();
+    let body = r#"{"gremlin":"g.inject(1)"}"#;
+    let socket = "connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
+        sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let post = format!("content-type: text/plain\r\ncontent-length: {}\r\n", body.len());
+    let requests = [
+        ("GET /healthz", "", ""),
+        ("GET /metrics", "", ""),
+        ("GET /gremlin?gremlin=g.inject(1)", "", ""),
+        ("GET /gremlin", socket, ""),
+        ("POST /gremlin", &*post, body),
+        ("POST /", &*post, body),
+    ];
+    let mut served = 0;
+    for port in &ports {
+        for (line, headers, body) in requests {
+            let send = |from: &str| told(*port, &format!("{line} HTTP/1.1\r\n{from}\r\n{headers}\r\n{body}"));
+            let is_served = |told: &str| told.starts_with("HTTP/1.1 2") || told.starts_with("HTTP/1.1 101");
+            for from in [
+                "host: evil.example",
+                "host: 127.0.0.1\r\norigin: https://evil.example",
+                "host: evil.example\r\norigin: http://evil.example",
+                "host: localhost\r\norigin: null",
+                "host: localhost\r\nsec-fetch-site: cross-site",
+            ] {
+                let told = send(from);
+                assert!(!is_served(&told), "{port} {line} {from}: {told}");
+            }
+            let listed = send("host: console.example\r\norigin: https://console.example");
+            assert_eq!(is_served(&listed), is_served(&send("host: localhost")), "{port} {line}: {listed}");
+            served += usize::from(is_served(&listed));
+        }
+    }
+    // Health and metrics of three processes, and the WebSocket. A traversal names no graph that there is.
+    assert!(7 <= served, "{served} of {ports:?}");
 }
 
 #[test]
