@@ -106,7 +106,16 @@ pub struct Context<'a> {
     /// The nodes that hold the store's partitions.
     pub holders: &'a Holders,
     /// The running rebalance. Rebalances and pushes exclude each other.
-    pub rebalance: Option<&'a str>,
+    pub rebalance: Option<Rebalance<'a>>,
+}
+
+/// The running rebalance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rebalance<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// Whether it has stopped and waits for an operator.
+    pub is_stopped: bool,
 }
 
 /// What must be done once the new state is written. Every effect is idempotent.

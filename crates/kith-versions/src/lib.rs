@@ -52,7 +52,7 @@ mod serve;
 mod store;
 mod supply;
 
-pub use command::{Command, Context, Effect, Transition, Trust};
+pub use command::{Command, Context, Effect, Rebalance, Transition, Trust};
 pub use fence::{Fence, Followed};
 pub use history::{Action, HistoryEntry, Outcome};
 pub use holders::Holders;

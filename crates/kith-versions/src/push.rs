@@ -2,7 +2,7 @@
 
 use crate::{
     Action, Effect, HistoryEntry, Outcome, PushId, Refusal, Running, UnixMillis, VersionEntry, VersionState,
-    apply::Draft,
+    apply::Draft, command::Rebalance,
 };
 use kith_types::{NodeId, StoreVersion};
 use std::collections::BTreeSet;
@@ -32,7 +32,8 @@ impl Draft<'_> {
         self.check_not_over(push)?;
         self.check_thawed()?;
         if let Some(rebalance) = self.context.rebalance {
-            return Err(Refusal::RebalanceRunning { rebalance: rebalance.to_owned() });
+            let Rebalance { id, is_stopped } = rebalance;
+            return Err(Refusal::RebalanceRunning { rebalance: id.to_owned(), is_stopped });
         }
         self.check_pusher()?;
         let version = self.number(version)?;

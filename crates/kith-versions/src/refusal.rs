@@ -54,8 +54,12 @@ pub enum Refusal {
         who: String,
     },
     /// A rebalance is running.
-    #[error("rebalance {rebalance} runs")]
-    RebalanceRunning { rebalance: String },
+    #[error("rebalance {rebalance} {}", rebalance_state(.is_stopped))]
+    RebalanceRunning {
+        rebalance: String,
+        /// Whether it waits for an operator.
+        is_stopped: bool,
+    },
     /// Version numbers must increase.
     #[error("version {} is not above {}, the last one used", version.0, last.0)]
     VersionNotNewer {
@@ -178,6 +182,10 @@ pub enum Refusal {
         /// The caller.
         who: String,
     },
+}
+
+fn rebalance_state(is_stopped: &bool) -> &'static str {
+    if *is_stopped { "has stopped and waits for an operator" } else { "runs" }
 }
 
 impl Refusal {

@@ -16,7 +16,7 @@
 
 use kith_types::{NodeId, StoreVersion};
 use kith_versions::{
-    Command, Context, Effect, Holders, Outcome, Policy, PushId, StoreState, Trust, UnixMillis,
+    Command, Context, Effect, Holders, Outcome, Policy, PushId, Rebalance, StoreState, Trust, UnixMillis,
 };
 use std::{collections::BTreeSet, fmt::Write, path::PathBuf};
 
@@ -133,7 +133,7 @@ impl Player {
             who: &self.who,
             standing: self.standing,
             holders: &self.holders,
-            rebalance: self.rebalance.as_deref(),
+            rebalance: self.rebalance.as_deref().map(|id| Rebalance { id, is_stopped: false }),
         };
         match self.state.apply(command, &context) {
             Ok(transition) => {

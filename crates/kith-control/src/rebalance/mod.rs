@@ -28,13 +28,14 @@ use kith_routing::RoutingTable;
 use kith_types::NodeId;
 use kith_wire::{
     documents::{
-        ClusterDocument, DOCUMENT_FORMAT, Document, PhaseDocument, RebalanceDocument, StoreDocument,
+        ClusterDocument, DOCUMENT_FORMAT, Document, PhaseDocument, RebalanceDocument, StopDocument,
+        StoreDocument,
     },
     v1::{self, rebalance_request::Command},
 };
 use parking_lot::{Mutex, MutexGuard};
 use plan::Planned;
-use refused::{begin_status, no_rebalance, not_settled, push_running, running};
+use refused::{begin_status, cannot_continue, no_rebalance, not_heard, not_settled, push_running, running};
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tonic::Status;
 
@@ -47,6 +48,29 @@ const BEGIN_TRIES: u32 = 10;
 /// How long a router waits until its watch has caught up with a revision that it has read. A revision that changed only
 /// leases never arrives.
 const SEEN_WAIT: Duration = Duration::from_secs(2);
+
+/// How long a user's command waits for the router that drives. It is longer than another router needs to take over.
+const HEARD_WAIT: Duration = Duration::from_secs(20);
+/// How often to check whether the driver has read a user's command.
+const HEARD_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Whether a rebalance can be continued by a user.
+#[derive(Debug, PartialEq, Eq)]
+enum Resumption {
+    Possible,
+    /// It has not stopped.
+    NotNeeded,
+    /// Another process has changed the cluster, so that it can only be aborted.
+    Impossible,
+}
+
+fn resumption(phase: &PhaseDocument) -> Resumption {
+    match phase {
+        PhaseDocument::Stopped { reason: StopDocument::TableChanged { .. } } => Resumption::Impossible,
+        PhaseDocument::Stopped { .. } => Resumption::Possible,
+        _ => Resumption::NotNeeded,
+    }
+}
 
 /// Plans and drives rebalances, for one router.
 #[derive(Clone)]
@@ -106,7 +130,7 @@ impl Rebalancer {
             Command::Apply(asked) => self.begin(&asked, &who).await,
             Command::Status(_) => self.status().await,
             Command::Abort(_) => self.ask("abort").await,
-            Command::Resume(_) => self.ask("resume").await,
+            Command::Resume(_) => self.resume_stopped().await,
         }
     }
 
@@ -124,16 +148,54 @@ impl Rebalancer {
         status::recorded(&decoded(&entry)?)
     }
 
-    /// Passes a command of a user on to the router that drives.
-    async fn ask(&self, what: &str) -> Result<v1::RebalanceReply, Status> {
+    /// Continues a rebalance that has stopped. One that has not stopped is left alone.
+    async fn resume_stopped(&self) -> Result<v1::RebalanceReply, Status> {
         let entry = self.records().await?.running.ok_or_else(no_rebalance)?;
         let document = decoded(&entry)?;
-        let value = format!("{what} {}", document.id).into_bytes();
-        self.metadata
-            .commit(Vec::new(), vec![Write::put(keys::REBALANCE_ASKED, value)])
-            .await
-            .map_err(unavailable)?;
-        status::recorded(&document)
+        match resumption(&document.phase) {
+            Resumption::Possible => self.ask("resume").await,
+            Resumption::NotNeeded => status::recorded(&document),
+            Resumption::Impossible => Err(cannot_continue(&document)),
+        }
+    }
+
+    /// Passes a command of a user on to the router that drives, and waits until that router has stored it. The reply
+    /// therefore shows the state after the command.
+    async fn ask(&self, what: &str) -> Result<v1::RebalanceReply, Status> {
+        let entry = self.records().await?.running.ok_or_else(no_rebalance)?;
+        let id = decoded(&entry)?.id;
+        let value = format!("{what} {id}").into_bytes();
+        let heard = async {
+            let mut asked = None;
+            loop {
+                let snapshot = self.metadata.read(keys::REBALANCE).await.map_err(unavailable)?;
+                if snapshot.get(keys::REBALANCE).is_none() {
+                    return Ok::<_, Status>(()); // It is over.
+                }
+                let waiting = snapshot.get(keys::REBALANCE_ASKED);
+                match (waiting, asked) {
+                    (None, Some(_)) => return Ok(()),
+                    (Some(entry), Some(revision)) if entry.revision != revision => return Ok(()),
+                    (Some(entry), None) if entry.value == value => asked = Some(entry.revision),
+                    // Another command waits for the driver: let the driver read it first.
+                    (Some(_), _) => {}
+                    (None, None) => {
+                        let absent = Condition { key: keys::REBALANCE_ASKED.to_owned(), revision: 0 };
+                        let write = Write::put(keys::REBALANCE_ASKED, value.clone());
+                        let committed = self.metadata.commit(vec![absent], vec![write]).await;
+                        if let Committed::At(revision) = committed.map_err(unavailable)? {
+                            asked = Some(revision);
+                        }
+                    }
+                }
+                tokio::time::sleep(HEARD_INTERVAL).await;
+            }
+        };
+        tokio::time::timeout(HEARD_WAIT, heard).await.map_err(|_| not_heard(what))??;
+        let Records { running, ended } = self.records().await?;
+        let documents = running.iter().chain(&ended).map(decoded);
+        let document = documents.filter_map(Result::ok).find(|document| document.id == id);
+        status::recorded(&document.ok_or_else(no_rebalance)?)
     }
 
     /// Plans, writes the record and begins to drive. The reply shows the first state.
@@ -273,3 +335,17 @@ fn unavailable(error: kith_metadata::MetadataError) -> Status {
 
 /// The nodes of the plan that are down.
 type Dead = BTreeSet<NodeId>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_has_stopped_and_still_fits_the_cluster_is_continued() {
+        let of = |reason| resumption(&PhaseDocument::Stopped { reason });
+        assert_eq!(of(StopDocument::StealerDown { node: 1 }), Resumption::Possible);
+        assert_eq!(of(StopDocument::TableChanged { in_force: 3 }), Resumption::Impossible);
+        assert_eq!(resumption(&PhaseDocument::Working), Resumption::NotNeeded);
+        assert_eq!(resumption(&PhaseDocument::Finished), Resumption::NotNeeded);
+    }
+}

@@ -2,7 +2,7 @@
 
 use kith_rebalance::{BeginRefusal, PlanRefusal};
 use kith_types::ErrorCode;
-use kith_wire::documents::{RebalanceDocument, RunningDocument};
+use kith_wire::documents::{PhaseDocument, RebalanceDocument, RunningDocument};
 use tonic::Status;
 
 /// The shape is impossible for this cluster.
@@ -49,9 +49,35 @@ pub(super) fn push_running(store: &str, push: &RunningDocument) -> Status {
 }
 
 pub(super) fn running(document: &RebalanceDocument) -> Status {
-    let message = format!("rebalance {} of {} is running", document.id, document.who);
-    let help = "wait until it ends, or end it with `kith cluster rebalance --abort`";
+    let is_stopped = matches!(document.phase, PhaseDocument::Stopped { .. });
+    let (state, help) = if is_stopped {
+        (
+            "has stopped and waits for an operator",
+            "`kith cluster rebalance --status` shows why it stopped; continue it with --continue, or end it with --abort",
+        )
+    } else {
+        ("is running", "wait until it ends, or end it with `kith cluster rebalance --abort`")
+    };
+    let message = format!("rebalance {} of {} {state}", document.id, document.who);
     kith_wire::status(ErrorCode::RebalanceRunning, message, help)
+}
+
+/// The rebalance stopped because another process changed the cluster.
+pub(super) fn cannot_continue(document: &RebalanceDocument) -> Status {
+    let message = format!(
+        "rebalance {} cannot continue, because the cluster was changed by another process meanwhile",
+        document.id
+    );
+    let help = "end it with `kith cluster rebalance --abort`, then plan the change again";
+    kith_wire::status(ErrorCode::RebalanceStopped, message, help)
+}
+
+/// No router has read a user's command.
+pub(super) fn not_heard(what: &str) -> Status {
+    let message = format!("no router has carried out the command to {what} the rebalance yet");
+    let help = "it remains stored, and the router that runs the rebalance reads it as soon as it can; \
+                `kith cluster rebalance --status` shows the effect";
+    kith_wire::status(ErrorCode::Unavailable, message, help)
 }
 
 pub(super) fn no_rebalance() -> Status {

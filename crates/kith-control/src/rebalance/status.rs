@@ -32,6 +32,7 @@ pub(super) fn recorded(document: &RebalanceDocument) -> Result<v1::RebalanceRepl
     let parts = parts_of(document).map_err(|error| other_release(error.to_string()))?;
     let mut status = of_plan(&parts.plan, progress(&parts));
     let (state, reason) = match &parts.phase {
+        Phase::Stopped(_) if parts.abort_asked => ("aborting", None),
         Phase::Stopped(reason) => ("stopped", Some(told(reason, &document.last_failure))),
         Phase::Ended(Ending::Finished) => ("finished", None),
         Phase::Ended(Ending::Aborted) => ("aborted", None),

@@ -7,9 +7,10 @@ use super::{
     refused::{ChangeError, conflict},
 };
 use crate::{Committed, Condition, MetadataStore, Write, keys};
-use kith_versions::{Command, Context, Effect, Trust};
+use kith_versions::{Command, Context, Effect, Rebalance, Trust};
 use kith_wire::documents::{
-    ClusterDocument, ComponentDocument, DefinitionDocument, Document, RebalanceDocument, StoreDocument,
+    ClusterDocument, ComponentDocument, DefinitionDocument, Document, PhaseDocument, RebalanceDocument,
+    StoreDocument,
 };
 
 /// How often to try a change while others change the same store.
@@ -143,7 +144,8 @@ pub async fn change_known(
     let holders = holders_of(asker.cluster, name, definition.replication);
     for command in commands {
         let Asker { who, standing, .. } = asker;
-        let context = Context { now, who, standing, holders: &holders, rebalance: rebalance.as_deref() };
+        let rebalance = rebalance.as_ref().map(|(id, is_stopped)| Rebalance { id, is_stopped: *is_stopped });
+        let context = Context { now, who, standing, holders: &holders, rebalance };
         let transition = state.apply(command, &context)?;
         state = transition.state;
         effects.extend(transition.effects);
@@ -167,12 +169,12 @@ pub async fn change_known(
     }
 }
 
-/// Returns the running rebalance if the commands begin a push, because pushes and rebalances exclude each other.
+/// Returns the id of the running rebalance, and whether it has stopped, if the commands begin a push, because pushes and rebalances exclude each other.
 async fn rebalance(
     metadata: &dyn MetadataStore,
     commands: &[Command],
     conditions: &mut Vec<Condition>,
-) -> Result<Option<String>, ChangeError> {
+) -> Result<Option<(String, bool)>, ChangeError> {
     if !commands.iter().any(|command| matches!(command, Command::Begin { .. })) {
         return Ok(None);
     }
@@ -181,7 +183,7 @@ async fn rebalance(
     let revision = entry.map_or(0, |entry| entry.revision);
     conditions.push(Condition { key: keys::REBALANCE.to_owned(), revision });
     let document = entry.map(|entry| RebalanceDocument::decode(&entry.value)).transpose()?;
-    Ok(document.map(|document| document.id))
+    Ok(document.map(|document| (document.id, matches!(document.phase, PhaseDocument::Stopped { .. }))))
 }
 
 #[cfg(test)]

@@ -21,7 +21,10 @@ impl Refusal {
             Refusal::StoreFrozen { .. } => {
                 "`kith store thaw` makes it accept pushes again; swaps and rollbacks work while it is frozen".to_owned()
             }
-            Refusal::RebalanceRunning { .. } => {
+            Refusal::RebalanceRunning { is_stopped: true, .. } => {
+                "`kith cluster rebalance --status` shows why it stopped; remove the cause and continue it with --continue, or end it with --abort; then push again".to_owned()
+            }
+            Refusal::RebalanceRunning { is_stopped: false, .. } => {
                 "wait until it ends, or end it with `kith cluster rebalance --abort`".to_owned()
             }
             Refusal::VersionTooGreat { .. } => {

@@ -4,7 +4,7 @@ use crate::words::{begin, offer, parse};
 use kith_scenario::{Command, group, number, numbered};
 use kith_types::{NodeId, StoreVersion};
 use kith_versions::{
-    Command as StoreCommand, Context, Effect, Holders, Outcome, Policy, PushId, StoreState, Trust,
+    Command as StoreCommand, Context, Effect, Holders, Outcome, Policy, PushId, Rebalance, StoreState, Trust,
     UnixMillis, VersionState,
 };
 use std::collections::BTreeMap;
@@ -96,7 +96,7 @@ impl Store {
             who: &self.who,
             standing: self.standing,
             holders: &holders,
-            rebalance: self.rebalance,
+            rebalance: self.rebalance.map(|id| Rebalance { id, is_stopped: false }),
         };
         let was_running = self.state.running.as_ref().map(|running| running.push.clone());
         match self.state.apply(command, &context) {

@@ -9,7 +9,10 @@ use crate::{
 };
 use clap::Args;
 use kith_types::ErrorCode;
-use kith_wire::v1::{self, rebalance_request::Command as Ask};
+use kith_wire::{
+    documents::RebalanceStatusDocument,
+    v1::{self, rebalance_request::Command as Ask},
+};
 
 /// Whether a change is carried out or only planned, and how.
 #[derive(Args, Clone, Debug, Default)]
@@ -120,7 +123,7 @@ pub struct RebalanceFlags {
     /// Show the rebalance under way, or the last one
     #[arg(long, group = "what")]
     status: bool,
-    /// Continue a rebalance that stopped, once the reason is removed
+    /// Continue a rebalance that stopped, once the reason is removed, and wait for its end (unless --detach is given)
     #[arg(long = "continue", group = "what")]
     resume: bool,
     #[command(flatten)]
@@ -140,16 +143,19 @@ pub async fn rebalance(target: &TargetFlags, format: Format, flags: &RebalanceFl
     if flags.status || flags.abort || flags.resume {
         let router = connect::router(target).await?;
         let look = v1::RebalanceLook {};
-        let (command, is_abort) = match (flags.abort, flags.resume) {
+        let (command, changes) = match (flags.abort, flags.resume) {
             (true, _) => (Ask::Abort(look), true),
-            (_, true) => (Ask::Resume(look), false),
+            (_, true) => (Ask::Resume(look), true),
             _ => (Ask::Status(look), false),
         };
         let (status, _) = ask(&router, command).await?;
-        let status =
-            if is_abort && !flags.how.detach { follow(target, router, &status).await? } else { status };
-        output::print(format, &status, table::reshape::status)?;
-        return Ok(Exit::Done);
+        if !changes || flags.how.detach {
+            output::print(format, &status, table::reshape::status)?;
+            return Ok(Exit::Done);
+        }
+        let ended = not_stopped(follow(target, router, &status).await?)?;
+        output::print(format, &ended, table::reshape::status)?;
+        return Ok(if flags.abort || ended.state == "finished" { Exit::Done } else { Exit::Failed });
     }
     let apply = ApplyFlags { plan: !flags.apply, how: flags.how.clone() };
     run(target, format, named("even"), &apply).await
@@ -183,12 +189,17 @@ pub async fn run(
         output::print(format, &begun, table::reshape::status)?;
         return Ok(Exit::Done);
     }
-    let ended = follow(target, router, &begun).await?;
-    if ended.state == "stopped" {
-        let reason = ended.reason.unwrap_or_default();
-        let help = "`kith cluster rebalance --continue` continues it, --abort undoes the rest";
-        return Err(Failure::new(ErrorCode::RebalanceStopped, reason, help).into());
-    }
+    let ended = not_stopped(follow(target, router, &begun).await?)?;
     output::print(format, &ended, table::reshape::status)?;
     Ok(if ended.state == "finished" { Exit::Done } else { Exit::Failed })
+}
+
+/// Returns the status of a rebalance that was followed, or an error if the rebalance has stopped.
+fn not_stopped(status: RebalanceStatusDocument) -> anyhow::Result<RebalanceStatusDocument> {
+    if status.state != "stopped" {
+        return Ok(status);
+    }
+    let reason = status.reason.unwrap_or_default();
+    let help = "`kith cluster rebalance --continue` continues it, --abort undoes the rest";
+    Err(Failure::new(ErrorCode::RebalanceStopped, reason, help).into())
 }

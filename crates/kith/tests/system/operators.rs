@@ -151,8 +151,18 @@ fn a_rebalance_that_has_stopped_shows_in_metrics() {
     assert_eq!(code, "rebalance_stopped", "{reason}");
     let metric = "kith_router_rebalance_stopped";
     cluster.wait_until("the metric says so", |cluster| cluster.metric(metric) == Some(1.0));
+    let (code, message) = refused(&cluster, &["cluster", "drain", "0"]);
+    assert!(code == "rebalance_running" && message.contains("has stopped"), "{code}: {message}");
+    let rows = data.parent().expect("a folder").join("again.csv");
+    fs::write(&rows, "key,value\n1,second\n").expect("a file");
+    let (code, message) = refused(&cluster, &["store", "push", "words", &rows.display().to_string()]);
+    assert!(code == "rebalance_running" && message.contains("has stopped"), "{code}: {message}");
+    // The cause is not removed: it stops again, and the command says so.
+    let (code, reason) = refused(&cluster, &["cluster", "rebalance", "--continue"]);
+    assert_eq!(code, "rebalance_stopped", "{reason}");
     fs::remove_file(&components).expect("the file");
-    told(&cluster, &["cluster", "rebalance", "--continue"]);
+    let ended = told(&cluster, &["cluster", "rebalance", "--continue"]);
+    assert_eq!(ended["state"], "finished", "{ended}");
     cluster.wait_until("it goes on", |cluster| cluster.metric(metric) == Some(0.0));
 }
 

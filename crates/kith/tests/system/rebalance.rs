@@ -42,7 +42,7 @@ fn settled(cluster: &mut Cluster) -> Value {
         last = status(cluster);
         let is_over = ["finished", "aborted"].contains(&last["state"].as_str().unwrap_or_default());
         if last["state"] == "stopped" {
-            told(cluster, &["cluster", "rebalance", "--continue"]);
+            told(cluster, &["cluster", "rebalance", "--continue", "--detach"]);
         }
         is_over && last["progress"]["reclaims_left"] == 0
     });

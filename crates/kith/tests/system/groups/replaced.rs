@@ -81,7 +81,7 @@ fn cannot_write(cluster: &mut Cluster, folder: &Path) {
     assert!(reason.contains("the last copy that failed, from n"), "{reason}");
     assert!(reason.contains("Not a directory"), "{reason}");
     fs::remove_file(&components).expect("the file");
-    told(cluster, &["cluster", "rebalance", "--continue"]);
+    told(cluster, &["cluster", "rebalance", "--continue", "--detach"]);
     follow(cluster, is_settled);
     assert_eq!(owned(cluster, 0).len(), 4);
     [1, 2].into_iter().for_each(|version| all_whole(cluster, version));
@@ -94,7 +94,7 @@ fn follow(cluster: &mut Cluster, is_there: impl Fn(&Value) -> bool) {
         let status = told(cluster, &["cluster", "rebalance", "--status"]);
         let is_there = is_there(&status);
         if !is_there && status["state"] == "stopped" {
-            told(cluster, &["cluster", "rebalance", "--continue"]);
+            told(cluster, &["cluster", "rebalance", "--continue", "--detach"]);
         }
         is_there
     });

@@ -72,7 +72,7 @@ fn grow(machines: &mut Machines) {
     machines.wait_until("the rebalance is over and has freed what was given up", |all| {
         let status = status(all);
         if status["state"] == "stopped" {
-            all.must(1, &["cluster", "rebalance", "--continue"]);
+            all.must(1, &["cluster", "rebalance", "--continue", "--detach"]);
         }
         status["state"] == "finished" && status["progress"]["reclaims_left"] == 0
     });
