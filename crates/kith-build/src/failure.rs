@@ -86,6 +86,11 @@ pub(crate) fn rows(error: &RowsError) -> Failure {
         RowsError::Schema(_) => {
             Failure::new(ErrorCode::BadSchema, message, "say what the fields are with --schema FILE")
         }
+        RowsError::MissingFields { .. } => {
+            let help = "add the fields to the rows (null, or an empty cell, is a value), leave them out of the schema with \
+                --schema FILE, or store their defaults or null in every record with --fill-missing";
+            Failure::new(ErrorCode::BadInput, message, help)
+        }
         RowsError::UnknownColumn { .. } => {
             let help = "leave the column out, or give a schema that has it with --schema FILE";
             Failure::new(ErrorCode::BadInput, message, help)

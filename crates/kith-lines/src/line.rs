@@ -47,6 +47,11 @@ pub fn parse(line: &str) -> Result<Line, LineError> {
         Err(error) => return Err(LineError::bad_request(format!("the line is not JSON: {error}"))),
     };
     let op = operation_name(fields.remove("op"))?;
+    for name in IDS {
+        if let Some(value) = fields.get_mut(name) {
+            number_of_text(value);
+        }
+    }
     match op.as_str() {
         MGET => Ok(Line::Batch(store_line(&op, fields)?)),
         COMPUTE => Ok(Line::Compute(store_line(&op, fields)?)),
@@ -54,6 +59,23 @@ pub fn parse(line: &str) -> Result<Line, LineError> {
         GREMLIN => Ok(Line::Gremlin(gremlin_line(&op, fields)?)),
         write if names_of::<WriteOperation>().contains(&write) => Ok(Line::Write(write_line(&op, fields)?)),
         _ => Ok(Line::Graph(graph_line(&op, fields)?)),
+    }
+}
+
+/// The fields that hold ids or versions, or lists of them. A text of decimal digits means the number, because JavaScript
+/// rounds numbers above 2^53.
+const IDS: [&str; 9] = ["id", "ids", "to", "entity", "id1", "id2", "near", "after", "if_version"];
+
+/// Replaces a text of decimal digits, also in a list, by the number. Leaves everything else to the parser of the field.
+fn number_of_text(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(number_of_text),
+        Value::String(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
+            if let Ok(number) = text.parse::<u64>() {
+                *value = number.into();
+            }
+        }
+        _ => {}
     }
 }
 
@@ -155,4 +177,53 @@ fn in_words_of_json(message: &str) -> String {
         ("unknown variant", "unknown value"),
     ];
     words.iter().fold(message.to_owned(), |message, (rust, json)| message.replace(rust, json))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_may_be_texts_in_every_operation() {
+        let lines = [
+            r#"{"op":"connections","graph":"g","id":#,"after":#}"#,
+            r#"{"op":"entities","graph":"g","id":#,"kind":"k"}"#,
+            r#"{"op":"members","graph":"g","entity":#,"kind":"k"}"#,
+            r#"{"op":"network","graph":"g","id":#}"#,
+            r#"{"op":"degree","graph":"g","ids":[#,1,#]}"#,
+            r#"{"op":"edges","graph":"g","id":#}"#,
+            r#"{"op":"distance","graph":"g","id":#,"to":[#]}"#,
+            r#"{"op":"path","graph":"g","id":#,"to":#}"#,
+            r#"{"op":"common","graph":"g","id":#,"to":#}"#,
+            r#"{"op":"suggest","graph":"g","id":#}"#,
+            r#"{"op":"object_get","graph":"g","id":#}"#,
+            r#"{"op":"object_get","graph":"g","ids":[#]}"#,
+            r#"{"op":"assoc_get","graph":"g","id1":#,"type":"t","ids":[#]}"#,
+            r#"{"op":"assoc_count","graph":"g","id1":#,"type":"t"}"#,
+            r#"{"op":"assoc_range","graph":"g","id1":#,"type":"t","after":[5,#]}"#,
+            r#"{"op":"assoc_time_range","graph":"g","id1":#,"type":"t"}"#,
+            r#"{"op":"object_add","graph":"g","type":"t","id":#}"#,
+            r#"{"op":"object_add","graph":"g","type":"t","near":#}"#,
+            r#"{"op":"object_update","graph":"g","id":#,"data":{},"if_version":#}"#,
+            r#"{"op":"object_delete","graph":"g","id":#}"#,
+            r#"{"op":"assoc_add","graph":"g","id1":#,"type":"t","id2":#}"#,
+            r#"{"op":"assoc_delete","graph":"g","id1":#,"type":"t","id2":#}"#,
+            r#"{"op":"assoc_change_type","graph":"g","id1":#,"type":"t","id2":#,"new_type":"u"}"#,
+        ];
+        for line in lines {
+            let text = parse(&line.replace('#', "\"9007199254740993\"")).expect(line);
+            assert_eq!(text, parse(&line.replace('#', "9007199254740993")).expect(line), "{line}");
+        }
+        for wrong in [
+            "\"\"",
+            "\"-1\"",
+            "\"+1\"",
+            "\" 1\"",
+            "\"1.0\"",
+            "\"18446744073709551616\"",
+            "9007199254740993.5",
+        ] {
+            parse(&format!(r#"{{"op":"network","graph":"g","id":{wrong}}}"#)).expect_err(wrong);
+        }
+    }
 }

@@ -50,7 +50,7 @@ pub enum Operation {
     Path(Path),
     /// What two members have in common
     Common(Common),
-    /// Whether two members have anything in common
+    /// Whether two members have anything in common: a connection of any edge type, or an entity of any kind
     #[serde(skip)]
     HasCommon(HasCommon),
     /// People you may know: members at distance 2, most common connections first
@@ -166,7 +166,7 @@ pub struct Common {
     id: u64,
     /// The other member
     to: u64,
-    /// An edge type or an entity kind [default: the edge type that is followed]
+    /// An edge type or an entity kind [default: the edge type that is followed; with --return exists, every one]
     #[arg(long)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
@@ -186,7 +186,7 @@ pub struct HasCommon {
     id: u64,
     /// The other member
     to: u64,
-    /// An edge type or an entity kind [default: the edge type that is followed]
+    /// Look only at this edge type or entity kind [default: at every one; with --edge-type, at that one]
     #[arg(long)]
     kind: Option<String>,
     /// How to find out

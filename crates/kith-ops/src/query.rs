@@ -89,7 +89,8 @@ pub enum Operand {
         /// One member.
         id: u64,
         to: u64,
-        /// An entity kind, or `None` for common connections.
+        /// An edge type or an entity kind. `None` means the edge type of the query, but for `Want::Exists` in a query that
+        /// names neither an edge type nor a direction, every kind.
         kind: Option<String>,
         /// The requested form of the set.
         want: Want,

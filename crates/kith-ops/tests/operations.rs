@@ -285,6 +285,28 @@ proptest! {
     }
 
     #[test]
+    fn whether_anything_is_in_common_is_asked_of_every_kind(case in cases(), (a, b) in ends()) {
+        let (twin, entities) = (case.twin(), case.entity_twin());
+        let query = |operand| GraphQuery { edge_type: None, direction: None, ..case.query(operand) };
+        for plan in [CommonPlan::Auto, CommonPlan::Fetch, CommonPlan::Push] {
+            let exists = |kind: Option<&str>| {
+                let kind = kind.map(str::to_owned);
+                case.cluster().query(&query(Operand::Common { id: a, to: b, kind, want: Want::Exists, plan }))
+            };
+            let schools = entities.connections(a).zip(entities.connections(b));
+            let Some((schools, others)) = schools.map(|(x, y)| !x.is_disjoint(&y)).zip(twin.common(a, b)) else {
+                prop_assert!(exists(None).is_err());
+                continue;
+            };
+            let found = |exists| Ok(GraphAnswer::Common(CommonAnswer::Exists(exists)));
+            let named = exists(Some("connection"));
+            let expected = found(schools || named == found(true));
+            prop_assert_eq!(exists(None), expected, "{:?} {:?}", plan, others);
+            prop_assert_eq!(exists(Some("school")), found(schools), "{:?}", plan);
+        }
+    }
+
+    #[test]
     fn suggestions_are_ranked_by_common_connections(case in cases(), (a, _) in ends(), k in 1..12u32) {
         let got = case.cluster().query(&case.query(Operand::Suggest { id: a, k }));
         let twin = case.twin();

@@ -97,7 +97,8 @@ impl RowEncoder {
     /// Ends the rows, and returns the counts.
     ///
     /// # Errors
-    /// [`RowsError::BadRows`] if more rows are wrong than allowed; [`RowsError::NoGoodRows`] if all are wrong.
+    /// [`RowsError::BadRows`] if more rows are wrong than allowed; [`RowsError::NoGoodRows`] if all are wrong;
+    /// [`RowsError::MissingFields`] if no row has some field of the schema and that is not allowed.
     pub fn finish(self) -> Result<RowReport, RowsError> {
         if self.errors.too_many(self.options.errors_max) {
             return Err(RowsError::BadRows { max: self.options.errors_max, errors: self.errors });
@@ -105,7 +106,21 @@ impl RowEncoder {
         if self.good == 0 && 0 < self.errors.total() {
             return Err(RowsError::NoGoodRows { errors: self.errors });
         }
-        Ok(RowReport { rows: self.good, errors: self.errors })
+        let missing = if self.good == 0 { Vec::new() } else { self.missing() };
+        if !self.options.fill_missing && !missing.is_empty() {
+            return Err(RowsError::MissingFields { file: "every row".into(), fields: missing });
+        }
+        Ok(RowReport { rows: self.good, errors: self.errors, missing })
+    }
+
+    /// The fields of the schema that no row has.
+    fn missing(&self) -> Vec<String> {
+        let Some(writer) = &self.writer else { return Vec::new() };
+        let fields = writer.schema().fields().iter().enumerate();
+        fields
+            .filter(|(index, _)| !writer.was_set(*index))
+            .map(|(_, field)| field.name().to_owned())
+            .collect()
     }
 
     fn refuse(&mut self, fault: RowFault) -> Result<(), RowsError> {

@@ -114,12 +114,22 @@ pub enum RowsError {
     #[error("{file} has more than one column {column:?}")]
     RepeatedColumn { file: Arc<str>, column: String },
     /// The value has no field for a column.
-    #[error("{file} has a column {column:?} that is not in the schema{}", near.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default())]
+    #[error("{file} has a column {column:?} that is not in the schema{}{}", near.as_ref().map(|near| format!("; did you mean {near:?}?")).unwrap_or_default(), lacking(missing))]
     UnknownColumn {
         file: Arc<str>,
         column: String,
         /// The field that was probably meant.
         near: Option<String>,
+        /// The fields of the schema for which the file has no column.
+        missing: Vec<String>,
+    },
+    /// The rows lack fields of the schema.
+    #[error("{file} lacks {} of the schema", named(fields))]
+    MissingFields {
+        /// The file; for JSON lines, all files together.
+        file: Arc<str>,
+        /// Never empty.
+        fields: Vec<String>,
     },
     /// There are columns other than key and value.
     #[error("{file} has columns besides key and value ({}): name the value with --value-field to leave them out", columns.join(", "))]
@@ -184,6 +194,17 @@ pub enum RowsError {
     /// A schema is invalid.
     #[error(transparent)]
     Schema(#[from] SchemaError),
+}
+
+/// The end of a message about a file that also lacks these fields.
+fn lacking(fields: &[String]) -> String {
+    if fields.is_empty() { String::new() } else { format!("; it lacks {} of the schema", named(fields)) }
+}
+
+/// Fields as text for messages.
+fn named(fields: &[String]) -> String {
+    let names: Vec<String> = fields.iter().map(|field| format!("{field:?}")).collect();
+    format!("{} {}", if names.len() == 1 { "field" } else { "fields" }, names.join(", "))
 }
 
 /// The prefix of a count if reading ended before all wrong rows were counted.

@@ -85,6 +85,9 @@ pub struct RowOptions {
     pub dimensions: Option<u32>,
     /// How many rows may be wrong; they are left out.
     pub errors_max: u64,
+    /// Whether the rows may lack fields of the schema, which then get their default or null in every record. Otherwise such
+    /// rows are refused.
+    pub fill_missing: bool,
     /// The most decoded bytes of a Parquet or Arrow file at a time. A file that needs more is refused.
     pub memory_bytes: usize,
 }
@@ -113,6 +116,7 @@ impl RowOptions {
             delimiter: None,
             dimensions: None,
             errors_max: 0,
+            fill_missing: false,
             memory_bytes: MEMORY_BYTES_DEFAULT,
         }
     }

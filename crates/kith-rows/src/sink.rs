@@ -3,8 +3,10 @@
 use crate::error::{RowsError, ends_reading};
 use crate::fault::{RowError, RowErrors, RowFault, RowLocation};
 use crate::options::{RowOptions, ValueShape};
+use crate::text::columns::{Columns, ValueColumns};
 use crate::value::check_size;
 use kith_schema::RecordWriter;
+use std::sync::Arc;
 
 /// The report on all files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +15,9 @@ pub struct RowReport {
     pub rows: u64,
     /// The wrong rows, of which there are no more than allowed.
     pub errors: RowErrors,
+    /// The fields of the schema that a file lacks, and JSON lines lack in every row. Their default or null is stored. Empty
+    /// unless such rows are allowed.
+    pub missing: Vec<String>,
 }
 
 /// Why the reading of a source ended early.
@@ -35,6 +40,12 @@ pub(crate) struct RowSink<'a> {
     row: Row,
     rows: u64,
     errors: RowErrors,
+    /// For each field of the schema, whether a file lacks it.
+    missing: Vec<bool>,
+    /// For each field of the schema, whether a row of JSON lines has it; `None` if there are no such rows.
+    in_objects: Option<Vec<bool>>,
+    /// The number of good rows before the current file.
+    rows_before: u64,
     /// The number of raw vectors so far, over all files. It is the key of the next one.
     pub(crate) vectors: u64,
 }
@@ -53,8 +64,61 @@ impl<'a> RowSink<'a> {
             ValueShape::Record(schema) => Some(RecordWriter::new(schema)),
             ValueShape::Text | ValueShape::Bytes | ValueShape::Json => None,
         };
+        let missing = writer.as_ref().map_or_else(Vec::new, |it| vec![false; it.schema().fields().len()]);
         let row = Row { key: Vec::new(), value: Vec::new(), writer };
-        RowSink { options, deliver, row, rows: 0, errors: RowErrors::default(), vectors: 0 }
+        let (errors, rows, rows_before, in_objects, vectors) = Default::default();
+        RowSink { options, deliver, row, rows, errors, missing, in_objects, rows_before, vectors }
+    }
+
+    /// Begins a file with these columns.
+    ///
+    /// # Errors
+    /// [`RowsError::MissingFields`] if it lacks fields of the schema and that is not allowed.
+    pub(crate) fn columns(&mut self, file: &Arc<str>, columns: &Columns) -> Result<(), RowsError> {
+        match &columns.value {
+            ValueColumns::Fields(fields) => self.fields(file, |field| fields.contains(&Some(field))),
+            ValueColumns::One(_) => Ok(()),
+        }
+    }
+
+    /// Begins a file that has these fields in each row.
+    ///
+    /// # Errors
+    /// Those of [`RowSink::columns`].
+    pub(crate) fn fields(
+        &mut self,
+        file: &Arc<str>,
+        is_given: impl Fn(usize) -> bool,
+    ) -> Result<(), RowsError> {
+        let lacked: Vec<bool> = (0..self.missing.len()).map(|field| !is_given(field)).collect();
+        if !self.options.fill_missing && lacked.contains(&true) {
+            return Err(RowsError::MissingFields { file: Arc::clone(file), fields: self.names(&lacked) });
+        }
+        self.missing.iter_mut().zip(lacked).for_each(|(missing, lacked)| *missing |= lacked);
+        Ok(())
+    }
+
+    /// Begins a file of JSON lines, whose rows may have different fields.
+    pub(crate) fn begin_objects(&mut self) {
+        self.rows_before = self.rows;
+        if let Some(writer) = &mut self.row.writer {
+            writer.forget();
+        }
+    }
+
+    /// Ends a file of JSON lines.
+    pub(crate) fn end_objects(&mut self) {
+        let Some(writer) = &self.row.writer else { return };
+        if self.rows_before < self.rows {
+            let seen = self.in_objects.get_or_insert_with(|| vec![false; self.missing.len()]);
+            seen.iter_mut().enumerate().for_each(|(field, seen)| *seen |= writer.was_set(field));
+        }
+    }
+
+    /// The names of the marked fields of the schema.
+    fn names(&self, marked: &[bool]) -> Vec<String> {
+        let fields = self.row.writer.iter().flat_map(|writer| writer.schema().fields());
+        fields.zip(marked).filter(|(_, marked)| **marked).map(|(field, _)| field.name().to_owned()).collect()
     }
 
     /// Takes the next row, which `fill` assembles.
@@ -95,6 +159,9 @@ impl<'a> RowSink<'a> {
         if self.rows == 0 && 0 < errors.total() {
             return Err(RowsError::NoGoodRows { errors }.into());
         }
-        Ok(RowReport { rows: self.rows, errors })
+        if let Some(seen) = self.in_objects.take() {
+            self.fields(&Arc::from("every row"), |field| seen[field])?;
+        }
+        Ok(RowReport { rows: self.rows, errors, missing: self.names(&self.missing) })
     }
 }

@@ -24,6 +24,7 @@ pub(crate) fn field_type(options: &RowOptions) -> Result<FieldType, RowsError> {
 pub(crate) fn read(unpacked: Unpacked, options: &RowOptions, sink: &mut RowSink<'_>) -> Result<(), Halt> {
     let (dimensions, field) = check(options)?;
     let file = Arc::clone(&unpacked.file);
+    sink.fields(&file, |given| given == field)?;
     let (errors, mut bytes) = unpacked.into_raw();
     let row_bytes = 4 * dimensions as usize;
     let (mut row, mut values) = (vec![0; row_bytes], vec![0f32; dimensions as usize]);

@@ -5,6 +5,7 @@
 mod support;
 
 use kith_rows::{HeaderMode, KeyType, ROW_ERRORS_SHOWN, RowOptions, RowsError, ValueShape, infer_schema};
+use kith_schema::Schema;
 use support::{gzip, ids, named, options, read, record, refusal, rows, source};
 
 #[test]
@@ -171,4 +172,57 @@ fn other_formats_are_named() {
     ] {
         assert!(refusal(bytes, &ids()).contains(what), "{what}");
     }
+}
+
+#[test]
+fn rows_that_lack_fields_of_the_schema_are_refused_unless_the_fields_may_be_filled() {
+    let schema: Schema =
+        r#"{"fields":[{"name":"name","type":"text"},{"name":"age","type":"i64","nullable":true},{"name":"likes","type":"i64","default":0}]}"#
+            .parse()
+            .unwrap();
+    let strict = options(KeyType::Id, ValueShape::Record(schema));
+    let filling = RowOptions { fill_missing: true, ..strict.clone() };
+    let whole = RowOptions { key_field: Some("id".to_owned()), ..strict.clone() };
+    let cases = [
+        (&strict, "key,name\n1,Ada\n", "lacks fields \"age\", \"likes\" of the schema"),
+        (&strict, "name,key,likes\nAda,1,3\n", "lacks field \"age\" of the schema"),
+        (
+            &strict,
+            "key,name,agee\n1,Ada,3\n",
+            "did you mean \"age\"?; it lacks fields \"age\", \"likes\" of the schema",
+        ),
+        (
+            &strict,
+            "{\"key\":1,\"value\":{\"name\":\"Ada\",\"age\":3}}\n",
+            "every row lacks field \"likes\" of the schema",
+        ),
+        (
+            &whole,
+            "{\"id\":1,\"name\":\"Ada\"}\n{\"id\":2,\"name\":\"B\"}\n",
+            "every row lacks fields \"age\", \"likes\"",
+        ),
+    ];
+    for (options, rows, expected) in cases {
+        let refused = read(&source("rows", rows), options).unwrap_err().to_string();
+        assert!(refused.contains(expected), "{rows}: {refused}");
+    }
+    for (rows, missing) in [
+        ("key,name\n1,Ada\n", vec!["age", "likes"]),
+        ("{\"key\":1,\"value\":{\"name\":\"Ada\",\"age\":null}}\n", vec!["likes"]),
+    ] {
+        let (read, report) = read(&source("rows", rows), &filling).unwrap();
+        assert_eq!(read[0].1, r#"{"name":"Ada","age":null,"likes":0}"#);
+        assert_eq!(report.missing, missing, "{rows}");
+    }
+    // A field that one row has may be absent in others, also in other files; a null is there.
+    let one = source("a", "{\"key\":1,\"value\":{\"name\":\"Ada\",\"age\":null}}\n");
+    let both = one.into_iter().chain(source("b", "{\"key\":2,\"value\":{\"name\":\"B\",\"likes\":1}}\n"));
+    assert_eq!(read(&both.collect::<Vec<_>>(), &strict).unwrap().1.missing, Vec::<String>::new());
+    // Another file in another format must have all fields itself.
+    let lines = source("a", "{\"key\":1,\"value\":{\"name\":\"Ada\",\"age\":1,\"likes\":1}}\n");
+    let mixed = lines.into_iter().chain(source("b.csv", "key,name,age\n2,B,3\n"));
+    let refused = read(&mixed.collect::<Vec<_>>(), &strict).unwrap_err().to_string();
+    assert_eq!(refused, "b.csv lacks field \"likes\" of the schema");
+    // A file without rows lacks nothing.
+    assert_eq!(read(&source("empty", ""), &strict).unwrap().1.rows, 0);
 }

@@ -243,7 +243,7 @@ class Graph:
         return ids
 
     async def has_common(self, id: int, to: int, kind: str | None = None, **options: Unpack[Options]) -> bool:
-        """Returns whether two members have a connection in common; with ``kind``, an entity of that kind."""
+        """Returns whether two members have anything in common: a connection or an entity of any kind, or only of ``kind``."""
         asked = {"id": id, "to": to, "kind": kind, "return": "exists"}
         exists: bool = await self._ask("common", asked, options)
         return exists

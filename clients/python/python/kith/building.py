@@ -93,6 +93,7 @@ def build_store(
     duplicates: Literal["refuse", "first", "last"] = "refuse",
     compress: int | None = None,
     max_errors: int = 0,
+    fill_missing: bool = False,
     memory: int | None = None,
     threads: int | None = None,
     key_field: str | None = None,
@@ -108,7 +109,8 @@ def build_store(
     ``json.dumps`` accepts (for ``value="json"``), or mappings from fields to values (for ``value="record"``, which needs a schema).
     Rows are read a few thousand at a time and sorted. Up to ``memory`` bytes of them (by default 256 MiB) are kept in memory, the
     rest on disk. Instead of rows, ``files`` may name files, folders, patterns or URLs. The options from ``key_field`` on apply to
-    files only. Records in files need no schema.
+    files only. Records in files need no schema. Rows that all lack a field of the schema are refused, unless ``fill_missing`` says
+    that its default, or null, is stored.
 
     ``partitions`` is the number that ``kith cluster status`` shows. By default, ``version`` is the current time. Equal input gives
     equal files, also on the command line. Raises ``kith.Refused`` if more than ``max_errors`` rows are wrong or a key is repeated,
@@ -118,8 +120,8 @@ def build_store(
     given = {
         "partitions": partitions, "key": key, "value": value, "version": version, "duplicates": duplicates,
         "schema": schema if isinstance(schema, str | None) else json.dumps(schema), "schema_file": schema_file,
-        "compress": compress, "max_errors": max_errors, "memory": memory, "threads": threads, "key_field": key_field,
-        "value_field": value_field, "format": format, "header": header, "delimiter": delimiter, "dims": dims,
+        "compress": compress, "max_errors": max_errors, "fill_missing": fill_missing, "memory": memory, "threads": threads,
+        "key_field": key_field, "value_field": value_field, "format": format, "header": header, "delimiter": delimiter, "dims": dims,
     }  # fmt: skip
     if files is None:
         _only_of_files(key_field=key_field, value_field=value_field, format=format, header=header, delimiter=delimiter, dims=dims)

@@ -157,6 +157,7 @@ fn settings(given: &Given<'_, '_>) -> PyResult<RowSettings> {
         },
         compress,
         errors_max: given.get("max_errors")?.unwrap_or_default(),
+        fill_missing: given.get("fill_missing")?.unwrap_or_default(),
         memory_bytes: given.memory()?.unwrap_or(usual.memory_bytes),
         threads: given.threads()?.unwrap_or(usual.threads),
         stop: usual.stop,

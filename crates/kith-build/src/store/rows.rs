@@ -13,7 +13,7 @@ use kith_load::{
     DeltaBuilder, DeltaOptions, PartitionBuilder, PartitionSummary, ValuesBuildError, ValuesBuilder,
     ValuesOptions, version_dir,
 };
-use kith_rows::{ReadError, RowOptions, RowReport, RowSource, read_rows};
+use kith_rows::{ReadError, RowOptions, RowReport, RowSource, RowsError, read_rows};
 use kith_types::{ErrorCode, PartitionId};
 use std::{
     fs,
@@ -85,7 +85,28 @@ impl Rows {
     /// # Errors
     /// `bad_rows`, `no_rows` or `bad_input` if the rows are refused.
     pub fn check(&self, told: &mut OnProgress<'_>) -> Result<RowReport, Failure> {
-        self.each(told, |_, _| Ok(())).map_err(|error| read(error, &self.options))
+        self.each(told, |_, _| Ok(())).map_err(|error| self.refused(error))
+    }
+
+    /// The effects of these rows and their schema compared with the current version, as text.
+    pub fn changes(&self, report: &RowReport) -> Vec<String> {
+        let missing = report.missing.iter();
+        let missing = missing
+            .map(|field| format!("field {field:?} is missing in rows: its default, or null, is stored"));
+        self.notes.iter().cloned().chain(missing).collect()
+    }
+
+    /// The failure for refused rows. If they do not have the fields of the schema, it also lists what the schema changes.
+    fn refused(&self, error: ReadError<ValuesBuildError>) -> Failure {
+        let by_fields = matches!(
+            error,
+            ReadError::Input(RowsError::MissingFields { .. } | RowsError::UnknownColumn { .. })
+        );
+        let mut failure = read(error, &self.options);
+        if by_fields {
+            failure.wrong.clone_from(&self.notes);
+        }
+        failure
     }
 
     /// Builds a version. After an error nothing of it remains.
@@ -96,7 +117,7 @@ impl Rows {
         check_name("store", target.store)?;
         let options = self.values_options(target);
         let _scratch = Scratch(options.scratch_dir.clone());
-        self.try_build(options, told).map_err(|error| read(error, &self.options))
+        self.try_build(options, told).map_err(|error| self.refused(error))
     }
 
     /// Builds a version like [`Rows::build`], from another version with the rows as its changes. Only partitions with a
@@ -168,7 +189,7 @@ impl Rows {
         let mut options = self.values_options(target);
         options.scratch_dir = scratch.path().to_owned();
         let built = self.try_build_partition(options, partition, folder, told);
-        built.map_err(|error| read(error, &self.options))
+        built.map_err(|error| self.refused(error))
     }
 
     fn try_build_partition(
@@ -191,7 +212,7 @@ impl Rows {
     ) -> Result<Built, Failure> {
         let mut builder = DeltaBuilder::new(base.folder, options).map_err(|error| build(&error))?;
         let report = self.each(told, |key, value| builder.put(key, value));
-        let report = report.map_err(|error| read(error, &self.options))?;
+        let report = report.map_err(|error| self.refused(error))?;
         let deleted = base.delete.map_or(Ok(0), |path| delete(path, self.shape.key, &mut builder))?;
         let finished = builder.finish(&mut |step| told(Progress::writing(step.rows_done, step.rows_total)));
         let (manifest, changes) = finished.map_err(|error| build(&error))?;

@@ -39,6 +39,8 @@ pub struct RowSettings {
     pub compress: Option<i32>,
     /// The number of wrong rows that are dropped before the rows are refused.
     pub errors_max: u64,
+    /// Whether the rows may lack fields of the schema, which then get their default or null in every record.
+    pub fill_missing: bool,
     /// The memory for sorting in bytes; at least 16 MiB. Decoding Parquet and Arrow files may take as much again.
     pub memory_bytes: usize,
     /// The number of threads for sorting.
@@ -60,6 +62,7 @@ impl Default for RowSettings {
             duplicates: Duplicates::Refuse,
             compress: None,
             errors_max: 0,
+            fill_missing: false,
             memory_bytes: MEMORY_BYTES_DEFAULT,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             stop: Stop::default(),
@@ -75,6 +78,7 @@ impl RowSettings {
         options.delimiter = self.delimiter;
         options.dimensions = self.dimensions;
         options.errors_max = self.errors_max;
+        options.fill_missing = self.fill_missing;
         options.memory_bytes = self.memory_bytes;
         options.value_field.clone_from(&self.value_field);
         if self.key_field.is_some() {

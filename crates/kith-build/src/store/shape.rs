@@ -46,17 +46,22 @@ impl Shape {
         }
         let mut shape =
             Self { key, value, key_field: None, partitions: manifest.partition_count, schema: None };
-        shape.check(store, manifest, false)?;
+        shape.check(store, manifest, false, false)?;
         let schema = manifest.values().and_then(|values| values.schema.as_deref());
         shape.schema = schema.map(|text| parsed(text, "the version")).transpose()?;
         Ok(shape)
     }
 
-    /// The shape of a store in a cluster.
+    /// The shape of a store in a cluster. `served` is the schema of the current version, if the caller has it from the
+    /// nodes; otherwise it is read from the object store.
     ///
     /// # Errors
     /// `not_values` if the store is a graph; an error if the schema of the current version cannot be read.
-    pub fn of(store: &StoreDocument, topology: &TopologyDocument) -> Result<Self, Failure> {
+    pub fn of(
+        store: &StoreDocument,
+        topology: &TopologyDocument,
+        served: Option<Schema>,
+    ) -> Result<Self, Failure> {
         let HoldsDocument::Values { key, value, key_field } = &store.definition.holds else {
             let message = format!("store {:?} is a graph", store.name);
             let help = format!("kith load graph EDGES --graph {}", store.name);
@@ -68,6 +73,7 @@ impl Shape {
         };
         let value: ValueType = value.parse().map_err(|error| unknown(&error))?;
         let schema = match value {
+            ValueType::Record if served.is_some() => served,
             ValueType::Record => match current_schema(store, &topology.cluster)? {
                 None => {
                     let text = store.definition.schema.as_deref();
@@ -119,6 +125,8 @@ impl Shape {
                     (Some(SchemaFrom::Given(schema)), _) => schema.clone(),
                     (None, Some(current)) => current.clone(),
                     (None, None) => {
+                        // A field of some of the files is a field of all their records.
+                        options.fill_missing = true;
                         infer_schema(files, &options, None).map_err(|error| failure::rows(&error))?
                     }
                 };
@@ -146,11 +154,25 @@ impl Shape {
         }
     }
 
-    /// Refuses a built version that does not belong to this store.
+    /// The fields of the current schema that another schema lacks.
+    fn lost(&self, schema: &Schema) -> Vec<String> {
+        let fields = self.schema.iter().flat_map(|current| current.fields());
+        let lost = fields.filter(|field| schema.index_of(field.name()).is_none());
+        lost.map(|field| format!("{:?}", field.name())).collect()
+    }
+
+    /// Refuses a built version that does not belong to this store, or whose records lack fields of the current ones unless
+    /// `fill_missing` or `force` allows that. Returns the changes of the schema.
     ///
     /// # Errors
     /// `other_store` or `incompatible_schema` if it does not fit.
-    pub fn check(&self, store: &str, manifest: &Manifest, force: bool) -> Result<Vec<String>, Failure> {
+    pub fn check(
+        &self,
+        store: &str,
+        manifest: &Manifest,
+        force: bool,
+        fill_missing: bool,
+    ) -> Result<Vec<String>, Failure> {
         let other = |what: String| {
             let help = "build it again for this store: `kith store build`";
             Failure::new(ErrorCode::OtherStore, format!("the folder holds {what}"), help)
@@ -168,7 +190,21 @@ impl Shape {
             return Err(other(format!("{key} to {value}, the store {} to {}", self.key, self.value)));
         }
         match &values.schema {
-            Some(text) => self.changes(&parsed(text, "the built version")?, force),
+            Some(text) => {
+                let schema = parsed(text, "the built version")?;
+                let changes = self.changes(&schema, force)?;
+                let lost = self.lost(&schema);
+                if force || fill_missing || lost.is_empty() {
+                    return Ok(changes);
+                }
+                let message =
+                    format!("the built version lacks fields of the current one: {}", lost.join(", "));
+                let help =
+                    "build it with these fields, or use `--fill-missing` to serve records without them";
+                let mut failure = Failure::new(ErrorCode::IncompatibleSchema, message, help);
+                failure.wrong = changes;
+                Err(failure)
+            }
             None => Ok(Vec::new()),
         }
     }

@@ -73,12 +73,13 @@ impl MysqlTarget {
             return Err(wrong("contains a password: put it into a file or an environment variable"));
         }
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-        let (user, database) = (url.username().to_owned(), url.path().trim_start_matches('/').to_owned());
-        for (name, value) in [("host", &host), ("user", &user), ("database", &database)] {
-            if value.is_empty() || value.contains(['%', '/']) {
-                return Err(wrong(&format!("has no valid {name}: use mysql://USER@HOST:PORT/DATABASE")));
-            }
+        let invalid =
+            |name: &str| wrong(&format!("has no valid {name}: use mysql://USER@HOST:PORT/DATABASE"));
+        if host.is_empty() || host.contains(['%', '/']) {
+            return Err(invalid("host"));
         }
+        let user = decoded(url.username()).ok_or_else(|| invalid("user"))?;
+        let database = decoded(url.path().trim_start_matches('/')).ok_or_else(|| invalid("database"))?;
         let (mut tls, mut ca) = (None, None);
         for (name, value) in url.query_pairs() {
             match (&*name, &*value) {
@@ -149,6 +150,31 @@ impl MysqlTarget {
     }
 }
 
+/// The name that a part of an address spells, with each `%` and two hexadecimal digits as one byte. `None` if it is empty or
+/// contains `/`, a control character, an incomplete escape or bytes that are not UTF-8.
+fn decoded(part: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part.as_bytes();
+    while let [first, after @ ..] = rest {
+        (bytes, rest) = match (first, after) {
+            (b'/', _) => return None,
+            (b'%', [high, low, after @ ..]) => {
+                let digit = |byte: &u8| char::from(*byte).to_digit(16);
+                bytes.push(u8::try_from(digit(high)? * 16 + digit(low)?).ok()?);
+                (bytes, after)
+            }
+            (b'%', _) => return None,
+            (byte, after) => {
+                bytes.push(*byte);
+                (bytes, after)
+            }
+        };
+    }
+    let name = String::from_utf8(bytes).ok()?;
+    let is_name = !name.is_empty() && !name.contains(|character: char| character.is_control());
+    is_name.then_some(name)
+}
+
 fn is_this_machine(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
@@ -170,6 +196,22 @@ mod tests {
         assert_eq!(tls("mysql://kith@[::1]/social"), Tls::Off);
         let ca = "mysql://kith@localhost/social?ca=/etc/ca.pem";
         assert_eq!(tls(ca), Tls::Required(Some(PathBuf::from("/etc/ca.pem"))));
+    }
+
+    #[test]
+    fn names_of_users_and_databases_may_be_escaped() {
+        let parsed = |address: &str| MysqlTarget::parse(address, None).expect("the address is valid");
+        for (address, user, database) in [
+            ("mysql://kith%40srv@h/social", "kith@srv", "social"),
+            ("mysql://root@h/a%20b", "root", "a b"),
+            ("mysql://a+b%3a@h/%c3%A9%25", "a+b:", "é%"),
+        ] {
+            let target = parsed(address);
+            assert_eq!((target.user.as_str(), target.database.as_str()), (user, database), "{address}");
+        }
+        for wrong in ["k%4", "k%zz", "k%00", "k%ff", "a/b"] {
+            assert!(refusal(&format!("mysql://kith@h/{wrong}")).contains("no valid database"), "{wrong}");
+        }
     }
 
     #[test]

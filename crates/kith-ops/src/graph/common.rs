@@ -88,7 +88,7 @@ impl Common {
         }
     }
 
-    fn start(&mut self) -> OperationStep {
+    pub(super) fn start(&mut self) -> OperationStep {
         let longest = match self.plan {
             CommonPlan::Push => {
                 self.state = State::PushedUnchecked;

@@ -2,6 +2,7 @@
 //!
 //! To add an operation, write a file with its machine, a variant of `Machine`, and a twin in `naive`.
 
+mod any_common;
 mod ask;
 mod common;
 mod cursor;
@@ -27,8 +28,9 @@ pub use limits::{
 
 use crate::{
     CommonPlan, EdgeSelector, GraphQuery, GraphSchema, Input, NetworkKey, NetworkPlan, Operand,
-    OperationError, OperationStep, Outline,
+    OperationError, OperationStep, Outline, Want,
 };
+use any_common::AnyCommon;
 use common::Common;
 use degree::Degree;
 use distance::Distance;
@@ -55,6 +57,7 @@ pub(crate) enum Machine {
     Distance(Distance),
     Path(Box<Path>),
     Common(Common),
+    AnyCommon(AnyCommon),
     Suggest(Suggest),
 }
 
@@ -88,6 +91,13 @@ impl Machine {
                 let path = Path::new(names.key(*from)?, edge, *to, *max, query.workflow)?;
                 Self::Path(Box::new(path))
             }
+            Operand::Common { id, to, kind: None, want: Want::Exists, plan } if names.is_any_kind() => {
+                let queries = names.every_shared().into_iter().map(|(edge, shared)| {
+                    let plan = common_plan(*plan, &edge, &names).unwrap_or(CommonPlan::Fetch);
+                    Common::new([*id, *to], edge, shared, Want::Exists, plan)
+                });
+                Self::AnyCommon(AnyCommon::new(queries.collect()).ok_or(OperationError::NoEdgeType)?)
+            }
             Operand::Common { id, to, kind, want, plan } => {
                 let (edge, shared) = names.shared(kind.as_deref())?;
                 let plan = common_plan(*plan, &edge, &names)?;
@@ -116,6 +126,7 @@ impl Machine {
             Self::Distance(machine) => machine.step(input),
             Self::Path(machine) => machine.step(input),
             Self::Common(machine) => machine.step(input),
+            Self::AnyCommon(machine) => machine.step(input),
             Self::Suggest(machine) => machine.step(input),
         }
     }
@@ -133,6 +144,7 @@ impl Machine {
             Self::Distance(_) => distance::outline(),
             Self::Path(machine) => machine.outline(),
             Self::Common(machine) => machine.outline(),
+            Self::AnyCommon(machine) => machine.outline(),
             Self::Suggest(machine) => machine.outline(),
         }
     }

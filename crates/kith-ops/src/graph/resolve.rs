@@ -87,6 +87,20 @@ impl Resolver<'_> {
         }
     }
 
+    /// Whether the query names neither an edge type nor a direction, so that it may look at every kind.
+    pub(super) fn is_any_kind(&self) -> bool {
+        self.query.edge_type.is_none() && self.query.direction.is_none()
+    }
+
+    /// The edges of every edge type in its usual direction, and from members to entities of every kind.
+    pub(super) fn every_shared(&self) -> Vec<(EdgeSelector, Shared)> {
+        let kinds = self.schema.kinds.iter();
+        let edges = kinds.clone().filter(|kind| kind.is_edge_type());
+        let entities = kinds.filter(|kind| is_entity_kind(kind));
+        let edges = edges.map(|kind| (kind.default_edge(), Shared::Connections));
+        edges.chain(entities.map(|kind| (selector(kind, Direction::Out), Shared::Entities))).collect()
+    }
+
     fn directed(&self, kind: &KindSchema) -> Result<EdgeSelector, OperationError> {
         match (kind.role, self.query.direction) {
             (_, None) => Ok(kind.default_edge()),

@@ -45,6 +45,7 @@ pub(crate) fn read(
     let mut batches = Batches::open(unpacked, source, options.memory_bytes as u64)?;
     let file = Arc::clone(&batches.file);
     let columns = by_name(&file, &batches.names(), options)?;
+    sink.columns(&file, &columns)?;
     let mut number = 0u64;
     while let Some(batch) = batches.next()? {
         let cells_of = |index: usize| {

@@ -69,6 +69,12 @@ pub(crate) fn position(file: &Arc<str>, names: &[String], name: &str) -> Result<
     })
 }
 
+/// The fields of the schema for which there is no column.
+fn missing(names: &[String], schema: &Schema) -> Vec<String> {
+    let fields = schema.fields().iter().map(|field| field.name());
+    fields.filter(|field| !names.iter().any(|name| name == field)).map(str::to_owned).collect()
+}
+
 fn fields(
     file: &Arc<str>,
     names: &[String],
@@ -80,6 +86,7 @@ fn fields(
             file: Arc::clone(file),
             column: name.clone(),
             near: schema.nearest(name),
+            missing: missing(names, schema),
         }),
         field => Ok(field),
     });

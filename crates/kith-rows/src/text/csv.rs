@@ -25,6 +25,7 @@ pub(crate) fn read(unpacked: Unpacked, options: &RowOptions, sink: &mut RowSink<
         Header::Names(names) => by_name(&file, &names, options)?,
         Header::None => by_place(options),
     };
+    sink.columns(&file, &columns)?;
     while let Some((row, record)) = table.next()? {
         let place = || RowLocation { file: Arc::clone(&file), row, unit: "line" };
         sink.row(place, |out| fill(record?, &columns, options, out))?;

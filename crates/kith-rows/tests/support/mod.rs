@@ -51,7 +51,7 @@ pub fn read(sources: &[Box<dyn RowSource>], options: &RowOptions) -> Result<(Row
 /// Reads the rows of records whose schema is inferred.
 pub fn read_inferred(sources: &[Box<dyn RowSource>], options: &RowOptions) -> Result<Rows, RowsError> {
     let schema = infer_schema(sources, options, None)?;
-    let options = RowOptions { value: ValueShape::Record(schema), ..options.clone() };
+    let options = RowOptions { value: ValueShape::Record(schema), fill_missing: true, ..options.clone() };
     read(sources, &options).map(|(rows, _)| rows)
 }
 

@@ -15,6 +15,8 @@ pub struct RecordWriter {
     /// The encoded value of each field whose state is [`State::Set`].
     pub(super) values: Vec<Vec<u8>>,
     states: Vec<State>,
+    /// For each field, whether a record has set it, even to null, since [`RecordWriter::forget`].
+    was_set: Vec<bool>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,6 +34,7 @@ impl RecordWriter {
             schema: schema.clone(),
             values: vec![Vec::new(); fields],
             states: vec![State::Absent; fields],
+            was_set: vec![false; fields],
         }
     }
 
@@ -43,6 +46,16 @@ impl RecordWriter {
     /// Drops the fields that were set.
     pub fn clear(&mut self) {
         self.states.fill(State::Absent);
+    }
+
+    /// Whether a record has set this field, even to null, since the last [`RecordWriter::forget`].
+    pub fn was_set(&self, index: usize) -> bool {
+        self.was_set[index]
+    }
+
+    /// Forgets which fields records have set.
+    pub fn forget(&mut self) {
+        self.was_set.fill(false);
     }
 
     /// Sets a field to one value.
@@ -182,6 +195,7 @@ impl RecordWriter {
             return Err(EncodeError::Repeated { field: self.name(index) });
         }
         self.states[index] = State::Set;
+        self.was_set[index] = true;
         Ok(())
     }
 

@@ -71,6 +71,9 @@ pub struct GraphLoadFlags {
     /// Allow a file without edges, which empties the edge type
     #[arg(long)]
     pub allow_empty: bool,
+    /// Allow the load to drop columns that the edge type or entity kind has now
+    #[arg(long)]
+    pub drop_columns: bool,
     /// How long to wait for a node that is down before the load fails, at most 1h [default: 1m]
     #[arg(long = "node-wait", value_name = "DURATION", value_parser = node_wait)]
     pub node_wait_ms: Option<u64>,
@@ -133,17 +136,22 @@ impl GraphLoadFlags {
         }
     }
 
-    /// Refuses an edge type that the graph has in another role, before a build that may take hours.
+    /// Refuses an edge type that the graph has in another role, or with columns that the load would drop, before a build that
+    /// may take hours.
     ///
     /// # Errors
-    /// `role_changed`.
+    /// `role_changed`, `incompatible_schema`.
     pub fn check_against(&self, graph: Option<&StoreDocument>) -> Result<(), Failure> {
         let role = if self.directed { "directed" } else { "undirected" };
         let current = graph.and_then(StoreDocument::current);
         let known =
             current.and_then(|graph| graph.components.iter().find(|known| known.name == self.edge_type()));
         match known {
-            Some(known) if !self.edges.is_empty() && known.role != role => {
+            Some(known) if !self.edges.is_empty() && known.role == role => {
+                let columns: Vec<_> = self.columns.iter().map(ColumnSpec::column).collect();
+                super::columns::check_before(known, &columns, self.drop_columns)
+            }
+            Some(known) if !self.edges.is_empty() => {
                 let name = &known.name;
                 let message = format!(
                     "{name:?} of graph {:?} is {}, but this load would make it {role}",

@@ -4,6 +4,7 @@
 //! node fetches and opens the new version before one commit makes it current. Until then, and after any failure, the old
 //! version serves.
 
+mod columns;
 mod flags;
 mod publish;
 mod summary;
@@ -75,6 +76,10 @@ async fn load(target: &TargetFlags, flags: &GraphLoadFlags) -> anyhow::Result<(L
     let made = tokio::task::block_in_place(|| match &flags.built {
         Some(built) => taken::take(&store, &flags.graph, graph.as_ref(), built, partitions),
         None => build_here(&store, graph.as_ref(), flags, partitions),
+    });
+    let made = made.and_then(|(report, offered)| {
+        columns::check(graph.as_ref(), &report, flags.drop_columns)?;
+        Ok((report, offered))
     });
     let (report, offered) = made.inspect_err(|_| {
         // A component that cannot be removed does no harm: without a manifest it is not a version.

@@ -260,9 +260,27 @@ pub trait Serving: Sized {
         if Self::GIVES_WAY {
             background::give_way();
         }
+        let security = not_from_environment(security, |variable| std::env::var_os(variable));
         let file = ConfigFile::read(self.process().config.as_deref())?;
         let own = self.own(&file)?;
         block_on_threads(self.process().threads.or(own.threads), self.serve(security, file, own))
+    }
+}
+
+/// Leaves out files that environment variables name. These variables are for clients: a process that an operator starts in a
+/// shell must not serve with the operator's certificate in place of its own.
+fn not_from_environment(
+    files: SecurityFlags,
+    variable: impl Fn(&str) -> Option<std::ffi::OsString>,
+) -> SecurityFlags {
+    let own = |file: Option<PathBuf>, name: &str| {
+        file.filter(|file| variable(name).is_none_or(|value| file.as_os_str() != value))
+    };
+    SecurityFlags {
+        tls_ca: own(files.tls_ca, "KITH_TLS_CA"),
+        tls_cert: own(files.tls_cert, "KITH_TLS_CERT"),
+        tls_key: own(files.tls_key, "KITH_TLS_KEY"),
+        token_file: own(files.token_file, "KITH_TOKEN_FILE"),
     }
 }
 
@@ -360,5 +378,30 @@ impl Serving for RouterArgs {
         ending.wait(router.leave()).await;
         router.ended().await;
         Ok(Exit::Done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_the_environment_are_not_those_of_a_process() {
+        let files = SecurityFlags {
+            tls_ca: Some("/ada/ca.pem".into()),
+            tls_cert: Some("/ada/cert.pem".into()),
+            tls_key: Some("/flag/key.pem".into()),
+            token_file: Some("/ada/token".into()),
+        };
+        let variable = |name: &str| match name {
+            "KITH_TLS_CA" => Some("/ada/ca.pem".into()),
+            "KITH_TLS_CERT" => Some("/ada/cert.pem".into()),
+            "KITH_TLS_KEY" => Some("/ada/key.pem".into()),
+            "KITH_TOKEN_FILE" => Some("/ada/token".into()),
+            _ => None,
+        };
+        let left = not_from_environment(files, variable);
+        assert_eq!((left.tls_ca, left.tls_cert, left.token_file), (None, None, None));
+        assert_eq!(left.tls_key, Some("/flag/key.pem".into()));
     }
 }

@@ -30,10 +30,11 @@ use alter::AlterFlags;
 use anyhow::Context;
 use clap::Subcommand;
 use create::CreateFlags;
+use kith_build::Shape;
 use kith_client::{QueryError, RouterClient, Service};
 use kith_schema::{Schema, SchemaId};
 use kith_wire::{
-    documents::{Document, StoreDocument},
+    documents::{Document, StoreDocument, TopologyDocument},
     v1::{self, store_request::Command as Ask},
 };
 
@@ -155,6 +156,21 @@ async fn served_schema(router: &RouterClient, document: &StoreDocument) -> anyho
         Err(QueryError::SchemaUnavailable { .. }) => Ok(None),
         schema => Ok(Some(schema?)),
     }
+}
+
+/// Returns the types of a store. The schema of its current records comes from the nodes, which have it even if the object
+/// store has lost the version. If no node gives it, for example because the caller may not read the store, the object store
+/// is asked.
+///
+/// # Errors
+/// If the store is a graph, or nobody has the schema.
+pub async fn shape_of(
+    router: &RouterClient,
+    document: &StoreDocument,
+    topology: &TopologyDocument,
+) -> anyhow::Result<Shape> {
+    let served = served_schema(router, document).await.ok().flatten();
+    Ok(tokio::task::block_in_place(|| Shape::of(document, topology, served))?)
 }
 
 async fn alter(router: &RouterClient, format: Format, flags: &AlterFlags) -> anyhow::Result<()> {

@@ -7,6 +7,9 @@ use crate::store::{BuildReply, CancelReply, ChangesReply, DiscardReply, Partitio
 /// Returns the dropped rows with their reasons, then where the version is and how to push it.
 pub fn built(reply: &BuildReply) -> String {
     let mut text = dropped_rows(&reply.dropped) + &changes(reply.changes.as_ref());
+    for change in &reply.schema_changes {
+        text += &format!("{change}\n");
+    }
     let records = plural(reply.records, "record");
     let (Some(version), Some(folder)) = (reply.version, &reply.folder) else {
         return text

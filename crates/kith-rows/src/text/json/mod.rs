@@ -25,9 +25,11 @@ pub(crate) use fields::FieldLines;
 pub(crate) fn read(unpacked: Unpacked, options: &RowOptions, sink: &mut RowSink<'_>) -> Result<(), Halt> {
     let (errors, bytes) = unpacked.into_text();
     let mut lines = Lines::new(bytes, errors);
+    sink.begin_objects();
     while lines.advance()? {
         sink.row(|| lines.place(), |out| fill(lines.text()?, options, out))?;
     }
+    sink.end_objects();
     Ok(())
 }
 

@@ -86,6 +86,10 @@ pub struct RowFlags {
     /// Drop up to this many invalid rows instead of refusing them
     #[arg(long, value_name = "N", default_value_t = 0)]
     max_errors: u64,
+    /// Accept rows, or a built version, that lack fields of the store's records. Fields that rows lack get their default,
+    /// or null, in every record
+    #[arg(long)]
+    pub fill_missing: bool,
     /// Memory for sorting, such as 512MiB; decoding Parquet and Arrow files may take as much again
     #[arg(long, value_name = "SIZE", value_parser = memory, default_value_t = MEMORY_BYTES_DEFAULT, hide_default_value = true)]
     pub memory: usize,
@@ -107,6 +111,7 @@ impl Default for RowFlags {
             duplicates: KeepOf::default(),
             compress: None,
             max_errors: 0,
+            fill_missing: false,
             memory: MEMORY_BYTES_DEFAULT,
             threads: None,
         }
@@ -133,6 +138,11 @@ enum KeepOf {
 }
 
 impl RowFlags {
+    /// Whether one of the flags is about rows alone, and has no meaning for a built version.
+    pub fn describe_rows(&self) -> bool {
+        *self != Self { fill_missing: self.fill_missing, ..Self::default() }
+    }
+
     /// Returns the flags as settings of the library.
     pub fn settings(&self) -> RowSettings {
         let usual = RowSettings::default();
@@ -155,6 +165,7 @@ impl RowFlags {
             },
             compress: self.compress,
             errors_max: self.max_errors,
+            fill_missing: self.fill_missing,
             memory_bytes: self.memory,
             threads: self.threads.map_or(usual.threads, usize::from),
             stop: usual.stop,

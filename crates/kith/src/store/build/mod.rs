@@ -55,14 +55,12 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &BuildFlags) -> an
     };
     let reply = tokio::task::block_in_place(|| {
         let rows = Rows::open(&flags.inputs, &flags.rows.settings(), &shape, false)?;
-        for note in &rows.notes {
-            eprintln!("{note}");
-        }
         match &flags.out {
             Some(out) if !flags.dry_run => build(flags, &rows, base.as_ref(), out, started),
             _ => {
                 let report = metered(|progress| rows.check(progress)).map_err(told)?;
-                Ok::<_, Failure>(BuildReply::checked(&flags.store, &report, started.elapsed()))
+                let changes = rows.changes(&report);
+                Ok::<_, Failure>(BuildReply::checked(&flags.store, &report, changes, started.elapsed()))
             }
         }
     })?;
@@ -102,12 +100,13 @@ fn build(
     });
     let built = metered(|progress| rows.build_into(&destination, base, progress)).map_err(told)?;
     let shown = out.join(&built.manifest.version.0.to_string()).to_string();
-    Ok(BuildReply::built(&flags.store, &built, shown, started.elapsed()))
+    let reply = BuildReply::built(&flags.store, &built, shown, started.elapsed());
+    Ok(BuildReply { schema_changes: rows.changes(&built.report), ..reply })
 }
 
 async fn asked(target: &TargetFlags, store: &str) -> anyhow::Result<Shape> {
     let router = connect::router(target).await?;
     let topology = router.topology().await.context("read the topology")?;
     let document = super::described(&router, store).await?;
-    Ok(Shape::of(&document, &topology)?)
+    super::shape_of(&router, &document, &topology).await
 }

@@ -20,6 +20,8 @@ pub struct BuildReply {
     pub duplicates: u64,
     /// Invalid rows that were dropped, by reason.
     pub dropped: Vec<Dropped>,
+    /// The differences from the previous schema of records, and the fields that the rows lack.
+    pub schema_changes: Vec<String>,
     /// The hash of the manifest, which identifies the version; `null` after a dry run.
     pub manifest_hash: Option<String>,
     /// `null` unless the version was derived from another one.
@@ -65,6 +67,7 @@ impl BuildReply {
             bytes: built.bytes(),
             duplicates: built.duplicates,
             dropped: dropped(&built.report.errors),
+            schema_changes: Vec::new(),
             manifest_hash: Some(built.manifest.hash()),
             changes: built.changes.map(ChangesReply::from),
             seconds: seconds(took),
@@ -72,7 +75,7 @@ impl BuildReply {
     }
 
     /// Returns the reply for a dry run.
-    pub fn checked(store: &str, report: &RowReport, took: Duration) -> Self {
+    pub fn checked(store: &str, report: &RowReport, schema_changes: Vec<String>, took: Duration) -> Self {
         Self {
             store: store.to_owned(),
             version: None,
@@ -81,6 +84,7 @@ impl BuildReply {
             bytes: 0,
             duplicates: 0,
             dropped: dropped(&report.errors),
+            schema_changes,
             manifest_hash: None,
             changes: None,
             seconds: seconds(took),

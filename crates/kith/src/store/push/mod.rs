@@ -19,12 +19,12 @@ use crate::{
     failure::Failure,
     output::{self, Format},
     publish::{Served, Unpublished, check_thawed, hand_over, lock},
-    store::described,
+    store::{described, shape_of},
     table,
     who::who,
 };
 use anyhow::Context;
-use kith_build::{LockedStore, Shape, VALUES_COMPONENT, Work, now};
+use kith_build::{LockedStore, VALUES_COMPONENT, Work, now};
 use kith_client::RouterClient;
 use kith_engine::Manifest;
 use kith_schema::Schema;
@@ -61,7 +61,7 @@ pub async fn run(target: &TargetFlags, format: Format, flags: &PushFlags) -> any
     let topology = router.topology().await.context("read the topology")?;
     // Check the record before anything is built, and read it again under the lock.
     let document = described(&router, &flags.store).await?;
-    let shape = Shape::of(&document, &topology)?;
+    let shape = shape_of(&router, &document, &topology).await?;
     check_owner(&document, target)?;
     check_thawed(&document)?;
     let attempt = Attempt { push: format!("push-{:016x}", rand::random::<u64>()), started };

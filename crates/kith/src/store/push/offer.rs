@@ -5,7 +5,7 @@ use super::PushFlags;
 use crate::{
     failure::{Failure, told},
     publish::metered,
-    store::build::{ChangesReply, RowFlags},
+    store::build::ChangesReply,
 };
 use kith_build::{
     Base, LockedStore, Objects, Rows, Shape, Target, VALUES_COMPONENT, find_version, manifest_at,
@@ -78,6 +78,7 @@ fn build(
         None => rows.build(&target, progress),
     });
     let built = built.map_err(told)?;
+    let schema_changes = rows.changes(&built.report);
     let folder = target.out_dir.join(version.to_string());
     metered(|progress| locked.upload(base, VALUES_COMPONENT, version, &folder, progress))?;
     Ok(Offer {
@@ -89,7 +90,7 @@ fn build(
         changes: built.changes.map(ChangesReply::from),
         manifest: built.manifest,
         errors: built.report.errors,
-        schema_changes: rows.notes,
+        schema_changes,
     })
 }
 
@@ -115,13 +116,14 @@ fn take(
     flags: &PushFlags,
     place: &Objects,
 ) -> Result<Offer, Failure> {
-    if flags.rows != RowFlags::default() {
+    if flags.rows.describe_rows() {
         let message =
             format!("{} is a built version: flags about rows have no effect on it", place.location());
         return Err(Failure::usage(message, "leave them out, or give files of rows"));
     }
     let manifest = manifest_at(place)?;
-    let schema_changes = shape.check(&flags.store, &manifest, flags.force)?;
+    let schema_changes =
+        shape.check(&flags.store, &manifest, flags.force, flags.rows.fill_missing).map_err(told)?;
     let number = manifest.version.0;
     let version = match flags.version {
         Some(version) => newer(version, document)?,

@@ -28,7 +28,7 @@ pub struct PushReply {
     pub duplicates: u64,
     /// Invalid rows that were dropped, by reason.
     pub dropped: Vec<Dropped>,
-    /// The differences from the previous schema of records.
+    /// The differences from the previous schema of records, and the fields that the rows lack.
     pub schema_changes: Vec<String>,
     /// `null` unless the push was a delta.
     pub changes: Option<ChangesReply>,
