@@ -30,7 +30,9 @@ fn query(operand: Operand) -> GraphQuery {
 }
 
 fn common(id: u64, to: u64, want: Want, plan: CommonPlan) -> GraphQuery {
-    query(Operand::Common { id, to, kind: None, want, plan })
+    // Without a kind, `exists` is about every kind.
+    let kind = (want == Want::Exists).then(|| "connection".to_owned());
+    query(Operand::Common { id, to, kind, want, plan })
 }
 
 fn steps(fan_outs: &[FanOut]) -> Vec<(&'static str, FanOutKind)> {

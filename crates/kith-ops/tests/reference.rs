@@ -163,7 +163,7 @@ impl Record<'_> {
             };
             let count = common["count"].as_u64().unwrap();
             assert_eq!(ask(None, Want::Size), CommonAnswer::Size(count));
-            assert_eq!(ask(None, Want::Exists), CommonAnswer::Exists(0 < count));
+            assert_eq!(ask(Some("connection"), Want::Exists), CommonAnswer::Exists(0 < count));
             let CommonAnswer::Ids(ids) = ask(None, Want::Ids) else { panic!("not ids") };
             assert_eq!(common["sha"].as_str(), Some(sha(&ids).as_str()));
             let Some(entities) = common["entities"].as_object() else { continue };

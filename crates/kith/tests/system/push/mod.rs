@@ -214,8 +214,11 @@ fn a_schema_that_a_store_is_made_with_holds_from_its_first_push_on() {
     let odd = people.write("odd.csv", "key,name,age\n1,Ada,old\n");
     assert_eq!(code(&refusal(&push(&odd))), "bad_rows");
     let rows = people.write("rows.csv", "key,name\n1,Ada\n");
-    let pushed = push(&rows);
-    assert!(pushed.status.success(), "{}", text(&pushed));
+    let lacking = refusal(&push(&rows));
+    assert_eq!(code(&lacking), "bad_input");
+    assert!(lacking.to_string().contains("lacks field"), "{lacking}");
+    let filled = json_of(&cluster.must(&["store", "push", "typed", &rows, "--fill-missing", "-o", "json"]));
+    assert!(filled["schema_changes"].to_string().contains("age"), "{filled}");
     assert_eq!(cluster.must(&["get", "typed", "1"]).trim(), r#"{"age":1,"name":"Ada"}"#);
     for (arguments, expected) in [
         (["a", "--value", "text", "--schema", &schema], "usage"),
