@@ -4,10 +4,7 @@ use crate::{AuthError, Backend, DEFAULT_USER, DoorNames, Visitor};
 use kith_api::{BatchAnswer, BatchKeys, QueryError, QueryOptions, Question, Reply, Request, StoreShape};
 use kith_net::{
     Charge,
-    server::{
-        connections::{Connected, STRANGER_MESSAGES_MAX},
-        security::{Need, Right},
-    },
+    server::connections::{Connected, STRANGER_MESSAGES_MAX},
 };
 use kith_ops::{CommonAnswer, GraphAnswer, Record};
 use kith_schema::{KeyType, RecordView, Schema, SchemaId};
@@ -66,7 +63,7 @@ impl Guest {
         if self.is_given_up() {
             return Err(given_up());
         }
-        self.allowed(self.visitor.check_read(question.of()))?;
+        self.allowed(self.visitor.check_question(&question))?;
         let _under_way = self.place.request();
         let options = QueryOptions { door: Some(self.names.name), ..options };
         let reply = self.backend.call(Arc::new(Request { question, options })).await?;
@@ -84,18 +81,6 @@ impl Guest {
         let charge = self.place.charge_reply(bytes);
         let charge = charge.map_err(|status| QueryError::from_status(&status))?;
         Ok(Charged { reply, _charge: charge })
-    }
-
-    /// Checks that the peer may write to a live graph now. [`Guest::call`] does not check this: whether a traversal writes
-    /// shows only when it is read.
-    ///
-    /// # Errors
-    /// `unauthenticated`, `permission_denied`.
-    pub fn check_write(&self, graph: &str) -> Result<(), QueryError> {
-        if self.is_given_up() {
-            return Err(given_up());
-        }
-        self.allowed(self.visitor.check(&Need::Store(Right::Write, graph.to_owned())))
     }
 
     /// The result of a check of rights. Counts a refusal.

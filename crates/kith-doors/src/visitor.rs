@@ -1,5 +1,6 @@
 //! The peer of a connection and its rights, as the gate decides them.
 
+use kith_api::Question;
 use kith_net::server::security::{Caller, Gate, Identity, Need, Right};
 use std::sync::Arc;
 use tonic::Status;
@@ -60,6 +61,18 @@ impl Visitor {
             return Ok(());
         }
         self.check(&Need::Store(Right::Read, store.to_owned()))
+    }
+
+    /// Checks that they may have this question answered now.
+    ///
+    /// # Errors
+    /// As [`Visitor::check`].
+    pub fn check_question(&self, question: &Question) -> Result<(), Status> {
+        match question {
+            Question::Gremlin { graph, query, .. } => self.check(&Need::traversal(graph, query.writes)),
+            Question::Write { graph, .. } => self.check(&Need::Store(Right::Write, graph.clone())),
+            _ => self.check_read(question.of()),
+        }
     }
 
     /// Their current name in the access file; `None` without such a file, or if they are unknown.

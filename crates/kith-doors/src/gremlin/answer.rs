@@ -67,7 +67,6 @@ pub(super) async fn answer(guest: Arc<Guest>, incoming: Incoming, outbox: Outbox
 
 async fn served(guest: &Guest, request: &Request, coding: Coding, outbox: &Outbox) -> Result<(), Stop> {
     let asked = Asked::new(&request.operation, &request.options)?;
-    check_rights(guest, &asked)?;
     let batch = batch_size(request.options.batch_size);
     let mut answer = Answer::new(request.id, coding, asked.form, batch, outbox);
     let (early, mut parts) = EarlyResults::channel(batch);
@@ -90,14 +89,6 @@ async fn served(guest: &Guest, request: &Request, coding: Coding, outbox: &Outbo
     };
     let (reply, ()) = tokio::try_join!(asking, sending)?;
     answer.finish(Arc::new(reply?)).await
-}
-
-/// Checks the rights that [`Guest::call`] does not check.
-///
-/// # Errors
-/// As [`Guest::check_write`].
-pub(super) fn check_rights(guest: &Guest, asked: &Asked) -> Result<(), QueryError> {
-    if asked.query.writes { guest.check_write(&asked.graph) } else { Ok(()) }
 }
 
 /// The answer to a traversal.

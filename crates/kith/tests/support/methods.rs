@@ -22,6 +22,8 @@ pub enum Needs {
     Read,
     /// To write it.
     Write,
+    /// To read it and to write it.
+    ReadAndWrite,
     /// To administer it.
     Admin,
     /// To administer everything.
@@ -76,6 +78,10 @@ pub fn calls(store: &str) -> Vec<Call> {
                 calls.push(call(&path, "", evaluate(store, false), Needs::Read));
                 calls.push(call(&path, "admitted", evaluate(store, true), Needs::Cluster));
             }
+            "Graph/Gremlin" => {
+                calls.push(call(&path, "reading", traversal(store, false), Needs::Read));
+                calls.push(call(&path, "writing", traversal(store, true), Needs::ReadAndWrite));
+            }
             "Cluster/GetTopology" | "Cluster/WatchTopology" | "Cluster/Status" | "Node/Ping" => {
                 calls.push(call(&path, "", Bytes::new(), Needs::Known));
             }
@@ -96,7 +102,7 @@ pub fn calls(store: &str) -> Vec<Call> {
 /// What a method needs whose messages name a store first.
 fn needs(method: &str) -> Needs {
     match method {
-        "Graph/Query" | "Graph/QueryStream" | "Graph/Explain" | "Graph/Gremlin" => Needs::Read,
+        "Graph/Query" | "Graph/QueryStream" | "Graph/Explain" => Needs::Read,
         "Store/MultiGet" | "Store/MultiGetStream" | "Store/Schema" => Needs::Read,
         "Store/Compute" | "Store/ComputeStream" | "Store/Aggregate" => Needs::Read,
         "Inspect/Schema" | "Inspect/Place" | "Inspect/Records" => Needs::Read,
@@ -130,6 +136,10 @@ fn call(path: &str, variant: &'static str, message: Bytes, needs: Needs) -> Call
 /// A message that names a store first, as nearly all do.
 fn named(store: &str) -> Bytes {
     v1::StoreNamed { store: store.to_owned() }.encode_to_vec().into()
+}
+
+fn traversal(graph: &str, writes: bool) -> Bytes {
+    v1::GremlinRequest { graph: graph.to_owned(), writes, ..Default::default() }.encode_to_vec().into()
 }
 
 fn evaluate(store: &str, admitted: bool) -> Bytes {

@@ -206,11 +206,12 @@ struct Walker {
     writes: &'static [&'static str],
 }
 
-const WALKERS: [Walker; 4] = [
+const WALKERS: [Walker; 5] = [
     Walker { token: "stranger", reads: &[], writes: &[] },
     Walker { token: "none", reads: &[], writes: &[] },
     Walker { token: "reader", reads: &["pages"], writes: &[] },
     Walker { token: "writer", reads: &[], writes: &["scores"] },
+    Walker { token: "both", reads: &["scores"], writes: &["scores"] },
 ];
 
 impl Walker {
@@ -222,6 +223,7 @@ impl Walker {
             Needs::Known => true,
             Needs::Read => self.reads.contains(&store),
             Needs::Write => self.writes.contains(&store),
+            Needs::ReadAndWrite => self.reads.contains(&store) && self.writes.contains(&store),
             Needs::Admin | Needs::AdminOfAll | Needs::Cluster => false,
         };
         (!may).then_some("permission_denied")
@@ -241,6 +243,7 @@ fn everybody_gets_what_their_rights_say_of_every_method_and_operation() {
         ("none", "none", "read = []"),
         ("reader", "reader", "read = [\"pages\"]"),
         ("scorer", "writer", "write = [\"scores\"]"),
+        ("keeper", "both", "read = [\"scores\"]\nwrite = [\"scores\"]"),
     ]);
     let runtime = Runtime::new().expect("a runtime");
     let servers = [cluster.router(0), cluster.node(0)];

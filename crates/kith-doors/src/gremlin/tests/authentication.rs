@@ -4,11 +4,12 @@ use super::*;
 use kith_net::server::security::{Caller, Identity, testing::gate};
 use sha2::{Digest, Sha256};
 
-/// A peer without a certificate, of a gate that knows the token `ads-token`, which may read `people` and write `notes`.
+/// A peer without a certificate, of a gate that knows the token `ads-token`, which may read `people`, read and write `notes`, and
+/// write `letters`.
 fn nobody(folder: &std::path::Path) -> Visitor {
     let hash: String = Sha256::digest("ads-token").iter().map(|byte| format!("{byte:02x}")).collect();
     let access = format!(
-        "[[subject]]\nname = \"ads\"\ntoken-sha256 = [\"{hash}\"]\nread = [\"people\", \"notes\"]\nwrite = [\"notes\"]\n"
+        "[[subject]]\nname = \"ads\"\ntoken-sha256 = [\"{hash}\"]\nread = [\"people\", \"notes\"]\nwrite = [\"notes\", \"letters\"]\n"
     );
     Visitor::new(gate(folder, Some(&access)), Caller::new(Identity::Nobody), "gremlin")
 }
@@ -65,6 +66,10 @@ async fn rights_are_those_of_the_token() {
         ("g.inject(1)", "people", 200),
         ("g.inject(1)", "secrets", 403),
         ("g.addV()", "people", 403),
+        // A traversal that writes reads as well.
+        ("g.inject(1)", "letters", 403),
+        ("g.addV()", "letters", 403),
+        ("g.V().property('seen', true)", "letters", 403),
         // The right is there; the service is overloaded.
         ("g.addV()", "notes", 596),
     ] {

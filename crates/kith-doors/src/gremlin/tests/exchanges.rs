@@ -141,7 +141,9 @@ async fn a_request_under_way_is_answered_before_the_process_ends() {
 async fn a_token_is_shown_in_each_request() {
     let folder = tempfile::tempdir().expect("a folder");
     let hash: String = Sha256::digest("ads-token").iter().map(|byte| format!("{byte:02x}")).collect();
-    let access = format!("[[subject]]\nname = \"ads\"\ntoken-sha256 = [\"{hash}\"]\nread = [\"people\"]\n");
+    let access = format!(
+        "[[subject]]\nname = \"ads\"\ntoken-sha256 = [\"{hash}\"]\nread = [\"people\"]\nwrite = [\"letters\"]\n"
+    );
     let visitor = Visitor::new(gate(folder.path(), Some(&access)), Caller::new(Identity::Nobody), "gremlin");
     // `user:ads-token`, `user:guess`
     let (right, wrong) = ("Basic dXNlcjphZHMtdG9rZW4=", "Basic dXNlcjpndWVzcw==");
@@ -153,6 +155,7 @@ async fn a_token_is_shown_in_each_request() {
         ("Bearer ads-token", "g.inject(1)", "people", 200),
         (right, "g.inject(1)", "secrets", 403),
         (right, "g.addV()", "people", 403),
+        (right, "g.addV()", "letters", 403),
     ] {
         let headers = match authorization {
             "" => String::new(),

@@ -223,6 +223,8 @@ mod tests {
             (store(Right::Write, "scores"), "ok"),
             (store(Right::Read, "scores"), "permission_denied"),
             (store(Right::Admin, "scores"), "permission_denied"),
+            (store(Right::ReadAndWrite, "scores"), "permission_denied"),
+            (store(Right::ReadAndWrite, "pages"), "permission_denied"),
             (Need::Known, "ok"),
             (Need::Administrator, "permission_denied"),
             (Need::Cluster, "permission_denied"),
@@ -230,7 +232,7 @@ mod tests {
             assert_eq!(asks(&token, need.clone()), told, "{need}");
         }
         let ops = certificate(&["CN=nobody", "dns:ops.internal"]);
-        for right in [Right::Read, Right::Write, Right::Admin] {
+        for right in [Right::Read, Right::Write, Right::ReadAndWrite, Right::Admin] {
             assert_eq!(asks(&ops, store(right, "anything")), "ok");
         }
         assert_eq!(asks(&ops, Need::Administrator), "ok");

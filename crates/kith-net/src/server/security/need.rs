@@ -9,6 +9,8 @@ pub enum Right {
     Read,
     /// Push to it, and swap its versions.
     Write,
+    /// Both of these, as a traversal needs that may change its graph: what it finds decides what it writes.
+    ReadAndWrite,
     /// Create, define and drop it.
     Admin,
 }
@@ -18,6 +20,7 @@ impl Right {
         match self {
             Right::Read => "read",
             Right::Write => "write",
+            Right::ReadAndWrite => "read and write",
             Right::Admin => "admin",
         }
     }
@@ -37,6 +40,12 @@ pub enum Need {
 }
 
 impl Need {
+    /// What a traversal of a graph needs, at every door. One that would write and does not say so is refused where it is
+    /// evaluated.
+    pub fn traversal(graph: &str, writes: bool) -> Self {
+        Self::Store(if writes { Right::ReadAndWrite } else { Right::Read }, graph.to_owned())
+    }
+
     /// The store that the need names; empty if it names none.
     pub fn store(&self) -> &str {
         if let Need::Store(_, store) = self { store } else { "" }

@@ -89,11 +89,9 @@ fn named(right: Right, message: &[u8]) -> Result<Need, Status> {
     Ok(Need::Store(right, store))
 }
 
-/// A traversal that may change the graph needs the right to write. One that would and does not say so is refused where it is
-/// evaluated.
 fn gremlin(message: &[u8]) -> Result<Need, Status> {
     let v1::GremlinRequest { graph, writes, .. } = decoded(message)?;
-    Ok(Need::Store(if writes { Right::Write } else { Right::Read }, graph))
+    Ok(Need::traversal(&graph, writes))
 }
 
 fn evaluate(message: &[u8]) -> Result<Need, Status> {
@@ -223,7 +221,7 @@ mod tests {
             need_of_op(Op::MultiGetStream, &batch.encode_to_vec()).unwrap().to_string(),
             "read store \"pages\""
         );
-        for (writes, told) in [(false, "read store \"social\""), (true, "write store \"social\"")] {
+        for (writes, told) in [(false, "read store \"social\""), (true, "read and write store \"social\"")] {
             let traversal = v1::GremlinRequest { graph: "social".to_owned(), writes, ..Default::default() };
             assert_eq!(need("/kith.v1.Graph/Gremlin", &traversal), told);
         }

@@ -55,8 +55,12 @@ impl Subject {
             Need::Administrator => self.admin.iter().any(|pattern| pattern == "*"),
             Need::Store(right, store) => {
                 any(&self.admin, store)
-                    || (*right == Right::Read && any(&self.read, store))
-                    || (*right == Right::Write && any(&self.write, store))
+                    || match right {
+                        Right::Read => any(&self.read, store),
+                        Right::Write => any(&self.write, store),
+                        Right::ReadAndWrite => any(&self.read, store) && any(&self.write, store),
+                        Right::Admin => false,
+                    }
             }
         }
     }
