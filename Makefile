@@ -10,7 +10,7 @@ help: ## What there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 # KITH names a binary that there is; then none is built.
-build: packages ## The release binary, target/release/kith; its line tables in kith.debug beside it
+build: ## The release binary, target/release/kith; its line tables in kith.debug beside it. Needs Cargo and a C compiler
 	$(if $(KITH),,$(CARGO) build --release --bin kith)
 	$(if $(KITH),,scripts/split-debug.sh "$${CARGO_TARGET_DIR:-target}/release/kith")
 
